@@ -39,8 +39,8 @@ demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, a
 	@echo "Building the demo: some minutes the first time, some seconds afterwards."
 	@$(GO) run ./e2e/demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold)
 
-test: ## Unit and property tests, a part of the model, end-to-end tests; what takes longer is below.
-	@$(STAGES) vet race unit-sequential controlplane sidecars clusters slices pages field moves-1 moves-2 moves-3 moves-4
+test: ## Unit and property tests, a part of the model, and moves and roll-outs on control planes, one for each promise.
+	@$(STAGES) -test
 
 everything: ## All that CI runs on any commit, with a table at the end; it fails when something was left out.
 	@$(STAGES) -everything
@@ -57,7 +57,7 @@ bench: ## Seconds for each ordinal against a kubectl script and the floor; out/b
 chaos: ## Moves while everything breaks: RUNS=100 SEED=1. One that failed is repeated by its seed.
 	@SLICESHIFT_FIGURES=$(if $(filter 50 100,$(RUNS)),yes) SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos $(MOVES)
 
-crash-matrix: ## A process dies before and after each of its writes, or has no answer to it, on real API servers; each kind of move has its line in docs/safety.md (MOVE: a regular expression, those alone).
+crash-matrix: ## A process dies before and after each of its writes, or has no answer to it, on real API servers; each kind of move has its line in docs/engineering/figures.md (MOVE: a regular expression, those alone).
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_CRASH_STEP=1 $(GO) test -count=1 -timeout 0 -parallel 6 -v -run '^TestCrashMatrix$$$(if $(MOVE),/$(MOVE))' $(MOVES)
 
 swing: ## MIGRATIONS=100 at once, turned round again and again for DURATION=30m while everything breaks.
@@ -66,7 +66,7 @@ swing: ## MIGRATIONS=100 at once, turned round again and again for DURATION=30m 
 successor: ## The manager is killed with 100 Migrations under way: how long until the next one has taken up all that was down.
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_SUCCESSOR_MIGRATIONS=100 $(GO) test -count=1 -timeout 30m -v -run TestSuccessor $(MOVES)
 
-hostile: ## Two minutes beside a tenant whose clusters answer what they like; docs/safety.md.
+hostile: ## Two minutes beside a tenant whose clusters answer what they like.
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(GO) test -count=1 -timeout 20m -v -run TestHostileMemory $(MOVES)
 
 bench-many: ## 100 Migrations at once, in one namespace and in 100, by the manager as shipped; out/bench-many.json.
@@ -133,9 +133,9 @@ release: ## All that is published of a version, twice and compared, into out/rel
 	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(VERIFY) out/release
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit race unit-sequential packages-made skopeo controlplane sidecars disks clusters slices pages field moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-tutorial
-stages: # as CI runs them: TURNS=16m is for those that take turns, and LIMIT=80m for all
-	@$(STAGES) $(if $(TURNS),-turns $(TURNS)) $(if $(LIMIT),-limit $(LIMIT))
+.PHONY: stages modules vet unit race smoke-moves smoke-slices packages-made skopeo controlplane sidecars disks clusters slices pages field moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-tutorial
+stages: # as CI runs them after make test: TURNS=16m is for those that take turns, and LIMIT=65m for all
+	@$(STAGES) -rest $(if $(TURNS),-turns $(TURNS)) $(if $(LIMIT),-limit $(LIMIT))
 
 modules: # before anything needs them
 	$(GO) mod download
@@ -143,12 +143,11 @@ modules: # before anything needs them
 vet:
 	$(GO) vet ./...
 
-unit: RACE =
-unit race: # the tests that need no cluster, in a random order; with the race detector they are several times as slow
-	@$(GOTEST) $(RACE) -timeout 25m -shuffle=on $$(./hack/packages concurrent)
+unit: # the tests that need no cluster, in a random order
+	@$(GOTEST) -timeout 20m -shuffle=on $$(./hack/packages concurrent sequential)
 
-unit-sequential: # those of packages without goroutines, which have no use for the race detector
-	@$(GOTEST) -timeout 20m -shuffle=on $$(./hack/packages sequential)
+race: # those of packages with goroutines, with the race detector: several times as slow
+	@$(GOTEST) $(RACE) -timeout 25m -shuffle=on $$(./hack/packages concurrent)
 
 skopeo: # what pushes an image as the pages say
 	@command -v skopeo >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends skopeo; } >/dev/null
@@ -172,8 +171,21 @@ clusters: disks # the tests against control planes that run as processes, and on
 	@$(CLUSTERTEST) -p 1 $$(./hack/packages clusters | grep -Ev '($(MOVES:.%=%)|$(SLICES:.%=%)|$(PAGES:.%=%)|$(FIELD:.%=%))$$')
 
 CLUSTERTEST = $(GOTEST) $(RACE) -count=1 -timeout 60m -parallel $(PARALLEL)
-slices pages field moves-1 moves-2 moves-3 moves-4: FORMAT = testname
-slices pages field moves-1 moves-2 moves-3 moves-4: RACE =
+smoke-moves smoke-slices slices pages field moves-1 moves-2 moves-3 moves-4: FORMAT = testname
+smoke-moves smoke-slices slices pages field moves-1 moves-2 moves-3 moves-4: RACE =
+# One test for each promise: Rebind, Copy, Empty, Snapshot, pause, the way back, a run that is interrupted, a manager, one that is
+# killed, a foreign writer, a pod that is never Ready, an attachment, what is deleted in the end, a destination that is lost, names,
+# gates, no write once settled, the manager's page; of our kind scaling, a roll-out, a budget, in place.
+SMOKE_MOVES  := TestMove TestCopyMoves TestEmpty TestSnapshotMoves TestPause TestRollback TestRunInterrupted TestManagerMoves \
+	TestManagerKilled TestForeignWriter TestPodNeverReady TestAttachmentHoldsTheVolume TestCleanup TestRecover TestOrdinalNames \
+	TestGates TestNothingIsWrittenWhenSettled TestPageOfTheManager
+SMOKE_SLICES := TestScale TestRollingUpdate TestBudgets TestInPlace
+smoke-moves smoke-slices: PARALLEL = 8
+smoke-moves: disks
+	@$(CLUSTERTEST) -run "$$(./hack/named $(MOVES) $(SMOKE_MOVES))" $(MOVES)
+smoke-slices:
+	@$(CLUSTERTEST) -run "$$(./hack/named $(SLICES) $(SMOKE_SLICES))" $(SLICES)
+
 slices: # our own StatefulSet kind beside the native one
 	@$(CLUSTERTEST) $(SLICES)
 pages: disks # every command of the pages
@@ -223,22 +235,19 @@ kind-tutorial: # every command of the page, and those of others that need Docker
 	@$(KINDTEST) -run '^(TestTutorial|TestImage)$$' ./e2e/kind/tutorial
 
 ##@ What contributors run
-# The pages with figures: each says which code has changed since it was measured.
-FIGURES := README.md docs/safety.md docs/slices.md docs/etcd.md docs/mutants.md docs/planted.md
-
 .PHONY: quick generate verify site alerts lint fmt fuzz licences clean
 quick: ## What proves most changes in a minute or so: formatting, vet, and the tests without clusters that the change can break.
 	@gofmt -l $$(git ls-files -m -o --exclude-standard '*.go') | tee /dev/stderr | (! grep -q .)
 	$(GO) vet ./...
 	$(GO) test $$(./hack/packages sequential concurrent)
 
-generate: ## Deep copies, the resource definitions, the pages that the code writes, and what figures are stale.
+generate: ## Deep copies, the resource definitions, and the pages that the code writes.
 	$(CRDGEN) object paths="./migration/v1alpha1;./slices/v1alpha1"
 	$(CRDGEN) crd paths=./migration/v1alpha1 output:crd:dir=config/crd
 	$(CRDGEN) crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml config/crd/migration.sliceshift.io_migrations.yaml
 	$(GO) test -count=1 ./config -run TestConstrainedRoles -update
-	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
+	$(GO) test -count=1 ./docs -run 'TestScenarios|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
 	$(GO) test -count=1 ./cmd/migrate -run 'TestReference' -update
 	$(GO) test -count=1 ./charts -run TestSchema -update
 
@@ -255,7 +264,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/steady && $(GO) mod tidy -diff
 	for each in hack/release/tools/*; do (cd $$each && $(GO) mod tidy -diff) || exit 1; done
 	cd site/tools && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd config/impersonation charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/recipe-*.md docs/reference-*.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
+	@git diff --exit-code -- config/crd config/impersonation charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/recipe-*.md docs/reference-*.md config/monitoring migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
 
 # promtool comes out of the package of Debian, which is not installed: that would start a server.
@@ -274,7 +283,7 @@ site: ## The documentation as a site, in out/site; a link that leads nowhere fai
 	$(GO) run ./hack/links out/site
 
 .PHONY: verify-model verify-methods mutants mutants-changed mutants-list
-verify-model: ## Explore every state of a migration within the full bounds; each world has its line in docs/safety.md as soon as it was explored (WORLD: a regular expression, those alone).
+verify-model: ## Explore every state of a migration within the full bounds; each world has its line in docs/engineering/figures.md as soon as it was explored (WORLD: a regular expression, those alone).
 	@$(GO) test -count=1 -timeout 0 -run '^TestModel(OfAuthors|OfWhatEnds)?$$$(if $(WORLD),/$(WORLD))' -v ./migration/model -args -model=full -update
 
 verify-methods: ## The same of a migration whose claims are copied, or stay behind: hours.

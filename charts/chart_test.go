@@ -32,7 +32,7 @@ const (
 	keep      = "helm.sh/resource-policy"
 )
 
-// helm runs helm, and returns what it prints and what it complains of.
+// helm runs helm, and returns its standard output and its standard error.
 func helm(t *testing.T, args ...string) (out, complaints string, err error) {
 	t.Helper()
 	path, err := tool.Path(t.Context(), "helm")
@@ -48,10 +48,10 @@ func helm(t *testing.T, args ...string) (out, complaints string, err error) {
 	return stdout.String(), stderr.String(), err
 }
 
-// objects are what the chart renders, by kind and name.
+// objects are the objects that the chart renders, by kind and name.
 type objects map[string]map[string]any
 
-// render is what helm makes of the chart.
+// render returns the objects that helm renders of the chart.
 func render(t *testing.T, args ...string) objects {
 	t.Helper()
 	out, complaints, err := helm(t, append([]string{"template", "sliceshift", chart, "-n", namespace}, args...)...)
@@ -85,17 +85,17 @@ func (o objects) add(t *testing.T, object *unstructured.Unstructured) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var plain map[string]any // every number of one type
+	var plain map[string]any // every number has one type
 	if err := json.Unmarshal(data, &plain); err != nil {
 		t.Fatal(err)
 	}
 	o[name] = plain
 }
 
-// names of a kind.
+// has reports whether an object of that kind and name was rendered.
 func (o objects) has(name string) bool { return o[name] != nil }
 
-// into reads an object strictly.
+// into decodes an object strictly.
 func (o objects) into(t *testing.T, name string, typed any) {
 	t.Helper()
 	if !o.has(name) {
@@ -106,7 +106,7 @@ func (o objects) into(t *testing.T, name string, typed any) {
 	}
 }
 
-// kustomized is what kustomize makes of a folder.
+// kustomized returns the objects that kustomize builds of a folder.
 func kustomized(t *testing.T, folder string) objects {
 	t.Helper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
@@ -124,7 +124,8 @@ func kustomized(t *testing.T, folder string) objects {
 	return found
 }
 
-// forHelm is what differs in a chart: the namespace is the release's, and the definitions are kept.
+// forHelm applies the intended differences of a chart: the namespace belongs to the release, and the definitions are
+// kept.
 func (o objects) forHelm() objects {
 	delete(o, "Namespace "+namespace)
 	for name, object := range o {
@@ -135,10 +136,11 @@ func (o objects) forHelm() objects {
 	return o
 }
 
-// unbounded is a cluster that does not constrain impersonation.
+// unbounded selects a cluster that does not constrain impersonation.
 var unbounded = []string{"--kube-version", "1.35.0"}
 
-// TestChartConstrains: where the cluster constrains impersonation, or may, the roles are those of kustomize's component.
+// TestChartConstrains: where the cluster constrains impersonation, or may do so, the roles are those of kustomize's
+// component.
 func TestChartConstrains(t *testing.T) {
 	bounded, old := kustomized(t, "testdata/impersonation").forHelm(), kustomized(t, "../config").forHelm()
 	for name, tc := range map[string]struct {
@@ -161,7 +163,7 @@ func TestChartConstrains(t *testing.T) {
 	}
 }
 
-// TestChartIsConfig: with no value changed the chart is what kustomize makes of config, object by object.
+// TestChartIsConfig: with default values the chart renders what kustomize builds of config, object by object.
 func TestChartIsConfig(t *testing.T) {
 	want, got := kustomized(t, "../config").forHelm(), render(t, unbounded...)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -172,7 +174,7 @@ func TestChartIsConfig(t *testing.T) {
 	}
 }
 
-// TestChartHasPolicies: with the values of the policies the others come, as kustomize makes them.
+// TestChartHasPolicies: with the values of the policies, the chart also renders the policies that kustomize builds.
 func TestChartHasPolicies(t *testing.T) {
 	got := render(t, "--set", "policies.fence=true,policies.volumes=true")
 	for _, folder := range []string{"../config/admission", "../config/fence"} {
@@ -184,7 +186,7 @@ func TestChartHasPolicies(t *testing.T) {
 	}
 }
 
-// TestChartHasPage: with its value the page is served as by kustomize's component, and by a certificate where there is one.
+// TestChartHasPage: with its value the page is served as with kustomize's component, with a certificate if one is set.
 func TestChartHasPage(t *testing.T) {
 	want, got := kustomized(t, "testdata/ui").forHelm(), render(t, append([]string{"--set", "ui.enabled=true"}, unbounded...)...)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -214,7 +216,7 @@ func TestChartHasPage(t *testing.T) {
 	}
 }
 
-// TestChartInAnotherNamespace: nothing is left in the usual one, and nothing else differs.
+// TestChartInAnotherNamespace: no object remains in the default namespace, and nothing else differs.
 func TestChartInAnotherNamespace(t *testing.T) {
 	all := []string{"--set", "policies.fence=true,policies.volumes=true,config.logLevel=debug,ui.enabled=true"}
 	usual, moved := render(t, all...), render(t, append(all, "-n", "movers")...)
@@ -231,7 +233,7 @@ func TestChartInAnotherNamespace(t *testing.T) {
 	}
 }
 
-// TestSchema: the schema of the values has the settings of the manager. With -update they are written into it.
+// TestSchema: the schema of the values has the settings of the manager. With -update it is rewritten with them.
 func TestSchema(t *testing.T) {
 	path := filepath.Join(chart, "values.schema.json")
 	data, err := os.ReadFile(path)
@@ -259,7 +261,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestSettings: what the chart puts into the settings file is what the manager reads.
+// TestSettings: the manager reads the settings file that the chart writes.
 func TestSettings(t *testing.T) {
 	got := render(t, "--set", "config.watchNamespace=shop,config.leaderElection.retryPeriod=1s,config.slices.enabled=false", "--set-json", "config.clusterClient.qps=2.5",
 		"--set", `config.volumes.drivers=nfs\,ebs.csi.aws.com`, "--set", "extraArgs={--log-level=debug}")

@@ -1,3 +1,3 @@
-// Package charts holds the Helm chart. Its objects are those of config/, to which it links; its tests
-// hold the two together, with helm itself.
+// Package charts holds the Helm chart. Its objects are those of config/, to which it links. Its tests compare the two
+// with helm itself.
 package charts

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// deployment is the manager's.
+// deployment returns the manager's Deployment.
 func deployment(t *testing.T, of objects) *appsv1.Deployment {
 	t.Helper()
 	found := &appsv1.Deployment{}
@@ -19,13 +19,13 @@ func deployment(t *testing.T, of objects) *appsv1.Deployment {
 	return found
 }
 
-// container is the manager's.
+// container returns the manager's container.
 func container(t *testing.T, of objects) corev1.Container {
 	t.Helper()
 	return deployment(t, of).Spec.Template.Spec.Containers[0]
 }
 
-// TestValues: what each value changes.
+// TestValues: each value changes its part of the objects.
 func TestValues(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("a", 64)
 	for name, tc := range map[string]struct {
@@ -102,7 +102,7 @@ func TestValues(t *testing.T) {
 			for i, arg := range args {
 				args[i] = strings.ReplaceAll(arg, `"`, "")
 			}
-			if strings.Contains(strings.Join(tc.set, ""), `"`) { // a string that looks like something else
+			if strings.Contains(strings.Join(tc.set, ""), `"`) { // a string that could be parsed as another type
 				args[0] = "--set-string"
 			}
 			if diff := cmp.Diff(tc.want, tc.look(t, render(t, args...))); diff != "" {
@@ -112,8 +112,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestOldKubernetes: what is there by default is left out where it is not known, and the notes say so; what was
-// asked for is refused.
+// TestOldKubernetes: a default object whose kind the cluster does not have is omitted, and the notes report it. An
+// object that a value requests is refused.
 func TestOldKubernetes(t *testing.T) {
 	if got := render(t, "--kube-version", "1.29.0"); got.has("ValidatingAdmissionPolicy sliceshift-authors") || !got.has("Deployment sliceshift-manager") {
 		t.Error("the policy is not what alone is left out")
@@ -124,7 +124,7 @@ func TestOldKubernetes(t *testing.T) {
 	}
 }
 
-// TestRefusedValues: what cannot be meant is refused before anything is written.
+// TestRefusedValues: values without a valid meaning are refused before anything is written.
 func TestRefusedValues(t *testing.T) {
 	for name, tc := range map[string]struct{ set, want string }{
 		"no such value":          {"replica=3", "replica"},
@@ -146,7 +146,7 @@ func TestRefusedValues(t *testing.T) {
 	}
 }
 
-// TestLint: helm finds nothing to complain of, with everything on.
+// TestLint: helm lint finds no fault, with everything enabled.
 func TestLint(t *testing.T) {
 	for _, set := range []string{"", "policies.fence=true,policies.volumes=true,metrics.serviceMonitor.enabled=true,metrics.certificateSecret=a,config.logLevel=debug"} {
 		args := []string{"lint", "--strict", chart}

@@ -25,8 +25,7 @@ func decoded[T any](t *testing.T, object *unstructured.Unstructured) *T {
 	return typed
 }
 
-// TestAdmissionObjects: each policy refuses, fails closed, says what to do, and has a binding
-// that denies.
+// TestAdmissionObjects: each policy denies, fails closed, has a message with the remedy, and has a binding that denies.
 func TestAdmissionObjects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		read      func() ([]*unstructured.Unstructured, error)
@@ -66,8 +65,8 @@ func TestAdmissionObjects(t *testing.T) {
 	}
 }
 
-// TestVolumesOfNobody: without a ConfigMap the policies of volumes and snapshots bound no account, and each ConfigMap with the
-// label counts.
+// TestVolumesOfNobody: without a ConfigMap the policies for volumes and snapshots restrict no account. Each ConfigMap
+// with the label counts.
 func TestVolumesOfNobody(t *testing.T) {
 	objects, err := VolumeObjects()
 	if err != nil {
@@ -89,7 +88,7 @@ func TestVolumesOfNobody(t *testing.T) {
 	}
 }
 
-// TestAdmissionKustomization: what is embedded is also applied by kustomize.
+// TestAdmissionKustomization: kustomize applies every embedded file.
 func TestAdmissionKustomization(t *testing.T) {
 	entries, err := os.ReadDir("admission")
 	if err != nil {
@@ -106,8 +105,7 @@ func TestAdmissionKustomization(t *testing.T) {
 	}
 }
 
-// TestFenceObjects: each policy refuses, fails closed and has a binding that denies; and
-// all say the same.
+// TestFenceObjects: each policy denies, fails closed and has a binding that denies. All have the same message.
 func TestFenceObjects(t *testing.T) {
 	objects, err := FenceObjects()
 	if err != nil {
@@ -168,7 +166,7 @@ func TestFenceNames(t *testing.T) {
 	}
 }
 
-// TestFenceKustomization: what is embedded is also applied by kustomize.
+// TestFenceKustomization: kustomize applies every embedded file.
 func TestFenceKustomization(t *testing.T) {
 	got := kustomized(t, "fence/kustomization.yaml")
 	var want []string

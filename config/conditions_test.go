@@ -8,8 +8,8 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestConditionsOfClients: a client writes the conditions of a slice's status as it does those
-// of apps/v1, whose fields but type and status are optional.
+// TestConditionsOfClients: a client can write the conditions of a slice's status like those of apps/v1, where all fields
+// except type and status are optional.
 func TestConditionsOfClients(t *testing.T) {
 	admission := newAdmission(t, sliceapi.GroupVersion.Group)
 	for name, condition := range map[string]string{

@@ -4,53 +4,51 @@ import "time"
 
 // Config is the manager's configuration.
 type Config struct {
-	// MetricsBindAddress is where metrics are served; "0" turns them off.
+	// MetricsBindAddress is the address on which metrics are served; "0" disables them.
 	MetricsBindAddress string `mapstructure:"metricsBindAddress"`
-	// MetricsSecure serves them over TLS, and only to who may get /metrics in the
-	// manager's own cluster. Off, whoever reaches the address reads them.
+	// MetricsSecure serves metrics over TLS, and only to users that may get /metrics in the manager's own cluster. If it
+	// is off, any client that reaches the address can read them.
 	MetricsSecure bool `mapstructure:"metricsSecure"`
-	// MetricsCertDir is a folder with tls.crt and tls.key, as in a Secret of that type, by
-	// which readers know the metrics server. They are read anew when they change. Empty: a
-	// certificate that the manager makes for itself, and that nobody can verify.
+	// MetricsCertDir is a folder with tls.crt and tls.key, as in a Secret of that type, with which the metrics server
+	// authenticates to its clients. The manager reloads the files when they change. If it is empty, the manager creates
+	// a self-signed certificate that no client can verify.
 	MetricsCertDir string `mapstructure:"metricsCertDir"`
-	// HealthProbeBindAddress is where /healthz and /readyz are served; "0" turns
-	// them off.
+	// HealthProbeBindAddress is the address on which /healthz and /readyz are served; "0" disables them.
 	HealthProbeBindAddress string `mapstructure:"healthProbeBindAddress"`
-	// UI is the page of moves, for users who show a token of theirs.
+	// UI configures the web page of moves, which users open with a token of their own.
 	UI UI `mapstructure:"ui"`
-	// LeaderElection makes one of several managers the active one.
+	// LeaderElection configures which of several managers is active.
 	LeaderElection LeaderElection `mapstructure:"leaderElection"`
 	// Concurrency is how many Migrations, and how many slices, are reconciled at once.
 	Concurrency int `mapstructure:"concurrency"`
-	// NamespaceConcurrency is how many Migrations of one namespace are reconciled at once,
-	// so that clusters that answer slowly hold up nobody else. 0: half of Concurrency.
+	// NamespaceConcurrency is how many Migrations of one namespace are reconciled at once, so that its slow clusters do
+	// not delay other namespaces. 0: half of Concurrency.
 	NamespaceConcurrency int `mapstructure:"namespaceConcurrency"`
-	// ActivePerDestination is how many Migrations to one destination cluster are active at once;
-	// the others wait in line until they may begin. 0: there is no limit.
+	// ActivePerDestination is how many Migrations to one destination cluster are active at once; the others wait in a
+	// queue. 0: no limit.
 	ActivePerDestination int `mapstructure:"activePerDestination"`
-	// HandoffsPerNode, HandoffsPerLink and HandoffsPerStorageClass are how many handoffs of all Migrations
-	// may be under way at once that leave one node, go between the same two clusters, or carry volumes of
-	// one class. 0: there is no limit.
+	// HandoffsPerNode, HandoffsPerLink and HandoffsPerStorageClass limit how many handoffs of all Migrations may run at
+	// once from one node, between the same two clusters, or with volumes of one class. 0: no limit.
 	HandoffsPerNode         int `mapstructure:"handoffsPerNode"`
 	HandoffsPerLink         int `mapstructure:"handoffsPerLink"`
 	HandoffsPerStorageClass int `mapstructure:"handoffsPerStorageClass"`
-	// Relays is how many relays between movers run at once, of all Migrations, and RelaysPerNamespace how many of those of
-	// one namespace: each takes up to 15 MiB. Relays 0: there is no limit. RelaysPerNamespace 0: half of Relays.
+	// Relays is how many relays between movers of all Migrations run at once, and RelaysPerNamespace how many in one
+	// namespace. Each takes up to 15 MiB. Relays 0: no limit. RelaysPerNamespace 0: half of Relays.
 	Relays             int `mapstructure:"relays"`
 	RelaysPerNamespace int `mapstructure:"relaysPerNamespace"`
-	// Slices is the controller of StatefulSets of our own kind.
+	// Slices configures the controller of our own kind of StatefulSet.
 	Slices Slices `mapstructure:"slices"`
-	// ClusterClient bounds the clients of every remote cluster.
+	// ClusterClient limits the clients of all remote clusters.
 	ClusterClient ClusterClient `mapstructure:"clusterClient"`
-	// Volumes bounds which volumes are made in another cluster.
+	// Volumes restricts which volumes the manager creates in another cluster.
 	Volumes Volumes `mapstructure:"volumes"`
-	// Gates bounds what health gates may ask.
+	// Gates restricts which addresses health gates and probes may query.
 	Gates Gates `mapstructure:"gates"`
-	// DefaultServiceAccount is the ServiceAccount of a Migration's namespace that
-	// is impersonated when the Migration names none.
+	// DefaultServiceAccount is the ServiceAccount in the Migration's namespace that the manager impersonates when the
+	// Migration names none.
 	DefaultServiceAccount string `mapstructure:"defaultServiceAccount"`
-	// OTLPEndpoint is where a trace of each handoff is sent by OTLP over gRPC: http:// or https://, a host
-	// and a port. Empty: to where the variables OTEL_EXPORTER_OTLP_* say, and nowhere without them.
+	// OTLPEndpoint is where the manager sends a trace of each handoff by OTLP over gRPC: http:// or https://, a host and
+	// a port. If it is empty, the variables OTEL_EXPORTER_OTLP_* apply; without them no traces are sent.
 	OTLPEndpoint string `mapstructure:"otlpEndpoint"`
 	// LogLevel is LogLevelInfo or LogLevelDebug.
 	LogLevel string `mapstructure:"logLevel"`
@@ -64,8 +62,8 @@ type Config struct {
 	Kubeconfig string `mapstructure:"kubeconfig"`
 }
 
-// PerNamespace is how many Migrations of one namespace are reconciled at once. It leaves room
-// for others, unless there are none or only one is reconciled at all.
+// PerNamespace returns how many Migrations of one namespace are reconciled at once. It leaves capacity for other
+// namespaces, unless only one namespace is watched or Concurrency is 1.
 func (c Config) PerNamespace() int {
 	switch {
 	case c.NamespaceConcurrency > 0:
@@ -77,8 +75,8 @@ func (c Config) PerNamespace() int {
 	}
 }
 
-// ActivePerNamespace is how many of the Migrations to one destination that are active may be of one
-// namespace: half of them, so that none keeps all others waiting, or all where there is only one.
+// ActivePerNamespace returns how many active Migrations to one destination may belong to one namespace. It is half of
+// them, so that no namespace blocks all others, or all if only one namespace is watched.
 func (c Config) ActivePerNamespace() int {
 	if c.WatchNamespace != "" {
 		return c.ActivePerDestination
@@ -86,8 +84,8 @@ func (c Config) ActivePerNamespace() int {
 	return max(1, c.ActivePerDestination/2)
 }
 
-// RelayShare is how many relays may run at once of the Migrations of one namespace: half of them, so that none keeps all
-// others waiting, or all where there is only one.
+// RelayShare returns how many relays of one namespace may run at once. By default it is half of them, so that no
+// namespace blocks all others, or all if only one namespace is watched.
 func (c Config) RelayShare() int {
 	switch {
 	case c.RelaysPerNamespace > 0 || c.Relays == 0:
@@ -99,57 +97,56 @@ func (c Config) RelayShare() int {
 	}
 }
 
-// UI is the page of moves that the manager serves over TLS: each user sees and does what they may themselves.
+// UI configures the web page of moves, which the manager serves over TLS. Users see and do only what their own
+// permissions allow.
 type UI struct {
-	// BindAddress is where it is served; "0" turns it off.
+	// BindAddress is the address on which the page is served; "0" disables it.
 	BindAddress string `mapstructure:"bindAddress"`
-	// CertDir is a folder with tls.crt and tls.key, as in a Secret of that type, by which users know
-	// whom they show their token to. They are read anew when they change. Empty: a certificate that the
-	// manager makes for itself, and that nobody can verify.
+	// CertDir is a folder with tls.crt and tls.key, as in a Secret of that type, with which the server authenticates
+	// before users send it their token. The manager reloads the files when they change. If it is empty, the manager
+	// creates a self-signed certificate that no client can verify.
 	CertDir string `mapstructure:"certDir"`
 }
 
-// LeaderElection makes one of several managers the active one.
+// LeaderElection configures which of several managers is active.
 type LeaderElection struct {
-	// Enabled turns it on.
+	// Enabled turns leader election on.
 	Enabled bool `mapstructure:"enabled"`
 	// Namespace of the Lease. Empty: the namespace in which the manager runs.
 	Namespace string `mapstructure:"namespace"`
 	// ID is the name of the Lease.
 	ID string `mapstructure:"id"`
-	// LeaseDuration is how long the others wait before they take over from a
-	// leader that has fallen silent.
+	// LeaseDuration is how long the other managers wait before they replace a leader that has stopped renewing.
 	LeaseDuration time.Duration `mapstructure:"leaseDuration"`
-	// RenewDeadline is how long a leader that cannot renew goes on before it stops.
+	// RenewDeadline is how long a leader that cannot renew keeps running before it stops.
 	RenewDeadline time.Duration `mapstructure:"renewDeadline"`
-	// RetryPeriod is the time between two attempts to take or to renew the Lease.
+	// RetryPeriod is the time between two attempts to acquire or renew the Lease.
 	RetryPeriod time.Duration `mapstructure:"retryPeriod"`
 }
 
-// Slices is the controller of StatefulSets of our own kind, apps.sliceshift.io.
+// Slices configures the controller of our own kind of StatefulSet, apps.sliceshift.io.
 type Slices struct {
 	// Enabled turns it on. The manager then watches pods and claims of its cluster.
 	Enabled bool `mapstructure:"enabled"`
 }
 
-// ClusterClient bounds the client of a remote cluster.
+// ClusterClient limits the client of a remote cluster.
 type ClusterClient struct {
-	// QPS is how many requests a second are sent in the long run; 0: as many as the API server
-	// takes, which has priority and fairness to share itself out.
+	// QPS is the sustained rate of requests per second. 0: no limit in the client; the API server then limits requests
+	// by priority and fairness.
 	QPS float32 `mapstructure:"qps"`
-	// Burst is how many may be sent at once beyond QPS, where that bounds anything.
+	// Burst is how many requests may be sent at once beyond QPS. It has no effect if QPS is 0.
 	Burst int `mapstructure:"burst"`
-	// Timeout of one request.
+	// Timeout is the timeout of one request.
 	Timeout time.Duration `mapstructure:"timeout"`
-	// Memory is how many MiB of what remote clusters answer are held for one namespace at once.
+	// Memory is how many MiB of responses from remote clusters are held in memory for one namespace at once.
 	Memory int `mapstructure:"memory"`
-	// AllowLocalAddresses lets kubeconfigs in Secrets lead to the manager's own machine
-	// and to link-local addresses, such as the metadata services of clouds. It is meant
-	// for tests.
+	// AllowLocalAddresses lets kubeconfigs in Secrets point to the manager's own machine and to link-local addresses,
+	// such as the metadata services of clouds. It is meant for tests.
 	AllowLocalAddresses bool `mapstructure:"allowLocalAddresses"`
 }
 
-// Rate is QPS as a client of Kubernetes takes it, for which 0 is a small default.
+// Rate returns QPS for a Kubernetes client, where 0 means a small default instead of no limit.
 func (c ClusterClient) Rate() float32 {
 	if c.QPS == 0 {
 		return -1
@@ -157,32 +154,33 @@ func (c ClusterClient) Rate() float32 {
 	return c.QPS
 }
 
-// Volumes bounds which volumes are made in another cluster: who writes a Migration decides
-// what they look like, and Pod Security does not look behind a claim.
+// Volumes restricts which volumes the manager creates in another cluster. The author of a Migration decides their spec,
+// and Pod Security does not inspect the volume behind a claim.
 type Volumes struct {
-	// AllowPaths allows volumes that are a path on a machine (hostPath, local). Who can have
-	// one made reads and writes the files of a node. It is meant for tests.
+	// AllowPaths allows volumes that are a path on a machine (hostPath, local). A user that can create such a volume
+	// reads and writes the files of a node. It is meant for tests.
 	AllowPaths bool `mapstructure:"allowPaths"`
-	// SecretNamespaces are the namespaces, besides the claim's own, whose Secrets a volume
-	// may name; "*" is all.
+	// SecretNamespaces lists the namespaces whose Secrets a volume may reference, in addition to the namespace of its
+	// claim. "*" means all.
 	SecretNamespaces []string `mapstructure:"secretNamespaces"`
-	// Drivers are the CSI drivers whose volumes may be made, and sources within Kubernetes by
-	// their field (nfs, iscsi). Empty: all.
+	// Drivers lists the CSI drivers, and the in-tree volume sources by field name (nfs, iscsi), whose volumes may be
+	// created. Empty: all.
 	Drivers []string `mapstructure:"drivers"`
 }
 
-// Gates bounds what health gates and probes may ask from where the manager runs: the author of a Migration chooses the address of a
-// Prometheus, and that of a probe.
+// Gates restricts which addresses health gates and probes may query from the manager's network. The author of a
+// Migration chooses the address of a Prometheus and of a probe.
 type Gates struct {
-	// Prometheus are the addresses that gates may ask, as URLs, http ones and such of the manager's own
-	// machine too; what is below the path of one is allowed with it. Empty: every address by
-	// https that is not of the manager's machine nor of a cloud's metadata service.
+	// Prometheus lists the URLs that gates may query, including http URLs and URLs of the manager's own machine. A URL
+	// with a path allows everything below that path. Empty: every https address except those of the manager's machine
+	// and of the metadata service of a cloud.
 	Prometheus []string `mapstructure:"prometheus"`
-	// Probes are the addresses that probes may ask, in the same way. Empty: those of Prometheus, so that a list of these bounds both.
+	// Probes lists the URLs that probes may query, with the same rules. Empty: those of Prometheus, so that its list
+	// restricts both.
 	Probes []string `mapstructure:"probes"`
 }
 
-// OfProbes returns the addresses that probes may ask; none: every address by https.
+// OfProbes returns the addresses that probes may query. If there are none, every https address is allowed.
 func (g Gates) OfProbes() []string {
 	if len(g.Probes) > 0 {
 		return g.Probes
@@ -198,10 +196,10 @@ const (
 	LogFormatText = "text"
 )
 
-// AddressOff is the bind address that turns a server off.
+// AddressOff is the bind address that disables a server.
 const AddressOff = "0"
 
-// Default returns the configuration that holds when nothing is set. It is valid.
+// Default returns the configuration without any setting. It is valid.
 func Default() Config {
 	return Config{
 		MetricsBindAddress:     ":8443",

@@ -11,10 +11,9 @@ import (
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// convert is the decode hook: it makes numbers, switches and durations of the
-// strings that the environment and flags give, and refuses every conversion that
-// loses something. Without it mapstructure cuts 2.5 down to 2 and reads a
-// duration of 15 as nanoseconds.
+// convert is the decode hook. It converts the strings of environment variables and flags to numbers, booleans and
+// durations, and rejects every lossy conversion. Without it mapstructure truncates 2.5 to 2 and reads a duration of 15
+// as nanoseconds.
 func convert(from, to reflect.Value) (any, error) {
 	if to.Type() == durationType {
 		return toDuration(from)
@@ -69,13 +68,13 @@ func toFloat(from reflect.Value) (any, error) {
 	case from.Kind() == reflect.String:
 		f, err := strconv.ParseFloat(from.String(), 32)
 		if err == nil || errors.Is(err, strconv.ErrRange) {
-			return f, nil // Validate refuses what is out of range
+			return f, nil // Validate rejects values out of range
 		}
 	}
 	return nil, fmt.Errorf("must be a number, not %#v", from.Interface())
 }
 
-// toList reads "a,b" as flags and variables have it, and a list as files have it.
+// toList parses "a,b", the form of flags and variables, and a list, the form of files.
 func toList(from reflect.Value) (any, error) {
 	switch {
 	case from.Kind() == reflect.Slice:

@@ -22,7 +22,7 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// admission judges an object as the API server does: its schema and CEL rules.
+// admission validates an object as the API server does: with its schema and CEL rules.
 type admission struct {
 	structural *structuralschema.Structural
 	schema     validation.SchemaValidator
@@ -58,8 +58,8 @@ func newAdmission(t *testing.T, group string) admission {
 	return admission{}
 }
 
-// judge returns what the API server would refuse in the object, or in an update of
-// it that changes nothing: a rule that does not compile is among it.
+// judge returns the errors of the API server for creating the object, or for an update of it that changes nothing. They
+// include a rule that does not compile.
 func (a admission) judge(t *testing.T, object map[string]any) []error {
 	t.Helper()
 	var problems []error
@@ -79,7 +79,7 @@ func (a admission) judge(t *testing.T, object map[string]any) []error {
 	return problems
 }
 
-// TestCRDsAreAccepted asks the API server's own code: schemas, CEL rules and costs.
+// TestCRDsAreAccepted runs the API server's own code on schemas, CEL rules and costs.
 func TestCRDsAreAccepted(t *testing.T) {
 	crds, err := CRDs()
 	if err != nil {
@@ -136,15 +136,15 @@ func readObject(t *testing.T, file string) map[string]any {
 		t.Fatal(err)
 	}
 	var object map[string]any
-	if err := json.Unmarshal(inJSON, &object); err != nil { // whole numbers stay whole
+	if err := json.Unmarshal(inJSON, &object); err != nil { // keeps integers as integers
 		t.Fatal(err)
 	}
 	return object
 }
 
-// TestVolumesStayAsAccepted: while a migration is under way the API server takes no other method or storage class for its
-// volumes; what was accepted may be put back, and whatever else is written is taken, also where the spec is another one
-// already.
+// TestVolumesStayAsAccepted: while a migration runs, the API server rejects a change of the method or storage class of
+// its volumes. Restoring the accepted value is allowed. Every other change is allowed, even while the spec differs from
+// the accepted one.
 func TestVolumesStayAsAccepted(t *testing.T) {
 	const (
 		cutover  = `{"claimTemplate":"data","method":"Copy","copy":{"image":"a","cutover":"Manual"}}`
@@ -195,8 +195,8 @@ func TestVolumesStayAsAccepted(t *testing.T) {
 	}
 }
 
-// TestServicesStayAsAccepted: while a migration is under way the API server takes no other services for it; what was
-// accepted may be put back, from its end on it may ask for others, and the status may be written whatever the spec is.
+// TestServicesStayAsAccepted: while a migration runs, the API server rejects a change of its services. Restoring the
+// accepted value is allowed. After its end the services may change. The status may always be written.
 func TestServicesStayAsAccepted(t *testing.T) {
 	const (
 		baseline = `"baseline":{"replicas":1,"start":0,"budget":1,"sourceCluster":"e","destinationCluster":"w","sourceUID":"s","startTime":"2026-01-01T00:00:00Z"`
@@ -255,8 +255,8 @@ func TestServicesStayAsAccepted(t *testing.T) {
 	}
 }
 
-// TestV10DescriptionsAreNotBroken: kubectl explain breaks the lines of a description at the width of the terminal, so that none has
-// ends of its own within a paragraph.
+// TestV10DescriptionsAreNotBroken: descriptions have no line breaks within a paragraph, because kubectl explain wraps
+// them at the width of the terminal.
 func TestV10DescriptionsAreNotBroken(t *testing.T) {
 	crds, err := CRDs()
 	if err != nil {

@@ -38,15 +38,13 @@ var volumeFiles embed.FS
 //go:embed recipes/*.yaml
 var recipeFiles embed.FS
 
-// ManagerImage is the image that the Deployment among the ManagerObjects names.
-// Whoever installs it puts a real one in its place.
+// ManagerImage is the placeholder image of the Deployment in ManagerObjects. An installer replaces it.
 const ManagerImage = "sliceshift-manager:latest"
 
-// order puts what others need first; a kind that it lacks comes before all.
+// order lists kinds so that dependencies come first. A kind that it lacks sorts before all others.
 var order = []string{"Namespace", "ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding", "Service", "Deployment"}
 
-// CRDs returns the CustomResourceDefinitions of this product, in the order of
-// their files' names. The caller may change them.
+// CRDs returns the CustomResourceDefinitions of this product, sorted by file name. The caller may change them.
 func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	err := eachDocument(crdFiles, "crd/*.yaml", func(document []byte) error {
@@ -57,17 +55,17 @@ func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return crds, err
 }
 
-// ManagerObjects returns what runs the manager, without the CRDs, in an order in
-// which it can be applied: see order. The caller may change them.
+// ManagerObjects returns the objects that run the manager, without the CRDs, in the order in which they can be applied;
+// see order. The caller may change them.
 func ManagerObjects() ([]*unstructured.Unstructured, error) {
 	objects, err := read(managerFiles, "manager/*.yaml", "rbac/*.yaml")
 	sortObjects(objects)
 	return objects, err
 }
 
-// ConstrainedObjects returns the ManagerObjects with constrained impersonation: what the manager does as another
-// account is bounded, verb by verb. An API server before Kubernetes 1.36 knows no such verbs, and lets the manager act
-// as nobody then. The caller may change them.
+// ConstrainedObjects returns the ManagerObjects with constrained impersonation, which limits each verb that the manager
+// may use as another account. API servers before Kubernetes 1.36 do not know these verbs, so the manager can impersonate
+// no account there. The caller may change them.
 func ConstrainedObjects() ([]*unstructured.Unstructured, error) {
 	objects, err := ManagerObjects()
 	if err != nil {
@@ -91,28 +89,28 @@ func sortObjects(objects []*unstructured.Unstructured) {
 	})
 }
 
-// FenceObjects returns the admission policies, each with its binding, that let nobody
-// but a migration scale what it holds. They need the CRDs. The caller may change them.
+// FenceObjects returns the admission policies, with their bindings, that let only the migration scale the sets that it
+// holds. They need the CRDs. The caller may change them.
 func FenceObjects() ([]*unstructured.Unstructured, error) {
 	return read(fenceFiles, "fence/*.yaml")
 }
 
-// AuthorObjects returns the admission policy, with its binding, that lets nobody use by a
-// Migration what they may not use by themselves. The caller may change them.
+// AuthorObjects returns the admission policy, with its binding, that stops users from using through a Migration what
+// they may not use directly. The caller may change them.
 func AuthorObjects() ([]*unstructured.Unstructured, error) {
 	return read(authorFiles, "admission/*.yaml")
 }
 
-// VolumeObjects returns the admission policies, each with its binding, that bound which PersistentVolumes and
-// VolumeSnapshotContents the accounts that ConfigMaps name may write. The caller may change them.
+// VolumeObjects returns the admission policies, with their bindings, that restrict the PersistentVolumes and
+// VolumeSnapshotContents that accounts may write. ConfigMaps name the accounts. The caller may change them.
 func VolumeObjects() ([]*unstructured.Unstructured, error) {
 	return read(volumeFiles, "admission/*.yaml")
 }
 
-// Recipes returns the folder of the recipes, one file each, as package recipes reads them.
+// Recipes returns the folder of the recipes, one file each, in the form that package recipes reads.
 func Recipes() (fs.FS, error) { return fs.Sub(recipeFiles, "recipes") }
 
-// read returns the objects of the files that match.
+// read returns the objects in the matching files.
 func read(files fs.FS, patterns ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, pattern := range patterns {
@@ -128,7 +126,7 @@ func read(files fs.FS, patterns ...string) ([]*unstructured.Unstructured, error)
 	return objects, nil
 }
 
-// eachDocument calls do with every YAML document of the files that match.
+// eachDocument calls do with every YAML document in the matching files.
 func eachDocument(files fs.FS, pattern string, do func(document []byte) error) error {
 	names, err := fs.Glob(files, pattern)
 	if err != nil {

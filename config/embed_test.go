@@ -95,8 +95,8 @@ func TestManagerObjects(t *testing.T) {
 	}
 }
 
-// TestManagerRights: the manager may do what its role says and nothing else. A
-// change here is a change of what docs/security.md promises.
+// TestManagerRights: the manager has exactly the permissions of its role. A change here changes what docs/security.md
+// promises.
 func TestManagerRights(t *testing.T) {
 	clusterRole := func(name string) []rbacv1.PolicyRule {
 		return managerObject[rbacv1.ClusterRole](t, "ClusterRole", name).Rules
@@ -137,8 +137,8 @@ func TestManagerRights(t *testing.T) {
 	}
 }
 
-// TestRightsOfRoles: each role that the user binds has these rights. A mover needs none on pods beyond reading and a dry run,
-// nor on Secrets unless they are to be copied. A role that is in neither table fails.
+// TestRightsOfRoles: each role that a user binds has exactly these permissions. A mover needs only read access to pods
+// and a dry run, and no access to Secrets unless it copies them. A role in neither table fails.
 func TestRightsOfRoles(t *testing.T) {
 	want := map[string][]string{
 		"sliceshift-metrics-reader":   {"/metrics: get"},
@@ -256,7 +256,7 @@ func TestRightsOfRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound := []string{"sliceshift-manager", "sliceshift-slices", "sliceshift-metrics-auth"} // TestManagerRights
+	bound := []string{"sliceshift-manager", "sliceshift-slices", "sliceshift-metrics-auth"} // tested by TestManagerRights
 	for _, object := range objects {
 		name := object.GetName()
 		if object.GetKind() != "ClusterRole" || slices.Contains(bound, name) {
@@ -289,7 +289,7 @@ func rights(rules []rbacv1.PolicyRule) []string {
 	return all
 }
 
-// kustomized are the files that a kustomization applies.
+// kustomized returns the files that a kustomization applies.
 func kustomized(t *testing.T, path string) []string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -305,7 +305,7 @@ func kustomized(t *testing.T, path string) []string {
 	return file.Resources
 }
 
-// TestKustomization: every file that is embedded is also applied by kustomize.
+// TestKustomization: kustomize applies every embedded file.
 func TestKustomization(t *testing.T) {
 	got := kustomized(t, "kustomization.yaml")
 	want := []string{"admission/authors.yaml"}

@@ -32,8 +32,8 @@ func TestNewFieldsAreDocumented(t *testing.T) {
 	})
 }
 
-// beyond are the paths of the JSON fields of a type that another one lacks. What is below a field
-// that is new is not looked at.
+// beyond returns the paths of the JSON fields that one type has and the other lacks. It does not descend into a new
+// field.
 func beyond(path string, ours, theirs reflect.Type) (fields []string) {
 	ours, theirs = element(ours), element(theirs)
 	if ours == theirs || ours.Kind() != reflect.Struct {

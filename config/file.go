@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readFile reads the file into viper, once its keys have been checked.
+// readFile checks the keys of the file, then reads it into viper.
 func (in *input) readFile() error {
 	if in.path == "" {
 		return nil
@@ -54,8 +54,8 @@ func parse(data []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// keys checks the keys of a file. viper folds the case of keys and drops what it
-// does not know where a section is expected, so the file is walked beforehand.
+// keys checks the keys of a file before viper reads it, because viper ignores the case of keys and drops unknown keys
+// where it expects a section.
 type keys struct {
 	path     string
 	leaves   map[string]bool
@@ -79,7 +79,7 @@ func newKeys(path string) *keys {
 func (k *keys) walk(node *yaml.Node, path []string) {
 	key := strings.Join(path, ".")
 	switch {
-	case node == nil || node.Tag == "!!null": // as if it were not there
+	case node == nil || node.Tag == "!!null": // treated as absent
 	case k.leaves[key]:
 		k.set[key] = true
 		if node.Kind != yaml.ScalarNode {
@@ -98,7 +98,7 @@ func (k *keys) walk(node *yaml.Node, path []string) {
 	}
 }
 
-// at returns the node with the line of its key, which is where a reader looks.
+// at returns the node with the line of its key, where a reader looks.
 func at(node *yaml.Node, line int) *yaml.Node {
 	moved := *node
 	moved.Line = line

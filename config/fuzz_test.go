@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FuzzLoad: whatever the file, and the value of a flag, Load does not panic, and what it
-// returns is valid.
+// FuzzLoad: for any file and any flag value, Load does not panic and returns only valid configurations.
 func FuzzLoad(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "sliceshift.yaml")
 	f.Add([]byte("concurrency: 3\nleaderElection: {id: a, leaseDuration: 20s}\n"), "concurrency", "4")

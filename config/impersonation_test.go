@@ -30,8 +30,8 @@ const (
 	generated = "# Generated from %s by `make generate`; do not edit.\n"
 )
 
-// furtherRules are of what a move asks besides what the roles of movers grant: what is served, what it may do, whether there
-// is a fence, and for the Secrets of gates, each of which the manager may get by itself.
+// furtherRules lists what a move needs in addition to the roles of movers: API discovery, reviews of its own access, the
+// check for a fence, and the Secrets of gates. The manager's own role may get each of these Secrets, too.
 var furtherRules = []rbacv1.PolicyRule{
 	{NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*", "/version", "/version/"}, Verbs: []string{"get"}},
 	{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}, Verbs: []string{"create"}},
@@ -40,8 +40,8 @@ var furtherRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
 }
 
-// TestConstrainedRoles: what the manager may do as another account is what the roles of a mover grant, rule by rule, and
-// nothing else. With -update it writes the roles.
+// TestConstrainedRoles: as another account the manager may do exactly what the roles of a mover grant. With -update the
+// test writes the roles.
 func TestConstrainedRoles(t *testing.T) {
 	role, err := managerFiles.ReadFile("rbac/manager_role.yaml")
 	if err != nil {
@@ -71,8 +71,8 @@ func TestConstrainedRoles(t *testing.T) {
 	}
 }
 
-// impersonatedRoles writes what may be done as an account: what the roles of movers grant. What reads Secrets, and what
-// writes roles, is a role of its own, which nobody has by the installation.
+// impersonatedRoles returns the roles of the manager as another account, which match the roles of movers. Reading
+// Secrets and writing roles are separate roles, which the installation binds to no account.
 func impersonatedRoles(t *testing.T) string {
 	t.Helper()
 	objects, err := ManagerObjects()
@@ -117,7 +117,7 @@ subjects:
 ` + roleText("sliceshift-impersonated-dependencies", copies)
 }
 
-// roleText is a ClusterRole that lets its holder do as an account what the rules say.
+// roleText returns a ClusterRole that lets its holder do as another account what the rules grant.
 func roleText(name string, rules []rbacv1.PolicyRule) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `apiVersion: rbac.authorization.k8s.io/v1
@@ -142,8 +142,7 @@ rules:
 	return text.String()
 }
 
-// united are the rules with one for each resource, which has all verbs, and then one for all resources of a group that
-// have the same.
+// united merges the rules: first all verbs of each resource, then all resources of a group with the same verbs.
 func united(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	verbs := map[string][]string{}
 	var names []string
@@ -179,7 +178,7 @@ func united(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return all
 }
 
-// quoted writes the empty group as YAML needs it.
+// quoted quotes the empty group, as YAML requires.
 func quoted(groups []string) []string {
 	all := slices.Clone(groups)
 	for i, group := range all {

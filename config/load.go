@@ -11,10 +11,9 @@ import (
 	"github.com/spf13/viper"
 )
 
-// Load reads the configuration: the file at path (none when it is empty), then
-// the environment, then the flags that were given. It returns a valid
-// configuration or an error that names every problem of the first kind found:
-// the file's form, types, then ranges. Flags that AddFlags did not add are ignored.
+// Load reads the configuration from the file at path (if it is not empty), then the environment, then the flags that
+// were set. It returns a valid configuration, or an error that lists every problem of the first category with problems:
+// the file's form, types, then ranges. It ignores flags that AddFlags did not add.
 func Load(flags *pflag.FlagSet, path string) (Config, error) {
 	in := input{viper: viper.New(), flags: flags, path: path}
 	if err := in.bind(); err != nil {
@@ -36,7 +35,7 @@ func Load(flags *pflag.FlagSet, path string) (Config, error) {
 	return c, nil
 }
 
-// input is where settings come from.
+// input holds the sources of settings.
 type input struct {
 	viper *viper.Viper
 	flags *pflag.FlagSet
@@ -45,8 +44,8 @@ type input struct {
 	inFile map[string]bool
 }
 
-// bind tells viper every setting's default, variable and flag. They are bound one
-// by one: viper's automatic environment does not reach keys that nothing else sets.
+// bind registers the default, variable and flag of every setting with viper. It binds each of them, because viper's
+// automatic environment does not reach keys that have no other source.
 func (in *input) bind() error {
 	defaults := Default()
 	for _, s := range settings() {
@@ -72,8 +71,7 @@ func (in *input) flag(s setting) *pflag.Flag {
 	return in.flags.Lookup(s.flag())
 }
 
-// explain turns the errors of decoding into one line each: where the value came
-// from, its key, and what is wrong with it.
+// explain turns decoding errors into one line each: the source of the value, its key, and the problem.
 func (in *input) explain(err error) error {
 	var lines []error
 	for _, one := range decodeErrors(err) {
@@ -85,7 +83,7 @@ func (in *input) explain(err error) error {
 	return errors.Join(lines...)
 }
 
-// origin says where the value of a key comes from, in the order of precedence.
+// origin returns the source of the value of a key, in the order of precedence.
 func (in *input) origin(key string) string {
 	for _, s := range settings() {
 		if s.key != key {
@@ -104,7 +102,7 @@ func (in *input) origin(key string) string {
 	return "configuration"
 }
 
-// decodeErrors returns the innermost errors of a decoding, in their order.
+// decodeErrors returns the innermost errors of a decoding, in order.
 func decodeErrors(err error) []*mapstructure.DecodeError {
 	switch e := err.(type) { //nolint:errorlint // the tree itself is walked here
 	case *mapstructure.DecodeError:

@@ -117,7 +117,7 @@ func TestLoadRefuses(t *testing.T) {
 		file  string
 		env   map[string]string
 		flags []string
-		// want holds texts that the error must contain; %f is the file's path.
+		// want lists texts that the error must contain; %f stands for the path of the file.
 		want []string
 	}{
 		"unknown key":                 {file: "concurrencies: 3\n", want: []string{`file %f, line 1: unknown key "concurrencies"`}},
@@ -185,7 +185,7 @@ func TestLoadWithoutFlags(t *testing.T) {
 	}
 }
 
-// load runs Load with a file of that content, unless it is empty.
+// load runs Load with a file of the given content, or without a file if it is empty.
 func load(t *testing.T, file string, env map[string]string, args []string) (Config, error) {
 	t.Helper()
 	path := ""

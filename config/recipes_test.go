@@ -27,7 +27,7 @@ func allRecipes(t *testing.T) []recipes.Recipe {
 	return all
 }
 
-// TestRecipesAreAdmitted: what a recipe makes of a spec, an API server admits and the engine can ask.
+// TestRecipesAreAdmitted: the API server accepts every spec that a recipe produces, and the engine can run it.
 func TestRecipesAreAdmitted(t *testing.T) {
 	admission := newAdmission(t, api.GroupVersion.Group)
 	for _, r := range allRecipes(t) {
@@ -56,7 +56,7 @@ func TestRecipesAreAdmitted(t *testing.T) {
 	}
 }
 
-// objectOf is a Migration as somebody writes it, without a status.
+// objectOf returns a Migration as a user writes it, without a status.
 func objectOf(t *testing.T, m api.Migration) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(m)
@@ -71,7 +71,7 @@ func objectOf(t *testing.T, m api.Migration) map[string]any {
 	return object
 }
 
-// TestRecipesScripts: every script of a Job is one that a shell can read, and stops at the first error.
+// TestRecipesScripts: a shell can parse every script of a Job, and the script stops at the first error.
 func TestRecipesScripts(t *testing.T) {
 	for _, r := range allRecipes(t) {
 		filled, err := r.Fill(r.Sample())

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// durationPattern is what Load reads as a duration, in the schema's terms.
+// durationPattern matches the durations that Load accepts, as a JSON schema pattern.
 const durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$`
 
-// Schema is the JSON schema (draft 7) of the settings file, with what each setting means and its
-// default. It knows keys and types; what else Validate refuses, the manager says when it starts.
+// Schema returns the JSON schema (draft 7) of the settings file, with the description and default of each setting. It
+// checks keys and types. The manager reports everything else that Validate rejects when it starts.
 func Schema() map[string]any {
 	root, defaults := section(), Default()
 	for _, s := range settings() {
@@ -27,16 +27,16 @@ func Schema() map[string]any {
 	return root
 }
 
-// section is an object without a key that is not listed.
+// section returns the schema of an object that allows only listed keys.
 func section() map[string]any {
 	return map[string]any{"type": "object", "additionalProperties": false, "properties": map[string]any{}}
 }
 
-// schema is that of one setting.
+// schema returns the schema of one setting.
 func (s setting) schema(defaults *Config) map[string]any {
 	kind := map[string]any{"description": s.usage}
 	switch value := s.field(defaults).(type) {
-	case *[]string: // a file has them as one value, joined by commas
+	case *[]string: // in a file it is one value, joined by commas
 		kind["type"], kind["default"] = "string", strings.Join(*value, ",")
 	case *time.Duration:
 		kind["type"], kind["pattern"], kind["default"] = "string", durationPattern, value.String()

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSchema: the schema has every setting where the file has it, and no other, and its defaults are those of Default.
+// TestSchema: the schema has exactly the settings of a file, in the same places, with the values of Default.
 func TestSchema(t *testing.T) {
 	found := map[string]map[string]any{}
 	properties := Schema()["properties"].(map[string]any)

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// envPrefix begins the name of every environment variable that is read.
+// envPrefix is the prefix of every environment variable that the manager reads.
 const envPrefix = "SLICESHIFT_"
 
 // setting is one leaf of Config.
@@ -16,11 +16,11 @@ type setting struct {
 	// key is the path in the file, joined by dots.
 	key   string
 	usage string
-	// field points at the leaf: *string, *[]string, *bool, *int, *float32 or *time.Duration.
+	// field returns a pointer to the leaf: *string, *[]string, *bool, *int, *float32 or *time.Duration.
 	field func(*Config) any
 }
 
-// settings lists every leaf of Config; a test compares it with the struct.
+// settings lists every leaf of Config. A test compares it with the struct.
 func settings() []setting {
 	return []setting{
 		{"metricsBindAddress", "address of the metrics server; 0 turns it off", func(c *Config) any { return &c.MetricsBindAddress }},
@@ -63,7 +63,7 @@ func settings() []setting {
 	}
 }
 
-// flag is the name of the setting's flag: the key in kebab case.
+// flag returns the name of the setting's flag: the key in kebab case.
 func (s setting) flag() string {
 	var b strings.Builder
 	for _, r := range s.key {
@@ -80,13 +80,12 @@ func (s setting) flag() string {
 	return b.String()
 }
 
-// env is the name of the setting's environment variable: the flag's, in capitals.
+// env returns the name of the setting's environment variable: the flag's name, in capitals.
 func (s setting) env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.flag(), "-", "_"))
 }
 
-// AddFlags adds a flag for every setting. The defaults that they show are those
-// of Default.
+// AddFlags adds a flag for every setting. The flags show the values of Default as their defaults.
 func AddFlags(fs *pflag.FlagSet) {
 	defaults := Default()
 	for _, s := range settings() {

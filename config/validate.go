@@ -21,12 +21,12 @@ const (
 	maxTimeout     = 5 * time.Minute
 	minMemory      = 16
 	maxMemory      = 1 << 20
-	// renewJitter is how much longer than retryPeriod an attempt may come: client-go
-	// refuses a renewDeadline below it (leaderelection.JitterFactor).
+	// renewJitter is the factor by which an attempt may exceed retryPeriod: client-go rejects a renewDeadline below it
+	// (leaderelection.JitterFactor).
 	renewJitter = 1.2
 )
 
-// Validate returns what is wrong with the configuration, or nothing.
+// Validate returns the problems of the configuration, or nil.
 func (c Config) Validate() field.ErrorList {
 	problems := c.validateAddresses()
 	problems = append(problems, c.validateLeaderElection(field.NewPath("leaderElection"))...)
@@ -77,7 +77,7 @@ func (g Gates) validate(path *field.Path) field.ErrorList {
 	return append(problems, validateListed(path.Child("probes"), g.Probes, "http://web.shop:8080")...)
 }
 
-// validateListed checks addresses that may be asked.
+// validateListed checks addresses that may be queried.
 func validateListed(path *field.Path, listed []string, example string) field.ErrorList {
 	var problems field.ErrorList
 	for i, each := range listed {
@@ -100,7 +100,7 @@ func (c Config) validateOTLP(path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateNamespaceConcurrency sees to it that one namespace leaves room for others.
+// validateNamespaceConcurrency checks that one namespace leaves capacity for others.
 func (c Config) validateNamespaceConcurrency(path *field.Path) field.ErrorList {
 	most := c.Concurrency
 	if c.WatchNamespace == "" && most > 1 {
@@ -131,13 +131,13 @@ func (c Config) validateAddresses() field.ErrorList {
 	return problems
 }
 
-// taken says whether two servers would share an address.
+// taken reports whether two servers would use the same address.
 func taken(one, other string) bool {
 	_, port, _ := net.SplitHostPort(one)
 	return one == other && port != "" && port != "0"
 }
 
-// validateLeaderElection applies the rules that client-go has for leader election.
+// validateLeaderElection applies the rules of client-go for leader election.
 func (c Config) validateLeaderElection(path *field.Path) field.ErrorList {
 	e := c.LeaderElection
 	if !e.Enabled {
@@ -164,7 +164,7 @@ func (c Config) validateLeaderElection(path *field.Path) field.ErrorList {
 
 func (c ClusterClient) validate(path *field.Path) field.ErrorList {
 	var problems field.ErrorList
-	if !(c.QPS >= 0 && c.QPS <= maxRate) { // written so that NaN fails, too
+	if !(c.QPS >= 0 && c.QPS <= maxRate) { // this form also rejects NaN
 		problems = append(problems, field.Invalid(path.Child("qps"), strconv.FormatFloat(float64(c.QPS), 'g', -1, 32),
 			"must be 0, for no limit, or at most 10000"))
 	}

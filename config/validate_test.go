@@ -11,7 +11,7 @@ import (
 func TestValidate(t *testing.T) {
 	cases := map[string]struct {
 		change func(*Config)
-		// want holds the fields that are refused.
+		// want lists the fields that are rejected.
 		want []string
 	}{
 		"default":                  {change: func(*Config) {}},
@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// lease takes its durations in milliseconds.
+// lease returns a LeaderElection with durations in milliseconds.
 func lease(duration, renew, retry int) LeaderElection {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return LeaderElection{
@@ -105,7 +105,7 @@ func lease(duration, renew, retry int) LeaderElection {
 	}
 }
 
-// TestPerNamespace: one namespace leaves room for others, where there are any (S4).
+// TestPerNamespace: one namespace leaves capacity for other namespaces, if there are any (S4).
 func TestPerNamespace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		concurrency, given int
@@ -122,7 +122,7 @@ func TestPerNamespace(t *testing.T) {
 	}
 }
 
-// TestActivePerNamespace: one namespace leaves places to others, where there are any.
+// TestActivePerNamespace: one namespace leaves places for other namespaces, if there are any.
 func TestActivePerNamespace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		most int

@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// deletes matches a command that deletes what may take data with it.
+// deletes matches a command that deletes objects whose data may be deleted with them.
 var deletes = regexp.MustCompile(`delete (pv|pvc|persistentvolumes?|persistentvolumeclaims?|volumesnapshots?|volumesnapshotcontents?) `)
 
-// keepers are the functions that build such commands, each so that the data stay: the volume, or the content of the snapshot, is set
-// to Retain first in the same line.
+// keepers are the functions that may build such commands. Each keeps the data: the volume, or the snapshot content, is
+// first set to Retain in the same line.
 var keepers = []string{
 	"volumes Delete", "volumes deleteVolume", "volumes/snapshot foreign", "volumes/snapshot record", "cmd/migrate/kept volumeOf",
 }
 
-// TestRemediesDestroyNothing: commands that delete claims, volumes and snapshots are built in a few places alone, which keep the data.
-// A message that has one of its own would be followed by somebody who loses a disk.
+// TestRemediesDestroyNothing: only a few functions, which keep the data, build commands that delete claims, volumes
+// and snapshots. A user who followed any other such command in a message could lose a disk.
 func TestRemediesDestroyNothing(t *testing.T) {
 	for _, p := range parsePackages(t) {
 		for _, file := range p.files {

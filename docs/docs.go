@@ -1,4 +1,4 @@
-// Package docs holds what people read. Its tests keep that in step with the code.
+// Package docs holds the documentation. Its tests keep it consistent with the code.
 package docs
 
 import _ "embed"

@@ -12,11 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
-// reasonFiles declare the reasons that people meet in conditions, events and output.
+// reasonFiles declare the reasons in conditions, events and output.
 var reasonFiles = []string{"../migration/v1alpha1/reasons.go", "../volumes/problem.go"}
 
 func TestRunbookHasEveryReason(t *testing.T) {
@@ -41,7 +39,7 @@ func TestRunbookHasEveryReason(t *testing.T) {
 	}
 }
 
-// TestConceptsNameEveryAnnotation: what is written on people's objects is told them.
+// TestConceptsNameEveryAnnotation: the concepts page names everything that is written on users' objects.
 func TestConceptsNameEveryAnnotation(t *testing.T) {
 	concepts := read(t, "concepts.md")
 	for _, key := range constants(t, "../migration/v1alpha1/names.go", regexp.MustCompile(`AnnotationKey$|^Finalizer$|^FieldManager$`)) {
@@ -116,16 +114,16 @@ var (
 )
 
 func TestLinksResolve(t *testing.T) {
-	documents, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	around, err := filepath.Glob("../*.md")
-	if err != nil {
-		t.Fatal(err)
+	var documents []string
+	for _, pattern := range []string{"*.md", "engineering/*.md", "../*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, found...)
 	}
 	links := 0
-	for _, document := range append(documents, around...) {
+	for _, document := range documents {
 		text := code.ReplaceAllString(fence.ReplaceAllString(read(t, document), ""), "")
 		for _, match := range link.FindAllStringSubmatch(text, -1) {
 			if scheme.MatchString(match[1]) {
@@ -140,7 +138,7 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// TestIndexLeadsEverywhere: the first page leads to every other.
+// TestIndexLeadsEverywhere: the first page links to every other.
 func TestIndexLeadsEverywhere(t *testing.T) {
 	pages, err := filepath.Glob("*.md")
 	if err != nil {
@@ -154,7 +152,7 @@ func TestIndexLeadsEverywhere(t *testing.T) {
 	}
 }
 
-// checkLink says whether the file of a relative link exists, and its heading.
+// checkLink checks that the file of a relative link, and its heading, exist.
 func checkLink(t *testing.T, document, target string) {
 	t.Helper()
 	path, anchor, _ := strings.Cut(target, "#")
@@ -171,7 +169,7 @@ func checkLink(t *testing.T, document, target string) {
 	}
 }
 
-// anchors are the names that GitHub gives the headings of a document.
+// anchors returns the names that GitHub gives the headings of a document.
 func anchors(t *testing.T, path string) []string {
 	t.Helper()
 	var names []string
@@ -181,7 +179,7 @@ func anchors(t *testing.T, path string) []string {
 	return names
 }
 
-// anchorOf is the name that GitHub gives a heading.
+// anchorOf returns the name that GitHub gives a heading.
 func anchorOf(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -194,7 +192,7 @@ func anchorOf(heading string) string {
 	}, strings.ToLower(heading))
 }
 
-// TestNamedTestsExist: what is called proven names a test, and that test is there.
+// TestNamedTestsExist: every test that the page of proofs names exists.
 func TestNamedTestsExist(t *testing.T) {
 	const page = "proofs.md"
 	named := regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(read(t, page), -1)
@@ -231,23 +229,4 @@ func declaredTests(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return names
-}
-
-// TestFigures: figures say which code has changed since they were measured. With -update it
-// writes that.
-func TestFigures(t *testing.T) {
-	pages := []string{"../README.md"}
-	found, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range append(pages, found...) {
-		stale, err := figures.Refresh(page, *update)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if stale && !*update {
-			t.Errorf("%s does not say what has changed since its figures were measured: make generate writes it", page)
-		}
-	}
 }

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// commands are what begins a command for one cluster, and what shows or deletes an object there. What stands for the cluster
-// is left out.
+// commands are the beginnings of commands for one cluster, and the commands that show or delete an object there. The
+// option that selects the cluster is omitted.
 var commands = map[string]string{
 	"Kubectl": "kubectl", "Describe": "kubectl describe pvc -n … …", "Delete": "kubectl delete pvc -n … …", "DescribeVolume": "kubectl describe pv …",
 	"describe": "kubectl describe pod -n … …",
 }
 
-// command is what an expression says that is a command for one cluster, and whether it is one.
+// command returns the text of an expression that is a command for one cluster, and whether it is one.
 func command(of ast.Expr) (string, bool) {
 	call, is := of.(*ast.CallExpr)
 	if !is {
@@ -32,7 +32,7 @@ func command(of ast.Expr) (string, bool) {
 	}
 }
 
-// words returns the arguments of a command that is built from words. Others are shown as unknown.
+// words returns the arguments of a command that is built from words. Other arguments are shown as unknown.
 func words(call *ast.CallExpr) string {
 	all := make([]string, 0, len(call.Args))
 	for i, argument := range call.Args {
@@ -49,7 +49,7 @@ func words(call *ast.CallExpr) string {
 	return strings.Join(all, " ")
 }
 
-// filled is a form with the commands that are among its arguments.
+// filled replaces the verbs of a form whose arguments are commands with those commands.
 func filled(form string, arguments []ast.Expr) string {
 	at := -1
 	return verb.ReplaceAllStringFunc(form, func(of string) string {

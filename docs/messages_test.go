@@ -15,12 +15,11 @@ import (
 	"testing"
 )
 
-// messageFolders are where messages are made that people see in conditions, findings, holds and
-// events.
+// messageFolders are the folders whose code creates the messages in conditions, findings, holds and events.
 var messageFolders = []string{"../migration", "../slices", "../volumes", "../pdb", "../cmd/migrate"}
 
-// TestMessages: messages.md lists every message beside its reason, as it is in the code. With
-// -update it writes the page.
+// TestMessages: messages.md lists every message with its reason, as it is in the code. With -update it writes the
+// page.
 func TestMessages(t *testing.T) {
 	packages := parsePackages(t)
 	exported := map[string]string{}
@@ -51,7 +50,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// message is what a person sees. An ellipsis stands for what is filled in.
+// message is a message for users. An ellipsis stands for each variable part.
 type message struct{ place, reason, text, remedy string }
 
 func messagesPage(all []message) string {
@@ -77,7 +76,7 @@ func cellOf(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(text)
 }
 
-// parsePackages are all packages of the folders, but for helpers of tests.
+// parsePackages returns all packages of the folders, except helpers of tests.
 func parsePackages(t *testing.T) (all []sources) {
 	t.Helper()
 	for _, folder := range messageFolders {
@@ -99,15 +98,15 @@ func parsePackages(t *testing.T) (all []sources) {
 	return all
 }
 
-// sources are the functions of one package, and the texts that it names.
+// sources holds the functions of one package, and its named texts.
 type sources struct {
 	place     string
 	files     []*ast.File
 	functions map[string]*ast.FuncDecl
 	texts     map[string]string
-	// exported are the texts that all packages name for others.
+	// exported are the named texts of all packages that others use.
 	exported map[string]string
-	// words is the package whose methods say how things are called, for others as well.
+	// words is the package whose methods return the names of objects, also for other packages.
 	words *sources
 }
 
@@ -143,7 +142,7 @@ func parsePackage(folder string) (sources, error) {
 	return p, nil
 }
 
-// messages are what the package's functions say beside a reason.
+// messages returns the messages that the package's functions give with a reason.
 func (p sources) messages() (all []message) {
 	for _, file := range p.files {
 		for _, declaration := range file.Decls {
@@ -163,7 +162,7 @@ func (p sources) messages() (all []message) {
 	return all
 }
 
-// said are the messages of one expression: a reason comes first, then the message, then the remedy.
+// said returns the messages of one expression: a reason comes first, then the message, then the remedy.
 func (p sources) said(in *ast.FuncDecl, node ast.Node) (all []message) {
 	var list []ast.Expr
 	event := false
@@ -183,7 +182,7 @@ func (p sources) said(in *ast.FuncDecl, node ast.Node) (all []message) {
 			continue
 		}
 		rest := list[i+1:]
-		if event && len(rest) > 1 { // the action comes between
+		if event && len(rest) > 1 { // the action is in between
 			rest = rest[1:]
 		}
 		remedies := []string{""}
@@ -200,7 +199,7 @@ func (p sources) said(in *ast.FuncDecl, node ast.Node) (all []message) {
 	return all
 }
 
-// fieldsOf are a literal's reason, message and remedy, in this order.
+// fieldsOf returns a literal's reason, message and remedy, in this order.
 func fieldsOf(node *ast.CompositeLit) []ast.Expr {
 	fields := map[string]ast.Expr{}
 	for _, element := range node.Elts {
@@ -225,7 +224,7 @@ var (
 	verb        = regexp.MustCompile(`%(\[\d+\])?[-+# 0-9.]*[a-zA-Z]`)
 )
 
-// reason is the word for which a message is given: a constant, or in an event the word itself.
+// reason returns the reason of a message: a constant, or in an event the word itself.
 func (p sources) reason(of ast.Expr, event bool) (string, bool) {
 	if text, is := literal(of); is && event && reasonValue.MatchString(text) {
 		return text, true
@@ -238,7 +237,7 @@ func (p sources) reason(of ast.Expr, event bool) (string, bool) {
 	return text, has
 }
 
-// text is what a name stands for.
+// text returns the text that a name stands for.
 func (p sources) text(name string) (string, bool) {
 	if text, has := p.texts[name]; has {
 		return text, true
@@ -249,7 +248,7 @@ func (p sources) text(name string) (string, bool) {
 
 const unknown = "…"
 
-// forms are what an expression may say: several, when it is a variable or a function.
+// forms returns the possible texts of an expression: several, if it is a variable or a function.
 func (p sources) forms(in *ast.FuncDecl, of ast.Expr, depth int) []string {
 	if text, is := literal(of); is {
 		return []string{text}
@@ -277,7 +276,7 @@ func (p sources) forms(in *ast.FuncDecl, of ast.Expr, depth int) []string {
 	return []string{unknown}
 }
 
-// called is what a call returns.
+// called returns the results of a call.
 func (p sources) called(in *ast.FuncDecl, call *ast.CallExpr, depth int) []string {
 	name := nameOf(call.Fun)
 	if len(call.Args) > 0 {
@@ -309,7 +308,7 @@ func (p sources) called(in *ast.FuncDecl, call *ast.CallExpr, depth int) []strin
 	return orUnknown(out)
 }
 
-// assigned is what a function assigns to a variable.
+// assigned returns the texts that a function assigns to a variable.
 func (p sources) assigned(in *ast.FuncDecl, name string, depth int) []string {
 	const deepest = 2
 	if depth == deepest {

@@ -29,8 +29,7 @@ Beside these there are those of the libraries, among them ` + "`leader_election_
 ` + "`rest_client_requests_total{code,method,host}`" + ` of all requests to all clusters, the manager's own among them.
 `
 
-// TestMetrics: metrics.md tells of every metric what it is and what it is good for. With -update it
-// writes the page.
+// TestMetrics: metrics.md describes every metric and its use. With -update it writes the page.
 func TestMetrics(t *testing.T) {
 	page := metricsPage(t, metric.All())
 	if *update {
@@ -102,7 +101,7 @@ func unitOf(name string) string {
 	return "number"
 }
 
-// TestMetricNames: names, types and helps are as Prometheus wants them.
+// TestMetricNames: names, types and help texts follow the conventions of Prometheus.
 func TestMetricNames(t *testing.T) {
 	kinds := map[metric.Kind]dto.MetricType{
 		metric.KindCounter: dto.MetricType_COUNTER, metric.KindGauge: dto.MetricType_GAUGE, metric.KindHistogram: dto.MetricType_HISTOGRAM,
@@ -124,7 +123,7 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// TestMetricsAreListed: nothing of ours is served that the page does not name.
+// TestMetricsAreListed: the page names every metric of ours that is served.
 func TestMetricsAreListed(t *testing.T) {
 	families, err := metrics.Registry.Gather()
 	if err != nil {

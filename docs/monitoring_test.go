@@ -16,15 +16,14 @@ import (
 
 const (
 	alertsFile = "../config/monitoring/alerts.yaml"
-	// ruleFile is the same for the Prometheus Operator.
+	// ruleFile has the same rules for the Prometheus Operator.
 	ruleFile      = "../config/monitoring/prometheusrule.yaml"
 	dashboardFile = "../config/monitoring/dashboard.json"
-	// queriesFile holds the dashboard's queries as rules, so that `make alerts` can have promtool parse
-	// them.
+	// queriesFile holds the dashboard's queries as rules, so that promtool can parse them in `make alerts`.
 	queriesFile = "../config/monitoring/testdata/dashboard_queries.yaml"
 )
 
-// rules is a rule file of Prometheus, as far as it is looked at.
+// rules is the relevant part of a rule file of Prometheus.
 type rules struct {
 	Groups []struct {
 		Name  string `json:"name"`
@@ -56,9 +55,8 @@ func alerts(t *testing.T) (all []rule) {
 	return all
 }
 
-// TestAlerts: an alert says what is wrong, leads to a heading that is there, asks for metrics that are
-// served, and has a test that sees it fire. With -update the same alerts are written for the Prometheus
-// Operator.
+// TestAlerts: an alert describes the fault, links to an existing heading, queries metrics that are served, and has a
+// test in which it fires. With -update the same alerts are written for the Prometheus Operator.
 func TestAlerts(t *testing.T) {
 	const page = "https://github.com/sliceshift/sliceshift/blob/main/docs/monitoring.md#"
 	headings, tested := anchors(t, "monitoring.md"), read(t, "../config/monitoring/testdata/alerts_test.yaml")
@@ -88,7 +86,7 @@ func TestAlerts(t *testing.T) {
 	})
 }
 
-// ofOthers are metrics of libraries that are asked for.
+// ofOthers are metrics of libraries that alerts query.
 var ofOthers = []string{"leader_election_master_status"}
 
 var (
@@ -97,7 +95,7 @@ var (
 	labelsInQuery = regexp.MustCompile(`([a-z_]+)(=~|!~|!=|=)"`)
 )
 
-// areServed says whether the metrics of a query, and the labels that it selects by, are there.
+// areServed checks that the metrics of a query, and the labels that it selects by, exist.
 func areServed(t *testing.T, query string) {
 	t.Helper()
 	var labels []string
@@ -126,7 +124,7 @@ func areServed(t *testing.T, query string) {
 	}
 }
 
-// dashboard is one of Grafana, as far as it is looked at.
+// dashboard is the relevant part of a Grafana dashboard.
 type dashboard struct {
 	Panels []struct {
 		ID          int    `json:"id"`
@@ -140,11 +138,11 @@ type dashboard struct {
 	} `json:"panels"`
 }
 
-// variables are what Grafana puts into a query.
+// variables are the values that Grafana inserts into a query.
 var variables = strings.NewReplacer("$__rate_interval", "5m", "$namespace", ".*")
 
-// TestDashboard: every query of the dashboard asks for what is served; with -update they are written as
-// rules, which `make alerts` has parsed. The panels say what they show, and lie beside each other.
+// TestDashboard: every query of the dashboard uses metrics that are served. With -update the queries are written as
+// rules, which `make alerts` parses. The panels have descriptions and do not overlap.
 func TestDashboard(t *testing.T) {
 	var board dashboard
 	if err := json.Unmarshal([]byte(read(t, dashboardFile)), &board); err != nil {
@@ -179,7 +177,7 @@ func TestDashboard(t *testing.T) {
 	})
 }
 
-// generated compares a file with what it is generated from, and writes it with -update.
+// generated compares a file with the value that it is generated from, and writes it with -update.
 func generated(t *testing.T, path, head string, from any) {
 	t.Helper()
 	body, err := yaml.Marshal(from)

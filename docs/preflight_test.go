@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight"
 )
 
-// TestPreflight: preflight.md tells of every check what it looks at, what is unsafe about what it
-// finds, and what mends it. With -update it writes the page.
+// TestPreflight: preflight.md describes for every check its subject, the risk of its findings, and the remedy. With
+// -update it writes the page.
 func TestPreflight(t *testing.T) {
 	page := preflightPage(t)
 	if *update {

@@ -138,7 +138,7 @@ func adviceList(page *strings.Builder, r recipes.Recipe, title string, all []rec
 	}
 }
 
-// sentence is a text as one of a page: what a page would take for a tag is escaped.
+// sentence returns a text as a sentence of a page; characters that would start a tag are escaped.
 func sentence(text string) string {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "<", "&lt;"))
 	if !strings.HasSuffix(text, ".") {
@@ -147,7 +147,7 @@ func sentence(text string) string {
 	return text
 }
 
-// cited are links to sources, each by its number.
+// cited returns links to sources, each with its number.
 func cited(r recipes.Recipe, ids []string) string {
 	var links []string
 	for _, id := range ids {

@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/config"
 )
 
-// TestReferenceRights: reference-rights.md lists every rule of every role, and who has it. With
-// -update it writes the page.
+// TestReferenceRights: reference-rights.md lists every rule of every role, and the subjects that have it. With -update
+// it writes the page.
 func TestReferenceRights(t *testing.T) {
 	objects, err := config.ManagerObjects()
 	if err != nil {
@@ -46,7 +46,7 @@ should not have it, is told in [security](security.md). The page is generated fr
 ` + "`TestRights`" + ` compares the rules with what real API servers are asked, in both directions.
 `
 
-// role is a role, and to whom the installation binds it.
+// role is a role, and the subjects that the installation binds to it.
 type role struct {
 	name, kind string
 	bound      []string
@@ -54,8 +54,8 @@ type role struct {
 	rules      []rbacv1.PolicyRule
 }
 
-// rank puts first what the user binds and has to judge: the roles of whoever moves, then those of
-// people, then those that the installation binds.
+// rank orders the roles: first those that the user binds and has to judge (of movers, then of people), then those that
+// the installation binds.
 func (r role) rank() int {
 	switch {
 	case strings.HasPrefix(r.name, "sliceshift-mover"):
@@ -75,7 +75,7 @@ func roleOf(t *testing.T, object *unstructured.Unstructured, bound map[string][]
 	return role{name: read.Name, kind: object.GetKind(), bound: bound[read.Name], labels: read.Labels, rules: read.Rules}
 }
 
-// boundRoles are the subjects to which the installation binds each role.
+// boundRoles returns the subjects that the installation binds to each role.
 func boundRoles(t *testing.T, objects []*unstructured.Unstructured) map[string][]string {
 	t.Helper()
 	bound := map[string][]string{}
@@ -109,7 +109,7 @@ func (r role) write(page *strings.Builder) {
 	}
 }
 
-// whose says who has the role.
+// whose describes the subjects that have the role.
 func (r role) whose() string {
 	if len(r.bound) > 0 {
 		return "Bound by the installation to " + strings.Join(r.bound, ", ") + "."

@@ -13,14 +13,14 @@ import (
 	"github.com/sliceshift/sliceshift/config"
 )
 
-// TestReferenceAPI: reference-api.md tells of every field what the resource definitions say. With
-// -update it writes the page.
+// TestReferenceAPI: reference-api.md has the description of every field of the resource definitions. With -update it
+// writes the page.
 func TestReferenceAPI(t *testing.T) {
 	crds, err := config.CRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Reverse(crds) // what most readers look for comes first
+	slices.Reverse(crds) // most readers look for the last definition
 	var page strings.Builder
 	page.WriteString(referenceAPIIntro)
 	for _, crd := range crds {
@@ -29,7 +29,7 @@ func TestReferenceAPI(t *testing.T) {
 	expectPage(t, "reference-api.md", page.String())
 }
 
-// expectPage compares a page with what it is generated from, or writes it.
+// expectPage compares a page with its generated content, or writes it.
 func expectPage(t *testing.T, name, page string) {
 	t.Helper()
 	if *update {
@@ -52,7 +52,7 @@ The version is ` + "`v1alpha1`" + `: fields may change between minor releases. A
 gets it when the object is stored. A rule that binds several fields is in *italics*, in the words in which it is refused.
 `
 
-// elsewhere are the fields whose type is one of Kubernetes, described there.
+// elsewhere are the fields whose type is a Kubernetes type, which is described there.
 var elsewhere = map[string]string{
 	"StatefulSet.spec.template":                   "[PodTemplateSpec](https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-template-v1/#PodTemplateSpec)",
 	"StatefulSet.spec.volumeClaimTemplates[]":     "[PersistentVolumeClaim](https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/persistent-volume-claim-v1/)",
@@ -78,8 +78,8 @@ func referenceOf(page *strings.Builder, crd *apiextensionsv1.CustomResourceDefin
 	}
 }
 
-// sectionOf is the section of an object: a row for each of its fields, then the sections of those
-// that are objects.
+// sectionOf writes the section of an object: a row for each of its fields, then the sections of those that are
+// objects.
 func sectionOf(page *strings.Builder, path string, schema apiextensionsv1.JSONSchemaProps) {
 	fmt.Fprintf(page, "\n### %s\n\n%s%s\n\n| field | type | default | |\n|---|---|---|---|\n", path, inline(schema.Description), rulesOf(&schema))
 	inner := map[string]apiextensionsv1.JSONSchemaProps{}
@@ -104,8 +104,7 @@ func sectionOf(page *strings.Builder, path string, schema apiextensionsv1.JSONSc
 	}
 }
 
-// shapeOf is the object that a field holds, with its path, or nil when it holds none that is
-// described here.
+// shapeOf returns the object that a field holds, with its path, or nil if the page describes none.
 func shapeOf(path string, field *apiextensionsv1.JSONSchemaProps) (string, *apiextensionsv1.JSONSchemaProps) {
 	if field.Items != nil && field.Items.Schema != nil {
 		return shapeOf(path+"[]", field.Items.Schema)
@@ -116,7 +115,7 @@ func shapeOf(path string, field *apiextensionsv1.JSONSchemaProps) (string, *apie
 	return path, field
 }
 
-// typeOf says what a field holds, in words, with a link where it is an object.
+// typeOf describes the type of a field, with a link if it is an object.
 func typeOf(path string, field *apiextensionsv1.JSONSchemaProps) string {
 	switch {
 	case elsewhere[path] != "":
@@ -144,7 +143,7 @@ func defaultOf(field *apiextensionsv1.JSONSchemaProps) string {
 	return "`" + strings.Trim(string(field.Default.Raw), `"`) + "`"
 }
 
-// rulesOf says what is refused: each is a sentence that follows a description.
+// rulesOf describes the refused values, each in a sentence that follows the description.
 func rulesOf(field *apiextensionsv1.JSONSchemaProps) string {
 	var all []string
 	say := func(format string, what ...any) { all = append(all, fmt.Sprintf(format, what...)) }
@@ -185,10 +184,10 @@ func rulesOf(field *apiextensionsv1.JSONSchemaProps) string {
 	return " " + strings.Join(all, " ")
 }
 
-// inline is a description on one line, for a page.
+// inline returns a description on one line, for a page.
 func inline(text string) string { return escaped(strings.Join(strings.Fields(text), " ")) }
 
-// escaped is a text in which a page takes nothing for a tag or for emphasis.
+// escaped returns a text in which no character starts a tag or emphasis.
 func escaped(text string) string {
 	return strings.NewReplacer("<", "&lt;", "*", `\*`, "_", `\_`).Replace(text)
 }

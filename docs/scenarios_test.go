@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated pages, the alerts for the Prometheus Operator, and which figures are stale")
 
-// scenario is a row of scenarios.yaml; its fields are told there.
+// scenario is a row of scenarios.yaml, where its fields are described.
 type scenario struct {
 	ID      string `json:"id"`
 	Tier    string `json:"tier"`
@@ -28,18 +28,18 @@ type scenario struct {
 	Kubelet string `json:"kubelet,omitempty"`
 }
 
-// The states of a scenario that no test shows as it is.
+// The states of a scenario without a test that shows it exactly.
 const (
 	stateOpen    = "open"
 	stateNone    = "none"
 	stateDiffers = "differs"
 )
 
-// withPods says whether real pods run in a scenario.
+// withPods reports whether a scenario runs real pods.
 func (s scenario) withPods() bool { return s.Tier == "N" || s.Tier == "2" }
 
-// TestScenarios: every scenario has a test that shows it, or says why not. With -update it
-// writes scenarios.md, the list of scenarios and their tests.
+// TestScenarios: every scenario has a test that shows it, or states why not. With -update it writes scenarios.md, the
+// list of scenarios and their tests.
 func TestScenarios(t *testing.T) {
 	scenarios := readScenarios(t)
 	tests := testsByScenario(t)
@@ -60,7 +60,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// wrong is what does not fit between a scenario and the tests whose subtests name it.
+// wrong describes a contradiction between a scenario and the tests whose subtests name it.
 func (s scenario) wrong(tests []string) string {
 	switch shown := len(tests) > 0; s.State {
 	case "":
@@ -86,7 +86,7 @@ func (s scenario) wrong(tests []string) string {
 	return ""
 }
 
-// TestStatesFitTheirTests: what a scenario says of its tests, and what there is.
+// TestStatesFitTheirTests: the state of a scenario must match its tests.
 func TestStatesFitTheirTests(t *testing.T) {
 	unit, kind := []string{"slices TestUpdate"}, []string{"e2e/slices TestScale (and on kind)"}
 	for name, tc := range map[string]struct {
@@ -118,7 +118,7 @@ func TestStatesFitTheirTests(t *testing.T) {
 	}
 }
 
-// summary says how many scenarios there are of each state.
+// summary returns how many scenarios each state has.
 func summary(scenarios []scenario) string {
 	states := map[string]int{}
 	for _, each := range scenarios {
@@ -150,7 +150,7 @@ var (
 	commented  = regexp.MustCompile(`(?m)(^|\s)//[^"\n]*\b(?:[KRDSM]-\d{3}|[UX]-\d{2})\b.*$`)
 )
 
-// testsByScenario finds the tests whose subtests name an id.
+// testsByScenario returns the tests whose subtests name an id.
 func testsByScenario(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -178,8 +178,8 @@ func testsByScenario(t *testing.T) map[string][]string {
 	return found
 }
 
-// idsIn are the ids that the tests of a folder name, each with a file. None may stand in a
-// comment: what a comment says nobody runs.
+// idsIn returns the ids that the tests of a folder name, each with a file. A comment must not contain an id, because a
+// comment does not run.
 func idsIn(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	ids := map[string]string{}
@@ -207,7 +207,7 @@ func whereIs(folder, test string) string {
 	return where
 }
 
-// onKind says whether a test runs again between kind clusters: its folder's list names it.
+// onKind reports whether a test also runs between kind clusters: its folder's list names it.
 func onKind(folder, test string) bool {
 	source, err := os.ReadFile(filepath.Join(folder, "cases_test.go"))
 	_, list, found := strings.Cut(string(source), "var onKind = []string{")
@@ -215,7 +215,7 @@ func onKind(folder, test string) bool {
 	return err == nil && found && closed && strings.Contains(list, `"`+test+`"`)
 }
 
-// render is scenarios.md.
+// render returns the content of scenarios.md.
 func render(scenarios []scenario, tests map[string][]string) []byte {
 	var page bytes.Buffer
 	fmt.Fprintf(&page, `# What peers test of a StatefulSet and of a move, and our tests of it

@@ -13,31 +13,31 @@ import (
 	"testing"
 )
 
-// subtests finds the names of the subtests of a folder's tests in their source: literals
-// that reach the first argument of a Run, there or by the keys and fields of tables, variables
-// and parameters of functions of the folder.
+// subtests finds the names of the subtests of a folder's tests in their source. They are literals that reach the first
+// argument of a Run, directly or through the keys and fields of tables, variables and parameters of functions of the
+// folder.
 type subtests struct {
 	functions map[string]*ast.FuncDecl
 	// variables and structs are those of the package.
 	variables map[string]ast.Expr
 	structs   map[string]*ast.StructType
-	// running are the functions that call Run, themselves or by others.
+	// running are the functions that call Run, directly or through others.
 	running map[string]bool
-	// names are those of the test that is read, and reading what is being read of it.
+	// names are the names of the current test; reading are the functions that are currently being read for it.
 	names   []string
 	reading map[*ast.FuncDecl]bool
 }
 
-// value is an expression in the function that it stands in.
+// value is an expression and the call in which it occurs.
 type value struct {
 	expr  ast.Expr
 	scope *scope
 }
 
-// scope is a call of a function: what its arguments are, and what its variables are set to.
+// scope is a call of a function: the values of its arguments and variables.
 type scope struct {
 	bound map[string][]value
-	// keys and elements are the tables that loops range over, by the variables of the loops.
+	// keys and elements are the tables that loops range over, by the loop variables.
 	keys, elements map[string][]value
 }
 
@@ -70,7 +70,7 @@ func readSubtests(folder string) (map[string][]string, error) {
 	return found, nil
 }
 
-// growRunning adds the functions that call one that is known to call Run.
+// growRunning adds the functions that call a function known to call Run.
 func (s *subtests) growRunning() bool {
 	before := len(s.running)
 	for name, function := range s.functions {
@@ -84,7 +84,7 @@ func (s *subtests) growRunning() bool {
 	return len(s.running) > before
 }
 
-// called is the name of the function or method that is called.
+// called returns the name of the called function or method.
 func called(call *ast.CallExpr) string {
 	switch function := call.Fun.(type) {
 	case *ast.Ident:
@@ -123,7 +123,7 @@ func (s *subtests) declareSpec(spec ast.Spec) {
 	}
 }
 
-// read goes through a function that is called with these arguments.
+// read reads a function that is called with these arguments.
 func (s *subtests) read(function *ast.FuncDecl, arguments []ast.Expr, caller *scope) {
 	if s.reading[function] || function.Body == nil {
 		return
@@ -152,7 +152,7 @@ func (s *subtests) read(function *ast.FuncDecl, arguments []ast.Expr, caller *sc
 	})
 }
 
-// learn notes what a statement sets variables to.
+// learn records the values that a statement assigns to variables.
 func (in *scope) learn(node ast.Node) {
 	switch n := node.(type) {
 	case *ast.AssignStmt:
@@ -182,7 +182,7 @@ func (s *subtests) call(call *ast.CallExpr, in *scope) {
 	}
 }
 
-// texts are the literals that an expression of text is made of.
+// texts returns the literals that a text expression consists of.
 func (s *subtests) texts(v value) []string {
 	switch e := v.expr.(type) {
 	case *ast.BasicLit:
@@ -231,7 +231,7 @@ func (s *subtests) named(name string, in *scope) []string {
 	return texts
 }
 
-// mentions says whether a variable is set to something of itself.
+// mentions reports whether the value of a variable refers to the variable.
 func mentions(v value, name string, in *scope) bool {
 	found := false
 	ast.Inspect(v.expr, func(node ast.Node) bool {
@@ -256,7 +256,7 @@ func (s *subtests) keysOf(tables []value) []string {
 	return texts
 }
 
-// tables are the composite literals that a table is made of.
+// tables returns the composite literals that a table consists of.
 func (s *subtests) tables(v value) []*ast.CompositeLit {
 	switch e := v.expr.(type) {
 	case *ast.CompositeLit:
@@ -284,7 +284,7 @@ func (s *subtests) tables(v value) []*ast.CompositeLit {
 	return nil
 }
 
-// fields are the values of a field of the elements of tables.
+// fields returns the values of a field of the elements of tables.
 func (s *subtests) fields(tables []value, field string) []string {
 	var texts []string
 	for _, table := range tables {
@@ -298,7 +298,7 @@ func (s *subtests) fields(tables []value, field string) []string {
 	return texts
 }
 
-// valueOf is what an element of a table is, less its key.
+// valueOf returns the value of an element of a table, without its key.
 func valueOf(element ast.Expr) ast.Expr {
 	if pair, ok := element.(*ast.KeyValueExpr); ok {
 		return pair.Value
@@ -323,7 +323,7 @@ func fieldOf(element ast.Expr, field string, index int) ast.Expr {
 	return nil
 }
 
-// index is the place of a field in the elements of a table of this type, or -1.
+// index returns the position of a field in the elements of a table of this type, or -1.
 func (s *subtests) index(of ast.Expr, field string) int {
 	switch of := of.(type) {
 	case *ast.ArrayType:
@@ -348,7 +348,7 @@ func (s *subtests) index(of ast.Expr, field string) int {
 	return -1
 }
 
-// testFolders are the folders with tests of the project.
+// testFolders returns the folders of the project that have tests.
 func testFolders(t *testing.T) []string {
 	t.Helper()
 	var folders []string
@@ -370,7 +370,7 @@ func testFolders(t *testing.T) []string {
 	return folders
 }
 
-// TestSubtestsAreFound: each form in which a test names its subtests, and what is no name.
+// TestSubtestsAreFound covers each form in which a test names its subtests, and forms that are no names.
 func TestSubtestsAreFound(t *testing.T) {
 	folder := t.TempDir()
 	source := `package a

@@ -18,8 +18,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// announce tells what a pass has come to, after it was written: events for people,
-// metrics and spans for machines, log lines for whoever looks later.
+// announce publishes the result of a pass after it was written: as events, metrics, spans and log lines.
 func (r *Reconciler) announce(m *api.Migration, outcome Outcome, arrived *arrivals) {
 	changes := r.follow(m, outcome)
 	r.log(m, outcome, changes)
@@ -38,7 +37,7 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome, arrived *arriva
 	}
 }
 
-// follow measures what a pass has shown of the ordinal on its way.
+// follow updates the metrics and traces of the current handoff from a pass.
 func (r *Reconciler) follow(m *api.Migration, outcome Outcome) handoffs.Changes {
 	look := handoffs.Look{Now: outcome.Snapshot.Now, Step: outcome.Decision.Step}
 	if hold := outcome.Decision.Hold; hold != nil {
@@ -50,7 +49,7 @@ func (r *Reconciler) follow(m *api.Migration, outcome Outcome) handoffs.Changes 
 	return changes
 }
 
-// log has a line for each thing that was done or recorded, and for each reason to wait that is new.
+// log writes a line for each action, each record, and each new reason to wait.
 func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Changes) {
 	log := ctrl.Log.WithName("migration").WithValues("migration", m.Namespace+"/"+m.Name)
 	if ended := changes.Ended; ended != nil {
@@ -82,7 +81,7 @@ func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Cha
 	}
 }
 
-// logRecord says what is new in a record: that the migration was accepted, and who drives it.
+// logRecord logs the new parts of a record: that the migration was accepted, and that this process drives it.
 func logRecord(log logr.Logger, m *api.Migration, s plan.Snapshot, record plan.Record) {
 	if base := record.Baseline; base != nil && s.Record.Baseline == nil {
 		place := func(side plan.Side, set string) string { return side.Cluster + "/" + side.Namespace + "/" + set }
@@ -94,7 +93,7 @@ func logRecord(log logr.Logger, m *api.Migration, s plan.Snapshot, record plan.R
 	}
 }
 
-// ofHandoff names the ordinal on its way, if any.
+// ofHandoff adds the current ordinal, if any, to the logger.
 func (r *Reconciler) ofHandoff(log logr.Logger, h *handoffs.Handoff) logr.Logger {
 	if h == nil {
 		return log
@@ -127,7 +126,7 @@ func (r *Reconciler) announceArrivals(m *api.Migration, outcome Outcome, arrived
 	tell(arrived.due(time.Now(), outcome.Done || outcome.Stalls))
 }
 
-// stayed says whether the ordinal of a handoff that has just come to its end had not been stopped at all.
+// stayed reports whether the ordinal of the handoff that has just ended was never stopped.
 func stayed(m *api.Migration, finished api.Handoff) bool {
 	h := m.Status.History
 	if h == nil || len(h.Handoffs) == 0 {
@@ -141,14 +140,14 @@ func (r *Reconciler) event(m *api.Migration, kind, reason, action, note string) 
 	r.Events.Eventf(m, nil, kind, reason, action, "%s", shorten(printable.Text(note), longestNote))
 }
 
-// longestNote is how many bytes the note of an event may have (kubernetes
-// pkg/apis/core/validation/events.go, NoteLengthLimit): a longer one is refused.
+// longestNote is the maximum size of an event's note, in bytes (kubernetes pkg/apis/core/validation/events.go,
+// NoteLengthLimit). The API server refuses a longer note.
 const longestNote = 1024
 
-// cut stands for what was left out.
+// cut marks text that was truncated.
 const cut = "…"
 
-// shorten cuts a text to so many bytes, between two letters, and shows that it did.
+// shorten truncates text to at most most bytes, between two characters, and marks the cut.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -14,7 +14,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestLongNotes: a note that the API would refuse for its length is no event at all (G16).
+// TestLongNotes: a note within the API's size limit is recorded as an event; a longer one would be refused
+// (G16).
 func TestLongNotes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		message string
@@ -40,8 +41,8 @@ func TestLongNotes(t *testing.T) {
 	}
 }
 
-// TestK6Told: what clusters say is told in conditions, warnings and events without what a terminal acts upon: kubectl shows
-// them as they are.
+// TestK6Told: text from clusters reaches conditions, warnings and events without terminal control characters,
+// because kubectl prints them unchanged.
 func TestK6Told(t *testing.T) {
 	const hostile, harmless = "x\x1b]52;c;ZXZpbA==\a\x1b[2J\r\u202e", `x\u001b]52;c;ZXZpbA==\u0007\u001b[2J\r\u202e`
 	recorder := events.NewFakeRecorder(1)
@@ -60,8 +61,8 @@ func TestK6Told(t *testing.T) {
 	}
 }
 
-// TestMeasured: how a Migration stands is measured whenever it is looked at, also where no cluster is
-// asked, and not any more once it is gone.
+// TestMeasured: metrics of a Migration are updated at every reconcile, also when no cluster is asked. They are
+// removed after it was deleted.
 func TestMeasured(t *testing.T) {
 	d := newDesk(t, west("begun", 1, hasBegun), west("a", 2))
 	d.reconcile("a")

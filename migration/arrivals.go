@@ -10,13 +10,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// arrivalsPause is how long a Migration tells of no more ordinals that have arrived than it has told of: an
-// event of each would cost as much as a write of its handoff, and nobody reads a thousand. With a hundred Migrations a
-// handoff takes ten seconds, and a shorter pause spares nothing.
+// arrivalsPause is the minimum time between two arrival events of a Migration. An event for each ordinal would
+// cost as much as a write of its handoff, and no user reads a thousand events. With a hundred Migrations a
+// handoff takes ten seconds, so a shorter pause saves nothing.
 const arrivalsPause = 30 * time.Second
 
-// arrivals are the ordinals of a Migration that have arrived and that no event has told of yet. One that comes
-// alone is told of at once.
+// arrivals holds the ordinals of a Migration that have arrived and that no event has reported yet. The first
+// arrival is reported at once.
 type arrivals struct {
 	told      time.Time
 	direction api.Direction
@@ -24,8 +24,8 @@ type arrivals struct {
 	slowest   time.Duration
 }
 
-// add is for an ordinal that has arrived after so long. It returns what is to be told before, if anything: an
-// event tells of one direction.
+// add records an ordinal's arrival and its duration. It returns the note that must be reported first, if any,
+// because one event covers one direction.
 func (a *arrivals) add(ordinal int32, took time.Duration, direction api.Direction) (before string) {
 	if direction != a.direction {
 		before = a.take()
@@ -34,7 +34,7 @@ func (a *arrivals) add(ordinal int32, took time.Duration, direction api.Directio
 	return before
 }
 
-// due is what is to be told now; empty: nothing is. Nothing waits for longer when it is the last.
+// due returns the note to report now; empty means none. If last is true, nothing waits any longer.
 func (a *arrivals) due(now time.Time, last bool) string {
 	if !last && now.Sub(a.told) < arrivalsPause {
 		return ""
@@ -62,7 +62,7 @@ func (a *arrivals) take() string {
 	return fmt.Sprintf("ordinals %s are available at the %s, the slowest after %s", strings.Join(all, ", "), a.side(), slowest)
 }
 
-// side is the one that they have come to.
+// side returns the side at which the ordinals have arrived.
 func (a *arrivals) side() plan.SideName {
 	if a.direction == api.Back {
 		return plan.SourceSide

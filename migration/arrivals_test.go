@@ -10,8 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestArrivals: every ordinal that arrives is told of once: at once when none was for a while, and otherwise with
-// those that come until then, or before the Migration ends or turns round.
+// TestArrivals: every ordinal that arrives is reported once. It is reported at once when none was for a while,
+// otherwise together with later arrivals, or before the Migration ends or reverses.
 func TestArrivals(t *testing.T) {
 	type step struct {
 		after     time.Duration

@@ -10,17 +10,17 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Asked is what a gate answers now at one of its points.
+// Asked is the current answer of a gate at one of its points.
 type Asked struct {
 	planner.Point
-	// Subject is what it was asked about.
+	// Subject is the subject of the question.
 	Subject health.Subject
-	// Answer is empty where there is nothing yet to ask about.
+	// Answer is empty if the subject does not exist yet.
 	Answer health.Answer
 }
 
-// Ask asks every health gate once at each of its points, and writes nothing. m need not have been
-// written anywhere; of one that has not begun it is asked what it would be asked first.
+// Ask queries every health gate once at each of its points, and writes nothing. m need not exist in any
+// cluster. The gates of a migration that has not begun are queried as at its beginning.
 func (e *Engine) Ask(ctx context.Context, m *api.Migration) ([]Asked, plan.Snapshot, error) {
 	snapshot, err := e.Look(ctx, m)
 	if err != nil {
@@ -51,7 +51,7 @@ func (e *Engine) Ask(ctx context.Context, m *api.Migration) ([]Asked, plan.Snaps
 	return all, snapshot, nil
 }
 
-// wrongGate is why a gate cannot be asked as it is written; nil: it can.
+// wrongGate returns the reason why a gate cannot be queried with its configuration; nil if it can be.
 func (e *Engine) wrongGate(gate api.HealthGate) *health.Answer {
 	_, err := e.askers(gate)
 	if err == nil {

@@ -9,13 +9,14 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// heart writes that this process drives a migration.
+// heart writes the heartbeat by which this process shows that it drives a migration.
 type heart struct {
 	// run is true for the record of a run.
 	run bool
-	// serverTime is the time of the API server that keeps the migration; nil: the local one.
+	// serverTime converts a local time to the time of the API server that stores the migration; nil means the
+	// local time.
 	serverTime func(time.Time) time.Time
-	// last is the last heartbeat that was written. A resource definition of an older version does not store it.
+	// last is the last heartbeat that was written. An older resource definition does not store it.
 	last api.Heartbeat
 }
 
@@ -24,7 +25,7 @@ func newHeart(options Options) heart {
 	return heart{run: run, serverTime: options.ServerTime}
 }
 
-// now is the time of the API server at a local time.
+// now returns the time of the API server at a local time.
 func (h heart) now(local time.Time) time.Time {
 	if h.serverTime == nil {
 		return local
@@ -32,7 +33,7 @@ func (h heart) now(local time.Time) time.Time {
 	return h.serverTime(local)
 }
 
-// left is the time until the next heartbeat is due. beats is false if none is due at any time.
+// left returns the time until the next heartbeat is due. beats is false if none will be due.
 func (h heart) left(m *api.Migration, local time.Time) (left time.Duration, beats bool) {
 	now := h.now(local)
 	left, beats = records.HeartbeatDue(m, h.run, now)
@@ -42,13 +43,13 @@ func (h heart) left(m *api.Migration, local time.Time) (left time.Duration, beat
 	return left, beats
 }
 
-// late reports whether the next heartbeat is due. The first one is the engine's.
+// late reports whether the next heartbeat is due. The engine writes the first one.
 func (h heart) late(m *api.Migration, local time.Time) bool {
 	left, beats := h.left(m, local)
 	return beats && left <= 0 && m.Status.Heartbeat != nil
 }
 
-// beat puts a heartbeat into a status right before that is written, and returns it.
+// beat sets the heartbeat in a status that is about to be written, and returns it.
 func (h heart) beat(m *api.Migration, local time.Time) api.Heartbeat {
 	records.Beat(m, h.run, h.now(local))
 	if m.Status.Heartbeat == nil {
@@ -57,7 +58,7 @@ func (h heart) beat(m *api.Migration, local time.Time) api.Heartbeat {
 	return *m.Status.Heartbeat
 }
 
-// requeue is the time until the next pass, at most until the next heartbeat is due.
+// requeue returns the time until the next pass, at most until the next heartbeat is due.
 func (h heart) requeue(m *api.Migration, local time.Time, after time.Duration) time.Duration {
 	if left, beats := h.left(m, local); beats {
 		return min(after, max(left, pass.RequeueUnobserved))

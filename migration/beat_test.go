@@ -16,8 +16,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestV3Heart: a heartbeat is due 15 s after the last one and immediately in another mode, by the clock of the API server; also if a
-// resource definition of an older version does not store it. A Migration with no ordinal in flight has none.
+// TestV3Heart: a heartbeat is due 15 s after the last one, and immediately after a change of mode, by the clock
+// of the API server. This also holds if an older resource definition does not store it. A Migration without a
+// current handoff has none.
 func TestV3Heart(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	m := &api.Migration{Spec: api.MigrationSpec{Mode: api.ModeRun}, Status: api.MigrationStatus{Baseline: &api.Baseline{}, Handoff: &api.Handoff{Ordinal: 2}}}
@@ -53,7 +54,8 @@ func TestV3Heart(t *testing.T) {
 	expect("a run that waits", noon, 0, true)
 }
 
-// TestV3HeldBeats: a manager that cannot connect to a cluster while an ordinal is down writes heartbeats, one every 15 s and no more.
+// TestV3HeldBeats: a manager that cannot connect to a cluster while an ordinal is down writes one heartbeat every
+// 15 s, and no more.
 func TestV3HeldBeats(t *testing.T) {
 	inFlight := func(m *api.Migration) {
 		m.Status.Handoff = &api.Handoff{Ordinal: 0}
@@ -91,7 +93,8 @@ func TestV3HeldBeats(t *testing.T) {
 	}
 }
 
-// TestV3OwnWrite: a pass that changes nothing in the status writes a heartbeat once 15 s have passed since the last write, and none before.
+// TestV3OwnWrite: a pass that changes nothing else in the status writes a heartbeat once 15 s have passed since
+// the last write, and not before.
 func TestV3OwnWrite(t *testing.T) {
 	server := &pruning{}
 	e, m := accepted(server)

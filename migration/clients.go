@@ -15,23 +15,24 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// clients measure what clients of one migration's application see, as its spec.probe asks for. A pass only hands them the Migration and
-// writes down what they have counted: none waits for them, and no decision reads them.
+// clients measures what clients of one migration's application see, as its spec.probe requests. A pass only
+// hands it the Migration and writes its counts down. No pass waits for it, and no decision depends on it.
 type clients struct {
 	clock clock.PassiveClock
-	// allowed are where requests may lead, and servers where a Prometheus may be, whose token is in secrets.
+	// allowed restricts the addresses of requests, and servers those of a Prometheus server, whose token is in
+	// secrets.
 	allowed, servers health.Addresses
 	secrets          health.Secrets
 	tally            *probe.Tally
-	// meter asks a Prometheus instead; nil: none is asked.
+	// meter queries a Prometheus server instead of sending requests; nil means none.
 	meter *probe.Meter
-	// asked is the probe whose requests are sent; nil: none are. stop ends that.
+	// asked is the probe that is running; nil means none. stop ends it.
 	asked *api.ProbeSpec
 	stop  func()
 }
 
-// follow sends requests from when a migration has begun until it is completed, but for the time in which it is paused and no ordinal is
-// on its way.
+// follow probes from the beginning of a migration until its completion, except while it is paused without a
+// current handoff.
 func (c *clients) follow(m *api.Migration) {
 	if c.tally == nil && !c.begin(m) {
 		return
@@ -55,7 +56,7 @@ func (c *clients) follow(m *api.Migration) {
 	}
 }
 
-// start begins to do what is asked for.
+// start starts the requested probe.
 func (c *clients) start(m *api.Migration) error {
 	if c.asked.Prometheus == nil {
 		target, err := probe.NewTarget(c.asked.URL, c.allowed)
@@ -78,8 +79,8 @@ func (c *clients) start(m *api.Migration) error {
 	return nil
 }
 
-// begin begins to count once a migration has begun, from what an earlier process has written of it, and reports whether it has. What was
-// written of a move before is left out.
+// begin starts to count once a migration has begun, and reports whether it does. It continues the counts in the
+// status, except for those of an earlier move.
 func (c *clients) begin(m *api.Migration) bool {
 	base := m.Status.Baseline
 	if m.Spec.Probe == nil || base == nil || records.Completed(m) != "" {
@@ -93,7 +94,7 @@ func (c *clients) begin(m *api.Migration) bool {
 	return true
 }
 
-// figures are what was counted up to a time; nil: nothing was.
+// figures returns the counts up to a time; nil if there are none.
 func (c *clients) figures(now time.Time) *api.ProbeStatus {
 	if c.tally == nil {
 		return nil
@@ -104,7 +105,7 @@ func (c *clients) figures(now time.Time) *api.ProbeStatus {
 	return c.tally.Status(now)
 }
 
-// render writes down what was counted. The requests of a handoff may end after it.
+// render writes the counts into the status. The requests of a handoff may end after it.
 func (c *clients) render(m *api.Migration, now time.Time) {
 	if c.tally == nil {
 		return
@@ -120,7 +121,7 @@ func (c *clients) render(m *api.Migration, now time.Time) {
 	}
 }
 
-// close sends no request any more.
+// close stops the probe.
 func (c *clients) close() {
 	if c.stop != nil {
 		c.stop()

@@ -19,15 +19,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// probed is a migration that has begun, with a probe.
+// probed returns a migration that has begun, with a probe.
 func probed(url string) *api.Migration {
 	m := &api.Migration{Spec: api.MigrationSpec{Probe: &api.ProbeSpec{URL: url}}}
 	m.Status.Baseline = &api.Baseline{StartTime: metav1.NewTime(time.Now().Add(-time.Minute))}
 	return m
 }
 
-// TestP1ClientsFollow: requests are sent from when a migration has begun until it is completed, not while it is paused between two
-// ordinals, and for another URL once that is asked for.
+// TestP1ClientsFollow: requests are sent from the beginning of a migration until its completion, except while
+// it is paused between two ordinals. A changed URL takes effect.
 func TestP1ClientsFollow(t *testing.T) {
 	completed := metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved}
 	c := clients{clock: clock.RealClock{}, allowed: health.Addresses{Any: true}}
@@ -58,7 +58,8 @@ func TestP1ClientsFollow(t *testing.T) {
 	}
 }
 
-// TestP1ClientsRefused: of a URL that the manager's operator does not allow the status says so, and what to do; nothing is requested.
+// TestP1ClientsRefused: a URL that the manager's operator does not allow is reported in the status with a
+// remedy, and no request is sent.
 func TestP1ClientsRefused(t *testing.T) {
 	c, m := clients{clock: clock.RealClock{}}, probed("http://shop.example/")
 	c.follow(m)
@@ -68,8 +69,8 @@ func TestP1ClientsRefused(t *testing.T) {
 	}
 }
 
-// TestP1ClientsOfAPrometheus: a Prometheus is asked about the StatefulSet and the time since the move began, and what it has counted is
-// the figure; one that may not be asked is not.
+// TestP1ClientsOfAPrometheus: a Prometheus server is queried for the StatefulSet and the time since the move
+// began, and its result is reported. A server that is not allowed is not queried.
 func TestP1ClientsOfAPrometheus(t *testing.T) {
 	asked := make(chan string, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +99,7 @@ func TestP1ClientsOfAPrometheus(t *testing.T) {
 	}
 }
 
-// TestP1ClientsOfAMoveBefore: figures of a move before this one are not counted again.
+// TestP1ClientsOfAMoveBefore: counts of an earlier move are not included.
 func TestP1ClientsOfAMoveBefore(t *testing.T) {
 	m := probed("http://127.0.0.1:1/")
 	for before, want := range map[time.Duration]int64{-time.Hour: 0, 0: 7} {
@@ -112,8 +113,8 @@ func TestP1ClientsOfAMoveBefore(t *testing.T) {
 	}
 }
 
-// TestP1ClientsAreNoReasonToWrite: what was counted is written with something else, for each handoff as well, also when its requests
-// have ended after it.
+// TestP1ClientsAreNoReasonToWrite: counts are written together with other changes, for each handoff too, even
+// if its requests end after it.
 func TestP1ClientsAreNoReasonToWrite(t *testing.T) {
 	asked := make(chan struct{}, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }))
@@ -140,7 +141,7 @@ func TestP1ClientsAreNoReasonToWrite(t *testing.T) {
 	}
 }
 
-// fullProbe is as much as a probe may say.
+// fullProbe returns a probe status of the largest size.
 func fullProbe() *api.ProbeStatus {
 	figures := api.ClientRequests{Requests: 1 << 40, Failed: 1 << 40, Unanswered: 9, P50Milliseconds: 2000, P99Milliseconds: 2000, LongestMilliseconds: 2000, OutageMilliseconds: 1 << 40}
 	p := &api.ProbeStatus{ClientRequests: figures, Moving: &figures, Message: strings.Repeat("m", 1024), Time: metav1.NowMicro(), FailureTime: metav1.NowMicro()}
@@ -150,7 +151,8 @@ func fullProbe() *api.ProbeStatus {
 	return p
 }
 
-// TestP1StatusWithAProbe: the status of the longest move fits with what clients saw of each handoff.
+// TestP1StatusWithAProbe: the status of the longest move, with the probe counts of each handoff, is within the
+// size limit.
 func TestP1StatusWithAProbe(t *testing.T) {
 	m := &api.Migration{}
 	m.Status.History, m.Status.Probe = fullHistory(5000), fullProbe()
@@ -158,7 +160,7 @@ func TestP1StatusWithAProbe(t *testing.T) {
 		m.Status.History.Handoffs[i].Clients = m.Status.Probe.Moving
 	}
 	render(m, plan.Snapshot{}, plan.Decision{})
-	const room = 8 << 10 // of figures for each handoff
+	const room = 8 << 10 // for the counts of each handoff
 	if got := sized(t, m); got > mostStatus+room {
 		t.Errorf("its status has %d bytes", got)
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// unreachable is for a cluster that could not be asked.
+// unreachable returns the decision for a cluster that did not answer or refused the request.
 func unreachable(err error) plan.Decision {
 	if endpoint.NotLent(err) {
 		return *plan.Stalled(api.ReasonPermissionMissing, endpoint.OneLine(err), plan.RemedyLending)
@@ -35,7 +35,7 @@ func unreachable(err error) plan.Decision {
 	return *plan.Stalled(api.ReasonClusterUnreachable, endpoint.OneLine(err), plan.RemedyUnreachable)
 }
 
-// conclude carries out what a pass has come to: the record, or one effect, or only the status.
+// conclude carries out the result of a pass: it writes the record, one effect, or only the status.
 func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step) (Outcome, error) {
 	outcome := Outcome{Snapshot: step.Snapshot, Decision: step.Decision, Done: step.Decision.Done != ""}
 	e.fewest.note(m.Status.Handoff, step.Snapshot)
@@ -76,8 +76,8 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step)
 	return outcome, err
 }
 
-// report describes a decision in the status, with its record if there is one, and writes that when
-// it is worth a write.
+// report writes a decision, with its record if it has one, into the status. It saves the status only if the
+// change is worth a write.
 func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, outcome *Outcome) (pass.Step, error) {
 	before, record := m.DeepCopy(), step.Decision.Record
 	seen := before.Status
@@ -124,7 +124,7 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 	return step, nil
 }
 
-// saved notes what is new in a status that was written.
+// saved records the differences between the previous status and the written one.
 func (outcome *Outcome) saved(before, after *api.Migration) {
 	outcome.Saved, outcome.Stalls = true, beginsToStall(before, after)
 	outcome.GoesOn = stalled(before) && !stalled(after)
@@ -135,7 +135,7 @@ func (outcome *Outcome) saved(before, after *api.Migration) {
 	outcome.Waits = hold != nil && !hold.Stalled && progress(before) != progress(after)
 }
 
-// progress is the reason of the condition Progressing.
+// progress returns the reason of the condition Progressing.
 func progress(m *api.Migration) string {
 	if found := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing); found != nil {
 		return found.Reason
@@ -143,7 +143,8 @@ func progress(m *api.Migration) string {
 	return ""
 }
 
-// turnBack has a migration go back whose user has asked for that, once the status says why.
+// turnBack switches a migration to mode Rollback if its user has enabled that, after the status shows the
+// reason.
 func (e *Engine) turnBack(ctx context.Context, m *api.Migration, step pass.Step) (pass.Step, error) {
 	if hold := step.Decision.Hold; hold == nil || !hold.TurnBack || m.Spec.Mode == api.ModeRollback {
 		return step, nil
@@ -158,7 +159,7 @@ func (e *Engine) turnBack(ctx context.Context, m *api.Migration, step pass.Step)
 	return step, nil
 }
 
-// save tells the pass what became of a write of the Migration.
+// save reports the result of a write of the Migration to the pass.
 func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
 	answer := pass.Answer{Kind: kindOf(err)}
 	metrics.Wrote(metrics.WriteStatus, answer.Kind)
@@ -168,7 +169,7 @@ func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
 	return e.state.Answered(step, answer, e.clock.Now())
 }
 
-// write carries the effect of a step out, and says whether it has landed.
+// write carries out the effect of a step, and reports whether the write has landed.
 func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (pass.Step, bool) {
 	effect := *step.Decision.Effect
 	object, err := e.world.Do(ctx, m, effect)
@@ -182,8 +183,7 @@ func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (p
 	return e.state.Answered(step, answer, e.clock.Now()), err == nil
 }
 
-// await keeps an object that was written until the caches show it, and returns the name by which
-// the pass knows it.
+// await keeps a written object until the caches show it, and returns the name by which the pass knows it.
 func (e *Engine) await(object watchedObject) string {
 	maps.DeleteFunc(e.written, func(name string, _ watchedObject) bool {
 		return !slices.ContainsFunc(e.state.Awaited, func(a pass.Awaited) bool { return a.Object == name })
@@ -196,8 +196,8 @@ func (e *Engine) await(object watchedObject) string {
 	return name
 }
 
-// kindOf is what the error of a write says of it. Any error that is not listed leaves open whether
-// it has landed.
+// kindOf classifies the error of a write. After any error that is not listed it is unknown whether the write
+// has landed.
 func kindOf(err error) pass.Kind {
 	switch {
 	case err == nil:
@@ -215,9 +215,9 @@ func kindOf(err error) pass.Kind {
 	}
 }
 
-// namespaceGone says whether an API server refused a write for want of its namespace. The answer
-// names it (kubernetes apiserver, admission plugin NamespaceLifecycle), also to an identity that
-// may not read namespaces.
+// namespaceGone reports whether an API server refused a write because the namespace does not exist. Its answer
+// names the namespace (kubernetes apiserver, admission plugin NamespaceLifecycle), also to an identity that may
+// not read namespaces.
 func namespaceGone(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
@@ -227,7 +227,7 @@ func namespaceGone(err error) bool {
 	return details != nil && details.Kind == "namespaces"
 }
 
-// watched says whether a view shows objects of this kind.
+// watched reports whether a view shows objects of this kind.
 func watched(object client.Object) bool {
 	switch object.(type) {
 	case *policyv1.PodDisruptionBudget, *corev1.PersistentVolume, *corev1.PersistentVolumeClaim, *corev1.Service:
@@ -237,27 +237,27 @@ func watched(object client.Object) bool {
 	}
 }
 
-// heldCopy is what holds the copies of an ordinal whose turn is to come.
+// heldCopy is the reason that holds the copy of an ordinal ahead of its turn.
 type heldCopy struct {
 	hold plan.Hold
-	// found is where.
+	// found is where the reason was found.
 	found foundIn
-	// again is when it is tried again.
+	// again is when the copy is tried again.
 	again time.Time
 }
 
-// foundIn is where it was found what holds a copy.
+// foundIn is where the reason that holds a copy was found.
 type foundIn int
 
 const (
-	// inAnswer: a write was refused. One that lands ends it.
+	// inAnswer means that a write was refused. The hold ends when a write lands.
 	inAnswer foundIn = iota
-	// inSnapshot: it was seen. It ends when it is not seen any more.
+	// inSnapshot means that the reason was observed. The hold ends when it is not observed any more.
 	inSnapshot
 )
 
-// early goes on with the copies of ordinals whose turn is to come, where the migration itself waits. It writes at most
-// once.
+// early continues the copies of ordinals ahead of their turns while the migration itself waits. It writes at
+// most once.
 func (e *Engine) early(ctx context.Context, m *api.Migration, outcome *Outcome) error {
 	ordinals := planner.EarlyOrdinals(outcome.Snapshot)
 	maps.DeleteFunc(e.held, func(k int32, _ heldCopy) bool { return !slices.Contains(ordinals, k) })
@@ -289,7 +289,7 @@ func (e *Engine) early(ctx context.Context, m *api.Migration, outcome *Outcome) 
 	return nil
 }
 
-// earlyOf does the next thing for one of them, and says whether it has.
+// earlyOf takes the next action for the copy of one such ordinal, and reports whether it wrote.
 func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (wrote bool, err error) {
 	step := e.state.BeginEarly(ordinal)
 	for step.Do == pass.Read {
@@ -323,8 +323,8 @@ func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (
 	return wrote, nil
 }
 
-// holdEarly keeps what holds the copies of an ordinal, and where that was found. Where nothing is found any more it ends; but what
-// was seen does not end with a write that lands.
+// holdEarly records the reason that holds an ordinal's copy and where it was found, or removes it if it does
+// not apply any more. A write that lands does not remove a reason that was observed in a snapshot.
 func (e *Engine) holdEarly(ordinal int32, hold *plan.Hold, found foundIn, ends bool) {
 	if e.held == nil {
 		e.held = map[int32]heldCopy{}

@@ -27,8 +27,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestRefusedAgainAndAgain: an object that has changed is judged again at once, and without
-// a word; what is refused again and again has a reason, and is tried further (G9).
+// TestRefusedAgainAndAgain: a write that conflicts is retried at once and not reported. A write that is refused
+// repeatedly is reported with a reason, and retried (G9).
 func TestRefusedAgainAndAgain(t *testing.T) {
 	namespaces := corev1.Resource("namespaces")
 	sets := appsv1.Resource("statefulsets")
@@ -81,7 +81,7 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestKindOf: what is no answer of the API server that was asked leaves open whether a write has
+// TestKindOf: after an answer that the addressed API server did not give, it is unknown whether a write has
 // landed (I7).
 func TestKindOf(t *testing.T) {
 	namespaces, sets := corev1.Resource("namespaces"), appsv1.Resource("statefulsets")
@@ -112,8 +112,8 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// TestRecordWithoutAnswer: a record that may still arrive costs the fence, whoever could not say
-// what became of it: the connection, or an API server whose storage did not answer (I7).
+// TestRecordWithoutAnswer: a record write with an unknown result invalidates the fence, whether the connection
+// failed or the API server's storage did not answer (I7).
 func TestRecordWithoutAnswer(t *testing.T) {
 	migrations := schema.GroupResource{Group: api.GroupVersion.Group, Resource: "migrations"}
 	for name, tc := range map[string]struct {
@@ -139,7 +139,7 @@ func TestRecordWithoutAnswer(t *testing.T) {
 	}
 }
 
-// kept are records that are always saved.
+// kept is a Records that always saves.
 type kept struct{ saved *api.Migration }
 
 func (k *kept) Save(_ context.Context, m *api.Migration) error {
@@ -151,8 +151,8 @@ func (k *kept) Stores(context.Context, *api.Migration) error { return nil }
 
 func (k *kept) TurnBack(context.Context, *api.Migration) error { return nil }
 
-// TestWarningsStay: what was found when a migration was accepted is told for as long as it lasts, and
-// before that as it was found last.
+// TestWarningsStay: the warnings at acceptance remain until the migration ends. Before acceptance the latest
+// ones are shown.
 func TestWarningsStay(t *testing.T) {
 	records := &kept{}
 	e := &Engine{clock: clock.RealClock{}, records: records, state: pass.State{Holder: "h"}}
@@ -186,7 +186,7 @@ func TestWarningsStay(t *testing.T) {
 	}
 }
 
-// turned is where a migration is kept that may be turned back.
+// turned is a Records of a migration that may be turned back.
 type turned struct {
 	err   error
 	saves int
@@ -207,8 +207,8 @@ func (r *turned) TurnBack(_ context.Context, m *api.Migration) error {
 	return r.err
 }
 
-// TestTurnBack: what is to be taken back is so once the status says why, and once only; an answer that
-// is a conflict leaves it as it was.
+// TestTurnBack: a migration is turned back after the status shows the reason, and only once. A conflict changes
+// nothing.
 func TestTurnBack(t *testing.T) {
 	hold := plan.Hold{Reason: api.ReasonGateFailed, Message: "it has failed", Stalled: true, TurnBack: true}
 	for name, tc := range map[string]struct {
@@ -246,8 +246,8 @@ func TestTurnBack(t *testing.T) {
 	}
 }
 
-// TestNews: a status that was written is news where it stalls, waits for something else than before, or
-// does not stall any more.
+// TestNews: a written status is news if it stalls, waits for another reason than before, or does not stall any
+// more.
 func TestNews(t *testing.T) {
 	with := func(progressing, stalled string) *api.Migration {
 		m := &api.Migration{}
@@ -284,8 +284,9 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestAheadHeld: why copies for later turns are refused is a condition with what mends it, and news once; it goes when they
-// are let pass, and with the end. Whoever has tried none yet takes nothing back of what was told.
+// TestAheadHeld: the reason that holds copies ahead of their turns is a condition with a remedy, and is news
+// once. It is removed when the copies continue, and at the end. A process that has tried no copy yet leaves it
+// unchanged.
 func TestAheadHeld(t *testing.T) {
 	hold := plan.Stalled(api.ReasonWriteRefused, "cluster west refused to create claim a: exceeded quota: few", "kubectl describe quota -n shop").Hold
 	begins := func() *Engine {
@@ -316,7 +317,7 @@ func TestAheadHeld(t *testing.T) {
 	if outcome := report(e, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonOutsideWindow}}); outcome.AheadHeld != "" {
 		t.Error("it is news twice")
 	}
-	e.holdEarly(0, nil, inAnswer, false) // a conflict says nothing of it
+	e.holdEarly(0, nil, inAnswer, false) // a conflict is no reason to hold
 	e.holdEarly(1, nil, inAnswer, true)
 	if report(e, stalls); !strings.Contains(said(m, api.ConditionAheadHeld), "ordinal 0, to be copied") {
 		t.Errorf("one is let pass: %q", said(m, api.ConditionAheadHeld))
@@ -339,8 +340,8 @@ func TestAheadHeld(t *testing.T) {
 	}
 }
 
-// TestWhatHoldsCopies: what was seen to hold the copies of an ordinal ends when it is not seen any more, and not with a write that
-// lands; a refused write ends with either.
+// TestWhatHoldsCopies: a reason that was observed ends when it is not observed any more, and not with a write
+// that lands. A refused write ends with either.
 func TestWhatHoldsCopies(t *testing.T) {
 	refused, seen := &plan.Hold{Reason: api.ReasonWriteRefused}, &plan.Hold{Reason: api.ReasonCopying}
 	landed, noAnswer, notSeen := look{nil, inAnswer, true}, look{nil, inAnswer, false}, look{nil, inSnapshot, true}
@@ -374,15 +375,15 @@ func TestWhatHoldsCopies(t *testing.T) {
 	}
 }
 
-// look is what one at the copies of an ordinal has found.
+// look is the result of a pass over the copy of an ordinal.
 type look struct {
 	hold  *plan.Hold
 	found foundIn
 	ends  bool
 }
 
-// TestStayedIsAnEvent: of an ordinal that was not stopped before its migration was turned round nobody is told that it was away,
-// and what has arrived before it is told of first.
+// TestStayedIsAnEvent: an ordinal that was not stopped before its migration was turned back is reported as
+// stayed. Earlier arrivals are reported first.
 func TestStayedIsAnEvent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		past api.PastHandoff
@@ -412,7 +413,7 @@ func TestStayedIsAnEvent(t *testing.T) {
 	}
 }
 
-// TestAheadHeldIsAnEvent: people who watch events are told of it, too.
+// TestAheadHeldIsAnEvent: held copies are also reported as an event.
 func TestAheadHeldIsAnEvent(t *testing.T) {
 	d, m := newDesk(t), west("a", 1, hasBegun)
 	condition(m, api.ConditionAheadHeld, metav1.ConditionTrue, api.ReasonWriteRefused, "exceeded quota")

@@ -19,59 +19,59 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Connector opens the connections of a Migration: a remote cluster with the
-// kubeconfig in a Secret of its namespace, the local one as a ServiceAccount of its
-// namespace. That who writes the Migration may use both is for an admission policy to check.
+// Connector opens the connections of a Migration. It uses the kubeconfig in a Secret of the Migration's
+// namespace for a remote cluster, and a ServiceAccount of that namespace for the local one. An admission policy
+// must check that the author of the Migration may use both.
 type Connector struct {
-	// Secrets reads straight from the API server: Secrets are not cached.
+	// Secrets reads from the API server, because Secrets are not cached.
 	Secrets client.Reader
 	// Local is the manager's own configuration.
 	Local *rest.Config
-	// DefaultServiceAccount is impersonated when a Migration names none.
+	// DefaultServiceAccount is impersonated if a Migration names no account.
 	DefaultServiceAccount string
-	// QPS, Burst and Timeout hold for every connection.
+	// QPS, Burst and Timeout apply to every connection.
 	QPS     float32
 	Burst   int
 	Timeout time.Duration
-	// KubeConfigs says what kubeconfigs may hold.
+	// KubeConfigs restricts the contents of kubeconfigs.
 	KubeConfigs kubeconfig.Options
 	Pool        *clusters.Pool
 }
 
-// refusal is why a connection cannot be opened; a retry does not mend it.
+// refusal is the reason why a connection cannot be opened and a retry would not help.
 type refusal struct {
 	hold plan.Hold
-	// gone is true where a Secret does not exist.
+	// gone is true if a Secret does not exist.
 	gone bool
 }
 
 func (r *refusal) Error() string { return r.hold.Message }
 
-// link is one side's connection; key says what it was made from.
+// link is the connection of one side. key identifies its cluster and credentials.
 type link struct {
 	connection *clusters.Connection
 	release    func()
 	key        string
 }
 
-// way is how a cluster is reached; config is nil for one that is not to be reached.
+// way describes how a cluster is reached; config is nil if it must not be reached.
 type way struct {
 	key, name string
 	config    *rest.Config
-	// tenant is whose cluster it is; empty: the manager's own.
+	// tenant is the owner of the cluster; empty means the manager's own cluster.
 	tenant clusters.Tenant
 }
 
-// offKey is the key of what is not connected. localPrefix begins that of the manager's own cluster, and
-// remotePrefix that of another one, whose digest follows; last comes who goes there.
+// offKey is the key of a side that is not connected. localPrefix begins the key of the manager's own cluster.
+// remotePrefix begins that of another cluster, and the cluster's digest follows. The identity comes last.
 const (
 	offKey       = "off"
 	localPrefix  = "local/"
 	remotePrefix = "kubeconfig/"
 )
 
-// off is the way to a destination that is lost for good: whether its Secret exists, what is
-// in it and whether it answers does not matter. It is connected anew when the mode changes.
+// off returns the way to a permanently lost destination. Whether its Secret exists, its contents, and whether
+// the cluster answers do not matter. The destination is reconnected when the mode changes.
 func off(ref *api.SecretKeyReference) way {
 	if ref == nil {
 		return way{key: offKey, name: localName}
@@ -79,7 +79,7 @@ func off(ref *api.SecretKeyReference) way {
 	return way{key: offKey, name: ref.Name}
 }
 
-// localName is what the manager's own cluster is called.
+// localName is the name of the manager's own cluster.
 const localName = "local"
 
 // open returns both connections of a Migration, source first.
@@ -100,7 +100,7 @@ func (c *Connector) open(ctx context.Context, m *api.Migration) (source, destina
 	return source, destination, nil
 }
 
-// keys says what the connections of a Migration would be made from now.
+// keys returns the keys that the connections of a Migration would have now.
 func (c *Connector) keys(ctx context.Context, m *api.Migration) (source, destination string, err error) {
 	from, to, err := c.ways(ctx, m)
 	return from.key, to.key, err
@@ -148,7 +148,8 @@ func lacking(message, remedy string) error {
 	return &refusal{hold: plan.Hold{Reason: api.ReasonKubeConfigMissing, Message: message, Remedy: remedy, Stalled: true}}
 }
 
-// goneSecret is for a Secret that does not exist. In a namespace that is being deleted none can be made.
+// goneSecret returns the refusal for a Secret that does not exist. In a namespace that is being deleted, none
+// can be created.
 func goneSecret(m *api.Migration, name, key string) error {
 	where, kubectl := fmt.Sprintf("Secret %s/%s", m.Namespace, name), plan.Kubectl(localName, "")
 	hold := plan.Hold{

@@ -25,8 +25,8 @@ func remote(mode api.Mode, begun bool) *api.Migration {
 	return m
 }
 
-// TestConnectWithoutTheDestination (G15): whoever recovers is not kept from it by a Secret that
-// is gone; in every other mode it is missed, and a change of the mode connects anew.
+// TestConnectWithoutTheDestination (G15): a recovery does not need the destination's Secret. Every other mode
+// does, and a change of the mode reconnects.
 func TestConnectWithoutTheDestination(t *testing.T) {
 	connector := &Connector{
 		Secrets: clustertest.New(),
@@ -64,8 +64,8 @@ func TestConnectWithoutTheDestination(t *testing.T) {
 	}
 }
 
-// TestEngineWithoutTheDestination (G15): in the mode Recover nothing is asked of a destination that
-// is off; in another mode it does not answer, and nothing is decided.
+// TestEngineWithoutTheDestination (G15): in mode Recover no request is sent to a destination that is off. In
+// another mode it counts as unanswered, and nothing is decided.
 func TestEngineWithoutTheDestination(t *testing.T) {
 	off, err := clusters.Off("west")
 	if err != nil {

@@ -7,20 +7,21 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// passAtMost bounds one pass, with all that it asks of both clusters: a cluster that answers each request in the last moment
-// holds no worker for longer. What was not answered by then is as from a cluster that does not answer.
+// passAtMost bounds one pass, including all its requests to both clusters. A cluster that answers each request
+// at the last moment then holds a worker no longer than this. A request that is still open counts as
+// unanswered.
 const passAtMost = 2 * time.Minute
 
-// callerKey is of the context that a pass was called with.
+// callerKey is the context key for the context that a pass was called with.
 type callerKey struct{}
 
-// bounded is the context of a pass.
+// bounded returns the context of a pass.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	bounded, cancel := context.WithTimeout(ctx, passAtMost)
 	return context.WithValue(bounded, callerKey{}, ctx), cancel
 }
 
-// caller is the context that a pass was called with.
+// caller returns the context that a pass was called with.
 func caller(ctx context.Context) context.Context {
 	if of, is := ctx.Value(callerKey{}).(context.Context); is {
 		return of
@@ -28,7 +29,7 @@ func caller(ctx context.Context) context.Context {
 	return ctx
 }
 
-// told keeps what a pass has found also when its time is over.
+// told is a Records that still writes the result of a pass after the pass's deadline.
 type told struct{ Records }
 
 // Save implements Records.

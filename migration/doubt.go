@@ -11,25 +11,26 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// doubts bound how many workers the Migrations of all namespaces hold together whose clusters have not answered yet, or not
-// the last time. The bound of a namespace does not help against two of them.
+// doubts bounds the number of workers, over all namespaces, for Migrations whose clusters have not answered yet
+// or did not answer the last time. The bound of each namespace does not help when there are two such
+// namespaces.
 type doubts struct {
 	rota *queue.Rota
-	// held are the requests that are worked on.
+	// held holds the requests that are being worked on.
 	held map[types.NamespacedName]bool
 }
 
-// newDoubts leaves half of the workers to the others. One worker is for all.
+// newDoubts leaves half of the workers to the other Migrations. A single worker serves all.
 func newDoubts(concurrency int) *doubts {
 	return &doubts{queue.NewRota(max(1, concurrency/2)), map[types.NamespacedName]bool{}}
 }
 
-// doubted is a request among those of all namespaces.
+// doubted returns a request's name in the rota of all namespaces.
 func doubted(request types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Name: request.String()}
 }
 
-// begin says whether it is a request's turn. It is not safe for concurrent use, as all of doubts.
+// begin reports whether it is a request's turn. Like all methods of doubts, it is not safe for concurrent use.
 func (d *doubts) begin(request types.NamespacedName, urgency int) bool {
 	began := d.rota.Begin(doubted(request), urgency)
 	if began {
@@ -38,7 +39,7 @@ func (d *doubts) begin(request types.NamespacedName, urgency int) bool {
 	return began
 }
 
-// end returns who is to come for a request whose turn is over.
+// end ends a request's turn and returns the request that is next.
 func (d *doubts) end(request types.NamespacedName) (next types.NamespacedName, urgency int, found bool) {
 	if !d.held[request] {
 		return types.NamespacedName{}, 0, false
@@ -49,7 +50,8 @@ func (d *doubts) end(request types.NamespacedName) (next types.NamespacedName, u
 	return types.NamespacedName{Namespace: namespace, Name: name}, urgency, found
 }
 
-// doubtful says whether it is not known that the clusters of a Migration answer. Its own cluster has answered.
+// doubtful reports whether it is unknown if the clusters of a Migration answer. The manager's own cluster does
+// answer.
 func (r *Reconciler) doubtful(m *api.Migration) bool {
 	if m.Name == "" || ended(m) || m.Spec.Source.KubeConfigSecretRef == nil && m.Spec.Destination.KubeConfigSecretRef == nil {
 		return false
@@ -58,7 +60,7 @@ func (r *Reconciler) doubtful(m *api.Migration) bool {
 	return known == nil || !known.heard
 }
 
-// begin says whether it is a request's turn; otherwise it is queued again when it is.
+// begin reports whether it is a request's turn. If not, the request is queued again when its turn comes.
 func (r *Reconciler) begin(request reconcile.Request, m *api.Migration, urgency int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +76,7 @@ func (r *Reconciler) begin(request reconcile.Request, m *api.Migration, urgency 
 	return false
 }
 
-// end lets the next ones take their turn.
+// end ends a request's turn and queues the next ones.
 func (r *Reconciler) end(request reconcile.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestK2Doubts: those whose clusters have not answered hold half of the workers, of however many namespaces they are; who
-// waits for it has its turn.
+// TestK2Doubts: Migrations whose clusters have not answered hold half of the workers, in any number of
+// namespaces. A waiting one gets its turn.
 func TestK2Doubts(t *testing.T) {
 	at := func(namespace, name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: namespace, Name: name}
@@ -39,7 +39,7 @@ func TestK2Doubts(t *testing.T) {
 	}
 }
 
-// TestK2Doubtful: it is doubted of clusters of kubeconfigs until they have answered, and again once they have not.
+// TestK2Doubtful: clusters of kubeconfigs are in doubt until they have answered, and again after they did not.
 func TestK2Doubtful(t *testing.T) {
 	key := types.NamespacedName{Namespace: "shop", Name: "web"}
 	remote := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
@@ -66,8 +66,8 @@ func TestK2Doubtful(t *testing.T) {
 	}
 }
 
-// TestK2TurnsOfTheSilent: the workers that Migrations hold whose clusters do not answer are bounded, in however many namespaces. Those of
-// others begin all the same.
+// TestK2TurnsOfTheSilent: the workers for Migrations whose clusters do not answer are bounded, in any number of
+// namespaces. Other Migrations still begin.
 func TestK2TurnsOfTheSilent(t *testing.T) {
 	d := newDesk(t)
 	d.doubts = newDoubts(4)

@@ -11,15 +11,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// stay is a migration of ordinals [0,3) of which one is at the source, at the destination, or down; what it has at the destination
-// besides is left out.
+// stay is a migration of ordinals [0,3), one of which is at the source, at the destination, or down. Further
+// ordinals of the destination are left out.
 type stay struct {
 	source, destination int32
-	// up is true where its pod is available.
+	// up is true if its pod is available.
 	up bool
 }
 
-// at has the next passes see the ordinal 2 there.
+// at makes the next passes see ordinal 2 there.
 func (h *historian) at(where stay) {
 	h.slices = func(s *plan.Snapshot) {
 		pod := plan.Pod{Ordinal: 2, Ready: where.up, Owned: true}
@@ -28,7 +28,7 @@ func (h *historian) at(where stay) {
 	}
 }
 
-// turn turns the migration round, and the handoff under way with it.
+// turn reverses the migration and its current handoff.
 func (h *historian) turn(after time.Duration) {
 	h.pass(after, 2, func(s *api.MigrationStatus) {
 		s.Fence = &api.Fence{Epoch: s.Fence.Epoch + 1, Holder: "other", Direction: map[api.Direction]api.Direction{api.Forward: api.Back, api.Back: api.Forward}[s.Fence.Direction]}
@@ -36,8 +36,8 @@ func (h *historian) turn(after time.Duration) {
 	}, nil)
 }
 
-// TestDowntime: since when an ordinal is down is noted with its handoff, a handoff that was turned round is one of its own, and of an
-// ordinal that was not stopped it is said that it stayed.
+// TestDowntime: the time since which an ordinal is down is recorded with its handoff. A reversed handoff is a
+// record of its own. An ordinal that was not stopped is recorded as stayed.
 func TestDowntime(t *testing.T) {
 	const second = time.Second
 	source, down, starting, there := stay{source: 1, up: true}, stay{}, stay{destination: 1}, stay{destination: 1, up: true}
@@ -68,7 +68,7 @@ func TestDowntime(t *testing.T) {
 	}
 	type row struct {
 		direction       api.Direction
-		start, stop, at int // seconds; a stop of 0: none is known
+		start, stop, at int // seconds; a stop of 0 is unknown
 		outcome         api.HandoffOutcome
 		stayed          bool
 	}
@@ -140,7 +140,8 @@ func TestDowntime(t *testing.T) {
 	}
 }
 
-// TestStoppedIsNoReasonToWrite: since when an ordinal is down is written with what has changed anyway.
+// TestStoppedIsNoReasonToWrite: the time since which an ordinal is down is written only together with other
+// changes.
 func TestStoppedIsNoReasonToWrite(t *testing.T) {
 	before, after := &api.Migration{}, &api.Migration{}
 	before.Status.History, after.Status.History = &api.History{}, &api.History{Stopped: &api.StoppedOrdinal{Ordinal: 1}}
@@ -149,8 +150,8 @@ func TestStoppedIsNoReasonToWrite(t *testing.T) {
 	}
 }
 
-// TestDriverOfTheMoveBefore: a record that begins anew has the fence of the move before until somebody takes it, and lists only
-// who drives this one.
+// TestDriverOfTheMoveBefore: a record that begins again has the fence of the earlier move until a process takes
+// it, and lists only the drivers of this move.
 func TestDriverOfTheMoveBefore(t *testing.T) {
 	h := newHistorian()
 	h.m.Status.Fence, h.m.Status.History = &api.Fence{Epoch: 2, Holder: "former", Direction: api.Back}, nil

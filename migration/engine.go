@@ -1,9 +1,9 @@
-// Package migration drives the replicas of a StatefulSet from a source slice to a destination
-// slice, one ordinal at a time.
+// Package migration drives the replicas of a StatefulSet from a source slice to a destination slice, one
+// ordinal at a time.
 //
-// An Engine does it in passes: it reads both sides into a plan.Snapshot, asks planner.Plan for the
-// one thing to do next, and does it. A Reconciler has an Engine for each Migration of a manager's
-// cluster; a Loop drives a single one. The invariants are listed in package planner.
+// An Engine works in passes: it reads both sides into a plan.Snapshot, calls planner.Plan for the next action,
+// and carries it out. A Reconciler runs one Engine for each Migration of the manager's cluster; a Loop runs a
+// single one. Package planner lists the invariants.
 package migration
 
 import (
@@ -29,16 +29,15 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// Records keeps what cannot be observed again.
+// Records stores the state that cannot be observed again.
 type Records interface {
-	// Save writes the status, and only over the resourceVersion that it was read
-	// with; it leaves the new one in m. Where not all of it was stored, the error is a
-	// records.NotStoredError.
+	// Save writes the status, but only over the resourceVersion that m was read with, and sets the new
+	// resourceVersion in m. If only part of the status was stored, the error is a records.NotStoredError.
 	Save(ctx context.Context, m *api.Migration) error
-	// Stores is a Save that writes nothing: nil: all of it would be stored.
+	// Stores dry-runs Save. It returns nil if all of the status would be stored.
 	Stores(ctx context.Context, m *api.Migration) error
-	// TurnBack writes the mode Rollback and for which automatic rollback of the status that is, at once, and only over the
-	// resourceVersion that m was read with; it leaves the new one in m.
+	// TurnBack writes spec.mode: Rollback at once, with the automatic rollback of the status that is the
+	// reason. It writes only over the resourceVersion that m was read with, and sets the new one in m.
 	TurnBack(ctx context.Context, m *api.Migration) error
 }
 
@@ -55,89 +54,94 @@ type Engine struct {
 	connections map[plan.SideName]*clusters.Connection
 	leave       []func()
 	watching    bool
-	// queued is why a migration that has not begun may not begin yet; nil: it may.
+	// queued is the reason why a migration may not begin yet; nil means that it may begin, or has begun.
 	queued *plan.Hold
-	// movedOn names who may have moved ordinals on from the destination of a migration that is to be recovered. It is known by onward,
-	// which has been asked, or whoever drives several migrations sets it.
+	// movedOn names the migration that may have moved ordinals on from the destination of a migration to
+	// recover. It is set by onward, after it was called, or by the reconciler.
 	movedOn     string
 	onward      Onward
 	onwardAsked bool
-	// asked are the sides that were asked in this pass which cluster they are in; exportsAsked is when they were asked
-	// last which ServiceExports they serve.
+	// asked holds the sides whose cluster was identified in this pass. exportsAsked is the last time when the
+	// served ServiceExport versions were discovered.
 	asked        scope.Sides
 	exportsAsked time.Time
-	// state is what the pass protocol remembers.
+	// state is the state of the pass protocol.
 	state pass.State
-	// heart writes that this process drives the migration.
+	// heart writes the heartbeat of this process.
 	heart heart
-	// saved is the migration as it was last written; a cache may still show an older one.
+	// saved is the Migration as this engine last wrote it; a cache may still show an older version.
 	saved *api.Migration
-	// unstored is true once not all of a status was stored: each is tried from then on before it is written.
+	// unstored is true after part of a status was not stored. From then on each status is dry-run before it is
+	// written.
 	unstored bool
-	// kept is what the status was before one of which not all was stored, until it is so again; nil: it is.
+	// kept is the Migration before a status of which only part was stored. It is kept until it is stored again;
+	// nil means that nothing is pending.
 	kept *api.Migration
-	// askers make who asks a health gate, and gates ask what is to be known.
+	// askers creates the client of a health gate; gates holds the open questions.
 	askers askers
 	gates  *inquiries
-	// relays connect movers that do not reach each other.
+	// relays connects movers that cannot reach each other.
 	relays *relay.Set
-	// traffic is what handoffs share; nil: nothing is bounded.
+	// traffic holds the limits that handoffs share; nil means no limits.
 	traffic Traffic
-	// earlyDue is when the copies of ordinals whose turn is to come are looked at again.
+	// earlyDue is when the copies made ahead of their ordinals' turns are checked next.
 	earlyDue time.Time
-	// held is what holds these copies, by ordinal; nil: none was tried yet.
+	// held maps an ordinal to the reason that holds its copy ahead of its turn; nil means that none was tried
+	// yet.
 	held map[int32]heldCopy
-	// fewest and down are what was seen of the handoff under way.
+	// fewest and down hold observations of the current handoff.
 	fewest fewest
 	down   downtime
-	// clients measure what clients of the application see.
+	// clients measures availability for clients of the application.
 	clients clients
-	// written are the objects whose writes the caches have not shown yet, by their names.
+	// written holds the written objects that the caches do not show yet, by name.
 	written map[string]watchedObject
 	// parked is the volume that was parked last, and parkedAt is its side.
 	parked   *corev1.PersistentVolume
 	parkedAt plan.SideName
 }
 
-// watchedObject is an object of a side that its view shows.
+// watchedObject is an object of a side that is visible in the side's cache.
 type watchedObject struct {
 	client.Object
 	side plan.SideName
 }
 
-// Options say what an Engine works with.
+// Options configures an Engine.
 type Options struct {
-	// Source and Destination are the clusters. A destination that is lost for good is
-	// clusters.Off: in the mode Recover nothing is asked of it, in every other mode the engine
-	// then waits as for a cluster that does not answer.
+	// Source and Destination are the clusters. A permanently lost destination is clusters.Off. Mode Recover
+	// sends no request to it; in every other mode the engine waits as for a cluster that does not answer.
 	Source, Destination *clusters.Connection
 	Records             Records
-	// Holder identifies this process; it must differ from every other one's.
+	// Holder identifies this process; it must be unique.
 	Holder string
-	// Notify is called when something that is watched has changed. It must not block.
+	// Notify is called when a watched object has changed. It must not block.
 	Notify func()
-	// Policy says which volumes may be made in the other cluster.
+	// Policy restricts which volumes may be created in the other cluster.
 	Policy volumes.Policy
-	// Secrets are those of the migration's namespace, for its health gates. Addresses are where these may ask a Prometheus.
+	// Secrets reads Secrets of the migration's namespace for its health gates. Addresses restricts the
+	// Prometheus servers that gates may query.
 	Secrets   health.Secrets
 	Addresses health.Addresses
-	// Probes are where probes may lead.
+	// Probes restricts the addresses that probes may request.
 	Probes health.Addresses
-	// Traffic is what handoffs of all migrations share; nil: nothing is bounded.
+	// Traffic holds the limits that the handoffs of all migrations share; nil means no limits.
 	Traffic Traffic
-	// Relays bounds the relays of all migrations; nil: nothing does.
+	// Relays bounds the relays of all migrations; nil means no limit.
 	Relays *relay.Bound
-	// Onward finds out who has moved ordinals on from the destination of a migration that is to be recovered; nil: it is not asked here.
+	// Onward finds the migration that has moved ordinals on from the destination of a migration to recover; nil
+	// disables the search.
 	Onward Onward
-	// ServerTime is the time of the API server that keeps the migration at a local time; nil: both are the same.
+	// ServerTime converts a local time to the time of the API server that stores the migration; nil means that
+	// both are equal.
 	ServerTime func(time.Time) time.Time
-	// Clock is the time; nil: the real one.
+	// Clock is the time source; nil means the real clock.
 	Clock clock.PassiveClock
-	// World is what is read and written; nil: the clusters.
+	// World reads and writes both sides; nil means the clusters.
 	World World
 }
 
-// NewEngine prepares the engine of one migration. It talks to no cluster yet.
+// NewEngine returns the engine of one migration. It sends no request to a cluster yet.
 func NewEngine(m *api.Migration, options Options) *Engine {
 	source := endpoint.Endpoint{Side: plan.SourceSide, Cluster: options.Source.Name(), Flags: options.Source.Flags(), Namespace: m.Spec.Source.Namespace, Set: m.Spec.Source.Name, Live: clusters.Judged(options.Source.Live()), Lender: options.Source.Lender, Skew: options.Source.Skew}
 	destination := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: options.Destination.Name(), Flags: options.Destination.Flags(), Namespace: m.Spec.Destination.Namespace, Set: m.Spec.Destination.Name, Live: clusters.Judged(options.Destination.Live()), Lender: options.Destination.Lender, Skew: options.Destination.Skew}
@@ -177,7 +181,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	return e
 }
 
-// Close stops watching, asks no gate and no probe any more, and connects no movers.
+// Close stops all watches, gates, probes and relays.
 func (e *Engine) Close() {
 	e.gates.close()
 	e.clients.close()
@@ -188,7 +192,7 @@ func (e *Engine) Close() {
 	e.leave, e.watching, e.sides.Source.Cached, e.sides.Destination.Cached = nil, false, nil, nil
 }
 
-// Outcome is what one pass came to.
+// Outcome is the result of one pass.
 type Outcome struct {
 	Snapshot plan.Snapshot
 	Decision plan.Decision
@@ -198,25 +202,26 @@ type Outcome struct {
 	Wrote bool
 	// Saved is true when the status was written.
 	Saved bool
-	// Stalls is true when the status that was written says Stalled, and the one before
-	// did not, or for another reason.
+	// Stalls is true when the written status has the condition Stalled, and the previous one did not or had
+	// another reason.
 	Stalls bool
-	// Waits is true when the status that was written names a reason to wait that the one before did not.
-	// GoesOn is true when the one before said Stalled, and it does not any more.
+	// Waits is true when the written status has a reason to wait that the previous one had not. GoesOn is true
+	// when the previous status had the condition Stalled and the written one does not.
 	Waits, GoesOn bool
-	// AheadHeld is the reason for which copies for later turns are refused, when the status that was written says so
-	// and the one before did not.
+	// AheadHeld is the reason why copies ahead of their turns are held, if the written status has it and the
+	// previous one had not.
 	AheadHeld string
-	// RequeueAfter is when to look again at the latest.
+	// RequeueAfter is the longest time until the next pass.
 	RequeueAfter time.Duration
-	// Finished is the handoff that this pass has brought to its end, if any.
+	// Finished is the handoff that ended in this pass, if any.
 	Finished *api.Handoff
-	// Clients are what requests of the probe came to so far; nil: there are none. The status has them as they were when it was written.
+	// Clients is the current result of the probe's requests; nil means none. The status has the result as of
+	// its last write.
 	Clients *api.ProbeStatus
 }
 
-// Pass does one step: it observes, decides, and writes at most once, as package pass says. It
-// changes the status of m. An error means that the record could not be written.
+// Pass observes, decides, and writes at most once, as package pass requires. It changes the status of m. An
+// error means that the record could not be written.
 func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -234,7 +239,7 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	case err != nil:
 		step = pass.Stall(*unreachable(err).Hold)
 	case e.notify != nil && !e.watching:
-		// A right is missing: nothing can be watched, and little be read.
+		// A right is missing: nothing can be watched, and little can be read.
 		step = pass.Stall(*findings[0].Hold())
 	}
 	for step.Do == pass.Read {
@@ -255,13 +260,12 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	outcome.Clients = e.clients.figures(e.clock.Now())
 	if err == nil && outcome.Decision.Hold != nil && !outcome.Done {
 		err = e.early(ctx, m, &outcome)
-		e.world.EndPass() // what was asked for after a write is of another ordinal than the one on its way
+		e.world.EndPass() // early has read for another ordinal than that of the current handoff
 	}
 	return outcome, err
 }
 
-// Look observes everything and decides, and writes nothing: the dry run. m need not
-// have been written anywhere.
+// Look observes everything and decides, but writes nothing: the dry run. m need not exist in any cluster.
 func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, error) {
 	if m.UID == "" {
 		m = m.DeepCopy()
@@ -276,7 +280,7 @@ func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, err
 	return e.state.Sign(snapshot), nil
 }
 
-// newest makes m the younger one of what the caller has read and what was written.
+// newest replaces m by the last written version if m is older.
 func (e *Engine) newest(m *api.Migration) {
 	if e.saved == nil || e.saved.UID != m.UID {
 		return
@@ -286,8 +290,7 @@ func (e *Engine) newest(m *api.Migration) {
 	}
 }
 
-// observed is the resourceVersion that the cache shows of an object that was written; empty: it
-// shows none.
+// observed returns the resourceVersion of a written object that the cache shows; empty if it shows none.
 func (e *Engine) observed(ctx context.Context, name string) string {
 	object, found := e.written[name]
 	cached := e.sides.At(object.side).Cached

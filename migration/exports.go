@@ -13,12 +13,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// exportsAgain is how often a cluster that served no ServiceExport is asked again: what serves them may be installed when a
-// migration waits for it.
+// exportsAgain is how often discovery is repeated for a cluster that served no ServiceExport. The definition
+// may be installed while a migration waits for it.
 const exportsAgain = 30 * time.Second
 
-// learnExports finds out which version of ServiceExport the clusters serve, for a migration that asks
-// for exports, of the application or of receivers: from its beginning, or later on.
+// learnExports discovers which version of ServiceExport the clusters serve, for a migration that requests
+// exports of the application's Services or of receivers, from its beginning or later.
 func (e *Engine) learnExports(ctx context.Context, m *api.Migration, places []*endpoint.Endpoint) error {
 	if !m.AcceptedServices().Exports() && !m.ExportsReceivers() || !e.asksForExports(places) {
 		return nil
@@ -32,19 +32,19 @@ func (e *Engine) learnExports(ctx context.Context, m *api.Migration, places []*e
 		if err != nil && !again {
 			return err
 		}
-		p.ExportVersion = version // where asking again fails all goes on as it was
+		p.ExportVersion = version // if a repeated discovery fails, nothing changes
 	}
 	e.exportsAsked = e.clock.Now()
 	return nil
 }
 
-// asksForExports says whether a side is to be asked now.
+// asksForExports reports whether discovery is due.
 func (e *Engine) asksForExports(places []*endpoint.Endpoint) bool {
 	lacks := slices.ContainsFunc(places, func(p *endpoint.Endpoint) bool { return p.ExportVersion == "" })
 	return lacks && (e.exportsAsked.IsZero() || e.clock.Since(e.exportsAsked) >= exportsAgain)
 }
 
-// exportVersion is the newest version of ServiceExport that a side serves; empty: it serves none.
+// exportVersion returns the newest version of ServiceExport that a side serves; empty if it serves none.
 func (e *Engine) exportVersion(ctx context.Context, p *endpoint.Endpoint) (newest string, err error) {
 	for version, object := range map[string]client.Object{mcsv1alpha1.GroupVersion.Version: &mcsv1alpha1.ServiceExport{}, mcsv1beta1.GroupVersion.Version: &mcsv1beta1.ServiceExport{}} {
 		served, err := e.connections[p.Side].Serves(ctx, object)

@@ -18,8 +18,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestExportsInstalledLater: a migration waits for a cluster that serves no ServiceExport, and somebody installs what serves
-// them. It is found without a restart, and the cluster is not asked in every pass.
+// TestExportsInstalledLater: a migration waits for a cluster that serves no ServiceExport until the definition
+// is installed. It is found without a restart, and discovery does not run in every pass.
 func TestExportsInstalledLater(t *testing.T) {
 	var installed, broken atomic.Bool
 	var asked atomic.Int32
@@ -75,7 +75,7 @@ func TestExportsInstalledLater(t *testing.T) {
 	learn("", false)
 	now.SetTime(now.Now().Add(exportsAgain))
 	broken.Store(true)
-	learn("", true) // it went on without, and goes on so
+	learn("", true) // it continued without, and does so still
 	broken.Store(false)
 	now.SetTime(now.Now().Add(exportsAgain))
 	learn("v1beta1", true)

@@ -17,16 +17,16 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Priorities in the queue of Migrations: one whose ordinal is down goes first, and one that has begun
-// before those that have not. Of a hundred that are created at once the first ones are so moved while
-// the others are still looked at, and not all of them prepared before any moves.
+// Priorities in the queue of Migrations: a Migration with an ordinal down goes first, and one that has begun
+// before those that have not. When a hundred are created at once, the first ones move while the others are
+// still checked.
 const (
 	urgencyNone = iota
 	urgencyBegun
 	urgencyDown
 )
 
-// urgency is the priority of a Migration.
+// urgency returns the priority of a Migration.
 func urgency(m *api.Migration) int {
 	switch {
 	case m.Status.Handoff != nil:
@@ -38,9 +38,9 @@ func urgency(m *api.Migration) int {
 	}
 }
 
-// priority is that in the queue. One that has not begun, and of which nobody has heard yet or which waits in
-// line, is looked at beside those whose ordinals are down: a look costs little, and by its urgency it would
-// be silent for as long as others have work.
+// priority returns a Migration's priority in the queue. One that has not begun, and that was never reported on
+// or waits in line, has the priority of those whose ordinals are down. A check costs little, and at its own
+// urgency nothing would be reported while others have work.
 func priority(m *api.Migration) int {
 	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
 	if m.Status.Baseline == nil && (progressing == nil || progressing.Reason == api.ReasonQueued) {
@@ -49,7 +49,8 @@ func priority(m *api.Migration) int {
 	return urgency(m)
 }
 
-// byUrgency queues a Migration that was changed, or is there when the manager begins.
+// byUrgency returns the handler that queues a Migration that was changed, or that exists when the manager
+// starts.
 func byUrgency() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	add := func(to queue, object client.Object) {
@@ -73,7 +74,8 @@ func (r *Reconciler) recall(next types.NamespacedName, urgency int) {
 	r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &urgency}, reconcile.Request{NamespacedName: next})
 }
 
-// ask says whether a Migration's clusters may be asked: those that have answered it so far may.
+// ask reports whether requests may be sent to a Migration's clusters, by the time to wait. Clusters that have
+// answered the Migration so far may be asked.
 func (r *Reconciler) ask(d *driven, m *api.Migration) (wait time.Duration, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +85,7 @@ func (r *Reconciler) ask(d *driven, m *api.Migration) (wait time.Duration, why s
 	return r.silences.ask(d.reached(), urgency(m) == urgencyDown, time.Now())
 }
 
-// told notes whether they answered.
+// told records whether the clusters answered.
 func (r *Reconciler) told(d *driven, decision plan.Decision, asked time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestPriority: one that waits in line, or has not said anything yet, is looked at beside those whose
-// ordinals are down; what it waits for does not make it more urgent.
+// TestPriority: a Migration that waits in line or has no status yet is checked with the priority of those whose
+// ordinals are down. Any other reason to wait does not raise its priority.
 func TestPriority(t *testing.T) {
 	says := func(reason string) []metav1.Condition {
 		return []metav1.Condition{{Type: api.ConditionProgressing, Reason: reason}}

@@ -12,11 +12,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// fuzzedMost bounds what is fuzzed: more ordinals only take more time.
+// fuzzedMost bounds the number of ordinals: more only take more time.
 const fuzzedMost = 1000
 
-// FuzzPlan: whatever a Migration says, and whatever was seen, nothing panics, the same
-// snapshot gives the same decision, and nothing is done while a side cannot be read (I6).
+// FuzzPlan: for any Migration and any snapshot, nothing panics and the same snapshot gives the same decision.
+// Nothing is done while a side cannot be read (I6).
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte(`{"spec":{"source":{"name":"web"},"destination":{"namespace":"b"}}}`), []byte(`{}`))
 	f.Fuzz(func(t *testing.T, migrationJSON, snapshotJSON []byte) {

@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// What there is room for in the history, and how many bytes a stop's message has at most as it is sent.
+// Limits of the history, and the maximum size of a stop's message in bytes of encoded JSON.
 const (
 	mostHandoffs  = 64
 	mostStops     = 16
@@ -20,8 +20,8 @@ const (
 	longestOfStop = 256
 )
 
-// renderHistory notes what has come to its end since the status of before, and who drives. It is
-// written with what has changed anyway, and is never a reason to write.
+// renderHistory records the handoffs and stops that ended since the status before, and the current driver.
+// History is written together with other changes, and is never a reason to write.
 func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, finished *api.Handoff, down downtime) {
 	h := api.History{}
 	if before.History != nil {
@@ -44,15 +44,16 @@ func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, 
 	}
 }
 
-// fewest is how few replicas were seen to be available while an ordinal is on its way. Most passes write no status, and a
-// handoff may be over before one does: they keep it.
+// fewest is the lowest number of available replicas that was seen during the current handoff. It is kept in
+// memory, because most passes write no status and a handoff may end before one does.
 type fewest struct {
 	ordinal   int32
 	start     metav1.MicroTime
 	available *int32
 }
 
-// note takes what a pass has seen of the handoff under way; nil: there is none.
+// note records the available replicas that a pass has seen during the current handoff; nil means that there is
+// none.
 func (f *fewest) note(handoff *api.Handoff, s plan.Snapshot) {
 	if handoff == nil || s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
 		return
@@ -66,7 +67,7 @@ func (f *fewest) note(handoff *api.Handoff, s plan.Snapshot) {
 	}
 }
 
-// in is a handoff with the fewest that were seen in it.
+// in returns a handoff with the lowest number that was seen in it.
 func (f *fewest) in(handoff *api.Handoff) *api.Handoff {
 	if handoff == nil || f.available == nil || f.ordinal != handoff.Ordinal || !f.start.Equal(&handoff.StartTime) ||
 		handoff.FewestAvailable != nil && *handoff.FewestAvailable <= *f.available {
@@ -77,19 +78,19 @@ func (f *fewest) in(handoff *api.Handoff) *api.Handoff {
 	return &next
 }
 
-// downtime is since when the ordinal on its way is down. Most passes write no status, and a handoff may be over before one does:
-// they keep it.
+// downtime is the time since which the current ordinal is down. It is kept in memory, because most passes write
+// no status and a handoff may end before one does.
 type downtime struct {
 	ordinal   int32
 	direction api.Direction
-	// since is absent while the ordinal is not known to be down, and held is true while its giver has it.
+	// since is zero while the ordinal is not known to be down. held is true while its giver has it.
 	since metav1.MicroTime
 	held  bool
-	// ready is since when its pod is Ready at the taker; absent: it is not.
+	// ready is the time since which its pod is Ready at the taker; zero while it is not.
 	ready metav1.MicroTime
 }
 
-// note takes what a pass has seen of the handoff under way.
+// note records what a pass has seen of the current handoff.
 func (d *downtime) note(m *api.Migration, s plan.Snapshot) {
 	handoff, direction := m.Status.Handoff, directionOf(m.Status.Fence)
 	switch {
@@ -121,7 +122,8 @@ func (d *downtime) note(m *api.Migration, s plan.Snapshot) {
 	}
 }
 
-// noteReady takes since when the ordinal's pod is Ready at the taker. Its condition has whole seconds, and a pass may come later.
+// noteReady records since when the ordinal's pod is Ready at the taker. The condition has a resolution of
+// seconds, and a pass may come later.
 func (d *downtime) noteReady(now time.Time, taker plan.Side) {
 	pod, found := taker.Pod(d.ordinal)
 	switch {
@@ -135,7 +137,7 @@ func (d *downtime) noteReady(now time.Time, taker plan.Side) {
 	}
 }
 
-// readyOf is since when the ordinal of a handoff that has just ended was Ready; absent: that is not known.
+// readyOf returns the time at which the ordinal of a handoff that has just ended became Ready; zero if unknown.
 func (d downtime) readyOf(finished api.Handoff) metav1.MicroTime {
 	if d.direction == "" || finished.Ordinal != d.ordinal || d.since.IsZero() || d.ready.Before(&d.since) {
 		return metav1.MicroTime{}
@@ -143,7 +145,8 @@ func (d downtime) readyOf(finished api.Handoff) metav1.MicroTime {
 	return d.ready
 }
 
-// recordedReady is since when the ordinal on its way is Ready, as it is recorded; absent: it is not.
+// recordedReady returns the time since which the current ordinal is Ready according to the status; zero if it
+// is not.
 func recordedReady(m *api.Migration) metav1.MicroTime {
 	if h := m.Status.History; h != nil && h.Stopped != nil && h.Stopped.Ordinal == m.Status.Handoff.Ordinal {
 		return h.Stopped.ReadyTime
@@ -151,26 +154,28 @@ func recordedReady(m *api.Migration) metav1.MicroTime {
 	return metav1.MicroTime{}
 }
 
-// recordedStop is since when the ordinal on its way is down, as it is recorded; absent: that is not known.
+// recordedStop returns the time since which the current ordinal is down according to the status; zero if
+// unknown.
 func recordedStop(m *api.Migration) metav1.MicroTime {
 	handoff := m.Status.Handoff
 	if h := m.Status.History; h != nil && h.Stopped != nil && h.Stopped.Ordinal == handoff.Ordinal {
 		return h.Stopped.StopTime
 	}
-	if handoff.Step == api.StepAwaitRelease { // which follows the stop at once
+	if handoff.Step == api.StepAwaitRelease { // this step follows the stop at once
 		return handoff.StepTime
 	}
 	return metav1.MicroTime{}
 }
 
-// wrote takes an effect that has landed.
+// wrote records an effect that has landed.
 func (d *downtime) wrote(effect plan.Effect, now time.Time) {
 	if effect.Verb == plan.ScaleDown && d.direction != "" && effect.Ordinal == d.ordinal && d.since.IsZero() {
 		d.since = metav1.NewMicroTime(now)
 	}
 }
 
-// stopped is the ordinal of a handoff, if it is down; nil: it is not, or it is not known since when.
+// stopped returns the ordinal of a handoff if it is down; nil if it is not, or if the time of its stop is
+// unknown.
 func (d downtime) stopped(handoff *api.Handoff) *api.StoppedOrdinal {
 	if handoff == nil || d.direction == "" || handoff.Ordinal != d.ordinal || d.since.IsZero() {
 		return nil
@@ -178,13 +183,13 @@ func (d downtime) stopped(handoff *api.Handoff) *api.StoppedOrdinal {
 	return &api.StoppedOrdinal{Ordinal: d.ordinal, StopTime: d.since, ReadyTime: d.ready}
 }
 
-// atGiver says whether the ordinal of a handoff is still where it is to leave.
+// atGiver reports whether the ordinal of a handoff is still at the side that it has to leave.
 func (d downtime) atGiver(handoff api.Handoff) bool {
 	return d.direction != "" && handoff.Ordinal == d.ordinal && d.held
 }
 
-// noteDriver notes who drives from now on. A record that begins anew still has the fence of the move before: nobody drives it
-// by that.
+// noteDriver records a new driver. A record that begins again still has the fence of the move before, by which
+// no process drives it.
 func noteDriver(h *api.History, before, fence *api.Fence, now time.Time) {
 	if fence == nil || now.IsZero() || before != nil && before.Epoch == fence.Epoch {
 		return
@@ -193,7 +198,7 @@ func noteDriver(h *api.History, before, fence *api.Fence, now time.Time) {
 	h.Drivers = h.Drivers[max(0, len(h.Drivers)-mostDrivers):]
 }
 
-// noteHandoff notes one that has come to its end. What was seen last of it is in the status before.
+// noteHandoff records a handoff that has ended. The last observation of it is in the status before.
 func noteHandoff(h *api.History, seen *api.Handoff, past api.PastHandoff) {
 	if seen != nil && seen.Ordinal == past.Ordinal {
 		past.FewestAvailable = seen.FewestAvailable
@@ -202,7 +207,7 @@ func noteHandoff(h *api.History, seen *api.Handoff, past api.PastHandoff) {
 	keepHandoff(h, past)
 }
 
-// noteTurned notes a handoff that was turned round, at a time: that is when the way back begins.
+// noteTurned records a handoff whose direction was reversed, at the time at which the way back begins.
 func noteTurned(h *api.History, before api.MigrationStatus, at metav1.MicroTime, down downtime) {
 	past := pastOf(*before.Handoff, before.Fence, down)
 	past.EndTime, past.Outcome = at, api.HandoffTurnedBack
@@ -210,7 +215,7 @@ func noteTurned(h *api.History, before api.MigrationStatus, at metav1.MicroTime,
 	keepHandoff(h, past)
 }
 
-// turnsRound says whether the ordinal on its way was turned round.
+// turnsRound reports whether the direction of the current handoff was reversed.
 func turnsRound(before, after api.MigrationStatus) bool {
 	was, is := before.Handoff, after.Handoff
 	return was != nil && is != nil && was.Ordinal == is.Ordinal && directionOf(before.Fence) != directionOf(after.Fence)
@@ -223,7 +228,7 @@ func directionOf(fence *api.Fence) api.Direction {
 	return fence.Direction
 }
 
-// pastOf is a handoff as it is noted, but for how it has ended.
+// pastOf returns the history entry of a handoff, without its outcome.
 func pastOf(handoff api.Handoff, fence *api.Fence, down downtime) api.PastHandoff {
 	past := api.PastHandoff{
 		Ordinal: handoff.Ordinal, StartTime: handoff.StartTime, Attempts: handoff.Attempts,
@@ -238,8 +243,8 @@ func pastOf(handoff api.Handoff, fence *api.Fence, down downtime) api.PastHandof
 	return past
 }
 
-// neverLeft says whether an ordinal is where it was before the handoffs of which this is the last: each was turned round before it
-// was stopped, and the first led to the other side.
+// neverLeft reports whether an ordinal is where it was before a series of handoffs that ends with last. Each
+// was reversed before the ordinal was stopped, and the first led to the other side.
 func neverLeft(h api.History, last api.PastHandoff) bool {
 	first := last
 	for _, past := range slices.Backward(h.Handoffs) {
@@ -258,8 +263,8 @@ func keepHandoff(h *api.History, past api.PastHandoff) {
 	}
 }
 
-// noteSeals notes the seals of the volumes that the ordinal of a handoff has come up on. One that was turned round has copied
-// volumes for the side that it has not reached.
+// noteSeals records the seals of the volumes on which the ordinal of a handoff now runs. A reversed handoff has
+// copied volumes for the side that it did not reach.
 func noteSeals(h *api.History, finished api.Handoff, now time.Time) {
 	reached, left := h.Handoffs[len(h.Handoffs)-1].Direction, plan.SourceSide
 	if reached == api.Back {
@@ -280,7 +285,7 @@ func noteSeals(h *api.History, finished api.Handoff, now time.Time) {
 	}
 }
 
-// noteStop notes a stop that is over, or goes on for another reason. How a migration has ended is none.
+// noteStop records a stop that is over or continues for another reason. The end of a migration is not a stop.
 func noteStop(h *api.History, before, after api.MigrationStatus, now time.Time) {
 	was, is := meta.FindStatusCondition(before.Conditions, api.ConditionProgressing), meta.FindStatusCondition(after.Conditions, api.ConditionProgressing)
 	completed := meta.FindStatusCondition(before.Conditions, api.ConditionCompleted)
@@ -293,7 +298,7 @@ func noteStop(h *api.History, before, after api.MigrationStatus, now time.Time) 
 	}
 	stop := api.PastStop{Reason: was.Reason, Message: fitting(was.Message, longestOfStop), StartTime: was.LastTransitionTime, EndTime: metav1.NewTime(now)}
 	if n := len(h.Stops); n > 0 && stop.StartTime.Before(&h.Stops[n-1].EndTime) {
-		stop.StartTime = h.Stops[n-1].EndTime // the condition does not tell when its reason changed
+		stop.StartTime = h.Stops[n-1].EndTime // the condition does not record when its reason changed
 	}
 	if before.Handoff != nil {
 		stop.Ordinal = new(before.Handoff.Ordinal)

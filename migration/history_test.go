@@ -14,7 +14,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// mostHistory is how many bytes a history has at most as it is sent.
+// mostHistory is the maximum size of a history, in bytes of encoded JSON.
 const mostHistory = 24 << 10
 
 // historian renders one status after the other, as passes do.
@@ -23,7 +23,7 @@ type historian struct {
 	now    time.Time
 	fewest fewest
 	down   downtime
-	// slices change what the next passes see.
+	// slices changes the snapshots of the next passes.
 	slices func(*plan.Snapshot)
 }
 
@@ -33,7 +33,7 @@ func newHistorian() *historian {
 	return &historian{m: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 }
 
-// pass changes the status after so much time, and finishes a handoff where that is asked for.
+// pass changes the status after a time, and optionally finishes a handoff.
 func (h *historian) pass(after time.Duration, available int32, change func(*api.MigrationStatus), finished *api.Handoff) {
 	h.now = h.now.Add(after)
 	before := *h.m.Status.DeepCopy()
@@ -61,7 +61,7 @@ func (h *historian) begin(ordinal int32) func(*api.MigrationStatus) {
 	}
 }
 
-// progressing sets the condition by which it is known whether a migration goes on.
+// progressing sets the condition that shows whether a migration continues.
 func (h *historian) progressing(status metav1.ConditionStatus, reason string) func(*api.MigrationStatus) {
 	return func(s *api.MigrationStatus) {
 		was := s.DeepCopy().Conditions
@@ -73,8 +73,8 @@ func (h *historian) progressing(status metav1.ConditionStatus, reason string) fu
 	}
 }
 
-// TestHistory: handoffs with the fewest replicas that were available in them, stops with their
-// reasons, also when one follows the other, and who has driven.
+// TestHistory: the history lists handoffs with their lowest number of available replicas, stops with their
+// reasons, also consecutive ones, and the drivers.
 func TestHistory(t *testing.T) {
 	h, same := newHistorian(), func(*api.MigrationStatus) {}
 	begun := h.now
@@ -112,8 +112,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestFewest: the fewest replicas of a handoff are kept over passes that write nothing, and not into the next handoff; what
-// an earlier process has seen counts, too.
+// TestFewest: the lowest number of replicas of a handoff is kept over passes that write nothing, but not into
+// the next handoff. It includes the observations of an earlier process.
 func TestFewest(t *testing.T) {
 	of := func(available int32) plan.Snapshot {
 		s := plan.Snapshot{Now: time.Unix(100, 0)}
@@ -162,7 +162,7 @@ func TestFewest(t *testing.T) {
 	}
 }
 
-// TestHistoryOfTheEnd: that a migration is completed is no stop, also when it is turned round later.
+// TestHistoryOfTheEnd: the completion of a migration is not a stop, even if it is reversed later.
 func TestHistoryOfTheEnd(t *testing.T) {
 	h := newHistorian()
 	h.pass(0, 3, func(s *api.MigrationStatus) {
@@ -177,8 +177,8 @@ func TestHistoryOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded: however long a migration goes on, its history is small and in order, and it is
-// said how much of it is not listed any more.
+// TestHistoryIsBounded: however long a migration runs, its history is bounded and in order, and counts the
+// dropped entries.
 func TestHistoryIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistorian()
@@ -188,7 +188,7 @@ func TestHistoryIsBounded(t *testing.T) {
 			case 0:
 				h.pass(time.Second, 3, h.begin(int32(i)), h.m.Status.Handoff)
 				if handoffs++; handoffs == 1 && h.m.Status.History.Handoffs == nil {
-					handoffs = 0 // nothing was on its way
+					handoffs = 0 // no current handoff
 				}
 			case 1:
 				h.pass(time.Second, 2, h.progressing(metav1.ConditionFalse, api.ReasonPodNotReady), nil)
@@ -218,7 +218,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	})
 }
 
-// TestHistoryIsSmall: a history that is full of the longest texts has few bytes.
+// TestHistoryIsSmall: a history full of the longest texts is within its size limit.
 func TestHistoryIsSmall(t *testing.T) {
 	h := newHistorian()
 	for i := range int32(3 * mostHandoffs) {
@@ -240,7 +240,8 @@ func TestHistoryIsSmall(t *testing.T) {
 	}
 }
 
-// TestSealsInHistory: an ordinal has come up on a volume that was copied from the side that it has left, and on no other.
+// TestSealsInHistory: seals are listed only for volumes that were copied from the side that the ordinal has
+// left.
 func TestSealsInHistory(t *testing.T) {
 	sealed := func(giver plan.SideName, root string) api.CopyAttempt {
 		return api.CopyAttempt{Giver: string(giver), Seal: api.CopySeal{Root: root, Verify: api.CopyVerifyFull, Bytes: 1, Files: 2, Trusted: 3}}
@@ -278,7 +279,7 @@ func TestSealsInHistory(t *testing.T) {
 	}
 }
 
-// fullHistory is that of n ordinals which were moved and stalled on the way.
+// fullHistory returns the history of n ordinals that stalled and then moved.
 func fullHistory(n int32) *api.History {
 	h := newHistorian()
 	h.m.Status.Fence.Holder = "sliceshift-manager-7d4b9c6f5d-x2x7k_0b8a3f0e-6f0c-4f0e-9a55-2f1f7f0f4a11"

@@ -17,19 +17,18 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// inquiriesAtOnce is how many questions of one Migration may be without an answer at once.
+// inquiriesAtOnce is the number of unanswered questions that one Migration may have at once.
 const inquiriesAtOnce = 8
 
-// askers make who asks a gate. An error says what is wrong with the gate itself.
+// askers creates the client of a gate. An error describes the fault in the gate's configuration.
 type askers func(api.HealthGate) (health.Asker, error)
 
-// inquiries ask the health gates of one Migration what the plan wants to know, again and again, and
-// keep what they answered for as long as it is wanted: a new process asks anew. They are safe for
-// concurrent use.
+// inquiries queries the health gates of one Migration repeatedly for the answers that the plan needs, and keeps
+// an answer while it is needed. A new process starts with no answers. It is safe for concurrent use.
 type inquiries struct {
 	clock  clock.Clock
 	askers askers
-	// notify is called when a gate has got into another state.
+	// notify is called when a gate's state has changed.
 	notify func()
 	places chan struct{}
 
@@ -37,20 +36,21 @@ type inquiries struct {
 	gates map[string]*inquired
 }
 
-// inquired is one gate with the questions that are open.
+// inquired is one gate with its open questions.
 type inquired struct {
 	gate      api.HealthGate
 	asker     health.Asker
 	questions map[plan.Question]*inquiry
 }
 
-// inquiry is one question that is asked again and again.
+// inquiry is one question that is asked repeatedly.
 type inquiry struct {
 	answers plan.Answers
 	stop    context.CancelFunc
 }
 
-// newInquiries asks nothing yet. Without askers or notify nothing is ever asked, and no gate passes.
+// newInquiries returns inquiries without a question. Without askers or notify, no gate is ever queried and none
+// passes.
 func newInquiries(passive clock.PassiveClock, makes askers, notify func()) *inquiries {
 	timed, ticks := passive.(clock.Clock)
 	if !ticks {
@@ -59,7 +59,7 @@ func newInquiries(passive clock.PassiveClock, makes askers, notify func()) *inqu
 	return &inquiries{clock: timed, askers: makes, notify: notify, places: make(chan struct{}, inquiriesAtOnce), gates: map[string]*inquired{}}
 }
 
-// known is what the gates have answered.
+// known returns the answers of the gates.
 func (q *inquiries) known(gates []api.HealthGate) []plan.Health {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,7 +76,7 @@ func (q *inquiries) known(gates []api.HealthGate) []plan.Health {
 	return all
 }
 
-// want has those questions asked that a snapshot leaves open, and no others any more.
+// want opens the questions that a snapshot needs, and closes all others.
 func (q *inquiries) want(s plan.Snapshot) {
 	if q.askers == nil || q.notify == nil {
 		return
@@ -101,7 +101,7 @@ func (q *inquiries) want(s plan.Snapshot) {
 	}
 }
 
-// open begins to ask a question unless it is asked already. A gate that was changed begins anew.
+// open starts to ask a question unless it is already open. A changed gate starts again.
 func (q *inquiries) open(reply planner.Reply, subject health.Subject) {
 	found := q.gates[reply.Question.Gate]
 	if found == nil || !reflect.DeepEqual(found.gate, reply.Gate) {
@@ -122,7 +122,7 @@ func (q *inquiries) open(reply planner.Reply, subject health.Subject) {
 	go q.ask(ctx, found, opened, subject, delay)
 }
 
-// askerOf is the asker of a gate, or one that says why there is none.
+// askerOf returns the client of a gate, or one that returns the error of its configuration.
 func (q *inquiries) askerOf(gate api.HealthGate) health.Asker {
 	asker, err := q.askers(gate)
 	if err != nil {
@@ -131,13 +131,13 @@ func (q *inquiries) askerOf(gate api.HealthGate) health.Asker {
 	return asker
 }
 
-// wrong answers for a gate that cannot be asked.
+// wrong is the client of a gate that cannot be queried.
 type wrong struct{ error }
 
-// Ask says why.
+// Ask returns the error as an answer.
 func (w wrong) Ask(context.Context, health.Subject) health.Answer { return health.AnswerOf(w.error) }
 
-// ask asks until ctx ends, first after a delay and then after each answer's interval.
+// ask repeats a question until ctx ends, first after a delay and then at the gate's interval.
 func (q *inquiries) ask(ctx context.Context, of *inquired, opened *inquiry, subject health.Subject, delay time.Duration) {
 	for q.sleep(ctx, delay) {
 		select {
@@ -157,7 +157,7 @@ func (q *inquiries) ask(ctx context.Context, of *inquired, opened *inquiry, subj
 	}
 }
 
-// sleep is false when ctx ends before.
+// sleep waits for d. It returns false if ctx ends first.
 func (q *inquiries) sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -172,7 +172,7 @@ func (q *inquiries) sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// hear notes an answer, and says whether it tells something new.
+// hear records an answer, and reports whether it changes the gate's reason or state.
 func (q *inquiries) hear(of *inquired, opened *inquiry, answer health.Answer) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -200,7 +200,7 @@ func (g *inquired) close() {
 	}
 }
 
-// askOnce asks one gate for as long as an answer may take. Whatever is not a good answer has a reason.
+// askOnce queries one gate within its timeout. Any answer that has not passed gets a reason.
 func askOnce(ctx context.Context, asker health.Asker, gate api.HealthGate, subject health.Subject) health.Answer {
 	ctx, cancel := context.WithTimeout(ctx, gate.Timeout())
 	defer cancel()
@@ -221,7 +221,7 @@ func askOnce(ctx context.Context, asker health.Asker, gate api.HealthGate, subje
 	return answer
 }
 
-// subjectOf is what a question of a snapshot is about, for who asks it.
+// subjectOf returns the subject of a question for the gate's client.
 func subjectOf(s plan.Snapshot, q plan.Question) health.Subject {
 	side, name := s.Side(q.Side), api.GateSource
 	if q.Side == plan.DestinationSide {

@@ -19,12 +19,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// askerFunc answers as it says.
+// askerFunc is a function as the client of a gate.
 type askerFunc func(context.Context, health.Subject) health.Answer
 
 func (f askerFunc) Ask(ctx context.Context, s health.Subject) health.Answer { return f(ctx, s) }
 
-// office is inquiries whose gates answer what a test says, in a bubble of its own time.
+// office is inquiries with gates that the test answers, in a synctest bubble.
 type office struct {
 	*inquiries
 	told  atomic.Int32
@@ -59,7 +59,7 @@ func (o *office) times() int {
 	return len(o.asked)
 }
 
-// unmoved is a migration of three ordinals none of which has moved, with gates.
+// unmoved returns a migration of three ordinals, none of which has moved, with gates.
 func unmoved(gates ...api.HealthGate) plan.Snapshot {
 	s := plantest.Scenario{Replicas: 3, Prepared: true}.Build()
 	s.Record.Baseline = &api.Baseline{Replicas: 3, Budget: 1}
@@ -69,7 +69,7 @@ func unmoved(gates ...api.HealthGate) plan.Snapshot {
 	return s
 }
 
-// moved is the same once the last ordinal has moved.
+// moved returns the same after the last ordinal has moved.
 func moved(s plan.Snapshot) plan.Snapshot {
 	s = s.Clone()
 	s.Source.Set.Replicas, s.Destination.Set.Start, s.Destination.Set.Replicas = 2, 2, 1
@@ -82,7 +82,7 @@ func moved(s plan.Snapshot) plan.Snapshot {
 
 func db(at ...api.GatePoint) api.HealthGate { return api.HealthGate{Name: "db", At: at} }
 
-// states are the states of all open questions.
+// states returns the states of all open questions.
 func (o *office) states(s plan.Snapshot) []api.GateState {
 	var gates []api.HealthGate
 	for _, each := range s.Gates {
@@ -103,8 +103,8 @@ func expectStates(t *testing.T, got []api.GateState, want ...api.GateState) {
 	}
 }
 
-// TestInquiries: what is open is asked at its interval, for as long as it is, and who decides is
-// called when a gate gets into another state.
+// TestInquiries: an open question is asked at its interval while it is open, and notify is called when the
+// gate's state changes.
 func TestInquiries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, s := newOffice(), unmoved(db(api.GateBeforeStop, api.GateAfterStart))
@@ -151,8 +151,7 @@ func TestInquiries(t *testing.T) {
 	})
 }
 
-// TestInquiryBeginsAnew: what a gate answered before it was changed does not count, nor what was said
-// of another pod.
+// TestInquiryBeginsAnew: answers from before a gate was changed do not count, nor those about another pod.
 func TestInquiryBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, s := newOffice(), unmoved(db(api.GateBeforeStop))
@@ -177,7 +176,8 @@ func TestInquiryBeginsAnew(t *testing.T) {
 	})
 }
 
-// TestInitialDelay: an ordinal that has come is left alone for a while; one that is to be stopped is not.
+// TestInitialDelay: the initial delay applies to an ordinal that has arrived, not to one that is about to be
+// stopped.
 func TestInitialDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := db(api.GateBeforeStop, api.GateAfterStart)
@@ -194,8 +194,7 @@ func TestInitialDelay(t *testing.T) {
 	})
 }
 
-// TestAskOnce: whatever is not a good answer has a reason, and one that does not come has no more time
-// than it was given.
+// TestAskOnce: any answer that has not passed gets a reason, and a late answer is cut off at the timeout.
 func TestAskOnce(t *testing.T) {
 	for verdict, want := range map[health.Verdict]string{
 		health.Passed: "", health.Failed: api.ReasonGateFailed, health.Unanswered: api.ReasonGateUnanswered, health.Invalid: api.ReasonGateInvalid,
@@ -219,7 +218,7 @@ func TestAskOnce(t *testing.T) {
 	})
 }
 
-// TestWrongGate: a gate that cannot be asked says so, and asks nobody.
+// TestWrongGate: a gate that cannot be queried reports that, and no request is sent.
 func TestWrongGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, s := newOffice(), unmoved(db(api.GateBeforeStop))
@@ -231,7 +230,7 @@ func TestWrongGate(t *testing.T) {
 	})
 }
 
-// TestNobodyAsks: where nobody can be asked, or told, no gate passes.
+// TestNobodyAsks: without askers or notify, no gate passes.
 func TestNobodyAsks(t *testing.T) {
 	s := unmoved(db(api.GateBeforeStop))
 	for _, q := range []*inquiries{newInquiries(clock.RealClock{}, nil, func() {}), newInquiries(clock.RealClock{}, newOffice().askers, nil)} {
@@ -242,7 +241,7 @@ func TestNobodyAsks(t *testing.T) {
 	}
 }
 
-// TestInquiriesAtOnce: gates that do not answer take no more than their places, and are let go of.
+// TestInquiriesAtOnce: gates that do not answer use no more than their places, and can be closed.
 func TestInquiriesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at, most atomic.Int32

@@ -9,8 +9,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/berths"
 )
 
-// ledger is what the handoffs use that are under way, and who waits until some is free. It is not safe for
-// concurrent use. A nil one bounds nothing.
+// ledger holds the resources that the current handoffs use, and the Migrations that wait for some of them. It
+// is not safe for concurrent use. A nil ledger has no limits.
 type ledger struct {
 	most    berths.Limits
 	berths  map[types.NamespacedName]berths.Berth
@@ -24,7 +24,7 @@ func newLedger(most berths.Limits) *ledger {
 	return &ledger{most: most, berths: map[types.NamespacedName]berths.Berth{}, waiting: map[types.NamespacedName]bool{}}
 }
 
-// load is what others than one migration use; nil: nothing is bounded.
+// load returns the use by all other migrations; nil means no limits.
 func (l *ledger) load(who types.NamespacedName) *berths.Load {
 	if l == nil {
 		return nil
@@ -38,7 +38,7 @@ func (l *ledger) load(who types.NamespacedName) *berths.Load {
 	return load
 }
 
-// take notes a handoff that is to begin. It is false where that would be one too many.
+// take records a handoff that is about to begin. It returns false if a limit is reached.
 func (l *ledger) take(b berths.Berth) bool {
 	if l == nil {
 		return true
@@ -50,21 +50,21 @@ func (l *ledger) take(b berths.Berth) bool {
 	return true
 }
 
-// note is for a handoff that is under way, however many others are.
+// note records a handoff that is already running, regardless of limits.
 func (l *ledger) note(b berths.Berth) {
 	if l != nil {
 		l.berths[b.Migration] = b
 	}
 }
 
-// wait is for who waits until some handoff has ended.
+// wait records that a Migration waits for a handoff to end.
 func (l *ledger) wait(who types.NamespacedName) {
 	if l != nil {
 		l.waiting[who] = true
 	}
 }
 
-// leave is for who has no handoff under way. Whoever waits is to be looked at again.
+// leave removes the handoff of a Migration, and returns the waiting Migrations to check again.
 func (l *ledger) leave(who types.NamespacedName) (called []types.NamespacedName) {
 	if l == nil {
 		return nil

@@ -15,13 +15,13 @@ func named(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
 }
 
-// onNode is what a handoff off a node uses.
+// onNode returns the berth of a handoff from a node.
 func onNode(name, node string) berths.Berth {
 	return berths.Berth{Migration: named(name), HandoffLoad: api.HandoffLoad{Node: node}}
 }
 
-// TestLedger: of two that want the last place one gets it. Whoever takes another place gives the former one back, and
-// who waits is called when one is free.
+// TestLedger: of two migrations that want the last place, one gets it. Taking another place returns the former
+// one, and a waiting migration is called when a place is free.
 func TestLedger(t *testing.T) {
 	l := newLedger(berths.Limits{Node: 1})
 	if !l.take(onNode("a", "n1")) || l.take(onNode("b", "n1")) || !l.take(onNode("b", "n2")) {
@@ -33,7 +33,7 @@ func TestLedger(t *testing.T) {
 	if others := l.load(named("a")).Others; len(others) != 2 {
 		t.Errorf("others use %+v", others)
 	}
-	l.note(onNode("d", "n1")) // it has begun before the limit was set
+	l.note(onNode("d", "n1")) // it had begun before the limit was set
 	if l.take(onNode("e", "n1")) {
 		t.Error("there are two already")
 	}
@@ -49,7 +49,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestNoLedger: without limits nothing is bounded.
+// TestNoLedger: a ledger without limits bounds nothing.
 func TestNoLedger(t *testing.T) {
 	l := newLedger(berths.Limits{})
 	l.note(onNode("a", "n1"))
@@ -59,8 +59,8 @@ func TestNoLedger(t *testing.T) {
 	}
 }
 
-// TestHandoffsAreCounted: a manager that begins counts what is under way before anything else begins; what has ended
-// counts no more, unless it is not known whether it has.
+// TestHandoffsAreCounted: a manager that starts counts the current handoffs before any other begins. Ended ones
+// do not count, unless their end is unknown.
 func TestHandoffsAreCounted(t *testing.T) {
 	under := func(m *api.Migration) {
 		m.Status.Baseline = &api.Baseline{SourceCluster: "east", DestinationCluster: "west"}
@@ -89,7 +89,7 @@ func TestHandoffsAreCounted(t *testing.T) {
 	}
 }
 
-// TestH11WhoOnlyWaitsTakesNoPlace: a handoff that is recorded and waits counts for nothing, until it is looked at and goes on.
+// TestH11WhoOnlyWaitsTakesNoPlace: a recorded handoff that only waits takes no place until it continues.
 func TestH11WhoOnlyWaitsTakesNoPlace(t *testing.T) {
 	waiting := west("waiting", 1, func(m *api.Migration) {
 		m.Status.Baseline = &api.Baseline{SourceCluster: "east", DestinationCluster: "west"}

@@ -13,8 +13,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// MovesOn says whether another migration may have moved on what m has brought to its destination: it has begun, its
-// source is that destination, and it neither ended before m began nor took all of its ordinals back.
+// MovesOn reports whether another migration may have moved ordinals on that m brought to its destination. The
+// other one must have begun, and its source must be that destination. It must neither have ended before m began
+// nor have taken all of its ordinals back.
 func MovesOn(m, other *api.Migration) bool {
 	at, from := m.Status.Baseline, other.Status.Baseline
 	if at == nil || from == nil || from.SourceCluster != at.DestinationCluster {
@@ -34,17 +35,20 @@ func MovesOn(m, other *api.Migration) bool {
 	}
 }
 
-// endedBefore says whether a migration was completed before another one began, of which it knows nothing then.
+// endedBefore reports whether a migration was completed before another one began, so that it cannot have moved
+// ordinals of that one.
 func endedBefore(m *api.Migration, began metav1.Time) bool {
 	completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
 	return completed != nil && completed.Status == metav1.ConditionTrue && completed.LastTransitionTime.Time.Before(began.Time)
 }
 
-// Onward names who may have moved on what a migration has brought to its destination; empty: nobody is known.
+// Onward returns the name of a migration that may have moved on ordinals that a migration brought to its
+// destination; empty if none is known.
 type Onward func(context.Context, *api.Migration) (string, error)
 
-// learnOnward finds out who has moved ordinals on from the destination of a migration that is to be recovered. Nobody begins to while
-// it fences its destination, so it asks once, and again where that had been completed, or where somebody was found.
+// learnOnward finds the migration that has moved ordinals on from the destination of a migration to recover.
+// None can begin to do so while this one fences its destination. It therefore searches once, and again if this
+// migration had been completed or if one was found.
 func (e *Engine) learnOnward(ctx context.Context, m *api.Migration) error {
 	switch {
 	case e.onward == nil:
@@ -63,12 +67,12 @@ func (e *Engine) learnOnward(ctx context.Context, m *api.Migration) error {
 	return nil
 }
 
-// movedOn names a Migration that may have moved on what one has brought to its destination which is to be recovered;
-// empty: none is known. What this manager does not see, another cluster's Migrations and the records of runs, is not
-// found.
+// movedOn returns the name of a Migration that may have moved on ordinals from the destination of m, which is
+// to be recovered; empty if none is known. It does not find migrations that this manager cannot see: those of
+// another cluster and the records of runs.
 //
-// What had been completed no longer fences its destination, and to take it up again cannot be undone: the API server is
-// asked itself then, because a cache may not have seen the one that has just begun.
+// A completed migration no longer fences its destination, and resuming it cannot be undone. The API server is
+// then asked directly, because a cache may not show a Migration that has just begun.
 func (r *Reconciler) movedOn(ctx context.Context, m *api.Migration) (string, error) {
 	if m.Spec.Mode != api.ModeRecover || m.Status.Baseline == nil {
 		return "", nil
@@ -80,7 +84,7 @@ func (r *Reconciler) movedOn(ctx context.Context, m *api.Migration) (string, err
 	return movedOnIn(ctx, r.Live, m, client.InNamespace(r.Namespace))
 }
 
-// movedOnIn looks among all the Migrations that a reader lists.
+// movedOnIn searches all Migrations that a reader lists.
 func movedOnIn(ctx context.Context, from client.Reader, m *api.Migration, options ...client.ListOption) (string, error) {
 	all := &api.MigrationList{}
 	if err := from.List(ctx, all, options...); err != nil {

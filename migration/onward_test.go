@@ -16,11 +16,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// began is when the migration began that is to be recovered.
+// began is the start of the migration to recover.
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// between is a Migration of StatefulSet shop/web that has begun between two clusters, so long after the one that is to
-// be recovered.
+// between returns a Migration of StatefulSet shop/web between two clusters. It began at a time after the
+// migration to recover.
 func between(from, to types.UID, after time.Duration, changes ...func(*api.Migration)) *api.Migration {
 	m := west(string(from+to), 1, changes...)
 	m.Spec.Source.Name = "web"
@@ -28,7 +28,7 @@ func between(from, to types.UID, after time.Duration, changes ...func(*api.Migra
 	return m
 }
 
-// over is for one that has ended, so long after the one that is to be recovered has begun.
+// over makes a Migration completed, at a time after the migration to recover has begun.
 func over(reason string, after time.Duration) func(*api.Migration) {
 	return func(m *api.Migration) {
 		condition(m, api.ConditionCompleted, metav1.ConditionTrue, reason, "it is done")
@@ -36,8 +36,9 @@ func over(reason string, after time.Duration) func(*api.Migration) {
 	}
 }
 
-// TestMovesOn: what another migration has begun to take from this one's destination may run elsewhere, on the disks that
-// are parked at the source (I1, I2). What ended before, or was taken back, says nothing of them.
+// TestMovesOn: ordinals that another migration has begun to take from this one's destination may run elsewhere,
+// on the disks that are parked at the source (I1, I2). A migration that ended before, or was taken back, has
+// none of them.
 func TestMovesOn(t *testing.T) {
 	const hour = time.Hour
 	m := between("east", "west", 0, over(api.ReasonMoved, hour))
@@ -91,8 +92,8 @@ func TestMovesOn(t *testing.T) {
 	}
 }
 
-// TestRunFindsWhoMovedOn: whoever drives one migration asks when that is to be recovered, and again as long as somebody was found or
-// it fences nothing. An error is not taken for nobody.
+// TestRunFindsWhoMovedOn: a run searches when its migration is to be recovered. It repeats the search while a
+// migration was found or while it fences nothing. An error does not count as none found.
 func TestRunFindsWhoMovedOn(t *testing.T) {
 	asked, name, fails := 0, "", error(nil)
 	e := &Engine{onward: func(context.Context, *api.Migration) (string, error) {
@@ -123,7 +124,7 @@ func TestRunFindsWhoMovedOn(t *testing.T) {
 	learn(api.ModeRecover, "", 0, false)
 }
 
-// TestManagerFindsWhoMovedOn: a manager looks in all namespaces, for one that is to be recovered.
+// TestManagerFindsWhoMovedOn: a manager searches all namespaces for a migration to recover.
 func TestManagerFindsWhoMovedOn(t *testing.T) {
 	on := between("west", "north", time.Hour, func(m *api.Migration) { m.Namespace, m.Spec.Source.Namespace = "moves", "shop" })
 	m := between("east", "west", 0)
@@ -141,8 +142,8 @@ func TestManagerFindsWhoMovedOn(t *testing.T) {
 	}
 }
 
-// TestManagerAsksWhoHasJustMovedOn: a cache that is late does not let a migration that had been completed be taken up
-// again. While it is not completed, its fence keeps others off the destination.
+// TestManagerAsksWhoHasJustMovedOn: a late cache does not let a completed migration resume. While the migration
+// is not completed, its fence keeps others off the destination.
 func TestManagerAsksWhoHasJustMovedOn(t *testing.T) {
 	m := between("east", "west", 0, over(api.ReasonMoved, time.Hour))
 	m.Spec.Mode = api.ModeRecover

@@ -10,8 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestV4OutageAndSoak: an ordinal is down until its pod is Ready at the other side; what it stays Ready before it counts, and the time in
-// which no process looks, is no outage.
+// TestV4OutageAndSoak: an outage lasts until the ordinal's pod is Ready at the other side. It excludes the time
+// that the pod must stay Ready, and the time in which no process observes.
 func TestV4OutageAndSoak(t *testing.T) {
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	stop, ready, end := start.Add(10400*time.Millisecond), start.Add(10700*time.Millisecond), start.Add(30*time.Second)
@@ -30,7 +30,7 @@ func TestV4OutageAndSoak(t *testing.T) {
 		down  time.Duration
 	}{
 		"seen at once":                {[]plan.Snapshot{at(stop, nil), at(ready, up), at(end, up)}, 300 * time.Millisecond},
-		"nobody looked until later":   {[]plan.Snapshot{at(stop, nil), at(end, up)}, 600 * time.Millisecond}, // whole seconds, and one more
+		"nobody looked until later":   {[]plan.Snapshot{at(stop, nil), at(end, up)}, 600 * time.Millisecond}, // whole seconds, plus one
 		"it was not Ready in between": {[]plan.Snapshot{at(stop, nil), at(ready, up), at(ready.Add(time.Second), &plan.Pod{Ordinal: 2, Owned: true}), at(ready.Add(2*time.Second), &plan.Pod{Ordinal: 2, Ready: true, Owned: true, ReadySince: ready.Add(2 * time.Second).Truncate(time.Second)}), at(end, up)}, 2300 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,26 +39,27 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Reconciler drives all Migrations of the manager's cluster, one engine each.
+// Reconciler drives all Migrations of the manager's cluster, with one engine for each.
 type Reconciler struct {
 	Client client.Client
-	// Live reads from the API server of the manager's cluster itself.
+	// Live reads from the API server of the manager's cluster, without a cache.
 	Live client.Reader
-	// Namespace is the only one whose Migrations are driven; empty: those of all.
+	// Namespace limits the reconciler to the Migrations of one namespace; empty means all namespaces.
 	Namespace string
 	Connector *Connector
 	Events    events.EventRecorder
-	// Volumes says which volumes may be made in a Migration's clusters.
+	// Volumes restricts which volumes may be created in a Migration's clusters.
 	Volumes volumes.Policy
-	// Addresses are where health gates may ask a Prometheus.
+	// Addresses restricts the Prometheus servers that health gates may query.
 	Addresses health.Addresses
-	// Probes are where probes may lead.
+	// Probes restricts the addresses that probes may request.
 	Probes health.Addresses
 	// Holder identifies this process.
 	Holder string
-	// ServerTime is the time of the API server of the manager's cluster at a local time; nil: both are the same.
+	// ServerTime converts a local time to the time of the API server of the manager's cluster; nil means that
+	// both are equal.
 	ServerTime func(time.Time) time.Time
-	// Traces tell of each handoff; the zero value does not.
+	// Traces records a trace of each handoff; the zero value records none.
 	Traces traces.Recorder
 
 	queue    priorityqueue.PriorityQueue[reconcile.Request]
@@ -76,39 +77,41 @@ type Reconciler struct {
 	seeded  bool
 }
 
-// Limits bound what is worked on at once.
+// Limits bounds concurrent work.
 type Limits struct {
-	// Concurrency is how many Migrations are.
+	// Concurrency is the number of Migrations that are reconciled at once.
 	Concurrency int
-	// Namespace is how many of one namespace are.
+	// Namespace is the same limit for one namespace.
 	Namespace int
-	// Destination is how many Migrations to one destination are active; 0: as many as there are.
-	// DestinationShare is how many of those are of one namespace.
+	// Destination is the number of active Migrations to one destination; 0 means no limit. DestinationShare is
+	// the number of these that may be of one namespace.
 	Destination, DestinationShare int
-	// Handoffs is how many handoffs use one thing at once.
+	// Handoffs bounds the handoffs that use one resource at once.
 	Handoffs berths.Limits
-	// Relays is how many relays run at once, and RelayShare how many of those are of one namespace; 0: no limit.
+	// Relays is the number of relays that run at once, and RelayShare the number of these of one namespace; 0
+	// means no limit.
 	Relays, RelayShare int
 }
 
-// driven is an engine with what it holds.
+// driven is an engine with the connections and state that belong to it.
 type driven struct {
 	engine              *Engine
 	uid                 types.UID
 	source, destination link
-	// checked is when the links were last compared with what the Migration names, at
-	// which generation of it.
+	// checked is when the links were last compared with the spec, and generation is the generation of that
+	// spec.
 	checked    time.Time
 	generation int64
-	// heard is true once the clusters have answered, and waits while the Migration uses nothing that others could use.
+	// heard is true after the clusters have answered. waits is true while the Migration uses nothing that
+	// another one could use.
 	heard, waits bool
-	// urgency is that of the Migration as it was seen last: an event is as urgent.
+	// urgency is the urgency of the Migration at its last pass; events are queued with it.
 	urgency atomic.Int32
-	// arrived is what no event has told of yet.
+	// arrived holds the arrivals that no event has reported yet.
 	arrived arrivals
 }
 
-// reached is how its clusters are.
+// reached returns the key by which its clusters are reached.
 func (d *driven) reached() string { return d.source.key + " " + d.destination.key }
 
 func (d *driven) close() {
@@ -137,7 +140,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, limits Limits) error {
 		Complete(r)
 }
 
-// Reconcile does one step of one Migration, when it is the turn of its namespace.
+// Reconcile runs one step of one Migration when it is the turn of its namespace.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	if err := r.seed(ctx); err != nil {
 		return ctrl.Result{}, err
@@ -170,8 +173,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, err
 }
 
-// again is for a Migration that somebody has changed since it was read: it is read anew, and that is no
-// error to tell of.
+// again requeues a Migration that was changed since it was read: a conflict is not an error to report.
 func again(result ctrl.Result, err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: pass.RequeueUnobserved}, nil
@@ -224,7 +226,7 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	r.noteWait(d, outcome)
-	if outcome.Done { // the event of the completion comes last: whoever sees it sees a Migration that nothing writes
+	if outcome.Done { // the completion event comes last: after it nothing writes the Migration
 		err = r.removeFinalizer(ctx, m)
 	}
 	r.announce(m, outcome, &d.arrived)
@@ -236,7 +238,7 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 	return r.result(ctx, m, outcome)
 }
 
-// result says when to come back, and lets go of what is not needed any more.
+// result returns when to requeue, and closes connections that are not needed any more.
 func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outcome) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(m)
 	hold := outcome.Decision.Hold
@@ -245,7 +247,7 @@ func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outco
 		return ctrl.Result{RequeueAfter: queue.Pause}, nil
 	}
 	if hold != nil && (hold.Reason == api.ReasonClusterUnreachable || hold.Reason == api.ReasonClusterReplaced) {
-		if !r.cannotReturn(ctx, m) { // the kubeconfig may have been replaced meanwhile
+		if !r.cannotReturn(ctx, m) { // the kubeconfig may have been replaced in the meantime
 			r.drop(key)
 		}
 		if hold.Reason == api.ReasonClusterUnreachable {
@@ -255,7 +257,7 @@ func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outco
 	return ctrl.Result{RequeueAfter: outcome.RequeueAfter}, nil
 }
 
-// keep puts the finalizer on a Migration before anything is written in its name.
+// keep adds the finalizer to a Migration before anything is written for it.
 func (r *Reconciler) keep(ctx context.Context, m *api.Migration) (kept bool, err error) {
 	if m.Status.Baseline == nil || !m.DeletionTimestamp.IsZero() || controllerutil.ContainsFinalizer(m, api.Finalizer) {
 		return false, nil
@@ -265,9 +267,9 @@ func (r *Reconciler) keep(ctx context.Context, m *api.Migration) (kept bool, err
 	return true, r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// ended says whether nothing is left to do for a Migration, because neither StatefulSet
-// carries anything of it. Its clusters need not be reached any more: they may be gone, and
-// who deletes a namespace takes the rights and the kubeconfig away with it.
+// ended reports whether nothing is left to do for a Migration, because neither StatefulSet carries its marks.
+// Its clusters need not be reachable any more: they may have been deleted. Deleting a namespace also deletes
+// the rights and the kubeconfig.
 func ended(m *api.Migration) bool {
 	completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
 	atItsEnd := completed != nil && completed.Status == metav1.ConditionTrue
@@ -277,7 +279,8 @@ func ended(m *api.Migration) bool {
 	return atItsEnd && completed.ObservedGeneration == m.Generation && !begunAnew(m, completed.Reason)
 }
 
-// begunAnew says whether a Migration that was rolled back is to run again. Not one that was so by itself, before it was paused.
+// begunAnew reports whether a Migration that was rolled back has to run again. This excludes one that was
+// rolled back automatically before it was paused.
 func begunAnew(m *api.Migration, reason string) bool {
 	return m.Status.AutomaticRollback == nil && reason == api.ReasonRolledBack && m.Spec.Mode != api.ModeRollback && m.Spec.Mode != api.ModePause
 }
@@ -291,7 +294,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, m *api.Migration) erro
 	return client.IgnoreNotFound(r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
-// engine returns the Migration's engine, connected.
+// engine returns the Migration's engine, with open connections.
 func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, error) {
 	key := client.ObjectKeyFromObject(m)
 	r.mu.Lock()
@@ -321,11 +324,10 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 	return created, nil
 }
 
-// outdated says whether a Migration is to be connected anew: it names another account, or a
-// Secret holds another kubeconfig, or none. The Secrets are read when the Migration was
-// changed, while it is stalled, and every now and then. A Migration that is being deleted keeps its
-// connections when a Secret is gone: who deletes a namespace takes that away at once, and nobody else
-// would bring up the ordinal that is down.
+// outdated reports whether a Migration must be reconnected: its account has changed, or the kubeconfig in a
+// Secret has changed or was deleted. It reads the Secrets when the Migration was changed, while it is stalled,
+// and at intervals. A Migration that is being deleted keeps its connections when a Secret is deleted. Deleting
+// a namespace deletes the Secret at once, and then nothing else would start the ordinal that is down.
 func (r *Reconciler) outdated(ctx context.Context, m *api.Migration, d *driven) bool {
 	stalls := meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled)
 	if !stalls && d.generation == m.Generation && time.Since(d.checked) < pass.RequeueAtLatest {
@@ -340,7 +342,8 @@ func (r *Reconciler) outdated(ctx context.Context, m *api.Migration, d *driven) 
 	return from != d.source.key || to != d.destination.key
 }
 
-// cannotReturn says whether the connections of a Migration could not be opened again: it is being deleted, and a Secret of it is gone.
+// cannotReturn reports whether the connections of a Migration could not be opened again. This is so if it is
+// being deleted and one of its Secrets does not exist any more.
 func (r *Reconciler) cannotReturn(ctx context.Context, m *api.Migration) bool {
 	if m.DeletionTimestamp.IsZero() {
 		return false
@@ -360,7 +363,7 @@ func (r *Reconciler) drop(key types.NamespacedName) {
 	}
 }
 
-// refuse reports why a Migration's clusters cannot be connected to.
+// refuse reports in the status why a Migration's clusters cannot be connected to.
 func (r *Reconciler) refuse(ctx context.Context, m *api.Migration, err error) (ctrl.Result, error) {
 	decision := unreachable(err)
 	requeueAfter := pass.RequeueUnreachable
@@ -371,7 +374,7 @@ func (r *Reconciler) refuse(ctx context.Context, m *api.Migration, err error) (c
 	return r.hold(ctx, m, decision, requeueAfter)
 }
 
-// hold reports why nothing is asked of a Migration's clusters.
+// hold reports in the status why no request is sent to a Migration's clusters.
 func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.Decision, requeueAfter time.Duration) (ctrl.Result, error) {
 	before := m.DeepCopy()
 	render(m, plan.Snapshot{Spec: observe.SpecOf(m, false)}, decision)

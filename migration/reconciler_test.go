@@ -18,8 +18,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestEnded: a Migration at its end is not driven any more, nor held; its clusters may be
-// gone. One that was changed since is looked at, and one that is to run anew is driven.
+// TestEnded: a Migration that has ended is neither driven nor held, and its clusters may have been deleted. One
+// that was changed since is checked, and one that has to run again is driven.
 func TestEnded(t *testing.T) {
 	begun := func(m *api.Migration) { m.Status.Baseline = &api.Baseline{} }
 	kept := func(m *api.Migration) { m.Finalizers = []string{api.Finalizer} }
@@ -61,8 +61,9 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestConnectedWhileDeleted: a Migration that is deleted with its namespace brings its ordinal up over the connections that it has,
-// though its Secret went at once; one that is not deleted, or whose Secret has another kubeconfig, is connected anew.
+// TestConnectedWhileDeleted: a Migration that is deleted with its namespace starts its ordinal over its open
+// connections, although its Secret was deleted at once. One that is not being deleted, or whose Secret has
+// another kubeconfig, is reconnected.
 func TestConnectedWhileDeleted(t *testing.T) {
 	deleted := func(m *api.Migration) { m.DeletionTimestamp, m.Finalizers = new(metav1.Now()), []string{api.Finalizer} }
 	gone := func(*corev1.Secret) bool { return false }
@@ -120,7 +121,7 @@ func TestConnectedWhileDeleted(t *testing.T) {
 	}
 }
 
-// TestAgain: a Migration that was changed meanwhile is read anew without a word; every other error is told.
+// TestAgain: a conflict is retried without an error; every other error is returned.
 func TestAgain(t *testing.T) {
 	later := ctrl.Result{RequeueAfter: time.Minute}
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "migrations"}, "web", errors.New("changed"))

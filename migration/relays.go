@@ -12,15 +12,15 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// dialMover connects to the port of a mover through the API server of its cluster.
+// dialMover returns a function that connects to the port of a mover through the API server of its cluster.
 func (e *Engine) dialMover(end plan.RelayEnd) relay.Dial {
 	return func(ctx context.Context) (relay.Conn, error) {
 		return e.connections[end.Side].RelayPod(ctx, client.ObjectKey{Namespace: end.Namespace, Name: end.Name}, manifest.Port)
 	}
 }
 
-// relay has those movers connected that a snapshot shows, and no others of the ordinals that it is about. Of the copies of
-// ordinals whose turn is to come other snapshots tell.
+// relay connects the movers that a snapshot requires, and disconnects all others of the ordinals that the
+// snapshot covers. Copies ahead of their ordinals' turns are covered by other snapshots.
 func (e *Engine) relay(s plan.Snapshot) {
 	wanted, known := planner.Relays(s)
 	if !known {
@@ -35,7 +35,7 @@ func (e *Engine) relay(s plan.Snapshot) {
 	})
 }
 
-// hampered puts what keeps relays from getting through into a snapshot.
+// hampered adds the errors of relays to a snapshot.
 func (e *Engine) hampered(s *plan.Snapshot) {
 	for i := range s.Volumes {
 		if v := &s.Volumes[i]; v.Copy != nil {

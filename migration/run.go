@@ -10,13 +10,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// store is where the migration that a Loop drives is kept.
+// store holds the migration that a Loop drives.
 type store interface {
 	Records
 	Load(ctx context.Context) (*api.Migration, error)
 }
 
-// Bell wakes a loop: rings that come while it works are one ring.
+// Bell wakes a loop. Several rings during one pass count as one.
 type Bell chan struct{}
 
 // NewBell returns a bell.
@@ -36,12 +36,12 @@ type Loop struct {
 	Store  store
 	// Bell must be the one whose Ring the engine's Notify calls.
 	Bell Bell
-	// Changes brings the migration when somebody else has changed it.
+	// Changes receives the migration after another client has changed it.
 	Changes <-chan *api.Migration
-	// Report is called after every pass; an error of it ends the loop.
+	// Report is called after every pass. Its error ends the loop.
 	Report func(*api.Migration, Outcome) error
-	// Unsaved is called instead when the record could not be written, other than for a
-	// change that has come in between; an error of it ends the loop. May be nil.
+	// Unsaved is called instead of Report when the record could not be written for another reason than a
+	// conflict. Its error ends the loop. It may be nil.
 	Unsaved func(*api.Migration, Outcome, error) error
 }
 
@@ -87,8 +87,8 @@ func (l Loop) Run(ctx context.Context) error {
 	}
 }
 
-// wait returns when there may be something to do, with the migration when it was changed: what a person has asked
-// for comes before anything that also waits.
+// wait returns when there may be something to do, with the migration if it was changed. A user's change takes
+// precedence over any other event that is pending.
 func (l Loop) wait(ctx context.Context, atMost time.Duration) *api.Migration {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
@@ -107,7 +107,7 @@ func (l Loop) wait(ctx context.Context, atMost time.Duration) *api.Migration {
 	}
 }
 
-// final says whether an error of the record cannot be over later.
+// final reports whether an error of the record cannot be resolved by a retry.
 func final(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
 }

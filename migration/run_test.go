@@ -7,7 +7,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestChangeComesFirst: a loop that has several reasons to go on goes on with what a person has changed.
+// TestChangeComesFirst: if several events are pending, a loop handles a user's change first.
 func TestChangeComesFirst(t *testing.T) {
 	changes := make(chan *api.Migration, 1)
 	l := Loop{Bell: NewBell(), Changes: changes}

@@ -6,41 +6,42 @@ import (
 	"github.com/sliceshift/sliceshift/migration/pass"
 )
 
-// How long clusters that did not answer are left alone.
+// Pauses before clusters that did not answer are asked again.
 const (
-	// silenceFirst is after the first time; it doubles from there.
+	// silenceFirst is the pause after the first time. It doubles from there.
 	silenceFirst = time.Second
-	// silenceMost is after many times.
+	// silenceMost is the longest pause.
 	silenceMost = time.Minute
-	// silenceDown is while an ordinal is down: that they answer again must be noticed soon.
+	// silenceDown is the longest pause while an ordinal is down, so that a recovery of the clusters is noticed
+	// soon.
 	silenceDown = pass.RequeueUnreachable
-	// silenceLook is how often it is looked whether other credentials are given meanwhile.
+	// silenceLook is the interval at which the credentials are checked for a change.
 	silenceLook = pass.RequeueRefused
-	// silenceForgotten is after how long nobody has asked any more for what did not answer.
+	// silenceForgotten is the time after which an entry that is not used any more is dropped.
 	silenceForgotten = 10 * time.Minute
 )
 
-// silences are the clusters that did not answer, by how they are reached: what else is reached
-// in the same way is left alone as long, and asked by one at a time. Who is given other
-// credentials starts anew. It is not safe for concurrent use.
+// silences holds the clusters that did not answer, by the way they are reached. All Migrations that reach them
+// in the same way share the pause, and try again one at a time. A Migration with new credentials starts without
+// a pause. It is not safe for concurrent use.
 type silences struct {
 	of map[string]*silence
 }
 
-// silence is of clusters that did not answer.
+// silence is the state of clusters that did not answer.
 type silence struct {
-	// times is how often in a row, why the last time says.
+	// times counts the failures in a row, and why is the last error.
 	times int
 	why   string
 	since time.Time
-	// asking is true while somebody asks again.
+	// asking is true while a Migration tries again.
 	asking bool
 }
 
 func newSilences() *silences { return &silences{of: map[string]*silence{}} }
 
-// ask says whether clusters may be asked, and otherwise when to come back and why not. Who may
-// must say whether they answered.
+// ask returns the time to wait, with the reason, or 0 if requests may be sent now. In that case the caller must
+// report whether the clusters answered.
 func (s *silences) ask(key string, down bool, now time.Time) (wait time.Duration, why string) {
 	found := s.of[key]
 	if found == nil {
@@ -61,10 +62,10 @@ func (s *silences) ask(key string, down bool, now time.Time) (wait time.Duration
 	return 0, ""
 }
 
-// answered is for clusters that did.
+// answered records that clusters answered.
 func (s *silences) answered(key string) { delete(s.of, key) }
 
-// unanswered is for clusters that did not, and were asked so long ago. Those who asked at the
+// unanswered records that clusters did not answer requests that began at asked. Requests that were sent at the
 // same time count once.
 func (s *silences) unanswered(key, why string, asked, now time.Time) {
 	found := s.of[key]
@@ -79,7 +80,7 @@ func (s *silences) unanswered(key, why string, asked, now time.Time) {
 	found.why, found.since, found.asking = why, now, false
 }
 
-// pause is how long nobody asks.
+// pause returns the time in which no request is sent.
 func (s *silence) pause() time.Duration {
 	pause := silenceFirst
 	for range min(s.times, 63) - 1 {
@@ -90,7 +91,7 @@ func (s *silence) pause() time.Duration {
 	return pause
 }
 
-// forget drops what nobody asks for any more.
+// forget drops entries that are not used any more.
 func (s *silences) forget(now time.Time) {
 	for key, each := range s.of {
 		if !each.asking && now.Sub(each.since) > silenceForgotten {

@@ -10,8 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestSilences: what does not answer is asked more and more seldom, by one at a time, and never
-// more seldom than it may be while an ordinal is down; what answers is asked at once (S4).
+// TestSilences: clusters that do not answer are asked at growing intervals, by one Migration at a time. While
+// an ordinal is down the interval is bounded. Clusters that answer are asked at once (S4).
 func TestSilences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, now := newSilences(), time.Unix(1000, 0)
@@ -54,7 +54,7 @@ func TestSilences(t *testing.T) {
 	})
 }
 
-// TestSilencesTogether: those who asked at the same time have found one silence, not several (S4).
+// TestSilencesTogether: requests that were sent at the same time count as one failure (S4).
 func TestSilencesTogether(t *testing.T) {
 	s, began := newSilences(), time.Unix(1000, 0)
 	for i := range 5 {
@@ -69,8 +69,8 @@ func TestSilencesTogether(t *testing.T) {
 	}
 }
 
-// TestToldOfSilence: a Migration that its clusters have answered is not held up by another one
-// that they have not, until they leave it without an answer too (S4).
+// TestToldOfSilence: a Migration whose clusters have answered is not held by another one's failures until they
+// fail to answer it too (S4).
 func TestToldOfSilence(t *testing.T) {
 	r := &Reconciler{silences: newSilences()}
 	d := func() *driven { return &driven{source: link{key: "local"}, destination: link{key: "west"}} }
@@ -104,7 +104,7 @@ func TestToldOfSilence(t *testing.T) {
 	}
 }
 
-// TestUrgency: a Migration whose ordinal is on its way goes first, and one that has begun before
+// TestUrgency: a Migration with a current handoff has the highest priority, and one that has begun precedes
 // those that have not (S4).
 func TestUrgency(t *testing.T) {
 	for want, status := range []api.MigrationStatus{
@@ -125,8 +125,8 @@ func TestSilenceIsBounded(t *testing.T) {
 	}
 }
 
-// TestSilenceWhileAsked: while one asks, the others come back after a second, or when the pause is over if
-// that is later (S4).
+// TestSilenceWhileAsked: while one Migration asks, the others return after a second, or after the pause if that
+// is later (S4).
 func TestSilenceWhileAsked(t *testing.T) {
 	s, now := newSilences(), time.Unix(1000, 0)
 	s.unanswered("west", "no answer", now, now)
@@ -144,7 +144,7 @@ func TestSilenceWhileAsked(t *testing.T) {
 	}
 }
 
-// TestSilenceIsForgotten: what nobody has asked for in a long time is dropped, not what is being asked for.
+// TestSilenceIsForgotten: an entry that was not used for a long time is dropped, but not one that is in use.
 func TestSilenceIsForgotten(t *testing.T) {
 	now := time.Unix(10000, 0)
 	for name, tc := range map[string]struct {

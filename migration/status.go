@@ -23,7 +23,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// applyRecord writes what must not be forgotten into the status.
+// applyRecord copies the record, which cannot be observed again, into the status.
 func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
@@ -57,8 +57,8 @@ func completedMessage(reason string) string {
 	}
 }
 
-// longestMessage is how many bytes the message of a condition has at most as it is sent: those of all
-// conditions, and what is recorded besides the history, are less than 32 KiB.
+// longestMessage is the maximum size of a condition's message, in bytes of encoded JSON. It keeps all
+// conditions, and the record without its history, below 32 KiB.
 const longestMessage = 4 << 10
 
 func condition(m *api.Migration, kind string, status metav1.ConditionStatus, reason, message string) {
@@ -67,7 +67,7 @@ func condition(m *api.Migration, kind string, status metav1.ConditionStatus, rea
 	})
 }
 
-// fitting cuts a text so that it has so many bytes as it is sent, where some letters take six.
+// fitting truncates text to at most most bytes of encoded JSON, in which some characters take six bytes.
 func fitting(text string, most int) string {
 	if sent(text) <= most {
 		return text
@@ -82,13 +82,13 @@ func fitting(text string, most int) string {
 	}
 }
 
-// sent is how many bytes a text has in JSON, without its quotes.
+// sent returns the size of a text in JSON, in bytes and without its quotes.
 func sent(text string) int {
-	encoded, _ := json.Marshal(text) // of a text it never fails
+	encoded, _ := json.Marshal(text) // never fails for a string
 	return len(encoded) - len(`""`)
 }
 
-// date gives the conditions that have changed since before the time of the engine's clock.
+// date sets the transition time of conditions that have changed since before to the time of the engine's clock.
 func date(m *api.Migration, before api.MigrationStatus, now time.Time) {
 	for i := range m.Status.Conditions {
 		c := &m.Status.Conditions[i]
@@ -98,7 +98,7 @@ func date(m *api.Migration, before api.MigrationStatus, now time.Time) {
 	}
 }
 
-// render describes what was seen and decided in the status.
+// render writes the snapshot and the decision into the status.
 func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	m.Status.ObservedGeneration = m.Generation
 	if decision.Step != "" && m.Status.Handoff != nil {
@@ -120,11 +120,11 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	renderReady(m)
 }
 
-// longestNow is how many bytes the sentence about what goes on has at most as it is sent.
+// longestNow is the maximum size of status.now, in bytes of encoded JSON.
 const longestNow = 160
 
-// renderReady writes what people and those that wait for the Migration (kstatus, kubectl wait) read: Ready is True only once every
-// ordinal that was asked for runs at the destination, and Reconciling is True until the migration has ended or is stalled.
+// renderReady writes the fields that users, kstatus and kubectl wait read. Ready is True only once every
+// requested ordinal runs at the destination. Reconciling is True until the migration has ended or is stalled.
 func renderReady(m *api.Migration) {
 	row := view.NewRow(m, false)
 	now := fitting(row.Now, longestNow)
@@ -144,7 +144,8 @@ func renderReady(m *api.Migration) {
 	condition(m, api.ConditionReconciling, metav1.ConditionTrue, reason, now)
 }
 
-// withStep notes when a handoff has come to its step first, since its ordinal was stopped or turned round.
+// withStep records when a handoff first reached its current step, since its ordinal was stopped or its
+// direction was reversed.
 func withStep(handoff api.Handoff, history *api.History, now time.Time) []api.StepStart {
 	since := handoff.StartTime.Time
 	if history != nil && history.Stopped != nil && history.Stopped.Ordinal == handoff.Ordinal && history.Stopped.StopTime.After(since) {
@@ -157,8 +158,8 @@ func withStep(handoff api.Handoff, history *api.History, now time.Time) []api.St
 	return append(kept, api.StepStart{Step: handoff.Step, Time: metav1.NewMicroTime(now)})
 }
 
-// renderWarnings tells what the checks have found and did not refuse. Of a migration that has not
-// begun it is told anew whenever they were all done; a cluster that did not answer ended them.
+// renderWarnings writes the warnings of the checks. For a migration that has not begun, it replaces them
+// whenever all checks were run. It keeps them if a cluster did not answer, because that ends the checks.
 func renderWarnings(m *api.Migration, decision plan.Decision) {
 	if decision.Findings == nil && decision.Hold != nil && decision.Hold.Stalled {
 		return
@@ -180,8 +181,8 @@ func renderWarnings(m *api.Migration, decision plan.Decision) {
 	}
 }
 
-// What there is room for in the status of warnings: how many, how many bytes as they are sent, and how
-// many of one name, and of one message and one remedy.
+// Limits of the warnings in the status: their number, their total size in bytes of encoded JSON, and the size
+// of one name and of one message or remedy.
 const (
 	mostWarnings     = 16
 	mostOfWarnings   = 4 << 10
@@ -193,7 +194,7 @@ func renderStalled(m *api.Migration, decision plan.Decision) {
 	hold := decision.Hold
 	if hold == nil || !hold.Stalled {
 		condition(m, api.ConditionStalled, metav1.ConditionFalse, api.ReasonReady, "")
-		if m.Status.Baseline == nil { // what was found before is mended
+		if m.Status.Baseline == nil { // the problem found before is fixed
 			meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionAccepted)
 		}
 		return
@@ -204,8 +205,8 @@ func renderStalled(m *api.Migration, decision plan.Decision) {
 	}
 }
 
-// renderAhead tells which copies for later turns do not go on, and why. Whoever has tried none yet leaves what was
-// told before.
+// renderAhead writes which copies ahead of their turns are held, and why. While no copy was tried yet, it keeps
+// the previous condition.
 func renderAhead(m *api.Migration, held map[int32]heldCopy, decision plan.Decision) {
 	switch {
 	case held == nil && decision.Done == "":
@@ -224,7 +225,7 @@ func renderAhead(m *api.Migration, held map[int32]heldCopy, decision plan.Decisi
 	condition(m, api.ConditionAheadHeld, metav1.ConditionTrue, hold.Reason, records.WithRemedy(fitting(message, longestMessage/2), hold.Remedy))
 }
 
-// heldAhead is why copies for later turns do not go on, as the status tells; empty: none is.
+// heldAhead returns the reason of the condition AheadHeld; empty if no copy is held.
 func heldAhead(m *api.Migration) string {
 	if c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionAheadHeld); c != nil {
 		return c.Reason
@@ -255,7 +256,7 @@ func renderSlices(m *api.Migration, s plan.Snapshot) {
 		if m.Status.StaleSince == nil && m.Status.Source != nil && !s.Now.IsZero() {
 			m.Status.StaleSince = new(metav1.NewTime(s.Now))
 		}
-		return // what a lost destination had is known from here only
+		return // the state of a lost destination is only known from the status
 	}
 	m.Status.StaleSince = nil
 	destination := s.Destination
@@ -267,10 +268,10 @@ func renderSlices(m *api.Migration, s plan.Snapshot) {
 	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, destination)
 }
 
-// renderSchedule says when the next handoff may begin, while a schedule decides about it.
+// renderSchedule writes when the next handoff may begin, while a schedule decides about it.
 func renderSchedule(m *api.Migration, s plan.Snapshot) {
 	if s.Now.IsZero() {
-		return // nothing was looked at
+		return // nothing was observed
 	}
 	m.Status.Schedule = nil
 	timing, asked := planner.TimingOf(s)
@@ -289,10 +290,11 @@ func renderSchedule(m *api.Migration, s plan.Snapshot) {
 	m.Status.Schedule = status
 }
 
-// longestAnswer bounds what the status says of one gate, in bytes.
+// longestAnswer is the maximum size of a gate's message in the status, in bytes.
 const longestAnswer = 1024
 
-// renderGates describes the gates that are asked. What has not changed stays as it is written.
+// renderGates writes the state of the gates that are queried. A gate that has not changed keeps its message and
+// transition time.
 func renderGates(m *api.Migration, s plan.Snapshot) {
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
 		return
@@ -319,9 +321,9 @@ func renderGates(m *api.Migration, s plan.Snapshot) {
 	m.Status.Gates = all
 }
 
-// progressOf counts the ordinals that this migration has moved, and those that it is to move: without those that the destination had
-// before. A recovery takes those back as well. The ordinal in flight counts once it is available at the destination, and on the way back
-// until it is available at the source.
+// progressOf counts the ordinals that this migration has moved, and those that it has to move. It excludes
+// ordinals that the destination had before; a recovery takes those back as well. The current ordinal counts
+// once it is available at the destination. On the way back it counts until it is available at the source.
 func progressOf(m *api.Migration, s plan.Snapshot) (moved, total int32) {
 	base, has := m.Status.Baseline, planner.DestinationSlice(s)
 	moved, total = has.Replicas, base.Replicas
@@ -339,7 +341,8 @@ func progressOf(m *api.Migration, s plan.Snapshot) (moved, total int32) {
 	return moved, total
 }
 
-// AsSeen returns the migration with both slices and the count of a snapshot, which may be newer than its status.
+// AsSeen returns the migration with both slices and the progress of a snapshot, which may be newer than its
+// status.
 func AsSeen(m *api.Migration, s plan.Snapshot) *api.Migration {
 	shown := m.DeepCopy()
 	renderSlices(shown, s)
@@ -355,8 +358,7 @@ func sliceStatus(s plan.Snapshot, side plan.Side) *api.SliceStatus {
 	}
 }
 
-// beginsToStall says whether a migration stalls now and did not before, or not for this
-// reason.
+// beginsToStall reports whether a migration stalls now and did not before, or for another reason.
 func beginsToStall(before, after *api.Migration) bool {
 	was := meta.FindStatusCondition(before.Status.Conditions, api.ConditionStalled)
 	is := meta.FindStatusCondition(after.Status.Conditions, api.ConditionStalled)
@@ -366,19 +368,19 @@ func beginsToStall(before, after *api.Migration) bool {
 	return was == nil || was.Status != metav1.ConditionTrue || was.Reason != is.Reason
 }
 
-// changed says whether the status tells something new.
+// changed reports whether two statuses differ in anything that is worth a write.
 func changed(before, after *api.Migration) bool {
 	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
 	for _, status := range []*api.MigrationStatus{a, b} {
-		status.Probe = nil // what clients see is written with something else
+		status.Probe = nil // written together with other changes only
 		slices.SortFunc(status.Conditions, func(x, y metav1.Condition) int { return strings.Compare(x.Type, y.Type) })
 		if status.Handoff != nil {
 			status.Handoff.FewestAvailable = nil // kept in memory until something else is written
 		}
 		if status.History != nil {
-			status.History.Stopped = nil // as well
+			status.History.Stopped = nil // likewise
 			for i := range status.History.Handoffs {
-				status.History.Handoffs[i].Clients = nil // as well
+				status.History.Handoffs[i].Clients = nil // likewise
 			}
 		}
 	}

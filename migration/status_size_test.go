@@ -20,7 +20,7 @@ import (
 
 const mostStatus = 32 << 10
 
-// sized is a status as it is sent.
+// sized returns the size of a status in JSON.
 func sized(t *testing.T, m *api.Migration) int {
 	t.Helper()
 	sent, err := json.Marshal(m.Status)
@@ -30,13 +30,13 @@ func sized(t *testing.T, m *api.Migration) int {
 	return len(sent)
 }
 
-// begun is a set of n ordinals of which one is about to move.
+// begun returns a set of n ordinals, one of which is about to move.
 func begun(t *testing.T, n int32) plan.Snapshot {
 	t.Helper()
 	return drivenUntil(t, n, func(s plan.Snapshot, _ plan.Decision) bool { return s.Record.Handoff != nil })
 }
 
-// stopping is one whose first ordinal is about to be stopped.
+// stopping returns a set whose first ordinal is about to be stopped.
 func stopping(t *testing.T, n int32) plan.Snapshot {
 	t.Helper()
 	return drivenUntil(t, n, func(_ plan.Snapshot, next plan.Decision) bool {
@@ -44,7 +44,7 @@ func stopping(t *testing.T, n int32) plan.Snapshot {
 	})
 }
 
-// drivenUntil is a move of n ordinals up to the moment that is asked for.
+// drivenUntil drives a move of n ordinals until a condition holds.
 func drivenUntil(t *testing.T, n int32, until func(plan.Snapshot, plan.Decision) bool) plan.Snapshot {
 	t.Helper()
 	w := simulate.NewWorld(plantest.Scenario{Replicas: n, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Prepared: true}.Build())
@@ -70,8 +70,8 @@ func drivenUntil(t *testing.T, n int32, until func(plan.Snapshot, plan.Decision)
 	}
 }
 
-// TestStatusOfThousands: whatever is amiss with however many ordinals, what is said of it names a few, and
-// the status is small.
+// TestStatusOfThousands: for any problem with any number of ordinals, the message names a few of them and the
+// status is small.
 func TestStatusOfThousands(t *testing.T) {
 	const n = 5000
 	down := func(s *plan.Snapshot) {
@@ -134,8 +134,8 @@ func TestStatusOfThousands(t *testing.T) {
 	}
 }
 
-// TestStatusIsBounded: what others say may be as long as they like, and each of its characters may take six
-// bytes as it is sent. What mends it is said all the same.
+// TestStatusIsBounded: messages from outside may have any length, and each of their characters may take six
+// bytes in JSON. The remedy is still included.
 func TestStatusIsBounded(t *testing.T) {
 	const remedy = "kubectl describe pod -n shop web-0"
 	for name, text := range map[string]string{"plain": "a", "letters of two bytes": "é", "quotes": `"`, "no letters": "\x01", "no text": "\xff", "brackets": "<>"} {
@@ -148,7 +148,7 @@ func TestStatusIsBounded(t *testing.T) {
 				m.Status.Handoff.Volumes = append(m.Status.Handoff.Volumes, api.HandoffVolume{ClaimTemplate: fmt.Sprintf("%063d", i), Name: strings.Repeat("p", 253), Disk: strings.Repeat("d", 64)})
 			}
 			long := strings.Repeat(text, 100_000)
-			m.Status.AutomaticRollback = &api.AutomaticRollback{Reason: api.ReasonHookTimedOut, By: "hook " + strings.Repeat("h", 63), Message: long[:512]} // as much as the planner keeps
+			m.Status.AutomaticRollback = &api.AutomaticRollback{Reason: api.ReasonHookTimedOut, By: "hook " + strings.Repeat("h", 63), Message: long[:512]} // the planner keeps no more
 			for _, kind := range []string{api.ConditionAccepted, api.ConditionCompleted} {
 				condition(m, kind, metav1.ConditionFalse, api.ReasonForeignScale, long)
 			}
@@ -175,7 +175,7 @@ func TestStatusIsBounded(t *testing.T) {
 	}
 }
 
-// TestFitting: what has the space that there is stays as it is, and no byte less is said than fits.
+// TestFitting: text within the limit is unchanged, and longer text uses the limit to the byte.
 func TestFitting(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"empty":             {"", ""},

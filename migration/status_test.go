@@ -19,7 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// said is a condition in short; empty when there is none.
+// said returns a condition in short form; empty if there is none.
 func said(m *api.Migration, kind string) string {
 	c := meta.FindStatusCondition(m.Status.Conditions, kind)
 	if c == nil {
@@ -28,8 +28,8 @@ func said(m *api.Migration, kind string) string {
 	return strings.Join([]string{string(c.Status), c.Reason, c.Message}, "|")
 }
 
-// TestRecordIsWritten: what must not be forgotten is in the status, and a record that begins anew
-// takes with it what was told of the former one.
+// TestRecordIsWritten: the record is written to the status, and a record that begins again removes the
+// conditions of the former one.
 func TestRecordIsWritten(t *testing.T) {
 	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Pace: &api.Pace{LongestSeconds: 9}, Writers: []api.PausedWriter{{Done: true}}, Hooks: []api.HookRun{{Name: "tell"}}, HookTurns: 3, LastAttempt: 7, Accepted: true, Completed: api.ReasonMoved}
 	m := &api.Migration{}
@@ -49,8 +49,8 @@ func TestRecordIsWritten(t *testing.T) {
 	}
 }
 
-// TestScheduleIsShown: the status says when the next handoff may begin and how many ordinals are left, and nothing
-// where no schedule decides.
+// TestScheduleIsShown: the status has the time at which the next handoff may begin and the number of remaining
+// ordinals, and nothing if no schedule decides.
 func TestScheduleIsShown(t *testing.T) {
 	const minute = time.Minute
 	s := plantest.Scenario{Replicas: 3}.Build()
@@ -89,7 +89,7 @@ func TestScheduleIsShown(t *testing.T) {
 	}
 }
 
-// TestStepIsTimed: the status says at which step the ordinal is, and since when.
+// TestStepIsTimed: the status has the step of the current handoff, and its start.
 func TestStepIsTimed(t *testing.T) {
 	began := time.Unix(1000, 0)
 	first, now := metav1.NewMicroTime(began), began.Add(time.Minute)
@@ -126,7 +126,7 @@ func TestStepIsTimed(t *testing.T) {
 	}
 }
 
-// TestConditions: what is told of a decision.
+// TestConditions: a decision is written as the expected conditions.
 func TestConditions(t *testing.T) {
 	waits := &plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting", Remedy: "look"}
 	stalls := &plan.Hold{Reason: api.ReasonForeignScale, Message: "somebody writes", Remedy: "stop it", Stalled: true}
@@ -187,7 +187,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestV6StaleSince: while one side cannot be read, the status has both as they were, and since when.
+// TestV6StaleSince: while a side cannot be read, the status keeps the last slices of both, and says since when
+// they are stale.
 func TestV6StaleSince(t *testing.T) {
 	now := time.Unix(1000, 0)
 	side := plan.Side{Reach: plan.Seen, Set: plan.Set{Presence: plan.Seen, Replicas: 3}}
@@ -211,8 +212,8 @@ func TestV6StaleSince(t *testing.T) {
 	}
 }
 
-// TestSlicesAreTold: the status says what both sides have and how many ordinals have moved, as long
-// as both can be read.
+// TestSlicesAreTold: the status has the slices of both sides and the number of moved ordinals while both sides
+// can be read.
 func TestSlicesAreTold(t *testing.T) {
 	now := time.Unix(1000, 0)
 	side := func(cluster string, start, replicas int32) plan.Side {
@@ -261,8 +262,7 @@ func TestSlicesAreTold(t *testing.T) {
 	}
 }
 
-// TestBeginsToStall: it is told once that a migration stalls, and again when that is for another
-// reason.
+// TestBeginsToStall: a stall is reported once, and again when its reason changes.
 func TestBeginsToStall(t *testing.T) {
 	with := func(status metav1.ConditionStatus, reason string) *api.Migration {
 		m := &api.Migration{}
@@ -290,8 +290,8 @@ func TestBeginsToStall(t *testing.T) {
 	}
 }
 
-// TestV5MovedHaveArrived: status.moved counts an ordinal once it is available at the destination, and on the way back until it is
-// available at the source, so that it says what every screen says.
+// TestV5MovedHaveArrived: status.moved counts an ordinal once it is available at the destination, and on the
+// way back until it is available at the source. All displays then show the same count.
 func TestV5MovedHaveArrived(t *testing.T) {
 	has := func(start, replicas int32) plan.Side {
 		return plan.Side{Reach: plan.Seen, Set: plan.Set{Presence: plan.Seen, Start: start, Replicas: replicas}}
@@ -325,7 +325,7 @@ func TestV5MovedHaveArrived(t *testing.T) {
 	}
 }
 
-// TestChanged: a status is new when it says something else, in whatever order.
+// TestChanged: statuses differ if their contents do, regardless of the order of conditions.
 func TestChanged(t *testing.T) {
 	m := func(kinds ...string) *api.Migration {
 		m := &api.Migration{}
@@ -346,8 +346,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestRenderGates: the status says where each gate is that is asked, and is not written again for an
-// answer that changes nothing.
+// TestRenderGates: the status has the state of each queried gate, and is not written again for an answer that
+// changes nothing.
 func TestRenderGates(t *testing.T) {
 	s := unmoved(db(api.GateBeforeStop), api.HealthGate{Name: "lag", At: []api.GatePoint{api.GateBeforeStop}, DryRun: true})
 	question := planner.Replies(s)[0].Question
@@ -391,8 +391,8 @@ func TestRenderGates(t *testing.T) {
 	}
 }
 
-// TestGatesOfEachOrdinal: what a gate says of one ordinal is not taken for what it says of the next, nor for what it says
-// of the whole application.
+// TestGatesOfEachOrdinal: a gate's answer for one ordinal does not count for the next, and not for the whole
+// application.
 func TestGatesOfEachOrdinal(t *testing.T) {
 	s := unmoved(db(api.GateBeforeStop, api.GateAtEnd))
 	m := &api.Migration{}
@@ -410,8 +410,8 @@ func TestGatesOfEachOrdinal(t *testing.T) {
 	}
 }
 
-// TestWarnings: what was found and does not refuse is in the status, within the bounds of the API. A
-// cluster that does not answer takes nothing of it back.
+// TestWarnings: warnings are in the status, within the limits of the API. A cluster that does not answer
+// removes none of them.
 func TestWarnings(t *testing.T) {
 	warning := plan.Finding{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Object: "StatefulSet shop/web", Message: "tracked", Remedy: "pause it", Warning: true}
 	refusal := plan.Finding{Check: "source", Reason: api.ReasonSourceNotHealthy}
@@ -447,11 +447,11 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestWarningsFit: the names of a warning are cut to what there is room for, and so many warnings are told as have room
-// together, to the byte.
+// TestWarningsFit: the names of a warning are truncated to their limit, and the warnings together use theirs to
+// the byte.
 func TestWarningsFit(t *testing.T) {
 	of := func(n int) string { return strings.Repeat("x", n) }
-	fill := func(left int) []plan.Finding { // 3 x 1000 bytes, and what is left of the room
+	fill := func(left int) []plan.Finding { // 3 x 1000 bytes, and the remaining room
 		each := plan.Finding{Check: of(100), Reason: of(150), Object: of(250), Message: of(200), Remedy: of(300), Warning: true}
 		last := each
 		last.Check, last.Reason, last.Object, last.Message, last.Remedy = of(100), of(150), of(250), of(200), of(left-700)
@@ -481,7 +481,7 @@ func TestWarningsFit(t *testing.T) {
 	}
 }
 
-// TestForgottenAfterTheEnd: a record of what is completed does not open it again.
+// TestForgottenAfterTheEnd: a completed record does not reopen a migration.
 func TestForgottenAfterTheEnd(t *testing.T) {
 	m := &api.Migration{}
 	m.Status.AutomaticRollback = &api.AutomaticRollback{By: "gate db"}

@@ -11,11 +11,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Traffic is what the handoffs of all migrations share.
+// Traffic holds the limits that the handoffs of all migrations share.
 type Traffic interface {
-	// Load is what others use than the migration that asks; nil: nothing is bounded.
+	// Load returns the use by all other migrations; nil means no limits.
 	Load() *berths.Load
-	// Take is asked before a handoff is recorded. It is false where it would be one too many.
+	// Take is called before a handoff is recorded. It returns false if a limit is reached.
 	Take(berths.Berth) bool
 }
 
@@ -37,7 +37,7 @@ func (t traffic) Take(b berths.Berth) bool {
 	return t.ledger.take(b)
 }
 
-// load is what the handoffs of others use.
+// load returns the use by the handoffs of other migrations.
 func (e *Engine) load() *berths.Load {
 	if e.traffic == nil {
 		return nil
@@ -45,8 +45,8 @@ func (e *Engine) load() *berths.Load {
 	return e.traffic.Load()
 }
 
-// begins says whether a record may be written as far as others are concerned: two that look at the same time
-// may both find room for one more handoff. What goes back is not held.
+// begins reports whether the shared limits permit a record: two migrations that look at the same time may both
+// find room for one more handoff. The way back is never held.
 func (e *Engine) begins(step pass.Step) bool {
 	before, after := step.Snapshot.Record.Handoff, step.Decision.Record.Handoff
 	if e.traffic == nil || after == nil || before != nil && before.Ordinal == after.Ordinal {
@@ -56,7 +56,8 @@ func (e *Engine) begins(step pass.Step) bool {
 	return !begun || e.traffic.Take(berth) || step.Decision.Record.Fence != nil && step.Decision.Record.Fence.Direction == api.Back
 }
 
-// hasPlace says whether a write may be carried out as far as others are concerned: who only waited has left its place to them.
+// hasPlace reports whether the shared limits permit a write: a migration that only waited has released its
+// place.
 func (e *Engine) hasPlace(step pass.Step) bool {
 	if e.traffic == nil || !planner.TakesPlace(step.Snapshot, *step.Decision.Effect) {
 		return true
@@ -65,8 +66,8 @@ func (e *Engine) hasPlace(step pass.Step) bool {
 	return !begun || e.traffic.Take(berth)
 }
 
-// book notes what a Migration's handoff uses as it is recorded. Where it is not known what became of a record,
-// what was taken stays so.
+// book records the resources that a Migration's recorded handoff uses. If the result of a write is unknown,
+// they remain booked.
 func (r *Reconciler) book(m *api.Migration, failed bool) {
 	key := client.ObjectKeyFromObject(m)
 	var called []types.NamespacedName
@@ -81,7 +82,7 @@ func (r *Reconciler) book(m *api.Migration, failed bool) {
 	r.call(called)
 }
 
-// noteWait notes whether a Migration uses nothing that others could use.
+// noteWait records whether a Migration uses nothing that another one could use.
 func (r *Reconciler) noteWait(d *driven, outcome Outcome) {
 	if outcome.Decision.Hold == nil && !outcome.Saved && !outcome.Wrote {
 		return
@@ -91,13 +92,14 @@ func (r *Reconciler) noteWait(d *driven, outcome Outcome) {
 	d.waits = planner.OnlyWaits(outcome.Snapshot, outcome.Decision)
 }
 
-// waits says whether a Migration was seen to use nothing that others could use, though a handoff of it is recorded. r.mu is held.
+// waits reports whether a Migration was seen to use nothing that another one could use, although a handoff of
+// it is recorded. r.mu is held.
 func (r *Reconciler) waits(key types.NamespacedName) bool {
 	d := r.engines[key]
 	return d != nil && d.waits
 }
 
-// queueFor has a Migration looked at again when a handoff has ended, where it waits for that.
+// queueFor requeues a Migration when a handoff has ended, if it waits for that.
 func (r *Reconciler) queueFor(m *api.Migration, hold *plan.Hold) {
 	if hold == nil || hold.Reason != api.ReasonTooManyHandoffs {
 		return

@@ -18,11 +18,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// seedAtMost bounds how long a manager looks where that leads which has begun before it.
+// seedAtMost bounds the time in which a starting manager resolves the destinations of Migrations that have
+// begun.
 const seedAtMost = 10 * time.Second
 
-// destinationOf is the destination to which a connection's key leads: a cluster is one, whoever goes
-// there. Empty: to none.
+// destinationOf returns the destination to which a connection's key leads, regardless of the identity; empty if
+// there is none.
 func destinationOf(key string) string {
 	switch {
 	case key == offKey:
@@ -35,7 +36,7 @@ func destinationOf(key string) string {
 	}
 }
 
-// destinationName is what a Migration's destination is called.
+// destinationName returns the display name of a Migration's destination.
 func destinationName(m *api.Migration) string {
 	if ref := m.Spec.Destination.KubeConfigSecretRef; ref != nil {
 		return ref.Name
@@ -43,19 +44,20 @@ func destinationName(m *api.Migration) string {
 	return localName
 }
 
-// stalled says whether a Migration was last seen to wait for somebody.
+// stalled reports whether a Migration has the condition Stalled.
 func stalled(m *api.Migration) bool {
 	return meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled)
 }
 
-// outsideWindow says whether a Migration was last seen to wait for its window.
+// outsideWindow reports whether a Migration waits for its window, according to its status.
 func outsideWindow(m *api.Migration) bool {
 	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
 	return progressing != nil && progressing.Reason == api.ReasonOutsideWindow
 }
 
-// standsAside says whether a Migration neither moves nor would: it is at its end, or waits for somebody,
-// who must not hold up the line. waits says whether it uses nothing that others could use, though a handoff of it is recorded.
+// standsAside reports whether a Migration neither moves nor would move. It has ended, or it waits for a user
+// and must not hold up the line. waits is true if it uses nothing that another one could use, although a
+// handoff of it is recorded.
 func standsAside(m *api.Migration, waits bool) bool {
 	switch {
 	case ended(m), stalled(m):
@@ -67,8 +69,8 @@ func standsAside(m *api.Migration, waits bool) bool {
 	}
 }
 
-// turn says why a Migration that has not begun may not begin; nil: it may. One that is stalled is
-// looked at all the same, and asks anew when that is mended.
+// turn returns the reason why a Migration may not begin; nil if it may. A stalled one is still checked, and
+// rejoins the line when the problem is fixed.
 func (r *Reconciler) turn(ctx context.Context, m *api.Migration) (*plan.Hold, error) {
 	if hold, err := r.wave(ctx, m); hold != nil || err != nil {
 		r.leave(client.ObjectKeyFromObject(m))
@@ -88,7 +90,7 @@ func (r *Reconciler) turn(ctx context.Context, m *api.Migration) (*plan.Hold, er
 			return hold, nil
 		}
 	}
-	// The Secret is read when a Migration comes, and when its turn has come.
+	// The Secret is read when a Migration is new, and when its turn has come.
 	_, to, err := r.Connector.keys(ctx, m)
 	if err != nil {
 		return nil, err
@@ -96,7 +98,7 @@ func (r *Reconciler) turn(ctx context.Context, m *api.Migration) (*plan.Hold, er
 	return r.stand(m, destinationOf(to)), nil
 }
 
-// stand asks for a place, and says what a Migration waits for that gets none; nil: it has one.
+// stand requests a place in line, and returns the reason to wait; nil if the Migration has a place.
 func (r *Reconciler) stand(m *api.Migration, destination string) *plan.Hold {
 	r.mu.Lock()
 	stands, called := r.line.Ask(queue.TicketOf(m, destination), !stalled(m), time.Now())
@@ -105,7 +107,7 @@ func (r *Reconciler) stand(m *api.Migration, destination string) *plan.Hold {
 	return stands.Hold(destinationName(m))
 }
 
-// wait says where a Migration stands in line, now and then.
+// wait reports a Migration's position in line, at intervals.
 func (r *Reconciler) wait(ctx context.Context, m *api.Migration, hold plan.Hold) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(m)
 	r.drop(key)
@@ -118,7 +120,7 @@ func (r *Reconciler) wait(ctx context.Context, m *api.Migration, hold plan.Hold)
 	return r.hold(ctx, m, plan.Decision{Hold: &hold}, queue.Pause)
 }
 
-// settle notes where a look, which may have failed, has left a Migration.
+// settle updates the line after a step of a Migration, which may have failed.
 func (r *Reconciler) settle(m *api.Migration, failed bool) {
 	if !r.line.Bounded() {
 		return
@@ -136,7 +138,7 @@ func (r *Reconciler) settle(m *api.Migration, failed bool) {
 	r.call(called)
 }
 
-// destination is where a Migration is connected to, or would be.
+// destination returns the destination to which a Migration is connected, or would be.
 func (r *Reconciler) destination(m *api.Migration) string {
 	if d := r.engines[client.ObjectKeyFromObject(m)]; d != nil && d.uid == m.UID {
 		return destinationOf(d.destination.key)
@@ -145,7 +147,7 @@ func (r *Reconciler) destination(m *api.Migration) string {
 	return destination
 }
 
-// leave is for a Migration that is gone.
+// leave removes a Migration that does not exist any more.
 func (r *Reconciler) leave(key types.NamespacedName) {
 	r.mu.Lock()
 	called := append(r.line.Leave(key, time.Now()), r.ledger.leave(key)...)
@@ -153,15 +155,15 @@ func (r *Reconciler) leave(key types.NamespacedName) {
 	r.call(called)
 }
 
-// call has those looked at whose turn has come.
+// call queues the Migrations whose turn has come.
 func (r *Reconciler) call(called []types.NamespacedName) {
 	for _, who := range called {
 		r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(urgencyNone)}, reconcile.Request{NamespacedName: who})
 	}
 }
 
-// seed notes once what has begun before this manager, so that nothing else begins too soon. What cannot
-// be told is noted when it is looked at.
+// seed records once which Migrations had begun before this manager started, so that no other one begins too
+// early. A destination that cannot be resolved now is recorded when its Migration is reconciled.
 func (r *Reconciler) seed(ctx context.Context) error {
 	r.seeding.Lock()
 	defer r.seeding.Unlock()

@@ -32,11 +32,11 @@ users: [{name: mover, user: {token: secret}}]
 contexts: [{name: west, context: {cluster: west, user: mover}}]
 `
 
-// desk is a Reconciler of one active Migration for each destination, without clusters.
+// desk is a Reconciler that allows one active Migration for each destination, without clusters.
 type desk struct {
 	*Reconciler
 	t *testing.T
-	// secrets is how many were read.
+	// secrets counts the Secrets that were read.
 	secrets int
 }
 
@@ -62,7 +62,7 @@ func newDesk(t *testing.T, all ...client.Object) *desk {
 	return d
 }
 
-// west is a Migration to the cluster of Secret west.
+// west returns a Migration to the cluster of Secret west.
 func west(name string, second int64, changes ...func(*api.Migration)) *api.Migration {
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), CreationTimestamp: metav1.Unix(second, 0), Generation: 1}}
 	m.Spec.Source.Name, m.Spec.Mode = name, api.ModeRun
@@ -101,7 +101,7 @@ func (d *desk) get(name string) *api.Migration {
 	return m
 }
 
-// says is what a Migration's status says of its progress.
+// says returns the progress that a Migration's status has.
 func (d *desk) says(name string) string {
 	d.t.Helper()
 	found := meta.FindStatusCondition(d.get(name).Status.Conditions, api.ConditionProgressing)
@@ -111,14 +111,14 @@ func (d *desk) says(name string) string {
 	return found.Reason + ": " + found.Message
 }
 
-// inLine says whether a Migration has a place, or waits for one.
+// inLine reports whether a Migration has a place, or waits for one.
 func (d *desk) inLine(name string) bool {
 	d.t.Helper()
 	_, _, found := d.line.Known(queue.TicketOf(d.get(name), ""))
 	return found
 }
 
-// expectCalled: those were called, and nobody else.
+// expectCalled checks that exactly these Migrations were called.
 func (d *desk) expectCalled(names ...string) {
 	d.t.Helper()
 	if n := d.queue.Len(); n != len(names) {
@@ -131,9 +131,9 @@ func (d *desk) expectCalled(names ...string) {
 	}
 }
 
-// TestQueue: a Migration for which there is no place says so at once, asks nothing of any cluster, reads its
-// Secret once, and is called when its turn has come. One that is refused then, deleted or paused leaves the
-// line to the next.
+// TestQueue: a Migration without a place reports that at once. It sends no request to a cluster, reads its
+// Secret once, and is called when its turn has come. If it is refused then, deleted or paused, the next one
+// gets the place.
 func TestQueue(t *testing.T) {
 	d := newDesk(t, west("begun", 1, hasBegun), west("c", 4), west("b", 3), west("a", 2))
 	for _, one := range []struct{ name, stands string }{{"c", "first of 1"}, {"b", "first of 2"}, {"a", "first of 3"}} {
@@ -176,8 +176,8 @@ func (d *desk) must(err error) {
 	}
 }
 
-// TestSeed: a manager that takes over lets nobody begin before it has counted what has begun; who waits for
-// somebody does not count.
+// TestSeed: a manager that takes over lets no Migration begin before it has counted those that have begun. One
+// that waits for a user does not count.
 func TestSeed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		other *api.Migration
@@ -208,8 +208,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestStalledInLine: one that is stalled keeps no place, is looked at nevertheless, and may not begin out of
-// turn; without a bound there is no line.
+// TestStalledInLine: a stalled Migration keeps no place, is still checked, and may not begin out of turn.
+// Without a limit there is no line.
 func TestStalledInLine(t *testing.T) {
 	d := newDesk(t, west("stalled", 1, isStalled), west("next", 2))
 	m := d.get("stalled")
@@ -236,7 +236,8 @@ func TestStalledInLine(t *testing.T) {
 	}
 }
 
-// TestPlaceIsGivenUp: who has a place and is refused, paused, or cannot be written of does not keep it.
+// TestPlaceIsGivenUp: a Migration that is refused, paused, or whose status cannot be written gives its place
+// back.
 func TestPlaceIsGivenUp(t *testing.T) {
 	paused := func(m *api.Migration) { m.Spec.Mode = api.ModePause }
 	for name, tc := range map[string]struct {
@@ -272,7 +273,7 @@ func TestPlaceIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestOneDestination: the local cluster is one for all, whoever is acted as there.
+// TestOneDestination: the local cluster is one destination, regardless of the ServiceAccount.
 func TestOneDestination(t *testing.T) {
 	local := func(m *api.Migration) { m.Spec.Destination.KubeConfigSecretRef = nil }
 	d := newDesk(t)

@@ -15,8 +15,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// unreadable tells of a Migration of which not all could be read. Nothing else is done for it: what was left out may be
-// what a person wants, or what a move must not forget.
+// unreadable reports a Migration of which a part could not be decoded. Nothing else is done for it: the missing
+// part may be a request of the user, or a record that the move must not lose.
 func (r *Reconciler) unreadable(ctx context.Context, m *api.Migration, why error) (ctrl.Result, error) {
 	r.drop(client.ObjectKeyFromObject(m))
 	decision := plan.Stalled(api.ReasonFieldUnreadable,
@@ -32,9 +32,10 @@ func (r *Reconciler) unreadable(ctx context.Context, m *api.Migration, why error
 	if !changed(before, m) {
 		return ctrl.Result{RequeueAfter: pass.RequeueAtLatest}, nil
 	}
-	// Only the conditions and the fields for people are written. A field that could not be read stays as it is stored.
+	// Only the conditions and the display fields are written. A field that could not be decoded remains as
+	// stored.
 	err := r.Client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err != nil && !apierrors.IsInvalid(err) { // an API server may refuse the object for what is stored
+	if err != nil && !apierrors.IsInvalid(err) { // an API server may refuse the object because of its stored fields
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	outcome := Outcome{Decision: *decision}

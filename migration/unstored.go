@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// store writes the status. Once not all of one was stored, each is tried before it is written.
+// store writes the status. After part of a status was not stored, each one is dry-run first.
 func (e *Engine) store(ctx context.Context, m *api.Migration) error {
 	if e.unstored {
 		if err := e.records.Stores(ctx, m); err != nil {
@@ -27,19 +27,19 @@ func (e *Engine) store(ctx context.Context, m *api.Migration) error {
 	return err
 }
 
-// notStored is the error of a status of which not all was stored; nil: it is another one.
+// notStored returns the error of a status of which only part was stored; nil for any other error.
 func notStored(err error) *records.NotStoredError {
 	found, _ := errors.AsType[*records.NotStoredError](err)
 	return found
 }
 
-// unwritten says whether nothing of a status was stored, by the error of its write.
+// unwritten reports whether the error of a write means that nothing of the status was stored.
 func unwritten(err error) bool {
 	lost := notStored(err)
 	return err != nil && (lost == nil || lost.Refused != nil)
 }
 
-// holdUnstored is why a migration stops of whose status not all was stored.
+// holdUnstored returns the reason that stops a migration after only part of its status was stored.
 func holdUnstored(lost *records.NotStoredError) *plan.Hold {
 	if lost.Refused != nil {
 		return plan.Stalled(api.ReasonStatusNotStored,
@@ -53,7 +53,8 @@ func holdUnstored(lost *records.NotStoredError) *plan.Hold {
 		"install the definitions of this version: "+plan.Kubectl(localName, "").Migrate("install", "--crds-only")).Hold
 }
 
-// stallUnstored has the status be what it was before a write of which not all was stored, or nothing, and say why nothing goes on.
+// stallUnstored restores the status from before a write of which only part was stored, and reports why the
+// migration has stopped. If it cannot store that either, nothing is written.
 func (e *Engine) stallUnstored(ctx context.Context, before, m *api.Migration, lost *records.NotStoredError, outcome *Outcome) (pass.Step, error) {
 	step := pass.Stall(*holdUnstored(lost))
 	step.Snapshot = outcome.Snapshot
@@ -72,7 +73,7 @@ func (e *Engine) stallUnstored(ctx context.Context, before, m *api.Migration, lo
 	return step, nil
 }
 
-// holdUnstoredEarly is stallUnstored for the copies of an ordinal whose turn is to come: they alone do not go on.
+// holdUnstoredEarly is stallUnstored for the copy of an ordinal ahead of its turn: only that copy is held.
 func (e *Engine) holdUnstoredEarly(ctx context.Context, before, m *api.Migration, lost *records.NotStoredError, ordinal int32) error {
 	e.holdEarly(ordinal, holdUnstored(lost), inAnswer, false)
 	if e.putBack(before, m); e.kept == nil {
@@ -85,8 +86,8 @@ func (e *Engine) holdUnstoredEarly(ctx context.Context, before, m *api.Migration
 	return nil
 }
 
-// putBack makes m again what it was before a write of which not all was stored. If something was written, that is kept until it is
-// stored again.
+// putBack restores m to its state before a write of which only part was stored. If something was written, that
+// state is kept until it is stored again.
 func (e *Engine) putBack(before, m *api.Migration) {
 	version := m.ResourceVersion
 	before.DeepCopyInto(m)
@@ -95,7 +96,7 @@ func (e *Engine) putBack(before, m *api.Migration) {
 	}
 }
 
-// recall makes the status of m what is kept, unless another process has taken over since.
+// recall restores the kept status in m, unless another process has taken over since.
 func (e *Engine) recall(m *api.Migration) {
 	if e.kept == nil {
 		return

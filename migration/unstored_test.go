@@ -19,11 +19,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// pruning is an API server whose definition lacks status.handoff.volumes, as long as it is old; it refuses as many writes
-// with a conflict as it is told to, after the first.
+// pruning is an API server whose definition lacks status.handoff.volumes while old is true. After the first
+// write it answers a set number of writes with a conflict.
 type pruning struct {
 	old bool
-	// refuses has it refuse the field instead of dropping it, and all a status with it.
+	// refuses makes it refuse a status with the field instead of dropping the field.
 	refuses                 bool
 	stored                  api.Migration
 	saves, tries, conflicts int
@@ -67,7 +67,7 @@ func (p *pruning) Stores(_ context.Context, m *api.Migration) error {
 
 func (p *pruning) TurnBack(context.Context, *api.Migration) error { return nil }
 
-// begins is the record of a handoff that begins.
+// begins returns the record of a handoff that begins.
 func begins() pass.Step {
 	handoff := &api.Handoff{Ordinal: 2, Attempts: 1, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv"}}}
 	return pass.Step{Do: pass.SaveRecord, Decision: plan.Decision{Record: &plan.Record{
@@ -75,7 +75,7 @@ func begins() pass.Step {
 	}}}
 }
 
-// accepted is a migration that has begun, and its engine.
+// accepted returns a migration that has begun, and its engine.
 func accepted(p *pruning) (*Engine, *api.Migration) {
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "m", ResourceVersion: "1"}}
 	m.Status.Baseline, m.Status.Fence = &api.Baseline{Replicas: 3}, &api.Fence{Epoch: 1, Holder: "h"}
@@ -83,8 +83,8 @@ func accepted(p *pruning) (*Engine, *api.Migration) {
 	return &Engine{clock: clock.RealClock{}, records: p, state: pass.State{Holder: "h", Engaged: true}}, m
 }
 
-// TestStatusNotStored: a record of which a field was not stored is no record. The status is what it was, stalls and says so, is
-// tried again without being written, and the record is once the definition has the field (I7).
+// TestStatusNotStored: a record with a field that was not stored does not count. The previous status is
+// restored and says Stalled. The record is dry-run until the definition has the field, and is stored then (I7).
 func TestStatusNotStored(t *testing.T) {
 	server := &pruning{old: true}
 	e, m := accepted(server)
@@ -113,8 +113,8 @@ func TestStatusNotStored(t *testing.T) {
 	}
 }
 
-// TestStatusRefused: a status that the API server finds invalid is told of in the status as it was, and not in a log alone; where that
-// is refused as well, the error is the one of the write.
+// TestStatusRefused: a status that the API server finds invalid is reported in the previous status, and not
+// only in a log. If that is refused as well, the error is the one of the write.
 func TestStatusRefused(t *testing.T) {
 	server := &pruning{old: true, refuses: true}
 	e, m := accepted(server)
@@ -137,14 +137,14 @@ func TestStatusRefused(t *testing.T) {
 	if outcome, err := e.conclude(t.Context(), m, begins()); err != nil || !outcome.GoesOn || len(server.stored.Status.Handoff.Volumes) != 1 {
 		t.Errorf("it does not go on: %v, %+v", err, outcome)
 	}
-	server.old = true // and now the field is in what was stored already
+	server.old = true // now the field is already in the stored status
 	if _, err := e.conclude(t.Context(), m, begins()); !apierrors.IsInvalid(err) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestNothingIsWrittenOnPrunedRecords: where the record as it was could not be put back either, it is kept, and stored before
-// anything is written to a cluster; who has taken over since is not overwritten (I7).
+// TestNothingIsWrittenOnPrunedRecords: if the previous record could not be restored either, it is kept, and
+// stored before anything is written to a cluster. A process that has taken over since is not overwritten (I7).
 func TestNothingIsWrittenOnPrunedRecords(t *testing.T) {
 	stops := pass.Step{Do: pass.Write, Decision: plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Name: "web"}}}
 	fails := func() (*pruning, *Engine, *api.Migration) {
@@ -162,7 +162,7 @@ func TestNothingIsWrittenOnPrunedRecords(t *testing.T) {
 		for range 2 {
 			m := server.stored.DeepCopy()
 			e.recall(m)
-			outcome, err := e.conclude(t.Context(), m, stops) // a write would ask a nil cluster
+			outcome, err := e.conclude(t.Context(), m, stops) // a write would call a nil cluster
 			if hold := outcome.Decision.Hold; err != nil || outcome.Wrote || hold == nil || hold.Reason != api.ReasonStatusNotStored {
 				t.Fatalf("%v, %+v", err, outcome)
 			}
@@ -190,7 +190,8 @@ func TestNothingIsWrittenOnPrunedRecords(t *testing.T) {
 	})
 }
 
-// TestStatusNotStoredAhead: what is not stored of copies for later turns holds these, and nothing else.
+// TestStatusNotStoredAhead: if a record of copies ahead of their turns is not stored, only these copies are
+// held.
 func TestStatusNotStoredAhead(t *testing.T) {
 	server := &pruning{old: true}
 	e, m := accepted(server)

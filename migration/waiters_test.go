@@ -16,7 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// waited is a Migration in one state, and what tools that wait take it for.
+// waited is a Migration in one state, with the verdict of tools that wait for it.
 type waited struct {
 	migration *api.Migration
 	state     api.State
@@ -36,13 +36,13 @@ func inState(mode api.Mode, handoff bool, decision plan.Decision) *api.Migration
 	return m
 }
 
-// everyState has a Migration in each state.
+// everyState returns a Migration in each state.
 func everyState() map[string]waited {
 	stall := plan.Stalled(api.ReasonForeignScale, "somebody has scaled it", "stop that")
 	wait := func(reason string) plan.Decision {
 		return plan.Decision{Hold: &plan.Hold{Reason: reason, Message: "waiting for it"}}
 	}
-	created := &api.Migration{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Status: api.MigrationStatus{ObservedGeneration: -1}} // by the default of the definition
+	created := &api.Migration{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Status: api.MigrationStatus{ObservedGeneration: -1}} // the default of the definition
 	refused := &api.Migration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 	render(refused, plan.Snapshot{}, *stall)
 	changed := inState(api.ModeRun, false, plan.Decision{Done: api.ReasonRolledBack})
@@ -72,7 +72,7 @@ func everyState() map[string]waited {
 	}
 }
 
-// asObject is a Migration as tools read it.
+// asObject returns a Migration as tools read it.
 func asObject(t *testing.T, m *api.Migration) map[string]any {
 	t.Helper()
 	m.APIVersion, m.Kind = api.GroupVersion.String(), "Migration"
@@ -83,8 +83,9 @@ func asObject(t *testing.T, m *api.Migration) map[string]any {
 	return object
 }
 
-// TestY14Waiters: by kstatus, as Flux and Helm wait, and by Argo CD a Migration is done only once every ordinal that was asked for is at
-// the destination: in each other state whatever comes next, as the removal of the old cluster, does not begin.
+// TestY14Waiters: for kstatus, which Flux and Helm use, and for Argo CD, a Migration is done only once every
+// requested ordinal is at the destination. In any other state no later action begins, such as removing the old
+// cluster.
 func TestY14Waiters(t *testing.T) {
 	script, err := os.ReadFile("../config/argocd/migration-health.lua")
 	if err != nil {
@@ -110,7 +111,7 @@ func TestY14Waiters(t *testing.T) {
 	}
 }
 
-// TestArgoConfigMap: the patch of Argo CD's ConfigMap has the script that is tested.
+// TestArgoConfigMap: the patch of Argo CD's ConfigMap contains the tested script.
 func TestArgoConfigMap(t *testing.T) {
 	script, err := os.ReadFile("../config/argocd/migration-health.lua")
 	if err != nil {
@@ -129,7 +130,7 @@ func TestArgoConfigMap(t *testing.T) {
 	}
 }
 
-// healthOf runs a script as Argo CD does: the object is the global obj, and the answer is a table.
+// healthOf runs a script as Argo CD does: the object is the global obj, and the result is a table.
 func healthOf(t *testing.T, script string, object map[string]any) (health, message string) {
 	t.Helper()
 	engine := lua.NewState()

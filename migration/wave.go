@@ -13,20 +13,20 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// awaitsWave says whether a Migration begins only after those of earlier waves.
+// awaitsWave reports whether a Migration begins only after those of earlier waves.
 func awaitsWave(m *api.Migration) bool {
 	return m.Spec.Wave > 0 && m.Status.Baseline == nil && m.Spec.Mode == api.ModeRun
 }
 
-// hasMoved says whether a Migration has come to its end at the destination.
+// hasMoved reports whether a Migration has completed at the destination.
 func hasMoved(m *api.Migration) bool {
 	completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
 	return completed != nil && ended(m) && completed.Reason == api.ReasonMoved
 }
 
-// waveHold says which Migrations of its namespace a Migration waits for because they are of earlier waves;
-// nil: for none. One that was rolled back has not moved, and is waited for as well: what comes after it was
-// to find it at the destination.
+// waveHold returns the Migrations of earlier waves in its namespace that a Migration waits for; nil if there
+// are none. A Migration that was rolled back has not moved, so later waves wait for it too: they may depend on
+// it at the destination.
 func waveHold(m *api.Migration, all []api.Migration) *plan.Hold {
 	if !awaitsWave(m) {
 		return nil
@@ -48,7 +48,7 @@ func waveHold(m *api.Migration, all []api.Migration) *plan.Hold {
 	}
 }
 
-// wave is waveHold of the Migrations that are there now.
+// wave returns the waveHold of the Migrations that exist now.
 func (r *Reconciler) wave(ctx context.Context, m *api.Migration) (*plan.Hold, error) {
 	if !awaitsWave(m) {
 		return nil, nil
@@ -60,8 +60,8 @@ func (r *Reconciler) wave(ctx context.Context, m *api.Migration) (*plan.Hold, er
 	return waveHold(m, all), nil
 }
 
-// nextWave has those looked at that may have waited for one which has ended or is gone. Who is not called,
-// because the list fails, looks again by itself.
+// nextWave requeues the Migrations that may have waited for one that has ended or was deleted. If the list
+// fails, they are requeued by their own timers.
 func (r *Reconciler) nextWave(ctx context.Context, namespace string) {
 	all, err := r.neighbours(ctx, namespace)
 	if err != nil {
@@ -76,8 +76,8 @@ func (r *Reconciler) nextWave(ctx context.Context, namespace string) {
 	r.call(called)
 }
 
-// neighbours are the Migrations of a namespace, as the cache has them and not to be changed: each one that has
-// ended asks when a manager starts, and there may be hundreds.
+// neighbours returns the Migrations of a namespace from the cache; they must not be changed. They are not
+// copied, because each ended Migration lists them when a manager starts, and there may be hundreds.
 func (r *Reconciler) neighbours(ctx context.Context, namespace string) ([]api.Migration, error) {
 	all := &api.MigrationList{}
 	err := r.Client.List(ctx, all, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)

@@ -14,7 +14,7 @@ func ofWave(n int32) func(*api.Migration) {
 	return func(m *api.Migration) { m.Spec.Wave = n }
 }
 
-// endedWith is a Migration at its end, with the reason of it.
+// endedWith completes a Migration with a reason.
 func endedWith(reason string) func(*api.Migration) {
 	return func(m *api.Migration) {
 		hasBegun(m)
@@ -54,7 +54,7 @@ func TestWaveHold(t *testing.T) {
 	}
 }
 
-// TestWaveNames: of many only some are named.
+// TestWaveNames: of many Migrations only some are named.
 func TestWaveNames(t *testing.T) {
 	m := west("m", 1, ofWave(3))
 	all := []api.Migration{*m}
@@ -68,8 +68,8 @@ func TestWaveNames(t *testing.T) {
 	}
 }
 
-// TestWave: one of a later wave stands in no line, asks nothing of any cluster, and is called when the last one
-// before it has moved, or is gone.
+// TestWave: a Migration of a later wave takes no place in line and sends no request to a cluster. It is called
+// when the last one before it has moved or was deleted.
 func TestWave(t *testing.T) {
 	for name, end := range map[string]func(*desk){
 		"moved": func(d *desk) {
@@ -89,7 +89,7 @@ func TestWave(t *testing.T) {
 			if got := d.says("second"); !strings.HasPrefix(got, "Queued: waiting for the waves before 1: not moved yet in namespace shop: first") {
 				t.Errorf("it says %q", got)
 			}
-			if d.secrets > 1 || len(d.engines) > 0 || d.inLine("second") || d.inLine("third") { // that of the first
+			if d.secrets > 1 || len(d.engines) > 0 || d.inLine("second") || d.inLine("third") { // the Secret of the first
 				t.Errorf("%d Secrets are read, %d are connected, or one of them is in line", d.secrets, len(d.engines))
 			}
 			d.expectCalled()

@@ -18,19 +18,19 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// World is what an Engine reads and writes.
+// World is the environment that an Engine reads and writes.
 type World interface {
-	// Engage prepares a pass, and returns what keeps a migration from its beginning.
+	// Engage prepares a pass, and returns the findings that keep a migration from beginning.
 	Engage(ctx context.Context, m *api.Migration) ([]plan.Finding, error)
 	// Snapshot reads both sides.
 	Snapshot(ctx context.Context, m *api.Migration, reads scope.Reads) plan.Snapshot
-	// EndPass forgets what was read for one pass.
+	// EndPass drops the data that was read for one pass.
 	EndPass()
 	// Do carries out an effect, and returns the object that was written.
 	Do(ctx context.Context, m *api.Migration, effect plan.Effect) (client.Object, error)
 }
 
-// inClusters are both sides in their clusters.
+// inClusters is the World of two real clusters.
 type inClusters struct{ *Engine }
 
 // Snapshot implements World.
@@ -58,8 +58,8 @@ func (e inClusters) Do(ctx context.Context, m *api.Migration, effect plan.Effect
 	return object, nil
 }
 
-// Engage implements World. It learns what does not change, and begins to watch. Of a migration that has not begun it checks
-// the rights before, and all that would keep it from ending well.
+// Engage implements World. It discovers facts that do not change, and starts to watch. For a migration that has
+// not begun, it first checks the rights and everything that would keep it from completing.
 func (e inClusters) Engage(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
 	places := []*endpoint.Endpoint{&e.sides.Source, &e.sides.Destination}
 	if observe.Recovers(m) {
@@ -92,7 +92,7 @@ func (e inClusters) Engage(ctx context.Context, m *api.Migration) ([]plan.Findin
 	return findings, e.watch(ctx, places)
 }
 
-// learn finds out which clusters these are, and what they serve.
+// learn identifies the clusters and discovers the APIs that they serve.
 func (e *Engine) learn(ctx context.Context, m *api.Migration, places []*endpoint.Endpoint) error {
 	for _, p := range places {
 		if err := e.identify(ctx, p); err != nil {
@@ -102,7 +102,7 @@ func (e *Engine) learn(ctx context.Context, m *api.Migration, places []*endpoint
 	return e.learnExports(ctx, m, places)
 }
 
-// identifyAgain is identify for a side that was not asked in this pass.
+// identifyAgain identifies the cluster of a side unless that was done in this pass.
 func (e *Engine) identifyAgain(ctx context.Context, p *endpoint.Endpoint) error {
 	if e.asked.Has(p.Side) {
 		return nil
@@ -110,8 +110,8 @@ func (e *Engine) identifyAgain(ctx context.Context, p *endpoint.Endpoint) error 
 	return e.identify(ctx, p)
 }
 
-// identify finds out which cluster a side is in: a kubeconfig, a DNS name or a load
-// balancer may lead to another one than it did before.
+// identify reads which cluster a side is in: a kubeconfig, a DNS name or a load balancer may lead to another
+// cluster than before.
 func (e *Engine) identify(ctx context.Context, p *endpoint.Endpoint) error {
 	id, err := e.connections[p.Side].ID(ctx)
 	if err != nil {

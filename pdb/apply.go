@@ -13,24 +13,23 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Target is the PodDisruptionBudget that was judged: another uid or
-// resourceVersion is refused by the API server.
+// Target identifies the PodDisruptionBudget that was evaluated. The API server rejects the write when the uid or
+// resourceVersion has changed.
 type Target struct {
 	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
 }
 
-// Marks are the annotations of a migration on a PodDisruptionBudget that it writes; the
-// zero value takes them away.
+// Marks holds the annotations that a migration puts on a PodDisruptionBudget. The zero value removes them.
 type Marks struct {
 	// Mark is the value of BudgetAnnotationKey.
 	Mark string
-	// Author is the form in which its author wrote it.
+	// Author is the budget as its author wrote it.
 	Author Form
 }
 
-// annotations are the marks as a merge patch has them.
+// annotations returns the marks in the form of a merge patch.
 func (m Marks) annotations() map[string]any {
 	if m.Mark == "" {
 		return map[string]any{api.BudgetAnnotationKey: nil, api.AuthorBudgetAnnotationKey: nil}
@@ -38,8 +37,8 @@ func (m Marks) annotations() map[string]any {
 	return map[string]any{api.BudgetAnnotationKey: m.Mark, api.AuthorBudgetAnnotationKey: m.Author.String()}
 }
 
-// Write gives a PodDisruptionBudget a form, and marks or unmarks it. Its other fields,
-// unhealthyPodEvictionPolicy among them, stay as they are.
+// Write patches a PodDisruptionBudget to the given form and sets or removes the marks. Other fields, such as
+// unhealthyPodEvictionPolicy, remain unchanged.
 func Write(ctx context.Context, c client.Client, target Target, form Form, marks Marks) (client.Object, error) {
 	data, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
@@ -55,18 +54,17 @@ func Write(ctx context.Context, c client.Client, target Target, form Form, marks
 	return budget, c.Patch(ctx, budget, client.RawPatch(types.MergePatchType, data))
 }
 
-// Mark is the value of BudgetAnnotationKey: the fence and the form that was written
-// under it.
+// Mark returns the value of BudgetAnnotationKey: the fence and the form that was written under it.
 func Mark(fence string, form Form) string { return fence + " " + form.String() }
 
-// Unmark takes a mark apart; both are empty when there is none.
+// Unmark splits a mark into fence and form. Both are empty when mark is empty.
 func Unmark(mark string) (fence, form string) {
 	fence, form, _ = strings.Cut(mark, " ")
 	return fence, form
 }
 
-// Copy makes the other side's PodDisruptionBudget, under its metadata: the same selector
-// and eviction policy, and maxUnavailable 0.
+// Copy returns the PodDisruptionBudget of the other side with the given metadata. It has the same selector and eviction
+// policy, and maxUnavailable 0.
 func Copy(from *policyv1.PodDisruptionBudget, meta metav1.ObjectMeta, marks Marks) *policyv1.PodDisruptionBudget {
 	metav1.SetMetaDataAnnotation(&meta, api.BudgetAnnotationKey, marks.Mark)
 	metav1.SetMetaDataAnnotation(&meta, api.AuthorBudgetAnnotationKey, marks.Author.String())

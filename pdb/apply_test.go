@@ -25,8 +25,8 @@ func budgetOf(form Form) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// TestWrite: a budget gets its form and the marks, and what is returned is how it is then; it loses
-// both marks with the zero value.
+// TestWrite: Write sets the form and the marks, and returns the budget as the API server stored it. Zero marks remove
+// both annotations.
 func TestWrite(t *testing.T) {
 	c := clustertest.New(budgetOf(available("50%")))
 	var before policyv1.PodDisruptionBudget
@@ -58,7 +58,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWriteThatFails: an error of the API server is told.
+// TestWriteThatFails: Write returns the error of the API server.
 func TestWriteThatFails(t *testing.T) {
 	refused := errors.New("refused")
 	c := clustertest.Hooked(clustertest.Failing(refused, "patch"))
@@ -67,7 +67,7 @@ func TestWriteThatFails(t *testing.T) {
 	}
 }
 
-// TestCopy: the other side's budget selects the same pods, and allows nothing until its share is known.
+// TestCopy: the budget of the other side selects the same pods and allows no disruption until its share is known.
 func TestCopy(t *testing.T) {
 	from := budgetOf(available("50%"))
 	marks := Marks{Mark: "m.1 maxUnavailable 0", Author: available("50%")}

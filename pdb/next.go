@@ -1,34 +1,33 @@
 package pdb
 
-// Applied is what one slice's PodDisruptionBudget says now.
+// Applied is the current state of one slice's PodDisruptionBudget.
 type Applied struct {
-	// Allows is how many of the slice's replicas it lets be unavailable.
+	// Allows is how many of the slice's replicas the budget lets be unavailable.
 	Allows int32
 	// Down is how many of them are unavailable.
 	Down int32
-	// Exact is true when it says so in the form that is wanted, and the present
-	// holder of the migration wrote it.
+	// Exact is true when the budget has the desired form and the current holder of the migration wrote it.
 	Exact bool
 	// Confirmed is true when the disruption controller has observed it.
 	Confirmed bool
 }
 
-// loss is how many of the slice's replicas may come to be unavailable.
+// loss returns how many of the slice's replicas can become unavailable.
 func (a Applied) loss() int32 { return max(a.Allows, a.Down) }
 
-// Loss is how many replicas of both slices may come to be unavailable at once.
+// Loss returns how many replicas of the two slices together can become unavailable at once.
 func Loss(source, destination Applied) int32 { return source.loss() + destination.loss() }
 
-// Move is what to do next to reach a split.
+// Move is the next step towards a split.
 type Move string
 
-// The moves.
+// The values of Move.
 const (
-	// Reached: both sides say and have confirmed what is wanted.
+	// Reached: both budgets have the desired values, and both are confirmed.
 	Reached Move = "Reached"
-	// AwaitConfirmation: a change has not been observed by the disruption controller.
+	// AwaitConfirmation: the disruption controller has not yet observed a change.
 	AwaitConfirmation Move = "AwaitConfirmation"
-	// AwaitRecovery: a side cannot grow as long as so many replicas are unavailable.
+	// AwaitRecovery: a budget cannot grow until unavailable replicas have recovered.
 	AwaitRecovery Move = "AwaitRecovery"
 	// SetSource: write the source's budget.
 	SetSource Move = "SetSource"
@@ -36,10 +35,9 @@ const (
 	SetDestination Move = "SetDestination"
 )
 
-// Next returns the next move from what is applied to what is wanted, and what the
-// budget that it writes is to allow. First it takes hold of both sides, so that
-// neither allows more than is wanted, nor can come to by a late write of somebody
-// else; then it waits for their confirmation; then they grow.
+// Next returns the next move from the applied budgets towards the desired ones, and the value that the budget to write
+// allows. It first writes both sides, so that neither allows more than desired and a late write by another client
+// conflicts. It then waits until both are confirmed, and then lets them grow.
 func Next(source, destination Applied, want Share) (Move, int32) {
 	switch {
 	case source.Allows > want.Source || !source.Exact:

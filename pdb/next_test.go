@@ -55,9 +55,9 @@ func applied(t *rapid.T, label string) Applied {
 	}
 }
 
-// TestNextReaches follows Next from any state. What both allow together never grows
-// past what is wanted, nothing grows before everything that had to shrink has been
-// confirmed, or over replicas that are down; and when those are back it is reached.
+// TestNextReaches follows Next from any state. The sum of the budgets never grows beyond the desired sum. No budget
+// grows before every shrunk budget is confirmed, or while unavailable replicas use up the room. Once they recover, the
+// split is reached.
 func TestNextReaches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source, destination := applied(t, "source"), applied(t, "destination")

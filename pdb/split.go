@@ -1,19 +1,16 @@
-// Package pdb holds the arithmetic of PodDisruptionBudgets for an application
-// that is split over two slices.
+// Package pdb holds the arithmetic of PodDisruptionBudgets for an application that is split over two slices.
 //
-// The whole application has a disruption budget d: how many of its replicas may
-// be unavailable at once. While a migration runs, each slice has a
-// PodDisruptionBudget of its own in integers, and
+// The whole application has a disruption budget d: how many of its replicas may be unavailable at once. While a
+// migration runs, each slice has its own PodDisruptionBudget, with an integer value, and
 //
 //	source + destination <= d - inFlight            (invariant I4)
 //
-// where inFlight is 1 while an ordinal is on its way, because the migration
-// itself holds that replica unavailable. With d = 1 both are 0 during a handoff.
+// where inFlight is 1 while an ordinal is in flight, because the migration itself keeps that replica unavailable. If
+// d is 1, both are 0 during a handoff.
 //
-// Changing the split shrinks first: a side grows only when every side that had
-// to shrink has been confirmed by the disruption controller, and when what is
-// unavailable already leaves room for it: a smaller budget does not bring back
-// what was evicted under the larger one.
+// A change of the split shrinks first. A side grows only after the disruption controller has confirmed every side that
+// had to shrink, and only if the replicas that are already unavailable leave room. Shrinking a budget does not restore
+// the pods that were evicted under the larger one.
 package pdb
 
 import (
@@ -25,32 +22,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Form is a PodDisruptionBudget as its author wrote it: one of the two is set.
+// Form is the value of a PodDisruptionBudget as its author wrote it. At most one of the two fields is set.
 type Form struct {
 	MinAvailable   *intstr.IntOrString
 	MaxUnavailable *intstr.IntOrString
 }
 
-// Unavailable is the form of a slice that keeps or gains replicas: it may lose n.
+// Unavailable returns the form for a slice that keeps or gains replicas: it may lose n.
 func Unavailable(n int32) Form {
 	value := intstr.FromInt32(n)
 	return Form{MaxUnavailable: &value}
 }
 
-// Available is the form of a slice that is about to give a replica: n must stay.
-// For maxUnavailable the disruption controller expects spec.replicas pods
-// (getExpectedScale): between a scale-down and the end of its pod there is one
-// healthy pod more than that, and it would allow one eviction more. minAvailable
-// does not look at spec.replicas.
+// Available returns the form for a slice that is about to give up a replica: n must remain. With maxUnavailable the
+// disruption controller expects spec.replicas pods (getExpectedScale). Between a scale-down and the end of its pod there
+// is one healthy pod more than that, so the controller would allow one eviction too many. minAvailable does not depend
+// on spec.replicas.
 func Available(n int32) Form {
 	value := intstr.FromInt32(n)
 	return Form{MinAvailable: &value}
 }
 
-// Equal says whether two forms are the same, word for word.
+// Equal reports whether two forms are identical, without conversion between percentages and integers.
 func (f Form) Equal(other Form) bool { return equality.Semantic.DeepEqual(f, other) }
 
-// String is the form for people: "maxUnavailable 1".
+// String returns the form for display, such as "maxUnavailable 1".
 func (f Form) String() string {
 	switch {
 	case f.MaxUnavailable != nil:
@@ -62,7 +58,7 @@ func (f Form) String() string {
 	}
 }
 
-// Parse reads what String has written; nil when it has not.
+// Parse parses the output of String. It returns nil for any other text.
 func Parse(text string) *Form {
 	field, number, found := strings.Cut(text, " ")
 	value := intstr.Parse(number)
@@ -78,11 +74,10 @@ func Parse(text string) *Form {
 	}
 }
 
-// Budget returns the disruption budget d that the form grants an application of
-// so many replicas. It rounds as the disruption controller does
-// (pkg/controller/disruption: percentages of both fields round up), and is never
-// below 0 nor above replicas. A form with neither field grants nothing, as in
-// policy/v1. It fails on a malformed percentage, and grants nothing then.
+// Budget returns the disruption budget d that the form grants to an application with the given replicas. It rounds as
+// the disruption controller does (pkg/controller/disruption: percentages round up in both fields). The result is between
+// 0 and replicas. A form with neither field grants nothing, as in policy/v1. On a malformed percentage it returns 0 and
+// an error.
 func Budget(form Form, replicas int32) (int32, error) {
 	field := cmp.Or(form.MaxUnavailable, form.MinAvailable)
 	if field == nil {
@@ -98,17 +93,15 @@ func Budget(form Form, replicas int32) (int32, error) {
 	return int32(max(0, min(n, int(replicas)))), nil
 }
 
-// Share is one number for each slice: its size, or what its budget allows.
+// Share holds one number for each slice: its size, or how many disruptions its budget allows.
 type Share struct {
 	Source      int32
 	Destination int32
 }
 
-// Split shares d - inFlight between two slices of the given sizes, in proportion
-// to the sizes, the larger remainder first and the source first on a tie. No
-// slice gets more than its size, and each that has replicas gets at least one where
-// there is enough for both: the nodes of neither can be drained without. Same input,
-// same output.
+// Split divides d - inFlight between two slices in proportion to their sizes. The larger remainder gets the odd unit,
+// and the source wins a tie. No slice gets more than its size. Each slice with replicas gets at least 1 if there is
+// enough for both, because its nodes cannot be drained otherwise. The result is deterministic.
 func Split(d, inFlight int32, size Share) Share {
 	total := int64(size.Source) + int64(size.Destination)
 	left := int64(max(0, d-inFlight))
@@ -119,8 +112,7 @@ func Split(d, inFlight int32, size Share) Share {
 	source := left * int64(size.Source) / total
 	destination := left * int64(size.Destination) / total
 	if rest := left - source - destination; rest > 0 {
-		// Of two shares at most one unit is left over: both remainders together
-		// make exactly one whole.
+		// At most one unit remains, because the two remainders add up to exactly one whole.
 		if left*int64(size.Source)%total >= left*int64(size.Destination)%total {
 			source++
 		} else {

@@ -62,9 +62,8 @@ func TestBudgetMalformed(t *testing.T) {
 	}
 }
 
-// TestBudgetIsWhatKubernetesAllows compares with the disruption controller, which
-// starts from the pods that must stay (getExpectedPodCount), with a rounding of its
-// own.
+// TestBudgetIsWhatKubernetesAllows compares Budget with the disruption controller, which computes the pods that must
+// remain (getExpectedPodCount) and rounds separately.
 func TestBudgetIsWhatKubernetesAllows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas := rapid.Int32Range(0, 50).Draw(t, "replicas")
@@ -157,7 +156,7 @@ func TestFormString(t *testing.T) {
 	}
 }
 
-// TestParse: what was noted of a budget is read again as it was, and nothing else is taken for it.
+// TestParse: Parse returns the form that String wrote, and nil for any other text.
 func TestParse(t *testing.T) {
 	for _, form := range []Form{Unavailable(0), Unavailable(1), Available(2), available("50%"), unavailable("10%")} {
 		if got := Parse(form.String()); got == nil || !got.Equal(form) {

@@ -14,16 +14,15 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// A pod that is made or deleted has an event of its own, up to these limits for one
-// set: a roll-out of thousands of pods would cost as many writes again, and push out
-// the events that somebody looks for. After so many that are alike Kubernetes' own recorder
-// combines them (client-go/tools/record, defaultAggregateMaxEvents).
+// An event is sent for each created or deleted pod, up to these limits for each set. Otherwise, a roll-out of thousands of
+// pods would double the writes and push out the events that users look for. Kubernetes' own recorder combines the same
+// number of similar events (client-go/tools/record, defaultAggregateMaxEvents).
 const (
 	eventsAtOnce  = 10
 	eventsASecond = 0.1
 )
 
-// moderate is a recorder that limits what is told of one set. Warnings all pass.
+// moderate is an event recorder that limits the normal events of each set. It passes all warnings.
 type moderate struct {
 	events.EventRecorder
 	clock clock.PassiveClock
@@ -56,14 +55,14 @@ func (m *moderate) allows(set types.NamespacedName) bool {
 	return limit.TryAccept()
 }
 
-// forget is for a set that is gone.
+// forget removes the state of a deleted set.
 func (m *moderate) forget(set types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.limits, set)
 }
 
-// warnOfRange tells once of a generation by which a range is moved far.
+// warnOfRange sends the warning about a moved range once for each generation.
 func (r *Reconciler) warnOfRange(set *api.StatefulSet, warning string) {
 	known := r.recall(set)
 	if warning == "" || set.Status.ObservedGeneration >= set.Generation || known.warned == set.Generation {

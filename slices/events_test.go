@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestRangeWarningOnce: the event is told once of a change, however many passes look at it.
+// TestRangeWarningOnce: the event is sent once for each change, in any number of passes.
 func TestRangeWarningOnce(t *testing.T) {
 	t.Run("U-09: one event for one change, another for the next", func(t *testing.T) {
 		s := newStage(t, 3)
@@ -28,7 +28,7 @@ func TestRangeWarningOnce(t *testing.T) {
 			}
 			return count
 		}
-		for i, start := range []int32{1, 10, 20} { // the first one keeps two of three
+		for i, start := range []int32{1, 10, 20} { // the first change keeps two of three
 			s.change(func(spec *api.StatefulSetSpec) { spec.Ordinals = &api.Ordinals{Start: start} })
 			if _ = s.passes(20); told() != i {
 				t.Errorf("%d events after %d far moves", told(), i)
@@ -37,8 +37,7 @@ func TestRangeWarningOnce(t *testing.T) {
 	})
 }
 
-// TestEventsOfManyPods: one set does not flood the events, another is heard all the
-// same, and what went wrong is always told.
+// TestEventsOfManyPods: one set does not flood the events, events of other sets are still sent, and warnings always.
 func TestEventsOfManyPods(t *testing.T) {
 	ears, clock := &slicetest.Heard{}, testingclock.NewFakePassiveClock(slicetest.Noon)
 	told := newModerate(ears, clock)

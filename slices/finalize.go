@@ -10,7 +10,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// hold puts the finalizer on a set that is to have it before any of its pods is made.
+// hold adds the finalizer to a set that needs it, before any of its pods is created.
 func (r *Reconciler) hold(ctx context.Context, set *api.StatefulSet, decision decide.Decision) error {
 	if !decision.Finalizer || set.DeletionTimestamp != nil || controllerutil.ContainsFinalizer(set, api.Finalizer) {
 		return nil
@@ -18,7 +18,7 @@ func (r *Reconciler) hold(ctx context.Context, set *api.StatefulSet, decision de
 	return r.finalize(ctx, set, controllerutil.AddFinalizer)
 }
 
-// letGo takes the finalizer off a set that is to have none.
+// letGo removes the finalizer from a set that no longer needs it.
 func (r *Reconciler) letGo(ctx context.Context, set *api.StatefulSet, decision decide.Decision) error {
 	if decision.Finalizer || !controllerutil.ContainsFinalizer(set, api.Finalizer) {
 		return nil
@@ -26,7 +26,7 @@ func (r *Reconciler) letGo(ctx context.Context, set *api.StatefulSet, decision d
 	return r.finalize(ctx, set, controllerutil.RemoveFinalizer)
 }
 
-// finalize changes the finalizer of a set.
+// finalize patches the finalizer of a set.
 func (r *Reconciler) finalize(ctx context.Context, set *api.StatefulSet, change func(client.Object, string) bool) error {
 	before := set.DeepCopy()
 	change(set, api.Finalizer)

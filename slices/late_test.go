@@ -14,13 +14,12 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestLatePod: a pod was asked for, nobody knows whether it comes, and a migration gives its ordinal
-// up. That the range was observed is not said before the pod would be there: then it is gone again,
-// and only then the migration starts the ordinal elsewhere.
+// TestLatePod: a pod was requested without a response, and a migration gives up its ordinal. The range is not confirmed
+// before the pod would exist. By then it is deleted, and only then the migration starts the ordinal elsewhere.
 func TestLatePod(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// deposed: who asked for the pod runs no more.
+		// deposed: the controller that requested the pod no longer runs.
 		deposed, claims, migrating bool
 		waits                      bool
 	}{
@@ -73,13 +72,13 @@ func TestLatePod(t *testing.T) {
 	}
 }
 
-// observed says whether the newest generation was.
+// observed reports whether the newest generation was observed.
 func (s *stage) observed() bool {
 	set := s.set()
 	return set.Status.ObservedGeneration == set.Generation
 }
 
-// migrating marks the set as one that a migration drives.
+// migrating sets or removes the mark of a migration.
 func (s *stage) migrating(is bool) {
 	s.t.Helper()
 	set := s.set()
@@ -91,8 +90,7 @@ func (s *stage) migrating(is bool) {
 	}
 }
 
-// loses deletes a pod and lets the request for the next one have no answer. It returns the pod that
-// was asked for, which may come yet.
+// loses deletes a pod, and drops the response to the creation of the next one. It returns that pod, which may still appear.
 func (s *stage) loses(name string) *corev1.Pod {
 	s.t.Helper()
 	if err := s.server.Delete(s.ctx, s.pods()[name]); err != nil {
@@ -115,7 +113,7 @@ func (s *stage) loses(name string) *corev1.Pod {
 	return late
 }
 
-// succeeds puts another controller in the place of the one that runs.
+// succeeds replaces the running controller by another one.
 func (s *stage) succeeds() {
 	s.r = &Reconciler{
 		Client: s.r.Client, Live: s.r.Live, Clock: s.clock, Events: s.ears,

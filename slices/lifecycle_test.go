@@ -10,7 +10,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// lived is a stage of one pod, and the states that its pod has been in.
+// lived is a stage with one pod, and the states that its pod has had.
 type lived struct {
 	*stage
 	states []api.LifecycleState
@@ -33,8 +33,7 @@ func newLived(t *testing.T, edit func(*api.StatefulSetSpec)) *lived {
 	return l
 }
 
-// live lets everybody do their part, and returns the states that the pod was in and how often it
-// was written.
+// live runs all participants, and returns the states of the pod and the number of its writes.
 func (l *lived) live(t *testing.T, passes int) (states []api.LifecycleState, writes int) {
 	t.Helper()
 	l.states, l.writes = nil, 0
@@ -62,14 +61,14 @@ func (l *lived) label(t *testing.T, key, value string) {
 	}
 }
 
-// tier rolls out another label, which changes in place.
+// tier rolls out another label, which is an in-place update.
 func (l *lived) tier(value string) {
 	l.t.Helper()
 	l.change(func(spec *api.StatefulSetSpec) { spec.Template.Labels["tier"] = value })
 }
 
-// TestLifecycleStates: a pod tells how far its update in place is, by the writes that are made anyway;
-// to the owner of a hook it tells that its turn has come.
+// TestLifecycleStates: the state of an in-place update is written with other writes. For a hook, the state is also written
+// separately.
 func TestLifecycleStates(t *testing.T) {
 	const normal, preparing, updating, updated = api.LifecycleNormal, api.LifecyclePreparingUpdate, api.LifecycleUpdating, api.LifecycleUpdated
 	none := func(*api.StatefulSetSpec) {}
@@ -77,7 +76,7 @@ func TestLifecycleStates(t *testing.T) {
 		spec.Template.Labels["hold"] = "yes"
 		spec.Lifecycle = &api.Lifecycle{InPlaceUpdate: &api.LifecycleHook{LabelsHandler: map[string]string{"hold": "yes"}}}
 	}
-	// That a pod is available for the first time is one write.
+	// The removal of the mark NotYetAvailable is one write.
 	check := func(t *testing.T, l *lived, passes, most int, want ...api.LifecycleState) {
 		t.Helper()
 		if states, writes := l.live(t, passes); !slices.Equal(states, want) || writes > most {
@@ -96,7 +95,7 @@ func TestLifecycleStates(t *testing.T) {
 		l.tier("back")
 		check(t, l, 5, 1, preparing)
 		l.label(t, "hold", "no")
-		check(t, l, 10, 3, preparing, updating, normal) // its template has the mark
+		check(t, l, 10, 3, preparing, updating, normal) // the template has the mark
 	})
 	t.Run("U-05 a hook whose marks come back later", func(t *testing.T) {
 		l := newLived(t, func(spec *api.StatefulSetSpec) { hooked(spec); delete(spec.Template.Labels, "hold") })

@@ -29,7 +29,7 @@ var rolloutsTotal = metric.Counter(metric.Definition{
 	Use:  "How often roll-outs fail: stalled of all.",
 })
 
-// writeStatus is the verb of a status write, beside those of actions.
+// writeStatus is the verb of a status write in the metrics, next to the verbs of actions.
 const writeStatus = "WriteStatus"
 
 func describe(name, help, use string, more ...string) *prometheus.Desc {
@@ -39,15 +39,15 @@ func describe(name, help, use string, more ...string) *prometheus.Desc {
 func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
 	metric.Serve(gauges)
 	for _, result := range []string{"complete", "stalled"} {
-		rolloutsTotal.WithLabelValues(result) // a counter that appears with its first event has no rate then
+		rolloutsTotal.WithLabelValues(result) // without an initial 0, the first increment is invisible to rate()
 	}
 }
 
-// setGauges collects the metrics of all sets that this process runs. Those of a set go with it. A
-// set costs a few numbers: its series are made when they are read.
+// setGauges collects the metrics of all sets that this process reconciles. It removes the values of a deleted set. A set
+// costs only a few numbers, because its series are created when they are scraped.
 type setGauges struct {
 	mu sync.Mutex
-	// values are those of its samples, in their order.
+	// values holds the values of each set's samples, in the order of samplesOf.
 	values map[types.NamespacedName][]float64
 }
 
@@ -85,8 +85,7 @@ func (g *setGauges) record(set types.NamespacedName, samples []sample) {
 	g.values[set] = values
 }
 
-// countRollout counts a roll-out that was under way when the values before were recorded, and has come to
-// its end, or to a standstill.
+// countRollout counts a roll-out that was in progress at the previous record and is complete or stalled now.
 func countRollout(samples []sample, before []float64) {
 	for i, s := range samples {
 		switch {
@@ -98,17 +97,17 @@ func countRollout(samples []sample, before []float64) {
 	}
 }
 
-// forget is for a set that is gone.
+// forget removes the values of a deleted set.
 func (g *setGauges) forget(set types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.values, set)
 }
 
-// sample is one value of a set.
+// sample is the value of a gauge for one set.
 type sample struct {
 	gauge *prometheus.Desc
-	// state is the label of that name; empty: the gauge has none.
+	// state is the label "state". Empty means that the gauge has no such label.
 	state string
 	value float64
 }
@@ -120,7 +119,7 @@ func (s sample) labels(set types.NamespacedName) []string {
 	return []string{set.Namespace, set.Name, s.state}
 }
 
-// samplesOf are all values of a set; they are the same ones in the same order whatever was decided.
+// samplesOf returns all values of a set. Their number and order are the same for every decision.
 func samplesOf(in decide.Input, d decide.Decision) []sample {
 	desired, s := int32(len(in.Spec.Ordinals())), d.Status
 	count := func(state string, pods int32) sample { return sample{replicasGauge, state, float64(pods)} }

@@ -21,7 +21,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// measured are the samples whose labels all match: name and further labels, less the set.
+// measured returns the samples whose labels all match: name and further labels, without the set.
 func measured(t *testing.T, match map[string]string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
@@ -48,7 +48,7 @@ func measured(t *testing.T, match map[string]string) map[string]float64 {
 	return samples
 }
 
-// TestSetMetrics: a set is measured at each pass, and when it is gone so is what was measured.
+// TestSetMetrics: a set is measured in each pass, and its values are removed when it is deleted.
 func TestSetMetrics(t *testing.T) {
 	s := newStage(t, 3)
 	of := map[string]string{"namespace": s.key.Namespace, "name": s.key.Name}
@@ -103,7 +103,7 @@ func TestSetMetrics(t *testing.T) {
 	})
 }
 
-// TestWriteMetrics: writes are counted by what came of them.
+// TestWriteMetrics: writes are counted by result.
 func TestWriteMetrics(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -138,7 +138,7 @@ func TestWriteMetrics(t *testing.T) {
 	})
 }
 
-// TestUnavailableMetrics: what an update may take down at once, and what is down.
+// TestUnavailableMetrics: how many pods an update may take down at once, and how many are unavailable.
 func TestUnavailableMetrics(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -180,7 +180,7 @@ func TestUnavailableMetrics(t *testing.T) {
 	}
 }
 
-// TestRolloutMetrics: a roll-out is counted once when it is complete, and once when it makes no progress.
+// TestRolloutMetrics: a roll-out is counted once when it is complete, and once when it stalls.
 func TestRolloutMetrics(t *testing.T) {
 	in := func(progress decide.Progress) []sample {
 		return samplesOf(decide.Input{}, decide.Decision{Progress: progress})

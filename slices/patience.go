@@ -7,9 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// patience is how long to wait after an error: twice as long as the time before, and not
-// so long that nobody would wait for a quota that has been raised. What is due before that is
-// not late for it.
+// patience is the rate limiter for retries after errors. It doubles the wait after each error. The maximum is short, so that
+// a raised quota takes effect soon. A failed pass that wanted to requeue earlier is not delayed.
 type patience struct {
 	workqueue.TypedRateLimiter[reconcile.Request]
 	r *Reconciler
@@ -29,7 +28,7 @@ func (p patience) When(request reconcile.Request) time.Duration {
 	return wait
 }
 
-// due is when a pass that failed has wanted to look again, whatever failed.
+// due returns when a failed pass wanted to requeue.
 func (r *Reconciler) due(request reconcile.Request) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

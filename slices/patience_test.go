@@ -12,12 +12,11 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestDueDespiteRefusals: what is due is not late because the API server has refused something for
-// so long that it is asked again only after a while.
+// TestDueDespiteRefusals: a due pass is not delayed by the backoff after refusals of the API server.
 func TestDueDespiteRefusals(t *testing.T) {
 	const minReady = 3 * time.Second
 	for name, tc := range map[string]struct {
-		// step is the time from one pass to the next.
+		// step is the time between two passes.
 		step, most time.Duration
 		serves     corev1.ConditionStatus
 	}{

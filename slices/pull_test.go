@@ -13,8 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// pullingStage rolls out the image a:2 to two pods that serve, with images pulled before; refuse
-// is asked before each write.
+// pullingStage rolls out the image a:2 to two serving pods with prePull. refuse is called before each write.
 func pullingStage(t *testing.T, refuse func(string, client.Object) error) *stage {
 	t.Helper()
 	s := newStage(t, 2)
@@ -33,7 +32,7 @@ func pullingStage(t *testing.T, refuse func(string, client.Object) error) *stage
 	return s
 }
 
-// pulling is the pod that pulls images beside web-1.
+// pulling returns the pull pod for web-1.
 func (s *stage) pulling() *corev1.Pod {
 	for name, pod := range s.pods() {
 		if strings.HasPrefix(name, "web-1-pull-") {
@@ -43,7 +42,7 @@ func (s *stage) pulling() *corev1.Pod {
 	return nil
 }
 
-// TestPrePulled: a pod is deleted for an update when the images are there, and not before.
+// TestPrePulled: a pod is deleted for an update after the images are pulled, and not before.
 func TestPrePulled(t *testing.T) {
 	t.Run("U-08 they are pulled beside a pod that serves, and it goes then", func(t *testing.T) {
 		s := pullingStage(t, nil)
@@ -69,7 +68,7 @@ func TestPrePulled(t *testing.T) {
 	})
 }
 
-// TestNotPulled: an update waits for images no longer than it can be hoped for.
+// TestNotPulled: an update does not wait longer for images than pulling can succeed.
 func TestNotPulled(t *testing.T) {
 	t.Run("U-08 where nothing may be made, the update goes on without", func(t *testing.T) {
 		s := pullingStage(t, func(verb string, o client.Object) error {
@@ -97,7 +96,7 @@ func TestNotPulled(t *testing.T) {
 	})
 }
 
-// TestPullIsHeardOf: the set that has images pulled is looked at when they are there.
+// TestPullIsHeardOf: the set is reconciled when its images are pulled.
 func TestPullIsHeardOf(t *testing.T) {
 	pull := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1-pull-5f6c", ResourceVersion: "1", Labels: map[string]string{api.PrePullLabelKey: "web"}},

@@ -18,7 +18,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// kstatusOf is what Flux, Helm and others take a set for.
+// kstatusOf returns the status of a set as Flux, Helm and others compute it.
 func kstatusOf(t failer, set *api.StatefulSet) status.Status {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
@@ -34,7 +34,7 @@ func kstatusOf(t failer, set *api.StatefulSet) status.Status {
 	return result.Status
 }
 
-// toldOf is a set whose status tells of an input.
+// toldOf returns a set with the status of an input.
 func toldOf(in decide.Input, failed error) *api.StatefulSet {
 	set := slicetest.NamedSet("web", map[string]string{"app": "web"})
 	set.Generation = 3
@@ -42,8 +42,8 @@ func toldOf(in decide.Input, failed error) *api.StatefulSet {
 	return set
 }
 
-// TestKstatus: what waits for a set hears when it is as it was asked for, when that is not to be expected
-// any more, and that it is to wait otherwise.
+// TestKstatus: tools that wait for a set see Current when it is in its desired state, Failed when this cannot be expected
+// any more, and otherwise InProgress.
 func TestKstatus(t *testing.T) {
 	late := func(in *decide.Input) {
 		in.Spec.Deadline = 1
@@ -115,7 +115,7 @@ func TestKstatus(t *testing.T) {
 	}
 }
 
-// agree checks that no condition of a status contradicts another.
+// agree checks that the conditions of a status do not contradict each other.
 func agree(t failer, s api.StatefulSetStatus) {
 	t.Helper()
 	is := func(kind string) bool { return meta.IsStatusConditionTrue(s.Conditions, kind) }
@@ -136,8 +136,7 @@ func agree(t failer, s api.StatefulSetStatus) {
 	}
 }
 
-// TestConditionsAgree: whatever was decided, and whatever the conditions were before, none contradicts
-// another.
+// TestConditionsAgree: for any decision and any former conditions, the conditions do not contradict each other.
 func TestConditionsAgree(t *testing.T) {
 	t.Run("U-01: of any decision", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -158,7 +157,7 @@ func TestConditionsAgree(t *testing.T) {
 			}
 			set := slicetest.NamedSet("web", nil)
 			for _, kind := range []string{api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionProgressing} {
-				if rapid.Bool().Draw(t, kind) { // of a pass before this one
+				if rapid.Bool().Draw(t, kind) { // of a previous pass
 					condition(set, &set.Status, kind, true, "Before", "")
 				}
 			}

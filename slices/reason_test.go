@@ -10,9 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestFinalizerFollowsItsPods: a set that nobody asks why has no finalizer, also where one
-// was put on it before; it gets one before the first pod is made that can read why it goes, and
-// loses it with the last.
+// TestFinalizerFollowsItsPods: a set without termination reasons has no finalizer, and an existing one is removed. A set
+// gets the finalizer before the first pod is created that can read its reason, and loses it with the last such pod.
 func TestFinalizerFollowsItsPods(t *testing.T) {
 	t.Run("X-26 for who can read it", func(t *testing.T) {
 		s := newStage(t, 2)

@@ -1,10 +1,9 @@
-// Package slices is the controller of our own StatefulSet: a slice of an application,
-// the ordinals [start, start+replicas) less the reserved ones.
+// Package slices is the controller of the sliceshift StatefulSet: a slice of an application, the ordinals [start,
+// start+replicas) without the reserved ones.
 //
-// A pass reads a set and what belongs to it into an Input of small values (package observe). Decide, a
-// pure function, returns all that is to be done now (package decide). The hands do it, each write
-// refused by the API server when the object is another one by then (package execute). This package
-// runs the passes, and tells of them: status, events and metrics.
+// A pass reads a set and its objects into an Input of small values (package observe). Decide, a pure function, returns all
+// actions for this pass (package decide). Package execute carries them out. The API server rejects each write if the object
+// has changed meanwhile. This package runs the passes and writes status, events and metrics.
 package slices
 
 import (
@@ -30,14 +29,14 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Reconciler runs all StatefulSets of our kind in the manager's cluster.
+// Reconciler reconciles all StatefulSets of sliceshift in the manager's cluster.
 type Reconciler struct {
-	// Client reads from the cache and writes.
+	// Client reads from the cache and writes to the API server.
 	Client client.Client
 	// Live reads from the API server.
 	Live   client.Reader
 	Events events.EventRecorder
-	// Clock is the time; nil: the real one.
+	// Clock is the source of time. nil means the real clock.
 	Clock clock.PassiveClock
 
 	expectations *execute.Expectations
@@ -47,29 +46,29 @@ type Reconciler struct {
 	begun        time.Time
 }
 
-// memory is what is kept of a set between two passes.
+// memory is the state of a set that is kept between passes.
 type memory struct {
 	uid      types.UID
 	progress decide.Progress
 	failures []decide.Failure
-	// told is when its status was written last.
+	// told is the time of the last status write.
 	told time.Time
-	// rest is until when it is not looked at again.
+	// rest is the time until which the set is not reconciled.
 	rest time.Time
-	// due is when a pass that failed has wanted to look again.
+	// due is the time at which a failed pass wanted to requeue.
 	due time.Time
-	// unsettled is until when something that was asked for may be done without an answer.
+	// unsettled is the time until which a request without a response may still take effect.
 	unsettled time.Time
-	// written is the set as this controller wrote it last, at writtenAt, until the cache shows it.
+	// written is the last version that this controller wrote, at writtenAt. It is kept until the cache shows it.
 	written   *api.StatefulSet
 	writtenAt time.Time
-	// warned is the generation of which it was told that its range is moved far.
+	// warned is the generation for which the warning about a moved range was sent.
 	warned int64
-	// unpulled are the pods whose update does not wait for the images of a revision any more.
+	// unpulled maps pods that no longer wait for images to the revision of these images.
 	unpulled map[types.UID]string
 }
 
-// tellEvery bounds how often the counts of a status are written.
+// tellEvery is the minimum interval between status writes that only change counts.
 const tellEvery = time.Second
 
 func (r *Reconciler) now() time.Time { return r.clock().Now() }
@@ -81,8 +80,8 @@ func (r *Reconciler) clock() clock.PassiveClock {
 	return r.Clock
 }
 
-// recall is what is kept of a set; nothing of a former one of its name. What this
-// controller has not seen yet is what the status tells.
+// recall returns the stored state of a set, but not that of a former set of the same name. For a set that this controller
+// has not seen, it derives the progress from the status.
 func (r *Reconciler) recall(set *api.StatefulSet) memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,10 +98,9 @@ func (r *Reconciler) memorise(set *api.StatefulSet, m memory) {
 	r.memory[client.ObjectKeyFromObject(set)] = m
 }
 
-// A set rests after a pass, the longer the more pods are on their way, up to mostRest: they bring
-// events, and each pass looks at all pods. While pods are left to be made or updated the time grows
-// with the square of those on their way: what comes of a few is answered at once, and what comes of
-// hundreds is looked at together. When all are as they shall be, they are only counted.
+// A set rests after a pass, up to mostRest, because pods that are not available cause events and each pass reads all pods.
+// While pods have to be created or updated, the rest grows with the square of the number of unavailable pods. A few events
+// are handled at once, and hundreds are handled together. Once all pods are updated, they are only counted.
 const (
 	restPerPair    = 1   // µs
 	restPerCounted = 500 // µs
@@ -121,7 +119,7 @@ func (r *Reconciler) rest(set *api.StatefulSet, in decide.Input, status decide.S
 	r.memorise(set, known)
 }
 
-// comeBack notes when to look again at the latest, after a pass that failed.
+// comeBack records the latest time of the next pass after a failed pass.
 func (r *Reconciler) comeBack(set *api.StatefulSet, wait time.Duration) {
 	known := r.recall(set)
 	if known.due = (time.Time{}); wait > 0 {
@@ -130,7 +128,7 @@ func (r *Reconciler) comeBack(set *api.StatefulSet, wait time.Duration) {
 	r.memorise(set, known)
 }
 
-// forget is for a set that is gone.
+// forget removes the state of a deleted set.
 func (r *Reconciler) forget(set types.NamespacedName) {
 	r.expectations.Forget(set)
 	r.told.forget(set)
@@ -140,8 +138,7 @@ func (r *Reconciler) forget(set types.NamespacedName) {
 	delete(r.memory, set)
 }
 
-// Reconcile brings one set a step on: it observes, decides, does what was decided and
-// tells of it.
+// Reconcile reconciles a set: it observes, decides, executes the decision and writes the status.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	set := &api.StatefulSet{}
 	if err := r.Client.Get(ctx, request.NamespacedName, set); err != nil {
@@ -161,7 +158,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
-	case observed.control == nil: // what is waited for may never be shown: see CaughtUp
+	case observed.control == nil: // the cache may never show the awaited write: see CaughtUp
 		return ctrl.Result{RequeueAfter: execute.ExpectationTimeout}, nil
 	}
 	in, control := observed.in, observed.control
@@ -178,7 +175,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	wait, err := r.tell(ctx, control, in, decision, failed)
 	if decision.RollBack {
-		// Whatever was refused: what is taken back may be the reason.
+		// Also after a refused write, because the roll-out may be the cause of the refusal.
 		err = errors.Join(err, r.rollBack(ctx, control, in.Revisions))
 	}
 	err = errors.Join(err, observed.historyErr)
@@ -197,14 +194,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 const (
-	// retryChanged is when to look again after a write met a changed object.
+	// retryChanged is the requeue interval after a write conflict.
 	retryChanged = 20 * time.Millisecond
-	// retryRefused is when an eviction is asked for again that the budget refused.
+	// retryRefused is the interval after which an eviction is retried that the budget refused.
 	retryRefused = time.Second
 )
 
-// changedMeanwhile says whether nothing went wrong but that an object had changed since
-// it was judged.
+// changedMeanwhile reports whether all errors are conflicts.
 func changedMeanwhile(err error) bool {
 	if several, is := err.(interface{ Unwrap() []error }); is {
 		return !slices.ContainsFunc(several.Unwrap(), func(err error) bool { return !changedMeanwhile(err) })
@@ -212,8 +208,7 @@ func changedMeanwhile(err error) bool {
 	return err == nil || apierrors.IsConflict(err)
 }
 
-// whenChanged looks again soon after a write met a changed object, and hands on any other
-// error.
+// whenChanged requeues soon after a conflict, and returns any other error.
 func whenChanged(err error) (ctrl.Result, error) {
 	if changedMeanwhile(err) {
 		return ctrl.Result{RequeueAfter: retryChanged}, nil
@@ -221,7 +216,7 @@ func whenChanged(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, err
 }
 
-// soonest is the shorter one of two waits, of which 0 is none.
+// soonest returns the shorter of two waits. 0 means no wait.
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -229,17 +224,16 @@ func soonest(a, b time.Duration) time.Duration {
 	return a
 }
 
-// observation is what one pass starts from.
+// observation is the input of one pass.
 type observation struct {
 	in      decide.Input
 	control *execute.PodControl
-	// historyErr is why something in the history could not be written that no pod waits for.
+	// historyErr is an error of a write to the history that no pod depends on.
 	historyErr error
 }
 
-// observe reads what Decide is to know, after orphans were adopted and the history was
-// brought up to date. Without a control nothing can be decided yet: the cache does not
-// show the last writes.
+// observe adopts orphans, updates the history, and reads the Input of Decide. It returns no control if the cache does not
+// show the last writes yet. Nothing can be decided then.
 func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observation, error) {
 	spec, err := decide.SpecOf(set)
 	if err != nil {
@@ -265,13 +259,13 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 	return observation{in: in, control: r.writer().For(objects, pods), historyErr: historyErr}, nil
 }
 
-// writer writes pods and claims.
+// writer returns the Writer of pods and claims.
 func (r *Reconciler) writer() execute.Writer {
 	return execute.Writer{Client: r.Client, Live: r.Live, Events: r.told, Expectations: r.expectations, Now: r.now}
 }
 
-// tell writes the status, at once when others act upon what is new, else not more
-// often than tellEvery. It returns when to come back for it.
+// tell writes the status. Urgent changes and a settled status are written at once, others at most every tellEvery. It
+// returns when to requeue for a delayed write.
 func (r *Reconciler) tell(ctx context.Context, c *execute.PodControl, in decide.Input, decision decide.Decision, failed error) (time.Duration, error) {
 	set := c.Set
 	known := r.recall(set)
@@ -297,7 +291,7 @@ func (r *Reconciler) tell(ctx context.Context, c *execute.PodControl, in decide.
 	if err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
-	c.Set = next // what is written after this is written over it
+	c.Set = next // later writes are based on this version
 	known.told = r.now()
 	known.wrote(next, r.now())
 	return later, nil

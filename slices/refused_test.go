@@ -17,8 +17,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestRefusedRollout: a roll-out that the API server refuses is taken back at its deadline, as one
-// is whose pods never get Ready.
+// TestRefusedRollout: a roll-out that the API server refuses is rolled back at its deadline, like a roll-out whose pods
+// never become Ready.
 func TestRefusedRollout(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy api.PodUpdatePolicy
@@ -53,8 +53,8 @@ func TestRefusedRollout(t *testing.T) {
 	}
 }
 
-// TestRefusedGrowth: claims that cannot grow are not taken back, for no claim shrinks; the template
-// that came with them is, once.
+// TestRefusedGrowth: claims that cannot grow are not rolled back, because claims cannot shrink. The template that was
+// changed with them is rolled back once.
 func TestRefusedGrowth(t *testing.T) {
 	for name, image := range map[string]string{"X-01 claims alone": "a:1", "X-01 claims and a template": "b:1"} {
 		t.Run(name, func(t *testing.T) {
@@ -90,8 +90,7 @@ func TestRefusedGrowth(t *testing.T) {
 	}
 }
 
-// TestRollBack: it is written over the status that was written just before it, and what refuses it
-// is told for as long as it does.
+// TestRollBack: the rollback is based on the status that was just written. A refusal is reported for as long as it lasts.
 func TestRollBack(t *testing.T) {
 	stuck := func(t *testing.T) *stage {
 		s := newStage(t, 2)
@@ -144,8 +143,7 @@ func TestRollBack(t *testing.T) {
 	})
 }
 
-// TestHealsBeside: a pod that is lost comes again, whatever else is refused meanwhile, and of however
-// many others.
+// TestHealsBeside: a lost pod is recreated, whatever else is refused meanwhile, for any number of other pods.
 func TestHealsBeside(t *testing.T) {
 	const pods = 12
 	gate := func(verb string, o client.Object) bool { return verb == "patch status" && o.GetName() != "web-11" }
@@ -153,11 +151,11 @@ func TestHealsBeside(t *testing.T) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: api.InPlaceUpdateReady, Status: corev1.ConditionFalse}}
 	}
 	for name, tc := range map[string]struct {
-		// spoil is done to all pods but the one that is lost.
+		// spoil is applied to all pods except the lost one.
 		spoil  func(*corev1.Pod)
 		refuse func(verb string, o client.Object) bool
 		with   error
-		// rolls is true when a roll-out comes before that.
+		// rolls is true when a roll-out precedes the loss.
 		rolls bool
 	}{
 		"X-20 a revision that cannot be pruned": {

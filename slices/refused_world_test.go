@@ -17,13 +17,13 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// refusals are what an API server refuses for good: pods of the image "bad", and what was drawn.
+// refusals are permanent refusals of an API server: pods of the image "bad", and those that were drawn.
 type refusals struct {
-	// victim is a pod that cannot be changed, for answer.
+	// victim is a pod that cannot be changed. answer is the error.
 	victim string
 	answer error
-	// prunes and statuses are true when no revision can be deleted, no status of a set of a bad
-	// image be written.
+	// prunes is true when no revision can be deleted. statuses is true when no status of a set with a bad image can be
+	// written.
 	prunes, statuses bool
 	// pods is true once a write of a pod was refused.
 	pods bool
@@ -58,7 +58,7 @@ func (r *refusals) refuse(verb string, o client.Object) error {
 	return err
 }
 
-// happen is one thing that happens to a pod; what happens to one that is gone is nothing.
+// happen applies one event to a pod. It does nothing if the pod does not exist.
 func (s *stage) happen(what, name string) {
 	s.t.Helper()
 	pod := s.pods()[name]
@@ -86,7 +86,7 @@ func (s *stage) happen(what, name string) {
 	}
 }
 
-// fault is what is wrong with one of n pods other than one; empty: nothing.
+// fault returns the fault of one of n pods except one, or an empty string.
 func (s *stage) fault(n int32, except string) string {
 	s.t.Helper()
 	all := s.pods()
@@ -106,8 +106,8 @@ func (s *stage) fault(n int32, except string) string {
 	return ""
 }
 
-// TestRefusedWorld: whatever the API server refuses for good, every pod that it lets be changed
-// serves in the end, of an image that can, and what it refuses of pods is told.
+// TestRefusedWorld: with any permanent refusals, every pod that can be changed serves in the end, with an image that works.
+// Refusals for pods are reported.
 func TestRefusedWorld(t *testing.T) {
 	t.Parallel()
 	t.Run("X-01, X-16, X-20, X-21: random refusals, roll-outs and losses", func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestRefusedWorld(t *testing.T) {
 			for range 20 {
 				r.pods = false
 				if _ = s.passes(1); fault == "" {
-					break // it was so after the pass before, too
+					break // it was so after the previous pass too
 				}
 				fault = s.fault(pods, r.victim)
 			}

@@ -16,15 +16,14 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// errResize is how the API server refuses what a node can never have, and how it refuses a resize for a
-// reason that may go.
+// errResize returns the API server's error for a resize: one that the node can never do, or one that may succeed later.
 func errResize(cause metav1.CauseType) error {
 	err := apierrors.NewForbidden(corev1.Resource("pods"), "web-1", errors.New("node didn't have enough allocatable resources: cpu"))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: cause})
 	return err
 }
 
-// refusedResize is a set whose resize the API server refuses, and the UIDs of its pods.
+// refusedResize returns a set whose resize the API server refuses, and the UIDs of its pods.
 func refusedResize(t *testing.T, policy api.PodUpdatePolicy, refusal error) (*stage, map[string]types.UID) {
 	t.Helper()
 	s := newStage(t, 2)
@@ -51,7 +50,8 @@ func refusedResize(t *testing.T, policy api.PodUpdatePolicy, refusal error) (*st
 	return s, uids
 }
 
-// TestRefusedResize: what the API server says that no resize can do is as if the kubelet had said it.
+// TestRefusedResize: a resize that the API server reports as impossible is treated like one that the kubelet reports as
+// infeasible.
 func TestRefusedResize(t *testing.T) {
 	invalid := apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "web-1", nil)
 	for name, refusal := range map[string]error{"X-05 by its node": errResize("NodeCapacity"), "X-05 by its platform": errResize("UnsupportedPlatform"), "X-05 by its rules": invalid} {
@@ -94,7 +94,7 @@ func TestRefusedResize(t *testing.T) {
 	}
 }
 
-// TestResizeRefusedForNow: what may be allowed later is asked for again.
+// TestResizeRefusedForNow: a resize that may succeed later is retried.
 func TestResizeRefusedForNow(t *testing.T) {
 	t.Run("X-05 for now: it is asked for again", func(t *testing.T) {
 		s, before := refusedResize(t, api.InPlaceIfPossible, errQuota)

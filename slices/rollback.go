@@ -12,9 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/slices/execute"
 )
 
-// rollBack gives the set the template of its current revision again: a roll-out that
-// failed is undone by another update. What the API server has against that is remembered
-// with the roll-out, so that the next status tells it.
+// rollBack sets the template to that of the current revision, so that the failed roll-out is undone by another update. An
+// API error is recorded in the progress, so that the next status reports it.
 func (r *Reconciler) rollBack(ctx context.Context, c *execute.PodControl, to decide.Revisions) error {
 	template := c.Templates[to.Current]
 	if template == nil {

@@ -14,8 +14,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestUnconfirmedFor: a share is not confirmed for a minute after the controller has begun, unless the set
-// was made in that second or later, nor while something may be done without an answer.
+// TestUnconfirmedFor: a share is not confirmed for a minute after the controller started, unless the set was created in that
+// second or later. It is not confirmed either while a request without a response may still take effect.
 func TestUnconfirmedFor(t *testing.T) {
 	began := slicetest.Noon.Add(1500 * time.Millisecond)
 	for name, tc := range map[string]struct {
@@ -36,8 +36,8 @@ func TestUnconfirmedFor(t *testing.T) {
 	}
 }
 
-// TestToldProgressOfNoPod: a roll-out that has no pod of its revision yet goes on where it was; one that
-// is not driven, and has none, is told nothing of.
+// TestToldProgressOfNoPod: a roll-out without a pod of its revision continues with its former progress. Without a roll-out,
+// no progress is read.
 func TestToldProgressOfNoPod(t *testing.T) {
 	status := api.StatefulSetStatus{UpdateRevision: "r2", Conditions: []metav1.Condition{{Type: api.ConditionProgressing, Reason: reasonUpdating}}}
 	if got := toldProgress(status); got != (decide.Progress{}) {
@@ -49,8 +49,7 @@ func TestToldProgressOfNoPod(t *testing.T) {
 	}
 }
 
-// TestRefusalOfTheFirst: of several refusals the one of the first pod by name is told, in whatever order they
-// came.
+// TestRefusalOfTheFirst: of several refusals, that of the first pod by name is reported, in any order.
 func TestRefusalOfTheFirst(t *testing.T) {
 	of := func(name string) error { return fmt.Errorf("%s of pod a/%s: exceeded quota", decide.Create, name) }
 	want := of("web-1").Error()

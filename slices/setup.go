@@ -28,8 +28,8 @@ import (
 // templateOfSet names a claim template and the set that has it.
 type templateOfSet struct{ template, set string }
 
-// claimNames are what a claim's name may be made of: each of the two names may have dashes in
-// it. There are none when it does not end in an ordinal.
+// claimNames returns the possible combinations of template and set of a claim's name. There are several, because both names
+// may contain dashes. It returns none if the name does not end in an ordinal.
 func claimNames(claim string) (all []templateOfSet) {
 	last := strings.LastIndexByte(claim, '-')
 	if last < 0 {
@@ -46,8 +46,7 @@ func claimNames(claim string) (all []templateOfSet) {
 	return all
 }
 
-// SetupWithManager registers the reconciler. At most concurrency sets are worked on at
-// once.
+// SetupWithManager registers the reconciler. At most concurrency sets are reconciled at once.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
 	r.expectations, r.told, r.memory = execute.NewExpectations(), newModerate(r.Events, r.clock()), map[types.NamespacedName]memory{}
 	asked, err := execute.AnsweredAtOnce(r.Client, mgr.GetConfig(), mgr.GetHTTPClient())
@@ -67,15 +66,15 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		Complete(r)
 }
 
-// deletions passes the update by which an object becomes one that is being deleted.
+// deletions passes the update that sets an object's deletion timestamp.
 func deletions() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
 }
 
-// rolledOut passes the update by which status.currentRevision becomes another one: the former
-// one may be beyond revisionHistoryLimit now, and it was kept until this could be seen.
+// rolledOut passes an update of status.currentRevision. The former revision was kept until this update was visible, and may
+// exceed revisionHistoryLimit now.
 func rolledOut() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, was := e.ObjectOld.(*api.StatefulSet)
@@ -84,8 +83,8 @@ func rolledOut() predicate.Predicate {
 	}}
 }
 
-// podEvents passes what can change a decision: not where a pod was scheduled to, or what
-// its kubelet has prepared.
+// podEvents passes updates that can change a decision. It drops, for example, scheduling and the preparations of the
+// kubelet.
 func podEvents() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, was := e.ObjectOld.(*corev1.Pod)
@@ -94,8 +93,7 @@ func podEvents() predicate.Predicate {
 	}}
 }
 
-// claimEvents passes what can change a decision: a claim that is gone, or whose owners
-// or size are others.
+// claimEvents passes updates that can change a decision: a deleted claim, or a change of owners or size.
 func claimEvents() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -108,7 +106,7 @@ func claimEvents() predicate.Predicate {
 	}
 }
 
-// setsOfPod is the set that controls a pod, or has it pull images; of an orphan, all sets that
+// setsOfPod returns the set that controls a pod, or that created it to pull images. For an orphan, it returns all sets that
 // would adopt it.
 func (r *Reconciler) setsOfPod(ctx context.Context, object client.Object) []reconcile.Request {
 	if name := object.GetLabels()[api.PrePullLabelKey]; name != "" {
@@ -123,8 +121,7 @@ func (r *Reconciler) setsOfPod(ctx context.Context, object client.Object) []reco
 	return r.selecting(ctx, object)
 }
 
-// setsOfClaim are the sets that have a claim by its name, whatever its labels and whoever
-// made it.
+// setsOfClaim returns the sets that have a claim of this name, regardless of its labels and creator.
 func (r *Reconciler) setsOfClaim(ctx context.Context, object client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, names := range claimNames(object.GetName()) {

@@ -19,8 +19,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestSetsOfPod: which sets are looked at when a pod changes. A change or a release shows as
-// both states of the pod, and the sets of both are looked at.
+// TestSetsOfPod: which sets are reconciled when a pod changes. An update has both states of the pod, and the sets of both
+// are reconciled.
 func TestSetsOfPod(t *testing.T) {
 	web, also, other := slicetest.NamedSet("web", map[string]string{"app": "web"}), slicetest.NamedSet("also", map[string]string{"app": "web"}), slicetest.NamedSet("other", map[string]string{"app": "other"})
 	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(web, also, other).Build()}
@@ -57,7 +57,7 @@ func TestSetsOfPod(t *testing.T) {
 	}
 }
 
-// TestSetsOfClaim: which sets are looked at when a claim changes: those that have one of its name.
+// TestSetsOfClaim: a change of a claim reconciles the sets that have a claim of this name.
 func TestSetsOfClaim(t *testing.T) {
 	having := func(name string, templates ...string) *api.StatefulSet {
 		set := slicetest.NamedSet(name, nil)
@@ -101,7 +101,7 @@ func TestSetsOfClaim(t *testing.T) {
 	}
 }
 
-// TestPodWatch: who looks when a pod is made, changes or goes.
+// TestPodWatch: which sets are reconciled when a pod is created, changed or deleted.
 func TestPodWatch(t *testing.T) {
 	web, also, other := slicetest.NamedSet("web", map[string]string{"app": "web"}), slicetest.NamedSet("also", map[string]string{"app": "web"}), slicetest.NamedSet("other", map[string]string{"app": "other"})
 	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(web, also, other).Build()}
@@ -115,7 +115,7 @@ func TestPodWatch(t *testing.T) {
 	running := pod("web", web)
 	running.Status.Phase = corev1.PodRunning
 	for name, tc := range map[string]struct {
-		// before is nil when the pod is made, after when it is gone.
+		// before is nil for a creation, and after is nil for a deletion.
 		before, after *corev1.Pod
 		want          string
 	}{
@@ -137,7 +137,7 @@ func TestPodWatch(t *testing.T) {
 	}
 }
 
-// looks are the sets that the watch of pods has looked at for an event.
+// looks returns the sets that the pod watch reconciles for an event.
 func looks(t *testing.T, r *Reconciler, before, after *corev1.Pod) string {
 	t.Helper()
 	queue := workqueue.NewTypedRateLimitingQueue((&Reconciler{}).patience().TypedRateLimiter)
@@ -163,8 +163,8 @@ func looks(t *testing.T, r *Reconciler, before, after *corev1.Pod) string {
 	return strings.Join(names, " ")
 }
 
-// TestPodEvents: what a kubelet or the scheduler writes on the way is no reason to look at all
-// pods of a set; what can change a decision is.
+// TestPodEvents: a pod update reconciles the set only if it can change a decision. Other writes of the kubelet and the
+// scheduler do not.
 func TestPodEvents(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.Pod)
@@ -216,7 +216,7 @@ func makeReady(pod *corev1.Pod, since time.Time) {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}}
 }
 
-// TestClaimEvents: which changes of a claim are looked at.
+// TestClaimEvents: which changes of a claim reconcile the set.
 func TestClaimEvents(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.PersistentVolumeClaim)

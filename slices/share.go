@@ -8,14 +8,13 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// answerWithin is how long an API server works on a request at most (--request-timeout of
-// kube-apiserver): one that has had no answer may be done until then.
+// answerWithin is the longest time that an API server processes a request (--request-timeout of kube-apiserver). A request
+// without a response may still take effect until then.
 const answerWithin = time.Minute
 
-// unconfirmed is how long a share, or a range that a migration has written, must not be
-// confirmed yet: a migration takes it that what was begun under the former one is to be seen
-// in the pods by then. A controller that has just begun does not know what the one before it
-// has asked for, unless the set is younger.
+// unconfirmed returns for how long a share, or a range that a migration wrote, must not be confirmed in the status. A
+// migration relies on the confirmation: the pods must then show everything that began under the former value. A controller
+// that has just started does not know the requests of its predecessor, unless the set is younger.
 func (r *Reconciler) unconfirmed(set *api.StatefulSet, known memory) time.Duration {
 	until := known.unsettled
 	if began := r.began(); set.CreationTimestamp.Time.Before(began.Truncate(time.Second)) && until.Before(began.Add(answerWithin)) {
@@ -24,10 +23,9 @@ func (r *Reconciler) unconfirmed(set *api.StatefulSet, known memory) time.Durati
 	return until.Sub(r.now())
 }
 
-// withhold leaves in a status what must not be confirmed yet as it was told before, and says
-// whether that is anything. The range counts while a migration moves ordinals without volumes:
-// one that was given up may get a pod late, and run elsewhere by then. With volumes that pod
-// could not start, for its claim has lost its volume.
+// withhold keeps the former value of the status fields that must not be confirmed yet, and reports whether any differs. It
+// includes the range while a migration moves ordinals without volumes: a late request may still create the pod of an ordinal
+// that runs elsewhere by then. With volumes, such a pod could not start, because its claim has lost its volume.
 func withhold(set *api.StatefulSet, status *api.StatefulSetStatus) bool {
 	share, generation := status.ObservedMaxUnavailable, status.ObservedGeneration
 	status.ObservedMaxUnavailable = set.Status.ObservedMaxUnavailable
@@ -37,8 +35,7 @@ func withhold(set *api.StatefulSet, status *api.StatefulSetStatus) bool {
 	return !equality.Semantic.DeepEqual(share, status.ObservedMaxUnavailable) || generation != status.ObservedGeneration
 }
 
-// began is when this controller looked at a set for the first time: others may have led
-// until then.
+// began returns the time at which this controller first saw a set. Another instance may have been the leader until then.
 func (r *Reconciler) began() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

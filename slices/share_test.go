@@ -20,16 +20,15 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestShareIsConfirmed: what had been begun before a share is confirmed is to be seen in the
-// pods. So it is not told while something may be done without an answer, or while nobody
-// knows what a former controller has asked for; and then at once, for others wait for it.
+// TestShareIsConfirmed: the effect of everything that began before a share is confirmed must be visible in the pods. The
+// share is not confirmed while a request without a response may take effect, or while the requests of a former controller
+// are unknown. It is then confirmed at once, because others wait for it.
 func TestShareIsConfirmed(t *testing.T) {
 	refused := apierrors.NewForbidden(api.GroupVersion.WithResource("pods").GroupResource(), "web-1", errors.New("quota"))
 	unanswered := apierrors.NewTimeoutError("no answer", 1)
 	for name, c := range map[string]struct {
 		failed error
-		// age of the set when the controller looks at one for the first time; since is how
-		// long ago that is.
+		// age is the age of the set when the controller first sees any set. since is the time since then.
 		age, since time.Duration
 		waits      time.Duration
 	}{

@@ -25,7 +25,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// stage is one set with its Reconciler, over an API server that refuses what it is told to.
+// stage is one set with its Reconciler, on an API server that refuses requests as configured.
 type stage struct {
 	t      failer
 	ctx    context.Context //nolint:containedctx // that of the test
@@ -35,16 +35,15 @@ type stage struct {
 	ears   *slicetest.Heard
 	key    client.ObjectKey
 	mu     sync.Mutex
-	// step is the time from one pass to the next.
+	// step is the time between two passes.
 	step time.Duration
-	// refuse is asked before each write: its verb, and the object as it is to be.
+	// refuse is called before each write, with its verb and the new object.
 	refuse func(verb string, o client.Object) error
-	// made counts the pods and claims, each of which gets a UID of its own.
+	// made counts the created pods and claims, each of which gets its own UID.
 	made int
 }
 
-// newStage is a stage for a set of n pods with a readiness gate, whose roll-outs have a deadline of
-// 5 minutes and are taken back after it.
+// newStage returns a stage for a set of n pods with a readiness gate, a deadline of 5 minutes and onFailure: Rollback.
 func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
 	t.Helper()
 	set := slicetest.NamedSet("web", map[string]string{"app": "web"})
@@ -67,7 +66,7 @@ func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
 	return s
 }
 
-// asks whether a write is refused, one after the other; a pod or claim that is made gets its UID.
+// asks returns the error of a write, one call at a time. A created pod or claim gets its UID.
 func (s *stage) asks(verb string, object runtime.Object) error {
 	o, one := object.(client.Object)
 	if !one || verb == "get" {
@@ -95,7 +94,7 @@ func (s *stage) set() *api.StatefulSet {
 	return set
 }
 
-// change edits the set as a person does; the fake API server does not count generations.
+// change edits the set like a user. The fake API server does not count generations.
 func (s *stage) change(edit func(*api.StatefulSetSpec)) {
 	s.t.Helper()
 	set := s.set()
@@ -112,7 +111,7 @@ func (s *stage) image(name string) {
 	s.change(func(spec *api.StatefulSetSpec) { spec.Template.Spec.Containers[0].Image = name })
 }
 
-// pods are those of the set, by name.
+// pods returns the pods of the set, by name.
 func (s *stage) pods() map[string]*corev1.Pod {
 	s.t.Helper()
 	var list corev1.PodList
@@ -126,7 +125,7 @@ func (s *stage) pods() map[string]*corev1.Pod {
 	return pods
 }
 
-// kubelets run every pod whose gate is open, but for those of an image that never gets Ready.
+// kubelets run every pod with an open gate, except those of an image that never becomes Ready.
 func (s *stage) kubelets() {
 	s.t.Helper()
 	for _, pod := range s.pods() {
@@ -151,7 +150,7 @@ func (s *stage) kubelets() {
 	}
 }
 
-// provisioners bind every claim to a volume of the size that it asks for.
+// provisioners bind every claim to a volume of the requested size.
 func (s *stage) provisioners() {
 	s.t.Helper()
 	var claims corev1.PersistentVolumeClaimList
@@ -175,8 +174,7 @@ func (s *stage) pass() (ctrl.Result, error) {
 	return s.r.Reconcile(s.ctx, ctrl.Request{NamespacedName: s.key})
 }
 
-// passes let everybody do their part that often; whatever is refused is asked for again. It
-// returns the last error.
+// passes runs all participants n times, and retries refused writes. It returns the last error.
 func (s *stage) passes(n int) (err error) {
 	s.t.Helper()
 	for range n {
@@ -192,7 +190,7 @@ func (s *stage) condition(kind string) *metav1.Condition {
 	return meta.FindStatusCondition(s.set().Status.Conditions, kind)
 }
 
-// serves says how many pods are Ready and run an image.
+// serves returns the number of pods that are Ready and run an image.
 func (s *stage) serves(image string) (count int) {
 	s.t.Helper()
 	for _, pod := range s.pods() {

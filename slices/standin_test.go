@@ -18,7 +18,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestNextStandIn: the next pod that stands in waits until the claims of the one before it are gone.
+// TestNextStandIn: the next surge pod waits until the claims of the former one are deleted.
 func TestNextStandIn(t *testing.T) {
 	t.Run("X-12 it is held", func(t *testing.T) {
 		s := newStage(t, 2)
@@ -49,15 +49,15 @@ func TestNextStandIn(t *testing.T) {
 	})
 }
 
-// disks are the claims of a stage as its test knows them, by UID.
+// disks are the claims of a stage according to its test, by UID.
 type disks struct {
 	*stage
-	// real are those of an ordinal of the set; spoilt were written by a pod that stood in.
+	// real are the claims of the set's ordinals. spoilt were written by a surge pod.
 	real   map[types.UID]string
 	spoilt map[types.UID]bool
-	// marked were made for a pod that stood in: without the mark they have become an ordinal's.
+	// marked were created for a surge pod. Without the mark, they have become an ordinal's.
 	marked map[types.UID]bool
-	// owned are pods that were the set's while they ran; stoodIn those that were not at first.
+	// owned are pods that belonged to the set while they ran. stoodIn are those that did not at first.
 	owned, stoodIn map[types.UID]bool
 }
 
@@ -70,7 +70,7 @@ func (d *disks) claims() []corev1.PersistentVolumeClaim {
 	return list.Items
 }
 
-// collect deletes the claims whose pods are gone, as the garbage collector does.
+// collect deletes the claims of deleted pods, like the garbage collector.
 func (d *disks) collect() {
 	d.t.Helper()
 	pods := d.pods()
@@ -86,7 +86,7 @@ func (d *disks) collect() {
 	}
 }
 
-// write has the pods that run write to their claims, and checks whose they are.
+// write makes the running pods write to their claims, and checks the owners of the data.
 func (d *disks) write() {
 	d.t.Helper()
 	spec, err := decide.SpecOf(d.set())
@@ -126,7 +126,7 @@ func (d *disks) writes(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, own
 	}
 }
 
-// go on: everybody does their part that often, the garbage collector seldom.
+// goOn runs all participants several times, and the garbage collector rarely.
 func (d *disks) goOn(rt *rapid.T, passes int) {
 	d.t.Helper()
 	for range passes {
@@ -138,8 +138,8 @@ func (d *disks) goOn(rt *rapid.T, passes int) {
 	}
 }
 
-// TestDisksOfStandIns: whatever is rolled out, scaled and lost, with Retain no data of an ordinal is
-// lost, or shown to a pod that stands in; what such a pod writes no ordinal sees but its own.
+// TestDisksOfStandIns: with any roll-outs, scaling and losses, and the policy Retain, no data of an ordinal is lost or
+// visible to a surge pod. Data of a surge pod is visible only to its own ordinal.
 func TestDisksOfStandIns(t *testing.T) {
 	t.Parallel()
 	t.Run("X-12 random roll-outs, scalings and losses", func(t *testing.T) {

@@ -17,8 +17,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// statusOf is what is to be told of a decision. failed is the error that ended its
-// actions, if any.
+// statusOf returns the status for a decision. failed is the error of its actions, if any.
 func statusOf(s observe.Seen, in decide.Input, decision decide.Decision, failed error) api.StatefulSetStatus {
 	set := s.Set
 	status := *set.Status.DeepCopy()
@@ -53,8 +52,7 @@ func condition(set *api.StatefulSet, status *api.StatefulSetStatus, kind string,
 	})
 }
 
-// Reasons of the condition Progressing, in the words of Deployment, beside those that a decision
-// gives as well.
+// Reasons of the condition Progressing, with Deployment's names. Package decide has the reasons that Ready shares.
 const (
 	reasonComplete = "StatefulSetComplete"
 	reasonUpdating = "StatefulSetUpdated"
@@ -80,16 +78,16 @@ func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in d
 	}
 }
 
-// lastProgress is told of a roll-out that is not complete.
+// lastProgress returns the time of the last progress of an incomplete roll-out, or nil.
 func lastProgress(p decide.Progress) *metav1.Time {
 	if p.Revision == "" || p.Complete {
 		return nil
 	}
-	return &metav1.Time{Time: p.Since.Truncate(time.Second)} // a status has no parts of a second
+	return &metav1.Time{Time: p.Since.Truncate(time.Second)} // the API has no fractions of a second
 }
 
-// toldProgress is the progress that a status tells of: a controller that starts in the
-// middle of a roll-out goes on counting where the former one was.
+// toldProgress returns the progress that a status records. It lets a restarted controller continue the deadline of a
+// roll-out.
 func toldProgress(status api.StatefulSetStatus) decide.Progress {
 	progressing := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
 	if progressing == nil || progressing.Reason == decide.ReasonRolloutPaused || status.LastProgressTime == nil && status.UpdatedReplicas == 0 {
@@ -102,7 +100,7 @@ func toldProgress(status api.StatefulSetStatus) decide.Progress {
 	return p
 }
 
-// staying counts the pods that are not on their way out.
+// staying counts the pods that are not Terminating.
 func staying(pods []decide.Pod) (count int) {
 	for i := range pods {
 		if !pods[i].Terminating {
@@ -112,7 +110,7 @@ func staying(pods []decide.Pod) (count int) {
 	return count
 }
 
-// renderSplit keeps in the status that another slice may own ordinals of the application.
+// renderSplit sets or removes the condition Split.
 func renderSplit(set *api.StatefulSet, status *api.StatefulSetStatus) {
 	switch {
 	case decide.SplitOf(set):
@@ -122,7 +120,7 @@ func renderSplit(set *api.StatefulSet, status *api.StatefulSetStatus) {
 	}
 }
 
-// told bounds how many held ordinals the condition names.
+// told is the maximum number of held ordinals in the condition's message.
 const told = 5
 
 func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision decide.Decision) {
@@ -157,8 +155,8 @@ func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed e
 	}
 }
 
-// renderReady tells whoever waits for the set (kstatus, kubectl wait): Ready is always there, and while
-// it is False one of Reconciling and Stalled, unless somebody else is waited for.
+// renderReady sets the conditions that kstatus and kubectl wait use. Ready is always present. While it is False, Reconciling
+// or Stalled is present too, unless the set is paused or being deleted.
 func renderReady(set *api.StatefulSet, status *api.StatefulSetStatus, decision decide.Decision) {
 	is, failed := decision.Readiness, decision.Progress.Failed
 	reason, message := is.Reason, is.Message
@@ -182,8 +180,8 @@ func renderReady(set *api.StatefulSet, status *api.StatefulSetStatus, decision d
 	}
 }
 
-// refusal is what the API server said to one of the verbs, of the first pod by name; empty:
-// nothing. A write that met a changed object is no refusal: it is done again at once.
+// refusal returns the API server's error for one of the verbs, of the first pod by name, or an empty string. A conflict is
+// no refusal, because the write is retried at once.
 func refusal(failed error, verbs []decide.Verb) (first string) {
 	if several, is := failed.(interface{ Unwrap() []error }); is {
 		for _, each := range several.Unwrap() {
@@ -203,8 +201,8 @@ func refusal(failed error, verbs []decide.Verb) (first string) {
 	return text
 }
 
-// urgent says whether a status must be written at once: others act upon what it says.
-// Counts alone may come together.
+// urgent reports whether a status must be written at once, because other controllers act on the change. Changes of counts
+// alone may be batched.
 func urgent(before, after api.StatefulSetStatus) bool {
 	return before.ObservedGeneration != after.ObservedGeneration ||
 		!equality.Semantic.DeepEqual(before.ObservedMaxUnavailable, after.ObservedMaxUnavailable) ||
@@ -212,8 +210,7 @@ func urgent(before, after api.StatefulSetStatus) bool {
 		before.LabelSelector != after.LabelSelector || statuses(before) != statuses(after)
 }
 
-// settled says whether there are as many pods as wanted, all available and of one
-// revision.
+// settled reports whether all desired pods exist, are available and have the same revision.
 func settled(s api.StatefulSetStatus, want int) bool {
 	return int(s.Replicas) == want && s.AvailableReplicas == s.Replicas && s.UpdatedReplicas == s.Replicas && s.CurrentRevision == s.UpdateRevision
 }

@@ -27,12 +27,12 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// teller tells of a set again and again.
+// teller writes the status of a set repeatedly.
 type teller struct {
 	r     *Reconciler
 	set   *api.StatefulSet
 	clock *clocktesting.FakePassiveClock
-	// answer is that of the API server to each of the writes.
+	// answer is the API server's response to each write.
 	answer error
 	writes int
 }
@@ -73,8 +73,7 @@ func (x *teller) tell(t *testing.T, ready int32, failed error) (time.Duration, e
 
 var errNoRoom = fmt.Errorf("%s of pod shop/web-0: no room", decide.Create)
 
-// TestTell: the status is written once a pass, also when an action has failed; an error
-// of the write surfaces.
+// TestTell: the status is written once in a pass, also after an action has failed. An error of the write is returned.
 func TestTell(t *testing.T) {
 	x := newTeller(t)
 	t.Run("K-021, K-025, K-206: an error of the write surfaces, a conflict too", func(t *testing.T) {
@@ -99,7 +98,7 @@ func TestTell(t *testing.T) {
 	})
 }
 
-// TestCountsAreToldTogether: where nothing but counts has changed, they wait for each other.
+// TestCountsAreToldTogether: changes of counts alone are batched.
 func TestCountsAreToldTogether(t *testing.T) {
 	x := newTeller(t)
 	if _, err := x.tell(t, 0, errNoRoom); err != nil || x.writes != 1 {
@@ -129,8 +128,8 @@ func TestConditionsOfOthersStay(t *testing.T) {
 	})
 }
 
-// TestProgressIsTold: a roll-out under way is told so that another controller can go on
-// with it; of one that is complete or paused there is nothing to go on with.
+// TestProgressIsTold: the progress of a roll-out is written so that another controller can continue with it. A complete or
+// paused roll-out has none.
 func TestProgressIsTold(t *testing.T) {
 	since := slicetest.Noon.Add(1500 * time.Millisecond)
 	for _, c := range []struct {
@@ -159,9 +158,8 @@ func TestProgressIsTold(t *testing.T) {
 	}
 }
 
-// TestProgressing: a set is complete when all its pods are there with the revision and were available;
-// a scale-down is no roll-out, so that the condition, which others wait for, does not change with each
-// pod that goes; where nothing is rolled out, nothing is said to be.
+// TestProgressing: a set is complete when all of its pods exist with the revision and were available. A scale-down is no
+// roll-out, so the condition does not change with each deleted pod. Without a roll-out, the condition reports none.
 func TestProgressing(t *testing.T) {
 	complete := func(in *decide.Input) {
 		in.Progress = decide.Progress{Revision: "b", Updated: 2, Ready: 2, Complete: true}
@@ -203,7 +201,7 @@ func TestProgressing(t *testing.T) {
 	}
 }
 
-// TestStatusTells: a status tells what was decided, of this generation of the set.
+// TestStatusTells: a status contains the decision for this generation of the set.
 func TestStatusTells(t *testing.T) {
 	set := slicetest.NamedSet("web", map[string]string{"app": "web"})
 	set.Generation = 7
@@ -246,8 +244,8 @@ func TestStatusTells(t *testing.T) {
 	}
 }
 
-// TestHeldIsTold: the condition names the ordinals that are held, the first of them, and is false
-// when none is any more; a set that never had one does not get it.
+// TestHeldIsTold: the condition names the first held ordinals, and is False when none is held any more. A set that never had
+// a held ordinal has no such condition.
 func TestHeldIsTold(t *testing.T) {
 	status := api.StatefulSetStatus{}
 	held := func(n int) *metav1.Condition {
@@ -275,7 +273,7 @@ func TestHeldIsTold(t *testing.T) {
 	}
 }
 
-// TestFailureIsTold: a condition says what was refused, and goes when nothing is any more.
+// TestFailureIsTold: the condition names the refusal, and is removed when nothing is refused any more.
 func TestFailureIsTold(t *testing.T) {
 	status := api.StatefulSetStatus{}
 	kinds := func(failed error) (kinds []string) {
@@ -299,7 +297,7 @@ func TestFailureIsTold(t *testing.T) {
 	}
 }
 
-// TestUrgent: what others act upon is told at once, and counts are not.
+// TestUrgent: values that others act on are written at once, and counts are not.
 func TestUrgent(t *testing.T) {
 	base := func() api.StatefulSetStatus {
 		return api.StatefulSetStatus{
@@ -338,7 +336,7 @@ func TestUrgent(t *testing.T) {
 	}
 }
 
-// TestSettled: a set is settled when all pods are there, available and of one revision.
+// TestSettled: a set is settled when all pods exist, are available and have the same revision.
 func TestSettled(t *testing.T) {
 	base := func() api.StatefulSetStatus {
 		return api.StatefulSetStatus{Replicas: 3, AvailableReplicas: 3, UpdatedReplicas: 3, CurrentRevision: "r1", UpdateRevision: "r1"}
@@ -358,7 +356,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestTold: what the status tells of a set with one collision, with claims, and of many that are held.
+// TestTold: the status of a set with one collision, with claims, and with many held ordinals.
 func TestTold(t *testing.T) {
 	s := observe.Seen{Set: slicetest.WithClaims(), Collisions: 1}
 	decision := decide.Decision{Held: []decide.Hold{{Reason: "A"}, {}, {}, {}, {}, {Message: "the last one"}}}
@@ -385,8 +383,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestRefusal: a condition says what the API server refused, whichever of several
-// writes that was, and says nothing of a conflict.
+// TestRefusal: a condition names the API server's refusal of any of several writes, but no conflict.
 func TestRefusal(t *testing.T) {
 	quota := fmt.Errorf("%s of pod a/web-1: exceeded quota", decide.Create)
 	gone := fmt.Errorf("%s of pod a/web-0: no", decide.Delete)

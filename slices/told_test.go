@@ -31,9 +31,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestToldOfWrites: each write of a pod is told with a reason of apps/v1 or OpenKruise and in
-// a text that names the pod, and what is refused is a condition too, unless a look at the
-// changed object will do.
+// TestToldOfWrites: each write of a pod is reported with a reason of apps/v1 or OpenKruise, in a text that names the pod. A
+// refusal is a condition too, unless it is a conflict.
 func TestToldOfWrites(t *testing.T) {
 	quota := errors.New("no room")
 	conflict := apierrors.NewConflict(corev1.Resource("pods"), "web-0", errors.New("changed"))
@@ -43,7 +42,7 @@ func TestToldOfWrites(t *testing.T) {
 	for name, tc := range map[string]struct {
 		action  decide.Action
 		refused error
-		// phase is that of the pod; without one there is none.
+		// phase is that of the pod. Empty means that there is no pod.
 		phase corev1.PodPhase
 		want  []string
 		says  string
@@ -114,7 +113,7 @@ func TestToldOfWrites(t *testing.T) {
 	}
 }
 
-// rollingSet is shop/web as it is once the controller has seen it.
+// rollingSet returns shop/web as it is after the controller has seen it.
 func rollingSet() *api.StatefulSet {
 	set := slicetest.NamedSet("web", map[string]string{"app": "web"})
 	set.Finalizers = []string{api.Finalizer}
@@ -123,7 +122,7 @@ func rollingSet() *api.StatefulSet {
 	return set
 }
 
-// serve is an API server with a set and other objects, whose clients call funcs.
+// serve returns the client of an API server with a set and other objects, whose requests call funcs.
 func serve(t *testing.T, set *api.StatefulSet, funcs interceptor.Funcs, others ...client.Object) client.WithWatch {
 	t.Helper()
 	return fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(append(others, set)...).WithStatusSubresource(set, &corev1.Pod{}).
@@ -134,7 +133,7 @@ func newReconciler(server client.WithWatch, ears *slicetest.Heard, clock *testin
 	return &Reconciler{Client: server, Live: server, Clock: clock, expectations: execute.NewExpectations(), told: newModerate(ears, clock), memory: map[types.NamespacedName]memory{}}
 }
 
-// TestBothFail: a pass whose write of a pod fails, and whose write of the status fails.
+// TestBothFail: a pass in which both the write of a pod and the write of the status fail.
 func TestBothFail(t *testing.T) {
 	t.Run("K-025: both errors are returned, and the status was written once", func(t *testing.T) {
 		set, noPod, noStatus, writes := rollingSet(), errors.New("no room"), errors.New("out of order"), 0
@@ -157,8 +156,8 @@ func TestBothFail(t *testing.T) {
 	})
 }
 
-// TestConflictIsNotTold: a pod that changed after it was judged is looked at again soon, and
-// only its update is told of, once.
+// TestConflictIsNotTold: a pod that has changed since it was observed is reconciled again soon, and only its update is
+// reported, once.
 func TestConflictIsNotTold(t *testing.T) {
 	t.Run("K-169: it is written in the next pass, and told of once", func(t *testing.T) {
 		set := rollingSet()
@@ -183,7 +182,7 @@ func TestConflictIsNotTold(t *testing.T) {
 			}
 			return result
 		}
-		reconcile() // makes the pod
+		reconcile() // creates the pod
 		pod := &corev1.Pod{}
 		if err := server.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, pod); err != nil {
 			t.Fatal(err)
@@ -215,5 +214,5 @@ func TestConflictIsNotTold(t *testing.T) {
 	})
 }
 
-// nameOf is what an API server indexes every object by.
+// nameOf returns the index value metadata.name of an object.
 func nameOf(object client.Object) []string { return []string{object.GetName()} }

@@ -16,8 +16,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// unreadable tells of a set of which not all could be read. Its pods stay as they are: what was left out may be the number
-// of them.
+// unreadable reports a set that has unreadable fields. Its pods are not changed, because spec.replicas may be one of these
+// fields.
 func (r *Reconciler) unreadable(ctx context.Context, set *api.StatefulSet, why error) (ctrl.Result, error) {
 	message := fmt.Sprintf("%v. Its pods stay as they are until all of it can be read. To correct it: %s", why, shell.Kubectl{}.Do("edit", "statefulsets.apps.sliceshift.io", "-n", set.Namespace, set.Name))
 	before := set.DeepCopy()
@@ -29,7 +29,7 @@ func (r *Reconciler) unreadable(ctx context.Context, set *api.StatefulSet, why e
 	log.FromContext(ctx).Info("not all of a set can be read", "message", message)
 	r.told.Eventf(set, nil, corev1.EventTypeWarning, api.ReasonFieldUnreadable, "Read", "%s", message)
 	err := r.Client.Status().Patch(ctx, set, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsInvalid(err) { // an API server may refuse the object for what is stored
+	if apierrors.IsInvalid(err) { // an API server may reject the object because of a stored value
 		return ctrl.Result{}, nil
 	}
 	return whenChanged(client.IgnoreNotFound(err))

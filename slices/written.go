@@ -8,16 +8,15 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// wrote keeps a set as it was written at a time, without what the cache leaves out as well.
+// wrote records a written set and the time, without the managed fields, which the cache omits too.
 func (m *memory) wrote(set *api.StatefulSet, at time.Time) {
 	set.ManagedFields = nil
 	m.written, m.writtenAt = set, at
 }
 
-// newest is a set as this controller wrote it last, while the cache still shows what it was
-// before. Judged by that, a status that goes there and back would look as if it were written
-// already, and a finalizer as if it were missing. A cache that does not show the write within
-// answerWithin is believed all the same: an API server whose data was restored has lost it.
+// newest returns the last version that this controller wrote while the cache still shows an older one. With the older one, a
+// status that changes back would look as already written, and a finalizer as missing. If the cache does not show the write
+// within answerWithin, the cache is used: an API server whose data was restored has lost the write.
 func (r *Reconciler) newest(set *api.StatefulSet) *api.StatefulSet {
 	known := r.recall(set)
 	if known.written == nil {

@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// lags has the cache show the set as it is now, whatever is written, until it is caught up.
+// lags freezes the set in the cache in its current state until catchUp is called.
 func (s *stage) lags() (catchUp func()) {
 	shown, lagging := s.set(), true
 	s.r.Client = interceptor.NewClient(s.r.Client.(client.WithWatch), interceptor.Funcs{
@@ -26,8 +26,8 @@ func (s *stage) lags() (catchUp func()) {
 	return func() { lagging = false }
 }
 
-// TestStatusThereAndBack: a count that goes down and up again while the cache shows no write of the set
-// is told as it is in the end.
+// TestStatusThereAndBack: a count that falls and rises again while the cache shows no write of the set ends with the correct
+// value.
 func TestStatusThereAndBack(t *testing.T) {
 	s := newStage(t, 2)
 	if err := s.passes(10); err != nil {
@@ -55,7 +55,8 @@ func TestStatusThereAndBack(t *testing.T) {
 	}
 }
 
-// TestLostWrite: a write that an API server has lost, whose data was restored, is not believed for ever.
+// TestLostWrite: after an API server has lost a write because its data was restored, the controller does not trust its own
+// copy forever.
 func TestLostWrite(t *testing.T) {
 	for after, want := range map[time.Duration]bool{time.Second: true, answerWithin: false} {
 		s := newStage(t, 1)

@@ -16,24 +16,26 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Carrier is where the actions of a method are done, and what they need to know beside the pair.
+// Carrier holds the clusters in which the actions of a method are done, and the settings that they need.
 type Carrier struct {
 	Giver, Taker client.Client
 	// Owner is the UID of the Migration.
 	Owner types.UID
-	// Form is what is asked for of claims that are made.
+	// Form is the requested form of claims that are created.
 	Form
-	// Policy and Use say whether a volume may be created.
+	// Policy and Use decide whether a volume may be created.
 	Policy Policy
 	Use    Use
-	// Copy is how bytes are copied, and Template the pod template of the ordinals, for method Copy.
+	// Copy configures how bytes are copied, and Template returns the pod template of the ordinals. Both are for
+	// method Copy.
 	Copy     api.CopySpec
 	Template func(context.Context) (*corev1.PodTemplateSpec, error)
-	// Parked is the giver's volume as its API server returned it when this process parked it; nil: it did not.
+	// Parked is the giver's volume as its API server returned it when this process parked it; nil if this
+	// process did not.
 	Parked *corev1.PersistentVolume
 }
 
-// Apply does one action.
+// Apply performs one action.
 func (Rebind) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error) {
 	switch action.Verb {
 	case Secure:
@@ -55,12 +57,12 @@ func (Rebind) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (c
 	}
 }
 
-// Apply does one action: the verbs are those of Rebind.
+// Apply performs one action. The verbs are those of Rebind.
 func (Empty) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error) {
 	return Rebind{}.Apply(ctx, c, action, pair)
 }
 
-// WriteVolume does an action on a volume in its cluster: one that secures it, or points it elsewhere.
+// WriteVolume performs an action on a volume in its cluster: it secures, loosens or repoints the volume.
 func WriteVolume(ctx context.Context, c client.Client, action Action) (client.Object, error) {
 	switch action.Verb {
 	case Secure:
@@ -72,12 +74,12 @@ func WriteVolume(ctx context.Context, c client.Client, action Action) (client.Ob
 	}
 }
 
-// RestorePolicy does Restore in the cluster of the volume.
+// RestorePolicy performs Restore in the cluster of the volume.
 func RestorePolicy(ctx context.Context, c client.Client, action Action) (client.Object, error) {
 	return patch(ctx, c, action, restored(action))
 }
 
-// restored sets the policy back, and takes the marks of the migration off.
+// restored returns the change that restores the policy and removes the marks of the migration.
 func restored(action Action) change {
 	annotations := map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil}
 	if action.Alone {
@@ -86,8 +88,8 @@ func restored(action Action) change {
 	return change{annotations: annotations, spec: map[string]any{"persistentVolumeReclaimPolicy": action.Note.Policy}}
 }
 
-// loosened does that, and points the volume at its claim in the same update: the reclaimer takes one that is reserved
-// for a claim without a uid for one that waits for it.
+// loosened returns the same change, which also points the volume at its claim. Both must be in one update: the
+// reclaimer treats a volume that is reserved for a claim without a UID as waiting for that claim.
 func loosened(action Action) change {
 	back := restored(action)
 	back.annotations[boundByController] = nil
@@ -95,10 +97,10 @@ func loosened(action Action) change {
 	return back
 }
 
-// change is what a merge patch says of a volume.
+// change is the part of a merge patch that concerns a volume.
 type change struct{ annotations, spec map[string]any }
 
-// secured sets Retain and notes the policy to go back to.
+// secured returns the change that sets Retain and notes the policy to restore.
 func secured(action Action) change {
 	return change{
 		annotations: map[string]any{api.OriginalReclaimPolicyAnnotationKey: action.Note.String(), api.FenceAnnotationKey: action.Fence},
@@ -106,9 +108,9 @@ func secured(action Action) change {
 	}
 }
 
-// claimRef points a volume elsewhere in one update. The uid is written as the
-// binder expects it: absent for a reservation. The mark by which the binder knows a
-// claimRef for its own goes: it would clear that one (pv_controller.go, unbindVolume).
+// claimRef returns the change that sets a volume's claimRef in one update. The UID is written as the binder
+// expects it: absent for a reservation. The annotation by which the binder recognises its own claimRef is
+// removed, because the binder would clear such a claimRef (pv_controller.go, unbindVolume).
 func claimRef(action Action) change {
 	annotations := map[string]any{api.FenceAnnotationKey: action.Fence, boundByController: nil}
 	if action.Verb == Release {
@@ -140,8 +142,7 @@ func reference(ref Ref) map[string]any {
 	return target
 }
 
-// patch writes to the volume that was judged: another uid or resourceVersion is
-// refused.
+// patch writes to the volume that was judged. The API server refuses another UID or resourceVersion.
 func patch(ctx context.Context, cluster client.Client, action Action, change change) (client.Object, error) {
 	data, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": action.UID, "resourceVersion": action.ResourceVersion, "annotations": change.annotations},
@@ -163,8 +164,9 @@ func (c Carrier) parked(ctx context.Context, name string, judged Volume) (*corev
 	return from, c.Giver.Get(ctx, client.ObjectKey{Name: name}, from)
 }
 
-// createVolume copies the giver's volume, and only while it is parked. The copy is parked, too. The giver's volume is read live again
-// before the copy is pointed at a claim. A copy of another name says what it is a copy of.
+// createVolume copies the giver's volume, and only while that is parked. The copy is parked, too. The giver's
+// volume is read live again before the claimRef of the copy is changed. A copy under another name records the
+// name of its original.
 func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (client.Object, error) {
 	name := pair.Giver.Volume.Name
 	from, err := c.parked(ctx, name, pair.Giver.Volume)
@@ -192,8 +194,8 @@ func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (cl
 // pageOfVolumes is the number of volumes that are read in one request.
 const pageOfVolumes = 500
 
-// TwinIn is another volume in a cluster, as its API server has it now, that may be the same disk as one that is to be made
-// there; empty: there is none.
+// TwinIn returns the name of another volume in a cluster that may be the same disk as the volume to create
+// there; empty if there is none. It reads the volumes live from the API server.
 func (p Policy) TwinIn(ctx context.Context, there client.Reader, volume *corev1.PersistentVolume) (string, error) {
 	for next := ""; ; {
 		var page corev1.PersistentVolumeList
@@ -209,7 +211,7 @@ func (p Policy) TwinIn(ctx context.Context, there client.Reader, volume *corev1.
 	}
 }
 
-// changed is for a volume that is not as it was judged: it is judged again.
+// changed returns a conflict for a volume that has changed since it was judged, so that it is judged again.
 func changed(volume, what string) error {
 	return apierrors.NewConflict(corev1.Resource("persistentvolumes"), volume, errors.New(what))
 }
@@ -225,7 +227,7 @@ func (c Carrier) createClaim(ctx context.Context, action Action, pair Pair) (cli
 	return claim, c.Taker.Create(ctx, claim)
 }
 
-// Mark does MarkClaim in the cluster of the claim.
+// Mark performs MarkClaim in the cluster of the claim.
 func Mark(ctx context.Context, c client.Client, action Action) (client.Object, error) {
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": action.UID, "resourceVersion": action.ResourceVersion,

@@ -16,7 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// east is the giver's side as objects: its volume is secured and parked.
+// east returns the objects of the giver's side: its volume is secured and parked.
 func east() (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
@@ -34,7 +34,7 @@ func east() (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 	return volume, claim
 }
 
-// carrierOf has both clusters; hooks stand in the way of either.
+// carrierOf returns a Carrier with both clusters; hooks intercept the requests to either.
 func carrierOf(hooks clustertest.Hooks, objects ...client.Object) Carrier {
 	class := "fast"
 	return Carrier{Giver: clustertest.Hooked(hooks, objects...), Taker: clustertest.Hooked(hooks), Owner: owner, Form: Form{StorageClass: &class}}
@@ -45,8 +45,8 @@ var (
 	create = Action{Verb: CreateVolume, Volume: "pv", Ref: Parked(empty("west").Ref), UID: "east-pv", Fence: fence}
 )
 
-// TestCreated: what is made at the taker is the giver's disk, marked with the fence, and what is
-// returned is how it is there.
+// TestCreated: the volume created at the taker is the giver's disk and is marked with the fence, and Apply
+// returns the object as stored.
 func TestCreated(t *testing.T) {
 	volume, claim := east()
 	carrier := carrierOf(clustertest.Hooks{}, volume, claim)
@@ -84,8 +84,8 @@ func TestCreated(t *testing.T) {
 	}
 }
 
-// TestNotParkedAnyMore: no volume is made at the taker when the giver's is not parked, not secured
-// or not the one that was judged.
+// TestNotParkedAnyMore: no volume is created at the taker if the giver's is not parked, not secured, or not the
+// one that was judged.
 func TestNotParkedAnyMore(t *testing.T) {
 	for name, spoil := range map[string]func(*corev1.PersistentVolume){
 		"another one": func(v *corev1.PersistentVolume) { v.UID = "another" },
@@ -111,7 +111,7 @@ func TestNotParkedAnyMore(t *testing.T) {
 	}
 }
 
-// TestWritten: what is returned of a volume that is written is how it is then.
+// TestWritten: a write to a volume returns the volume after the write.
 func TestWritten(t *testing.T) {
 	const discard = corev1.PersistentVolumeReclaimDelete
 	volume, _ := east()
@@ -137,8 +137,8 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestLoosened: a volume that was filled for nothing is its claim's again and has its own policy, by one update of what
-// was judged.
+// TestLoosened: an abandoned volume is returned to its claim and its own policy by one update of the version
+// that was judged.
 func TestLoosened(t *testing.T) {
 	volume, _ := east()
 	volume.Annotations[api.FenceAnnotationKey] = "migration.1"
@@ -159,7 +159,7 @@ func TestLoosened(t *testing.T) {
 	}
 }
 
-// TestWritesThatFail: an error of either API server is told, and so is a verb that nobody knows.
+// TestWritesThatFail: an error of either API server is returned, and so is an unknown verb.
 func TestWritesThatFail(t *testing.T) {
 	refused := errors.New("refused")
 	reading, writing := clustertest.Failing(refused, "get"), clustertest.Failing(refused, "create", "patch")
@@ -188,7 +188,7 @@ func TestWritesThatFail(t *testing.T) {
 	}
 }
 
-// TestMadeAsJudged: what is made is what was judged, whatever the giver's API server has answered
+// TestMadeAsJudged: the created volume is the one that was judged, whatever the giver's API server has answered
 // since (S1).
 func TestMadeAsJudged(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -217,8 +217,8 @@ func TestMadeAsJudged(t *testing.T) {
 	}
 }
 
-// TestParkedVolumeIsReadOnce: a volume that this process parked is not read again to be copied while it is the version that was judged.
-// Another version is read.
+// TestParkedVolumeIsReadOnce: a volume that this process parked is not read again for the copy while it is the
+// version that was judged. Another version is read.
 func TestParkedVolumeIsReadOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.PersistentVolume)

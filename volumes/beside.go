@@ -1,17 +1,22 @@
 package volumes
 
-// Beside is what is known of the volumes that an ordinal's pod is to mount at the taker besides the one that is filled: all of them must be
-// within the reach of one node. A class that waits for a pod (WaitForFirstConsumer) makes a volume where that pod runs, in its zone.
+// Beside describes the other volumes that an ordinal's pod will mount at the taker, apart from the one that is
+// filled. All of them must be within the reach of one node. A class that waits for a pod (WaitForFirstConsumer)
+// creates a volume in the zone where that pod runs.
 type Beside struct {
-	// Taken are those that are at the taker, by name, and Given those that are still at the giver and will be the same disks at the taker.
+	// Taken lists the names of volumes that are at the taker. Given lists those still at the giver that will be
+	// the same disks at the taker.
 	Taken, Given []string
-	// Unplaced is the claim of another one, which has none yet and comes before it; empty: there is none.
+	// Unplaced is the claim of another volume that does not exist yet and must be created first; empty if there
+	// is none.
 	Unplaced string
-	// Awaited: another one, which is filled while the ordinal runs, waits in that way for this one.
+	// Awaited is true if another volume, which is filled while the ordinal runs, waits for this one in that
+	// way.
 	Awaited bool
 }
 
-// Wait waits until the claim that comes first has its volume: where that is, the one of the claim in may be, too.
+// Wait waits until the claim that comes first has its volume. The volume of the claim in can then be placed
+// within the same reach.
 func (b Beside) Wait(in Ref) Verdict {
 	if b.Unplaced == "" {
 		return Verdict{}

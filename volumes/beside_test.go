@@ -7,7 +7,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestBesideWaits: a claim waits for the one that comes first to have its volume, and for nobody else.
+// TestBesideWaits: a claim waits until the claim that comes first has its volume, and for nothing else.
 func TestBesideWaits(t *testing.T) {
 	in := volumes.Ref{Namespace: "team", Name: "in-logs"}
 	if got := (volumes.Beside{Taken: []string{"pv-1"}, Given: []string{"pv-2"}}).Wait(in); !got.Done() {

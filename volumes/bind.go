@@ -2,7 +2,7 @@ package volumes
 
 import corev1 "k8s.io/api/core/v1"
 
-// bind brings the taker's volume and claim together.
+// bind binds the taker's volume and claim to each other.
 func bind(pair Pair) Verdict {
 	taker := pair.Taker
 	if !taker.Volume.Found {
@@ -27,7 +27,7 @@ func bind(pair Pair) Verdict {
 	}
 	known := Verdict{Waits: "volume " + taker.Volume.Name + " is known to the binder"}
 	if taker.Parked() && taker.Volume.Phase == corev1.VolumePending {
-		return known // it is about to say so, and what is written before is refused
+		return known // the binder is about to set the phase, and an earlier write would be refused
 	}
 	if !reserved || taker.Volume.Fence != pair.Fence {
 		return pair.act(Point, taker.Volume, want)
@@ -41,10 +41,10 @@ func bind(pair Pair) Verdict {
 	return bound(pair)
 }
 
-// Return has the taker's claim and the volume that it has kept brought together again.
+// Return binds the taker's claim to the volume that the taker has kept.
 func Return(pair Pair) Verdict { return Empty{}.back(pair) }
 
-// bound has the binder bind the taker's claim to its volume.
+// bound lets the binder bind the taker's claim to its volume.
 func bound(pair Pair) Verdict {
 	taker, mark := pair.Taker, MarkClaimOf(pair.Taker, pair.Fence)
 	if taker.Claim.Fence != pair.Fence {
@@ -57,8 +57,8 @@ func bound(pair Pair) Verdict {
 	return Verdict{}
 }
 
-// target is the claimRef for the taker's claim: with its uid when it exists, which
-// heals a claim that had lost its volume; without one it is a reservation.
+// target returns the claimRef for the taker's claim. If the claim exists, it carries the claim's UID, which
+// repairs a claim that had lost its volume. Without a UID it is a reservation.
 func target(taker Holding) Ref {
 	ref := taker.Ref
 	ref.UID = ""
@@ -68,7 +68,7 @@ func target(taker Holding) Ref {
 	return ref
 }
 
-// MarkClaimOf is the action that has the binder look at a claim.
+// MarkClaimOf returns the action that makes the binder sync a claim.
 func MarkClaimOf(h Holding, fence string) Action {
 	return Action{Verb: MarkClaim, Volume: h.Volume.Name, Ref: h.Ref, UID: h.Claim.UID, ResourceVersion: h.Claim.ResourceVersion, Fence: fence}
 }

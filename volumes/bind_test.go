@@ -7,14 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// arrived is the taker's side of a disk that has been carried over: bound, under this fence.
+// arrived returns the taker's side of a disk that has been carried over: bound, under this fence.
 func arrived() Holding {
 	h := secure(held("west", ""))
 	h.Claim.Fence = fence
 	return h
 }
 
-// TestBind: what is done next with what is found at the taker, once the giver's volume is parked.
+// TestBind: the next step for each state of the taker, once the giver's volume is parked.
 func TestBind(t *testing.T) {
 	const discard = corev1.PersistentVolumeReclaimDelete
 	ref := empty("west").Ref
@@ -79,7 +79,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// TestBindRefuses: what is found at the taker and must not be touched.
+// TestBindRefuses: objects at the taker that must not be touched.
 func TestBindRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Pair)
@@ -105,8 +105,8 @@ func TestBindRefuses(t *testing.T) {
 	}
 }
 
-// TestCarriedOnce: when the giver's volume is gone, the taker's is the disk; a claim of the taker
-// that waits for its volume is no foreign one; and one volume that both share is read on either side.
+// TestCarriedOnce: without the giver's volume, the taker's is the disk. A claim of the taker that waits for its
+// volume is not foreign. One volume that both sides share is read on either side.
 func TestCarriedOnce(t *testing.T) {
 	pair := Pair{Fence: fence, Owner: owner, Giver: empty("east"), Taker: arrived()}
 	if got := (Rebind{}).Transfer(pair); !got.Done() {

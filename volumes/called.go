@@ -10,15 +10,16 @@ import (
 	"github.com/sliceshift/sliceshift/internal/disk"
 )
 
-// Place is what one side has of an ordinal's volume: what its claim names, and its cluster's volumes by name.
+// Place holds one side's view of an ordinal's volume: the name in its claim, and its cluster's volumes by name.
 type Place struct {
-	// Claimed is the volume that the claim names; empty: none.
+	// Claimed is the volume that the claim names; empty if none.
 	Claimed string
 	Find    func(name string) Volume
 }
 
-// Called are the names of the volume of an ordinal's claim in two clusters: on the source the one that was recorded when the ordinal's
-// handoff began, with a digest of its disk, or else the one that its claim names; where there is none, the destination's claim says.
+// Called returns the names of an ordinal's volume in two clusters. On the source it is the name that was
+// recorded when the handoff began, together with a digest of the disk. If none was recorded, it is the name in
+// the source's claim, and after that the name in the destination's claim.
 func Called(source, destination Place, recorded, disk string) (onSource, onDestination string) {
 	name := cmp.Or(recorded, source.Claimed)
 	if name == "" && destination.Claimed != "" {
@@ -31,8 +32,8 @@ func Called(source, destination Place, recorded, disk string) (onSource, onDesti
 	return name, NameThere(source.naming(name, disk), destination)
 }
 
-// naming is what is known of a volume of this side that needs a name on the other one: of one that is not there, its name, and its disk
-// where that was recorded.
+// naming returns the Naming of a volume on this side. If the volume does not exist, it holds its name, and its
+// disk if that was recorded.
 func (p Place) naming(name, disk string) Naming {
 	if volume := p.Find(name); volume.Found {
 		return NamingOf(volume)
@@ -40,22 +41,24 @@ func (p Place) naming(name, disk string) Naming {
 	return Naming{Name: name, Disk: disk}
 }
 
-// Naming is what is known of a disk whose volume needs a name in the other side's cluster.
+// Naming describes a disk whose volume needs a name in the other side's cluster.
 type Naming struct {
-	// Name is what its volume is called on the side that has it, and Noted what that volume says of the other side's; empty: nothing.
+	// Name is the volume's name on the side that has it. Noted is the name of the other side's volume as noted
+	// on it; empty if not noted.
 	Name, Noted string
-	// Disk is a digest of its handle; empty: it is not known.
+	// Disk is a digest of its handle; empty if it is not known.
 	Disk string
 }
 
-// NamingOf is the naming of a volume that was found.
+// NamingOf returns the naming of a volume that was found.
 func NamingOf(volume Volume) Naming {
 	return Naming{Name: volume.Name, Noted: volume.There, Disk: Disk(volume.Handle)}
 }
 
-// NameThere is what the volume of a disk is, or will be, called in the other side's cluster: as on this side, but where that is
-// the name of another disk there. Then it has its own disk in its name, so that the same one is found whatever is deleted since.
-// A name that the claim there has already stays, and after it that of a volume that is there.
+// NameThere returns the present or future name of a disk's volume in the other side's cluster. It is the same
+// name as on this side, unless another disk has that name there. Then the name contains a digest of the disk,
+// so that the same name is found whatever has been deleted since. A name in the claim there takes precedence,
+// and after it the name of a volume that exists there.
 func NameThere(n Naming, there Place) string {
 	if n.Name == "" {
 		return ""
@@ -72,8 +75,8 @@ func NameThere(n Naming, there Place) string {
 	return n.Name
 }
 
-// names are those that the volume may have there, the first one first. Of one whose storage is not known its name is all that says
-// which disk it is: it has no other one.
+// names returns the names that the volume may have there, in order of preference. If the storage is unknown,
+// the name alone identifies the disk, so there is no other name.
 func (n Naming) names() []string {
 	names := []string{cmp.Or(n.Noted, n.Name), n.Name}
 	if n.Disk != "" && n.Disk != Disk(disk.Unknown(n.Name)) {
@@ -82,23 +85,24 @@ func (n Naming) names() []string {
 	return names
 }
 
-// itself says whether a volume there is of the disk, or was made for it by this migration.
+// itself reports whether a volume there is the same disk, or was created for it by this migration.
 func (n Naming) itself(there Volume) bool {
 	return there.Found && (there.Ours || n.Disk == "" || Disk(there.Handle) == n.Disk)
 }
 
 func absent(there Volume) bool { return !there.Found }
 
-// longestName is the longest name that a volume may have.
+// longestName is the maximum length of a volume's name.
 const longestName = 253
 
-// OtherName is the name of the volume of a disk where the name that it has on the other side is taken.
+// OtherName returns the name of a disk's volume for a cluster in which its first name is taken.
 func OtherName(name, digest string) string {
 	suffix := "-" + digest[:min(len(digest), 8)]
 	return strings.TrimRight(name[:min(len(name), longestName-len(suffix))], "-.") + suffix
 }
 
-// CalledThere is a volume as it is called in the other side's cluster, for comparing it with those that are there.
+// CalledThere returns a volume under its name in the other side's cluster, for comparison with the volumes
+// there.
 func CalledThere(volume *corev1.PersistentVolume, name string) *corev1.PersistentVolume {
 	if volume.Name == name {
 		return volume
@@ -108,17 +112,18 @@ func CalledThere(volume *corev1.PersistentVolume, name string) *corev1.Persisten
 	return &called
 }
 
-// there is what the taker's volume is, or will be, called.
+// there returns the present or future name of the taker's volume.
 func (p Pair) there() string { return cmp.Or(p.Taker.Name, p.Giver.Volume.Name) }
 
-// noted says whether the giver's volume tells what the taker's is called, or both are called alike.
+// noted reports whether the name of the taker's volume can be found from the giver's: it is noted there, or is
+// the same.
 func (p Pair) noted() bool {
 	giver := p.Giver.Volume
 	return cmp.Or(giver.There, giver.Name) == p.there()
 }
 
-// park takes the giver's volume from its claim. In the same write it is noted what the taker's will be called, where that is
-// another name: whoever takes up after a crash finds what was made under it.
+// park takes the giver's volume from its claim. If the taker's volume has another name, the same write notes
+// that name. After a crash, the next process then finds the volume that was created under it.
 func (p Pair) park() Verdict {
 	verdict := p.act(Park, p.Giver.Volume, Parked(p.Giver.Ref))
 	if !p.noted() {
@@ -127,8 +132,8 @@ func (p Pair) park() Verdict {
 	return verdict
 }
 
-// create makes the taker's volume. It is made parked: a create has no resourceVersion that could refuse it when it comes too late,
-// so what it makes must be of no use by itself.
+// create creates the taker's volume. The volume is created parked: a create has no resourceVersion by which a
+// late one would be refused, so its result must not be usable without a further write.
 func (p Pair) create() Verdict {
 	if !p.noted() {
 		return p.park()

@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/disk"
 )
 
-// among finds volumes by name in a list.
+// among returns a function that finds volumes by name in a list.
 func among(there ...Volume) func(string) Volume {
 	return func(name string) Volume {
 		for _, v := range there {
@@ -25,10 +25,11 @@ func among(there ...Volume) func(string) Volume {
 	}
 }
 
-// of is a volume of a disk.
+// of returns a volume of a disk.
 func of(name, handle string) Volume { return Volume{Found: true, Name: name, Handle: handle} }
 
-// TestP17NameThere: a volume is called as on the other side, unless another disk has that name. A name that is in use stays.
+// TestP17NameThere: a volume has the same name as on the other side, unless another disk has that name. A name
+// that is in use stays.
 func TestP17NameThere(t *testing.T) {
 	other := OtherName("pv", Disk("d/h"))
 	ours, noted, made := of("pv", "d/else"), of("pv", "d/h"), of(other, "d/h")
@@ -65,7 +66,7 @@ func TestP17NameThere(t *testing.T) {
 	}
 }
 
-// TestP17Called: on both sides, whichever of claims, volumes and record is left.
+// TestP17Called: the names on both sides are found from whichever of claims, volumes and record is left.
 func TestP17Called(t *testing.T) {
 	other := OtherName("pv", Disk("d/h"))
 	noted, made, foreign := of("pv", "d/h"), of(other, "d/h"), of("pv", "d/foreign")
@@ -97,7 +98,7 @@ func TestP17Called(t *testing.T) {
 	}
 }
 
-// TestP17OtherNames: each is one that a volume may have, and is another one for each disk.
+// TestP17OtherNames: each name is valid for a volume, and differs for each disk.
 func TestP17OtherNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,60}[a-z0-9])?){0,3}`).Draw(t, "name")
@@ -112,7 +113,8 @@ func TestP17OtherNames(t *testing.T) {
 	})
 }
 
-// TestP17NameStays: once the giver's volume tells the name, nothing that is done to the disk that had the first one changes it.
+// TestP17NameStays: once the giver's volume notes the name, no change to the disk with the first name changes
+// it.
 func TestP17NameStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := of("pv", "d/h")
@@ -131,8 +133,9 @@ func TestP17NameStays(t *testing.T) {
 	})
 }
 
-// TestP17NotedFirst: another disk has taken the name since the giver's volume was parked. That tells the new name before the taker's
-// volume is made under it: whoever takes up then would look for it under the first one.
+// TestP17NotedFirst: another disk has taken the name since the giver's volume was parked. The new name is noted
+// on that volume before the taker's volume is created under it. Otherwise the next process would look for it
+// under the first name.
 func TestP17NotedFirst(t *testing.T) {
 	p := Pair{Owner: owner, Fence: fence, Giver: parked("east"), Taker: empty("west")}
 	p.Taker.Name = OtherName("pv", Disk(p.Giver.Volume.Handle))
@@ -145,8 +148,9 @@ func TestP17NotedFirst(t *testing.T) {
 	}
 }
 
-// TestP17Written: the write that parks a volume notes what the other side's is called, what is made of it under another name tells
-// its own, and a note goes with the policy where the other side has nothing any more.
+// TestP17Written: the write that parks a volume notes the name of the other side's. A volume created under
+// another name notes the name of its original. Restore removes the note if the other side has no object of the
+// disk any more.
 func TestP17Written(t *testing.T) {
 	other := OtherName("pv", Disk("d/h"))
 	volume, claim := east()
@@ -173,8 +177,8 @@ func TestP17Written(t *testing.T) {
 	}
 }
 
-// TestP17Rebind: a volume goes there under another name and back, each write once. Whoever takes up after any of them goes on, and
-// the other disk of that name is not written.
+// TestP17Rebind: a volume moves there under another name and back, with each write once. After any of the
+// writes, another process can continue. The other disk of that name is not written.
 func TestP17Rebind(t *testing.T) {
 	p := Pair{Owner: owner, Fence: fence, Giver: held("east", corev1.PersistentVolumeReclaimDelete), Taker: empty("west")}
 	foreign := of("pv", "d/foreign")
@@ -202,11 +206,11 @@ func TestP17Rebind(t *testing.T) {
 type twoNames struct {
 	t     *testing.T
 	pair  Pair
-	shelf []Volume // what else the destination has
+	shelf []Volume // other volumes of the destination
 	back  bool
 }
 
-// moves does what the methods ask for until nothing is left, and lists the writes but for marks.
+// moves performs the steps of the methods until nothing is left, and lists the writes except for marks.
 func (w *twoNames) moves(steps ...func(Pair) Verdict) string {
 	w.t.Helper()
 	var done []string
@@ -234,7 +238,7 @@ func (w *twoNames) moves(steps ...func(Pair) Verdict) string {
 	return ""
 }
 
-// call has both sides show the volumes by the names that they have, as an observer would.
+// call shows on both sides the volumes by their names, as an observer does.
 func (w *twoNames) call() {
 	from, to := &w.pair.Giver, &w.pair.Taker
 	if w.back {
@@ -272,7 +276,7 @@ func (w *twoNames) write(a Action) {
 	}
 }
 
-// bind does what the binder does.
+// bind acts as the binder.
 func (w *twoNames) bind(h *Holding) {
 	if !h.Volume.Found {
 		return

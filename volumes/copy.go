@@ -11,11 +11,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// boundByController marks a claimRef that the binder has chosen by itself.
+// boundByController marks a claimRef that the binder has set.
 const boundByController = "pv.kubernetes.io/bound-by-controller"
 
-// bookkeeping are the annotations by which the controllers of one cluster keep
-// track of their own work; they would lie in another.
+// bookkeeping lists the annotations in which the controllers of one cluster record their own work. In another
+// cluster they would be wrong.
 var bookkeeping = []string{
 	"pv.kubernetes.io/bind-completed",
 	boundByController,
@@ -25,20 +25,20 @@ var bookkeeping = []string{
 	corev1.LastAppliedConfigAnnotation,
 }
 
-// Form is what is asked for of claims at the side where they are made.
+// Form is the requested form of claims on the side where they are created.
 type Form struct {
-	// StorageClass is their class; nil: as on the other side.
+	// StorageClass is their class; nil for the class of the other side.
 	StorageClass *string
-	// AccessModes are those of claims with new volumes; none: as on the other side.
+	// AccessModes are those of claims with new volumes; empty for the modes of the other side.
 	AccessModes []corev1.PersistentVolumeAccessMode
 }
 
-// FormOf is what is asked for of the claims of a template at the destination.
+// FormOf returns the requested form of a template's claims at the destination.
 func FormOf(asked api.VolumeSpec) Form {
 	return Form{StorageClass: asked.StorageClassName, AccessModes: asked.AccessModes}
 }
 
-// Give gives that form to a claim.
+// Give applies that form to a claim.
 func (f Form) Give(claim *corev1.PersistentVolumeClaimSpec) {
 	if f.StorageClass != nil {
 		claim.StorageClassName = f.StorageClass
@@ -48,10 +48,10 @@ func (f Form) Give(claim *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// CopyVolume makes the volume of another cluster for the same disk: the source and
-// its attributes word for word, policy Retain, reserved for a claim. The annotation
-// pv.kubernetes.io/provisioned-by stays, so that the destination's provisioner can
-// delete the disk one day when its owner asks for it. Under another name than the source has it says what that is called.
+// CopyVolume returns a volume for the same disk in another cluster. It has the same source and attributes,
+// policy Retain, and is reserved for a claim. It keeps the annotation pv.kubernetes.io/provisioned-by, so that
+// the destination's provisioner can delete the disk later at its owner's request. If its name differs from the
+// original's, an annotation records the original's name.
 func CopyVolume(from *corev1.PersistentVolume, name string, ref Ref, owner types.UID, form Form) *corev1.PersistentVolume {
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(from.Labels), Annotations: carried(harmless(from.Annotations), owner)},
@@ -68,8 +68,8 @@ func CopyVolume(from *corev1.PersistentVolume, name string, ref Ref, owner types
 	return volume
 }
 
-// CopyClaim makes the claim of the other side, bound to a volume by name. It has no
-// data source: the volume has the data.
+// CopyClaim returns the other side's claim, bound to a volume by name. It has no data source, because the
+// volume has the data.
 func CopyClaim(from *corev1.PersistentVolumeClaim, ref Ref, volume string, owner types.UID, form Form) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, Labels: maps.Clone(from.Labels), Annotations: carried(from.Annotations, owner)},
@@ -81,16 +81,18 @@ func CopyClaim(from *corev1.PersistentVolumeClaim, ref Ref, volume string, owner
 	return claim
 }
 
-// deletionSecretNamespace is where the Secret is with which a provisioner deletes the disk.
+// deletionSecretNamespace is the annotation with the namespace of the Secret with which a provisioner deletes
+// the disk.
 const deletionSecretNamespace = "volume.kubernetes.io/provisioner-deletion-secret-namespace"
 
-// volumeAnnotations are those that come along with a volume: who has made it, and with which Secret that deletes it one day, which
-// the policy judges. Any other may tell a controller of the other cluster what to do.
+// volumeAnnotations lists the annotations that are copied with a volume: its provisioner, and the Secret with
+// which that provisioner deletes it. The policy judges that Secret. Any other annotation may instruct a
+// controller of the other cluster.
 var volumeAnnotations = []string{
 	"pv.kubernetes.io/provisioned-by", "volume.kubernetes.io/provisioner-deletion-secret-name", deletionSecretNamespace, api.OriginalReclaimPolicyAnnotationKey,
 }
 
-// harmless are the annotations of a volume that come along.
+// harmless returns the annotations of a volume that are copied.
 func harmless(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	maps.DeleteFunc(kept, func(key, _ string) bool { return !slices.Contains(volumeAnnotations, key) })

@@ -10,9 +10,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestCopyVolume: the copy names the same disk word for word, is Retain, reserved by
-// name and not by uid, and keeps what its provisioner needs one day (peers' hazards:
-// a stale uid, a lost provisioned-by, a changed attribute).
+// TestCopyVolume: the copy has the same source for the disk, is Retain, is reserved by name and not by UID, and
+// keeps the annotations that its provisioner may need later. Known hazards of other tools are a stale UID, a
+// lost provisioned-by and a changed attribute.
 func TestCopyVolume(t *testing.T) {
 	from := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
@@ -29,7 +29,7 @@ func TestCopyVolume(t *testing.T) {
 		},
 		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
 	}
-	from.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete // the copy is Retain all the same
+	from.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete // the copy is Retain anyway
 	class := "fast"
 	want := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
@@ -60,7 +60,7 @@ func TestCopyClaim(t *testing.T) {
 			VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, DataSource: &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot", Name: "s"},
 		},
 	}
-	from.Spec.VolumeName = "" // it is not bound: the copy names its volume all the same
+	from.Spec.VolumeName = "" // it is not bound: the copy names its volume anyway
 	want := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "data-web-0", Annotations: map[string]string{
 			"volume.kubernetes.io/storage-provisioner": "ebs.csi.aws.com", "team": "x", api.OwnerAnnotationKey: "me",
@@ -80,8 +80,8 @@ func TestCopyClaim(t *testing.T) {
 	})
 }
 
-// TestCopyClaimToAnotherClass: the class of the copy is the one that was asked for; a claim without
-// annotations gets the owner's.
+// TestCopyClaimToAnotherClass: the copy has the requested class, and a claim without annotations gets the
+// owner's.
 func TestCopyClaimToAnotherClass(t *testing.T) {
 	class := "fast"
 	got := CopyClaim(&corev1.PersistentVolumeClaim{}, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", Form{StorageClass: &class})

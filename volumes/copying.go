@@ -8,101 +8,103 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Copying is what is known of a claim of which a second volume is filled, by Copy or Snapshot, besides the claims
-// of both sides.
+// Copying describes the copy of a claim whose second volume is filled by Copy or Snapshot. The claims of both
+// sides are in Pair.
 type Copying struct {
-	// Now is when it is judged.
+	// Now is the time of the judgement.
 	Now time.Time
-	// Asked is what a person wants of the copy.
+	// Asked holds the user's settings for the copy.
 	Asked CopyAsked
-	// Attempt is the one that was begun last, as it was recorded; its number is 0 when there is none.
+	// Attempt is the recorded latest attempt; its number is 0 if there is none.
 	Attempt api.CopyAttempt
-	// LastAttempt is the highest number that an attempt of the move has had.
+	// LastAttempt is the highest number of any attempt of the move.
 	LastAttempt int32
-	// Back is true when that attempt goes the other way than the pair: the move has turned round since.
+	// Back is true if that attempt goes in the other direction than the pair: the move has been reversed since.
 	Back bool
-	// Incoming is the claim that the attempt's copy is made in, and Outgoing the one from which it is
+	// Incoming is the claim in which the attempt's copy is made. Outgoing is the claim from which the copy is
 	// read once the ordinal has been stopped; its volume is the giver's.
 	Incoming, Outgoing Holding
-	// Receiver writes the copy, and Sender reads what is copied, once the ordinal has been stopped. Warm reads it
-	// before, beside the ordinal's own pod.
+	// Receiver writes the copy. Sender reads the source once the ordinal has been stopped. Warm reads it before
+	// the stop, beside the ordinal's own pod.
 	Receiver, Sender, Warm Mover
-	// Base is what warm passes read instead of the ordinal's claim, where that was chosen.
+	// Base is read by warm passes instead of the ordinal's claim, if that was chosen.
 	Base Base
-	// Beside is where the ordinal's other claims have their volumes.
+	// Beside describes the volumes of the ordinal's other claims.
 	Beside Beside
-	// WaitsForPod is true when the incoming claim gets its volume only where a pod is to run.
+	// WaitsForPod is true if the incoming claim gets its volume only where a pod is scheduled.
 	WaitsForPod bool
-	// Pod is the ordinal's own, at the pair's giver.
+	// Pod is the ordinal's own pod, at the pair's giver.
 	Pod CopyPod
-	// Early is true where it is not the ordinal's turn yet.
+	// Early is true if it is not the ordinal's turn yet.
 	Early bool
-	// Returns is true where the move goes back: that waits for nobody's word.
+	// Returns is true if the move goes back. It then waits for no user's confirmation.
 	Returns bool
-	// Down is true where the ordinal is to go back and is down where it is: its stop takes nothing any more.
+	// Down is true if the ordinal must go back and is already down, so that stopping it costs nothing more.
 	Down bool
-	// Entrance is where the sender reaches the receiver.
+	// Entrance is the Service by which the sender reaches the receiver.
 	Entrance Entrance
-	// RelayTrouble is why a relay does not get through to one of both movers; empty: it does, or there is none.
+	// RelayTrouble is why a relay does not connect to one of the movers; empty if it does, or if there is no
+	// relay.
 	RelayTrouble string
-	// Placeholder is for method Snapshot, and so is Snapshot.
+	// Placeholder and Snapshot are for method Snapshot.
 	Placeholder Mover
 	Snapshot    Snapshotting
 }
 
-// Base is a claim that was restored from a snapshot of the ordinal's, and that snapshot, while the ordinal runs.
+// Base holds a snapshot of the ordinal's claim, and a claim that was restored from it, while the ordinal runs.
 type Base struct {
 	Snapshot Snapshot
 	Claim    Claim
 }
 
-// CopyAsked is what a person wants of a copy.
+// CopyAsked holds the user's settings for a copy.
 type CopyAsked struct {
-	// Image has the mover's program.
+	// Image contains the mover's program.
 	Image string
-	// Size is that of the new volumes in bytes, and Needed that of the giver's; 0: nobody has said.
+	// Size is the capacity of the new volumes in bytes, and Needed that of the giver's; 0 if it is not known.
 	Size, Needed int64
-	// Address is where the receiver is reached from the giver's side; empty: as its Service says.
+	// Address is where the giver's side reaches the receiver; empty for the address of its Service.
 	Address string
-	// Export has that Service exported to the clusterset; ExportVersion is the version of ServiceExport that the taker's cluster
-	// serves, empty: it serves none.
+	// Export requests that this Service is exported to the clusterset. ExportVersion is the version of
+	// ServiceExport that the taker's cluster serves; empty if it serves none.
 	Export        bool
 	ExportVersion string
-	// Transport is how the bytes get from one mover to the other; empty is Auto.
+	// Transport is the path of the bytes between the movers; empty is Auto.
 	Transport api.CopyTransport
-	// Warm says whether passes are made while the ordinal runs; empty is Auto.
+	// Warm decides whether passes run while the ordinal runs; empty is Auto.
 	Warm api.CopyWarmMode
-	// Verify says what is read of both sides once the ordinal is down; empty is Full.
+	// Verify decides how much of both sides is read once the ordinal is down; empty is Full.
 	Verify api.CopyVerify
-	// Budget is for how long the ordinal may be down by what is projected; 0 is DefaultDowntimeBudget.
+	// Budget is the longest projected downtime for which the ordinal is stopped; 0 is DefaultDowntimeBudget.
 	Budget time.Duration
-	// Limit is for how long the ordinal may be copied while it is down; 0: for as long as it takes.
+	// Limit is the longest time for which the ordinal may be copied while it is down; 0 for no limit.
 	Limit time.Duration
 	// Prefetch is how many turns before its own an ordinal is copied.
 	Prefetch int32
-	// Cutover says whether it is stopped when that fits; empty is Automatic. CutoverAt is the time for At.
+	// Cutover decides whether the ordinal is stopped when the downtime fits; empty is Automatic. CutoverAt is
+	// the time for At.
 	Cutover   api.CopyCutover
 	CutoverAt time.Time
 }
 
-// DefaultDowntimeBudget is for how long an ordinal may be down where nobody has said.
+// DefaultDowntimeBudget is the downtime budget of an ordinal if none is set.
 const DefaultDowntimeBudget = 30 * time.Second
 
-// CopyPod is what of the ordinal's own pod decides whether somebody may read beside it.
+// CopyPod describes the ordinal's own pod, to decide whether a mover may read beside it.
 type CopyPod struct {
-	// Name is the pod's.
+	// Name is the pod's name.
 	Name                      string
 	Found, Ready, Terminating bool
-	// Node is where it runs; empty: nowhere yet.
+	// Node is the node that it runs on; empty if it has none yet.
 	Node string
-	// Trouble is what keeps it from becoming Ready, when it says so.
+	// Trouble is why it does not become Ready, if its status reports that.
 	Trouble string
 }
 
-// Runs says whether it has its volumes mounted, and keeps them.
+// Runs reports whether the pod has its volumes mounted and keeps them.
 func (p CopyPod) Runs() bool { return p.Found && !p.Terminating && p.Node != "" }
 
-// Amiss is why nobody may read beside it, for people; empty: somebody may.
+// Amiss returns why no mover may read beside the pod, as text for users; empty if a mover may.
 func (p CopyPod) Amiss() string {
 	why := ""
 	switch {
@@ -123,7 +125,7 @@ func (p CopyPod) Amiss() string {
 	return why
 }
 
-// Role is what a mover does.
+// Role is the task of a mover.
 type Role string
 
 // The roles.
@@ -139,63 +141,68 @@ type Mover struct {
 	Found, Terminating bool
 	// Keeps are the finalizers that keep it while it is Terminating.
 	Keeps []string
-	// Foreign: a pod of that name which this migration has not made.
+	// Foreign is true for a pod of that name which this migration has not created.
 	Foreign         bool
 	UID             types.UID
 	ResourceVersion string
-	// Attempt and Pass are what it was made for, and Warm says whether that is a pass while the ordinal runs.
+	// Attempt and Pass are those that it was created for. Warm is true if that is a pass while the ordinal
+	// runs.
 	Attempt, Pass int32
 	Warm          bool
-	// Relayed: it listens for a relay, and is reached by nobody else.
+	// Relayed is true if it listens for a relay and accepts no other connection.
 	Relayed bool
-	// Node is where it runs; empty: nowhere yet. Made is when it was made.
+	// Node is the node that it runs on; empty if it has none yet. Made is its creation time.
 	Node string
 	Made time.Time
-	// Fence is the fence under which a migration wrote it last.
+	// Fence is the fence of the last write of a migration.
 	Fence string
-	// Key is the fingerprint of the key that it has made; empty: it has not said so yet.
+	// Key is the fingerprint of its key; empty if it has not reported one yet.
 	Key string
-	// Peer is the fingerprint that it was told; until then it waits, and writes nothing.
+	// Peer is the fingerprint of its peer that was written to it. Without it, the mover waits and writes
+	// nothing.
 	Peer string
-	// Ended is true when its processes are over, in whatever way, and EndedAt when that was.
+	// Ended is true if its processes have ended, in whatever way; EndedAt is the time of that.
 	Ended   bool
 	EndedAt time.Time
-	// Result is what it has said at its end; zero: nothing that can be believed.
+	// Result is its final report; zero if there is none that can be trusted.
 	Result MoverResult
 	// Trouble is why it does not start, or how it ended without a result.
 	Trouble string
-	// Broken: what keeps it from starting is not its volume, but its image, say.
+	// Broken is true if the cause is not its volume but, for example, its image.
 	Broken bool
-	// Refuses is what its cluster says of the volume that it does not get; empty: it gets it, or nobody has said so.
+	// Refuses is the cluster's report of why it does not get its volume; empty if it gets it, or if there is no
+	// report.
 	Refuses string
 }
 
-// MoverResult is what a mover has found in its pass.
+// MoverResult is the result of a mover's pass.
 type MoverResult struct {
-	// Done says that the pass has come to its end, and that both sides were equal.
+	// Done is true if the pass was completed and both sides were equal.
 	Done bool
-	// Root is the digest of all that is on this mover's volume; empty: it took none.
+	// Root is the digest of all content on this mover's volume; empty if none was computed.
 	Root string
-	// Differs is the first path in which both sides differ; empty: they were not found to differ.
+	// Differs is the first path in which both sides differ; empty if no difference was found.
 	Differs string
-	// Torn is true when the disk has failed: nothing that was written there can be trusted.
+	// Torn is true if the disk has failed: nothing that was written there can be trusted.
 	Torn bool
-	// Holds is what its volume had when it was mounted for the first time, for people: it is not new, and nothing was
-	// written to it. Empty: nothing.
+	// Holds is the content of the volume at its first mount, as text for users. The volume is not new, and
+	// nothing was written to it. Empty if it held nothing.
 	Holds string
-	// Message is why it failed.
+	// Message is why the pass failed.
 	Message string
-	// Bytes and Files are what was read, Written is how many bytes of it were written anew, and Seconds is how
-	// long it took.
+	// Bytes and Files were read, Written is the number of bytes of them that were written, and Seconds is the
+	// duration.
 	Bytes, Files, Written, Seconds int64
-	// ReadRate is how many bytes a second this side reads for a proof; 0: it was not measured.
+	// ReadRate is the rate at which this side reads for a proof, in bytes a second; 0 if it was not measured.
 	ReadRate int64
-	// Verify is how both sides were compared; empty: they were not. Read is how many bytes of this side were read for it,
-	// and Trusted how many were not, since nothing has changed since a warm pass read them.
+	// Verify is how both sides were compared; empty if they were not. Read is the number of bytes of this side
+	// that were read for it. Trusted is the number that were not, because nothing has changed since a warm pass
+	// read them.
 	Verify        api.CopyVerify
 	Read, Trusted int64
-	// Known is how many bytes the next pass need not read by what a warm one has kept, and Young how many it has to although
-	// they may not change any more. Proving is how many of its seconds it has read for that.
+	// Known is the number of bytes that the next pass need not read, because of what a warm pass has kept.
+	// Young is the number of bytes that it must read although they may not change any more. Proving is the
+	// number of the pass's seconds that were spent reading for that.
 	Known, Young, Proving int64
 }
 
@@ -204,81 +211,85 @@ type Entrance struct {
 	Found           bool
 	UID             types.UID
 	ResourceVersion string
-	// Leaving is since when it is being deleted; zero: it is not. Keeps are the finalizers that keep it then.
+	// Leaving is the time of its deletion; zero if it is not being deleted. Keeps are the finalizers that then
+	// keep it.
 	Leaving time.Time
 	Keeps   []string
-	// Other is true when it was made for another serviceType than is asked for now.
+	// Other is true if it was created for another serviceType than the one requested now.
 	Other bool
-	// Exported is true once it has a ServiceExport, and Refused says why that is of no use; empty: it is not known to be of none.
+	// Exported is true once it has a ServiceExport. Refused is why that has no effect; empty if no such reason
+	// is known.
 	Exported bool
 	Refused  string
-	// Address is host and port; empty: not known yet.
+	// Address is host and port; empty if not known yet.
 	Address string
 }
 
-// The verbs of method Copy, besides Secure, Park, CreateClaim and MarkClaim. None deletes a volume.
+// The verbs of method Copy. It also uses Secure, Park, CreateClaim and MarkClaim. None deletes a volume.
 const (
-	// Release points the giver's volume at the outgoing claim, and marks it with the fence under which
-	// that was done; PointBack points it at the ordinal's claim again, and takes the mark off.
+	// Release sets the claimRef of the giver's volume to the outgoing claim, and marks the volume with the
+	// fence of that write. PointBack sets it back to the ordinal's claim and removes the mark.
 	Release   Verb = "Release"
 	PointBack Verb = "PointBack"
-	// TakeOver points the incoming volume at the taker's claim, with the seal.
+	// TakeOver sets the claimRef of the incoming volume to the taker's claim, with the seal.
 	TakeOver Verb = "TakeOver"
-	// CreateIncoming and CreateOutgoing make the claims that movers mount.
+	// CreateIncoming and CreateOutgoing create the claims that movers mount.
 	CreateIncoming Verb = "CreateIncoming"
 	CreateOutgoing Verb = "CreateOutgoing"
 	// DeleteLost deletes a claim that has lost its volume to another one.
 	DeleteLost Verb = "DeleteLost"
-	// TakeBase takes a snapshot of the claim of an ordinal that runs, RestoreBase makes a claim of it, and DropBase and
-	// DropBaseSnapshot delete them.
+	// TakeBase creates a snapshot of the claim of a running ordinal, and RestoreBase creates a claim from it.
+	// DropBase and DropBaseSnapshot delete them.
 	TakeBase         Verb = "TakeBase"
 	RestoreBase      Verb = "RestoreBase"
 	DropBase         Verb = "DropBase"
 	DropBaseSnapshot Verb = "DropBaseSnapshot"
-	// CreateEntrance makes the Service of a receiver.
+	// CreateEntrance creates the Service of a receiver.
 	CreateEntrance Verb = "CreateEntrance"
-	// ExportEntrance makes its ServiceExport.
+	// ExportEntrance creates its ServiceExport.
 	ExportEntrance Verb = "ExportEntrance"
-	// DeleteEntrance deletes that Service: another one is to take its place.
+	// DeleteEntrance deletes that Service, so that another one can replace it.
 	DeleteEntrance Verb = "DeleteEntrance"
-	// CreateMover makes the pod of a mover, MarkMover writes the fence on it, TellMover what its
-	// peer's key is, and DeleteMover deletes it.
+	// CreateMover creates the pod of a mover, and MarkMover writes the fence on it. TellMover writes the key of
+	// its peer on it, and DeleteMover deletes it.
 	CreateMover Verb = "CreateMover"
 	MarkMover   Verb = "MarkMover"
 	TellMover   Verb = "TellMover"
 	DeleteMover Verb = "DeleteMover"
 )
 
-// CopyAction is what an action of method Copy needs besides.
+// CopyAction holds the fields of an action of method Copy.
 type CopyAction struct {
-	// AtGiver is true when it is done in the giver's cluster.
+	// AtGiver is true if the action is done in the giver's cluster.
 	AtGiver bool
-	// Role, Attempt and Pass are of the mover that is made or written, and Pod is its name. Warm: it is made for a
-	// pass while the ordinal runs, and, where it reads, for Node.
+	// Role, Attempt and Pass are those of the mover that is created or written, and Pod is its name. Warm is
+	// true for a pass while the ordinal runs. A warm mover that reads runs on Node.
 	Role          Role
 	Attempt, Pass int32
 	Pod           string
 	Warm          bool
 	Node          string
-	// Relayed has a mover made that listens for a relay.
+	// Relayed creates a mover that listens for a relay.
 	Relayed bool
-	// Fresh has a receiver made that says no key unless its volume is empty.
+	// Fresh creates a receiver that reports no key unless its volume is empty.
 	Fresh bool
-	// Peer is for TellMover, Address for CreateMover of a sender: where it reaches the receiver.
+	// Peer is for TellMover. Address is for CreateMover of a sender: the address of the receiver.
 	Peer, Address string
-	// ExportVersion is the version of the ServiceExport that ExportEntrance makes.
+	// ExportVersion is the version of the ServiceExport that ExportEntrance creates.
 	ExportVersion string
-	// Content has files compared that look alike: a pass before this one has found both sides different.
+	// Content is true if files that look alike are compared too, because an earlier pass has found the sides
+	// different.
 	Content bool
-	// Verify is what a pass reads at its end; empty: nothing. Copy is what is kept between passes by for Changed.
+	// Verify is what a pass reads at its end; empty for nothing. Copy is the key under which results are kept
+	// between passes, for Changed.
 	Verify api.CopyVerify
 	Copy   string
-	// Released is the fence that Release writes, and Seal the root that TakeOver does. Returned takes the mark
-	// of a release off.
+	// Released is the fence that Release writes, and Seal the root that TakeOver writes. Returned removes the
+	// mark of a release.
 	Released, Seal string
 	Returned       bool
-	// Class is the storage class of a claim that is made, and Size that of its volume in bytes; 0: as the other
-	// side has it, or as was asked for.
+	// Class is the storage class of a claim that is created, and Size the capacity of its volume in bytes. If
+	// Size is 0, the requested size applies, or that of the other side.
 	Class string
 	Size  int64
 	// Snapshot is for the verbs of method Snapshot.

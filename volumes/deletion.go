@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Foreign returns the finalizers that are not Kubernetes' own: nothing says when their controllers remove them.
+// Foreign returns the finalizers that are not Kubernetes' own. Nothing guarantees when their controllers remove
+// them.
 func Foreign(finalizers []string) []string {
 	var found []string
 	for _, finalizer := range finalizers {
@@ -21,7 +22,8 @@ func Foreign(finalizers []string) []string {
 	return found
 }
 
-// keeps returns the finalizers that may keep an object after a deletion, and when its deletion was asked for.
+// keeps returns the finalizers that may keep an object after a deletion, and the time at which its deletion was
+// requested.
 func keeps(object metav1.Object) (finalizers []string, deletedAt int64) {
 	at := object.GetDeletionTimestamp()
 	if at == nil {
@@ -32,20 +34,21 @@ func keeps(object metav1.Object) (finalizers []string, deletedAt int64) {
 
 // Deletion is an object that is being deleted.
 type Deletion struct {
-	// Object names it, Keeps are its finalizers, and Look shows it.
+	// Object names it, Keeps lists its finalizers, and Look is the command that shows it.
 	Object string
 	Keeps  []string
 	Look   string
-	// At is when its deletion was asked for, in seconds since 1970; 0: it is not known.
+	// At is when its deletion was requested, in seconds since 1970; 0 if it is not known.
 	At int64
 }
 
-// Message names the object and what keeps it.
+// Message names the object and the finalizers that keep it.
 func (d Deletion) Message() string { return "waiting until " + d.waits() }
 
 func (d Deletion) waits() string { return d.Object + " is deleted" + KeptBy(d.Keeps) }
 
-// KeptBy says which finalizers keep an object that is being deleted, after what says that it is waited for.
+// KeptBy returns the finalizers that keep an object during its deletion, as the end of a sentence that names
+// the object.
 func KeptBy(finalizers []string) string {
 	if len(finalizers) == 0 {
 		return ""
@@ -53,7 +56,7 @@ func KeptBy(finalizers []string) string {
 	return fmt.Sprintf(": the finalizers %s keep it", strings.Join(finalizers, ", "))
 }
 
-// KeepersOf returns the finalizers of an object that is being deleted; none when it is not.
+// KeepersOf returns the finalizers of an object that is being deleted; none if it is not.
 func KeepersOf(object metav1.Object) []string {
 	if object.GetDeletionTimestamp() == nil {
 		return nil
@@ -61,12 +64,12 @@ func KeepersOf(object metav1.Object) []string {
 	return slices.Clone(object.GetFinalizers())
 }
 
-// Remedy says what a person can do.
+// Remedy returns the steps that the user can take.
 func (d Deletion) Remedy() string {
 	return "see why the controllers of its finalizers do not remove them, and leave the finalizers to these controllers: " + d.Look + "; the migration then continues"
 }
 
-// Going returns the deletion of the holding's claim or of its volume that is under way; nil: there is none.
+// Going returns the deletion in progress of the holding's claim or of its volume; nil if there is none.
 func (h Holding) Going() *Deletion {
 	switch {
 	case h.Claim.Terminating:
@@ -89,7 +92,8 @@ func (h Holding) claimDeletion() *Deletion {
 // awaitsDeletion waits until an object is deleted.
 func awaitsDeletion(d *Deletion) Verdict { return Verdict{Waits: d.waits(), Deletion: d} }
 
-// mayStay is for a claim that must be deleted while the ordinal is down, and that another controller may keep; nil: none does.
+// mayStay returns the problem of a claim that must be deleted while the ordinal is down, and that another
+// controller may keep; nil if none does.
 func mayStay(h Holding) *Problem {
 	foreign := Foreign(h.Claim.Keeps)
 	if !h.Claim.Found || len(foreign) == 0 {

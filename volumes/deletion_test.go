@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestH7Foreign: the finalizers of Kubernetes' own controllers are known to go; those of others are named.
+// TestH7Foreign: the finalizers of Kubernetes' own controllers are known to be removed; those of others are
+// named.
 func TestH7Foreign(t *testing.T) {
 	own := []string{
 		"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection", "external-attacher/ebs-csi-aws-com", "external-provisioner.volume.kubernetes.io/finalizer",
@@ -17,8 +18,8 @@ func TestH7Foreign(t *testing.T) {
 	}
 }
 
-// TestH7MayStay: a claim that must be deleted while its ordinal is down is refused before the stop where another controller may
-// keep it.
+// TestH7MayStay: a claim that must be deleted while its ordinal is down is refused before the stop if another
+// controller may keep it.
 func TestH7MayStay(t *testing.T) {
 	h := Holding{Ref: Ref{Namespace: "shop", Name: "data-web-0"}, Claim: Claim{Found: true}}
 	if got := mayStay(h); got != nil {

@@ -2,25 +2,26 @@ package volumes
 
 import corev1 "k8s.io/api/core/v1"
 
-// Dropper is a method whose attempts leave something behind when the ordinal goes on where it was.
+// Dropper is a method whose attempts leave objects behind if the ordinal continues where it was.
 type Dropper interface {
-	// Drop removes what the attempt has filled for nothing. It is asked while the ordinal runs where the attempt has
-	// found it, before the record forgets the attempt. Done: nothing is left that is this migration's to remove.
+	// Drop removes what an abandoned attempt has filled. It is called while the ordinal runs where it was when
+	// the attempt began, and before the record forgets the attempt. It is done if nothing is left that this
+	// migration may remove.
 	Drop(pair Pair) Verdict
 }
 
-// The verbs by which an attempt is dropped, besides those that delete movers.
+// The verbs that drop an attempt. Movers are deleted by DeleteMover.
 const (
-	// Loosen points the incoming volume at its claim again, and gives it its own reclaim policy back.
+	// Loosen sets the claimRef of the incoming volume back to its claim, and restores its reclaim policy.
 	Loosen Verb = "Loosen"
-	// DeleteDropped deletes the incoming claim. Its volume goes as its policy says, and the Service of the
-	// receiver, which the claim owns, with it.
+	// DeleteDropped deletes the incoming claim. Its volume is deleted or retained by its own policy. The
+	// receiver's Service, which the claim owns, is garbage-collected.
 	DeleteDropped Verb = "DeleteDropped"
 )
 
-// Drop removes the incoming claim of an attempt with which nobody goes on, and lets its volume go as the class of that
-// has it. First it is recorded that nobody does: what is removed is never made again under the same name. It waits for
-// nothing to be gone.
+// Drop removes the incoming claim of an abandoned attempt. Its volume is then deleted or retained as its class
+// defines. The abandonment is recorded first, so that a removed object is never created again under the same
+// name. Drop does not wait for the deletions.
 func (h Handing) Drop() Verdict {
 	in := h.Incoming
 	switch {
@@ -41,9 +42,9 @@ func (h Handing) Drop() Verdict {
 	return verdict
 }
 
-// Droppable says whether there is an incoming claim that this migration has made, and nothing is lost with its volume:
-// the ordinal's own one is where it was, and is another disk. A disk that any other volume is as well is somebody
-// else's; what was taken over once is nobody's to remove.
+// Droppable reports whether there is an incoming claim that this migration has created, and whose volume holds
+// no data that would be lost. The ordinal's own volume must be where it was, and must be another disk. A disk
+// that another volume refers to belongs to another user. A volume that was taken over once is never removed.
 func (h Handing) Droppable() bool {
 	in, own := h.Incoming, h.Giver.Volume
 	if !in.Claim.Found || !in.Claim.Ours || in.Claim.Terminating || h.Taken() || h.Attempt.Holds != "" {
@@ -53,14 +54,14 @@ func (h Handing) Droppable() bool {
 		return true
 	}
 	if in.Volume.Chosen && !h.Attempt.Filling && in.Volume.Policy != corev1.PersistentVolumeReclaimRetain {
-		return false // nobody has looked what is there
+		return false // its content was never inspected
 	}
 	current := own.Found && !own.Terminating && (own.ClaimRef.Names(h.Giver.Ref) || own.ClaimRef.Names(h.Outgoing.Ref))
 	filled := in.Parked() || in.Volume.ClaimRef.Names(in.Ref) && in.Volume.ClaimRef.UID == in.Claim.UID
 	return current && filled && in.Volume.Seal == "" && in.Volume.Twin == "" && h.another(in.Volume.Handle)
 }
 
-// another says whether a disk is neither the giver's nor the taker's, and is known at all.
+// another reports whether a disk is known, and is neither the giver's nor the taker's.
 func (h Handing) another(handle string) bool {
 	return handle != "" && handle != h.Giver.Volume.Handle && handle != h.Taker.Volume.Handle
 }

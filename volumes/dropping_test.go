@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// dropped is a copy that was turned back, of an attempt that nobody goes on with.
+// dropped returns a copy that was abandoned on the way back.
 func dropped() Handing {
 	in, own := Ref{Namespace: "west", Name: "in"}, Ref{Namespace: "east", Name: "data-web-0"}
 	h := Handing{Pair: Pair{Owner: "m", Fence: "m.2", Separate: true}}
@@ -29,8 +29,8 @@ func dropped() Handing {
 	return h
 }
 
-// TestDrop: a copy that is of no use any more is removed step by step, each of the very object that was judged; and
-// nothing is where the disk may be another's, or the ordinal's own one is not where it was.
+// TestDrop: an abandoned copy is removed step by step, each step on the very object that was judged. Nothing is
+// removed if the disk may be another user's, or if the ordinal's own disk is not where it was.
 func TestDrop(t *testing.T) {
 	const loosen, claim, record, nothing = "Loosen", "DeleteDropped", "recorded", ""
 	loose := func(h *Handing) { h.Incoming.Volume.Note = Note{} }

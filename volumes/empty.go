@@ -5,25 +5,25 @@ import (
 	"fmt"
 )
 
-// Word is what a person has said of a claim template that no program can find out.
+// Word holds the user's confirmations for a claim template, which no program can find out.
 type Word struct {
-	// FillsFromPeers: a replica that starts empty is filled by its peers, and breaks no promise.
+	// FillsFromPeers: a replica that starts empty is filled by its peers and breaks no promise.
 	FillsFromPeers bool
-	// FilledShown: when it has its data is asked before the next ordinal is stopped, or its pod is
-	// not Ready before.
+	// FilledShown: the cluster shows when a replica has its data. Either a gate checks it before the next
+	// ordinal is stopped, or the pod is not Ready before.
 	FilledShown bool
 	// ReturnsToKept: an ordinal may go back to the volume that it has left.
 	ReturnsToKept bool
 }
 
-// Empty is the method that carries nothing: the giver's volume is parked and kept, and the ordinal
-// starts at the taker on a new volume, which its peers fill. Each side has a volume of its own, also
-// in one cluster, and at most one of them is usable: the giver's is parked before the taker's claim
-// is made. An ordinal that comes back to a side that has kept its volume gets that one, as old as
-// it is; without a person's word for that it stays where it runs.
+// Empty is the method that carries nothing. The giver's volume is parked and kept, and the ordinal starts at
+// the taker on a new volume, which its peers fill. Each side has a volume of its own, also in one cluster. At
+// most one of them is usable: the giver's is parked before the taker's claim is created. An ordinal that
+// returns to a side that has kept its volume gets that volume back, with outdated data. Without the user's
+// confirmation of that, it stays where it runs.
 type Empty struct{}
 
-// Separate is true: each side has a volume of its own.
+// Separate returns true: each side has a volume of its own.
 func (Empty) Separate() bool { return true }
 
 // Check returns why an ordinal cannot leave its data behind, or nil.
@@ -31,8 +31,8 @@ func (e Empty) Check(pair Pair) *Problem {
 	return cmp.Or(Usable(pair.Giver), e.Free(pair), e.unsaid(pair))
 }
 
-// Free returns why the taker's place is taken, or nil: a claim there that this migration has neither
-// made nor emptied has something in it.
+// Free returns why the taker's place is taken, or nil. A claim there that this migration has neither created
+// nor emptied holds data.
 func (Empty) Free(pair Pair) *Problem {
 	taker := pair.Taker
 	ours := taker.Claim.Ours || taker.Volume.Found && taker.Volume.Note.By == pair.Owner && pair.Owner != ""
@@ -42,7 +42,7 @@ func (Empty) Free(pair Pair) *Problem {
 	return sameDisk(pair)
 }
 
-// Warn says what it means to move so.
+// Warn returns the consequences of a move by this method.
 func (Empty) Warn(template string) *Problem {
 	return &Problem{
 		ReasonStartsEmpty,
@@ -52,8 +52,8 @@ func (Empty) Warn(template string) *Problem {
 	}
 }
 
-// Prepare asks for the person's word, and makes the giver's volume survive the loss of its claim. A
-// claim of ours that has never had a volume has nothing to survive.
+// Prepare requires the user's confirmation, and makes the giver's volume survive the loss of its claim. A claim
+// of this migration that has never had a volume needs neither.
 func (e Empty) Prepare(pair Pair) Verdict {
 	if unused(pair.Giver) {
 		return Verdict{}
@@ -67,8 +67,8 @@ func (e Empty) Prepare(pair Pair) Verdict {
 	return ofGiver(pair).act(Secure, pair.Giver.Volume, pair.Giver.Ref)
 }
 
-// ofGiver and ofTaker leave out what was noted on the other side's volume: it is another disk, and its
-// author's choice says nothing about this one.
+// ofGiver and ofTaker drop the note on the other side's volume. That volume is another disk, and its author's
+// choice does not apply to this one.
 func ofGiver(pair Pair) Pair {
 	pair.Taker.Volume.Note = Note{}
 	return pair
@@ -79,13 +79,14 @@ func ofTaker(pair Pair) Pair {
 	return pair
 }
 
-// unsaid is the word that is missing before an ordinal is stopped to start at the taker; nil: none.
+// unsaid returns the problem of a missing confirmation before an ordinal is stopped to start at the taker; nil
+// if none is missing.
 func (Empty) unsaid(pair Pair) *Problem {
 	switch word := pair.Word; {
 	case pair.Taker.Parked():
 		return returning(pair)
 	case pair.Taker.Volume.Found && !pair.Taker.Claim.Ours:
-		return nil // it comes back to where it never was carried away from
+		return nil // it returns to a volume that was never carried away
 	case !word.FillsFromPeers:
 		return unconfirmed(pair.Template)
 	case !word.FilledShown:
@@ -94,17 +95,16 @@ func (Empty) unsaid(pair Pair) *Problem {
 	return nil
 }
 
-// Confirm returns why the giver's volume may not be the one that its ordinal had when it was
-// stopped, or nil.
+// Confirm returns why the giver's volume may not be the one that its ordinal had when it was stopped, or nil.
 func (e Empty) Confirm(pair Pair, disk string) *Problem {
 	if disk != "" && pair.Taker.Volume.Found && Disk(pair.Taker.Volume.Handle) == disk {
-		return e.swapped(pair) // it goes back to what it was stopped with, and has not run where it was made a new one
+		return e.swapped(pair) // it returns to the volume that it was stopped with, and has not run on the new one
 	}
 	return cmp.Or(e.swapped(pair), Replaced(pair.Giver, disk))
 }
 
-// swapped is for a volume that is bound to its claim and that this migration has neither secured nor
-// had made.
+// swapped returns the problem of a volume that is bound to its claim, but was neither secured nor created for
+// this migration.
 func (Empty) swapped(pair Pair) *Problem {
 	giver := pair.Giver
 	if !giver.Volume.Found || giver.Claim.Ours || giver.Parked() || giver.Volume.Note.By == pair.Owner {
@@ -113,8 +113,8 @@ func (Empty) swapped(pair Pair) *Problem {
 	return NotSecured(giver)
 }
 
-// Transfer parks the giver's volume, then has the taker's claim: a new one, or the one that it has
-// kept, pointed back.
+// Transfer parks the giver's volume. Then it provides the taker's claim: a new one, or the kept one with its
+// volume bound again.
 func (e Empty) Transfer(pair Pair) Verdict {
 	giver, taker := pair.Giver, pair.Taker
 	switch {
@@ -140,7 +140,7 @@ func (e Empty) Transfer(pair Pair) Verdict {
 	return e.anew(pair)
 }
 
-// back has the taker's claim and the volume that it has brought together.
+// back binds the taker's claim to the volume that it has kept.
 func (Empty) back(pair Pair) Verdict {
 	taker := pair.Taker
 	switch {
@@ -152,8 +152,8 @@ func (Empty) back(pair Pair) Verdict {
 	return bind(ofTaker(pair))
 }
 
-// anew makes the taker's claim, which the class of that side fills with a new volume. Nobody waits
-// for that: where the class waits for a pod, none would ever come.
+// anew creates the taker's claim, for which the class of that side provisions a new volume. Transfer does not
+// wait for it: a class that waits for a pod would never provision it without one.
 func (Empty) anew(pair Pair) Verdict {
 	taker := pair.Taker
 	switch {
@@ -170,8 +170,8 @@ func (Empty) anew(pair Pair) Verdict {
 	return Verdict{}
 }
 
-// returning is why an ordinal may not go back to the volume that the taker has kept; nil: it may. One
-// that the giver never gave a volume has not run there, so what was kept is current.
+// returning returns why an ordinal may not go back to the volume that the taker has kept; nil if it may. If the
+// giver's claim never had a volume, the ordinal has not run there, so the kept volume is current.
 func returning(pair Pair) *Problem {
 	if !pair.Taker.Parked() || pair.Word.ReturnsToKept || unused(pair.Giver) {
 		return nil
@@ -184,11 +184,11 @@ func returning(pair Pair) *Problem {
 	}
 }
 
-// unused says whether a claim was made by this migration and has never had a volume.
+// unused reports whether a claim was created by this migration and has never had a volume.
 func unused(h Holding) bool { return h.Claim.Found && h.Claim.Ours && h.Claim.Volume == "" }
 
-// Carried says why an ordinal is not known to be on the volume that this migration has had made for
-// it, or nil. Its claim may not have one yet: the class waits for the pod.
+// Carried returns why an ordinal is not known to be on the volume that was created for it by this migration, or
+// nil. Its claim may have no volume yet if the class waits for the pod.
 func (Empty) Carried(t Taken) *Problem {
 	at, from := t.At, t.From
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
@@ -212,7 +212,7 @@ func (Empty) Carried(t Taken) *Problem {
 	return nil
 }
 
-// Settle gives the taker's volume its reclaim policy back, as far as it was changed.
+// Settle restores the reclaim policy of the taker's volume, as far as it was changed.
 func (Empty) Settle(pair Pair) Verdict {
 	if unused(pair.Taker) {
 		return Verdict{}
@@ -220,11 +220,11 @@ func (Empty) Settle(pair Pair) Verdict {
 	return Rebind{}.Settle(pair)
 }
 
-// AtGiver says where an action is done.
+// AtGiver reports whether an action is done in the giver's cluster.
 func (Empty) AtGiver(action Action) bool { return Rebind{}.AtGiver(action) }
 
-// sameDisk is for two volumes of one disk where there must be two: nothing was left behind, and two
-// pods could write to it.
+// sameDisk returns the problem of two volumes for one disk where there must be two disks. Nothing was left
+// behind, and two pods could write to it.
 func sameDisk(pair Pair) *Problem {
 	giver, taker := pair.Giver.Volume, pair.Taker.Volume
 	if !giver.Found || !taker.Found || giver.Handle != taker.Handle {

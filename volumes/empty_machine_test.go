@@ -9,24 +9,24 @@ import (
 	"pgregory.net/rapid"
 )
 
-// emptyWorld is one ordinal between two sides: what their API servers store, and writes that are on
-// their way. Writes may come late, after the migration has turned round.
+// emptyWorld is one ordinal between two sides: the objects that their API servers store, and pending writes.
+// Writes may arrive late, after the migration was reversed.
 type emptyWorld struct {
 	sides [2]Holding
-	// disks are the volumes by side and name; a side's Holding names one of them by its claim.
+	// disks are the volumes by side and name; the claim of a side's Holding names one of them.
 	disks [2]map[string]Volume
 	late  []lateWrite
-	// ran is when the ordinal ran on a volume last, counted by its starts, by handle.
+	// ran is the number of the latest start of the ordinal on a volume, by handle.
 	ran                   map[string]int
 	starts, serial, epoch int
-	// giver is the side that it is taken from; runs is where its pod is, -1: nowhere; booted is true
-	// once that has its volume.
+	// giver is the side that the ordinal leaves. runs is the side of its pod, -1 for neither. booted is true
+	// once the pod has its volume.
 	giver, runs int
 	booted      bool
-	// asked is true once the volume was pointed back with a person's word, for the next start.
+	// asked is true once the volume was pointed back with the user's confirmation, for the next start.
 	asked bool
 	word  Word
-	// instant is true where the class binds at once, not for the first pod.
+	// instant is true if the class binds at once, not for the first pod.
 	instant bool
 }
 
@@ -58,7 +58,7 @@ func (w *emptyWorld) pair() Pair {
 	return Pair{Fence: owner + "." + strconv.Itoa(w.epoch), Owner: owner, Giver: w.holding(w.giver), Taker: w.holding(1 - w.giver), Template: "data", Word: w.word}
 }
 
-// send puts the write that a verdict asks for on its way; false: it asks for none.
+// send queues the write that a verdict requests; false if it requests none.
 func (w *emptyWorld) send(t *rapid.T, verdict Verdict) bool {
 	if verdict.Action == nil {
 		return false
@@ -77,7 +77,7 @@ func (w *emptyWorld) send(t *rapid.T, verdict Verdict) bool {
 	return true
 }
 
-// arrive does what the API server would: a write to an object that has changed is refused.
+// arrive processes a write as the API server does: it is refused if the object has changed.
 func (w *emptyWorld) arrive(t *rapid.T, write lateWrite) {
 	action, h := write.action, &w.sides[write.side]
 	switch action.Verb {
@@ -117,7 +117,7 @@ func (w *emptyWorld) arriveAtVolume(t *rapid.T, write lateWrite) {
 	w.disks[write.side][action.Volume] = volume
 }
 
-// bind plays the binder and the provisioner of both sides.
+// bind acts as the binder and the provisioner of both sides.
 func (w *emptyWorld) bind() {
 	for side := range w.sides {
 		h := &w.sides[side]
@@ -150,7 +150,7 @@ func (w *emptyWorld) bind() {
 	}
 }
 
-// pass does what the planner does next for the ordinal.
+// pass performs the planner's next step for the ordinal.
 func (w *emptyWorld) pass(t *rapid.T) {
 	switch w.runs {
 	case w.giver:
@@ -168,7 +168,7 @@ func (w *emptyWorld) pass(t *rapid.T) {
 	}
 }
 
-// boot lets a pod start whose claim is bound, and checks what it starts on (I2, I3).
+// boot starts a pod whose claim is bound, and checks its volume (I2, I3).
 func (w *emptyWorld) boot(t *rapid.T) {
 	if w.runs < 0 || w.booted || !w.holding(w.runs).Bound() {
 		return
@@ -188,7 +188,7 @@ func (w *emptyWorld) boot(t *rapid.T) {
 	w.ran[handle] = w.starts
 }
 
-// check looks at every volume that the ordinal has ever run on: none is lost (I3).
+// check verifies that no volume that the ordinal has ever run on is lost (I3).
 func (w *emptyWorld) check(t *rapid.T) {
 	for side, disks := range w.disks {
 		for _, volume := range disks {
@@ -209,9 +209,9 @@ func (w *emptyWorld) check(t *rapid.T) {
 	}
 }
 
-// TestEmptyMachine: whatever comes late, and however often a move turns round, an ordinal starts on an
-// empty volume, on the one that it never left, or, with a person's word, on one that was kept; the
-// other side's is not usable then; and no volume that it ran on is lost.
+// TestEmptyMachine: whatever writes arrive late, and however often a move is reversed, an ordinal starts on an
+// allowed volume. That is an empty volume, the one that it never left, or, with the user's confirmation, a kept
+// one. The other side's volume is then not usable, and no volume that the ordinal ran on is lost.
 func TestEmptyMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newEmptyWorld(t)

@@ -7,15 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// said is the word of a person who knows the application.
+// said holds the confirmations of a user who knows the application.
 var said = Word{FillsFromPeers: true, FilledShown: true}
 
-// leaving is an ordinal that is to start anew at the other side.
+// leaving returns the pair of an ordinal that is to start empty at the other side.
 func leaving() Pair {
 	return Pair{Fence: fence, Owner: owner, Giver: secure(held("east", "")), Taker: empty("west"), Template: "data", Word: said}
 }
 
-// anew is a claim of ours with the new volume that it was given.
+// anew returns a claim of this migration with its new volume.
 func anew(namespace string) Holding {
 	h := held(namespace, corev1.PersistentVolumeReclaimDelete)
 	h.Claim.Ours, h.Claim.Fence, h.Claim.Volume = true, fence, "pvc-new"
@@ -23,8 +23,8 @@ func anew(namespace string) Holding {
 	return h
 }
 
-// TestEmptyIsRefused: nothing is stopped before a person has said what the method takes for granted,
-// nor for a place that holds something.
+// TestEmptyIsRefused: nothing is stopped before the user has confirmed the assumptions of the method, nor for a
+// place that holds data.
 func TestEmptyIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Pair)
@@ -49,21 +49,21 @@ func TestEmptyIsRefused(t *testing.T) {
 			tc.change(&pair)
 			wantReason(t, Empty{}.Check(pair), tc.want)
 			if blockedAt := (Empty{}).Free(pair); blockedAt != nil {
-				return // the gates ask that before the stop
+				return // the gates check that before the stop
 			}
 			wantReason(t, Empty{}.Prepare(pair).Blocked, tc.want)
 		})
 	}
 }
 
-// kept is what a side has of an ordinal that has left it, and had the volume for which it is known.
+// kept returns the holding on a side that an ordinal has left, with the volume that it had there.
 func kept(namespace string) Holding {
 	h := parked(namespace)
 	h.Claim.Phase, h.Volume.Handle, h.Volume.Name, h.Claim.Volume = corev1.ClaimLost, "d/kept", "pv-kept", "pv-kept"
 	return h
 }
 
-// TestEmptyMessages: what is refused says what to write where.
+// TestEmptyMessages: a refusal names the field to set.
 func TestEmptyMessages(t *testing.T) {
 	for problem, want := range map[*Problem]string{
 		unconfirmed("data"): "empty.fillsFromPeers: true for claim template data", fillingUnknown("data"): "empty.readyWhenFilled: true for claim template data",
@@ -75,7 +75,7 @@ func TestEmptyMessages(t *testing.T) {
 	}
 }
 
-// TestEmptyTransfer is the way of an ordinal that leaves its volume behind, step by step.
+// TestEmptyTransfer: the steps of an ordinal that leaves its volume behind.
 func TestEmptyTransfer(t *testing.T) {
 	unbound := empty("west")
 	unbound.Claim = Claim{Found: true, Ours: true, Fence: fence, Phase: corev1.ClaimPending}
@@ -121,7 +121,7 @@ func TestEmptyTransfer(t *testing.T) {
 	}
 }
 
-// TestEmptyKeepsBothPolicies: what the author of one volume has chosen is not noted on the other.
+// TestEmptyKeepsBothPolicies: the policy that the author of one volume has chosen is not noted on the other.
 func TestEmptyKeepsBothPolicies(t *testing.T) {
 	pair := leaving()
 	pair.Giver, pair.Taker = secure(anew("east")), kept("west")
@@ -137,8 +137,8 @@ func TestEmptyKeepsBothPolicies(t *testing.T) {
 	}
 }
 
-// TestEmptyConfirm: an ordinal leaves the disk that it was stopped with, or goes back to it from a new one on which it has
-// never run.
+// TestEmptyConfirm: an ordinal leaves the disk that it was stopped with, or goes back to it from a new one on
+// which it has never run.
 func TestEmptyConfirm(t *testing.T) {
 	back := func(p *Pair) { p.Giver, p.Taker = anew("east"), kept("west") }
 	for name, tc := range map[string]struct {
@@ -169,7 +169,8 @@ func TestEmptyConfirm(t *testing.T) {
 	}
 }
 
-// TestEmptyCarried: an ordinal that has moved so is on the volume that was made for it, or will be.
+// TestEmptyCarried: an ordinal that has moved by this method is on the volume that was created for it, or will
+// be.
 func TestEmptyCarried(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Taken)
@@ -197,8 +198,8 @@ func TestEmptyCarried(t *testing.T) {
 	}
 }
 
-// TestEmptyMisplaced: a claim that was made for an ordinal may wait for its volume; one that somebody
-// else has made, or whose volume is parked, shows that the ordinal was started too early.
+// TestEmptyMisplaced: a claim that was created for an ordinal may wait for its volume. A claim that another
+// client has created, or whose volume is parked, shows that the ordinal was started too early.
 func TestEmptyMisplaced(t *testing.T) {
 	for name, tc := range map[string]struct {
 		taker Holding
@@ -219,7 +220,8 @@ func TestEmptyMisplaced(t *testing.T) {
 	}
 }
 
-// TestEmptySettle: a new volume has the policy of its class, and a volume that was written gets its own back.
+// TestEmptySettle: a new volume has the policy of its class, and a volume that was written is restored to its
+// own policy.
 func TestEmptySettle(t *testing.T) {
 	pair := leaving()
 	pair.Giver, pair.Taker = parked("east"), anew("west")

@@ -6,18 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What stands in a volume's place at the taker. No remedy here deletes a disk, or has one deleted: a volume is set to Retain
-// before its object may be deleted.
+// This file handles objects that occupy a volume's place at the taker. No remedy here deletes a disk, or causes
+// its deletion: a volume is set to Retain before its object may be deleted.
 
-// prepared says whether a person has made the taker's volume for the giver's disk: it is that disk, keeps it whatever becomes of
-// its claim, and is reserved for the taker's claim. It is taken over.
+// prepared reports whether the user has created the taker's volume for the giver's disk, so that it can be
+// taken over. It must be the same disk, have policy Retain, and be reserved for the taker's claim.
 func (p Pair) prepared() bool {
 	taker, volume := p.Taker, p.Taker.Volume
 	return !p.Shared && !p.Separate && volume.Found && !volume.Ours && !volume.Terminating && p.Giver.Volume.Found && volume.Handle == p.Giver.Volume.Handle &&
 		volume.Policy == corev1.PersistentVolumeReclaimRetain && volume.Note.Policy == "" && volume.ClaimRef.Names(taker.Ref) && volume.ClaimRef.UID == "" && !taker.Claim.Found
 }
 
-// unprepared is for a volume at the taker that is the giver's disk, under its name, and is not reserved for the taker's claim.
+// unprepared returns the problem of a volume at the taker that is the giver's disk, has its name, and is not
+// reserved for the taker's claim.
 func unprepared(p Pair) *Problem {
 	taker := p.Taker
 	volume, ref := taker.Volume, taker.Volume.ClaimRef
@@ -37,7 +38,7 @@ func unprepared(p Pair) *Problem {
 	return &Problem{ReasonForeignVolume, message, remedy}
 }
 
-// otherDisk is for a volume at the taker that has the name of the giver's and is another disk.
+// otherDisk returns the problem of a volume at the taker that has the name of the giver's and is another disk.
 func otherDisk(p Pair) *Problem {
 	taker := p.Taker
 	return &Problem{
@@ -48,7 +49,8 @@ func otherDisk(p Pair) *Problem {
 	}
 }
 
-// strayed is for a volume that names neither the ordinal's claim nor one that this migration has pointed it at.
+// strayed returns the problem of a volume whose claimRef names neither the ordinal's claim nor one that this
+// migration has set.
 func strayed(h Holding) *Problem {
 	return &Problem{
 		ReasonForeignVolume,
@@ -57,8 +59,8 @@ func strayed(h Holding) *Problem {
 	}
 }
 
-// TwinOf is for a volume that is to be made for a disk which another volume of that cluster
-// may be already. taker is the side of that one.
+// TwinOf returns the problem of a volume to create for a disk that another volume of that cluster may already
+// be. taker is the side of that other volume.
 func TwinOf(volume, twin string, taker Holding) *Problem {
 	return &Problem{
 		ReasonForeignVolume,
@@ -68,7 +70,7 @@ func TwinOf(volume, twin string, taker Holding) *Problem {
 	}
 }
 
-// forPeople is a claim by its name; of none it says so.
+// forPeople returns the name of a claim as text for users, also if there is no claim.
 func (r Ref) forPeople() string {
 	if r.Name == "" {
 		return "no claim"

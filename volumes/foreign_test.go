@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
-// atTaker is a pair whose taker's side has a volume of the giver's name.
+// atTaker returns a pair whose taker's side has a volume of the giver's name.
 func atTaker(change func(*Volume)) Pair {
 	pair := Pair{Fence: fence, Owner: owner, Template: "data", Giver: held("east", corev1.PersistentVolumeReclaimDelete), Taker: empty("west")}
 	pair.Taker.Kubectl = shell.Kubectl{Flags: "--context west"}
@@ -21,8 +21,8 @@ func atTaker(change func(*Volume)) Pair {
 	return pair
 }
 
-// TestP3Prepared: a volume that a person has made of the disk, with Retain and reserved for the ordinal's claim, is taken over, and
-// keeps the policy that it has.
+// TestP3Prepared: a volume that the user has created for the disk, with Retain and reserved for the ordinal's
+// claim, is taken over and keeps its policy.
 func TestP3Prepared(t *testing.T) {
 	pair := atTaker(func(*Volume) {})
 	if problem := (Rebind{}).Check(pair); problem != nil {
@@ -43,7 +43,8 @@ func TestP3Prepared(t *testing.T) {
 	}
 }
 
-// TestP2SameDisk: what is not prepared is refused, with a remedy that keeps the disk whatever its policy is.
+// TestP2SameDisk: a volume that is not prepared is refused, with a remedy that keeps the disk whatever its
+// policy is.
 func TestP2SameDisk(t *testing.T) {
 	const retain, remove = `kubectl --context west patch pv pv -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, "kubectl --context west delete pv pv" //nolint:dupword // the volume is called pv
 	for name, tc := range map[string]struct {
@@ -74,7 +75,7 @@ func TestP2SameDisk(t *testing.T) {
 	}
 }
 
-// TestP17OtherDisk: a volume of the name that is another disk stays as it is: the remedy is another name.
+// TestP17OtherDisk: a volume of the same name that is another disk stays unchanged: the remedy is another name.
 func TestP17OtherDisk(t *testing.T) {
 	problem := Rebind{}.Check(atTaker(func(v *Volume) { v.Handle = "d/other" }))
 	if problem == nil || problem.Reason != ReasonForeignVolume || !strings.Contains(problem.Remedy, "--volume data=copy") || strings.Contains(problem.Remedy, "delete") {
@@ -82,8 +83,8 @@ func TestP17OtherDisk(t *testing.T) {
 	}
 }
 
-// keepsDisks: a remedy deletes the object of a volume, or a claim, or reserves a volume, only once that is set to Retain: a volume
-// of policy Delete that is reserved goes with its claim.
+// keepsDisks checks a remedy: it deletes the object of a volume, deletes a claim, or reserves a volume, only
+// after that volume is set to Retain. A reserved volume of policy Delete is deleted with its claim.
 func keepsDisks(t *testing.T, name string, problem *Problem) {
 	t.Helper()
 	for _, remove := range []string{"delete pv ", "delete pvc ", `{"claimRef":`} {
@@ -94,7 +95,7 @@ func keepsDisks(t *testing.T, name string, problem *Problem) {
 	}
 }
 
-// TestRemediesKeepDisks: whatever claim or volume is in the way, what is said to mend it deletes no disk.
+// TestRemediesKeepDisks: whatever claim or volume is in the way, the remedy deletes no disk.
 func TestRemediesKeepDisks(t *testing.T) {
 	theirs := held("west", corev1.PersistentVolumeReclaimDelete)
 	named := empty("west")

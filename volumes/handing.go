@@ -10,19 +10,19 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Look is how often what no watch tells of is looked at.
+// Look is the interval at which objects that no watch reports are read.
 const Look = 500 * time.Millisecond
 
-// Handing is a pair as its attempt sees it: where the move has turned round since, its giver is the pair's taker.
-// Its steps are those that methods have in common which fill a second volume: the giver's volume is released, the
-// second one is taken over under the ordinal's name, or the giver's is pointed back. Each is asked for again until
+// Handing is a pair in the direction of its attempt. If the move has been reversed since, its giver is the
+// pair's taker. Its steps are shared by all methods that fill a second volume: release the giver's volume, take
+// the second one over under the ordinal's name, or point the giver's back. Each step is requested again until
 // it is done.
 type Handing struct {
 	Pair
 	Copying
 }
 
-// HandingOf is a pair as its attempt sees it.
+// HandingOf returns a pair in the direction of its attempt.
 func HandingOf(pair Pair) Handing {
 	h := Handing{Pair: pair}
 	if pair.Copy != nil {
@@ -34,7 +34,7 @@ func HandingOf(pair Pair) Handing {
 	return h
 }
 
-// First is the first verdict that is not done.
+// First returns the first verdict that is not done.
 func First(steps ...func() Verdict) Verdict {
 	for _, step := range steps {
 		if verdict := step(); !verdict.Done() {
@@ -44,12 +44,12 @@ func First(steps ...func() Verdict) Verdict {
 	return Verdict{}
 }
 
-// Act is an action without more, on the attempt's giver's side or on its taker's.
+// Act returns an action with no further fields, for the giver's side of the attempt or its taker's.
 func (h Handing) Act(verb Verb, atGiver bool) Verdict {
 	return Verdict{Action: &Action{Verb: verb, Fence: h.Fence, Copy: CopyAction{AtGiver: atGiver != h.Back}}}
 }
 
-// Write is an action on a volume as it was judged.
+// Write returns an action on a volume, with the UID and resourceVersion that were judged.
 func (h Handing) Write(verb Verb, volume Volume, ref Ref, atGiver bool) Verdict {
 	verdict := h.Act(verb, atGiver)
 	a := verdict.Action
@@ -58,13 +58,13 @@ func (h Handing) Write(verb Verb, volume Volume, ref Ref, atGiver bool) Verdict 
 	return verdict
 }
 
-// returned has a volume that is written lose the mark of its release.
+// returned adds to a write the removal of the volume's release mark.
 func returned(verdict Verdict) Verdict {
 	verdict.Action.Copy.Returned = true
 	return verdict
 }
 
-// Awaits is a verdict that waits for what no watch tells of.
+// Awaits returns a verdict that waits for something that no watch reports.
 func Awaits(format string, a ...any) Verdict {
 	return Verdict{Waits: fmt.Sprintf(format, a...), Look: Look}
 }
@@ -77,27 +77,27 @@ func (h Handing) Secure(giver Holding) Verdict {
 	return h.Write(Secure, giver.Volume, giver.Ref, true)
 }
 
-// Begun is what is recorded when another attempt begins.
+// Begun returns the record of a new attempt.
 func (h Handing) Begun() *api.CopyAttempt {
 	return &api.CopyAttempt{Number: Numbered(h.Now, max(h.Attempt.Number, h.LastAttempt)), Begun: h.Fence}
 }
 
-// Sealed says whether the seal that is recorded is about the two volumes as they are now.
+// Sealed reports whether the recorded seal is for the two volumes in their present state.
 func (h Handing) Sealed() bool {
 	seal, in := h.Attempt.Seal, h.Incoming.Volume
 	return seal.Root != "" && h.Giver.Volume.Released != "" && seal.Released == h.Giver.Volume.Released &&
 		in.Found && seal.Volume == in.Name && seal.From == Disk(h.Giver.Volume.Handle) && seal.To == Disk(in.Handle)
 }
 
-// Taken says whether the second volume has been pointed at the ordinal's claim: there is no way back from then
-// on but by another one.
+// Taken reports whether the claimRef of the second volume has been set to the ordinal's claim. From then on
+// only another attempt leads back.
 func (h Handing) Taken() bool {
 	in := h.Incoming.Volume
 	return h.Attempt.Number > 0 && in.Found && in.ClaimRef.Names(h.Taker.Ref)
 }
 
-// Release points the giver's volume at the outgoing claim: from then on nothing mounts it under the
-// ordinal's name.
+// Release sets the claimRef of the giver's volume to the outgoing claim. From then on nothing mounts it under
+// the ordinal's name.
 func (h Handing) Release() Verdict {
 	out, volume := h.Outgoing.Ref, h.Giver.Volume
 	out.UID = h.Outgoing.Claim.UID
@@ -110,7 +110,7 @@ func (h Handing) Release() Verdict {
 	case h.Outgoing.Claim.Ours && h.Outgoing.Claim.Terminating:
 		return Verdict{Waits: h.Outgoing.claimDeletion().waits(), Deletion: h.Outgoing.claimDeletion(), Look: Look}
 	case h.Outgoing.Claim.Found && h.Outgoing.Claim.Ours && h.Outgoing.Claim.Volume != volume.Name:
-		return h.deleteLost(h.Outgoing, true) // it has come late, for a volume that was copied before
+		return h.deleteLost(h.Outgoing, true) // a late write created it, for a volume that was copied before
 	case !have.Names(out) && h.Sender.Found && !h.Sender.Foreign && h.Sender.Pass > h.Attempt.Passes:
 		return h.givenBack()
 	case !have.Names(out) || volume.Released == "" || have.UID != "" && have.UID != out.UID:
@@ -130,7 +130,8 @@ func (h Handing) Release() Verdict {
 	return Verdict{}
 }
 
-// unreleasable is why the giver's volume cannot be pointed at the outgoing claim; nil: it can, or is.
+// unreleasable returns why the giver's volume cannot be pointed at the outgoing claim; nil if it can, or
+// already is.
 func (h Handing) unreleasable() *Problem {
 	have, released := h.Giver.Volume.ClaimRef, h.Giver.Volume.ClaimRef.Names(h.Outgoing.Ref)
 	switch {
@@ -144,15 +145,15 @@ func (h Handing) unreleasable() *Problem {
 	return nil
 }
 
-// givenBack is for a volume that somebody has pointed back while it was read: what that pass has found counts for nothing.
+// givenBack records that a volume was pointed back while it was read. The result of that pass does not count.
 func (h Handing) givenBack() Verdict {
 	next := h.Attempt
 	next.Passes, next.Seal, next.Differs = h.Sender.Pass, api.CopySeal{}, "the volume itself, which was given back to its ordinal meanwhile"
 	return Verdict{Attempt: &next}
 }
 
-// mark tells a release from every other one that is known: where somebody has pointed the volume back under the same fence, by
-// hand, its ordinal may have written, and what was read or taken before counts for nothing.
+// mark returns a mark that differs from every known release. A user may have pointed the volume back by hand
+// under the same fence. Its ordinal may then have written, and earlier passes and snapshots do not count.
 func (h Handing) mark() string {
 	known := []string{h.Giver.Volume.Released, h.Attempt.Seal.Released, h.Attempt.Snapshot.Released, h.Snapshot.Taken.Released}
 	mark := h.Fence
@@ -162,7 +163,8 @@ func (h Handing) mark() string {
 	return mark
 }
 
-// volumeGone is for a giver whose volume is not there, or is not known since somebody has deleted the claim that names it.
+// volumeGone returns the problem of a giver whose volume does not exist, or is not known because the claim that
+// names it was deleted.
 func (h Handing) volumeGone() *Problem {
 	own, out := h.Giver, h.Outgoing
 	claim := fmt.Sprintf("claim %s/%s", own.Ref.Namespace, own.Ref.Name)
@@ -175,8 +177,8 @@ func (h Handing) volumeGone() *Problem {
 	}
 }
 
-// HandOver points the second volume at the ordinal's claim, with the seal. It is for a volume that nothing writes
-// to any more.
+// HandOver sets the claimRef of the second volume to the ordinal's claim, with the seal. Nothing may write to
+// the volume any more.
 func (h Handing) HandOver() Verdict {
 	in, taker := h.Incoming, h.Taker
 	switch {
@@ -196,23 +198,24 @@ func (h Handing) HandOver() Verdict {
 	return h.pointTaker()
 }
 
-// going says whether the second volume may be on its way out: the claim that it was filled by is gone, or goes, and it was not
-// made to survive that. Its storage may be deleted by now, whatever its object still says.
+// going reports whether the second volume may be on the way to deletion. The claim in which it was filled does
+// not exist or is being deleted, and the volume is not set to Retain. Its storage may have been deleted,
+// whatever its object still shows.
 func (h Handing) going() bool {
 	in := h.Incoming
 	return !in.Parked() && !in.Bound() && in.Volume.Policy != corev1.PersistentVolumeReclaimRetain
 }
 
-// anew is another attempt, under other names, after one whose second volume has been lost. A snapshot that counts is restored
-// again.
+// anew returns the record of another attempt under other names, after one whose second volume has been lost. A
+// snapshot that counts is restored again.
 func (h Handing) anew() *api.CopyAttempt {
 	next := h.Begun()
 	next.Giver, next.Snapshot, next.Torn = h.Attempt.Giver, h.Attempt.Snapshot, h.Attempt.Torn
 	return next
 }
 
-// makeRoom deletes the claim that the taker has kept from an earlier time, which has lost its volume: a claim
-// names one volume for ever. The volume stays parked.
+// makeRoom deletes the claim that the taker has kept from an earlier move and that has lost its volume. A claim
+// can never name another volume. The volume stays parked.
 func (h Handing) makeRoom() Verdict {
 	taker := h.Taker
 	switch {
@@ -228,7 +231,8 @@ func (h Handing) makeRoom() Verdict {
 	return h.deleteLost(taker, false)
 }
 
-// pointTaker points the second volume at the ordinal's claim; with the uid of one that has lost it before.
+// pointTaker sets the claimRef of the second volume to the ordinal's claim, with the UID of that claim if it
+// exists.
 func (h Handing) pointTaker() Verdict {
 	ref := h.Taker.Ref
 	ref.UID = h.Taker.Claim.UID
@@ -237,7 +241,7 @@ func (h Handing) pointTaker() Verdict {
 	return verdict
 }
 
-// TakeOver has the ordinal's claim bound to the second volume, and parks what the giver keeps.
+// TakeOver binds the ordinal's claim to the second volume, and parks the volume that the giver keeps.
 func (h Handing) TakeOver() Verdict {
 	in, taker := h.Incoming.Volume, h.Taker.Claim
 	switch {
@@ -260,7 +264,7 @@ func (h Handing) TakeOver() Verdict {
 	return First(h.bind, h.parkGiver)
 }
 
-// bind waits until the ordinal's claim is bound to the second volume, and calls the binder when that takes long.
+// bind waits until the ordinal's claim is bound to the second volume, and calls the binder if that takes long.
 func (h Handing) bind() Verdict {
 	taker, mark := h.Taker, MarkClaimOf(h.Taker, h.Fence)
 	mark.Copy.AtGiver = h.Back
@@ -274,7 +278,7 @@ func (h Handing) bind() Verdict {
 	return Verdict{}
 }
 
-// parkGiver parks what the giver keeps.
+// parkGiver parks the volume that the giver keeps.
 func (h Handing) parkGiver() Verdict {
 	giver := h.Giver
 	switch {
@@ -288,8 +292,8 @@ func (h Handing) parkGiver() Verdict {
 	return returned(h.Write(Park, giver.Volume, Parked(giver.Ref), true))
 }
 
-// LetGo deletes the claims by which the volumes went, once the ordinal's claim is bound: until then nothing else
-// names the second one. It deletes no volume.
+// LetGo deletes the incoming and the outgoing claim once the ordinal's claim is bound. Until then nothing else
+// names the second volume. It deletes no volume.
 func (h Handing) LetGo() Verdict {
 	return First(
 		func() Verdict { return h.deleteLost(h.Incoming, false) },
@@ -297,7 +301,8 @@ func (h Handing) LetGo() Verdict {
 	)
 }
 
-// deleteLost deletes a claim that has lost its volume to another one; done: it is gone or on its way.
+// deleteLost deletes a claim that has lost its volume to another one. It is done once the deletion was
+// requested.
 func (h Handing) deleteLost(lost Holding, atGiver bool) Verdict {
 	if !lost.Claim.Found || lost.Claim.Terminating {
 		return Verdict{}
@@ -308,8 +313,8 @@ func (h Handing) deleteLost(lost Holding, atGiver bool) Verdict {
 	return verdict
 }
 
-// GoBack returns the volume to the giver as long as the second one has not been taken over. When it is done the
-// ordinal may be started there. The incoming claim stays until it was: see Drop.
+// GoBack returns the volume to the giver, as long as the second one has not been taken over. When it is done,
+// the ordinal may be started there. The incoming claim stays until the ordinal runs again: see Drop.
 func (h Handing) GoBack() Verdict {
 	volume, giver, in := h.Giver.Volume, h.Giver, h.Incoming
 	released := volume.ClaimRef.Names(h.Outgoing.Ref)
@@ -319,7 +324,7 @@ func (h Handing) GoBack() Verdict {
 	case !h.secured(giver):
 		return h.Write(Secure, volume, giver.Ref, true)
 	case released && in.Volume.Found && !h.secured(in):
-		// A take-over that is still on its way carries the resourceVersion from before, and is refused.
+		// A take-over that arrives late carries the earlier resourceVersion and is refused.
 		return h.Write(Secure, in.Volume, in.Ref, false)
 	case released:
 		ref := giver.Ref

@@ -12,8 +12,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// filledSecond is a claim whose second volume has all that the first one has: that is released, and read by nobody any
-// more, and the seal about both is recorded.
+// filledSecond returns a claim whose second volume has all content of the first one. The first is released, no
+// mover reads it any more, and the seal of the two is recorded.
 func filledSecond() Handing {
 	giver, taker := secure(held("east", "")), empty("west")
 	out, in := OutgoingRef(giver.Ref, owner), IncomingRef(taker.Ref, owner, 7)
@@ -29,7 +29,7 @@ func filledSecond() Handing {
 	return h
 }
 
-// takenOver is one whose second volume is the ordinal's, and whose first one is still at the outgoing claim.
+// takenOver returns one whose second volume is the ordinal's, and whose first is still at the outgoing claim.
 func takenOver() Handing {
 	h := filledSecond()
 	h.Incoming.Volume.Seal, h.Incoming.Volume.ClaimRef = "root", Ref{Namespace: h.Taker.Ref.Namespace, Name: h.Taker.Ref.Name, UID: "taker"}
@@ -38,7 +38,7 @@ func takenOver() Handing {
 	return h
 }
 
-// first has the change be seen of the first volume wherever that is seen.
+// first applies a change to the first volume wherever it is observed.
 func first(change func(*Volume)) func(*Handing) {
 	return func(h *Handing) {
 		change(&h.Giver.Volume)
@@ -50,7 +50,7 @@ func second(change func(*Volume)) func(*Handing) {
 	return func(h *Handing) { change(&h.Incoming.Volume) }
 }
 
-// told is a verdict in few words: what is done where, how often the binder was called, what is waited for.
+// told returns a verdict in a few words: the action and its side, the count of calls to the binder, the wait.
 func told(v Verdict) string {
 	at := func(a Action) string {
 		where := "taker"
@@ -72,7 +72,7 @@ func told(v Verdict) string {
 	return v.Waits
 }
 
-// handingSteps are changes of what is found, and what is due then.
+// handingSteps maps changes of the observed state to the step that is then due.
 type handingSteps map[string]struct {
 	change func(*Handing)
 	want   string
@@ -100,13 +100,13 @@ func as(*Handing) {}
 
 func unsecured(v *Volume) { v.Note = Note{} }
 
-// unkept has the second volume go with its claim.
+// unkept makes the second volume one that is deleted with its claim.
 func unkept(h *Handing) {
 	h.Incoming.Volume.Policy, h.Incoming.Volume.Note = corev1.PersistentVolumeReclaimDelete, Note{}
 }
 
-// TestReleasedTwice: where somebody has pointed the first volume back by hand and its ordinal may have written, nothing counts that
-// was found out before, although it is released again under the same fence (I3).
+// TestReleasedTwice: a user has pointed the first volume back by hand, and its ordinal may have written.
+// Earlier results do not count then, although the volume is released again under the same fence (I3).
 func TestReleasedTwice(t *testing.T) {
 	for name, known := range map[string]func(*Handing){
 		"sealed":                   as,
@@ -144,7 +144,8 @@ func TestReleasedTwice(t *testing.T) {
 	}
 }
 
-// TestAnotherAttempt: one that has lost its second volume is followed by another one, under other names, for the same snapshot.
+// TestAnotherAttempt: an attempt that has lost its second volume is followed by another one, under other names,
+// for the same snapshot.
 func TestAnotherAttempt(t *testing.T) {
 	h := filledSecond()
 	unkept(&h)
@@ -155,8 +156,8 @@ func TestAnotherAttempt(t *testing.T) {
 	}
 }
 
-// TestRelease: the first volume is pointed at the outgoing claim, and that is made and bound; never without Retain
-// (I3).
+// TestRelease: the first volume is pointed at the outgoing claim, which is created and bound; never without
+// Retain (I3).
 func TestRelease(t *testing.T) {
 	own := func(h *Handing) {
 		first(func(v *Volume) {
@@ -190,7 +191,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestSealed: a seal counts for the two volumes that it was made of, and for one release of the first.
+// TestSealed: a seal counts for the two volumes that it was computed from, and for one release of the first.
 func TestSealed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Handing)
@@ -235,8 +236,8 @@ func TestSecondIsTaken(t *testing.T) {
 	}
 }
 
-// TestHandOver: the second volume is pointed at the ordinal's claim when nothing has it any more, and what the taker
-// had there before has gone and is kept (I3).
+// TestHandOver: the second volume is pointed at the ordinal's claim once nothing uses it any more. Before that,
+// the taker's former claim is deleted and its volume is kept (I3).
 func TestHandOver(t *testing.T) {
 	kept := func(change func(*Holding)) func(*Handing) {
 		return func(h *Handing) {
@@ -273,7 +274,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestTakeOver: the ordinal's claim is made and bound to the sealed volume alone, and then the first one is parked.
+// TestTakeOver: the ordinal's claim is created and bound only to the sealed volume, and then the first volume
+// is parked.
 func TestTakeOver(t *testing.T) {
 	handingSteps{
 		"bound":                     {as, "Park at the giver"},
@@ -303,7 +305,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestGoBack: the first volume is pointed at the ordinal's claim again, once a take-over that is on its way is refused.
+// TestGoBack: the first volume is pointed at the ordinal's claim again, once a pending take-over would be
+// refused.
 func TestGoBack(t *testing.T) {
 	returned := func(h *Handing) {
 		first(func(v *Volume) { v.ClaimRef = Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"} })(h)
@@ -329,7 +332,7 @@ func TestGoBack(t *testing.T) {
 	}
 }
 
-// TestLetGo: both claims by which the volumes went are deleted as they were judged.
+// TestLetGo: the incoming and the outgoing claim are deleted in the version that was judged.
 func TestLetGo(t *testing.T) {
 	handingSteps{
 		"both":            {as, "DeleteLost at the taker"},
@@ -343,7 +346,7 @@ func TestLetGo(t *testing.T) {
 	}
 }
 
-// TestSecureOfSecond: the first volume is secured once under each fence, and the policy to go back to is noted.
+// TestSecureOfSecond: the first volume is secured once under each fence, and the policy to restore is noted.
 func TestSecureOfSecond(t *testing.T) {
 	h := filledSecond()
 	if got := h.Secure(h.Giver); !got.Done() {
@@ -356,8 +359,8 @@ func TestSecureOfSecond(t *testing.T) {
 	}
 }
 
-// TestClaimDeletedWhileReleased: who has deleted the claim of a volume that is held by the outgoing one is told where it is, and how to make
-// the claim again.
+// TestClaimDeletedWhileReleased: if a user deletes the claim of a volume that the outgoing claim has, the
+// message names the volume's place and how to create the claim again.
 func TestClaimDeletedWhileReleased(t *testing.T) {
 	h := filledSecond()
 	h.Giver.Claim, h.Giver.Volume = Claim{}, Volume{}

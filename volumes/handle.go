@@ -9,11 +9,11 @@ import (
 	"github.com/sliceshift/sliceshift/internal/disk"
 )
 
-// Handle returns what identifies the storage behind a volume, so that two
-// PersistentVolumes with one handle are one disk.
+// Handle returns the identity of the storage behind a volume: two PersistentVolumes with one handle are one
+// disk.
 func Handle(volume *corev1.PersistentVolume) string { return disk.Handle(volume) }
 
-// Disk is a digest of a handle, short enough for a record: 32 hexadecimal digits.
+// Disk returns a digest of a handle, short enough for a record: 32 hexadecimal digits.
 func Disk(handle string) string {
 	if handle == "" {
 		return ""
@@ -22,8 +22,9 @@ func Disk(handle string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Twin is another volume, of those that a cluster has, that may be the same disk as one that is to be made there; empty: there
-// is none. A volume that has the new one in a folder below it is none for who may have any path made.
+// Twin returns the name of another volume of a cluster that may be the same disk as the volume to create there;
+// empty if there is none. A volume whose path contains that of the new one counts only if the policy does not
+// allow paths.
 func (p Policy) Twin(volume *corev1.PersistentVolume, there []corev1.PersistentVolume) string {
 	for i := range there {
 		if there[i].Name == volume.Name {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestBound: claim and volume are bound when everything says so, and nothing less.
+// TestBound: claim and volume are bound only if all fields agree.
 func TestBound(t *testing.T) {
 	if h := held("east", ""); !h.Bound() {
 		t.Fatalf("%+v is not bound", h)
@@ -30,8 +30,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestParkedAndSecured: a volume is parked when its claimRef names a claim that cannot exist, and
-// secured when it is Retain and this migration has noted the policy to go back to.
+// TestParkedAndSecured: a volume is parked if its claimRef names a claim that cannot exist. It is secured if it
+// is Retain and this migration has noted the policy to restore.
 func TestParkedAndSecured(t *testing.T) {
 	h := parked("east")
 	if !h.Parked() || !h.SecuredBy(owner) || h.Volume.ClaimRef.Name == h.Ref.Name {
@@ -60,7 +60,7 @@ func TestParkedAndSecured(t *testing.T) {
 	}
 }
 
-// TestOriginalFor: the policy to go back to is the one that was noted, by this migration.
+// TestOriginalFor: the policy to restore is the one that this migration has noted.
 func TestOriginalFor(t *testing.T) {
 	const retain, discard = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete
 	for name, tc := range map[string]struct {
@@ -83,8 +83,8 @@ func TestOriginalFor(t *testing.T) {
 	}
 }
 
-// TestSwapped: what an ordinal has that is down is the volume that it had when this migration has
-// secured it, or when the other side has the same disk.
+// TestSwapped: a stopped ordinal has its former volume if this migration has secured it, or if the other side
+// has the same disk.
 func TestSwapped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Pair)
@@ -113,7 +113,7 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-// TestMisplaced: the taker's claim is there, and the volume has not been carried over to it.
+// TestMisplaced: the taker's claim exists, and the volume has not been carried over to it.
 func TestMisplaced(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Pair)
@@ -140,8 +140,8 @@ func TestMisplaced(t *testing.T) {
 	}
 }
 
-// TestFree: what somebody else has under the taker's names stands in the way, and what an earlier
-// migration has left does not.
+// TestFree: objects of other clients under the taker's names are an obstacle, and those that an earlier
+// migration has left are not.
 func TestFree(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Pair)
@@ -187,8 +187,8 @@ func wantReason(t *testing.T, got *Problem, want string) {
 	}
 }
 
-// TestUsableSaysHowToUnpark: of a claim whose volume was parked the problem says what is to be looked at first, and the command
-// that points the volume at the claim again: its name, its namespace and its UID.
+// TestUsableSaysHowToUnpark: for a claim whose volume was parked, the problem names the checks to make first.
+// It also has the command that points the volume at the claim again: its name, its namespace and its UID.
 func TestUsableSaysHowToUnpark(t *testing.T) {
 	h := parked("east")
 	h.Claim.Phase = corev1.ClaimLost

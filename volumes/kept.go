@@ -15,9 +15,9 @@ import (
 // Kept is a volume that an ordinal has left behind: it is parked, and no migration deletes its disk.
 type Kept struct {
 	Volume string
-	// Claim is what the ordinal had it by.
+	// Claim is the claim through which the ordinal used it.
 	Claim Ref
-	// By is the UID of the migration that has parked it; empty: it does not say so.
+	// By is the UID of the migration that has parked it; empty if it is not noted.
 	By types.UID
 	// Handle is that of its disk.
 	Handle string
@@ -25,7 +25,7 @@ type Kept struct {
 	Policy corev1.PersistentVolumeReclaimPolicy
 }
 
-// KeptOf is a volume that was left behind, and whether it was.
+// KeptOf returns the Kept of a volume, and whether the volume was left behind.
 func KeptOf(volume *corev1.PersistentVolume) (Kept, bool) {
 	ref := volume.Spec.ClaimRef
 	if ref == nil {
@@ -42,8 +42,9 @@ func KeptOf(volume *corev1.PersistentVolume) (Kept, bool) {
 	}, parked
 }
 
-// leftBehind is for a claim at the taker that lost its volume when its ordinal left there by an earlier migration. The volume
-// outlives the claim, so that this may go; what is on it, and as of when, is said. Nil: the claim is none such.
+// leftBehind returns the problem of a claim at the taker that lost its volume when its ordinal left in an
+// earlier migration. The volume outlives the claim, so the claim may be deleted. The message states what is on
+// the volume, and as of when. Nil if the claim is no such claim.
 func leftBehind(pair Pair) *Problem {
 	if pair.Taker.Left != nil {
 		pair.Taker.Volume = *pair.Taker.Left
@@ -61,7 +62,7 @@ func leftBehind(pair Pair) *Problem {
 	}
 }
 
-// holds is what is on the taker's volume that was left behind, and as of when.
+// holds describes the data on the taker's volume that was left behind, and their age.
 func holds(pair Pair) string {
 	taker, giver := pair.Taker.Volume, pair.Giver.Volume
 	if giver.Found && giver.Handle == taker.Handle {
@@ -77,7 +78,7 @@ func holds(pair Pair) string {
 	return as + fmt.Sprintf(", without what the ordinal has written since, on volume %s of the other side", giver.Name)
 }
 
-// parkedBy names who has parked the volume, as far as that is known.
+// parkedBy names the migration that has parked the volume, as far as it is known.
 func (h Holding) parkedBy() string {
 	if h.Volume.ParkedBy != "" {
 		return "migration " + h.Volume.ParkedBy
@@ -88,7 +89,8 @@ func (h Holding) parkedBy() string {
 	return "an earlier migration"
 }
 
-// listKept is the command that lists what was left behind in its cluster: a plugin has its flags behind its name.
+// listKept returns the command that lists the volumes left behind in its cluster. A plugin takes its flags
+// after its name.
 func (h Holding) listKept() string {
 	return h.Kubectl.Migrate("kept")
 }

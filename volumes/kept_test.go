@@ -13,7 +13,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestKept: a volume was left behind when its claimRef names what no claim can be called; who has parked it, it says itself.
+// TestKept: a volume was left behind if its claimRef names a claim that cannot exist. Its annotations name the
+// migration that has parked it.
 func TestKept(t *testing.T) {
 	of := func(claim string, annotations map[string]string) *corev1.PersistentVolume {
 		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", Annotations: annotations}}
@@ -46,8 +47,9 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: of a claim whose volume an earlier migration has parked it is said which migration that was, what is on the
-// volume and as of when, and that the volume outlives the claim; by each method that needs the claim's place.
+// TestLeftBehind: for a claim whose volume an earlier migration has parked, the problem names that migration,
+// and the data on the volume with their age. It also says that the volume outlives the claim. Each method that
+// needs the claim's place reports this.
 func TestLeftBehind(t *testing.T) {
 	at := time.Date(2026, 11, 27, 5, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
@@ -78,7 +80,7 @@ func TestLeftBehind(t *testing.T) {
 			pair.Taker.Volume.Name, pair.Taker.Claim.Volume = "pv-left", "pv-left"
 			pair.Taker.Volume.Note.By, pair.Taker.Volume.Phase, pair.Taker.Kubectl = "former", corev1.VolumeAvailable, shell.Kubectl{Flags: "--context west"}
 			tc.change(&pair)
-			beside := pair // by Rebind the taker's volume is the one that comes, and that of its claim is seen besides
+			beside := pair // by Rebind the taker's volume is the one that arrives, and that of its claim is observed separately
 			beside.Taker.Left, beside.Taker.Volume = new(pair.Taker.Volume), Volume{}
 			frees := map[string]func() *Problem{
 				"Second": func() *Problem { return Second{}.Free(pair) },

@@ -11,37 +11,36 @@ import (
 	"github.com/sliceshift/sliceshift/internal/disk"
 )
 
-// Policy says which volumes may be made in another cluster. The zero value allows the least.
-// It is for who runs the manager: whoever writes a Migration decides what a volume of the
-// mover's looks like, and Pod Security does not look behind a claim.
+// Policy defines which volumes may be created in another cluster. The zero value allows the least. The
+// administrator of the manager sets it: the author of a Migration decides which volume the mover creates, and
+// Pod Security does not inspect the volume behind a claim.
 type Policy struct {
-	// Paths allows volumes that are a path on a machine. Who can have one made reads and
-	// writes the files of a node. So does who has a flexVolume made, whose driver is a program there.
+	// Paths allows volumes that are a path on a machine. A user who can create such a volume can read and write
+	// the files of a node. The same holds for a flexVolume, whose driver is a program on the node.
 	Paths bool
-	// SecretNamespaces are the namespaces, besides the claim's own, whose Secrets a volume
-	// may name; AnySecret allows all.
+	// SecretNamespaces lists further namespaces whose Secrets a volume may name. The claim's own namespace is
+	// always allowed; AnySecret allows all.
 	SecretNamespaces []string
-	// Drivers are the CSI drivers whose volumes may be made, and sources within Kubernetes by the
-	// name of their field (nfs, iscsi); empty: all.
+	// Drivers lists the CSI drivers whose volumes may be created. A source within Kubernetes is listed by the
+	// name of its field (nfs, iscsi). If it is empty, all are allowed.
 	Drivers []string
 }
 
 // AnySecret in Policy.SecretNamespaces stands for every namespace.
 const AnySecret = "*"
 
-// Unrestricted is the policy of who uses their own rights.
+// Unrestricted returns the policy for users who move with their own rights.
 func Unrestricted() Policy { return Policy{Paths: true, SecretNamespaces: []string{AnySecret}} }
 
-// Use is what a volume is to be made for.
+// Use holds the purpose for which a volume is created.
 type Use struct {
-	// Namespace is the claim's, and ClaimTemplate what the claim was made from.
+	// Namespace is that of the claim. ClaimTemplate is the template that the claim was created from.
 	Namespace, ClaimTemplate string
-	// Shared is the user's word that a path holds the same files in both clusters.
+	// Shared is the user's confirmation that a path holds the same files in both clusters.
 	Shared bool
 }
 
-// Bars says why a volume like this one may not be made in another cluster; the zero Problem
-// when it may.
+// Bars returns why a volume like this one may not be created in another cluster; the zero Problem if it may.
 func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem { //nolint:gocyclo // one condition after the other, each a line
 	path := volume.Spec.HostPath != nil || volume.Spec.Local != nil
 	driver, node := driverOf(volume), OfOneNode(volume)
@@ -77,7 +76,7 @@ func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem { //nolin
 	return Problem{}
 }
 
-// LocalTo is for a volume that is bound to single nodes by a label of theirs.
+// LocalTo returns the problem of a volume that a node label binds to single nodes.
 func LocalTo(volume *corev1.PersistentVolume, label, template string) Problem {
 	return Problem{
 		ReasonVolumeIsLocal,
@@ -86,12 +85,12 @@ func LocalTo(volume *corev1.PersistentVolume, label, template string) Problem {
 	}
 }
 
-// nodeWords are the words by which drivers name a label of a single node: topology.topolvm.io/node, openebs.io/nodename,
-// linbit.com/hostname, kubernetes.io/hostname.
+// nodeWords lists the words by which drivers name a label of a single node: topology.topolvm.io/node,
+// openebs.io/nodename, linbit.com/hostname, kubernetes.io/hostname.
 var nodeWords = []string{"node", "nodename", "node-name", "nodeid", "node-id", "node_id", "hostname", "host", "hostid", "host-id", "machine", "machine-id", "server", "instance", "instance-id"}
 
-// OfOneNode is the label that binds a volume to single nodes, in each way that its node affinity allows; empty: none does, as far
-// as its name shows.
+// OfOneNode returns the label that binds a volume to single nodes in every term of its node affinity. It is
+// empty if no label does, as far as the names show.
 func OfOneNode(volume *corev1.PersistentVolume) string {
 	return Binding(volume, func(key string, _ []string) bool {
 		at := strings.LastIndex(key, "/")
@@ -99,8 +98,8 @@ func OfOneNode(volume *corev1.PersistentVolume) string {
 	})
 }
 
-// Binding is a label of nodes that meets a condition in each term of a volume's node affinity; empty: there is none. A field of
-// nodes is their name.
+// Binding returns a node label that meets a condition in each term of a volume's node affinity; empty if there
+// is none. A term with match fields selects a node by its name.
 func Binding(volume *corev1.PersistentVolume, is func(key string, values []string) bool) string {
 	affinity := volume.Spec.NodeAffinity
 	if affinity == nil || affinity.Required == nil {
@@ -123,8 +122,8 @@ func Binding(volume *corev1.PersistentVolume, is func(key string, values []strin
 	return found
 }
 
-// BarsSnapshot says why a snapshot of a CSI driver may not be imported; the zero Problem when it may. A snapshot gives
-// access to the data of a disk of that driver, as the disk itself does.
+// BarsSnapshot returns why a snapshot of a CSI driver may not be imported; the zero Problem if it may. A
+// snapshot gives access to the data of a disk of that driver, as the disk itself does.
 func (p Policy) BarsSnapshot(driver string) Problem {
 	if len(p.Drivers) == 0 || slices.Contains(p.Drivers, driver) {
 		return Problem{}
@@ -136,7 +135,7 @@ func (p Policy) BarsSnapshot(driver string) Problem {
 	}
 }
 
-// diskUnknown is for a volume of which no twin could be found.
+// diskUnknown returns the problem of a volume for which no twin could be recognised.
 func diskUnknown(volume *corev1.PersistentVolume, use Use) Problem {
 	return Problem{
 		ReasonDiskUnknown,
@@ -153,7 +152,7 @@ func notAllowed(volume *corev1.PersistentVolume, what, setting string) Problem {
 	}
 }
 
-// driverOf is the CSI driver of a volume, or the field that its source within Kubernetes has.
+// driverOf returns the CSI driver of a volume, or the field name of a source within Kubernetes.
 func driverOf(volume *corev1.PersistentVolume) string {
 	if csi := volume.Spec.CSI; csi != nil {
 		return csi.Driver
@@ -164,7 +163,7 @@ func driverOf(volume *corev1.PersistentVolume) string {
 	return "no driver"
 }
 
-// fieldsOf are the fields of a volume's source, by its kind.
+// fieldsOf returns the fields of a volume's source, by its kind.
 func fieldsOf(volume *corev1.PersistentVolume) map[string]map[string]any {
 	var source map[string]map[string]any
 	data, err := json.Marshal(volume.Spec.PersistentVolumeSource)
@@ -172,14 +171,14 @@ func fieldsOf(volume *corev1.PersistentVolume) map[string]map[string]any {
 		err = json.Unmarshal(data, &source)
 	}
 	if err != nil {
-		return map[string]map[string]any{"?": {"secretNamespace": "?"}} // it cannot be read, and is refused
+		return map[string]map[string]any{"?": {"secretNamespace": "?"}} // it cannot be read, so it is refused
 	}
 	return source
 }
 
-// secretNamespaces are the namespaces that the source of a volume names for its Secrets, of
-// whatever kind it is: fields that end in secretRef, and azureFile's secretNamespace. A
-// reference without one means the claim's own.
+// secretNamespaces returns the namespaces that a volume's source names for its Secrets. It covers every kind of
+// source: fields that end in secretRef, and azureFile's secretNamespace. A reference without a namespace means
+// the claim's own.
 func secretNamespaces(volume *corev1.PersistentVolume) []string {
 	var namespaces []string
 	if namespace := volume.Annotations[deletionSecretNamespace]; namespace != "" {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestPolicy: what a Migration's author has the mover make gives them no file of a node, no
+// TestPolicy: volumes that the author of a Migration lets the mover create give access to no file of a node, no
 // Secret of another namespace, and no driver that was not allowed (S1).
 func TestPolicy(t *testing.T) {
 	const driver = "ebs.csi.aws.com"
@@ -79,7 +79,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestK14Snapshots: a snapshot of a driver may be imported where volumes of that driver may be made.
+// TestK14Snapshots: a snapshot of a driver may be imported if volumes of that driver may be created.
 func TestK14Snapshots(t *testing.T) {
 	for driver, barred := range map[string]bool{"allowed.example.com": false, "another.example.com": true, "": true} {
 		if got := (Policy{Drivers: []string{"allowed.example.com"}}).BarsSnapshot(driver); (got.Reason == ReasonVolumeNotAllowed) != barred {
@@ -91,8 +91,8 @@ func TestK14Snapshots(t *testing.T) {
 	}
 }
 
-// TestSecretNamespaces: whichever of a source's fields name Secrets, their namespaces come in order and
-// once each, so that a refusal says the same each time (S1).
+// TestSecretNamespaces: whichever of a source's fields name Secrets, their namespaces are sorted and unique, so
+// that a refusal has the same text each time (S1).
 func TestSecretNamespaces(t *testing.T) {
 	of := func(namespace string) *corev1.SecretReference { return &corev1.SecretReference{Namespace: namespace} }
 	volume := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
@@ -105,7 +105,7 @@ func TestSecretNamespaces(t *testing.T) {
 	}
 }
 
-// TestK10BesidesTheSource: a volume does not bring along what a controller or a node of the other cluster would do for it.
+// TestK10BesidesTheSource: a volume carries no instruction for a controller or a node of the other cluster.
 func TestK10BesidesTheSource(t *testing.T) {
 	volume := func(change func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", Annotations: map[string]string{}}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: csi}}
@@ -140,8 +140,8 @@ func TestK10BesidesTheSource(t *testing.T) {
 	}
 }
 
-// TestP8OneNode: a volume that is bound to single nodes by a label of theirs is local, whatever its driver calls the label; one of
-// a zone is not.
+// TestP8OneNode: a volume that a label binds to single nodes is local, whatever its driver calls the label. A
+// volume of a zone is not.
 func TestP8OneNode(t *testing.T) {
 	one := func(key string, values ...string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}

@@ -9,8 +9,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Problem is why a volume cannot be carried over: a stable reason, what was found
-// and why it is unsafe, and what mends it.
+// Problem is the reason why a volume cannot be carried over: a stable reason, a message with the finding and
+// its risk, and the remedy.
 type Problem struct {
 	Reason  string
 	Message string
@@ -40,9 +40,9 @@ const (
 	ReasonClassMissing      = "StorageClassMissing"
 	ReasonResizePending     = "ResizePending"
 	ReasonVolumesTooFew     = "VolumesTooFew"
-	// Of an object that must be deleted during the move, and that another controller may keep.
+	// Reason for an object that must be deleted during the move, and that another controller may keep.
 	ReasonForeignFinalizer = "ForeignFinalizer"
-	// Of method Copy.
+	// Reasons of method Copy.
 	ReasonCopyImageMissing = "CopyImageMissing"
 	ReasonCopySizeTooSmall = "CopySizeTooSmall"
 	ReasonCopyDiffers      = "CopyDiffers"
@@ -57,13 +57,13 @@ const (
 	ReasonCopyAwaitsWord   = "CopyAwaitsWord"
 	ReasonCopyNotSealed    = "CopyNotSealed"
 	ReasonCopyRelayed      = "CopyRelayed"
-	// Of method Snapshot.
+	// Reasons of method Snapshot.
 	ReasonSnapshotUnsupported  = "SnapshotUnsupported"
 	ReasonSnapshotsNotServed   = "SnapshotsNotServed"
 	ReasonSnapshotClassMissing = "SnapshotClassMissing"
 	ReasonForeignSnapshot      = "ForeignSnapshot"
 	ReasonNotRestored          = "NotRestored"
-	// Of method Empty: a person's word is missing, or it is a warning.
+	// Reasons of method Empty: the user's confirmation is missing, or it is a warning.
 	ReasonEmptyUnconfirmed  = "EmptyNotConfirmed"
 	ReasonFillingUnknown    = "FillingUnknown"
 	ReasonReturnUnconfirmed = "ReturnNotConfirmed"
@@ -78,8 +78,8 @@ func (r Rebind) Check(pair Pair) *Problem {
 	return r.Free(pair)
 }
 
-// Free returns why the taker's place is not free for the giver's disk, or nil: somebody else has
-// a claim or a volume there under its name.
+// Free returns why the taker's place is not free for the giver's disk, or nil. The place is taken if another
+// user has a claim or a volume there under its name.
 func (Rebind) Free(pair Pair) *Problem {
 	taker := pair.Taker
 	if !pair.Giver.Volume.Found {
@@ -105,7 +105,7 @@ func (Rebind) Free(pair Pair) *Problem {
 	return nil
 }
 
-// Usable says why a holding cannot be given away.
+// Usable returns why the giver cannot hand a holding over, or nil.
 func Usable(h Holding) *Problem {
 	switch {
 	case !h.Claim.Found:
@@ -134,7 +134,8 @@ func Usable(h Holding) *Problem {
 	return nil
 }
 
-// parkedHere is for a claim whose volume a migration has parked: it was on its way when that migration was given up.
+// parkedHere returns the problem of a claim whose volume a migration has parked: that migration was abandoned
+// while it moved the volume.
 func parkedHere(h Holding) *Problem {
 	return &Problem{
 		ReasonClaimNotBound,
@@ -143,14 +144,15 @@ func parkedHere(h Holding) *Problem {
 	}
 }
 
-// Unpark is the command that points a parked volume at its claim again, in the cluster of both.
+// Unpark returns the command that sets the claimRef of a parked volume back to its claim, in the cluster of
+// that holding.
 func Unpark(h Holding) string {
 	return h.Command(`patch pv %s --type=merge -p '{"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"%s","name":"%s","uid":"%s","resourceVersion":null}}}'`,
 		h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Claim.UID)
 }
 
-// barred says why the giver's volume may not be made at the taker, or nil: it need not be made,
-// or may be.
+// barred returns why the giver's volume may not be created at the taker. It is nil if the volume may be
+// created, or need not be.
 func (p Pair) barred() *Problem {
 	giver := p.Giver.Volume
 	switch {
@@ -164,8 +166,8 @@ func (p Pair) barred() *Problem {
 	return nil
 }
 
-// Replaced says why the giver's volume is not on the disk that was recorded when its ordinal's
-// handoff began, or nil. Nothing is known where nothing was recorded.
+// Replaced returns why the giver's volume is not the disk that was recorded when its ordinal's handoff began,
+// or nil. It is nil if no disk was recorded.
 func Replaced(h Holding, disk string) *Problem {
 	if disk == "" || !h.Volume.Found || Disk(h.Volume.Handle) == disk {
 		return nil
@@ -184,7 +186,7 @@ func phase(p corev1.PersistentVolumeClaimPhase) string {
 	return string(p)
 }
 
-// repointable says why the claimRef of a volume must not be changed.
+// repointable returns why the claimRef of a volume must not be changed, or nil.
 func repointable(h Holding) *Problem {
 	ref, volume := h.Ref, h.Volume
 	if volume.Policy == corev1.PersistentVolumeReclaimRetain {
@@ -197,7 +199,7 @@ func repointable(h Holding) *Problem {
 	}
 }
 
-// claimLost is for an ordinal of which no claim says any more which volume it has.
+// claimLost returns the problem of an ordinal for which no claim records its volume any more.
 func claimLost(h Holding) *Problem {
 	return &Problem{
 		ReasonClaimMissing,
@@ -206,9 +208,9 @@ func claimLost(h Holding) *Problem {
 	}
 }
 
-// NotSecured is for a volume that an ordinal which is down has now, and that was not secured when
-// it was stopped: its claim was deleted since, and made again on another disk; or somebody else
-// has stopped it before its turn.
+// NotSecured returns the problem of a stopped ordinal whose present volume was not secured before the stop. Its
+// claim was deleted since and created again on another disk, or another user stopped the ordinal before its
+// turn.
 func NotSecured(h Holding) *Problem {
 	return &Problem{
 		ReasonAnotherDisk,
@@ -217,7 +219,7 @@ func NotSecured(h Holding) *Problem {
 	}
 }
 
-// VolumeLost is for a volume that a claim names and that does not exist.
+// VolumeLost returns the problem of a volume that a claim names and that does not exist.
 func VolumeLost(h Holding) *Problem {
 	return &Problem{
 		ReasonVolumeLost,
@@ -226,8 +228,9 @@ func VolumeLost(h Holding) *Problem {
 	}
 }
 
-// departing is for a volume whose object somebody has deleted: it is there only as long as it is bound to its claim (kubernetes
-// pv_protection_controller.go, isBeingUsed). Pointed elsewhere it would be gone, and with it all that says which disk it is.
+// departing returns the problem of a volume whose object was deleted. The object exists only while it is
+// bound to its claim (kubernetes pv_protection_controller.go, isBeingUsed). A change of the claimRef would
+// remove it, and with it the only record of the disk.
 func departing(h Holding) *Problem {
 	if !h.Volume.Found || !h.Volume.Terminating {
 		return nil
@@ -248,8 +251,8 @@ func unboundAtEnd(h Holding) *Problem {
 	}
 }
 
-// anotherClaim is for a claim at the taker that names another volume than the one that comes: one that an earlier move has left, or
-// somebody else's.
+// anotherClaim returns the problem of a claim at the taker that names another volume than the one that arrives.
+// An earlier move left that claim, or it belongs to another user.
 func anotherClaim(pair Pair) *Problem { return cmp.Or(leftBehind(pair), foreignClaim(pair.Taker)) }
 
 func foreignClaim(h Holding) *Problem {

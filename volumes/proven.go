@@ -6,9 +6,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// proven is done once the mark that was written on a shared volume over the giver's connection is read over the taker's:
-// then both lead to one cluster. One UID of their namespaces kube-system proves nothing: a clone has
-// it too, and an API server may lie.
+// proven is done once the mark that was written on a shared volume over the giver's connection is read over the
+// taker's. Then both connections lead to one cluster. Equal UIDs of their namespaces kube-system prove nothing:
+// a clone has the same UID, and an API server may report any.
 func (p Pair) proven() Verdict {
 	there := p.Taker.Volume
 	switch {

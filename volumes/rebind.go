@@ -1,23 +1,21 @@
-// Package volumes decides how the volume of one ordinal gets from one slice to another: what all methods have in
-// common, and method Rebind, which copies no byte.
+// Package volumes decides how the volume of one ordinal moves from one slice to another. It holds what all
+// methods share, and method Rebind, which copies no byte.
 //
-// With Rebind, in one cluster there is one PersistentVolume, and its claimRef is pointed from
-// the giver's claim to the taker's. Between clusters there are two
-// PersistentVolumes for one disk, of which at most one is usable: the giver's is
-// parked first (its claimRef names a claim that cannot exist), then the taker's is
-// made, or un-parked when it exists from an earlier handoff.
+// With Rebind in one cluster there is one PersistentVolume, and its claimRef is changed from the giver's claim
+// to the taker's. Between clusters there are two PersistentVolumes for one disk, of which at most one is
+// usable. The giver's is parked first: its claimRef then names a claim that cannot exist. The taker's is
+// created after that, or unparked if it exists from an earlier handoff.
 //
-// What keeps the data safe at each step:
+// These rules keep the data safe at each step:
 //
-//   - a claimRef is never cleared, only pointed elsewhere in one update, so that
-//     no pending claim can take the volume in between;
-//   - it never carries the uid of a claim that does not exist: the volume would
-//     be Released, and its reclaim policy would run (kubernetes pv_controller.go,
-//     syncVolume);
-//   - nothing is pointed elsewhere unless its reclaim policy is Retain;
-//   - the giver's claim is kept, so that its name stays taken and a pod brought up
-//     by somebody else finds a claim without a volume instead of an empty disk;
-//   - nothing is deleted here.
+//   - A claimRef is never cleared. It is changed in one update, so that no pending claim can bind to the
+//     volume in between.
+//   - A claimRef never carries the UID of a claim that does not exist. Such a volume would become Released,
+//     and its reclaim policy would run (kubernetes pv_controller.go, syncVolume).
+//   - A claimRef is changed only if the reclaim policy is Retain.
+//   - The giver's claim is kept, so that its name stays in use. A pod that another user starts finds a claim
+//     without a volume instead of an empty disk.
+//   - Nothing is deleted here.
 package volumes
 
 import (
@@ -30,103 +28,104 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Pair is one claim template's claim of one ordinal, seen from both sides.
+// Pair holds both sides' claims for one claim template of one ordinal.
 type Pair struct {
-	// Shared is true when both sides are in one cluster and share one volume.
+	// Shared is true if both sides are in one cluster and share one volume.
 	Shared bool
-	// Separate is true when each side has a volume of its own.
+	// Separate is true if each side has a volume of its own.
 	Separate bool
-	// Fence is the one of the present epoch. A volume is written under it before
-	// anything is built upon where it is: a late write of an older epoch carries the
-	// resourceVersion from before and is refused.
+	// Fence is the fence of the present epoch. A volume is written under this fence before any decision relies
+	// on its location. A late write of an older epoch carries the earlier resourceVersion and is refused.
 	Fence string
 	// Owner is the UID of the migration.
 	Owner        types.UID
 	Giver, Taker Holding
-	// Template is the name of the claim template, for messages, and Word what a person has said of it.
+	// Template is the name of the claim template, for messages. Word holds the user's confirmations for it.
 	Template string
 	Word     Word
-	// Copy is for method Copy; nil: nothing was looked at.
+	// Copy is for the methods that fill a second volume; nil if nothing was observed.
 	Copy *Copying
 }
 
-// Verb says what to do with a claim or a volume.
+// Verb names the action to take on a claim or a volume.
 type Verb string
 
 // The verbs. None of them deletes.
 const (
 	// Secure sets the giver's volume to Retain and records its original policy.
 	Secure Verb = "Secure"
-	// Park points the giver's volume at a claim that cannot exist.
+	// Park sets the claimRef of the giver's volume to a claim that cannot exist.
 	Park Verb = "Park"
-	// Point points the taker's volume at the taker's claim.
+	// Point sets the claimRef of the taker's volume to the taker's claim.
 	Point Verb = "Point"
-	// CreateVolume makes the taker's volume for the giver's disk.
+	// CreateVolume creates the taker's volume for the giver's disk.
 	CreateVolume Verb = "CreateVolume"
-	// CreateClaim makes the taker's claim, naming the volume.
+	// CreateClaim creates the taker's claim, which names the volume.
 	CreateClaim Verb = "CreateClaim"
-	// MarkClaim writes the fence on the taker's claim, and how often that was done. The
-	// binder looks at a claim when the claim changes, not when its volume does: one that
-	// it saw before its volume is bound at the next resync otherwise, 15 s later
-	// (kubernetes pv_controller_base.go).
+	// MarkClaim writes the fence on the taker's claim, and a count of these writes. The binder syncs a claim
+	// when the claim changes, not when its volume does. Without this write, a claim that the binder saw before
+	// its volume is bound at the next resync, 15 s later (kubernetes pv_controller_base.go).
 	MarkClaim Verb = "MarkClaim"
-	// Restore gives a volume its original reclaim policy back.
+	// Restore sets a volume back to its original reclaim policy.
 	Restore Verb = "Restore"
 )
 
-// Action is one write. Ref and Volume say what it is about; UID and
-// ResourceVersion are those of the volume that was judged: for CreateVolume the giver's, which may be called otherwise.
+// Action is one write. Ref and Volume name its objects. UID and ResourceVersion are those of the volume that
+// was judged. For CreateVolume they are those of the giver's volume, whose name may differ.
 type Action struct {
 	Verb   Verb
 	Volume string
-	// Ref is what the claimRef becomes, or the claim to create.
+	// Ref is the new claimRef, or the claim to create.
 	Ref             Ref
 	UID             types.UID
 	ResourceVersion string
-	// Fence is what the volume is marked with.
+	// Fence is the fence that is written on the volume.
 	Fence string
-	// Note is the policy to go back to, for Secure and Point; the policy itself, for Restore.
+	// Note is the policy to restore later, for Secure and Point, or the policy itself, for Restore.
 	Note Note
-	// There is for Park: what the other side's volume of the disk will be called; empty: nothing is noted of it.
+	// There is for Park: the future name of the other side's volume for the disk. If it is empty, no name is
+	// noted.
 	There string
-	// Alone is for Restore: the other side has neither a claim nor a volume of the disk any more, so what it was called is forgotten.
+	// Alone is for Restore. It is true if the other side has neither a claim nor a volume for the disk any
+	// more. The note of that volume's name is then removed.
 	Alone bool
-	// Calls is for MarkClaim: how often the binder has been called before.
+	// Calls is for MarkClaim: the count of earlier calls to the binder.
 	Calls int
 	// Copy is for the verbs of method Copy.
 	Copy CopyAction
 }
 
-// Verdict is what to do next: at most one of Action, Attempt, Waits and Blocked is set; with
-// none of them the volume is where it should be.
+// Verdict is the next step. At most one of Action, Attempt, Waits and Blocked is set. If none is set, the
+// volume is where it should be.
 type Verdict struct {
 	Action *Action
-	// Waits says what is waited for.
+	// Waits names the condition that the pair waits for.
 	Waits string
-	// Deletion is the object whose deletion is waited for; nil: it is something else.
+	// Deletion is the object whose deletion is awaited; nil if it waits for something else.
 	Deletion *Deletion
-	// Awaited is the message while it waits for something else than the binder; nil: it waits for the binder.
+	// Awaited is the message while it waits for something other than the binder; nil if it waits for the
+	// binder.
 	Awaited *Problem
-	// Call is what may be done when that takes long; nil: nothing.
+	// Call is the action to take if the wait lasts long; nil if there is none.
 	Call *Action
-	// Look is when to look again although nothing that is watched has changed; 0: nobody knows.
+	// Look is the time until the next check if no watched object changes; 0 if it is not known.
 	Look time.Duration
-	// Attempt is what must be recorded before anything else is done.
+	// Attempt must be recorded before anything else is done.
 	Attempt *api.CopyAttempt
-	// Blocked says what stands in the way.
+	// Blocked is the problem that prevents the move.
 	Blocked *Problem
 }
 
-// Done says whether nothing is left to do.
+// Done reports whether nothing is left to do.
 func (v Verdict) Done() bool {
 	return v.Action == nil && v.Attempt == nil && v.Waits == "" && v.Blocked == nil
 }
 
-// Rebind is the method that carries a volume without copying a byte: it points the volume at
-// the other side's claim.
+// Rebind is the method that carries a volume without copying a byte. It sets the volume's claimRef to the other
+// side's claim.
 type Rebind struct{}
 
-// Separate is false: there is one disk.
+// Separate returns false: there is one disk.
 func (Rebind) Separate() bool { return false }
 
 // Prepare makes the giver's volume survive the loss of its claim.
@@ -146,17 +145,17 @@ func (Rebind) Prepare(pair Pair) Verdict {
 	return Verdict{}
 }
 
-// secured says whether a volume is secured, and no late write can undo it.
+// secured reports whether a volume is secured and no late write can undo that.
 func (p Pair) secured(h Holding) bool { return h.SecuredBy(p.Owner) && h.Volume.Fence == p.Fence }
 
-// Confirm returns why the giver's volume may not be on the disk that its ordinal had when it was
-// stopped, or nil.
+// Confirm returns why the giver's volume may not be the disk that its ordinal had when it was stopped, or nil.
 func (Rebind) Confirm(pair Pair, disk string) *Problem {
 	return cmp.Or(swapped(pair), Replaced(pair.Giver, disk))
 }
 
-// swapped is for a volume that is still bound to its claim and was never secured by this migration,
-// which secures what it stops. The other side's volume of the same disk shows that it is that one.
+// swapped returns a problem if the giver's volume is still bound to its claim but was never secured by this
+// migration. The migration secures every volume before it stops the ordinal. If the other side's volume has the
+// same disk, it is the right volume.
 func swapped(pair Pair) *Problem {
 	giver, taker := pair.Giver, pair.Taker.Volume
 	if pair.Shared && (!giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref)) {
@@ -169,11 +168,11 @@ func swapped(pair Pair) *Problem {
 	return NotSecured(giver)
 }
 
-// Misplaced says whether the taker's claim is there and the volume has not been carried
-// over to it: the claim names another one, or the volume is still parked or the giver's.
+// Misplaced reports whether the taker's claim exists but the volume has not been carried over to it. The claim
+// then names another volume, or the volume is still parked or the giver's.
 func (p Pair) Misplaced() bool {
 	claim, volume := p.Taker.Claim, p.Taker.Volume
-	if p.Separate { // one that was made for it may have no volume yet
+	if p.Separate { // a claim created for the ordinal may have no volume yet
 		return claim.Found && (p.Taker.Parked() || !claim.Ours && !volume.Found)
 	}
 	due := cmp.Or(p.Taker.Name, p.Giver.Claim.Volume)
@@ -182,7 +181,7 @@ func (p Pair) Misplaced() bool {
 	return claim.Found && (another || left)
 }
 
-// Transfer brings the volume to the taker.
+// Transfer carries the volume to the taker.
 func (Rebind) Transfer(pair Pair) Verdict {
 	if pair.Shared {
 		return rebindShared(pair)
@@ -192,7 +191,7 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	case swapped(pair) != nil:
 		return blocked(swapped(pair))
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
-		// It is asked before anything is written: it may be the volume of somebody else.
+		// This is checked before anything is written, because the volume may belong to another user.
 		return blocked(strayed(giver))
 	case departing(giver) != nil && !giver.Parked():
 		return blocked(departing(giver))
@@ -214,8 +213,8 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	return pair.create()
 }
 
-// Settle gives the taker's volume its reclaim policy back. It stays Retain while the volume is not
-// bound: nobody says what it is then.
+// Settle restores the reclaim policy of the taker's volume. A volume that is not bound stays Retain, because
+// its content is then unknown.
 func (Rebind) Settle(pair Pair) Verdict {
 	h := pair.Taker
 	switch {
@@ -228,16 +227,16 @@ func (Rebind) Settle(pair Pair) Verdict {
 	return Verdict{Action: &restore}
 }
 
-// AtGiver says where an action is done.
+// AtGiver reports whether an action is done in the giver's cluster.
 func (Rebind) AtGiver(action Action) bool { return action.Verb == Secure || action.Verb == Park }
 
-// Marked says whether a volume has a mark of this migration.
+// Marked reports whether a volume has a mark of this migration.
 func (p Pair) Marked(volume Volume) bool {
 	return volume.Found && (volume.Note.By == p.Owner || api.FenceOwner(volume.Fence) == p.Owner)
 }
 
-// Restore is the action that gives a volume its reclaim policy back. One whose policy was never
-// changed keeps it, and only loses the fence.
+// Restore returns the action that restores a volume's reclaim policy. If the policy was never changed, it
+// stays, and only the fence is removed.
 func (p Pair) Restore(volume Volume) Action {
 	other := p.Giver
 	if other.Volume.UID == volume.UID {
@@ -249,11 +248,11 @@ func (p Pair) Restore(volume Volume) Action {
 	}
 }
 
-// stands says whether a volume is there, and is not being deleted.
+// stands reports whether a volume exists and is not being deleted.
 func stands(volume Volume) bool { return volume.Found && !volume.Terminating }
 
-// rebindShared points the one volume at the taker's claim. A write over the taker's connection is judged by a read over
-// that connection: the giver's side may say anything of a volume.
+// rebindShared sets the claimRef of the one volume to the taker's claim. A write over the taker's connection is
+// judged by a read over that connection, because the giver's side may report any state of a volume.
 func rebindShared(pair Pair) Verdict {
 	if !pair.Giver.Volume.Found {
 		pair.Giver.Volume = pair.Taker.Volume
@@ -263,7 +262,7 @@ func rebindShared(pair Pair) Verdict {
 	case !giver.Volume.Found, taker.Volume.Found && !taker.Volume.ClaimRef.Names(giver.Ref):
 		return bind(pair)
 	case !giver.Volume.ClaimRef.Names(giver.Ref):
-		return pair.awaitsMark() // the taker's side still shows what was before
+		return pair.awaitsMark() // the taker's side still shows the earlier state
 	case swapped(pair) != nil:
 		return blocked(swapped(pair))
 	case departing(giver) != nil:
@@ -279,8 +278,8 @@ func rebindShared(pair Pair) Verdict {
 	return pair.act(Point, taker.Volume, target(taker))
 }
 
-// lost is for a volume that was not found where it must be: it is gone, or nothing says
-// any more which one it was.
+// lost returns the problem of a volume that was not found where it must be. Either it was deleted, or no claim
+// records any more which volume it was.
 func (p Pair) lost(where Holding) Verdict {
 	if !p.Giver.Claim.Found && !p.Taker.Claim.Found {
 		return blocked(claimLost(p.Giver))
@@ -295,12 +294,13 @@ func (p Pair) act(verb Verb, volume Volume, ref Ref) Verdict {
 	}}
 }
 
-// original is the policy to go back to of a volume that is written: what this migration has
-// noted on it, or on the other side's; else what the one is set to that is its claim's. What a volume
-// is set to that nobody runs on, or what an earlier migration has noted, is not its author's choice.
+// original returns the policy to restore later for a volume that is written. It is the policy that this
+// migration noted on this volume or on the other side's. Otherwise it is the policy of the volume that is bound
+// to its claim. The policy of a volume that no pod uses, and the note of an earlier migration, are not the
+// author's choice.
 func (p Pair) original(volume Volume) corev1.PersistentVolumeReclaimPolicy {
 	if volume.UID == p.Taker.Volume.UID && p.prepared() {
-		return volume.Policy // whoever has prepared it has chosen it
+		return volume.Policy // the policy was chosen by the user who prepared the volume
 	}
 	for _, noted := range []Volume{volume, p.Giver.Volume, p.Taker.Volume} {
 		if noted.Found && noted.Note.By == p.Owner && noted.Note.Policy != "" {

@@ -15,7 +15,7 @@ const (
 	owner = "migration"
 )
 
-// held is a bound claim with its volume, as a StatefulSet leaves it.
+// held returns a bound claim with its volume, as a StatefulSet leaves it.
 func held(namespace string, policy corev1.PersistentVolumeReclaimPolicy) Holding {
 	ref := Ref{Namespace: namespace, Name: "data-web-0"}
 	return Holding{
@@ -76,9 +76,9 @@ func TestRebindBlocks(t *testing.T) {
 	}
 }
 
-// TestForeignVolumesAreNotWritten: whatever was seen, no write goes to a volume whose claimRef
-// names neither the claim or the parked reference of the side that it is written for, nor, where
-// both share it, the giver's: it may be the volume of somebody else (I9, S5).
+// TestForeignVolumesAreNotWritten: whatever was observed, a write only goes to a volume whose claimRef names
+// the claim or the parked reference of the written side. If both sides share the volume, it may also name the
+// giver's claim. Any other volume may belong to another user (I9, S5).
 func TestForeignVolumesAreNotWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pair := Pair{Shared: rapid.Bool().Draw(t, "shared"), Fence: fence, Owner: owner, Giver: anyHolding(t, "east"), Taker: anyHolding(t, "west")}
@@ -98,7 +98,7 @@ func wantOwnVolume(t *rapid.T, pair Pair, action Action) {
 	written, side := pair.Giver.Volume, pair.Giver.Ref
 	switch action.Verb {
 	case Secure, Park:
-	case Point: // it is written at the taker: what the giver's side says of a volume there counts for nothing
+	case Point: // it is written at the taker, so the giver's view of that volume does not count
 		side, written = pair.Taker.Ref, pair.Taker.Volume
 	default:
 		return // it writes no volume that exists
@@ -111,8 +111,7 @@ func wantOwnVolume(t *rapid.T, pair Pair, action Action) {
 	}
 }
 
-// anyHolding is a holding with its claim, its volume, both or none; the volume may be that of
-// anybody.
+// anyHolding returns a holding with its claim, its volume, both or none. The volume may be of any owner.
 func anyHolding(t *rapid.T, namespace string) Holding {
 	h := held(namespace, rapid.SampledFrom([]corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete}).Draw(t, "policy"))
 	if rapid.Bool().Draw(t, "secured") {
@@ -144,8 +143,8 @@ func parked(namespace string) Holding {
 	return h
 }
 
-// TestDepartingVolume: a volume whose object somebody has deleted is not pointed elsewhere: it would be gone, and with it what says
-// which disk the ordinal has (I3).
+// TestDepartingVolume: the claimRef of a volume whose object was deleted is not changed. The object would
+// disappear, and with it the record of the ordinal's disk (I3).
 func TestDepartingVolume(t *testing.T) {
 	giver := secure(held("east", corev1.PersistentVolumeReclaimRetain))
 	giver.Volume.Terminating = true
@@ -199,8 +198,8 @@ func TestSecureGiverRefuses(t *testing.T) {
 	}
 }
 
-// TestK1MarkIsReadBack: within one cluster a volume is pointed elsewhere only once the mark that was written on it over the
-// giver's connection is read over the taker's. What the giver's side says of a volume there counts for nothing.
+// TestK1MarkIsReadBack: within one cluster a volume is pointed elsewhere only once the mark that was written
+// over the giver's connection is read over the taker's. The giver's view of that volume does not count.
 func TestK1MarkIsReadBack(t *testing.T) {
 	of := func(change func(giver, taker *Holding)) Pair {
 		pair := Pair{Shared: true, Fence: fence, Owner: owner, Giver: secure(held("east", "")), Taker: empty("west")}
@@ -256,8 +255,8 @@ func inAWord(v Verdict) string {
 	return "done"
 }
 
-// TestBarred: what may not be made is asked of a volume that is to be made, and of no other: in one
-// cluster there is one, and one that is there is made no more (S1).
+// TestBarred: the policy is checked for a volume to be created, and for no other. In one cluster there is one
+// volume, and an existing volume is not created again (S1).
 func TestBarred(t *testing.T) {
 	giver, made := held("east", corev1.PersistentVolumeReclaimDelete), empty("west")
 	giver.Volume.Barred, made.Volume = Problem{Reason: ReasonVolumeNotAllowed}, Volume{Found: true}
@@ -277,8 +276,8 @@ func TestBarred(t *testing.T) {
 	}
 }
 
-// TestReplaced: the disk that was recorded is the one that an ordinal must be on. Where none was
-// recorded, or no volume is found, nothing is known (I3).
+// TestReplaced: an ordinal must be on the recorded disk. If none was recorded, or no volume is found, nothing
+// is known (I3).
 func TestReplaced(t *testing.T) {
 	on := held("east", "")
 	on.Volume.Handle = "d/h"
@@ -298,10 +297,9 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestThereAndBack carries a volume to the other side and back again, with a binder
-// between the steps. At no step is the disk usable on both sides, nothing is pointed
-// elsewhere without Retain, and a claimRef never has the uid of a claim that is not
-// there (I2, I3).
+// TestThereAndBack: a volume moves to the other side and back again, with a binder between the steps. At no
+// step is the disk usable on both sides. Nothing is pointed elsewhere without Retain. A claimRef never has the
+// UID of a claim that does not exist (I2, I3).
 func TestThereAndBack(t *testing.T) {
 	for name, shared := range map[string]bool{"between clusters": false, "in one cluster": true} {
 		t.Run(name, func(t *testing.T) {
@@ -348,7 +346,7 @@ func carry(t *testing.T, pair *Pair) {
 	t.Fatal("it does not end")
 }
 
-// write does what the API server would.
+// write acts as the API server.
 func write(t *testing.T, pair *Pair, action Action) {
 	t.Helper()
 	put := func(volume Volume) {
@@ -399,7 +397,7 @@ func secureUnder(h Holding, by string) Holding {
 	return h
 }
 
-// bindAll plays the binder of both clusters.
+// bindAll acts as the binder of both clusters.
 func bindAll(pair *Pair) {
 	for _, h := range []*Holding{&pair.Giver, &pair.Taker} {
 		volume := &h.Volume
@@ -420,8 +418,8 @@ func bindAll(pair *Pair) {
 	}
 }
 
-// TestMarkOfAClaim: the mark keeps the fence and the number of calls apart. One that
-// was edited is no fence of ours.
+// TestMarkOfAClaim: the mark separates the fence and the number of calls. A mark that was edited is no fence of
+// this migration.
 func TestMarkOfAClaim(t *testing.T) {
 	for _, calls := range []int{0, 1, 4} {
 		if by, n := unmark(marked(fence, calls)); by != fence || n != calls {
@@ -435,8 +433,8 @@ func TestMarkOfAClaim(t *testing.T) {
 	}
 }
 
-// TestRetainIsReadBack: the mark of this epoch is on the volume, and somebody has changed
-// its policy since: it is secured again before anything is built upon it.
+// TestRetainIsReadBack: if a user has changed the policy of a volume that carries the mark of this epoch, it is
+// secured again before any further step.
 func TestRetainIsReadBack(t *testing.T) {
 	spoiled := secure(held("east", ""))
 	spoiled.Volume.Policy = corev1.PersistentVolumeReclaimDelete
@@ -451,9 +449,9 @@ func TestRetainIsReadBack(t *testing.T) {
 	}
 }
 
-// TestNotesOfOthersDoNotCount: the policy to go back to is what this migration has noted,
-// however often it secures the volume; what another one noted says nothing about what the
-// volume's author has chosen since (G3).
+// TestNotesOfOthersDoNotCount: the policy to restore is the one that this migration has noted, however often it
+// secures the volume. The note of another migration does not show what the volume's author has chosen since
+// (G3).
 func TestNotesOfOthersDoNotCount(t *testing.T) {
 	const retain, discard = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete
 	giver := held("west", retain)

@@ -13,14 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Second is what methods have in common that fill a second volume with what is on the first: Copy and Snapshot.
+// Second is the shared part of the methods that fill a second volume with the content of the first: Copy and
+// Snapshot.
 type Second struct{}
 
-// Separate is true: each side has a volume of its own.
+// Separate returns true: each side has a volume of its own.
 func (Second) Separate() bool { return true }
 
-// Free returns why the taker's place is taken, or nil: a claim there has something in it that this
-// migration has neither made nor left there.
+// Free returns why the taker's place is taken, or nil. A claim there that this migration has neither created
+// nor left there holds data.
 func (Second) Free(pair Pair) *Problem {
 	taker := pair.Taker
 	if left(pair) && !pair.Taker.Bound() {
@@ -32,11 +33,10 @@ func (Second) Free(pair Pair) *Problem {
 	return cmp.Or(leftBehind(pair), inTheWay(taker))
 }
 
-// left says whether the taker's claim has lost its volume because this migration has parked that.
+// left reports whether the taker's claim has lost its volume because this migration has parked that volume.
 func left(pair Pair) bool { return pair.Taker.Parked() && pair.Taker.SecuredBy(pair.Owner) }
 
-// Confirm returns why the giver's volume may not be the one that its ordinal had when it was
-// stopped, or nil.
+// Confirm returns why the giver's volume may not be the one that its ordinal had when it was stopped, or nil.
 func (Second) Confirm(pair Pair, disk string) *Problem {
 	giver := pair.Giver
 	switch {
@@ -48,14 +48,14 @@ func (Second) Confirm(pair Pair, disk string) *Problem {
 	return Replaced(giver, disk)
 }
 
-// stays says whether the taker has the volume that was recorded, and it was not taken away from there: the move has
-// turned round, and round again, before a second one was filled.
+// stays reports whether the taker has the recorded volume, and it was not carried away from there. The move has
+// been reversed twice before a second volume was filled.
 func stays(taker Holding, disk string) bool {
 	return taker.Volume.Found && !taker.Parked() && Disk(taker.Volume.Handle) == disk
 }
 
-// justTaken says whether the giver's volume is a second one that was taken over in this handoff, before the move
-// turned round: what was recorded of the ordinal is the first.
+// justTaken reports whether the giver's volume is a second one that was taken over in this handoff before the
+// move was reversed. The volume that was recorded for the ordinal is the first.
 func justTaken(pair Pair) bool {
 	if pair.Copy == nil || !pair.Copy.Back {
 		return false
@@ -64,7 +64,7 @@ func justTaken(pair Pair) bool {
 	return seal.Volume == volume.Name && seal.To == Disk(volume.Handle) && seal.Root == volume.Seal && seal.Root != ""
 }
 
-// Carried says why an ordinal is not known to be on the volume that was filled for it, or nil.
+// Carried returns why an ordinal is not known to be on the volume that was filled for it, or nil.
 func (Second) Carried(t Taken) *Problem {
 	at := t.At
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
@@ -87,10 +87,10 @@ func (Second) Carried(t Taken) *Problem {
 	return nil
 }
 
-// Settle gives the taker's volume its reclaim policy back.
+// Settle restores the reclaim policy of the taker's volume.
 func (Second) Settle(pair Pair) Verdict { return Rebind{}.Settle(pair) }
 
-// Written is what an action of these methods makes of a volume, but for its resourceVersion.
+// Written returns a volume after an action of these methods, except for its resourceVersion.
 func (a Action) Written(volume Volume) Volume {
 	switch a.Verb {
 	case Secure:
@@ -114,12 +114,12 @@ func (a Action) Written(volume Volume) Volume {
 	return volume
 }
 
-// AtGiver says where an action is done.
+// AtGiver reports whether an action is done in the giver's cluster.
 func (Second) AtGiver(action Action) bool { return action.Copy.AtGiver }
 
-// Returns says whether the taker still has the volume that is current: nothing was carried away from it, and
-// what the giver has is nothing, or was left behind there; or the giver's side is lost for good, and a person
-// has said that what was left behind is current now.
+// Returns reports whether the taker still has the current volume. Nothing was carried away from it, and the
+// giver's volume does not exist or is parked. It is also true for a parked volume if the user has confirmed
+// that it is current (Word.ReturnsToKept), as when the giver's side is lost for good.
 func Returns(pair Pair) bool {
 	giver, taker := pair.Giver, pair.Taker
 	if giver.Volume.Found && !giver.Parked() || !taker.Volume.Found || !taker.Claim.Found {
@@ -128,33 +128,33 @@ func Returns(pair Pair) bool {
 	return taker.Volume.ClaimRef.Names(taker.Ref) || pair.Word.ReturnsToKept && taker.Parked()
 }
 
-// Numbered is the number of an attempt that begins at a time, after all of the move before it, of which last had the highest one. It is
-// the time in seconds, so that no two moves of an ordinal have the same names either: some provisioners give the same name the same
-// directory again.
+// Numbered returns the number of an attempt that begins at now, after all attempts of the move before it; last
+// is the highest of their numbers. It is the time in seconds, so that two moves of an ordinal do not use the
+// same names either: some provisioners reuse the directory of an earlier volume of the same name.
 func Numbered(now time.Time, last int32) int32 {
 	since := int64(now.Sub(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Second)
 	return max(int32(min(since, 1<<30)), last+1) //nolint:gosec // bounded
 }
 
-// IncomingRef is the claim in which an attempt's second volume is filled. No name ends in a dash and a number,
-// which would make it an ordinal's, and no attempt has the name of another one.
+// IncomingRef names the claim in which an attempt's second volume is filled. No such name ends in a dash and a
+// number, which would make it an ordinal's. No two attempts have the same name.
 func IncomingRef(claim Ref, owner types.UID, attempt int32) Ref {
 	return Ref{Namespace: claim.Namespace, Name: AttemptName("in", claim, owner, attempt)}
 }
 
-// OutgoingRef is the claim at the giver's side that has the first volume meanwhile. It names its volume, so
-// none is made for it.
+// OutgoingRef names the claim at the giver's side that holds the first volume during the attempt. It names its
+// volume, so no volume is provisioned for it.
 func OutgoingRef(claim Ref, owner types.UID) Ref {
 	return Ref{Namespace: claim.Namespace, Name: named("out", claim, owner)}
 }
 
-// AttemptName is the name of what an attempt needs beside the ordinal's claim on a side.
+// AttemptName returns the name of an object that an attempt needs beside the ordinal's claim on a side.
 func AttemptName(which string, claim Ref, owner types.UID, attempt int32) string {
 	return named(which, claim, owner) + "-a" + strconv.FormatInt(int64(attempt), 36)
 }
 
-// KeptBeside reports whether a name is of an object that a migration keeps beside a claim while it fills a second volume: a claim, a
-// pod, a Service or a snapshot.
+// KeptBeside reports whether a name is that of an object that a migration keeps beside a claim while it fills a
+// second volume: a claim, a pod, a Service or a snapshot.
 func KeptBeside(name string, claim Ref, owner types.UID) bool {
 	return strings.HasPrefix(name, "sliceshift-") && strings.Contains(name, "-x"+digest(claim, owner))
 }
@@ -168,7 +168,7 @@ func digest(claim Ref, owner types.UID) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// inTheWay is for a claim at the taker that has something in it.
+// inTheWay returns the problem of a claim at the taker that holds data.
 func inTheWay(h Holding) *Problem {
 	return &Problem{
 		Reason:  ReasonForeignClaim,

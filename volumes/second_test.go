@@ -9,7 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestSecondIsFree: what this migration has made at the taker, or has left there, is in nobody's way.
+// TestSecondIsFree: objects that this migration has created or left at the taker are no obstacle.
 func TestSecondIsFree(t *testing.T) {
 	for name, tc := range map[string]struct {
 		taker Holding
@@ -32,11 +32,11 @@ func TestSecondIsFree(t *testing.T) {
 	}
 }
 
-// TestSecondIsConfirmed: what an ordinal that is down has is what was recorded when it was stopped; or what was taken
-// over in this very handoff; or the taker has that, and nothing was carried away from there.
+// TestSecondIsConfirmed: a stopped ordinal has the volume that was recorded at its stop, or one that was taken
+// over in this handoff. Or the taker has the recorded volume, and nothing was carried away from there.
 func TestSecondIsConfirmed(t *testing.T) {
 	recorded := Disk("d/h")
-	taken := func(change func(*Pair)) func(*Pair) { // a second volume that was just taken over, before the move turned round
+	taken := func(change func(*Pair)) func(*Pair) { // a second volume that was just taken over, before the move was reversed
 		return func(p *Pair) {
 			p.Giver.Volume.Handle, p.Giver.Volume.Seal = "d/second", "root"
 			p.Copy = &Copying{Back: true, Attempt: api.CopyAttempt{Seal: api.CopySeal{Root: "root", Volume: "pv", To: Disk("d/second")}}}
@@ -78,7 +78,7 @@ func TestSecondIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestSecondIsCarried: an ordinal that has moved is on the volume that was filled for it, and that bears a seal.
+// TestSecondIsCarried: an ordinal that has moved is on the volume that was filled for it and that has a seal.
 func TestSecondIsCarried(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Taken)
@@ -135,7 +135,7 @@ func TestReturns(t *testing.T) {
 	}
 }
 
-// TestActionIsWritten: what each verb makes of a volume; who wrote it last is in it.
+// TestActionIsWritten: the effect of each verb on a volume, including the fence of its last write.
 func TestActionIsWritten(t *testing.T) {
 	before := Volume{Name: "pv", Policy: corev1.PersistentVolumeReclaimDelete, ClaimRef: Ref{Name: "before"}, Released: "migration.0", Seal: "old", Fence: "migration.0"}
 	note := Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}
@@ -166,7 +166,7 @@ func TestActionIsWritten(t *testing.T) {
 	}
 }
 
-// TestContentIsWritten: a content retains its snapshot, or has the policy back that was noted.
+// TestContentIsWritten: a content retains its snapshot, or is restored to the noted policy.
 func TestContentIsWritten(t *testing.T) {
 	const retain, discard = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete
 	for name, tc := range map[string]struct {

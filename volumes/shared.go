@@ -9,11 +9,12 @@ import (
 	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
-// Shareable says why the volume of a claim that all ordinals share may not get a second volume object in
-// another cluster (kubectl builds commands for its own), so that pods of both mount it during a move; nil: it may. The volume is nil where the
-// claim's does not exist.
+// Shareable returns why a claim that all ordinals share cannot have a second volume object in another cluster;
+// nil if it can. With that object, pods of the two clusters mount its storage during a move. The volume is nil if
+// the claim's does not exist; kubectl builds commands for the claim's cluster.
 //
-// Only NFS and CSI volumes can: every other source within Kubernetes is a disk of one machine, or a path on it.
+// Only NFS and CSI volumes can be shared: every other source within Kubernetes is a disk of one machine, or a
+// path on it.
 func Shareable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, kubectl shell.Kubectl) *Problem {
 	name := claim.Namespace + "/" + claim.Name
 	switch {
@@ -51,7 +52,7 @@ func boundTo(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 	return ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
 }
 
-// several says whether more than one machine may have a volume mounted.
+// several reports whether more than one machine may have a volume mounted.
 func several(all []corev1.PersistentVolumeAccessMode) bool {
 	return slices.Contains(all, corev1.ReadWriteMany) || slices.Contains(all, corev1.ReadOnlyMany)
 }

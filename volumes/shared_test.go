@@ -9,8 +9,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
-// TestShareable: what all ordinals share gets a second volume object only where both clusters may mount it
-// at once, and nothing that one of them does deletes its storage (I2, I3).
+// TestShareable: a claim that all ordinals share gets a second volume object only if both clusters may mount it
+// at once, and no action of one cluster deletes its storage (I2, I3).
 func TestShareable(t *testing.T) {
 	type (
 		claim  = *corev1.PersistentVolumeClaim

@@ -2,7 +2,7 @@ package volumes
 
 import "testing"
 
-// TestChooseClass: the class that is asked for, or the one that the snapshot-controller would take.
+// TestChooseClass: the requested class, or the one that the snapshot-controller would choose.
 func TestChooseClass(t *testing.T) {
 	all := []SnapshotClass{{Name: "b", Driver: "d"}, {Name: "a", Driver: "d"}, {Name: "other", Driver: "e", Default: true}}
 	marked := append([]SnapshotClass{{Name: "c", Driver: "d", Default: true}}, all...)
@@ -25,7 +25,7 @@ func TestChooseClass(t *testing.T) {
 	}
 }
 
-// TestDriverOf: only handles of CSI drivers have one.
+// TestDriverOf: only handles of CSI drivers have a driver.
 func TestDriverOf(t *testing.T) {
 	for handle, want := range map[string][2]string{
 		"d.example/vol/1": {"d.example", "vol/1"}, `{"hostPath":{"path":"/a/b"}}`: {}, "disk": {}, "": {},

@@ -2,19 +2,19 @@ package volumes
 
 import "fmt"
 
-// Taken is a claim of an ordinal that has moved, where it runs, and what it was carried over
-// from. The volume that was left behind, parked, is the record of which disk it was.
+// Taken is a claim of an ordinal that has moved, at the side where it runs, and the holding that it came from.
+// The parked volume that was left behind is the record of its disk.
 type Taken struct {
-	// Shared is true when both are in one cluster, and so are one volume.
+	// Shared is true if both are in one cluster and so are one volume.
 	Shared bool
-	// Made is true when this migration has carried it over.
+	// Made is true if this migration has carried it over.
 	Made     bool
 	From, At Holding
 }
 
-// Carried says why the ordinal is not known to be on the disk that it had; nil when it is. A
-// claim that somebody has deleted is made again by the StatefulSet controller, empty, under
-// the same name (stateful_pod_control.go, createPersistentVolumeClaims).
+// Carried returns why the ordinal is not known to be on the disk that it had, or nil. If a user deletes its
+// claim, the StatefulSet controller creates it again, empty, under the same name (stateful_pod_control.go,
+// createPersistentVolumeClaims).
 func (Rebind) Carried(t Taken) *Problem {
 	at, from := t.At, t.From
 	switch {
@@ -34,8 +34,8 @@ func (Rebind) Carried(t Taken) *Problem {
 	return nil
 }
 
-// problem says what is wrong, and what to do with a claim that is there and with one that is not:
-// a volume whose claimRef has the uid of a claim that is gone is bound to no other one.
+// problem returns what is wrong, and a remedy that depends on whether the claim exists. If the claimRef of
+// a volume has the UID of a deleted claim, no other claim can bind to the volume.
 func (t Taken) problem(what string) *Problem {
 	message := fmt.Sprintf("claim %s/%s of an ordinal that was handed over %s: its pod runs, or would start, without its data", t.At.Ref.Namespace, t.At.Ref.Name, what)
 	remedy := "see what the claim holds, and keep it: " + t.At.Describe()

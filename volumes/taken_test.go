@@ -7,13 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestTaken: an ordinal that was handed over is on the disk that it had, or it is said why that
-// is not known, and what mends it.
+// TestTaken: an ordinal that was handed over is on its former disk, or the problem states why that is not
+// known, and the remedy.
 func TestTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		shared, made bool
 		change       func(at, from *Holding)
-		// want is part of the message, and remedy what the remedy has and has not.
+		// want is part of the message. remedy is part of the remedy, and spared is not.
 		want           string
 		remedy, spared string
 	}{

@@ -18,7 +18,7 @@ func exported(name, path string) *corev1.PersistentVolume {
 	}}
 }
 
-// TestK4Twin: another volume that may be the same disk is one, and a volume of the same name is not another one.
+// TestK4Twin: another volume that may be the same disk is a twin, and a volume of the same name is not.
 func TestK4Twin(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy Policy
@@ -39,8 +39,8 @@ func TestK4Twin(t *testing.T) {
 	}
 }
 
-// TestK4TwinAtTheLastMoment: a twin that has come since the volume was judged keeps it from being made, on whichever page of
-// the list it is.
+// TestK4TwinAtTheLastMoment: a twin that was created after the volume was judged prevents its creation, on
+// whichever page of the list it is.
 func TestK4TwinAtTheLastMoment(t *testing.T) {
 	for _, source := range []corev1.PersistentVolumeSource{
 		{ISCSI: &corev1.ISCSIPersistentVolumeSource{TargetPortal: "10.0.0.1:3260", IQN: "iqn.2003-01.a:t", Lun: 1}},

@@ -11,8 +11,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// ViewClaim takes from a claim what decisions need. owner is the UID of the
-// Migration; the claim's users are for the caller to fill in.
+// ViewClaim extracts from a claim the fields that decisions need. owner is the UID of the Migration. The caller
+// fills in the claim's users.
 func ViewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) Claim {
 	view := Claim{
 		Found: true, UID: claim.UID, ResourceVersion: claim.ResourceVersion, Phase: claim.Status.Phase,
@@ -28,7 +28,7 @@ func ViewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) Claim {
 	return view
 }
 
-// marked is the value of the fence annotation of a claim; unmark takes it apart.
+// marked returns the value of a claim's fence annotation; unmark parses it.
 func marked(fence string, calls int) string {
 	if calls == 0 {
 		return fence
@@ -43,25 +43,24 @@ func unmark(value string) (fence string, calls int) {
 	}
 	calls, err := strconv.Atoi(count)
 	if err != nil || calls < 0 {
-		return "", 0 // nobody of ours wrote it: it is marked again
+		return "", 0 // no migration wrote it, so it is marked again
 	}
 	return fence, calls
 }
 
-// String is the value of the annotation: "Delete <UID>".
+// String returns the value of the annotation: "Delete <UID>".
 func (n Note) String() string { return string(n.Policy) + " " + string(n.By) }
 
-// ParseNote takes such a value apart. A value without a UID was written by no migration that is known.
+// ParseNote parses such a value. A value without a UID was written by no known migration.
 func ParseNote(value string) Note {
 	policy, by, _ := strings.Cut(value, " ")
 	return Note{Policy: corev1.PersistentVolumeReclaimPolicy(policy), By: types.UID(by)}
 }
 
-// callsSeparator is in no fence: that is a UID and a number.
+// callsSeparator occurs in no fence, which is a UID and a number.
 const callsSeparator = "+"
 
-// ViewVolume takes from a volume what decisions need. Its attachments are for the
-// caller to fill in.
+// ViewVolume extracts from a volume the fields that decisions need. The caller fills in its attachments.
 func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 	view := Volume{
 		Found: true, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion,
@@ -86,20 +85,21 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 	return view
 }
 
-// size is how many bytes a volume has; 0: nobody says.
+// size returns the capacity of a volume in bytes; 0 if it is not known.
 func size(capacity corev1.ResourceList) int64 {
 	has := capacity[corev1.ResourceStorage]
 	return has.Value()
 }
 
-// chosen says whether the binder has bound a volume that was there before. It marks those as well that it has made itself, and names these
-// after their claims (kubernetes pkg/controller/volume/persistentvolume, getProvisionedVolumeNameForClaim).
+// chosen reports whether the binder has bound a volume that existed before its claim. The annotation alone does
+// not prove it: the binder sets it on provisioned volumes too, and names those after their claims (kubernetes
+// pkg/controller/volume/persistentvolume, getProvisionedVolumeNameForClaim).
 func chosen(volume *corev1.PersistentVolume) bool {
 	ref := volume.Spec.ClaimRef
 	return volume.Annotations[boundByController] != "" && ref != nil && volume.Name != "pvc-"+string(ref.UID)
 }
 
-// fileSystem is what a volume says of its own.
+// fileSystem returns the file system that a volume's spec declares.
 func fileSystem(spec corev1.PersistentVolumeSpec) string {
 	switch {
 	case spec.VolumeMode != nil && *spec.VolumeMode == corev1.PersistentVolumeBlock:

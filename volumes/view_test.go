@@ -14,7 +14,7 @@ import (
 
 var csi = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}
 
-// TestViewClaim: a claim is seen as it is: whose it is, what holds it, and what was noted on it.
+// TestViewClaim: the view of a claim has its owner, its users and its marks.
 func TestViewClaim(t *testing.T) {
 	now := metav1.Now()
 	for name, tc := range map[string]struct {
@@ -57,8 +57,7 @@ func TestViewClaim(t *testing.T) {
 	}
 }
 
-// TestViewVolume: a volume is seen as it is: whose it is, what it is reserved for, and what was
-// noted on it.
+// TestViewVolume: the view of a volume has its owner, its reservation and its marks.
 func TestViewVolume(t *testing.T) {
 	now := metav1.Now()
 	for name, tc := range map[string]struct {
@@ -130,7 +129,8 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// TestCommandsNameTheCluster: on the other side the claim of that name may be the one in use.
+// TestCommandsNameTheCluster: a command names its cluster, because the claim of the same name on the other side
+// may be in use.
 func TestCommandsNameTheCluster(t *testing.T) {
 	h := Holding{Ref: Ref{Namespace: "shop", Name: "data-web-0"}, Volume: Volume{Name: "pv-1"}, Kubectl: shell.Kubectl{Flags: "--context east"}}
 	for got, want := range map[string]string{
@@ -146,8 +146,8 @@ func TestCommandsNameTheCluster(t *testing.T) {
 	}
 }
 
-// TestChosen: a volume that the binder has chosen was there before the claim; one that a provisioner has made for it was not, also where
-// that is the binder itself.
+// TestChosen: a volume that the binder has chosen existed before the claim. A provisioned volume did not, also
+// if the binder itself has created it.
 func TestChosen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		volume string

@@ -1,5 +1,5 @@
-// Package workload knows the kinds of StatefulSet that a migration can move, one file each. All have
-// the fields of apps/v1 under the same names, and are looked at as apps/v1; a kind says what differs.
+// Package workload defines the kinds of StatefulSet that a migration can move, one file each. All have the fields of
+// apps/v1 under the same names and are read as apps/v1. A Kind describes the differences.
 package workload
 
 import (
@@ -17,65 +17,67 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Kind is one kind of StatefulSet. Whoever adds one embeds Native and says what is different.
+// Kind is one kind of StatefulSet. A new kind embeds Native and overrides the methods in which it differs.
 type Kind interface {
-	// APIVersion is how a Migration names the kind: group and version.
+	// APIVersion is the group and version by which a Migration names the kind.
 	APIVersion() string
-	// Resource is how kubectl names it.
+	// Resource is the name that kubectl uses.
 	Resource() string
-	// AddToScheme makes its Go type known.
+	// AddToScheme adds the kind's Go type to the scheme.
 	AddToScheme(scheme *runtime.Scheme) error
-	// New is an empty set.
+	// New returns an empty set.
 	New(meta metav1.ObjectMeta) client.Object
-	// Unsupported names the fields which are set in a set and which the kind does not have.
+	// Unsupported returns the fields that are set in the given set but do not exist in the kind.
 	Unsupported(set *slicesapi.StatefulSet) []string
-	// KeepsStart is true when every API server that serves the kind keeps spec.ordinals.
+	// KeepsStart reports whether every API server that serves the kind keeps spec.ordinals.
 	KeepsStart() bool
-	// OpensGate is true when its controller opens the readiness gate of updates in place.
+	// OpensGate reports whether the kind's controller opens the readiness gate of in-place updates.
 	OpensGate() bool
-	// Fenced are the annotations by which its controller hears that a migration drives the set.
+	// Fenced returns the annotations that inform the kind's controller that a migration drives the set.
 	Fenced() map[string]any
-	// Released are those by which it hears that none does any more; nil takes one away. split is true
-	// when the application stays split over two sets.
+	// Released returns the annotations that inform the controller that no migration drives the set any more. A nil value
+	// removes an annotation. split is true when the application remains split over two sets.
 	Released(split bool) map[string]any
-	// Observe returns what apps/v1 does not say of a set. It may be asked of a set that has no pods.
+	// Observe returns the facts about a set that apps/v1 does not express. pods may be empty.
 	Observe(set client.Object, pods []corev1.Pod) Facts
-	// Updating is true for a pod that is changed in place, and may be Ready for what it was before.
+	// Updating reports whether the pod is being updated in place. Its Ready condition may then refer to the previous
+	// revision.
 	Updating(pod *corev1.Pod) bool
 }
 
-// Facts are what a kind says of a set beyond apps/v1.
+// Facts holds what a kind records about a set beyond apps/v1.
 type Facts struct {
-	// Managed is true when the controller of the kind heeds the cap of a migration.
+	// Managed is true when the kind's controller honours the cap that a migration sets.
 	Managed bool
-	// AllAtOnce is true when a roll-out replaces all pods at once, DeleteRequested when somebody has asked
-	// for a pod to go, which is done as a roll-out does it.
+	// AllAtOnce is true when a rollout replaces all pods at once. DeleteRequested is true when a user has requested the
+	// deletion of a pod, which the controller carries out like a rollout.
 	AllAtOnce, DeleteRequested bool
-	// Cap is how many pods a roll-out may take down as the migration has said; nil: it has said
-	// nothing. CapObserved is true when the controller has confirmed it.
+	// Cap is how many pods a rollout may take down, as set by the migration; nil if it is not set. CapObserved is true
+	// when the controller has confirmed it.
 	Cap         *int32
 	CapObserved bool
-	// SkipsOrdinals is true when the range has gaps.
+	// SkipsOrdinals is true when the range of ordinals has gaps.
 	SkipsOrdinals bool
-	// Paused is true when roll-outs are paused, ByHand when a pod gets another revision only as somebody deletes it.
+	// Paused is true when rollouts are paused. ByHand is true when a pod gets a new revision only after a user deletes
+	// it.
 	Paused, ByHand bool
-	// KeepsBelow is the ordinal below which pods keep the former revision; 0: there is none.
+	// KeepsBelow is the ordinal below which pods keep the previous revision; 0 if there is none.
 	KeepsBelow int32
-	// Unmarked is true when the set lacks what Fenced says.
+	// Unmarked is true when the set lacks the annotations of Fenced.
 	Unmarked bool
-	// MinReadySeconds of roll-outs, where the kind has them apart.
+	// MinReadySeconds applies to rollouts, in kinds that set it separately.
 	MinReadySeconds int32
 }
 
 var kinds = []Kind{Native{}, Slice{}}
 
-// types are the Go types of their sets, in the same order.
+// types holds the Go types of the sets of kinds, in the same order.
 var types = []reflect.Type{typeOf(Native{}), typeOf(Slice{})}
 
 func typeOf(kind Kind) reflect.Type { return reflect.TypeOf(kind.New(metav1.ObjectMeta{})) }
 
-// Register makes one more kind known. It is for the start of a program, before any scheme is built:
-// an apiVersion that is taken is a mistake in it, and panics.
+// Register adds a kind. Call it at program start, before any scheme is built. It panics if the apiVersion is already
+// registered or has no group, which is a programming error.
 func Register(kind Kind) {
 	taken := slices.ContainsFunc(kinds, func(other Kind) bool { return other.APIVersion() == kind.APIVersion() })
 	if taken || !strings.Contains(kind.APIVersion(), "/") {
@@ -84,11 +86,11 @@ func Register(kind Kind) {
 	kinds, types = append(kinds, kind), append(types, typeOf(kind))
 }
 
-// All are the kinds that this program knows.
+// All returns the registered kinds.
 func All() []Kind { return slices.Clone(kinds) }
 
-// Of is the kind of an apiVersion; Native, the API's default, without one. Of one that this program
-// does not know nothing is read or written: see Problem.
+// Of returns the kind of an apiVersion. An empty apiVersion means Native, the default of the API. Sets of an
+// unregistered kind are neither read nor written; see Problem.
 func Of(apiVersion string) Kind {
 	if apiVersion == "" {
 		return Native{}
@@ -101,8 +103,7 @@ func Of(apiVersion string) Kind {
 	return unknown{version: apiVersion}
 }
 
-// Problem is why a set of an apiVersion cannot be moved: this program does not know the kind. Empty: it
-// does.
+// Problem returns why sets of an apiVersion cannot be moved: the kind is not registered. It is empty if it is.
 func Problem(apiVersion string) string {
 	if _, is := Of(apiVersion).(unknown); !is {
 		return ""
@@ -114,7 +115,7 @@ func Problem(apiVersion string) string {
 	return fmt.Sprintf("this version moves no StatefulSet of apiVersion %q: it knows %s", apiVersion, strings.Join(known, ", "))
 }
 
-// unknown is a kind of which only the name is known.
+// unknown is a kind of which only the apiVersion is known.
 type unknown struct {
 	Native
 	version string
@@ -133,5 +134,5 @@ func (u unknown) New(meta metav1.ObjectMeta) client.Object {
 	return set
 }
 
-// Is says whether an object is a set of any kind. It is asked of each event that is watched.
+// Is reports whether an object is a set of any kind. It runs for every watched event, so it must be cheap.
 func Is(object client.Object) bool { return slices.Contains(types, reflect.TypeOf(object)) }

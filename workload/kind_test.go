@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestOf: without an apiVersion a kind is the API's default, and of one that nobody knows nothing
-// is made that an API server could take for a set.
+// TestOf: an empty apiVersion means the default kind of the API. An unregistered apiVersion yields no object that could
+// be taken for a set.
 func TestOf(t *testing.T) {
 	for version, want := range map[string]Kind{"": Native{}, NativeVersion: Native{}, SliceVersion: Slice{}} {
 		if got := Of(version); got != want {
@@ -45,7 +45,7 @@ type named struct {
 
 func (n named) APIVersion() string { return n.version }
 
-// TestRegister: a kind that has no group, or takes another one's apiVersion, is not registered.
+// TestRegister: a kind without a group, or with an apiVersion that is already registered, is rejected.
 func TestRegister(t *testing.T) {
 	for _, version := range []string{"", "v1", NativeVersion, SliceVersion} {
 		t.Run("apiVersion "+version, func(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestStays: by what a StatefulSet keeps pods at a former revision. A partition of apps/v1 counts pods, one of ours is an ordinal.
+// TestStays: Observe reports how each kind keeps pods at a previous revision. A partition of apps/v1 counts pods; ours
+// is an ordinal.
 func TestStays(t *testing.T) {
 	native := &appsv1.StatefulSet{}
 	native.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5}

@@ -14,7 +14,7 @@ import (
 // NativeVersion is the apiVersion of Kubernetes' own kind.
 const NativeVersion = "apps/v1"
 
-// Native is Kubernetes' own kind, and what any other one is like where it says nothing else.
+// Native is the StatefulSet of Kubernetes, and the base of every other kind.
 type Native struct{}
 
 // APIVersion implements Kind.
@@ -29,7 +29,7 @@ func (Native) AddToScheme(scheme *runtime.Scheme) error { return appsv1.AddToSch
 // New implements Kind.
 func (Native) New(meta metav1.ObjectMeta) client.Object { return &appsv1.StatefulSet{ObjectMeta: meta} }
 
-// Unsupported implements Kind: fields of our own kind, unless they say what apps/v1 does anyway.
+// Unsupported implements Kind. It returns fields of our kind, unless their value matches what apps/v1 does anyway.
 func (Native) Unsupported(set *slicesapi.StatefulSet) []string {
 	spec, rolling := set.Spec, slicesapi.RollingUpdateStrategy{}
 	if spec.UpdateStrategy.RollingUpdate != nil {
@@ -57,7 +57,7 @@ func (Native) Unsupported(set *slicesapi.StatefulSet) []string {
 	return names
 }
 
-// KeepsStart implements Kind: before Kubernetes 1.27 an API server drops it.
+// KeepsStart implements Kind. API servers before Kubernetes 1.27 drop the field.
 func (Native) KeepsStart() bool { return false }
 
 // OpensGate implements Kind.
@@ -69,7 +69,7 @@ func (Native) Fenced() map[string]any { return nil }
 // Released implements Kind.
 func (Native) Released(bool) map[string]any { return nil }
 
-// Observe implements Kind. A partition counts pods from the first one.
+// Observe implements Kind. A partition of apps/v1 counts pods from the first one.
 func (Native) Observe(object client.Object, _ []corev1.Pod) Facts {
 	set, is := object.(*appsv1.StatefulSet)
 	if !is {

@@ -15,7 +15,7 @@ import (
 // SliceVersion is the apiVersion of our own kind.
 var SliceVersion = slicesapi.GroupVersion.String()
 
-// Slice is our own kind. It has all fields that any kind has.
+// Slice is our own kind. It has the fields of every kind.
 type Slice struct{ Native }
 
 // APIVersion implements Kind.
@@ -83,7 +83,7 @@ func (Slice) Observe(object client.Object, pods []corev1.Pod) Facts {
 	return facts
 }
 
-// deleteRequested says whether somebody has asked for a pod of the set to be deleted.
+// deleteRequested reports whether the deletion of a pod of the set has been requested.
 func deleteRequested(set *slicesapi.StatefulSet, pods []corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
 		return metav1.IsControlledBy(&pod, set) && pod.DeletionTimestamp == nil && slicesapi.AskedToGo(&pod)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLinked: the manager links neither what only the command line needs nor the package plugin. Beside that one the linker keeps
-// every method of every type that is linked, and the program is in memory with twice as much.
+// TestLinked: the manager links neither packages that only the command line needs nor package plugin. With package
+// plugin the linker keeps every method of every linked type, which doubles the memory of the program.
 func TestLinked(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {

@@ -1,5 +1,4 @@
-// Command manager runs the controllers: of Migrations, and of StatefulSets of our own
-// kind.
+// Command manager runs the controllers for Migrations and for StatefulSets of our own kind.
 package main
 
 import (
@@ -91,7 +90,7 @@ func run(args []string) error {
 	return mgr.Start(ctx)
 }
 
-// localConfig leads to the manager's own cluster.
+// localConfig returns the client configuration of the manager's own cluster.
 func localConfig(settings config.Config) (*rest.Config, error) {
 	local, err := clientcmd.BuildConfigFromFlags("", settings.Kubeconfig)
 	if err != nil {
@@ -114,7 +113,7 @@ func logger(settings config.Config) logr.Logger {
 	return logr.FromSlogHandler(handler)
 }
 
-// serverClock is that of the manager's API server.
+// serverClock records the time of the manager's API server.
 var serverClock clusters.ServerClock
 
 func newManager(local *rest.Config, settings config.Config) (ctrl.Manager, error) {
@@ -149,7 +148,8 @@ func newManager(local *rest.Config, settings config.Config) (ctrl.Manager, error
 	return mgr, mgr.AddReadyzCheck("cache", watches.Check)
 }
 
-// metricsOptions make the metrics server ask the API server who may read.
+// metricsOptions returns the options of the metrics server. With MetricsSecure it authorizes each reader at the API
+// server.
 func metricsOptions(settings config.Config) metricsserver.Options {
 	options := metricsserver.Options{BindAddress: settings.MetricsBindAddress}
 	if settings.MetricsSecure {
@@ -198,7 +198,7 @@ func setupSlices(ctx context.Context, mgr ctrl.Manager, settings config.Config) 
 	return reconciler.SetupWithManager(ctx, mgr, settings.Concurrency)
 }
 
-// holder identifies this process among all that ever ran.
+// holder returns an identity of this process that no other process ever has.
 func holder() string {
 	name, err := os.Hostname()
 	if err != nil {

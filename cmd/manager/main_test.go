@@ -12,7 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/config"
 )
 
-// TestK2LocalCluster: an API server of the manager's own cluster that asks to come again in an hour has it wait a moment.
+// TestK2LocalCluster: if the API server of the manager's own cluster sends a Retry-After of an hour, the client waits
+// two seconds.
 func TestK2LocalCluster(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")

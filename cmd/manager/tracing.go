@@ -17,11 +17,11 @@ import (
 	"github.com/sliceshift/sliceshift/migration/traces"
 )
 
-// flushAtMost bounds how long a manager that ends waits for what takes its last spans.
+// flushAtMost is how long a manager waits at its end until the last spans are sent.
 const flushAtMost = 5 * time.Second
 
-// startTracing returns what tells of handoffs as traces, and what sends the last of them. Where nobody
-// has said to where they go, neither does anything.
+// startTracing returns a recorder of handoffs as traces, and a function that flushes the last spans. If neither a flag
+// nor the environment names an endpoint, both do nothing.
 func startTracing(ctx context.Context, endpoint string) (traces.Recorder, func(), error) {
 	var options []otlptracegrpc.Option
 	switch {

@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// collecting is what takes spans.
+// collecting is an OTLP collector that records spans.
 type collecting struct {
 	collector.UnimplementedTraceServiceServer
 	spans chan string
@@ -44,14 +44,14 @@ func collect(t *testing.T) (endpoint string, spans chan string) {
 	return "http://" + listener.Addr().String(), spans
 }
 
-// ended is a handoff that has arrived.
+// ended returns a handoff that has arrived.
 func ended() handoffs.Changes {
 	of := handoffs.Handoff{Migration: "uid", Ordinal: 3, Direction: api.Forward, Start: time.Unix(1000, 0)}
 	return handoffs.Changes{Of: of, Ended: &handoffs.Ending{Handoff: of, End: of.Start.Add(time.Second), Outcome: handoffs.Arrived}}
 }
 
-// TestTracing: spans go to where a flag or the environment says, the last ones when the manager ends,
-// and nowhere when nobody has said.
+// TestTracing: spans are sent to the endpoint of the flag or the environment, the last ones when the manager ends.
+// Without an endpoint no spans are sent.
 func TestTracing(t *testing.T) {
 	for name, set := range map[string]func(t *testing.T, endpoint string) (flag string){
 		"by a flag": func(_ *testing.T, endpoint string) string { return endpoint },

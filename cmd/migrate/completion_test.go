@@ -16,10 +16,10 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// completions are what a shell is told for a command line whose last word is to be completed.
+// completions returns the suggestions for the last word of a command line.
 func completions(t *testing.T, kubeconfig string, words ...string) []string {
 	t.Helper()
-	// A flag behind the word would be what is completed.
+	// A flag after the last word would be completed instead.
 	c := wholeConsole(append([]string{"__complete", words[0], "--kubeconfig", kubeconfig}, words[1:]...)...)
 	if code := c.Run(t); code != 0 {
 		t.Fatalf("exit code %d: %s", code, c.Stderr)
@@ -34,7 +34,7 @@ func completions(t *testing.T, kubeconfig string, words ...string) []string {
 	return found
 }
 
-// TestCompletion: names, contexts, namespaces and the words of flags are completed, each kind where it is meant.
+// TestCompletion: names, contexts, namespaces and flag values are completed, with the kinds that each command accepts.
 func TestCompletion(t *testing.T) {
 	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shop", Name: name} }
 	server := apitest.Serve(t, map[schema.GroupVersion]map[string]string{
@@ -70,7 +70,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCompletionOfThePlugin: the script that is printed is the one of the archives.
+// TestCompletionOfThePlugin: the command prints the same script as the archives contain.
 func TestCompletionOfThePlugin(t *testing.T) {
 	c := wholeConsole("completion", "kubectl")
 	if code := c.Run(t); code != 0 {

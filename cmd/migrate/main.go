@@ -22,16 +22,15 @@ import (
 )
 
 func main() {
-	// What the client libraries log says nothing that a command does not say, and would
-	// run through the progress bar.
+	// The logs of client libraries repeat the messages of commands, and would corrupt the progress bar.
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
 
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
-	// The first signal asks to stop; a second one ends the process at once.
+	// The first signal requests a stop; a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
-	// Who reads the output may go away first, as tee does at ^C: a write of the move that is on its way is not torn apart
-	// for that. Writing to the pipe fails then.
+	// The reader of the output may exit first, as tee does at ^C. That must not kill the process during a write of the
+	// move. Writing to the pipe then returns an error.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	env := command.Environment{
 		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
@@ -47,8 +46,8 @@ func main() {
 	os.Exit(command.Execute(ctx, env, newRoot(), groups...))
 }
 
-// endings are the signals that end a command once no write is in progress. A terminal that closes sends SIGHUP. A detached run and a
-// command under nohup ignore it.
+// endings lists the signals that end a command once no write is in progress. A terminal that closes sends SIGHUP. A
+// detached run and a command under nohup ignore it.
 func endings() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	switch {
@@ -60,14 +59,14 @@ func endings() []os.Signal {
 	return signals
 }
 
-// interrupt sends this process the signal of an interrupt.
+// interrupt sends an interrupt signal to this process.
 func interrupt() {
 	if process, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = process.Signal(os.Interrupt)
 	}
 }
 
-// widthOf is the width of the terminal that a file is, or 0.
+// widthOf returns the width of the terminal of a file, or 0 if it is not a terminal.
 func widthOf(file *os.File) int {
 	fd := int(file.Fd())
 	if !term.IsTerminal(fd) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// asProgram is set where the binary of the tests is to be the program.
+// asProgram is the environment variable that makes the test binary act as the program.
 const asProgram = "SLICESHIFT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestNobodyReads: when who reads the output has gone away the process is not killed by that, in the middle of a write
-// perhaps. It ends as after any error, and says nothing.
+// TestNobodyReads: a closed output pipe does not kill the process, possibly in the middle of a write. The process exits
+// as after any error, without a message.
 func TestNobodyReads(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {

@@ -14,21 +14,21 @@ import (
 )
 
 var (
-	// onPage is a command in a block of a page, with the lines that go on, or between backquotes.
+	// onPage matches a command in a code block of a page, with continuation lines, or between backquotes.
 	onPage = regexp.MustCompile("(?m)^ *kubectl migrate (?:.*\\\\\n)*.*$|`kubectl migrate [^`\n]+`")
-	// word is one of a command line: with quotes, or plain.
+	// word matches one word of a command line, quoted or plain.
 	word = regexp.MustCompile(`(?:"[^"]*"|'[^']*'|[^\s"'])+`)
-	// beyond ends what a shell gives to the program.
+	// beyond matches the part of a line that a shell does not pass to the program.
 	beyond = regexp.MustCompile(` [#|>&;].*| 2>.*`)
 )
 
-// TestPagesNameCommands: every command that a page shows is one, and its flags are known.
+// TestPagesNameCommands: every command on a page exists, and has its flags.
 func TestPagesNameCommands(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is said in messages is filled in, and the page of all commands is made of them.
+	// Messages contain placeholders, and the page of all commands is generated from the help.
 	pages = slices.DeleteFunc(append(pages, "../../README.md"), func(page string) bool {
 		return strings.HasSuffix(page, "messages.md") || page == referencePage
 	})
@@ -55,10 +55,10 @@ func TestPagesNameCommands(t *testing.T) {
 	}
 }
 
-// isVariable says whether a word of a command stands for what a reader puts there, and could be a flag.
+// isVariable reports whether a word stands for user input that could be a flag.
 func isVariable(arg string) bool { return arg == "VERB" || arg == "..." || arg == "[FLAGS]" }
 
-// knows says whether the program has such a command, with such flags.
+// knows returns an error unless the program has the command with these flags.
 func knows(t *testing.T, args []string) error {
 	t.Helper()
 	c := wholeConsole("--help")
@@ -81,7 +81,7 @@ func knows(t *testing.T, args []string) error {
 	return within(cmd, cmd.Flags().Args())
 }
 
-// within says whether what is left names a command below one that only leads to others.
+// within returns an error if the remaining arguments name an unknown subcommand.
 func within(cmd *cobra.Command, args []string) error {
 	if cmd.HasSubCommands() && len(args) > 0 {
 		return unknown(args[0])

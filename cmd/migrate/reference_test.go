@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the page of all commands")
 
 const referencePage = "../../docs/reference-cli.md"
 
-// TestReference: the page of all commands is what their help says. With -update it writes the page.
+// TestReference: the page of all commands matches their help. With -update the test writes the page.
 func TestReference(t *testing.T) {
 	c := wholeConsole("--help")
 	c.Program = "kubectl migrate"
@@ -76,7 +76,7 @@ const managerIntro = `
 ` + "`--config`" + ` names, in which ` + "`--volumes-allow-paths`" + ` is ` + "`volumes.allowPaths`" + `. The flag counts most, then the variable.
 `
 
-// eachCommand calls do with every command that is shown, a parent before what it leads to.
+// eachCommand calls do with every visible command, each parent before its subcommands.
 func eachCommand(parent *cobra.Command, do func(*cobra.Command)) {
 	for _, cmd := range parent.Commands() {
 		if cmd.IsAvailableCommand() && cmd.Name() != "help" {
@@ -100,12 +100,12 @@ func write(page *strings.Builder, cmd *cobra.Command) {
 	table(page, cmd.LocalNonPersistentFlags())
 }
 
-// prose is a help text as one of a page: what is set in columns stays so.
+// prose converts a help text to Markdown. Indented columns become code blocks.
 func prose(text string) string {
 	var lines []string
 	columns := false
 	for line := range strings.Lines(text) {
-		line = strings.TrimPrefix(strings.TrimRight(line, "\n"), "#### ") // below a command nothing is a part of the page
+		line = strings.TrimPrefix(strings.TrimRight(line, "\n"), "#### ") // the page has no headings below a command
 		if indented := strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t"); indented != columns {
 			columns = indented
 			lines = append(lines, "```")
@@ -123,7 +123,7 @@ func prose(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// dedent takes the indent of examples away.
+// dedent removes the indent of examples.
 func dedent(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -132,7 +132,7 @@ func dedent(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// table lists the flags that are shown.
+// table writes a table of the visible flags.
 func table(page *strings.Builder, flags *pflag.FlagSet) {
 	var rows []string
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -155,7 +155,7 @@ func table(page *strings.Builder, flags *pflag.FlagSet) {
 	page.WriteString("\n| flag | means | default |\n|---|---|---|\n" + strings.Join(rows, ""))
 }
 
-// defaultOf is the default of a flag, unless that is to leave it out.
+// defaultOf returns the default of a flag, or an empty string if it is a zero value.
 func defaultOf(f *pflag.Flag) string {
 	if slices.Contains([]string{"", "false", "0", "0s", "[]"}, f.DefValue) {
 		return ""

@@ -34,10 +34,10 @@ const rootExamples = `  # What would be done, and what stands in the way
   # The destination is lost for good: what is known of each disk, and the way back
   migrate recover web -n shop --context east --dry-run`
 
-// groups are what the program can do.
+// groups are the commands of the program.
 var groups = []command.Group{move.Commands, explain.Commands, slice.Commands, install.Commands, ownCommands}
 
-// newRoot is the program without what it can do.
+// newRoot returns the root command without subcommands.
 func newRoot() *cobra.Command {
 	return &cobra.Command{
 		Use:     "migrate",

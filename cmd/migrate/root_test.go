@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/version"
 )
 
-// wholeConsole is a process with all commands.
+// wholeConsole returns a process with all commands.
 func wholeConsole(args ...string) *commandtest.Console {
 	c := commandtest.New(ownCommands, args...)
 	c.Root, c.Groups = newRoot(), groups
@@ -89,7 +89,7 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// TestHelpNamesTheCommand: each command's help and examples call it as its user does.
+// TestHelpNamesTheCommand: help and examples of each command use the name by which the user calls the program.
 func TestHelpNamesTheCommand(t *testing.T) {
 	for _, verb := range []string{"preflight", "plan", "create", "run", "status", "pause", "resume", "rollback", "recipes", "install", "uninstall", "version"} {
 		t.Run(verb, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestHelpNamesTheCommand(t *testing.T) {
 	}
 }
 
-// TestVersionLine: people read what a build was made from, as far as it is known.
+// TestVersionLine: the version shows commit, date and changes of the build, if known.
 func TestVersionLine(t *testing.T) {
 	for want, info := range map[string]version.Info{
 		"migrate dev, go1\n": {Version: "dev", Go: "go1"},
@@ -134,7 +134,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestV8Help: commands and flags are in few groups, and no default is shown that is none.
+// TestV8Help: commands and flags are in few groups, and zero defaults are not shown.
 func TestV8Help(t *testing.T) {
 	c := wholeConsole("--help")
 	if code := c.Run(t); code != 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/version"
 )
 
-// versionOptions are those of the command version.
+// versionOptions are the options of the command version.
 type versionOptions struct {
 	*command.Common
 	output *command.Choice
@@ -36,13 +36,13 @@ func (o *versionOptions) Run(context.Context) error {
 	return terminal.Print(o.Out, o.output.Value, version.Get(), o.line)
 }
 
-// line writes it for people.
+// line prints the version as text.
 func (o *versionOptions) line(info version.Info) error {
 	_, err := fmt.Fprintf(o.Out, "migrate %s%s, %s\n", info.Version, origin(info), info.Go)
 	return err
 }
 
-// origin is what a build was made from, as far as it knows that.
+// origin returns the known commit, date and changes of the build.
 func origin(info version.Info) string {
 	var known []string
 	for _, word := range []string{info.Commit, info.Date} {
@@ -59,7 +59,7 @@ func origin(info version.Info) string {
 	return " (" + strings.Join(known, ", ") + ")"
 }
 
-// ownCommands are those about the program.
+// ownCommands returns the commands about the program.
 func ownCommands(c *command.Common) []*cobra.Command {
 	return command.In(command.Installing, newVersion(c))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// volume is what is moved: one of both is there.
+// volume is the volume to copy: either a tree or a device.
 type volume struct {
 	tree   *tree.Tree
 	device *block.Device
@@ -62,7 +62,8 @@ func (v volume) sync() error {
 	return v.tree.Sync()
 }
 
-// reading is what a reading of one side of a copy counts for; nil: for nothing.
+// reading returns a function that describes a read of one side of a copy, for trust in later reads. It is nil if no
+// later read may rely on it.
 func (v volume) reading(of, side string) func(time.Time) differ.Reading {
 	if v.device != nil || of == "" {
 		return nil
@@ -94,7 +95,7 @@ type session struct {
 	result report.Result
 }
 
-// on runs a command on the volume that the settings name, and returns what it has put into a result.
+// on opens the volume of the settings, calls run on it, and returns its result.
 func (s *settings) on(to streams, write bool, result report.Result, run func(*session) error) (report.Result, error) {
 	here := &session{settings: s, log: s.logger(to.log), began: time.Now(), result: result}
 	var err error
@@ -107,17 +108,17 @@ func (s *settings) on(to streams, write bool, result report.Result, run func(*se
 	return here.result, err
 }
 
-// tell logs how far it is until stop is called.
+// tell logs the progress until stop is called.
 func (s *session) tell(ctx context.Context, state func() report.State) (stop func()) {
 	watch, stop := context.WithCancel(ctx)
 	go report.Progress(watch, s.log, s.progress, state)
 	return stop
 }
 
-// took notes how long it has taken.
+// took records the elapsed time.
 func (s *session) took() { s.result.Seconds = time.Since(s.began).Seconds() }
 
-// connector says who this mover is, learns who its peer is, and listens or dials.
+// connector loads the key of this mover, gets the fingerprint of its peer, and listens or dials.
 func (s *session) connector(ctx context.Context) (transfer.Connector, func() error, error) {
 	identity, err := link.NewIdentity()
 	if s.identity != "" {
@@ -179,15 +180,15 @@ func (s *session) send(ctx context.Context) error {
 	s.result.Sent = sender.Sent.Load()
 	s.took()
 	if err == nil && s.forget && s.readRate == "" {
-		s.sample(ctx) // beside the application, which is told of no more than a warm pass
+		s.sample(ctx) // while the application runs; it costs no more than a warm pass
 	}
 	return err
 }
 
-// sampling is for how long a side is read after a warm pass, to tell how long a proof would take.
+// sampling is how long a side is read after a warm pass, to estimate the duration of a proof.
 const sampling = 2 * time.Second
 
-// sample notes how fast this side is read for a proof. Where it cannot be told the pass is none the worse.
+// sample measures how fast this side is read for a proof. If that fails, the pass is still valid.
 func (s *session) sample(ctx context.Context) {
 	rate, err := transfer.Sample(ctx, s.moved.source(), sampling)
 	if err != nil {
@@ -225,7 +226,7 @@ func (s *session) receive(ctx context.Context) error {
 	return err
 }
 
-// text is what the sender is told of an error.
+// text returns the text of an error for the sender.
 func text(err error) string {
 	if err == nil {
 		return ""
@@ -233,7 +234,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// fill notes what a pass has come to. One that is made while the application runs proves nothing, and shows no root.
+// fill records the result of a pass. A pass while the application runs proves nothing, and reports no root.
 func (s *session) fill(receiver *transfer.Receiver, outcome transfer.Outcome) {
 	c, result := &receiver.Counts, &s.result
 	proves := s.verify == string(transfer.VerifyFull) || s.verify == string(transfer.VerifyChanged) && s.pass == passLast

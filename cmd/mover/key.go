@@ -8,13 +8,13 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// keyCommand makes a key. It is for the container before a mover's, in the same pod: what it says of the key is then
-// known while the mover waits for its peer's.
+// keyCommand creates a key. It runs in the init container of a mover's pod, so that the fingerprint is known while the
+// mover waits for its peer.
 const keyCommand = "key"
 
-// key makes the key, or reads the one that is there, and says its fingerprint and nothing else: whoever reads the
-// termination message gives it to the other mover as it is. Where a folder must be empty, and is not, it says that
-// instead, and there is no key: no other mover can be told of this one.
+// key creates the key, or loads the existing one, and prints only its fingerprint. The reader of the termination message
+// passes it to the other mover unchanged. If a folder must be empty but is not, key reports that instead and creates no
+// key, so that no other mover can trust this one.
 func (s *settings) key(to streams) int {
 	if s.empty != "" {
 		name, err := tree.First(s.empty)

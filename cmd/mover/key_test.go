@@ -12,8 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/report"
 )
 
-// TestKeyOfWhatIsEmpty: there is a key only where the folder that must be empty has nothing but what its file system makes; else it is
-// said what is there.
+// TestKeyOfWhatIsEmpty: a key is created only if the folder has nothing except the entries that its file system creates.
+// Otherwise the message names an entry.
 func TestKeyOfWhatIsEmpty(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files []string

@@ -15,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/link"
 )
 
-// asMover makes this program the mover.
+// asMover is the environment variable that makes the test binary act as the mover.
 const asMover = "SLICESHIFT_TEST_AS_MOVER"
 
 func TestMain(m *testing.M) {
@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKillReceiver: a receiver that is killed at any moment (SIGKILL), one after the other, leaves what a last
-// one finishes.
+// TestKillReceiver: several receivers are killed (SIGKILL) at arbitrary moments, one after the other. The last one
+// completes the copy.
 func TestKillReceiver(t *testing.T) {
 	source, destination, dir := t.TempDir(), t.TempDir(), t.TempDir()
 	to := treetest.In(t, source)
@@ -81,7 +81,7 @@ func TestKillReceiver(t *testing.T) {
 		t.Fatal("none was killed")
 	}
 	if cmd := receive(); cmd.Run() != nil {
-		// The sender has gone if one of them had finished: then there is nothing left to ask for.
+		// If one of them had finished, the sender has ended, and there is no data left to request.
 		select {
 		case <-ended:
 		default:

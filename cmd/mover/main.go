@@ -1,6 +1,6 @@
-// Command mover copies a volume to another cluster and proves that the copy is equal: "send" answers on
-// the one side, "receive" asks on the other, "seal" reads one side by itself, and "key" makes the key by which
-// the two know each other.
+// Command mover copies a volume to another cluster and proves that the copy is equal. "send" serves the data on one
+// side, "receive" requests it on the other, "seal" reads one side alone, and "key" creates the key by which the movers
+// authenticate each other.
 package main
 
 import (
@@ -23,17 +23,17 @@ import (
 // Exit codes.
 const (
 	exitDone      = 0
-	exitFailed    = 1 // another try may help
+	exitFailed    = 1 // a retry may help
 	exitUsage     = 2
 	exitDifferent = 3
-	exitDiscard   = 4 // no try helps: the destination must be discarded
+	exitDiscard   = 4 // no retry helps: the destination must be discarded
 )
 
-// memory is what the collector keeps the heap below; stacks and buffers of the kernel come on top.
+// memory is the memory limit of the Go runtime. Kernel buffers come on top.
 const memory = 88 << 20
 
-// processors is how many threads run Go code at once at least, however few processors there are: one that reads past the cache
-// counts until the runtime has noticed that it waits for the disk, and two of them left the disk idle most of the time.
+// processors is the minimum of GOMAXPROCS. A thread that reads past the page cache occupies its processor until the
+// runtime notices that it waits for the disk. With two processors the disk was idle most of the time.
 const processors = 8
 
 func main() {
@@ -49,10 +49,10 @@ func main() {
 	os.Exit(code)
 }
 
-// streams are where a mover writes to.
+// streams are the outputs of a mover.
 type streams struct{ out, log io.Writer }
 
-// usage is an error in what the mover was given.
+// usage is an error in the options of the mover.
 type usage struct{ error }
 
 func (u usage) Unwrap() error { return u.error }
@@ -103,7 +103,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, to stre
 	return code
 }
 
-// say writes the last words of a mover to where people and the kubelet read them.
+// say writes the final message of a mover to its output and to the termination log.
 func (s *settings) say(text []byte, to streams) {
 	fmt.Fprintf(to.out, "%s\n", text)
 	if err := s.terminate(text); err != nil {
@@ -118,7 +118,7 @@ func named(args []string) string {
 	return fmt.Sprintf("%q is none of send, receive, seal and key", args[0])
 }
 
-// finish puts an error into the result, and is the code to exit with.
+// finish sets the error in the result, and returns the exit code.
 func finish(result *report.Result, err error) int {
 	result.Version = report.Version
 	if err != nil {

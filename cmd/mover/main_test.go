@@ -21,7 +21,7 @@ const someKey = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef01234567
 
 func noEnv(string) string { return "" }
 
-// TestBadInput: each mistake has its message, and ends the mover before it does anything.
+// TestBadInput: each invalid option has its message, and ends the mover before it does anything.
 func TestBadInput(t *testing.T) {
 	good := []string{"receive", "--root", t.TempDir(), "--listen", "127.0.0.1:0", "--peer", someKey, "--termination-log", t.TempDir() + "/log"}
 	with := func(args ...string) []string { return append(append([]string{}, good...), args...) }
@@ -77,7 +77,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestEnvironment: a variable stands for a flag that was not given.
+// TestEnvironment: a variable applies if its flag is not set.
 func TestEnvironment(t *testing.T) {
 	env := map[string]string{"MOVER_ROOT": "/a", "MOVER_LISTEN": ":5", "MOVER_PEER_FILE": "/f", "MOVER_CONNECTIONS": "7"}
 	s, err := parse("receive", []string{"--listen", ":6"}, func(name string) string { return env[name] })
@@ -90,7 +90,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// result reads what a mover has printed, and that the termination message says the same.
+// result parses the output of a mover, and checks that the termination message is the same.
 func result(t *testing.T, out []byte, log string) (r report.Result) {
 	t.Helper()
 	if err := json.Unmarshal(out, &r); err != nil {
@@ -103,7 +103,7 @@ func result(t *testing.T, out []byte, log string) (r report.Result) {
 	return r
 }
 
-// TestKey: a key is made once, and what is said of it is its fingerprint, as the other mover is given it.
+// TestKey: a key is created once. The output is its fingerprint, in the form that the other mover accepts.
 func TestKey(t *testing.T) {
 	dir := t.TempDir()
 	var said [2]string
@@ -127,7 +127,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestOneReceiver: while one writes to a folder, another one does not: what it was sent before would come after the proof.
+// TestOneReceiver: two receivers cannot write to a folder at once, because data for the first could arrive after the
+// proof of the second.
 func TestOneReceiver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -146,7 +147,7 @@ func TestOneReceiver(t *testing.T) {
 	}
 }
 
-// TestUnreachable: who reaches nobody, or nobody that answers, ends when its patience does.
+// TestUnreachable: a mover that cannot reach its peer, or gets no answer, ends after its patience.
 func TestUnreachable(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -166,8 +167,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestMove: a sender and a receiver that learn each other's fingerprints from files, as from annotations,
-// end with one root; and so does a seal of either side.
+// TestMove: a sender and a receiver that read each other's fingerprints from files, as from annotations, end with the
+// same root. A seal of either side has the same root.
 func TestMove(t *testing.T) {
 	source, destination, dir := t.TempDir(), t.TempDir(), t.TempDir()
 	to := treetest.In(t, source)
@@ -177,7 +178,7 @@ func TestMove(t *testing.T) {
 	keys := []string{dir + "/sender", dir + "/receiver"}
 	for i, key := range keys {
 		var out, log bytes.Buffer
-		// A first start makes the key, and says its fingerprint; the peer is not there yet.
+		// The first start creates the key and prints its fingerprint; the peer is not there yet.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		code := run(ctx, []string{"send", "--root", source, "--connect", "127.0.0.1:1", "--identity", key, "--peer-file", dir + "/none", "--termination-log", dir + "/log"}, noEnv, streams{&out, &log})

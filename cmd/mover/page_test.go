@@ -15,19 +15,19 @@ import (
 	"github.com/sliceshift/sliceshift/mover/report"
 )
 
-// side is one of the two machines of the page: its folders, and what its mover says.
+// side is one of the two machines of the page: its folders, and the output of its mover.
 type side struct {
 	root, keys string
 	out, log   bytes.Buffer
 }
 
-// args are those of a command of the page on the side: its folders are those of this machine, and its port is a free one.
+// args returns the arguments of a command on the page, with folders of this machine and a free port.
 func (s *side) args(text, port string) []string {
 	args := strings.Fields(strings.NewReplacer("/data", s.root, "/keys/", s.keys+"/", "sender.example:8722", port, ":8722", port).Replace(text))
 	return append(args[1:], "--termination-log", filepath.Join(s.keys, "log"), "--patience", "1m")
 }
 
-// TestPage runs the commands of the pages in their words: the sender and the receiver, which make each other's folders equal.
+// TestPage runs the commands on the pages: the sender and the receiver make the folders equal.
 func TestPage(t *testing.T) {
 	commands, err := manual.Of("../..", manual.Mover)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// exchange makes the key of each side, and tells its fingerprint to the other.
+// exchange creates the key of each side, and passes its fingerprint to the other.
 func exchange(t *testing.T, sides ...*side) {
 	t.Helper()
 	for i, s := range sides {

@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/link"
 )
 
-// relayBetween keeps a connection at a sender, and has each that it speaks on carried to a receiver. It breaks each one
-// after so many bytes from the sender, until none is left of the numbers.
+// relayBetween connects to a sender and, once the sender writes, to a receiver, and copies data between them. It breaks
+// one connection for each number in breaks, after that many bytes from the sender.
 func relayBetween(ctx context.Context, from, to string, breaks []int64) {
 	for ctx.Err() == nil {
 		sender, err := (&net.Dialer{}).DialContext(ctx, "tcp", from)
@@ -47,7 +47,7 @@ func relayBetween(ctx context.Context, from, to string, breaks []int64) {
 	}
 }
 
-// TestRelay: a sender and a receiver that both listen end with one tree, also where the relay breaks off in between.
+// TestRelay: a sender and a receiver that both listen end with equal trees, even if the relay breaks off in between.
 func TestRelay(t *testing.T) {
 	source, destination, dir := t.TempDir(), t.TempDir(), t.TempDir()
 	to := treetest.In(t, source)

@@ -11,11 +11,11 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
-// TestSecretsOfTheMover: nothing of a mover's key is told by it or its peer, in a log, a result or an error, whether they end well,
-// do not believe each other, or find a key that is damaged.
+// TestSecretsOfTheMover: no part of a mover's key appears in a log, a result or an error of the mover or its peer. This
+// holds if they succeed, do not trust each other, or find a damaged key.
 func TestSecretsOfTheMover(t *testing.T) {
 	for name, tc := range map[string]struct {
-		// stranger has the receiver expect another sender; damage is what becomes of the sender's key.
+		// stranger makes the receiver expect another sender; damage changes the sender's key.
 		stranger bool
 		damage   func(key []byte) []byte
 		code     int
@@ -94,7 +94,7 @@ func TestSecretsOfTheMover(t *testing.T) {
 	}
 }
 
-// keyMarks are pieces of keys by which they can be told, as they are kept and encoded once more.
+// keyMarks returns parts of keys that identify them, as stored and encoded in Base64.
 func keyMarks(t *testing.T, keys [][]byte) []string {
 	t.Helper()
 	var marks []string

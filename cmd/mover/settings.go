@@ -27,7 +27,7 @@ const (
 	passLast = "Last"
 )
 
-// settings are what a mover was given.
+// settings are the options of a mover.
 type settings struct {
 	command string
 	flags   *pflag.FlagSet
@@ -47,10 +47,10 @@ type settings struct {
 	size                  int64
 }
 
-// copyName is what names a copy: it is part of the name of a file.
+// copyName matches the name of a copy, which is part of a file name.
 var copyName = regexp.MustCompile(`^[A-Za-z0-9.-]{1,200}$`)
 
-// defaultTermination is where the kubelet reads a container's last words.
+// defaultTermination is where the kubelet reads a container's termination message.
 const defaultTermination = "/dev/termination-log"
 
 func parse(command string, args []string, getenv func(string) string) (*settings, error) {
@@ -107,7 +107,7 @@ func (s *settings) define() {
 	f.IntVar(&s.connections, "connections", 4, "how many connections carry content, from 1 to 32")
 }
 
-// environment sets from MOVER_... what no flag has set.
+// environment sets options from MOVER_... variables, unless their flag is set.
 func (s *settings) environment(getenv func(string) string) (err error) {
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		name := "MOVER_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
@@ -199,7 +199,7 @@ func hasPort(address string) bool {
 	return err == nil && port != ""
 }
 
-// rate is a number of bytes a second, 0 for none.
+// rate parses a number of bytes per second; 0 means no limit.
 func rate(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -226,7 +226,7 @@ func (s *settings) logger(to io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(to, options))
 }
 
-// terminate writes the result where the kubelet reads it.
+// terminate writes the result to the termination log.
 func (s *settings) terminate(text []byte) error {
 	file, err := os.OpenFile(s.termination, os.O_WRONLY|os.O_TRUNC, 0)
 	if errors.Is(err, os.ErrNotExist) && s.termination == defaultTermination {
@@ -242,12 +242,12 @@ func (s *settings) terminate(text []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// peerKey is the peer's fingerprint, once it is known.
+// peerKey returns the peer's fingerprint, and waits until it is known.
 func (s *settings) peerKey(ctx context.Context, log *slog.Logger) (link.Fingerprint, error) {
 	if s.peer != "" {
 		return link.ParseFingerprint(s.peer)
 	}
-	const pause = 200 * time.Millisecond // a volume of annotations is changed by the kubelet, when it likes
+	const pause = 200 * time.Millisecond // the kubelet updates a volume of annotations at any time
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	late := time.NewTimer(s.patience)

@@ -17,11 +17,11 @@ import (
 	"github.com/sliceshift/sliceshift/mover/link"
 )
 
-// ordinary is the number of a user and a group without any right.
+// ordinary is the ID of a user and a group without privileges.
 const ordinary = 1234
 
-// TestOrdinaryUser: movers that are not root copy what belongs to their user, and fail at the first file of somebody else,
-// whether they may read it or not.
+// TestOrdinaryUser: movers that are not root copy files of their user, and fail at the first file of another user,
+// whether or not they may read it.
 func TestOrdinaryUser(t *testing.T) {
 	treetest.NeedRoot(t)
 	const file = "a/file"
@@ -53,7 +53,7 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 }
 
-// ordinaries are a sender and a receiver that run as the ordinary user, with folders that are that user's.
+// ordinaries is a sender and a receiver that run as the ordinary user, with folders of that user.
 type ordinaries struct {
 	to          treetest.Tree // the source
 	destination string
@@ -88,7 +88,8 @@ func newOrdinary(t *testing.T) *ordinaries {
 	return p
 }
 
-// mover is this program as the mover. Its path may be in a folder that the user cannot enter.
+// mover returns a command that runs this binary as the mover. It uses /proc/self/exe, because the user may not be able
+// to enter the folder of the binary.
 func (p *ordinaries) mover(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(p.ctx, "/proc/self/exe", append(args, "--patience", "1m")...)
 	cmd.Env = append(os.Environ(), asMover+"=yes")
@@ -97,7 +98,7 @@ func (p *ordinaries) mover(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run has both run, and returns what they have said and whether both have ended well.
+// run runs both movers, and returns their output and an error unless both succeed.
 func (p *ordinaries) run() (string, error) {
 	var sent, received bytes.Buffer
 	p.sender.Stderr, p.receiver.Stderr = &sent, &received

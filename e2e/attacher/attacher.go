@@ -1,5 +1,6 @@
-// Package attacher plays the external-attacher of CSI drivers that exist in name only, in an embedded cluster. It attaches and
-// detaches at once whatever the cluster's attach controller asks for. The disks of e2e/csi have Kubernetes' own attacher.
+// Package attacher simulates the external-attacher for CSI drivers without a backend, in an embedded cluster. It
+// attaches and detaches volumes at once, as the cluster's attach controller requests. The disks of e2e/csi use the
+// attacher of the Kubernetes project.
 package attacher
 
 import (
@@ -21,7 +22,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// managed is the annotation of nodes whose volumes are attached by the cluster's controller. Kubelets set it.
+// managed is the annotation of nodes whose volumes the cluster's controller attaches. Kubelets set it.
 const managed = "volumes.kubernetes.io/controller-managed-attach-detach"
 
 // Attacher attaches the volumes of one cluster.
@@ -64,7 +65,7 @@ func Start(ctx context.Context, config *rest.Config) (*Attacher, error) {
 	return a, nil
 }
 
-// manage says of all nodes that their volumes are attached by the controller, as kubelets do.
+// manage annotates all nodes, as kubelets do, so that the controller attaches their volumes.
 func manage(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -79,7 +80,7 @@ func manage(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// Stop ends it.
+// Stop stops the attacher.
 func (a *Attacher) Stop() {
 	a.stop()
 	a.queue.ShutDown()
@@ -136,7 +137,7 @@ func (a *Attacher) finalizers(ctx context.Context, attachment *storagev1.VolumeA
 	return ignoreGone(err)
 }
 
-// ignoreGone ignores that an attachment was deleted or has changed: the informer shows that.
+// ignoreGone ignores that an attachment was deleted or has changed: the informer reports that.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
@@ -144,7 +145,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// Of are the attachments of a volume.
+// Of returns the attachments of a volume.
 func Of(ctx context.Context, client kubernetes.Interface, volume string) ([]storagev1.VolumeAttachment, error) {
 	all, err := client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -156,7 +157,7 @@ func Of(ctx context.Context, client kubernetes.Interface, volume string) ([]stor
 	}), nil
 }
 
-// Attached says whether the volumes of a pod are attached to its node alone.
+// Attached reports whether the volumes of a pod are attached to its node only.
 func Attached(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) (bool, error) {
 	for _, volume := range pod.Spec.Volumes {
 		if volume.PersistentVolumeClaim == nil {

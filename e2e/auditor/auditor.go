@@ -12,11 +12,11 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// storageInterval is how many sample intervals pass between two looks at all
-// volumes, which cost more and are slower than those at what changed.
+// storageInterval is the number of sample intervals between two full reads of all volumes. A full read is slower and
+// costs more than reading the changed volumes.
 const storageInterval = 4
 
-// Auditor watches one move. Start makes it, Finish ends it.
+// Auditor watches one move. Start creates it, Finish ends it.
 type Auditor struct {
 	options Options
 	sides   [2]*side
@@ -25,8 +25,7 @@ type Auditor struct {
 	// ordinals is the application's full range when the audit began.
 	ordinals []int32
 
-	// live is set while the watches run: only what is checked then counts as a
-	// check of the move.
+	// live is set while the watches run. Only checks during that time count as checks of the move.
 	live              atomic.Bool
 	ledger            *ledger
 	state             *state
@@ -40,15 +39,14 @@ type Auditor struct {
 
 	watching, checking         sync.WaitGroup
 	stopWatching, stopChecking context.CancelFunc
-	// ended says why the watches ended before Finish.
+	// ended returns why the watches ended before Finish.
 	ended  func() error
 	once   sync.Once
 	report Report
 }
 
-// Start connects to both sides, records where every volume is, and watches until
-// Finish is called or the context ends. It returns when the first look at
-// everything is judged: the move may begin then.
+// Start connects to both sides, records where every volume is, and watches until Finish is called or the context ends.
+// It returns when the first full read is judged. The move may begin then.
 func Start(ctx context.Context, o Options) (*Auditor, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -88,7 +86,7 @@ func (a *Auditor) connect(ctx context.Context) error {
 	return nil
 }
 
-// begin reads the ranges and the volumes from which everything is judged.
+// begin reads the ranges and the volumes that later reads are judged against.
 func (a *Auditor) begin(ctx context.Context) error {
 	ranges, err := phase(ctx, a, func(ctx context.Context, s *side) (judge.SliceState, error) { return s.slice(ctx) })
 	if err != nil {
@@ -109,8 +107,7 @@ func (a *Auditor) begin(ctx context.Context) error {
 		s.templates = ranges[judge.Source].Templates
 	}
 	a.state = newState(judge.NewServed(ranges, a.ordinals))
-	// Nothing is judged yet, so that one look is enough: a volume and a claim that
-	// name each other are each other's.
+	// Nothing is judged yet, so one read is enough. A volume and a claim that name each other belong together.
 	found, err := phase(ctx, a, func(ctx context.Context, s *side) (judge.VolumeSide, error) { return s.storage(ctx) })
 	if err != nil {
 		return err
@@ -152,7 +149,7 @@ func (a *Auditor) watch(ctx context.Context) error {
 	return nil
 }
 
-// relist brings every feed up to date.
+// relist lists the objects of every feed again, so that no feed lags.
 func (a *Auditor) relist(ctx context.Context) error {
 	for _, f := range a.all {
 		if err := a.untilAnswered(ctx, f.Relist); err != nil {
@@ -162,8 +159,7 @@ func (a *Auditor) relist(ctx context.Context) error {
 	return nil
 }
 
-// Blame says that the ordinal was broken by hand: I4 does not count it as held
-// down by the move from now on.
+// Blame records that the ordinal was broken by hand. From then on I4 does not count it as held down by the move.
 func (a *Auditor) Blame(ordinal int32) {
 	a.state.do(func(s *state) { s.blamed[ordinal] = true })
 }

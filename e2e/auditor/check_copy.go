@@ -8,12 +8,13 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// shown is how many differences of two volumes are told.
+// shown is the largest number of differences between two volumes that a finding lists.
 const shown = 5
 
-// checkCopies proves I3 for a pod that appeared, for what is copied: it runs on the volume that it ran on last or on one with the
-// same content: on the other side, or on the same one where it was taken back before it ran on its copy, by another one. Nobody has written to either since: the last one cannot be mounted, and
-// of the pod no process runs that does.
+// checkCopies proves I3 for copied volumes when a pod appears. The pod must run on the volume that it ran on last, or
+// on another volume with the same content. The other volume is on the other side. It is on the same side when the
+// ordinal was rolled back before it ran on its copy. Neither volume was written since: the last one cannot be mounted,
+// and no process of the pod runs that could write to it.
 func (a *Auditor) checkCopies(s *side, pod judge.PodState) {
 	for _, key := range a.state.copiedOf(pod.Ordinal) {
 		a.checkCopy(s, pod, key)
@@ -54,7 +55,7 @@ func (a *Auditor) checkCopy(s *side, pod judge.PodState, key judge.VolumeKey) {
 	})
 }
 
-// wrongCopy says what is wrong with a claim; empty: nothing.
+// wrongCopy describes the fault of a claim; empty means that there is none.
 func (a *Auditor) wrongCopy(ctx context.Context, s *side, b judge.Binding, last judge.Origin) (string, error) {
 	if last.Side == s.index && b.Volume.Handle == last.Handle {
 		return judge.Claim(b, last), nil
@@ -77,7 +78,7 @@ func (a *Auditor) checkTwice(bound [2][]judge.Binding) {
 	}
 }
 
-// Compared counts the volumes that a pod was found on with the content of its last one.
+// Compared returns how many volumes were found under a pod with the content of the ordinal's previous volume.
 func (a *Auditor) Compared() (n int) {
 	a.state.do(func(s *state) { n = s.comparisons() })
 	return n

@@ -40,8 +40,8 @@ func (a *Auditor) checkApart(s *side, pod judge.PodState) {
 	})
 }
 
-// readApart reads both sides' pods of an ordinal as A, B, A. Most pods are alone,
-// and then one read, the other side's, is enough.
+// readApart reads both sides' pods of an ordinal as A, B, A. For most pods the other side has none, and one read of
+// the other side is enough.
 func (s *side) readApart(ctx context.Context, other *side, ordinal int32) (before, there, after judge.PodState, err error) {
 	if there, err = other.pod(ctx, ordinal); err != nil || !there.Exists() {
 		return before, there, after, err

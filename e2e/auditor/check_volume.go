@@ -7,8 +7,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// checkTakeover proves the second half of I2 for a volume that was given to s: the
-// other side's pod and attachments are gone.
+// checkTakeover proves the second half of I2 for a volume that was given to s: the other side's pod and attachments no
+// longer exist.
 func (a *Auditor) checkTakeover(s *side, key judge.VolumeKey, given judge.VolumeState) {
 	other := a.sides[s.index.Other()]
 	about := subject{
@@ -48,13 +48,13 @@ func (a *Auditor) reportTakeover(s *side, key judge.VolumeKey, t judge.Takeover)
 	}
 }
 
-// reportLingering records that a volume was given away under a pod.
+// reportLingering records that a volume was given away while a pod still used it.
 func (a *Auditor) reportLingering(s *side, key judge.VolumeKey, given judge.VolumeState, pod judge.PodState) {
 	a.ledger.violated(I2, key.Ordinal, fmt.Sprintf("volume %s (%q) in %s was given to claim %s while %s existed",
 		given.Name, given.Handle, s.Name, given.ClaimName, a.describePod(s.index.Other(), pod)))
 }
 
-// judgeGift looks back in the one cluster of both sides.
+// judgeGift checks past lifetimes of pods. This is possible only when the two sides are one cluster.
 func (a *Auditor) judgeGift(g judge.Gift) {
 	if !a.sameCluster {
 		return
@@ -64,8 +64,7 @@ func (a *Auditor) judgeGift(g judge.Gift) {
 	}
 }
 
-// leftOver reads the attachments of the volume that was given away, as the other
-// side's cluster has them.
+// leftOver reads the attachments that the other side's cluster still has of a volume that was given away.
 func (a *Auditor) leftOver(ctx context.Context, other *side, handle string) ([]judge.Attachment, error) {
 	var found []judge.Attachment
 	for _, name := range a.state.attachmentsOf(other.store, handle) {
@@ -80,8 +79,8 @@ func (a *Auditor) leftOver(ctx context.Context, other *side, handle string) ([]j
 	return found, nil
 }
 
-// checkDeletedClaim proves I3 for a claim of the set that was deleted. When its
-// volume is gone as well, the volume's own last state is judged instead.
+// checkDeletedClaim proves I3 for a deleted claim of the set. When its volume was deleted too, the last state of the
+// volume is judged instead.
 func (a *Auditor) checkDeletedClaim(s *side, claim judge.ClaimState) {
 	about := subject{
 		Invariant: I3,
@@ -113,13 +112,13 @@ func (s *side) claimOf(pv judge.VolumeState) (judge.VolumeKey, bool) {
 	return judge.VolumeKeyOf(pv.ClaimName, s.Set, s.templates)
 }
 
-// isOurs says whether a volume of the side's cluster belongs to the move: by its
-// handle, wherever its claimRef points, or by its claimRef.
+// isOurs reports whether a volume of the side's cluster belongs to the move: by its handle, wherever its claimRef
+// points, or by its claimRef.
 func (a *Auditor) isOurs(s *side, pv judge.VolumeState) bool {
 	return a.ordinalOfVolume(s, pv) != WholeSet
 }
 
-// ordinalOfVolume is the ordinal whose claim or handle the volume has.
+// ordinalOfVolume returns the ordinal that the volume's claimRef or handle belongs to, else WholeSet.
 func (a *Auditor) ordinalOfVolume(s *side, pv judge.VolumeState) int32 {
 	for _, other := range a.sides {
 		if key, ok := other.claimOf(pv); ok && other.cluster == s.cluster {

@@ -23,20 +23,20 @@ type side struct {
 	sets  dynamic.ResourceInterface
 	// cluster identifies the API server: the uid of its namespace kube-system.
 	cluster types.UID
-	// store is the side whose volumes and attachments are watched for this one: the
-	// source when both sides are one cluster.
+	// store is the side whose volumes and attachments are watched for this side. It is the source when both sides are
+	// one cluster.
 	store judge.SideIndex
 	// templates are the names of the source's claim templates.
 	templates []string
 }
 
-// connect opens the side's connections and asks which cluster it is.
+// connect opens the side's connections and reads the cluster's identity.
 func connect(ctx context.Context, index judge.SideIndex, o Side) (*side, error) {
 	config := rest.CopyConfig(o.Config)
 	config.QPS = -1
 	config.UserAgent = "sliceshift-auditor"
-	// client-go shares one connection between all clients whose configurations are
-	// alike. A dialer of its own keeps the auditor off the engine's connection.
+	// client-go shares one connection between all clients whose configurations are equal. A separate dialer keeps the
+	// auditor off the engine's connection.
 	dial := config.Dial
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 10 * time.Second}).DialContext

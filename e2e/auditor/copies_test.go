@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treediff"
 )
 
-// auditCopies starts the auditor of a stage where content is copied.
+// auditCopies starts the auditor for a stage that copies content.
 func (s *stage) auditCopies() *Auditor {
 	s.t.Helper()
 	side := func(e *end) Side {
@@ -35,7 +35,7 @@ func (s *stage) deployWithData() *corev1.PersistentVolume {
 	return pv
 }
 
-// copyOf copies the content of a volume to a folder of its own.
+// copyOf copies the content of a volume to a new folder.
 func (s *stage) copyOf(pv *corev1.PersistentVolume) string {
 	s.t.Helper()
 	to := filepath.Join(s.t.TempDir(), "copy")
@@ -54,7 +54,7 @@ func (s *stage) takeOver(pv *corev1.PersistentVolume, folder string) {
 	s.deploy(judge.Destination, makeSet(1, 1, claimTemplate))
 }
 
-// stageCopy copies ordinal 1 by the book.
+// stageCopy copies ordinal 1 correctly.
 func stageCopy(s *stage) {
 	pv := s.deployWithData()
 	a := s.auditCopies()
@@ -65,7 +65,7 @@ func stageCopy(s *stage) {
 	}
 }
 
-// stageTornCopy starts ordinal 1 on a copy of which something has not arrived.
+// stageTornCopy starts ordinal 1 on an incomplete copy.
 func stageTornCopy(s *stage) {
 	pv := s.deployWithData()
 	a := s.auditCopies()
@@ -75,7 +75,7 @@ func stageTornCopy(s *stage) {
 	s.untilViolated(a, I3, "its content is not that of", "journal")
 }
 
-// stageRebound starts ordinal 1 on the very disk that was to be copied.
+// stageRebound starts ordinal 1 on the original disk instead of a copy.
 func stageRebound(s *stage) {
 	pv := s.deployWithData()
 	a := s.auditCopies()
@@ -91,7 +91,7 @@ func stageEarlyCopy(s *stage) {
 	s.untilViolated(a, I2, "what is copied was usable on both sides at once")
 }
 
-// TestCopiesNeedContent: without anybody who compares nothing is audited.
+// TestCopiesNeedContent: Copied without a Content function is an error.
 func TestCopiesNeedContent(t *testing.T) {
 	_, err := Options{Copied: []string{claimTemplate}}.complete()
 	if err == nil {

@@ -1,7 +1,6 @@
-// Package auditor watches the two sides of a move and proves or refutes that one
-// StatefulSet went from the source to the destination without breaking its
-// invariants. It shares no code with the engine that it judges, has connections
-// of its own, and believes only what an API server answered to it.
+// Package auditor watches the two sides of a move and proves or refutes that one StatefulSet went from the source to
+// the destination without breaking its invariants. It shares no code with the engine that it judges, has its own
+// connections, and relies only on the answers of an API server.
 //
 // # How it judges without blaming a race
 //
@@ -11,37 +10,34 @@
 //   - A, B, A: thing A is read, then B, then A again. The same uid (or
 //     resourceVersion) of A in both reads means that A existed, unchanged, at the
 //     instant at which B was read. An event counts as a read of the past.
-//   - Two phases: everything is read once, and when all answers are in, once
-//     more. What did not change held at one common instant between the phases.
-//     What the watches have delivered is a first phase that costs nothing.
+//   - Two phases: everything is read once, and when all answers have arrived, once
+//     more. Everything that did not change held at one common instant between the
+//     phases. The state that the watches have delivered is a first phase without cost.
 //   - One stream: states of one object in the order of one watch. When both
 //     sides are the same API server, resourceVersions order its pods too.
 //
-// # What it judges
+// # Invariants
 //
 //	I1  no ordinal exists as a pod on both sides, Terminating included
-//	I2  no volume is bound and usable on both sides, unless all ordinals share it and machines
-//	    may mount it together, and none is given to one side
-//	    while the other side's pod or VolumeAttachment still exists; what is copied or restored is usable
-//	    under its ordinal's claim on one side only
+//	I2  no volume is bound and usable on both sides, unless all ordinals share it and several
+//	    nodes may mount it together; no volume is given to one side while the other side's pod
+//	    or VolumeAttachment still exists; a copied or restored volume is usable under its
+//	    ordinal's claim on one side only
 //	I3  every claim that moved has the volume recorded at the source; nothing was
-//	    deleted whose reclaim policy was not Retain; where content is copied or restored, a pod starts
-//	    on what it had when it stopped, which the auditor compares by itself
+//	    deleted whose reclaim policy was not Retain; where content is copied or restored, a pod
+//	    starts on the content that it had when it stopped, which the auditor compares independently
 //	I4  replicas that the move holds down, plus the evictions that all budgets
 //	    allow together, never exceed the disruption budget d
 //
-// Worked example of I4 with d=1 and ordinals 0 to 4: ordinal 4 was taken out of
-// the source's range and is not Ready at the destination, so 1 is held. With
-// allowances of 0 and 0 the sum is 1: kept. With allowances of 0 and 1 the sum is
+// Worked example of I4 with d=1 and ordinals 0 to 4: ordinal 4 was taken out of the source's range and is not Ready at
+// the destination, so 1 is held. With allowances of 0 and 0 the sum is 1: kept. With allowances of 0 and 1 the sum is
 // 2: refuted, because the eviction may be granted at any moment.
 //
-// A check that could not be made is recorded as unproved, never as passed, and
-// Report.OK is false for a run that moved ordinals while an invariant that applies
-// was never checked.
+// A check that could not run is recorded as unproved, never as passed. Report.OK is false for a run that moved
+// ordinals while an invariant that applies was never checked.
 //
 // # Layout
 //
-// Package judge holds the verdicts: pure functions over small structs. Package view makes
-// those structs from API objects, read.go and package feed read them, the check_*.go
-// and sample_*.go files bring the two together.
+// Package judge holds the verdicts: pure functions over small structs. Package view builds those structs from API
+// objects. read.go and package feed read the objects. The check_*.go and sample_*.go files combine the two.
 package auditor

@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/view"
 )
 
-// onPod takes each change of a pod in the side's namespace.
+// onPod handles each change of a pod in the side's namespace.
 func (a *Auditor) onPod(s *side, ch feed.Change[*corev1.Pod]) {
 	latest := ch.New
 	if latest == nil {
@@ -48,8 +48,8 @@ func (a *Auditor) podAppeared(s *side, pod judge.PodState, initial bool) {
 	a.volumes.wake()
 }
 
-// podGone looks back: with one API server for both sides, revisions tell whether
-// the pod outlived the other side's beginning.
+// podGone checks the past of a deleted pod. With one API server for both sides, revisions show whether the pod
+// outlived the start of the other side's pod.
 func (a *Auditor) podGone(s *side, pod judge.PodState) {
 	overlaps, gifts := a.state.bury(pod, judge.Revision(pod.RV))
 	if !a.sameCluster {
@@ -65,7 +65,7 @@ func (a *Auditor) podGone(s *side, pod judge.PodState) {
 	}
 }
 
-// onSet takes each change of the side's set.
+// onSet handles each change of the side's set.
 func (a *Auditor) onSet(s *side, ch feed.Change[*unstructured.Unstructured]) {
 	var slice judge.SliceState
 	if ch.New != nil {
@@ -75,7 +75,7 @@ func (a *Auditor) onSet(s *side, ch feed.Change[*unstructured.Unstructured]) {
 	a.replicas.wake()
 }
 
-// onBudget takes each change of a disruption budget in the side's namespace.
+// onBudget handles each change of a disruption budget in the side's namespace.
 func (a *Auditor) onBudget(s *side, ch feed.Change[*policyv1.PodDisruptionBudget]) {
 	latest := ch.New
 	if latest == nil {
@@ -88,14 +88,14 @@ func (a *Auditor) onBudget(s *side, ch feed.Change[*policyv1.PodDisruptionBudget
 			first := st.word == nil
 			st.word = st.word.Follow(budget, int32(len(a.ordinals)), a.options.Clock.Now())
 			if first && st.word != nil && a.options.Budget > 0 {
-				st.word.Budget = a.options.Budget // the one that the audit began with
+				st.word.Budget = a.options.Budget // the budget that the audit began with
 			}
 		}
 	})
 	a.replicas.wake()
 }
 
-// onClaim takes each change of a claim in the side's namespace.
+// onClaim handles each change of a claim in the side's namespace.
 func (a *Auditor) onClaim(s *side, ch feed.Change[*corev1.PersistentVolumeClaim]) {
 	latest := ch.New
 	if latest == nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/view"
 )
 
-// volumeWatch takes the changes of one cluster's volumes.
+// volumeWatch handles the changes of one cluster's volumes.
 type volumeWatch struct {
 	auditor *Auditor
 	side    *side
-	// given says to which side each volume was given last.
+	// given records to which side each volume was given last.
 	given map[types.UID]judge.SideIndex
 }
 
@@ -52,7 +52,7 @@ func (w *volumeWatch) onVolume(ch feed.Change[*corev1.PersistentVolume]) {
 	a.volumes.wake()
 }
 
-// touch marks the volume for the next sample, and what it was recorded as.
+// touch marks for the next sample the keys of the volume: the recorded one and the one that its claimRef names.
 func (w *volumeWatch) touch(pv judge.VolumeState) {
 	if key, known := w.auditor.state.keyOf(pv.Handle); known {
 		w.auditor.state.touch(key)
@@ -64,7 +64,7 @@ func (w *volumeWatch) touch(pv judge.VolumeState) {
 	}
 }
 
-// onAttachment takes each change of an attachment.
+// onAttachment handles each change of an attachment.
 func (w *volumeWatch) onAttachment(ch feed.Change[*storagev1.VolumeAttachment]) {
 	latest := ch.New
 	if latest == nil {
@@ -75,8 +75,7 @@ func (w *volumeWatch) onAttachment(ch feed.Change[*storagev1.VolumeAttachment]) 
 	})
 }
 
-// noteGiven starts the take-over check when the volume is given to another side
-// than before, or again.
+// noteGiven starts the take-over check when the volume is given to another side than before, or given again.
 func (w *volumeWatch) noteGiven(pv judge.VolumeState, initial bool) {
 	to, key := judge.Nowhere, judge.VolumeKey{}
 	for _, s := range w.auditor.sides {

@@ -17,14 +17,14 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// follower is a feed of any kind of object.
+// follower is a feed of any type of object.
 type follower interface {
 	Run(context.Context)
 	Relist(context.Context) error
 }
 
-// feeds returns a feed for everything that can break an invariant. Two sides in
-// one cluster share the feed of its volumes.
+// feeds returns a feed for everything that can break an invariant. Two sides in one cluster share the feed of its
+// volumes.
 func (a *Auditor) feeds() []follower {
 	var all []follower
 	for _, s := range a.sides {
@@ -69,20 +69,20 @@ func (a *Auditor) setFeed(s *side) follower {
 	return follow(a, "set "+s.String(), oneSet{s.sets, s.Set}, sets, func(ch feed.Change[*unstructured.Unstructured]) { a.onSet(s, ch) })
 }
 
-// readable is what a client reads of a kind.
+// readable is the part of a typed client that a feed needs.
 type readable[L metav1.ListInterface] interface {
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// object is a pointer to an API object.
+// object is the constraint for a pointer to an API object.
 type object[T any] interface {
 	*T
 	metav1.Object
 	runtime.Object
 }
 
-// follow is a feed of the objects of a kind: items are those of a list.
+// follow returns a feed of the objects of one resource; items returns the elements of a list.
 func follow[L metav1.ListInterface, T any, P object[T]](a *Auditor, name string, kind readable[L], items func(L) []T, handle func(feed.Change[P])) follower {
 	list := func(ctx context.Context, o metav1.ListOptions) ([]P, string, error) {
 		list, err := kind.List(ctx, o)
@@ -99,7 +99,7 @@ func follow[L metav1.ListInterface, T any, P object[T]](a *Auditor, name string,
 	return &feed.Feed[P]{Name: name, List: list, Watch: kind.Watch, Interrupted: a.ledger.interrupted, Handle: handle}
 }
 
-// oneSet is the set of one name alone.
+// oneSet reads the set of one name only.
 type oneSet struct {
 	sets dynamic.ResourceInterface
 	name string

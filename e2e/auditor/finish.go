@@ -9,9 +9,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// Finish looks at everything once more, waits for the checks that are under way
-// and reports. When the context ends first, what is not proved by then is reported
-// as such. A second call returns the first report.
+// Finish reads everything once more, waits for the running checks and returns the report. Checks that are not proved
+// when the context ends are reported as unproved. A second call returns the first report.
 func (a *Auditor) Finish(ctx context.Context) Report {
 	a.once.Do(func() {
 		if err := a.ended(); err != nil {
@@ -21,7 +20,7 @@ func (a *Auditor) Finish(ctx context.Context) Report {
 		a.stopWatching()
 		a.watching.Wait()
 		a.lastLook(ctx)
-		// The checks end with Finish's context, not with that of Start alone.
+		// The checks end with Finish's context as well as with that of Start.
 		stop := context.AfterFunc(ctx, a.stopChecking)
 		a.checking.Wait()
 		stop()
@@ -32,8 +31,7 @@ func (a *Auditor) Finish(ctx context.Context) Report {
 	return a.report
 }
 
-// lastLook catches up with what the watches have not delivered yet and judges the
-// end state.
+// lastLook reads the changes that the watches have not delivered yet and judges the end state.
 func (a *Auditor) lastLook(ctx context.Context) {
 	if err := a.relist(ctx); err != nil {
 		for _, invariant := range a.applies() {
@@ -52,8 +50,8 @@ func (a *Auditor) lastLook(ctx context.Context) {
 	}
 }
 
-// requireCoverage records what should have been seen of the ordinals that moved
-// and was not: the new pod's appearance, in time, and each volume on the new side.
+// requireCoverage records the observations that are missing for the ordinals that moved: the timely check of the new
+// pod's appearance, and each volume on the new side.
 func (a *Auditor) requireCoverage() {
 	a.state.do(func(s *state) {
 		for _, ordinal := range slices.Sorted(maps.Keys(s.served.Moved)) {

@@ -28,7 +28,7 @@ import (
 const (
 	setName    = "web"
 	pollPeriod = 10 * time.Millisecond
-	// patience is far above what anything here takes.
+	// patience is far longer than any step of these tests.
 	patience = 2 * time.Minute
 )
 
@@ -61,29 +61,29 @@ type end struct {
 	set       string
 }
 
-// sets reads and writes the side's StatefulSets.
+// sets returns the client for the side's StatefulSets.
 func (e *end) sets() appsv1client.StatefulSetInterface { return e.AppsV1().StatefulSets(e.namespace) }
 
-// budgets reads and writes the side's disruption budgets.
+// budgets returns the client for the side's disruption budgets.
 func (e *end) budgets() policyv1client.PodDisruptionBudgetInterface {
 	return e.PolicyV1().PodDisruptionBudgets(e.namespace)
 }
 
-// claims reads and writes the side's claims.
+// claims returns the client for the side's claims.
 func (e *end) claims() corev1client.PersistentVolumeClaimInterface {
 	return e.CoreV1().PersistentVolumeClaims(e.namespace)
 }
 
-// pods reads and writes the side's pods.
+// pods returns the client for the side's pods.
 func (e *end) pods() corev1client.PodInterface { return e.CoreV1().Pods(e.namespace) }
 
-// stage is one test's two ends and its auditor.
+// stage holds the two ends of one test and its auditor.
 type stage struct {
 	t    *testing.T
 	ends [2]*end
 }
 
-// newStage makes a namespace for the test on both sides.
+// newStage creates a namespace for the test on both sides.
 func newStage(t *testing.T, from, to *cluster.Cluster) *stage {
 	t.Helper()
 	s := &stage{t: t}
@@ -102,7 +102,7 @@ func newStage(t *testing.T, from, to *cluster.Cluster) *stage {
 	return s
 }
 
-// newCloseStage has both sides in one namespace, under one disruption budget.
+// newCloseStage returns a stage with both sides in one namespace, under one disruption budget.
 func newCloseStage(t *testing.T, c *cluster.Cluster) *stage {
 	t.Helper()
 	s := newStage(t, c, c)
@@ -112,7 +112,7 @@ func newCloseStage(t *testing.T, c *cluster.Cluster) *stage {
 	return s
 }
 
-// isClose says that both sides are one namespace.
+// isClose reports whether both sides are one namespace.
 func (s *stage) isClose() bool {
 	return s.ends[judge.Source].namespace == s.ends[judge.Destination].namespace
 }
@@ -137,7 +137,7 @@ func (s *stage) audit(budget int32) *Auditor {
 	return a
 }
 
-// until waits for something that the cluster does by itself.
+// until waits for a condition that the cluster reaches on its own.
 func (s *stage) until(what string, done func(ctx context.Context) (bool, error)) {
 	s.t.Helper()
 	if err := wait.PollUntilContextTimeout(s.t.Context(), pollPeriod, patience, true, done); err != nil {
@@ -145,8 +145,7 @@ func (s *stage) until(what string, done func(ctx context.Context) (bool, error))
 	}
 }
 
-// untilViolated waits until the auditor has found what was staged, ends it and
-// checks that its report says so.
+// untilViolated waits until the auditor has found the staged violation, ends the audit and checks the report.
 func (s *stage) untilViolated(a *Auditor, invariant Invariant, fragments ...string) {
 	s.t.Helper()
 	for _, fragment := range fragments {
@@ -168,8 +167,8 @@ func (s *stage) untilViolated(a *Auditor, invariant Invariant, fragments ...stri
 	}
 }
 
-// makeSet is a StatefulSet, to be named when it is deployed; template is the name
-// of its claim template, or empty.
+// makeSet returns a StatefulSet without a name, which deploy sets. template is the name of its claim template, or
+// empty.
 func makeSet(start, replicas int32, template string) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{
 		Spec: appsv1.StatefulSetSpec{
@@ -219,7 +218,7 @@ func (s *stage) create(side judge.SideIndex, set *appsv1.StatefulSet) {
 	s.must(err)
 }
 
-// createPod creates a pod that no controller made.
+// createPod creates a pod without a controller.
 func (s *stage) createPod(side judge.SideIndex, ordinal int32) {
 	s.t.Helper()
 	_, err := s.ends[side].pods().Create(s.t.Context(), &corev1.Pod{
@@ -229,7 +228,7 @@ func (s *stage) createPod(side judge.SideIndex, ordinal int32) {
 	s.must(err)
 }
 
-// checksOf reads how many checks were made so far.
+// checksOf returns the number of completed checks so far.
 func (a *Auditor) checksOf(invariant Invariant) int {
 	var r Report
 	a.ledger.fill(&r)
@@ -273,7 +272,7 @@ func (s *stage) protect(side judge.SideIndex, maxUnavailable int32) {
 	s.untilAllowed(side, maxUnavailable)
 }
 
-// allow changes a budget and waits until it allows exactly that many evictions.
+// allow changes a budget and waits until it allows exactly the given number of evictions.
 func (s *stage) allow(side judge.SideIndex, maxUnavailable, evictions int32) {
 	s.t.Helper()
 	s.until("the budget is written", func(ctx context.Context) (bool, error) {

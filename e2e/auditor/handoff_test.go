@@ -13,7 +13,7 @@ import (
 // claimTemplate is the claim template of all staged sets with volumes.
 const claimTemplate = "data"
 
-// claimOf names the side's claim of an ordinal.
+// claimOf returns the name of the side's claim of an ordinal.
 func (e *end) claimOf(ordinal int32) string {
 	return judge.VolumeKey{Ordinal: ordinal, Template: claimTemplate}.ClaimName(e.set)
 }
@@ -29,7 +29,7 @@ func (s *stage) volumeOf(side judge.SideIndex, ordinal int32) *corev1.Persistent
 	return pv
 }
 
-// changeVolume writes a volume; the volume controller may write at the same time.
+// changeVolume updates a volume, which the volume controller may update at the same time.
 func (s *stage) changeVolume(side judge.SideIndex, name string, change func(*corev1.PersistentVolume)) {
 	s.t.Helper()
 	volumes := s.ends[side].CoreV1().PersistentVolumes()
@@ -60,13 +60,13 @@ func pointAt(namespace, claim string) func(*corev1.PersistentVolume) {
 	}
 }
 
-// park points the volume at nobody, so that nobody can use it.
+// park points the volume at a claim that does not exist, so that it is unusable.
 func park(pv *corev1.PersistentVolume) {
 	pointAt("sliceshift-parked", "sliceshift-parked")(pv)
 }
 
-// recreateVolume makes the same volume for a claim of the destination. path is
-// another storage than the volume's own, or empty.
+// recreateVolume creates the same volume for a claim of the destination. path, if not empty, replaces the volume's own
+// storage.
 func (s *stage) recreateVolume(original *corev1.PersistentVolume, ordinal int32, path string) string {
 	s.t.Helper()
 	to := s.ends[judge.Destination]
@@ -81,9 +81,8 @@ func (s *stage) recreateVolume(original *corev1.PersistentVolume, ordinal int32,
 	return created.Name
 }
 
-// claimVolume creates the destination's claim and waits until it is bound. It
-// waits until the volume is Available first: a claim that the volume controller
-// sees before it sees the volume is not looked at again for 15 seconds.
+// claimVolume creates the destination's claim and waits until it is bound. It waits until the volume is Available
+// first: if the volume controller sees the claim before the volume, it retries only after 15 seconds.
 func (s *stage) claimVolume(ordinal int32, volume string) {
 	s.t.Helper()
 	to := s.ends[judge.Destination]
@@ -114,8 +113,8 @@ func (s *stage) untilGone(side judge.SideIndex, ordinal int32) {
 	})
 }
 
-// handOff moves the highest ordinal of a source with k+1 replicas as the design
-// says: by hand, and by the book. total is the size of the application.
+// handOff moves the highest ordinal of a source with k+1 replicas by hand, as the design prescribes. total is the size
+// of the application.
 func (s *stage) handOff(k, total int32) {
 	s.t.Helper()
 	s.allow(judge.Source, 0, 0)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ledger collects what the checks find. All of them write to it at once.
+// ledger collects the findings of the checks. It is safe for concurrent use.
 type ledger struct {
 	clock clock.PassiveClock
 
@@ -24,7 +24,7 @@ func newLedger(c clock.PassiveClock) *ledger {
 	return &ledger{clock: c, checks: map[Invariant]int{}, known: map[string]bool{}}
 }
 
-// checked counts a check that was made, whatever it found.
+// checked counts a completed check, whatever its result.
 func (l *ledger) checked(invariant Invariant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *ledger) violated(invariant Invariant, ordinal int32, message string) {
 	l.violations = l.record("violated", l.violations, Finding{Invariant: invariant, Ordinal: ordinal, Message: message})
 }
 
-// notProved records a check that could not be made.
+// notProved records a check that could not be completed.
 func (l *ledger) notProved(invariant Invariant, ordinal int32, message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

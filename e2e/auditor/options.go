@@ -22,10 +22,10 @@ const (
 
 // Side is one end of the move.
 type Side struct {
-	// Name is what messages call the cluster. Default: "source" or "destination".
+	// Name is the cluster's name in messages. Default: "source" or "destination".
 	Name string
-	// Config reaches the cluster. It is copied; the auditor opens connections of
-	// its own and does not throttle itself. Required.
+	// Config reaches the cluster. It is copied; the auditor opens its own connections and does not throttle itself.
+	// Required.
 	Config *rest.Config
 	// Namespace of the set, its pods, claims and budgets. Required.
 	Namespace string
@@ -37,35 +37,36 @@ type Side struct {
 	Resource schema.GroupVersionResource
 }
 
-// Options say what is watched.
+// Options configure an audit.
 type Options struct {
 	// Source and Destination are the two ends. Both are required.
 	Source, Destination Side
-	// OwnVolumes are the claim templates of which each side has volumes of its own: no disk is carried
-	// over, so I3 proves of them that none is lost, and not which one a pod starts on.
+	// OwnVolumes are the claim templates of which each side has its own volumes. No disk is carried over. For them I3
+	// proves that none is lost, but not which volume a pod starts on.
 	OwnVolumes []string
-	// Copied are the claim templates whose content gets to a disk of the other side, by a copy or a snapshot. I3 proves of them that a
-	// pod starts on what it had when it stopped, and I2 that no ordinal has its claim on both sides.
+	// Copied are the claim templates whose content gets to a disk of the other side by a copy or a snapshot. For them
+	// I3 proves that a pod starts on the content that it had when it stopped, and I2 that no ordinal has its claim on
+	// both sides.
 	Copied []string
-	// Content says in what two folders of this machine, or two handles of a CSI driver, differ, a line each. Required with Copied. Nobody may write to
-	// a volume before Compared counts it.
+	// Content returns the differences between two folders of this machine, or two handles of a CSI driver, one per
+	// line. Required with Copied. A volume must not be written before Compared counts it.
 	Content func(ctx context.Context, from, to string) ([]string, error)
-	// Budget is d: how many replicas may be down at once because of the move and
-	// of evictions together. 0 skips I4.
+	// Budget is d, the number of replicas that may be down at once because of the move and of evictions together. 0
+	// skips I4.
 	Budget int32
-	// CheckTimeout bounds how long one check waits for an API server that does not
-	// answer before it is recorded as unproved. Default: DefaultCheckTimeout.
+	// CheckTimeout bounds how long one check waits for an API server that does not answer. Then the check is recorded
+	// as unproved. Default: DefaultCheckTimeout.
 	CheckTimeout time.Duration
 	// RequestTimeout bounds one read. Default: DefaultRequestTimeout.
 	RequestTimeout time.Duration
 	// SampleInterval is the longest pause between two samples. Samples are taken
 	// at every relevant event as well. Default: DefaultSampleInterval.
 	SampleInterval time.Duration
-	// Clock gives the times of the report. Default: the real one.
+	// Clock is the clock of the report's times. Default: the real clock.
 	Clock clock.PassiveClock
 }
 
-// complete fills the defaults in and says what is missing.
+// complete fills in the defaults and reports the missing options.
 func (o Options) complete() (Options, error) {
 	var errs []error
 	for i, s := range [2]*Side{&o.Source, &o.Destination} {

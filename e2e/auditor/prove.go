@@ -11,31 +11,30 @@ import (
 // maxChecks bounds the reads of all checks at one time.
 const maxChecks = 32
 
-// subject is what a check is about.
+// subject describes a check.
 type subject struct {
 	Invariant Invariant
 	Ordinal   int32
 	// What completes the sentence "not proved that ...".
 	What string
-	// Settled runs when the check was made while the watches ran. May be nil.
+	// Settled runs when the check completed while the watches ran. May be nil.
 	Settled func()
 }
 
-// outcome is how far an attempt came.
+// outcome is the result of one attempt.
 type outcome int
 
 const (
-	// pending: what was read proves nothing; read again.
+	// pending: the reads prove nothing; read again.
 	pending outcome = iota
-	// settled: the check was made, whatever it found.
+	// settled: the check is complete, whatever its result.
 	settled
-	// abandoned: the check can never be made; the reason is recorded.
+	// abandoned: the check can never complete; the reason is recorded.
 	abandoned
 )
 
-// prove runs attempt in the background until it is no longer pending. An API server that does
-// not answer proves nothing, so each error is retried; when the time is over the
-// check is recorded as unproved.
+// prove runs attempt in the background until it is no longer pending. An API server that does not answer proves
+// nothing, so each error is retried. At the timeout the check is recorded as unproved.
 func (a *Auditor) prove(about subject, attempt func(context.Context) (outcome, error)) {
 	live := a.live.Load()
 	a.background(func(ctx context.Context) {
@@ -59,7 +58,7 @@ func (a *Auditor) prove(about subject, attempt func(context.Context) (outcome, e
 	})
 }
 
-// settle counts a check.
+// settle counts a completed check.
 func (a *Auditor) settle(about subject) {
 	a.ledger.checked(about.Invariant)
 	if about.Settled != nil {
@@ -67,7 +66,7 @@ func (a *Auditor) settle(about subject) {
 	}
 }
 
-// attempt waits for its turn and bounds one attempt.
+// attempt waits for a free slot and bounds one attempt.
 func (a *Auditor) attempt(ctx context.Context, attempt func(context.Context) (outcome, error)) (outcome, error) {
 	select {
 	case a.slots <- struct{}{}:
@@ -80,7 +79,7 @@ func (a *Auditor) attempt(ctx context.Context, attempt func(context.Context) (ou
 	return attempt(ctx)
 }
 
-// untilAnswered repeats f until it succeeds or the time of a check is over.
+// untilAnswered repeats f until it succeeds or the check times out.
 func (a *Auditor) untilAnswered(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, a.options.CheckTimeout)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/view"
 )
 
-// All reads in this file are live: without a resourceVersion the API server
-// answers with the latest state, never from a cache that may lag.
+// All reads in this file are live: without a resourceVersion the API server answers with the latest state, never from
+// a cache that may lag.
 
 // pod reads one pod of the set; the zero state means NotFound.
 func (s *side) pod(ctx context.Context, ordinal int32) (judge.PodState, error) {
@@ -28,7 +28,7 @@ func (s *side) pod(ctx context.Context, ordinal int32) (judge.PodState, error) {
 	return view.Pod(pod, ordinal), nil
 }
 
-// viewed is what is judged of an object that was read; the zero state means NotFound.
+// viewed converts an object that was read; the zero state means NotFound.
 func viewed[O, S any](what string, object O, err error, view func(O) S) (S, error) {
 	var none S
 	switch {
@@ -80,10 +80,10 @@ func (s *side) budget(ctx context.Context, name string) (judge.DisruptionBudget,
 	return viewed("disruption budget "+s.Namespace+"/"+name+" in "+s.Name, pdb, err, view.Budget)
 }
 
-// maxReads bounds the reads of one phase of a sample at one time and side.
+// maxReads bounds the concurrent reads of one phase of a sample on one side.
 const maxReads = 32
 
-// replicas reads the set, the pods and the budgets that the agenda names.
+// replicas reads the set, and the pods and budgets of the agenda.
 func (s *side) replicas(ctx context.Context, what agenda) (judge.ReplicaSide, error) {
 	state := judge.ReplicaSide{Asked: what.ordinals}
 	g, ctx := errgroup.WithContext(ctx)
@@ -122,7 +122,7 @@ func (s *side) replicas(ctx context.Context, what agenda) (judge.ReplicaSide, er
 	return state, nil
 }
 
-// bindingsOf reads the claims of some volumes of the set and what they name.
+// bindingsOf reads the claims of some volumes of the set, and the volumes that they name.
 func (s *side) bindingsOf(ctx context.Context, keys []judge.VolumeKey) (judge.VolumeSide, error) {
 	state := judge.VolumeSide{Namespace: s.Namespace}
 	found := make([]judge.Binding, len(keys))
@@ -172,11 +172,11 @@ func (s *side) storage(ctx context.Context) (judge.VolumeSide, error) {
 		}
 		return nil
 	})
-	err := g.Wait() // before what it has filled is copied
+	err := g.Wait() // before its result is copied
 	return state, err
 }
 
-// phase reads both sides at once and returns when all answers are in.
+// phase reads both sides concurrently and returns when all answers have arrived.
 func phase[T any](ctx context.Context, a *Auditor, read func(context.Context, *side) (T, error)) ([2]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.options.RequestTimeout)
 	defer cancel()
@@ -188,6 +188,6 @@ func phase[T any](ctx context.Context, a *Auditor, read func(context.Context, *s
 			return err
 		})
 	}
-	err := g.Wait() // before what it has filled is copied
+	err := g.Wait() // before its result is copied
 	return states, err
 }

@@ -24,58 +24,56 @@ const (
 // WholeSet is the Ordinal of a finding that belongs to no single ordinal.
 const WholeSet int32 = -1
 
-// Finding is one violation, or one check that could not be made.
+// Finding is one violation, or one check that could not be completed.
 type Finding struct {
 	Invariant Invariant `json:"invariant"`
 	// Ordinal is the replica, or WholeSet.
 	Ordinal int32  `json:"ordinal"`
 	Message string `json:"message"`
-	// Time at which the auditor noticed it.
+	// Time is when the auditor noticed it.
 	Time time.Time `json:"time"`
 }
 
-// Report is what the auditor found.
+// Report holds the results of an audit.
 type Report struct {
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
 	// Violations are proven.
 	Violations []Finding `json:"violations,omitempty"`
-	// Unproved are the checks that could not be made.
+	// Unproved are the checks that could not be completed.
 	Unproved []Finding `json:"unproved,omitempty"`
 	// Applies lists the invariants that this run could break: I2 and I3 only with
 	// volumes, I4 only with a budget.
 	Applies []Invariant `json:"applies"`
-	// Checks counts the checks that were made, per invariant.
+	// Checks counts the completed checks of each invariant.
 	Checks map[Invariant]int `json:"checks"`
-	// TornSamples were taken while something changed. Only what did not change
-	// was judged, and they are taken again at once.
+	// TornSamples counts the samples during which something changed. Only unchanged state was judged, and these
+	// samples were repeated immediately.
 	TornSamples int `json:"tornSamples"`
-	// Interruptions counts the watches that broke off. Each goes on where it
-	// stopped if the API server still knows that place; otherwise what came and
-	// went meanwhile was not seen.
+	// Interruptions counts the watches that broke off. Each continues where it stopped if the API server still has
+	// that resourceVersion. Otherwise objects that appeared and disappeared in between were not seen.
 	Interruptions int `json:"interruptions"`
 	// Replicas is the size of the application when the audit began.
 	Replicas int32 `json:"replicas"`
 	// Moved counts the ordinals that changed sides at least once.
 	Moved int `json:"moved"`
-	// FewestAvailable is the lowest number of available replicas (Ready, not
-	// Terminating) of both sides together that a sample proved, and FewestAt when
-	// that was. Dips between two samples are not seen.
+	// FewestAvailable is the lowest number of available replicas (Ready, not Terminating), over the two sides
+	// together, that a sample proved. FewestAt is the time of that sample. Dips between two samples are not seen.
 	FewestAvailable int32     `json:"fewestAvailable"`
 	FewestAt        time.Time `json:"fewestAt"`
 	// Ordinals are the moves in the order in which they ended.
 	Ordinals []judge.OrdinalTime `json:"ordinals,omitempty"`
-	// VolumesVerified counts the volumes (ordinals times templates) that were
-	// found bound with the recorded handle on the side that they were moved to.
+	// VolumesVerified counts the volumes (ordinals times templates) that were found bound, with the recorded handle,
+	// on the side that they were moved to.
 	VolumesVerified int `json:"volumesVerified"`
-	// ContentsCompared counts the volumes that a pod was found on with the content of the one that it had before.
+	// ContentsCompared counts the volumes that were found under a pod with the content of its previous volume.
 	ContentsCompared int `json:"contentsCompared,omitempty"`
 	// Budget is d; 0 when I4 was skipped.
 	Budget int32 `json:"budget"`
 }
 
-// OK says whether the auditor agrees: nothing was violated, every check could be
-// made, and, if an ordinal moved, every invariant that applies was checked.
+// OK reports whether nothing was violated, every check completed and, if an ordinal moved, every invariant that
+// applies was checked.
 func (r Report) OK() bool {
 	if len(r.Violations) > 0 || len(r.Unproved) > 0 {
 		return false
@@ -83,8 +81,8 @@ func (r Report) OK() bool {
 	return len(r.Unchecked()) == 0
 }
 
-// Unchecked returns the invariants that apply to a run that moved ordinals and
-// were never checked: an auditor that saw nothing may not agree.
+// Unchecked returns the invariants that apply to a run that moved ordinals and were never checked. An auditor that saw
+// nothing must not approve the move.
 func (r Report) Unchecked() []Invariant {
 	var never []Invariant
 	for _, invariant := range r.Applies {
@@ -95,10 +93,10 @@ func (r Report) Unchecked() []Invariant {
 	return never
 }
 
-// clockFormat is fine enough to tell the events of one handoff apart.
+// clockFormat is fine enough to distinguish the events of one handoff.
 const clockFormat = "15:04:05.000"
 
-// String prints the report for people.
+// String formats the report as text.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "audit of %s -> %s\n", r.Source, r.Destination)
@@ -106,7 +104,7 @@ func (r Report) String() string {
 	for _, invariant := range []Invariant{I1, I2, I3, I4} {
 		fmt.Fprintln(w, r.line(invariant))
 	}
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // a strings.Builder accepts everything
 	fmt.Fprintf(&b, "fewest available  %d of %d", r.FewestAvailable, r.Replicas)
 	if !r.FewestAt.IsZero() {
 		fmt.Fprintf(&b, " at %s", r.FewestAt.Format(clockFormat))
@@ -126,7 +124,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// line is the row of one invariant.
+// line returns the row of one invariant.
 func (r Report) line(invariant Invariant) string {
 	names := map[Invariant]string{
 		I1: "at most one",

@@ -9,9 +9,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// sampleReplicas judges I4, looks for a breach of I1 between two appearances, and
-// counts what is available. The first phase is what the watches saw, each later
-// one is live; it reads on until nothing changed between two of them.
+// sampleReplicas judges I4, looks for a breach of I1 between two appearances, and counts available replicas. The first
+// phase is the state that the watches saw; each later phase is live. It reads again until nothing changed between two
+// phases.
 func (a *Auditor) sampleReplicas(ctx context.Context) (judged bool, err error) {
 	what, first := a.state.snapshot(a.ordinals)
 	return untilUnchanged(a, first, func(first [2]judge.ReplicaSide) ([2]judge.ReplicaSide, error) {
@@ -28,8 +28,8 @@ func (a *Auditor) sampleReplicas(ctx context.Context) (judged bool, err error) {
 	})
 }
 
-// untilUnchanged reads one phase after the other, and judges each with the one before, until nothing has
-// changed between two of them.
+// untilUnchanged reads one phase after the other and judges each with the previous one, until nothing changed between
+// two of them.
 func untilUnchanged[S any](a *Auditor, first [2]S, read func(first [2]S) ([2]S, error), judged func(first, second [2]S) (same bool)) (bool, error) {
 	for range maxTorn {
 		second, err := read(first)

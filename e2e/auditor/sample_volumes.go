@@ -8,8 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// sampleChanged judges I2 and I3 for the volumes that changed, from the watches
-// and live like sampleReplicas.
+// sampleChanged judges I2 and I3 for the volumes that changed, from the watches and then live, like sampleReplicas.
 func (a *Auditor) sampleChanged(ctx context.Context) (judged bool, err error) {
 	keys := a.state.takeDirty()
 	if len(keys) == 0 {
@@ -24,8 +23,7 @@ func (a *Auditor) sampleChanged(ctx context.Context) (judged bool, err error) {
 	return judged, err
 }
 
-// sampleAll judges I2 and I3 for all volumes, also those that a claim outside the
-// set may have taken.
+// sampleAll judges I2 and I3 for all volumes, including those that a claim outside the set may have taken.
 func (a *Auditor) sampleAll(ctx context.Context) (judged bool, err error) {
 	list := func(ctx context.Context, s *side) (judge.VolumeSide, error) { return s.storage(ctx) }
 	first, err := phase(ctx, a, list)
@@ -65,7 +63,7 @@ func (a *Auditor) judgeVolumes(first, second [2]judge.VolumeSide) {
 	}
 }
 
-// record remembers the volume of each claim the first time that it is bound.
+// record stores the volume of each claim when the claim is first bound.
 func (a *Auditor) record(bound []judge.Binding, index judge.SideIndex) {
 	for _, b := range judge.OfSet(bound) {
 		if slices.Contains(a.options.OwnVolumes, b.Claim.Key.Template) {
@@ -126,7 +124,7 @@ func (a *Auditor) checkFate(s *side, pv judge.VolumeState) {
 	}
 }
 
-// sameStorage says whether everything of the set was the same in both phases.
+// sameStorage reports whether everything of the set was the same in both phases.
 func (a *Auditor) sameStorage(first, second [2]judge.VolumeSide) bool {
 	for _, i := range judge.BothSides() {
 		if !slices.Equal(a.relevant(i, first[i]), a.relevant(i, second[i])) {
@@ -136,7 +134,7 @@ func (a *Auditor) sameStorage(first, second [2]judge.VolumeSide) bool {
 	return true
 }
 
-// relevant returns the resourceVersions of all that belongs to the set.
+// relevant returns the resourceVersions of all objects that belong to the set.
 func (a *Auditor) relevant(index judge.SideIndex, storage judge.VolumeSide) []string {
 	var versions []string
 	for _, c := range storage.Claims {

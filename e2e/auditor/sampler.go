@@ -7,18 +7,16 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/feed"
 )
 
-// maxTorn bounds how often a sample reads on because something changed. The next
-// event starts over anyhow.
+// maxTorn bounds how often a sample reads again because something changed. The next event starts a new sample anyway.
 const maxTorn = 8
 
-// minPause keeps the samples of a busy application from crowding its API servers.
+// minPause keeps the samples of a busy application from overloading its API servers.
 const minPause = 2 * time.Millisecond
 
-// sampler takes a sample at every event; events that come while one is being
-// taken share the next.
+// sampler takes a sample at every event. Events during a sample share the next one.
 type sampler struct {
 	woken chan struct{}
-	// take takes one sample; judged is false when things kept changing.
+	// take takes one sample; judged is false if the state kept changing.
 	take func(context.Context) (judged bool, err error)
 }
 
@@ -26,7 +24,7 @@ func newSampler(take func(context.Context) (bool, error)) *sampler {
 	return &sampler{woken: make(chan struct{}, 1), take: take}
 }
 
-// wake asks for a sample that begins after this call.
+// wake requests a sample that begins after this call.
 func (s *sampler) wake() {
 	select {
 	case s.woken <- struct{}{}:
@@ -34,7 +32,7 @@ func (s *sampler) wake() {
 	}
 }
 
-// run samples until the context ends, at the latest every interval.
+// run takes samples until the context ends, at least one every interval.
 func (s *sampler) run(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -45,13 +43,13 @@ func (s *sampler) run(ctx context.Context, interval time.Duration) {
 		case <-s.woken:
 		case <-ticker.C:
 		}
-		// What cannot be read now is asked for again at the next event or tick.
+		// A failed read is tried again at the next event or tick.
 		_, _ = s.take(ctx)
 		feed.Pause(ctx, minPause)
 	}
 }
 
-// settle takes samples until one is judged.
+// settle takes samples until a sample is judged.
 func (s *sampler) settle(ctx context.Context) error {
 	for {
 		judged, err := s.take(ctx)

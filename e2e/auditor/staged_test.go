@@ -13,8 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 )
 
-// TestStaged proves on real API servers that each violation is found when it is
-// staged, and that a move by the book is agreed to.
+// TestStaged proves on real API servers that each staged violation is found, and that a correct move is accepted.
 func TestStaged(t *testing.T) {
 	clusters := startClusters(t)
 	east, west := clusters[0], clusters[1]
@@ -96,8 +95,8 @@ func stageLingering(s *stage) {
 	}
 }
 
-// stageHasty gives ordinal 1's disk away in the same moment in which it stops the
-// pod, which is gone before anybody can look.
+// stageHasty gives ordinal 1's disk away at the moment at which it stops the pod. The pod disappears before it can be
+// read.
 func stageHasty(s *stage) {
 	s.deploy(judge.Source, makeSet(0, 2, claimTemplate))
 	pv := s.volumeOf(judge.Source, 1)
@@ -136,8 +135,8 @@ func stageOtherDisk(s *stage) {
 	s.untilViolated(a, I3, "-other\" instead of")
 }
 
-// stageEmptyDisk starts ordinal 1 at the destination without its claim: the
-// StatefulSet controller makes an empty one.
+// stageEmptyDisk starts ordinal 1 at the destination without its claim: the StatefulSet controller creates an empty
+// volume.
 func stageEmptyDisk(s *stage) {
 	s.deploy(judge.Source, makeSet(0, 2, claimTemplate))
 	a := s.audit(0)
@@ -147,8 +146,7 @@ func stageEmptyDisk(s *stage) {
 	s.untilViolated(a, I3, "uses claim data-web-1, but")
 }
 
-// stageDeletedDisk deletes a claim whose volume is not retained: the volume and
-// its storage go with it.
+// stageDeletedDisk deletes a claim whose volume is not retained. The volume and its storage are deleted with it.
 func stageDeletedDisk(s *stage) {
 	from := s.ends[judge.Source]
 	s.deploy(judge.Source, makeSet(0, 2, claimTemplate))
@@ -169,7 +167,7 @@ func stageTwoBudgets(s *stage) {
 	s.untilViolated(a, I4, "source/web allows 1, destination/web allows 1")
 }
 
-// auditProtected watches three replicas of which one may be evicted.
+// auditProtected audits three replicas of which one may be evicted.
 func (s *stage) auditProtected() *Auditor {
 	s.t.Helper()
 	s.deploy(judge.Source, makeSet(0, 3, ""))
@@ -202,7 +200,7 @@ func stageEarlyReturn(s *stage) {
 	s.untilViolated(a, I4, "holds 1 down (ordinals [2]) and the budgets allow 1 more")
 }
 
-// stageBlamed does the same to an ordinal that the test takes upon itself.
+// stageBlamed does the same to an ordinal that the test declares as broken by hand.
 func stageBlamed(s *stage) {
 	a := s.auditProtected()
 	a.Blame(2)
@@ -216,7 +214,7 @@ func stageBlamed(s *stage) {
 	}
 }
 
-// stageClean moves a whole application by the book.
+// stageClean moves a whole application correctly.
 func stageClean(s *stage) {
 	const total = 3
 	s.deploy(judge.Source, makeSet(0, total, claimTemplate))
@@ -236,7 +234,7 @@ func stageClean(s *stage) {
 	}
 }
 
-// stageUnwatched cuts the auditor's watches off: it must not agree.
+// stageUnwatched disconnects the auditor's watches: it must not approve the move.
 func stageUnwatched(s *stage) {
 	s.deploy(judge.Source, makeSet(0, 2, ""))
 	a := s.audit(0)
@@ -249,8 +247,8 @@ func stageUnwatched(s *stage) {
 	}
 }
 
-// stageRestart kills the destination's API server while a check needs it. The
-// check waits, the watches go on, and what is staged after that is found.
+// stageRestart kills the destination's API server while a check needs it. The check waits, the watches continue, and a
+// violation staged after that is found.
 func stageRestart(s *stage, west *cluster.Cluster) {
 	s.deploy(judge.Source, makeSet(0, 2, ""))
 	a := s.audit(0)

@@ -9,8 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// state is what the auditor remembers between events. The feeds, the samplers and
-// the checks share it.
+// state is the auditor's memory between events. The feeds, the samplers and the checks share it.
 type state struct {
 	mu        sync.Mutex
 	served    *judge.Served
@@ -20,18 +19,18 @@ type state struct {
 	seen      [2]seen
 	recorded  map[judge.VolumeKey]judge.Origin
 	byHandle  map[string]judge.VolumeKey
-	// dirty are the volumes of which something changed since their last sample.
+	// dirty are the volumes that changed since their last sample.
 	dirty map[judge.VolumeKey]bool
-	// verified says on which sides a volume was found with the recorded handle.
+	// verified records on which sides a volume was found with the recorded handle.
 	verified map[judge.VolumeKey][2]bool
-	// copied are the volumes of templates that are copied, each the one that its ordinal ran on last; compared
-	// are those that were found with the content of the one before.
+	// copied are the volumes of copied templates, each the volume that its ordinal ran on last. compared are those
+	// that were found with the content of the previous volume.
 	copied   map[judge.VolumeKey]judge.Origin
 	compared map[judge.VolumeKey]map[judge.Origin]bool
-	// apart says on which sides an ordinal's appearance was checked in time.
+	// apart records on which sides an ordinal's appearance was checked in time.
 	apart  map[int32][2]bool
 	blamed map[int32]bool
-	// word is the last form of the author of the budgets; nil before the first.
+	// word is the latest form that the author of the budgets wrote; nil before the first.
 	word     *judge.Word
 	fewest   int32
 	fewestAt time.Time
@@ -55,7 +54,7 @@ func newState(served *judge.Served) *state {
 	return s
 }
 
-// do runs f while nobody else changes the state.
+// do runs f under the lock of the state.
 func (s *state) do(f func(*state)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,14 +87,14 @@ func (s *state) rememberCopied(key judge.VolumeKey, o judge.Origin) {
 	}
 }
 
-// lastOf is the volume that an ordinal ran on last.
+// lastOf returns the volume that an ordinal ran on last.
 func (s *state) lastOf(key judge.VolumeKey) judge.Origin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.copied[key]
 }
 
-// copiedOf are the volumes of an ordinal that are copied.
+// copiedOf returns the copied volumes of an ordinal.
 func (s *state) copiedOf(ordinal int32) []judge.VolumeKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +108,7 @@ func (s *state) copiedOf(ordinal int32) []judge.VolumeKey {
 	return keys
 }
 
-// noteCompared notes that an ordinal runs on a volume with the content of its last one.
+// noteCompared records that an ordinal runs on a volume with the content of its previous volume.
 func (s *state) noteCompared(key judge.VolumeKey, now judge.Origin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,13 +119,13 @@ func (s *state) noteCompared(key judge.VolumeKey, now judge.Origin) {
 	s.compared[key][now] = true
 }
 
-// comparedOn says whether what an ordinal runs on, on a side, was compared. The lock is held.
+// comparedOn reports whether the volume that an ordinal runs on, on a side, was compared. The caller holds the lock.
 func (s *state) comparedOn(key judge.VolumeKey, side judge.SideIndex) bool {
 	last := s.copied[key]
 	return last.Side == side && s.compared[key][last]
 }
 
-// comparisons counts what was compared. The lock is held.
+// comparisons counts the compared volumes. The caller holds the lock.
 func (s *state) comparisons() (n int) {
 	for _, volumes := range s.compared {
 		n += len(volumes)
@@ -160,7 +159,7 @@ func (s *state) takeDirty() []judge.VolumeKey {
 	return keys
 }
 
-// noteApart notes that the appearance of an ordinal on a side was checked.
+// noteApart records that the appearance of an ordinal on a side was checked.
 func (s *state) noteApart(ordinal int32, side judge.SideIndex) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +168,7 @@ func (s *state) noteApart(ordinal int32, side judge.SideIndex) {
 	s.apart[ordinal] = on
 }
 
-// noteAvailable keeps the fewest replicas that were available at once.
+// noteAvailable keeps the lowest number of replicas that were available at once.
 func (s *state) noteAvailable(n int32, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,16 +177,16 @@ func (s *state) noteAvailable(n int32, at time.Time) {
 	}
 }
 
-// bear notes that a pod exists since a revision. The revision may be later than
-// the truth, never earlier, so that it cannot make an overlap up.
+// bear records that a pod exists since a revision. The revision may be later than the true one, never earlier, so it
+// cannot invent an overlap.
 func (s *state) bear(pod judge.PodState, side judge.SideIndex) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lifetimes = append(s.lifetimes, judge.Lifetime{Pod: pod, Side: side, Born: judge.Revision(pod.RV)})
 }
 
-// bury notes that a pod is gone. It returns the pods of the other side that lived
-// while it did, and the gifts that may have been made too early.
+// bury records that a pod was deleted. It returns the pods of the other side that lived at the same time, and the
+// gifts that may have happened too early.
 func (s *state) bury(pod judge.PodState, died uint64) ([]judge.Lifetime, []judge.Gift) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +200,7 @@ func (s *state) bury(pod judge.PodState, died uint64) ([]judge.Lifetime, []judge
 	return nil, nil
 }
 
-// give notes that a volume was given to a side.
+// give records that a volume was given to a side.
 func (s *state) give(g judge.Gift) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,10 +7,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// seen is what the watches of one side saw last. A state in it was true at some
-// time before now; a live read that finds it unchanged makes it true now as well,
-// and so it serves as the first phase of a sample. Two sides of one cluster share
-// the source's volumes and attachments.
+// seen is the last state that the watches of one side delivered. A state in it was true at some time before now. A
+// live read that finds it unchanged proves that it is still true, so it serves as the first phase of a sample. Two
+// sides of one cluster share the source's volumes and attachments.
 type seen struct {
 	pods        map[int32]judge.PodState
 	budgets     map[string]judge.DisruptionBudget
@@ -29,7 +28,7 @@ func newSeen() seen {
 	}
 }
 
-// keep puts the latest state of an object, or removes one that is gone.
+// keep stores the latest state of an object, or removes a deleted object.
 func keep[K comparable, V any](in map[K]V, key K, state V, exists bool) {
 	if exists {
 		in[key] = state
@@ -38,17 +37,16 @@ func keep[K comparable, V any](in map[K]V, key K, state V, exists bool) {
 	}
 }
 
-// agenda is what a replica sample reads live. Reading one object by its name takes
-// a millisecond; a list takes up to a tenth of a second, because the API server
-// waits until its cache has caught up, and a handoff takes no longer than that.
+// agenda lists the objects that a replica sample reads live. Reading one object by name takes a millisecond. A list
+// takes up to a tenth of a second, because the API server waits until its cache has caught up; a handoff is not
+// longer.
 type agenda struct {
 	// ordinals whose pods are read: all that may be down, or on both sides.
 	ordinals []int32
 	budgets  [2][]string
 }
 
-// snapshot says what the next replica sample has to read, and what the watches saw
-// of it.
+// snapshot returns the objects that the next replica sample must read, and their state as the watches saw it.
 func (s *state) snapshot(ordinals []int32) (agenda, [2]judge.ReplicaSide) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +71,7 @@ func (s *state) snapshot(ordinals []int32) (agenda, [2]judge.ReplicaSide) {
 	return what, first
 }
 
-// suspects are the ordinals that may be down or on both sides.
+// suspects returns the ordinals that may be down or on both sides.
 func (s *state) suspects(ordinals []int32) []int32 {
 	var found []int32
 	for _, ordinal := range ordinals {
@@ -112,7 +110,7 @@ func (s *state) storageOf(sides [2]*side, keys []judge.VolumeKey) [2]judge.Volum
 	return first
 }
 
-// attachmentsOf names the attachments of all volumes with that handle.
+// attachmentsOf returns the names of the attachments of all volumes with that handle.
 func (s *state) attachmentsOf(store judge.SideIndex, handle string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

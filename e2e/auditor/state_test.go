@@ -6,8 +6,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// TestEachCopyIsCompared: an ordinal that goes there, comes back and goes there again runs on three copies, and what was shown of
-// the first is nothing that is known of the third.
+// TestEachCopyIsCompared: an ordinal that moves, returns and moves again runs on three copies. The comparison of the
+// first copy proves nothing about the third.
 func TestEachCopyIsCompared(t *testing.T) {
 	s := newState(judge.NewServed([2]judge.SliceState{}, []int32{0}))
 	key := judge.VolumeKey{Template: "data", Ordinal: 0}

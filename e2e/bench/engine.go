@@ -10,7 +10,7 @@ import (
 // engine is the contender sliceshift.
 type engine struct {
 	command measure.Command
-	// sent are the requests during handoffs, in all rounds.
+	// sent are the requests during the handoffs of all rounds.
 	sent measure.Counts
 }
 

@@ -2,7 +2,7 @@ package main
 
 import "github.com/sliceshift/sliceshift/e2e/measure"
 
-// figures are what a run has measured, as they are written to the file.
+// figures are the measurements of a run, as written to the file.
 type figures struct {
 	// HandoffSeconds are medians of the rounds, for one ordinal.
 	HandoffSeconds struct {
@@ -17,20 +17,20 @@ type figures struct {
 	PreflightSeconds float64 `json:"preflight_seconds"`
 	PlanSeconds      float64 `json:"plan_1000_seconds"`
 
-	// DryRunsPerHandoff rehearse the ordinal at the destination. They change nothing and are not among the writes.
+	// DryRunsPerHandoff rehearse the ordinal at the destination. They change nothing and do not count as writes.
 	DryRunsPerHandoff float64 `json:"dry_runs_per_handoff"`
-	// RefusedPerHandoff are those of the writes that the API server did not accept.
+	// RefusedPerHandoff are the writes that the API server refused.
 	RefusedPerHandoff float64 `json:"refused_writes_per_handoff"`
 	RatioToScript     float64 `json:"ratio_to_script"`
 	RatioToFloor      float64 `json:"ratio_to_floor"`
-	// Singles are the seconds of single ordinals, of all rounds.
+	// Singles are the seconds of each ordinal, of all rounds.
 	Singles struct {
 		Sliceshift    measure.Spread `json:"sliceshift"`
 		KubectlScript measure.Spread `json:"kubectl_script"`
 		Floor         measure.Spread `json:"floor"`
 	} `json:"handoff_seconds_single"`
-	// ManagerSecondsPerOrdinal is a whole Migration in the manager, from its
-	// creation until it is completed, divided by the ordinals.
+	// ManagerSecondsPerOrdinal is the time of a whole Migration in the manager, from its creation until it is
+	// completed, divided by the number of ordinals.
 	ManagerSecondsPerOrdinal float64        `json:"manager_seconds_per_ordinal"`
 	Preflights               measure.Spread `json:"preflight_seconds_runs"`
 	Plans                    measure.Spread `json:"plan_1000_seconds_runs"`

@@ -17,18 +17,17 @@ import (
 )
 
 const (
-	// floorPoll is how often the floor looks.
+	// floorPoll is the poll interval of the floor.
 	floorPoll = 2 * time.Millisecond
-	// nudgeAfter is when a claim that is not bound is changed, once. A binder that
-	// has seen it before its volume looks again only then, or at its next resync,
-	// 15 s later (kubernetes pv_controller_base.go): no floor.
+	// nudgeAfter is when an unbound claim is changed, once. A volume binder that saw the claim before its volume
+	// retries only at a change, or at its next resync 15 s later (kubernetes pv_controller_base.go), which would not
+	// be a floor.
 	nudgeAfter = 500 * time.Millisecond
 )
 
 var nudge = []byte(`{"metadata":{"annotations":{"bench.sliceshift.io/nudge":""}}}`)
 
-// floor is the contender that does the writes of the script and nothing else, as
-// fast as the API servers take them.
+// floor is the contender that performs only the writes of the script, as fast as the API servers accept them.
 type floor struct {
 	source, destination kubernetes.Interface
 }
@@ -69,7 +68,7 @@ func (f *floor) secure(ctx context.Context, app fixture.App, k int32) (*corev1.P
 	return claim, volume, err
 }
 
-// stop takes the ordinal out of the source and waits until its pod is gone.
+// stop removes the ordinal from the source and waits until its pod is deleted.
 func (f *floor) stop(ctx context.Context, app fixture.App, k int32) error {
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, k-app.Start)
 	if _, err := f.source.AppsV1().StatefulSets(app.Namespace).Patch(ctx, app.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -78,7 +77,7 @@ func (f *floor) stop(ctx context.Context, app fixture.App, k int32) error {
 	return awaitPod(ctx, f.source, app, k, func(pod *corev1.Pod) bool { return pod == nil })
 }
 
-// awaitPod waits until the pod of an ordinal is as it should be; nil: there is none.
+// awaitPod waits for a state of an ordinal's pod; the pod is nil if there is none.
 func awaitPod(ctx context.Context, at kubernetes.Interface, app fixture.App, k int32, is func(*corev1.Pod) bool) error {
 	pods, name := at.CoreV1().Pods(app.Namespace), fmt.Sprintf("%s-%d", app.Name, k)
 	return wait.PollUntilContextCancel(ctx, floorPoll, true, func(ctx context.Context) (bool, error) {
@@ -90,7 +89,7 @@ func awaitPod(ctx context.Context, at kubernetes.Interface, app fixture.App, k i
 	})
 }
 
-// bind makes volume and claim at the destination and waits until they are bound.
+// bind creates volume and claim at the destination and waits until they are bound.
 func (f *floor) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) error {
 	newVolume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name}, Spec: *volume.Spec.DeepCopy()}
 	newVolume.Spec.ClaimRef.UID, newVolume.Spec.ClaimRef.ResourceVersion = "", ""

@@ -13,20 +13,20 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
-// ordinals is how many ordinals a contender and the manager move.
+// ordinals is the number of ordinals that a contender and the manager move.
 const ordinals = 20
 
 // contender is one way to move an application.
 type contender struct {
 	name string
-	// prepare does what is not timed; nil when move does it itself.
+	// prepare does the untimed preparation; nil if move does it.
 	prepare func(context.Context, fixture.App) error
 	move    func(context.Context, fixture.App) (measure.Timing, error)
 
 	perOrdinal, singles []float64
 }
 
-// handoffs lets the contenders move, in turn.
+// handoffs runs the contenders in turn.
 func (b *bench) handoffs(ctx context.Context) error {
 	script, err := b.newScript(ctx)
 	if err != nil {
@@ -50,8 +50,8 @@ func (b *bench) handoffs(ctx context.Context) error {
 	return nil
 }
 
-// round lets each contender move once, beginning with another one each time. All
-// applications are there before the first one moves.
+// round runs each contender once, in another order each round. All applications are deployed before the first
+// contender starts.
 func (b *bench) round(ctx context.Context, contenders []*contender, round int) error {
 	b.Say("round %d of %d: deploying %d applications of %d replicas", round+1, b.rounds, len(contenders), ordinals)
 	apps := make([]fixture.App, len(contenders))
@@ -83,13 +83,13 @@ func (b *bench) round(ctx context.Context, contenders []*contender, round int) e
 	return nil
 }
 
-// prepare makes the destination of a contender that does not do so itself.
+// prepare creates the destination for a contender that does not create it itself.
 func (b *bench) prepare(ctx context.Context, app fixture.App) error {
 	app.Start, app.Replicas, app.MaxUnavailable = app.Start+app.Replicas, 0, nil
 	return app.Deploy(ctx, b.destination)
 }
 
-// check looks whether the whole application has moved, with its volumes.
+// check verifies that the whole application has moved, with its volumes.
 func (b *bench) check(ctx context.Context, app fixture.App, taken measure.Timing) error {
 	if len(taken.Arrived) != int(app.Replicas) {
 		return fmt.Errorf("%d of %d ordinals were timed", len(taken.Arrived), app.Replicas)
@@ -120,8 +120,8 @@ func (b *bench) check(ctx context.Context, app fixture.App, taken measure.Timing
 	return nil
 }
 
-// boundVolumes are the volumes that the claims of an application name. A claim at
-// the source may have lost its volume; one at the destination counts only if bound.
+// boundVolumes returns the volumes that the claims of an application name. A claim at the source may have lost its
+// volume; a claim at the destination counts only if it is bound.
 func boundVolumes(ctx context.Context, client kubernetes.Interface, app fixture.App) (map[string]string, error) {
 	claims, err := client.CoreV1().PersistentVolumeClaims(app.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

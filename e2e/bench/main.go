@@ -31,7 +31,7 @@ func main() {
 	flag.BoolVar(&o.trace, "trace", false, "print where a handoff of sliceshift spends its time")
 	flag.StringVar(&o.out, "out", "out/bench.json", "the file to write")
 	flag.Parse()
-	ctrl.SetLogger(logr.Discard()) // what the libraries say would run through the lines of progress
+	ctrl.SetLogger(logr.Discard()) // log lines of libraries would mix with the progress
 	program.Run("bench", func(ctx context.Context) error { return run(ctx, o) })
 }
 
@@ -48,7 +48,7 @@ func run(ctx context.Context, o options) error {
 		if err := measure.WriteJSON(o.out, &b.figures); err != nil {
 			return err
 		}
-		if err := pages.Write("README.md", "bench", b.figures.page()); err != nil {
+		if err := pages.Write("bench", b.figures.page()); err != nil {
 			return err
 		}
 	}

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// managerNamespace is where the application is that the manager moves.
+	// managerNamespace is the namespace of the application that the manager moves.
 	managerNamespace = "bench-manager"
-	// settled is how long nothing may be written once a migration is completed.
+	// settled is how long nothing may be written after a migration is completed.
 	settled = 30 * time.Second
-	// lookAgain is how often something slow is looked at.
+	// lookAgain is the poll interval for slow conditions.
 	lookAgain = 100 * time.Millisecond
 )
 
-// manager lets the real manager move an application, and watches it afterwards.
+// manager lets the real manager move an application, and observes its writes afterwards.
 func (b *bench) manager(ctx context.Context) error {
 	path, err := b.Command(ctx, "manager")
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *bench) watchManager(ctx context.Context, c client.Client, m *api.Migrat
 	return err
 }
 
-// pause waits; not longer than ctx.
+// pause waits for a duration or until ctx ends.
 func pause(ctx context.Context, duration time.Duration) error {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()
@@ -112,7 +112,7 @@ func awaitCompleted(ctx context.Context, c client.Client, m *api.Migration) erro
 	return nil
 }
 
-// awaitLastWrite waits until the manager has written nothing for a while: several events are sent at once, in no order.
+// awaitLastWrite waits until the manager has not written for a while: it sends several events at once, in no order.
 func awaitLastWrite(ctx context.Context, p *measure.Manager) (measure.Counts, error) {
 	const quiet, most = 2 * time.Second, 20
 	for range most {
@@ -142,8 +142,8 @@ func (b *bench) awaitLastEvent(ctx context.Context) error {
 	return nil
 }
 
-// lendRights binds the shipped roles to whom the manager acts as: a ServiceAccount
-// at the source, and the user of a kubeconfig in a Secret at the destination.
+// lendRights binds the shipped roles to the identities of the manager: a ServiceAccount at the source, and the user of
+// a kubeconfig in a Secret at the destination.
 func (b *bench) lendRights(ctx context.Context, c client.Client, m *api.Migration) error {
 	if err := measure.AllowAccount(ctx, b.source, m.Namespace); err != nil {
 		return err

@@ -17,15 +17,14 @@ import (
 const (
 	// planned is how many ordinals the large application has.
 	planned = 1000
-	// usual is how many the one has whose preflight a person waits for.
+	// usual is the number of ordinals of the application with the usual preflight.
 	usual = 3
-	// plans is how often it is planned at most, and planFor how long: a slow plan
-	// need not be looked at twice.
+	// plans is how often the plan is timed at most, and planFor for how long: a slow plan does not need a second run.
 	plans   = 5
 	planFor = 10 * time.Second
 )
 
-// plan times the real command's preflight of a usual application, and its dry run for a large one.
+// plan times the real command's preflight of a usual application, and its dry run for a large application.
 func (b *bench) plan(ctx context.Context) error {
 	path, err := b.Command(ctx, "migrate")
 	if err != nil {
@@ -39,7 +38,8 @@ func (b *bench) plan(ctx context.Context) error {
 	return err
 }
 
-// timed deploys an application, and times the command that looks at it, some times: it prints so many lines at least.
+// timed deploys an application, and times several runs of the command on it, which must print at least that many
+// lines.
 func (b *bench) timed(ctx context.Context, path string, app fixture.App, lines int, args ...string) (measure.Spread, error) {
 	app.Policy = appsv1.ParallelPodManagement
 	b.Say("deploying %d replicas", app.Replicas)

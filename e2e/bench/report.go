@@ -7,7 +7,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
-// show prints what was measured, and says whether no goal was missed.
+// show prints the measurements, and reports whether all goals are met.
 func (f *figures) show(out io.Writer) bool {
 	fmt.Fprintf(out, "Two clusters on this machine, %d cores.", f.Cores)
 	if f.Rounds > 0 {
@@ -51,7 +51,7 @@ func seconds(median float64, single measure.Spread) string {
 	return fmt.Sprintf("%.3f (%.3f, %.3f, %.3f)", median, single.Min, single.Median, single.Max)
 }
 
-// page is what the README says of the figures.
+// page renders the figures for the documentation.
 func (f *figures) page() string {
 	return fmt.Sprintf(`| | seconds an ordinal |
 |---|---|

@@ -20,14 +20,14 @@ import (
 //go:embed move.sh
 var moveScript []byte
 
-// script is the contender that people write themselves.
+// script is the contender that users write themselves.
 type script struct {
 	path string
 	env  []string
 }
 
-// newScript writes the script down and makes a kubectl for it, whose caches are
-// kept from one run to the next, as in a person's home.
+// newScript writes the script to a file and builds a kubectl for it, whose caches are kept between runs, as in a
+// user's home.
 func (b *bench) newScript(ctx context.Context) (*script, error) {
 	kubectl, err := b.kubectl(ctx)
 	if err != nil {
@@ -41,8 +41,7 @@ func (b *bench) newScript(ctx context.Context) (*script, error) {
 	return s, os.WriteFile(s.path, moveScript, 0o600)
 }
 
-// move runs the script and notes when it prints a line: one when it begins, one
-// for each ordinal that has arrived.
+// move runs the script and records when it prints a line: one at the start, and one for each ordinal that has arrived.
 func (s *script) move(ctx context.Context, app fixture.App) (measure.Timing, error) {
 	cmd := exec.CommandContext(ctx, "bash", s.path, "east", "west", app.Namespace, app.Name, measure.Template)
 	cmd.Env = s.env

@@ -10,8 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration"
 )
 
-// trace adds up where the handoffs of sliceshift spend their time: what each pass
-// came to, and the time since the pass before.
+// trace adds up the time of sliceshift's handoffs by outcome of a pass: the time since the previous pass.
 type trace struct {
 	last   time.Time
 	order  []string
@@ -32,7 +31,7 @@ func (t *trace) Begin(now time.Time) {
 	}
 }
 
-// Add takes the next pass.
+// Add records the next pass.
 func (t *trace) Add(outcome migration.Outcome, now time.Time) {
 	name := nameOf(outcome)
 	if t.steps[name] == nil {

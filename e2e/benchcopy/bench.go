@@ -22,7 +22,7 @@ type bench struct {
 	peak         *float64
 }
 
-// play has each contender copy what a scene makes.
+// play lets each contender copy the files of a scene.
 func (b *bench) play(ctx context.Context, s scene) error {
 	source, before := filepath.Join(b.place, s.name, "source"), filepath.Join(b.place, s.name, "before")
 	if err := errors.Join(os.MkdirAll(source, 0o755), os.MkdirAll(before, 0o755)); err != nil {
@@ -60,7 +60,7 @@ func (b *bench) play(ctx context.Context, s scene) error {
 		}
 		*c.to = time.Since(begin).Seconds()
 		if s.many {
-			continue // ext4 searches long for an inode where many were deleted in the last minutes
+			continue // ext4 is slow to find an inode where many were deleted in the last minutes
 		}
 		if err := os.RemoveAll(destination); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (b *bench) play(ctx context.Context, s scene) error {
 	return os.RemoveAll(filepath.Join(b.place, s.name))
 }
 
-// ours is a sender and a receiver, and is how long they compared.
+// ours runs a sender and a receiver, and returns how long they compared.
 func (b *bench) ours(ctx context.Context, source, destination string) (verifying float64, err error) {
 	var keys [2]string
 	var prints [2]link.Fingerprint
@@ -110,7 +110,7 @@ func (b *bench) ours(ctx context.Context, source, destination string) (verifying
 	return result.Verifying, nil
 }
 
-// watched runs a mover and keeps the most memory that it had.
+// watched runs a mover and records its peak memory.
 func (b *bench) watched(cmd *exec.Cmd) error {
 	var complaints strings.Builder
 	cmd.Stderr = &complaints

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filesFigures are those of very many files, which are about memory.
+// filesFigures are the measurements with very many files, which concern memory.
 type filesFigures struct {
 	Files   int     `json:"files"`
 	Seconds float64 `json:"seconds"`
 	Peak    float64 `json:"mover_peak_mib"`
 }
 
-// files copies and proves so many empty files, half of them in one folder.
+// files copies and verifies that many empty files, half of them in one folder.
 func (b *bench) files(ctx context.Context, count int) (filesFigures, error) {
 	source, destination := filepath.Join(b.place, "source"), filepath.Join(b.place, "ours")
 	if err := errors.Join(os.Mkdir(source, 0o755), os.Mkdir(destination, 0o755)); err != nil {

@@ -1,8 +1,8 @@
-// Command benchcopy measures the mover against rsync over TLS and against the least that any copy has to do,
-// on one machine: one large file, many small ones, and a large one of which a part was changed in place.
+// Command benchcopy compares the mover with rsync over TLS and with the minimum that any copy requires, on one
+// machine. The data is one large file, many small files, and a large file of which a part was changed in place.
 //
-// All three read from a cold cache and end when the copy is on the disk. Only the mover reads both sides
-// again and compares them; its time is with that.
+// All three read from a cold cache and end when the copy is on the disk. Only the mover reads both sides again and
+// compares them; its time includes that.
 package main
 
 import (
@@ -21,10 +21,8 @@ import (
 const (
 	// limit bounds the whole run.
 	limit = time.Hour
-	// mostMemory is what a mover may have resident, in MiB.
+	// mostMemory is the limit of a mover's resident memory, in MiB.
 	mostMemory = 128
-	// docs is the page that shows the figures.
-	docs = "docs/mover.md"
 )
 
 // options are the flags.
@@ -49,29 +47,29 @@ type times struct {
 	Ours  float64 `json:"ours"`
 	Rsync float64 `json:"rsync"`
 	Floor float64 `json:"floor"`
-	// Verifying is how much of ours is the comparison of both sides.
+	// Verifying is the part of Ours that compares both sides.
 	Verifying float64 `json:"verifying"`
 }
 
-// figures are what is written.
+// figures are the results in the file.
 type figures struct {
-	// Scale is by how much the sizes are divided: 1 is the real thing.
+	// Scale divides the sizes: 1 is the full size.
 	Scale int   `json:"scale"`
 	Big   times `json:"big"`
 	Small times `json:"small"`
 	Delta times `json:"delta"`
-	// Peak is the most memory that a mover had resident (VmHWM).
+	// Peak is the highest resident memory of a mover (VmHWM).
 	Peak float64 `json:"mover_peak_mib"`
 }
 
-// scene is one thing to copy.
+// scene is one set of files to copy.
 type scene struct {
 	name, about string
-	// prepare makes the source, and what is there at the destination already.
+	// prepare creates the source, and the existing files at the destination.
 	prepare func(source, destination string) error
-	// many: there are many files, and little in them.
+	// many is true for many small files.
 	many bool
-	// goal is by how much ours must be faster than rsync.
+	// goal is the factor by which ours must be faster than rsync.
 	goal  float64
 	times *times
 }
@@ -101,7 +99,7 @@ func run(ctx context.Context, o options) error {
 	return b.all(ctx, o, &f)
 }
 
-// all plays the scenes, or the one that was asked for.
+// all plays the scenes, or the requested scene.
 func (b *bench) all(ctx context.Context, o options, f *figures) error {
 	for _, s := range scenes(f) {
 		if o.only != "" && s.name != o.only {
@@ -112,7 +110,7 @@ func (b *bench) all(ctx context.Context, o options, f *figures) error {
 		}
 	}
 	if o.only == "" {
-		if err := errors.Join(measure.WriteJSON(o.out, f), pages.Write(docs, "bench-copy", f.page())); err != nil {
+		if err := errors.Join(measure.WriteJSON(o.out, f), pages.Write("bench-copy", f.page())); err != nil {
 			return err
 		}
 	}
@@ -129,7 +127,7 @@ func (b *bench) onlyFiles(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("%d files in %.0f s, peak %.0f MiB, goal %d MiB\n", f.Files, f.Seconds, f.Peak, mostMemory)
-	if err := errors.Join(measure.WriteJSON(o.out, f), pages.Write(docs, "bench-copy-files", f.page())); err != nil {
+	if err := errors.Join(measure.WriteJSON(o.out, f), pages.Write("bench-copy-files", f.page())); err != nil {
 		return err
 	}
 	if f.Peak > mostMemory {

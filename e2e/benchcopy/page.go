@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// show prints the figures, and says whether each goal was reached.
+// show prints the figures, and reports whether each goal is met.
 func (f *figures) show(out io.Writer, only string) bool {
 	good := f.Peak <= mostMemory
 	for _, s := range scenes(f) {
@@ -21,7 +21,7 @@ func (f *figures) show(out io.Writer, only string) bool {
 	return good
 }
 
-// page is how the documentation shows the figures.
+// page returns the table of the documentation.
 func (f *figures) page() string {
 	var b strings.Builder
 	b.WriteString("| copied | the mover, s | of that proving, s | rsync, s | floor, s | rsync / mover |\n|---|---|---|---|---|---|\n")
@@ -35,12 +35,12 @@ func (f *figures) page() string {
 	return b.String() + "\n"
 }
 
-// page is how the documentation shows the figures.
+// page returns the sentence of the documentation.
 func (f *filesFigures) page() string {
 	return fmt.Sprintf("A tree of %d empty files was copied and proven in %.0f s; neither mover had more than %.0f MiB in memory.\n", f.Files, f.Seconds, f.Peak)
 }
 
-// size is a number of bytes as people read it.
+// size formats a number of bytes.
 func size(bytes int64) string {
 	const gib, mib = 1 << 30, 1 << 20
 	if bytes >= gib {

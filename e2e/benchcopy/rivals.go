@@ -21,7 +21,7 @@ import (
 
 var peaks sync.Mutex
 
-// tunnel is a TLS connection between two ends in this process.
+// tunnel returns a TLS connection between two ends in this process.
 func tunnel(ctx context.Context) (here, there net.Conn, err error) {
 	one, err := link.NewIdentity()
 	if err != nil {
@@ -44,7 +44,7 @@ func tunnel(ctx context.Context) (here, there net.Conn, err error) {
 	return here, there, err
 }
 
-// rsync is a client, a TLS connection and a daemon.
+// rsync runs a client, a TLS connection and a daemon.
 func rsync(ctx context.Context, source, destination string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -76,8 +76,8 @@ func rsync(ctx context.Context, source, destination string) error {
 	return group.Wait()
 }
 
-// serveRsync takes one client, and carries it over TLS to a daemon that speaks over its standard input: rsync
-// does so when that is a socket.
+// serveRsync accepts one client, and connects it over TLS to a daemon that communicates over its standard input. rsync
+// supports that if the input is a socket.
 func serveRsync(ctx context.Context, outer net.Listener, config string) error {
 	client, err := outer.Accept()
 	if err != nil {
@@ -131,8 +131,8 @@ func serveRsync(ctx context.Context, outer net.Listener, config string) error {
 	return nil
 }
 
-// floor is the least that any copy does: read, TLS, write, fsync. It knows what is to be copied: where a file
-// is there already, that is one page of each hundred.
+// floor is the minimum of any copy: read, TLS, write, fsync. It knows the parts to copy: of an existing file, one page
+// of each hundred.
 func floor(ctx context.Context, source, destination string) error {
 	here, there, err := tunnel(ctx)
 	if err != nil {
@@ -155,7 +155,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// give sends a name, a size and the bytes; of a file that is there all is read and a part sent.
+// give sends a name, a size and the bytes; of an existing file it reads all and sends a part.
 func give(out io.Writer, path, name string, there bool) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -204,7 +204,7 @@ func take(in *bufio.Reader, destination string) error {
 			return err
 		}
 		_, err = io.CopyN(file, in, size)
-		const large = 1 << 20 // bytes: smaller ones are on the disk with the sync at the end
+		const large = 1 << 20 // bytes: the sync at the end writes smaller files to the disk
 		if size > large {
 			err = errors.Join(err, file.Sync())
 		}

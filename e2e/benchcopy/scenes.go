@@ -17,8 +17,8 @@ const (
 	smallFiles = 200_000
 	leastSmall = 1 << 10
 	mostSmall  = 16 << 10
-	changed    = 100     // one part of so many
-	page       = 8 << 10 // what a database writes at once
+	changed    = 100     // one part of that many
+	page       = 8 << 10 // the write unit of a database
 	perFolder  = 500
 )
 
@@ -33,7 +33,7 @@ func scenes(f *figures) []scene {
 	}
 }
 
-// bytes are random, which no program packs, and the same in each run.
+// bytes returns random bytes, which are not compressible, and the same in each run.
 func bytes() io.Reader { return rand.NewChaCha8([32]byte{7}) }
 
 func random(path string, size int64) error {
@@ -66,7 +66,7 @@ func many(root string, count int) error {
 	return nil
 }
 
-// change writes pages in random places.
+// change overwrites pages at random offsets.
 func change(path string, size int64) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -83,7 +83,7 @@ func change(path string, size int64) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// each calls do with each file of a tree.
+// each calls do with each regular file of a tree.
 func each(root string, do func(path string) error) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -93,7 +93,7 @@ func each(root string, do func(path string) error) error {
 	})
 }
 
-// cool has a tree on the disk and not in memory.
+// cool writes a tree to the disk and drops it from the page cache.
 func cool(root string) error {
 	if err := syncAll(root); err != nil {
 		return err
@@ -115,7 +115,7 @@ func syncAll(root string) error {
 	return errors.Join(unix.Syncfs(int(file.Fd())), file.Close())
 }
 
-// duplicate copies a tree, so that each contender begins with the same.
+// duplicate copies a tree, so that all contenders have the same start.
 func duplicate(from, to string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return err

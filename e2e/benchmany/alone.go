@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// aloneOrdinals is how many ordinals a StatefulSet has that moves alone.
+	// aloneOrdinals is the number of ordinals of a StatefulSet that moves alone.
 	aloneOrdinals = 20
-	// aloneRounds is how often the command and the manager move one each.
+	// aloneRounds is how often the command and the manager each move one.
 	aloneRounds = 3
 )
 
@@ -81,7 +81,7 @@ func (s *stage) byCommand(ctx context.Context, m move) (contenderFigures, error)
 	}, nil
 }
 
-// byManager moves an application by a manager of its own.
+// byManager moves an application by a separate manager.
 func (s *stage) byManager(ctx context.Context, m, warmUp move) (managerFigures, error) {
 	manager, err := s.startManager(ctx, warmUp)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *stage) byManager(ctx context.Context, m, warmUp move) (managerFigures, 
 	}, nil
 }
 
-// aloneOf are the medians of the rounds.
+// aloneOf returns the medians of the rounds.
 func aloneOf(command []contenderFigures, manager []managerFigures) aloneFigures {
 	var f aloneFigures
 	f.contenderFigures = mediansOf(command, func(c contenderFigures) contenderFigures { return c })

@@ -20,15 +20,15 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
-// lookAgain is how often something slow is looked at.
+// lookAgain is the poll interval for slow conditions.
 const lookAgain = 100 * time.Millisecond
 
-// apart are requests of the manager that its own metric takes for reads and for writes.
+// apart counts requests of the manager that its own metric counts as reads or as writes.
 type apart struct {
 	watches int
-	// reviews ask the API server who may do what; they are created, and write nothing.
+	// reviews are access reviews: they are created, and write nothing.
 	reviews int
-	// dryRuns ask the API server what it would say to a write. Nobody else asks so meanwhile.
+	// dryRuns are dry-run writes. No other client sends them at that time.
 	dryRuns int
 }
 
@@ -41,9 +41,9 @@ const (
 	schemaOfReviews = "bench-reviews"
 )
 
-// schemas match the watches and the reviews of the manager and of whom it acts as, and leave them
-// in the priority level that they have without: that of service accounts, and that of everybody
-// else. The manager's own user is a name in a certificate, without the group of service accounts.
+// schemas match the watches and the reviews of the manager and of its identities. The requests stay in their original
+// priority level: that of service accounts, and that of all others. The manager's own user is a name in a certificate,
+// without the group of service accounts.
 func schemas() []*flowcontrolv1.FlowSchema {
 	accounts := flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: serviceaccount.AllServiceAccountsGroup}}
 	user := func(name string) flowcontrolv1.Subject {
@@ -66,7 +66,7 @@ func schemas() []*flowcontrolv1.FlowSchema {
 }
 
 func schema(name, level string, matches flowcontrolv1.ResourcePolicyRule, subjects ...flowcontrolv1.Subject) *flowcontrolv1.FlowSchema {
-	const precedence = 1000 // before the schemas of service accounts and of everybody, after those of control planes
+	const precedence = 1000 // before the schemas of service accounts and of all users, after those of control planes
 	return &flowcontrolv1.FlowSchema{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: flowcontrolv1.FlowSchemaSpec{
@@ -78,8 +78,7 @@ func schema(name, level string, matches flowcontrolv1.ResourcePolicyRule, subjec
 	}
 }
 
-// tellApart lets an API server count the watches and the reviews of the manager, and waits until
-// it does.
+// tellApart lets an API server count the watches and the reviews of the manager, and waits until it does.
 func tellApart(ctx context.Context, at kubernetes.Interface) error {
 	for _, schema := range schemas() {
 		if _, err := at.FlowcontrolV1().FlowSchemas().Create(ctx, schema, metav1.CreateOptions{}); err != nil {
@@ -95,7 +94,7 @@ func tellApart(ctx context.Context, at kubernetes.Interface) error {
 	return nil
 }
 
-// isUsed says whether an API server goes by a schema: it writes this condition once it does.
+// isUsed reports whether an API server uses a schema: it writes this condition once it does.
 func isUsed(ctx context.Context, at kubernetes.Interface, name string) (bool, error) {
 	found, err := at.FlowcontrolV1().FlowSchemas().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -109,13 +108,13 @@ func isUsed(ctx context.Context, at kubernetes.Interface, name string) (bool, er
 	return false, nil
 }
 
-// dispatched is how many requests an API server has let through for one of the schemas.
+// dispatched matches the number of requests that an API server has dispatched for one of the schemas.
 var dispatched = regexp.MustCompile(`(?m)^apiserver_flowcontrol_dispatched_requests_total\{flow_schema="(bench-[a-z]+)-of-[^}]*\} (\S+)$`)
 
-// dryRun is how many dry runs of one kind an API server has answered.
+// dryRun matches the number of dry runs of one kind that an API server has answered.
 var dryRun = regexp.MustCompile(`(?m)^apiserver_request_total\{.*dry_run="All".*\} (\S+)$`)
 
-// apart are the watches, the reviews and the dry runs of the manager in all clusters so far.
+// apart returns the watches, the reviews and the dry runs of the manager in all clusters so far.
 func (s *stage) apart(ctx context.Context) (apart, error) {
 	var sum apart
 	for _, one := range s.sides() {
@@ -158,7 +157,7 @@ func sumApart(metrics []byte) (apart, error) {
 	return sum, nil
 }
 
-// count is the value of a counter, as metrics have it.
+// count parses the value of a counter in metrics.
 func count(value []byte) (int, error) {
 	n, err := strconv.ParseFloat(string(bytes.TrimSpace(value)), 64)
 	return int(n), err

@@ -23,7 +23,7 @@ type bench struct {
 // part is one thing to measure.
 type part struct {
 	name string
-	// destinations is between how many clusters besides the source things move.
+	// destinations is the number of destination clusters of the moves.
 	destinations int
 	run          func(context.Context, *stage) error
 }
@@ -51,7 +51,7 @@ func (b *bench) parts() []part {
 	}
 }
 
-// measure builds the programs, and measures all parts or one of them.
+// measure builds the programs, and measures all parts or the requested part.
 func (b *bench) measure(ctx context.Context) (err error) {
 	parts := slices.DeleteFunc(b.parts(), func(p part) bool { return b.options.only != "" && b.options.only != p.name })
 	if len(parts) == 0 {

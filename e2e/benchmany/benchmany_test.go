@@ -45,7 +45,7 @@ func TestFiguresOf(t *testing.T) {
 	}
 }
 
-// TestOverTime: what becomes slower shows.
+// TestOverTime: a decreasing rate is visible in the result.
 func TestOverTime(t *testing.T) {
 	begin := time.Unix(100, 0)
 	at := func(seconds ...int) (times []time.Time) {
@@ -60,7 +60,8 @@ func TestOverTime(t *testing.T) {
 	}
 }
 
-// TestUsage: watches are no reads, reviews and dry runs no writes, and handoffs that have not arrived divide nothing.
+// TestUsage: watches do not count as reads, nor reviews and dry runs as writes. Handoffs that have not arrived are no
+// divisor.
 func TestUsage(t *testing.T) {
 	before := usage{sent: measure.Counts{Reads: 100, Writes: 10}, apart: apart{watches: 20, reviews: 1, dryRuns: 3}, cpu: 1}
 	after := usage{sent: measure.Counts{Reads: 160, Writes: 28, Refused: 1}, apart: apart{watches: 40, reviews: 5, dryRuns: 5}, cpu: 3}
@@ -93,7 +94,7 @@ apiserver_request_total{code="200",component="apiserver",dry_run="",group="",res
 	}
 }
 
-// TestUnfinished: Migrations that were not completed miss a goal.
+// TestUnfinished: Migrations that are not completed miss a goal.
 func TestUnfinished(t *testing.T) {
 	l := named{layoutFigures{Migrations: 2, Completed: 1}, "one namespace"}
 	if rows := l.rows(aloneFigures{}); !rows[0].Missed {
@@ -101,7 +102,7 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestFurther: what a Migration needs once is not in what a further handoff takes.
+// TestFurther: the cost of a further handoff does not include the fixed cost of a Migration.
 func TestFurther(t *testing.T) {
 	const once, each = 40, 9
 	f := figures{}

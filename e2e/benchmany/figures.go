@@ -7,7 +7,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
-// figures are what a run has measured, as they are written to the file.
+// figures are the measurements of a run, as written to the file.
 type figures struct {
 	Alone          aloneFigures  `json:"alone"`
 	OneNamespace   layoutFigures `json:"one_namespace"`
@@ -20,23 +20,23 @@ type figures struct {
 	// twice the ordinals.
 	Few    layoutFigures `json:"few"`
 	Longer layoutFigures `json:"longer"`
-	// Further is what a handoff costs without the start and the end of its Migration: what Longer
-	// has sent more than Few, for each of the handoffs that it has more.
+	// Further is the cost of a handoff without the start and the end of its Migration: the additional requests of
+	// Longer over Few, divided by its additional handoffs.
 	Further furtherFigures `json:"further_handoff"`
 }
 
-// contenderFigures are of one StatefulSet that moves alone.
+// contenderFigures are the measurements of one StatefulSet that moves alone.
 type contenderFigures struct {
-	// PerSecond are ordinals.
+	// PerSecond is in ordinals.
 	PerSecond float64 `json:"per_second"`
-	// SecondsPerHandoff are from the first ordinal's stop to the last one's arrival, divided by
-	// the ordinals; seen from outside.
+	// SecondsPerHandoff is the time from the first ordinal's stop to the last ordinal's arrival, observed from outside
+	// and divided by the number of ordinals.
 	SecondsPerHandoff float64 `json:"seconds_per_handoff"`
 	ReadsPerHandoff   float64 `json:"reads_per_handoff"`
 	WritesPerHandoff  float64 `json:"writes_per_handoff"`
 }
 
-// aloneFigures are of the command, and within of the manager; medians of the rounds.
+// aloneFigures are those of the command, and within it those of the manager; medians of the rounds.
 type aloneFigures struct {
 	contenderFigures
 	Manager            managerFigures `json:"manager"`
@@ -45,37 +45,37 @@ type aloneFigures struct {
 	Rounds             int            `json:"rounds"`
 }
 
-// managerFigures are of the manager with one Migration.
+// managerFigures are the measurements of the manager with one Migration.
 type managerFigures struct {
 	contenderFigures
-	// SecondsPerOrdinal are from the creation of the Migration to its completion.
+	// SecondsPerOrdinal is the time from the creation of the Migration to its completion.
 	SecondsPerOrdinal float64 `json:"seconds_per_ordinal"`
 	PeakMiB           float64 `json:"peak_mib"`
 	CPUSeconds        float64 `json:"cpu_seconds"`
 }
 
-// layoutFigures are of many Migrations at once.
+// layoutFigures are the measurements of many concurrent Migrations.
 type layoutFigures struct {
-	// PerSecond are handoffs that have arrived, from the first Migration's creation to the last
-	// one's completion.
+	// PerSecond is the number of arrived handoffs divided by the time from the first Migration's creation to the last
+	// Migration's completion.
 	PerSecond         float64 `json:"per_second"`
 	ReadsPerHandoff   float64 `json:"reads_per_handoff"`
 	WritesPerHandoff  float64 `json:"writes_per_handoff"`
 	RefusedPerHandoff float64 `json:"refused_writes_per_handoff"`
 	WatchesPerHandoff float64 `json:"watches_per_handoff"`
-	// ReviewsPerHandoff are questions who may do what; they are not among the writes.
+	// ReviewsPerHandoff are access reviews; they do not count as writes.
 	ReviewsPerHandoff float64 `json:"reviews_per_handoff"`
-	// DryRunsPerHandoff are questions what a write would come to; they are not among the writes.
+	// DryRunsPerHandoff are dry-run writes; they do not count as writes.
 	DryRunsPerHandoff float64 `json:"dry_runs_per_handoff"`
-	// RequestsPerSecond are all of these.
+	// RequestsPerSecond is the sum of all of these.
 	RequestsPerSecond float64 `json:"requests_per_second"`
-	// FirstStopSeconds are from the first Migration's creation to the first stop of all.
+	// FirstStopSeconds is the time from the first Migration's creation to the first stop of any ordinal.
 	FirstStopSeconds float64 `json:"first_stop_seconds"`
-	// SilentSeconds is the longest that a Migration had no condition.
+	// SilentSeconds is the longest time that a Migration had no condition.
 	SilentSeconds float64 `json:"silent_seconds"`
-	// PerSecondOverTime are the handoffs a second of each interval of 30 s in turn.
+	// PerSecondOverTime is the number of handoffs a second in each interval of 30 s.
 	PerSecondOverTime []float64 `json:"per_second_over_time"`
-	// Fairness is the slowest Migration's time over the median one's.
+	// Fairness is the slowest Migration's time divided by the median.
 	Fairness   float64 `json:"fairness"`
 	PeakMiB    float64 `json:"peak_mib"`
 	CPUSeconds float64 `json:"cpu_seconds"`
@@ -87,7 +87,7 @@ type layoutFigures struct {
 	Seconds    float64 `json:"seconds"`
 }
 
-// growthFigures set few Migrations in one namespace beside all of them.
+// growthFigures compare few Migrations in one namespace with all of them.
 type growthFigures struct {
 	Migrations      fewAndMany `json:"migrations"`
 	PerSecond       fewAndMany `json:"per_second"`
@@ -104,10 +104,10 @@ type fewAndMany struct {
 	Many float64 `json:"many"`
 }
 
-// measured says whether it was.
+// measured reports whether the layout was measured.
 func (f layoutFigures) measured() bool { return f.Migrations > 0 }
 
-// compare fills in what is known of several parts.
+// compare fills in the figures that derive from several parts.
 func (f *figures) compare() {
 	few, many, longer := f.Few, f.OneNamespace, f.Longer
 	further := func(of func(layoutFigures) float64) float64 {
@@ -124,7 +124,8 @@ func (f *figures) compare() {
 	}
 }
 
-// figuresOf are those that were seen from outside. What has not happened counts as the whole time.
+// figuresOf returns the figures that were observed from outside. An event that has not happened counts as the whole
+// time.
 func figuresOf(all []seen, taken span) layoutFigures {
 	f := layoutFigures{Migrations: len(all), Seconds: taken.end.Sub(taken.begin).Seconds()}
 	since := func(begin, at time.Time) float64 {
@@ -151,7 +152,8 @@ func figuresOf(all []seen, taken span) layoutFigures {
 	return f
 }
 
-// interval is what arrivals are counted in, to see whether many become slower.
+// interval is the length of the intervals in which arrivals are counted, to show whether many Migrations become
+// slower.
 const interval = 30 * time.Second
 
 func overTime(all []seen, taken span) []float64 {
@@ -166,7 +168,7 @@ func overTime(all []seen, taken span) []float64 {
 	return rates
 }
 
-// takeUsage fills in what the manager has used for it.
+// takeUsage fills in the usage of the manager.
 func (f *layoutFigures) takeUsage(before, after usage) {
 	sent, other := after.sent.Sub(before.sent), after.apart.sub(before.apart)
 	f.ReadsPerHandoff = measure.Share(sent.Reads-other.watches, f.Arrived)
@@ -179,7 +181,7 @@ func (f *layoutFigures) takeUsage(before, after usage) {
 	f.CPUSeconds = after.cpu - before.cpu
 }
 
-// plausible says what is wrong with the counting once something was moved.
+// plausible returns an error if the counts cannot be right after a move.
 func (u usage) plausible() error {
 	switch {
 	case u.sent.Writes == 0:
@@ -190,7 +192,7 @@ func (u usage) plausible() error {
 	return nil
 }
 
-// secondsPerHandoff are from the first stop of one move to its last arrival.
+// secondsPerHandoff returns the time from the first stop of one move to its last arrival, per handoff.
 func (s seen) secondsPerHandoff() float64 {
 	return s.arrived.Sub(s.stopped).Seconds() / float64(s.replicas)
 }

@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// atOnce is how much is prepared at the same time.
+	// atOnce is the number of concurrent preparations.
 	atOnce = 8
 	// deployLimit bounds the preparation of a part.
 	deployLimit = 10 * time.Minute
 )
 
-// move is an application and where it is to go.
+// move is an application and its destination.
 type move struct {
 	fixture.App
 	to *side
 }
 
-// oneNamespace are applications that share one.
+// oneNamespace returns applications that share one namespace.
 func oneNamespace(namespace string, migrations, ordinals int) []fixture.App {
 	apps := make([]fixture.App, migrations)
 	for i := range apps {
@@ -40,7 +40,7 @@ func oneNamespace(namespace string, migrations, ordinals int) []fixture.App {
 	return apps
 }
 
-// manyNamespaces are applications with a namespace each.
+// manyNamespaces returns applications with a namespace each.
 func manyNamespaces(migrations, ordinals int) []fixture.App {
 	apps := make([]fixture.App, migrations)
 	for i := range apps {
@@ -49,10 +49,10 @@ func manyNamespaces(migrations, ordinals int) []fixture.App {
 	return apps
 }
 
-// warmUp is an application of one ordinal.
+// warmUp returns an application of one ordinal.
 func warmUp(name string) fixture.App { return measure.Application("warm-up-"+name, "web", 1) }
 
-// layout measures the moves of applications that all begin at once, by a manager of its own.
+// layout measures the moves of applications that all start at once, by a separate manager.
 func (s *stage) layout(ctx context.Context, apps []fixture.App) (layoutFigures, error) {
 	s.Say("deploying %d applications of %d replicas", len(apps), apps[0].Replicas)
 	moves, err := s.deploy(ctx, append(apps, warmUp(apps[0].Namespace))...)
@@ -69,13 +69,13 @@ func (s *stage) layout(ctx context.Context, apps []fixture.App) (layoutFigures, 
 	return f, manager.Explain(err)
 }
 
-// deploy creates applications at the source, spread over the destinations, with the rights and
-// the Secrets that their moves need, and waits until all are ready.
+// deploy creates applications at the source, with the rights and the Secrets of their moves, and distributes the moves
+// over the destinations. It waits until all applications are ready.
 func (s *stage) deploy(ctx context.Context, apps ...fixture.App) ([]move, error) {
 	ctx, cancel := context.WithTimeout(ctx, deployLimit)
 	defer cancel()
 	moves := make([]move, len(apps))
-	namespaces := map[string][]*side{} // with the destinations that their moves have
+	namespaces := map[string][]*side{} // with the destinations of their moves
 	for i, app := range apps {
 		to := s.destinations[i%len(s.destinations)]
 		moves[i] = move{App: app, to: to}
@@ -96,7 +96,7 @@ func (s *stage) deploy(ctx context.Context, apps ...fixture.App) ([]move, error)
 	return moves, s.awaitReady(ctx, apps)
 }
 
-// each does something for each of many, some of them at a time.
+// each calls do for each element, with limited concurrency.
 func each[T any](ctx context.Context, many []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -106,7 +106,7 @@ func each[T any](ctx context.Context, many []T, do func(context.Context, T) erro
 	return group.Wait()
 }
 
-// allow lets the manager move what is in a namespace.
+// allow grants the manager the rights to move the applications of a namespace.
 func (s *stage) allow(ctx context.Context, namespace string, destinations []*side) error {
 	if err := measure.AllowAccount(ctx, s.source.client, namespace); err != nil {
 		return err
@@ -123,8 +123,7 @@ func (s *stage) allow(ctx context.Context, namespace string, destinations []*sid
 	return nil
 }
 
-// awaitReady waits until all applications are ready and their disruption budgets allow what
-// they are to allow.
+// awaitReady waits until all applications are ready and their disruption budgets allow a disruption.
 func (s *stage) awaitReady(ctx context.Context, apps []fixture.App) error {
 	waiting := map[client.ObjectKey]bool{}
 	for _, app := range apps {
@@ -157,7 +156,7 @@ func (s *stage) awaitReady(ctx context.Context, apps []fixture.App) error {
 	return nil
 }
 
-// migration is the Migration of a move.
+// migration returns the Migration of a move.
 func (m move) migration() *api.Migration {
 	migration := measure.Migration(m.App)
 	migration.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: m.to.Name()}

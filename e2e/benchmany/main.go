@@ -23,7 +23,7 @@ type options struct {
 	only, out                   string
 }
 
-// usual is what figures of the documentation are measured with.
+// usual are the options for the figures of the documentation.
 var usual = options{migrations: 100, ordinals: 10, pairs: 1, limit: 8 * time.Minute, out: "out/bench-many.json"}
 
 func main() {
@@ -35,7 +35,7 @@ func main() {
 	flag.StringVar(&o.only, "only", o.only, "measure one part only (alone, growth, one_namespace or many_namespaces) and write no file")
 	flag.StringVar(&o.out, "out", o.out, "the file to write")
 	flag.Parse()
-	ctrl.SetLogger(logr.Discard()) // what the libraries say would run through the lines of progress
+	ctrl.SetLogger(logr.Discard()) // log lines of libraries would mix with the progress
 	program.Run("benchmany", func(ctx context.Context) error { return run(ctx, o) })
 }
 
@@ -59,8 +59,8 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// write writes the figures of a whole run to the file, and those that were measured as usual
-// into the documentation.
+// write writes the figures of a whole run to the file. Those that were measured with the usual options go into the
+// documentation.
 func (b *bench) write() error {
 	if b.options.only != "" {
 		return nil
@@ -73,5 +73,5 @@ func (b *bench) write() error {
 	if now != usual {
 		return nil
 	}
-	return pages.Write("README.md", "bench-many", b.figures.page())
+	return pages.Write("bench-many", b.figures.page())
 }

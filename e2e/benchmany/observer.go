@@ -20,41 +20,41 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// seen is what was seen of one move; what has not happened has no time.
+// seen holds the observations of one move; an event that has not happened has no time.
 type seen struct {
 	replicas int32
-	// created is when its Migration was about to be created.
+	// created is the time just before the creation of its Migration.
 	created time.Time
 	// spoke is when the Migration's status first had a condition.
 	spoke time.Time
-	// stopped is when the source first asked for fewer replicas.
+	// stopped is when the source first requested fewer replicas.
 	stopped time.Time
-	// arrived is when the destination had all replicas available, moved how many it had at most.
+	// arrived is when the destination had all replicas available; moved is the highest number that it had.
 	arrived time.Time
 	moved   int32
-	// arrivals are when each ordinal did.
+	// arrivals are the arrival times of the ordinals.
 	arrivals []time.Time
-	// completed is when the Migration was.
+	// completed is when the Migration was completed.
 	completed time.Time
 }
 
 func (s seen) hasArrived() bool  { return !s.arrived.IsZero() }
 func (s seen) isCompleted() bool { return !s.completed.IsZero() }
 
-// note sets a time to now when something is true for the first time.
+// note sets a time to now when is is true for the first time.
 func note(at *time.Time, is bool) {
 	if is && at.IsZero() {
 		*at = time.Now()
 	}
 }
 
-// observer watches moves from outside.
+// observer observes moves from outside.
 type observer struct {
 	mu   sync.Mutex
 	seen map[client.ObjectKey]*seen
 }
 
-// observe begins to watch moves, until ctx ends.
+// observe observes moves until ctx ends.
 func (s *stage) observe(ctx context.Context, moves []move) (*observer, error) {
 	o := &observer{seen: map[client.ObjectKey]*seen{}}
 	for _, m := range moves {
@@ -78,7 +78,7 @@ func (s *stage) observe(ctx context.Context, moves []move) (*observer, error) {
 	return o, nil
 }
 
-// informer calls a function with each object that comes or changes.
+// informer calls see with each new or changed object.
 func informer[T runtime.Object](from cache.ListerWatcher, of T, see func(T)) cache.Controller {
 	take := func(object any) {
 		if one, is := object.(T); is {
@@ -108,7 +108,7 @@ func (s *stage) listOfMigrations() cache.ListerWatcher {
 	}
 }
 
-// change changes what was seen of a move, if the object is of one.
+// change updates the observations of the move that the object belongs to, if any.
 func (o *observer) change(object client.Object, do func(*seen)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,7 +137,7 @@ func (o *observer) atMigration(m *api.Migration) {
 	})
 }
 
-// all is what was seen of all moves so far.
+// all returns the observations of all moves so far.
 func (o *observer) all() []seen {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -148,8 +148,8 @@ func (o *observer) all() []seen {
 	return all
 }
 
-// await waits until something is true of all moves, and says whether it is. It does not wait
-// longer than limit, nor once what it depends on has ended.
+// await waits until a condition holds for all moves, and reports whether it does. It ends at limit, and fails when
+// ended is closed.
 func (o *observer) await(ctx context.Context, limit time.Duration, ended <-chan struct{}, is func(seen) bool) (bool, error) {
 	const often = 20 * time.Millisecond
 	err := wait.PollUntilContextTimeout(ctx, often, limit, true, func(context.Context) (bool, error) {

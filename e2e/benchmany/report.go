@@ -7,7 +7,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
-// Goals of many Migrations at once.
+// Goals of many concurrent Migrations.
 const (
 	aimTimesAlone   = 3.0
 	mostReads       = 25.0
@@ -21,7 +21,7 @@ const (
 	mostOverCommand = 1.1
 )
 
-// named is a layout and what it is called in the table.
+// named is a layout and its name in the table.
 type named struct {
 	layoutFigures
 	name string
@@ -31,7 +31,7 @@ func (f *figures) layouts() []named {
 	return []named{{f.OneNamespace, "one namespace"}, {f.ManyNamespaces, "many namespaces"}}
 }
 
-// rows are what was measured, beside its goals.
+// rows returns the measurements with their goals.
 func (f *figures) rows() []measure.Row {
 	var rows []measure.Row
 	if f.Alone.Rounds > 0 {
@@ -60,7 +60,7 @@ func (f aloneFigures) rows() []measure.Row {
 	}
 }
 
-// growthRows set few Migrations beside all of them, where these were measured.
+// growthRows compares few Migrations with all of them, if these were measured.
 func (f *figures) growthRows() []measure.Row {
 	g := f.Growth
 	both := func(format string, v fewAndMany) string {
@@ -105,7 +105,7 @@ func (l named) rows(alone aloneFigures) []measure.Row {
 	)
 }
 
-// page is what the README says of the figures.
+// page renders the figures for the documentation.
 func (f *figures) page() string {
 	var b strings.Builder
 	b.WriteString("| | handoffs a second | reads a handoff | writes a handoff | first stop, s | longest silence, s | peak, MiB |\n|---|---|---|---|---|---|---|\n")

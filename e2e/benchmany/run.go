@@ -11,11 +11,10 @@ import (
 
 func (m move) key() client.ObjectKey { return client.ObjectKey{Namespace: m.Namespace, Name: m.Name} }
 
-// span is when moves were observed.
+// span is the time during which moves were observed.
 type span struct{ begin, end time.Time }
 
-// run creates the Migrations of moves, and waits until all are completed, or as long as they
-// may take.
+// run creates the Migrations of moves, and waits until all are completed, or until the time limit.
 func (s *stage) run(ctx context.Context, manager *measure.Manager, moves []move) ([]seen, span, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -37,7 +36,7 @@ func (s *stage) run(ctx context.Context, manager *measure.Manager, moves []move)
 		return nil, taken, err
 	}
 	taken.end = time.Now()
-	if completed { // what has arrived is told by another watch
+	if completed { // another watch reports the arrivals
 		_, err = o.await(ctx, time.Minute, nil, seen.hasArrived)
 	}
 	all := o.all()
@@ -52,7 +51,7 @@ func (s *stage) run(ctx context.Context, manager *measure.Manager, moves []move)
 	return all, taken, err
 }
 
-// usage is what a manager has used so far.
+// usage is the usage of a manager so far.
 type usage struct {
 	sent  measure.Counts
 	apart apart
@@ -62,7 +61,7 @@ type usage struct {
 func (s *stage) usage(ctx context.Context, manager *measure.Manager) (usage, error) {
 	var used usage
 	var err error
-	// First what is read at once: a manager that is not done goes on meanwhile.
+	// First the values that are read at once: a manager that is not done continues meanwhile.
 	if used.sent, err = manager.Requests(ctx); err != nil {
 		return used, err
 	}
@@ -73,7 +72,7 @@ func (s *stage) usage(ctx context.Context, manager *measure.Manager) (usage, err
 	return used, err
 }
 
-// measureRun is run, with its figures. The manager must have moved something before.
+// measureRun is run, with its figures. The manager must have moved an ordinal before.
 func (s *stage) measureRun(ctx context.Context, manager *measure.Manager, moves []move) (layoutFigures, []seen, error) {
 	before, err := s.usage(ctx, manager)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
-// stage is the clusters of one part, with all that is shipped but the manager.
+// stage holds the clusters of one part, with all shipped objects except the manager.
 type stage struct {
 	*bench
 	source       *side
 	destinations []*side
-	// migrations reaches the Migrations, which are in the source.
+	// migrations is a client for the Migrations, which are in the source.
 	migrations client.WithWatch
 }
 
@@ -29,7 +29,7 @@ type stage struct {
 type side struct {
 	*cluster.Cluster
 	client kubernetes.Interface
-	// mover is the path of the kubeconfig of whom the manager acts as here.
+	// mover is the path of the kubeconfig of the manager's identity in this cluster.
 	mover string
 }
 
@@ -58,7 +58,7 @@ func (b *bench) start(ctx context.Context, destinations int) (*stage, error) {
 	return s, nil
 }
 
-// compact makes requests that cost this process and the API server little.
+// compact configures requests that cost this process and the API server little.
 func compact(config *rest.Config) *rest.Config {
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON

@@ -26,16 +26,15 @@ type bench struct {
 	figures figures
 }
 
-// pair is one figure of ours, with its defaults, and of the native controller. Never is ours
-// when it tells no pod why it is deleted; by default it tells those that can read it, of which
-// there are none here.
+// pair is one measurement of ours, with its defaults, and of the native controller. Never is ours when it announces no
+// termination reason. By default it announces the reason to pods that can read it, and there are none here.
 type pair struct {
 	Ours   float64 `json:"ours"`
 	Never  float64 `json:"ours_never"`
 	Native float64 `json:"native"`
 }
 
-// figures are what was measured; seconds where nothing else is said.
+// figures are the measurements, in seconds unless stated otherwise.
 type figures struct {
 	Create          pair    `json:"create_200"`
 	RollOrdered     pair    `json:"roll_200_ordered"`
@@ -52,7 +51,7 @@ type figures struct {
 	SecondsMany     float64 `json:"create_1000x5_seconds"`
 }
 
-// size is what one set of so many pods took to create: the median, where there were several.
+// size is the time to create one set with that many pods: the median, if there were several.
 type size struct {
 	Pods    int32   `json:"pods"`
 	Seconds float64 `json:"seconds"`
@@ -107,7 +106,7 @@ func (b *bench) close() {
 	}
 }
 
-// namespace makes a namespace in which pods can be created.
+// namespace creates a namespace in which pods can be created.
 func (b *bench) namespace(ctx context.Context, name string) error {
 	if err := b.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		return err
@@ -117,5 +116,5 @@ func (b *bench) namespace(ctx context.Context, name string) error {
 	})
 }
 
-// lookAgain is how often something is looked at.
+// lookAgain is the poll interval.
 const lookAgain = 20 * time.Millisecond

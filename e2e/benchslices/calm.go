@@ -10,17 +10,16 @@ import (
 	"time"
 )
 
-// The machine is calm when its processors did next to nothing for a while. A cluster at rest
-// takes some two hundredths of them.
+// The machine is calm if its processors were almost idle for a while. An idle cluster uses about two hundredths of
+// them.
 const (
 	calmFor  = 100 * time.Millisecond
 	mostBusy = 20 * time.Millisecond
 	calmWait = 10 * time.Second
 )
 
-// timed adds how long something takes, in seconds. It begins when the machine is calm: what
-// came before has work left over, such as to clear the pods that it deleted, and of two
-// contenders not the one may pay for the other.
+// timed appends how long do takes, in seconds. It starts when the machine is calm. Otherwise one contender would pay
+// for the remaining work of the previous one, such as the cleanup of deleted pods.
 func timed(ctx context.Context, took *[]float64, do func() error) error {
 	if err := calm(ctx); err != nil {
 		return err
@@ -31,7 +30,7 @@ func timed(ctx context.Context, took *[]float64, do func() error) error {
 	return err
 }
 
-// calm waits until the machine is calm, or as long as calmWait: some never are.
+// calm waits until the machine is calm, at most for calmWait: some machines never are.
 func calm(ctx context.Context) error {
 	for end := time.Now().Add(calmWait); time.Now().Before(end); {
 		before, err := busy()
@@ -47,7 +46,7 @@ func calm(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// busy is how long the processors have been busy since the machine began, all together.
+// busy returns how long all processors together have been busy since the machine started.
 func busy() (time.Duration, error) {
 	const path = "/proc/stat"
 	data, err := os.ReadFile(path)

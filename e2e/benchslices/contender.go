@@ -25,7 +25,7 @@ func addDefinitions(scheme *runtime.Scheme) error { return apiextensionsv1.AddTo
 // contender is a kind of StatefulSet.
 type contender struct {
 	name, version string
-	// tells says which pods are told why they are deleted; empty: that is left to the default.
+	// tells is the terminationReasonPolicy; empty is the default.
 	tells slicesapi.TerminationReasonPolicy
 }
 
@@ -56,7 +56,7 @@ func (s subject) object() *unstructured.Unstructured {
 	return set
 }
 
-// create makes the set and waits until all of it is available.
+// create creates the set and waits until all its pods are available.
 func (s subject) create(ctx context.Context, replicas int32, policy appsv1.PodManagementPolicyType) error {
 	if err := s.make(ctx, replicas, policy); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s subject) make(ctx context.Context, replicas int32, policy appsv1.PodMana
 	return s.client.Create(ctx, set)
 }
 
-// patch changes the set and waits until that is done.
+// patch changes the set and waits until the change is complete.
 func (s subject) patch(ctx context.Context, patch string, replicas int64) error {
 	if err := s.client.Patch(ctx, s.object(), client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (s subject) list() *unstructured.UnstructuredList {
 	return list
 }
 
-// only selects this one.
+// only selects this set.
 func (s subject) only() client.ListOption {
 	return &client.ListOptions{Namespace: s.key.Namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", s.key.Name)}
 }

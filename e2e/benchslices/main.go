@@ -1,6 +1,5 @@
-// Command benchslices measures our own StatefulSet kind against Kubernetes' native
-// controller, side by side on one embedded cluster: the time of whole operations, the
-// writes of an update, and the memory of a manager with many pods.
+// Command benchslices compares our own StatefulSet kind with Kubernetes' native controller on one embedded cluster. It
+// measures the time of whole operations, the writes of an update, and the memory of a manager with many pods.
 package main
 
 import (
@@ -52,10 +51,10 @@ func run(ctx context.Context, rounds int, only, out string) error {
 }
 
 func (f figures) write(out string) error {
-	return errors.Join(measure.WriteJSON(out, f), pages.Write("README.md", "bench-slices", f.page()))
+	return errors.Join(measure.WriteJSON(out, f), pages.Write("bench-slices", f.page()))
 }
 
-// say tells how far the run is.
+// say prints the progress of the run.
 func (b *bench) say(format string, args ...any) {
 	fmt.Printf("%5.1f s  %s\n", time.Since(b.begun).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -21,15 +21,15 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// large are the pods of the largest set. How long a pod of it takes is set against a pod of
-// a set of many, of which there are smallRounds, one after the other.
+// large is the number of pods of the largest set. Its time per pod is compared with that of a set of many, which is
+// measured smallRounds times.
 const (
 	large       = 5000
 	smallRounds = 7
 )
 
-// memory lets managers of their own create one set of few and one of many pods, and then
-// another manager 1,000 sets of 5, and reads their peaks.
+// memory lets separate managers create one set of few and one of many pods, and then another manager 1,000 sets of 5,
+// and reads their memory peaks.
 func (b *bench) memory(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "sliceshift-benchslices-")
 	if err != nil {
@@ -64,8 +64,8 @@ func (b *bench) memory(ctx context.Context) error {
 
 func (s size) perPod() float64 { return s.Seconds / float64(s.Pods) }
 
-// peak is the peak of a manager that creates so many sets of so many pods, and the time
-// until all are available. They are gone afterwards.
+// peak returns the memory peak of a manager that creates that many sets of that many pods, and the time until all are
+// available. It deletes them afterwards.
 func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas int32) (size, error) {
 	if err := b.namespace(ctx, namespace); err != nil {
 		return size{}, err
@@ -80,7 +80,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 		_ = cmd.Wait()
 	}()
 	first := subject{b, ours, client.ObjectKey{Namespace: namespace, Name: "first"}}
-	if err := first.create(ctx, 1, appsv1.ParallelPodManagement); err != nil { // it has begun
+	if err := first.create(ctx, 1, appsv1.ParallelPodManagement); err != nil { // the manager runs
 		return size{}, err
 	}
 	b.say("a manager creates %d sets of %d pods", sets, replicas)
@@ -117,7 +117,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 	return size{Pods: sets * replicas, Seconds: seconds, MiB: mib}, b.empty(ctx, namespace)
 }
 
-// empty waits until a namespace has no pods left.
+// empty waits until a namespace has no pods.
 func (b *bench) empty(ctx context.Context, namespace string) error {
 	return wait.PollUntilContextTimeout(ctx, time.Second, operationLimit, true, func(ctx context.Context) (bool, error) {
 		var pods corev1.PodList

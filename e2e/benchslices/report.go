@@ -29,7 +29,7 @@ func (r row) atMost(value, most float64, format string) row {
 	return r
 }
 
-// operation is something that contenders do, and what it took.
+// operation is an operation of the contenders and its times.
 type operation struct {
 	name string
 	pair
@@ -44,7 +44,7 @@ func (f figures) operations() []operation {
 	}
 }
 
-// report prints the figures beside their goals, and says whether none was missed.
+// report prints the figures with their goals, and reports whether all goals are met.
 func (f figures) report(to io.Writer) (good bool) {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	defer table.Flush()
@@ -97,7 +97,7 @@ func (f figures) memoryRows() []row {
 	return append(rows, growth.atMost(f.TimeGrowth, mostGrowth, "%.1f"), one.atMost(f.PeakOneLarge, mostMiB, "%.0f"), many.atMost(f.PeakManySmall, mostMiB, "%.0f"))
 }
 
-// page is what the README says of the figures.
+// page renders the figures for the documentation.
 func (f figures) page() string {
 	var b strings.Builder
 	b.WriteString("| | native | ours, by default | ours, `Never` |\n|---|---|---|---|\n")

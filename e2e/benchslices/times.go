@@ -21,7 +21,7 @@ import (
 // many is the number of pods of a timed set.
 const many = 200
 
-// sample is what one contender took, each time that it did an operation.
+// sample holds the times of one contender for each repetition of an operation.
 type sample struct{ create, ordered, tenPercent, down, writes, refused []float64 }
 
 func (s *sample) add(o *sample) {
@@ -30,8 +30,8 @@ func (s *sample) add(o *sample) {
 	s.writes, s.refused = append(s.writes, o.writes...), append(s.refused, o.refused...)
 }
 
-// times lets all contenders do the same operations in turn. Ours runs in this
-// process, so that its requests can be counted; events are not.
+// times lets all contenders perform the same operations in turn. Ours runs in this process, so that its requests can
+// be counted; events are not.
 func (b *bench) times(ctx context.Context, rounds int) error {
 	counts := &counter{}
 	running, stop := context.WithCancel(ctx)
@@ -66,7 +66,7 @@ func (b *bench) times(ctx context.Context, rounds int) error {
 	return nil
 }
 
-// warmUp lets all contenders do what is measured later.
+// warmUp lets all contenders perform the measured operations once.
 func (b *bench) warmUp(ctx context.Context) error {
 	if err := b.namespace(ctx, "warm-up"); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (b *bench) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// settledFor is how long nothing may be written once all is done.
+// settledFor is how long nothing may be written after all operations.
 const settledFor = 30 * time.Second
 
 func (b *bench) settle(ctx context.Context, counts *counter) {
@@ -94,7 +94,7 @@ func (b *bench) settle(ctx context.Context, counts *counter) {
 	b.figures.SettledWrites = counts.writes.Load() - before
 }
 
-// pass waits for a span of the world's time.
+// pass waits for a span of real time.
 func pass(ctx context.Context, span time.Duration) {
 	timer := time.NewTimer(span)
 	defer timer.Stop()
@@ -104,19 +104,19 @@ func pass(ctx context.Context, span time.Duration) {
 	}
 }
 
-// cycles is how often a set is created and scaled to 0 in one round: each takes about a second,
-// and what else the machine does in that second must not decide. A multiple of three lets each
-// contender be the first equally often: what comes before has work left over.
+// cycles is how often a set is created and scaled to 0 in one round. Each cycle takes about a second, and other load
+// in that second must not decide the result. A multiple of three lets each contender be first equally often, because
+// the previous contender leaves work behind.
 const cycles = 6
 
-// turn is the order in which contenders take their n-th turn.
+// turn returns the order of the contenders in their n-th turn.
 func turn(n int) []contender {
 	begin := n % len(contenders)
 	return slices.Concat(contenders[begin:], contenders[:begin])
 }
 
-// round lets each contender do all operations. One operation is done by all before the next
-// one: the machine may be faster or slower a minute later.
+// round lets each contender perform all operations. All contenders perform one operation before the next one, because
+// the speed of the machine may change within a minute.
 func (b *bench) round(ctx context.Context, round int, counts *counter) (map[string]*sample, error) {
 	taken := map[string]*sample{}
 	for _, c := range contenders {
@@ -159,7 +159,7 @@ const (
 	toZero     = `{"spec":{"replicas":0}}`
 )
 
-// roll times the roll-out of a set a tenth of whose pods may be down.
+// roll times the rollout of a set of which a tenth of the pods may be down.
 func (b *bench) roll(ctx context.Context, set subject, s *sample) error {
 	if err := set.create(ctx, many, appsv1.ParallelPodManagement); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (b *bench) roll(ctx context.Context, set subject, s *sample) error {
 	return set.patch(ctx, toZero, 0)
 }
 
-// rollOrdered times the roll-out of a set whose pods go one after another, and counts its writes.
+// rollOrdered times the rollout of a set whose pods are replaced one after another, and counts its writes.
 func (b *bench) rollOrdered(ctx context.Context, set subject, s *sample, counts *counter) error {
 	if err := set.create(ctx, many, appsv1.OrderedReadyPodManagement); err != nil {
 		return err
@@ -188,8 +188,7 @@ func (b *bench) rollOrdered(ctx context.Context, set subject, s *sample, counts 
 	if set.contender != native {
 		s.writes = append(s.writes, float64(counts.writes.Load()-writes)/many)
 	} else {
-		// Each change of the set but ours is a status that was written; each update of a
-		// pod is a deletion and a creation.
+		// Each change of the set except ours is a status write; each update of a pod is a deletion and a creation.
 		s.writes = append(s.writes, float64(changes.Load()-1+2*many)/many)
 	}
 	s.refused = append(s.refused, float64(counts.refused.Load()-refused)/many)
@@ -214,7 +213,7 @@ func (b *bench) watch(ctx context.Context, s subject) (*atomic.Int64, error) {
 	return changes, nil
 }
 
-// medians fills the figures in.
+// medians fills in the figures.
 func (b *bench) medians(samples map[string]*sample) {
 	figure := func(of func(*sample) []float64) pair {
 		return pair{Ours: median(of(samples[ours.name])), Never: median(of(samples[never.name])), Native: median(of(samples[native.name]))}

@@ -1,5 +1,5 @@
-// Package built keeps programs that are built from nested modules of this repository, in the user's cache: below the
-// folder that the Makefile names, one file for each program.
+// Package built caches programs that are built from nested modules of this repository. They are in the user's cache,
+// below the folder that the Makefile names, one file for each program.
 package built
 
 import (
@@ -18,22 +18,22 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// Program is everything that decides what a program looks like. Two equal ones are equal files.
+// Program holds the inputs of a build. Equal Programs result in equal files.
 type Program struct {
-	// Name is what its file is called, with a digest behind it, and what Path calls it.
+	// Name is the name of the program, and of its file with a digest as suffix.
 	Name string
 	// Module is the folder of the module, see Module.
 	Module string
-	// Package is what is built: "." or the path of a package that the module requires.
+	// Package is the package to build: "." or the path of a package that the module requires.
 	Package string
-	// Flags are those of the linker.
+	// Flags are linker flags.
 	Flags string
-	// Takes says how long a build takes with cold caches.
+	// Takes describes how long a build takes with cold caches.
 	Takes string
 }
 
-// Path returns the program, and builds it first if no one has built it from the same sources before. Several
-// processes may call it at once; one builds, the others wait for it. Only a build writes to progress, which may be nil.
+// Path returns the program. If no build of the same sources exists, it builds the program first. Several processes may
+// call it at once; one builds, the others wait for it. Only a build writes to progress, which may be nil.
 func (p Program) Path(ctx context.Context, progress io.Writer) (string, error) {
 	if progress == nil {
 		progress = io.Discard
@@ -42,7 +42,7 @@ func (p Program) Path(ctx context.Context, progress io.Writer) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the user's cache folder: %w", err)
 	}
-	// Asked inside the module: its go.mod may select another toolchain.
+	// Run inside the module, because its go.mod may select another toolchain.
 	version, err := program.In{Dir: p.Module}.Output(ctx, "go", "env", "GOVERSION")
 	if err != nil {
 		return "", err
@@ -50,7 +50,7 @@ func (p Program) Path(ctx context.Context, progress io.Writer) (string, error) {
 	return p.cached(ctx, version, filepath.Join(cache, "sliceshift"), func(target string) error { return p.build(ctx, target, progress) })
 }
 
-// digest is one of the module's go.mod, go.sum and sources, the Go version and what is built of it.
+// digest returns a digest of the module's go.mod, go.sum and sources, the Go version and the build settings.
 func (p Program) digest(goVersion string) (string, error) {
 	made := fmt.Sprintf("%s\n%s\n%s/%s\n", goVersion, p.Flags, runtime.GOOS, runtime.GOARCH)
 	if p.Package != "." {
@@ -63,8 +63,8 @@ func (p Program) digest(goVersion string) (string, error) {
 	return sum, nil
 }
 
-// cached returns the program in a folder. If there is none, it makes one with build and removes older ones: they are
-// large and nobody else would ever clean up.
+// cached returns the program in a folder. If it does not exist, cached builds it and removes older builds, which are
+// large and would otherwise remain.
 func (p Program) cached(ctx context.Context, goVersion, folder string, build func(target string) error) (string, error) {
 	digest, err := p.digest(goVersion)
 	if err != nil {
@@ -86,7 +86,7 @@ func (p Program) cached(ctx context.Context, goVersion, folder string, build fun
 		return path, nil
 	}
 
-	// The name does not start with the program's: whatever does is complete.
+	// The name has no program name as prefix: every file with that prefix is complete.
 	target := filepath.Join(folder, "building-"+digest)
 	defer os.Remove(target)
 	if err := build(target); err != nil {
@@ -132,8 +132,8 @@ func (p Program) build(ctx context.Context, target string, progress io.Writer) e
 
 const mainModule = "module github.com/sliceshift/sliceshift\n"
 
-// Module returns the folder of a nested module of this repository: where the sources of this package say that it
-// is, or, in a program that was built with -trimpath, below the repository that holds the working directory.
+// Module returns the folder of a nested module of this repository. It is next to the sources of this package. In a
+// program that was built with -trimpath, it is below the repository that contains the working directory.
 func Module(path ...string) (string, error) {
 	below := filepath.Join(path...)
 	if _, file, _, ok := runtime.Caller(0); ok {

@@ -19,7 +19,7 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-// makeProgram makes a module to build one from.
+// makeProgram creates a module and a Program to build from it.
 func makeProgram(t *testing.T) Program {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func TestDigestIgnoresTheFolder(t *testing.T) {
 	}
 }
 
-// fakeCompiler counts the builds and writes a file instead.
+// fakeCompiler counts the builds and writes a file instead of building.
 type fakeCompiler struct {
 	builds atomic.Int32
 	fail   error

@@ -9,10 +9,9 @@ import (
 	"syscall"
 )
 
-// starter is the one goroutine that starts processes. The kernel sends a child's
-// Pdeathsig when the thread that forked it ends, which Go does to idle threads at
-// will: this goroutine keeps its thread to itself and never ends, so that the signal
-// means the end of the whole process.
+// starter is the only goroutine that starts processes. The kernel sends a child's Pdeathsig when the thread that
+// forked it ends, and Go ends idle threads at any time. This goroutine locks its thread and never ends, so that the
+// signal means the end of the whole process.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -24,8 +23,7 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// Start is cmd.Start for a child that dies with this process. What else cmd asks of
-// its process is kept.
+// Start is cmd.Start for a child that ends with this process. Other settings in cmd.SysProcAttr are kept.
 func Start(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// StartAll starts several clusters at once and returns them in the order of
-// their names. They share the options; if these name a folder, each cluster
-// gets one of its own inside. If one cluster fails, none is left.
+// StartAll starts several clusters at once and returns them in the order of their names. They share the options. If
+// the options name a folder, each cluster gets a subfolder of it. If one cluster fails, all are removed.
 func StartAll(ctx context.Context, options Options, names ...string) ([]*Cluster, error) {
 	if options.Log != nil {
 		options.Log = &lockedWriter{writer: options.Log}
@@ -49,7 +48,7 @@ func stopAll(clusters []*Cluster) error {
 	return errors.Join(errs...)
 }
 
-// lockedWriter lets several clusters share a log that knows nothing of it.
+// lockedWriter lets several clusters share a log that is not safe for concurrent use.
 type lockedWriter struct {
 	mu     sync.Mutex
 	writer io.Writer

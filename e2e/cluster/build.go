@@ -13,10 +13,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/built"
 )
 
-// Build returns the control plane binary, and builds it first if no one has
-// built it from the same sources before: about 5 minutes with cold caches.
-// Several processes may call it at once; one builds, the others wait for it.
-// Only a build writes to progress, which may be nil.
+// Build returns the control plane binary. If no binary of the same sources exists, Build builds it first, which takes
+// about 5 minutes with cold caches. Several processes may call it at once; one builds, the others wait for it. Only a
+// build writes to progress, which may be nil.
 func Build(ctx context.Context, progress io.Writer) (string, error) {
 	module, err := built.Module("e2e", "controlplane")
 	if err != nil {
@@ -31,8 +30,8 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 
 var kubernetesVersion = regexp.MustCompile(`(?m)k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)$`)
 
-// linkerFlags sets the version that the servers and the client report; without
-// them both say v0.0.0, which breaks every check of a server's version.
+// linkerFlags sets the version that the servers and the client report. Without it both report v0.0.0, which breaks
+// every check of a server's version.
 func linkerFlags(moduleDir string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(moduleDir, "go.mod"))
 	if err != nil {

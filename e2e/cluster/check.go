@@ -11,10 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// Check says what is wrong with the cluster, nil if nothing is: every role runs
-// and answers, and in a new namespace a pod becomes Ready and goes away again,
-// to which each of them contributes. A role that ended by itself has until the
-// context is over to come back; one that a test took away or froze has not.
+// Check returns an error that describes the fault of the cluster, or nil. Every role must run and answer, and in a new
+// namespace a pod must become Ready and disappear after its deletion, which involves each role. A role that exited
+// unexpectedly has until the end of the context to restart. A role that a test stopped or froze fails at once.
 func (c *Cluster) Check(ctx context.Context) error {
 	for _, role := range Roles() {
 		if p := c.process(role); p == nil || p.Dismissed.Load() {
@@ -39,7 +38,7 @@ func (c *Cluster) Check(ctx context.Context) error {
 		{"pod", c.checkPodReady},
 		{"end of the pod", c.deleteCheckPod},
 		{"end of the namespace", func(ctx context.Context, name string) error {
-			return c.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}) // it goes away in its own time
+			return c.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}) // it ends in the background
 		}},
 	} {
 		what := fmt.Sprintf("%s of the check in %s", step.what, namespace.Name)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// testCheck breaks one thing after the other, and expects to be told of each.
+// testCheck breaks one role after the other, and expects Check to report each.
 func testCheck(t *testing.T, c *Cluster) {
 	check := func() error { return c.Check(bounded(t)) }
 	says := func(err error, parts ...string) {
@@ -32,7 +32,7 @@ func testCheck(t *testing.T, c *Cluster) {
 	says(check(), "cluster s", "kube-scheduler", "Thaw")
 	must(c.Thaw(Scheduler))
 	must(check())
-	must(c.process(Kwok).Freeze()) // which the cluster does not know of
+	must(c.process(Kwok).Freeze()) // the cluster is not aware of this
 	short, cancel := context.WithTimeout(t.Context(), probeTimeout)
 	defer cancel()
 	says(c.Check(short), "cluster s", "pod", "not Ready")

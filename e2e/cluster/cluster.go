@@ -19,7 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster/process"
 )
 
-// Options says how a cluster is started.
+// Options configure a cluster.
 type Options struct {
 	// Name of the cluster, a DNS label. Also the name of the context in its
 	// kubeconfigs. Required.
@@ -29,16 +29,16 @@ type Options struct {
 	Dir string
 	// Binary is what Build returned. By default Start calls Build.
 	Binary string
-	// Log takes a line for each thing that takes long. By default nothing.
+	// Log receives a line for each slow step. By default nothing is logged.
 	Log io.Writer
 	// Nodes is the number of nodes, by default 1.
 	Nodes int
-	// Attach lets the controller manager attach and detach volumes of CSI drivers, where an attacher
-	// answers for them. By default none does.
+	// Attach lets the controller manager attach and detach volumes of CSI drivers, where an attacher serves them. By
+	// default it does not.
 	Attach bool
 	// Keep leaves the folder, with the data of etcd, when the cluster stops.
 	Keep bool
-	// Args are more flags for some roles; they win over the cluster's own.
+	// Args are additional flags of roles; they override the cluster's own flags.
 	Args map[Role][]string
 }
 
@@ -54,10 +54,10 @@ type Cluster struct {
 	client  kubernetes.Interface
 
 	started     chan struct{} // closed when Start has succeeded: from now on roles are supervised
-	stopping    chan struct{} // closed, under mu, when no role starts any more
+	stopping    chan struct{} // closed, under mu, when no role may start any more
 	supervisors sync.WaitGroup
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	processes map[Role]*process.Process
 	deaths    []Death
 	broken    error
@@ -66,8 +66,8 @@ type Cluster struct {
 	stop func() error // tearDown, but only once
 }
 
-// Start starts a cluster and returns it once it is ready, see WaitReady. If it
-// fails, nothing is left but the logs, which the error names.
+// Start starts a cluster and returns it once it is ready, see WaitReady. If it fails, only the logs remain, which the
+// error names.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	start := clock.RealClock{}.Now()
 	options, err := withDefaults(ctx, options)
@@ -110,8 +110,8 @@ func withDefaults(ctx context.Context, options Options) (Options, error) {
 	return options, err
 }
 
-// start brings up the roles, each as soon as those that it needs answer: the
-// others wait a whole second at a time for one that does not.
+// start starts each role as soon as the roles that it needs answer. A role that starts earlier waits a whole second
+// between two attempts to reach them.
 func (c *Cluster) start(ctx context.Context) error {
 	if err := c.prepare(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.WaitReady(ctx)
 }
 
-// prepare makes what the roles need in the cluster's folder.
+// prepare creates the files of the roles in the cluster's folder.
 func (c *Cluster) prepare() error {
 	c.linkBinary()
 	var err error

@@ -17,8 +17,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// startBound is far above the usual: two clusters together take 3 s when the
-// machine has nothing else to do.
+// startBound is far above the usual time: two clusters together take 3 s on an idle machine.
 const startBound = 30 * time.Second
 
 func TestClusters(t *testing.T) {
@@ -85,7 +84,7 @@ func testKubectl(t *testing.T, c *Cluster) {
 	}
 }
 
-// replicas reads how many replicas the tests before have left.
+// replicas returns the number of replicas that the previous tests left.
 func replicas(t *testing.T, c *Cluster) int32 {
 	t.Helper()
 	current, err := clientOf(t, c).AppsV1().StatefulSets(namespace).Get(t.Context(), set, metav1.GetOptions{})
@@ -95,7 +94,7 @@ func replicas(t *testing.T, c *Cluster) int32 {
 	return *current.Spec.Replicas
 }
 
-// testKill kills a role and starts it again; the cluster goes on where it was.
+// testKill kills a role and starts it again; the cluster must continue where it was.
 func testKill(t *testing.T, c *Cluster, role Role) {
 	before := replicas(t, c)
 	if err := c.Kill(role); err != nil {
@@ -113,8 +112,7 @@ func testKill(t *testing.T, c *Cluster, role Role) {
 	}
 }
 
-// testKillInFlight kills a role that stores while pods are on their way: no pod
-// may stay behind for a write that was cut off.
+// testKillInFlight kills a role that stores data while pods start. No pod may remain because of an interrupted write.
 func testKillInFlight(t *testing.T, c *Cluster, role Role) {
 	client := clientOf(t, c)
 	name, count := "flight-"+string(role), int32(20)
@@ -258,8 +256,8 @@ func TestSweep(t *testing.T) {
 	dirs["alive"].lock.Close()
 }
 
-// TestSweepSparesWhatIsMade: a folder that is being made is not taken for one whose process
-// has died. One was, between the creation of its lock and the locking.
+// TestSweepSparesWhatIsMade: sweep does not take a folder under construction for a folder whose process has died. Once
+// it did, between the creation of the folder's lock and the locking.
 func TestSweepSparesWhatIsMade(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	made := make(chan struct{})

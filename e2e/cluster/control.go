@@ -8,11 +8,10 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster/process"
 )
 
-// terminationGrace is how long StopRole lets a role end by itself.
+// terminationGrace is how long StopRole waits for a role to end before it kills it.
 const terminationGrace = 10 * time.Second
 
-// Kill ends a role with SIGKILL and waits until it is gone. It is no error if
-// the role does not run.
+// Kill ends a role with SIGKILL and waits for its exit. It is no error if the role does not run.
 func (c *Cluster) Kill(role Role) error {
 	p, err := c.dismiss(role)
 	if err != nil {
@@ -22,8 +21,7 @@ func (c *Cluster) Kill(role Role) error {
 	return nil
 }
 
-// StopRole ends a role with SIGTERM, or with SIGKILL if it takes longer than
-// ten seconds, and waits until it is gone.
+// StopRole ends a role with SIGTERM, or with SIGKILL if it takes longer than ten seconds, and waits for its exit.
 func (c *Cluster) StopRole(role Role) error {
 	p, err := c.dismiss(role)
 	if err != nil {
@@ -33,8 +31,7 @@ func (c *Cluster) StopRole(role Role) error {
 	return nil
 }
 
-// dismiss says that the role is to end, or to stay down if it has ended by
-// itself, and returns its process.
+// dismiss marks the role as stopped on request, so that it is not restarted, and returns its process.
 func (c *Cluster) dismiss(role Role) (*process.Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,8 +43,8 @@ func (c *Cluster) dismiss(role Role) (*process.Process, error) {
 	return p, nil
 }
 
-// Freeze stops a role where it stands (SIGSTOP): its connections stay open and
-// nobody answers. It returns once the last thread of the role stands still.
+// Freeze suspends a role (SIGSTOP): its connections stay open without an answer. It returns once the last thread of
+// the role is stopped.
 func (c *Cluster) Freeze(role Role) error {
 	p, err := c.hold(role)
 	if err != nil {
@@ -59,8 +56,7 @@ func (c *Cluster) Freeze(role Role) error {
 	return nil
 }
 
-// hold marks the role as frozen, so that nobody restarts it from now on, and
-// returns its process.
+// hold marks the role as frozen, so that it is not restarted from now on, and returns its process.
 func (c *Cluster) hold(role Role) (*process.Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,8 +68,7 @@ func (c *Cluster) hold(role Role) (*process.Process, error) {
 	return p, nil
 }
 
-// Thaw lets a frozen role go on (SIGCONT). If it is the apiserver or etcd, its
-// clients are restarted, as in StartRole.
+// Thaw continues a frozen role (SIGCONT). If it is the apiserver or etcd, its clients are restarted, as in StartRole.
 func (c *Cluster) Thaw(role Role) error {
 	p := c.process(role)
 	if p == nil || !p.IsRunning() {
@@ -85,10 +80,9 @@ func (c *Cluster) Thaw(role Role) error {
 	return c.refresh(role)
 }
 
-// StartRole starts a role again after Kill or StopRole, and returns once it
-// answers. An apiserver answers only with its etcd, so start that first. After
-// either of them came back, controller manager, scheduler and kwok are started
-// anew if they run; WaitReady waits for all.
+// StartRole starts a role again after Kill or StopRole, and returns once it answers. An apiserver answers only with
+// its etcd, so start etcd first. After a restart of either of them, controller manager, scheduler and kwok are
+// restarted if they run; WaitReady waits for all.
 func (c *Cluster) StartRole(ctx context.Context, role Role) error {
 	if err := c.launch(role); err != nil {
 		return err
@@ -96,8 +90,8 @@ func (c *Cluster) StartRole(ctx context.Context, role Role) error {
 	return c.settle(ctx, role)
 }
 
-// PID returns the process id of a role, for a test that breaks the role behind
-// the cluster's back; 0 if it does not run.
+// PID returns the process id of a role, for a test that breaks the role without informing the cluster; 0 if the role
+// does not run.
 func (c *Cluster) PID(role Role) int {
 	p := c.process(role)
 	if p == nil || !p.IsRunning() {

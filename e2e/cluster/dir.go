@@ -14,7 +14,7 @@ const (
 	lockName  = "lock"
 )
 
-// makeDir makes the cluster's folder, readable by nobody else, and locks it.
+// makeDir creates the cluster's folder, readable by no other user, and locks it.
 func (c *Cluster) makeDir() error {
 	dir := c.options.Dir
 	var err error
@@ -33,7 +33,7 @@ func (c *Cluster) makeDir() error {
 	if err := os.Mkdir(c.logDir(), 0o700); err != nil {
 		return err
 	}
-	// The lock gets its name when it is held: another process may sweep at any time.
+	// The lock file gets its final name only when it is locked: another process may sweep at any time.
 	unnamed := filepath.Join(c.dir, lockName+".new")
 	if c.lock, err = flock.Try(unnamed); err != nil {
 		return err
@@ -41,9 +41,8 @@ func (c *Cluster) makeDir() error {
 	return os.Rename(unnamed, filepath.Join(c.dir, lockName))
 }
 
-// linkBinary gives the cluster a name of its own for the binary, for the roles
-// that a test starts again: a Build from changed sources removes the other one.
-// If the folders are on different file systems, that is a risk to live with.
+// linkBinary links the binary into the cluster's folder, for the roles that a test starts again: a Build from changed
+// sources removes the original. If the folders are on different file systems, that risk remains.
 func (c *Cluster) linkBinary() {
 	c.binary = filepath.Join(c.dir, "controlplane")
 	if err := os.Link(c.options.Binary, c.binary); err != nil {
@@ -65,7 +64,7 @@ func makeEmpty(dir string) error {
 	return nil
 }
 
-// removeDir removes the cluster's folder but for what is to be kept.
+// removeDir removes the cluster's folder except for the parts to keep.
 func (c *Cluster) removeDir() error {
 	defer c.lock.Close()
 	c.mu.Lock()
@@ -73,7 +72,7 @@ func (c *Cluster) removeDir() error {
 	c.mu.Unlock()
 	switch {
 	case c.options.Keep:
-		return os.Remove(filepath.Join(c.dir, lockName)) // without it, sweep leaves the folder alone
+		return os.Remove(filepath.Join(c.dir, lockName)) // without it, sweep skips the folder
 	case !keepLogs:
 		return os.RemoveAll(c.dir)
 	}
@@ -90,9 +89,8 @@ func (c *Cluster) removeDir() error {
 	return errors.Join(errs...)
 }
 
-// sweep removes what clusters left behind whose process was killed before it
-// could stop them, 100 MB for each. The kernel has given back their locks. It
-// is a courtesy, so what it cannot remove stays.
+// sweep removes the folders of clusters whose process was killed before it could stop them, 100 MB each. The kernel
+// has released their locks. It is best effort: folders that it cannot remove remain.
 func sweep() {
 	locks, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*", lockName))
 	for _, path := range locks {

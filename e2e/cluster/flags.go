@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The files of a cluster's folder. The roles run inside it, so that their
-// flags need no absolute paths: those of a unix socket must be short.
+// The files of a cluster's folder. The roles run inside it, so that their flags need no absolute paths: the path of a
+// unix socket must be short.
 const (
 	caFile         = "ca.crt"
 	servingFile    = "serving.crt"
@@ -24,20 +24,18 @@ const (
 	firstServiceIP = "10.96.0.1"
 )
 
-// featureGates switches on the native StatefulSet's maxUnavailable, which our
-// own kind is measured against.
+// featureGates enables maxUnavailable of the native StatefulSet, which the benchmarks compare with our own kind.
 const featureGates = "--feature-gates=MaxUnavailableStatefulSet=true"
 
-// Client limits of the roles. The defaults (20 requests a second) throttle the
-// native StatefulSet controller, and every comparison would flatter ours.
+// Client limits of the roles. The defaults (20 requests a second) throttle the native StatefulSet controller, and
+// every comparison would favour our kind.
 var clientLimits = []string{"--kube-api-qps=1000", "--kube-api-burst=2000"}
 
-// attachController runs where it is asked for.
+// attachController runs only with Options.Attach.
 const attachController = "persistentvolume-attach-detach-controller"
 
-// idleControllers have nothing to do here and would only cost time: there are
-// no clouds, no attachable volumes, no plugins of devices and no certificate requests in
-// these clusters.
+// idleControllers would do nothing here and only cost time: these clusters have no clouds, no attachable volumes, no
+// device plugins and no certificate requests.
 var idleControllers = []string{
 	"certificatesigningrequest-approving-controller",
 	"certificatesigningrequest-cleaner-controller",
@@ -60,8 +58,8 @@ var idleControllers = []string{
 	"volumeattributesclass-protection-controller",
 }
 
-// arguments returns the command line of a role. It depends on nothing that
-// changes, so that a restarted role is the same role (C1).
+// arguments returns the command line of a role. It depends only on constant input, so that a restarted role is the
+// same role (C1).
 func (c *Cluster) arguments(role Role) []string {
 	var flags []string
 	switch role {
@@ -93,7 +91,7 @@ func etcdFlags() []string {
 		"--initial-cluster=etcd=unix://" + etcdPeerSocket,
 		"--unsafe-no-fsync",
 		"--quota-backend-bytes=8589934592",
-		// The only member elects itself when this time is over.
+		// The only member elects itself after this time.
 		"--heartbeat-interval=10",
 		"--election-timeout=100",
 		"--log-level=warn",
@@ -111,8 +109,7 @@ func apiServerFlags(p port) []string {
 		"--service-account-key-file="+accountFile,
 		"--service-account-signing-key-file="+accountKeyFile,
 		"--service-cluster-ip-range="+serviceCIDR,
-		// There is no way to the apiserver from inside the cluster, so nobody
-		// needs its endpoints kept up to date.
+		// The apiserver is unreachable from inside the cluster, so its endpoints need no reconciler.
 		"--endpoint-reconciler-type=none",
 	)
 }
@@ -126,18 +123,16 @@ func controllerManagerFlags(attach bool) []string {
 		featureGates,
 		"--controllers=*,-" + strings.Join(idle, ",-"),
 		"--enable-hostpath-provisioner=true",
-		// When a node has long been silent all its pods are marked as not Ready, and no
-		// kubelet takes that back: tests that freeze a role for a while would have no pod
-		// left that serves.
+		// When a node has been silent for long, the node controller marks all its pods as not Ready, and no kubelet
+		// reverts that. Tests that freeze a role for a while would have no Ready pod left.
 		"--node-monitor-grace-period=24h",
 		"--root-ca-file=" + caFile,
 		"--service-account-private-key-file=" + accountKeyFile,
 	}
 }
 
-// clientFlags are what controller manager and scheduler have in common. Their
-// metrics are open: a benchmark reads them, and they are on the loopback
-// address only.
+// clientFlags returns the common flags of controller manager and scheduler. Their metrics need no authorization: a
+// benchmark reads them, and they are on the loopback address only.
 func (c *Cluster) clientFlags(role Role) []string {
 	flags := append(servingFlags(c.ports[role]),
 		"--kubeconfig="+c.kubeconfigPath(roleUser(role)),

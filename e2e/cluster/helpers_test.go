@@ -23,7 +23,7 @@ const bound = 60 * time.Second
 
 const namespace = metav1.NamespaceDefault
 
-// bounded is for what should fail rather than hang.
+// bounded returns a context for calls that should fail rather than hang.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
@@ -31,7 +31,7 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// controlPlane is the binary of the clusters that a test starts.
+// controlPlane returns the binary of the clusters that a test starts.
 func controlPlane(t *testing.T) string {
 	t.Helper()
 	binary, err := Build(t.Context(), os.Stderr)

@@ -30,9 +30,9 @@ func (c *Cluster) RESTConfig() *rest.Config {
 	return rest.CopyConfig(c.config)
 }
 
-// UserKubeconfig makes a kubeconfig with a client certificate for another user,
-// who may do only what RBAC grants to that user and these groups. It may be called
-// for one user from several goroutines: whoever reads the file finds a whole one.
+// UserKubeconfig writes a kubeconfig with a client certificate for another user, with only the rights that RBAC grants
+// to that user and these groups. Several goroutines may call it for one user: a reader of the file never finds it half
+// written.
 func (c *Cluster) UserKubeconfig(user string, groups ...string) (string, error) {
 	pair, err := c.ca.client(user, groups...)
 	if err != nil {
@@ -57,8 +57,8 @@ func (c *Cluster) UserKubeconfig(user string, groups ...string) (string, error) 
 	return path, nil
 }
 
-// replaceKubeconfig swaps the file as a whole: tests in parallel ask for the same
-// user, and one may be reading what the other writes.
+// replaceKubeconfig replaces the file atomically: parallel tests request the same user, and a test may read the file
+// while another writes it.
 func replaceKubeconfig(config clientcmdapi.Config, path string) error {
 	partial, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
@@ -70,7 +70,7 @@ func replaceKubeconfig(config clientcmdapi.Config, path string) error {
 	return os.Rename(partial.Name(), path)
 }
 
-// kubeconfigPath leaves nothing of a user's name that a path could stumble on.
+// kubeconfigPath replaces the characters of a user's name that are unsafe in a path.
 func (c *Cluster) kubeconfigPath(user string) string {
 	safe := []rune(user)
 	for i, r := range safe {
@@ -85,9 +85,8 @@ func (c *Cluster) server() string {
 	return fmt.Sprintf("https://127.0.0.1:%d", c.ports[APIServer].number)
 }
 
-// writeKubeconfigs writes the kubeconfigs of the administrator and of the
-// roles, and loads the first. The roles are members of system:masters: the
-// alternative, one service account for each controller, costs a token request
+// writeKubeconfigs writes the kubeconfigs of the administrator and of the roles, and loads the administrator's. The
+// roles are members of system:masters. The alternative, one service account for each controller, costs a token request
 // for each of them at every start.
 func (c *Cluster) writeKubeconfigs() error {
 	for _, user := range []string{adminUser, roleUser(ControllerManager), roleUser(Scheduler), roleUser(Kwok)} {
@@ -104,13 +103,13 @@ func (c *Cluster) writeKubeconfigs() error {
 	return nil
 }
 
-// roleUser is the name under which a role's requests appear at the apiserver.
+// roleUser returns the user name of a role's requests to the apiserver.
 func roleUser(role Role) string {
 	return "system:" + string(role)
 }
 
-// Kubectl prepares a run of the kubectl inside the control plane binary. Its
-// caches are beside the kubeconfig and go away with the cluster.
+// Kubectl prepares a run of the kubectl inside the control plane binary. Its caches are next to the kubeconfig and are
+// removed with the cluster.
 func Kubectl(ctx context.Context, binary, kubeconfig string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, binary, append([]string{"kubectl", "--kubeconfig=" + kubeconfig}, args...)...)
 	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+filepath.Join(filepath.Dir(kubeconfig), "kubectl-cache"))

@@ -9,8 +9,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestKubeconfigIsWhole reads a file that others replace: a half-written one was read
-// as an empty kubeconfig once.
+// TestKubeconfigIsWhole: a reader of a file that others replace never finds it half written. Once a half-written file
+// was read as an empty kubeconfig.
 func TestKubeconfigIsWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mover.kubeconfig")
 	config := clientcmdapi.NewConfig()

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// clientOfUser is a client of somebody who is in these groups.
+// clientOfUser returns a client of a user in these groups.
 func clientOfUser(t *testing.T, c *Cluster, user string, groups ...string) kubernetes.Interface {
 	t.Helper()
 	path, err := c.UserKubeconfig(user, groups...)
@@ -50,7 +50,7 @@ func testUsers(t *testing.T, c *Cluster) {
 	})
 }
 
-// testDelays measures from outside: a delay is never shorter than asked for.
+// testDelays: a delay, measured from outside, is never shorter than requested.
 func testDelays(t *testing.T, c *Cluster) {
 	client := clientOf(t, c)
 	measure := func(annotations map[string]string) (ready, gone time.Duration) {
@@ -89,8 +89,8 @@ func testDelays(t *testing.T, c *Cluster) {
 	}
 }
 
-// testNotReadyStays takes Ready from a pod. Neither a change of the pod nor a
-// new kwok, which looks at all pods, gives it back.
+// testNotReadyStays sets a pod to not Ready. Neither a change of the pod nor a new kwok, which lists all pods, sets it
+// back.
 func testNotReadyStays(t *testing.T, c *Cluster) {
 	client := clientOf(t, c)
 	pods := client.CoreV1().Pods(namespace)
@@ -106,7 +106,7 @@ func testNotReadyStays(t *testing.T, c *Cluster) {
 		}
 	}
 	for _, witness := range []string{"witness-1", "witness-2"} {
-		// kwok has seen the changes before if it has seen this one.
+		// kwok has seen the earlier changes once it has seen this one.
 		createPod(t, client, makePod(witness, nil))
 		waitPodReady(t, client, witness)
 		pod, err := pods.Get(t.Context(), "sick", metav1.GetOptions{})
@@ -125,8 +125,8 @@ func testNotReadyStays(t *testing.T, c *Cluster) {
 	}
 }
 
-// testNoKubeletDeletes has kwok delete a pod that nobody has deleted, as it does with an old view
-// of a pod whose successor has the same name.
+// testNoKubeletDeletes lets kwok delete a pod that has no deletion timestamp. kwok does so when its cache still has a
+// deleted pod whose successor has the same name.
 func testNoKubeletDeletes(t *testing.T, c *Cluster) {
 	kwok := clientOfUser(t, c, roleUser(Kwok), adminGroup)
 	createPod(t, clientOf(t, c), makePod("successor", nil))
@@ -139,8 +139,8 @@ func testNoKubeletDeletes(t *testing.T, c *Cluster) {
 	})
 }
 
-// testRecreation deletes pods that their StatefulSet makes again at once, under
-// the same name. A kubelet that deletes a pod twice shows as one pod too many.
+// testRecreation deletes pods that their StatefulSet recreates at once, under the same name. A kubelet that deletes a
+// pod twice shows as one pod too many.
 func testRecreation(t *testing.T, c *Cluster) {
 	client := clientOf(t, c)
 	const name, count, rounds = "again", 10, 10

@@ -8,8 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster/process"
 )
 
-// settle waits until a role that was started again answers, and refreshes its
-// clients.
+// settle waits until a restarted role answers, and refreshes its clients.
 func (c *Cluster) settle(ctx context.Context, role Role) error {
 	if err := c.waitRole(ctx, role); err != nil {
 		return err
@@ -22,12 +21,11 @@ func (c *Cluster) settle(ctx context.Context, role Role) error {
 	return c.refresh(role)
 }
 
-// refresh restarts the clients of an apiserver or an etcd that came back.
+// refresh restarts the clients of an apiserver or an etcd that restarted.
 //
-// kwok is no real kubelet: it drops a write that failed, and the pod would be
-// stuck until somebody touches it. Controller manager and scheduler recover,
-// but after some outages they wait up to a minute before they watch again.
-// (With leader election they would lose their leases and be restarted too.)
+// kwok is no real kubelet: it drops a failed write, and the pod would be stuck until another change of it. Controller
+// manager and scheduler recover, but after some outages they wait up to a minute before they watch again. (With leader
+// election they would lose their leases and be restarted too.)
 func (c *Cluster) refresh(cause Role) error {
 	if cause != APIServer && cause != Etcd {
 		return nil
@@ -40,9 +38,8 @@ func (c *Cluster) refresh(cause Role) error {
 	return nil
 }
 
-// restart replaces the process of a role in one step. One that was taken away
-// or frozen stays so, because the test wants it so; one that ended by itself is
-// started by its supervisor.
+// restart replaces the process of a role in one step. A role that a test stopped or froze is skipped, because the test
+// wants it so. A role that exited unexpectedly is started by its supervisor.
 func (c *Cluster) restart(role Role) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +51,7 @@ func (c *Cluster) restart(role Role) error {
 	return c.run(role)
 }
 
-// isActive tells whether a role runs and is not frozen.
+// isActive reports whether a role runs and is not frozen.
 func (c *Cluster) isActive(role Role) bool {
 	p := c.process(role)
 	return p != nil && p.IsActive()
@@ -97,8 +94,8 @@ func (c *Cluster) isStopped() bool {
 	}
 }
 
-// removeSockets removes what a killed etcd left: that the socket is there again
-// is the sign that its successor listens.
+// removeSockets removes the sockets of a killed etcd: the existence of a socket is the sign that the successor
+// listens.
 func (c *Cluster) removeSockets() {
 	for _, socket := range []string{etcdSocket, etcdPeerSocket} {
 		_ = os.Remove(filepath.Join(c.dir, socket))

@@ -18,8 +18,8 @@ import (
 // storageClass is the name of the default StorageClass.
 const storageClass = "standard"
 
-// createObjects makes the nodes, the StorageClass and the policy of kwok. It repeats what fails:
-// a new apiserver refuses writes for a moment.
+// createObjects creates the nodes, the StorageClass and the policy of kwok. It retries failed requests: a new
+// apiserver refuses writes for a moment.
 func (c *Cluster) createObjects(ctx context.Context) error {
 	version, err := c.client.Discovery().ServerVersion()
 	if err != nil {
@@ -52,12 +52,12 @@ func (c *Cluster) createObjects(ctx context.Context) error {
 	})
 }
 
-// kubeletPolicy is the name of what holds kwok to what a kubelet does.
+// kubeletPolicy is the name of the policy that limits kwok to the deletes of a kubelet.
 const kubeletPolicy = "kubelets-delete-only-terminating-pods"
 
-// makeKubeletPolicy refuses kwok to delete a pod that nobody has deleted before. A kubelet names the
-// UID of the pod that it deletes; kwok names none, and one whose view is old would delete the pod
-// that a controller has made under the same name since then.
+// makeKubeletPolicy returns a policy that refuses kwok's delete of a pod without a deletion timestamp. A kubelet
+// deletes with the UID of the pod as a precondition; kwok does not. With a stale cache it would delete the pod that a
+// controller has created under the same name since.
 func makeKubeletPolicy() *admissionregistrationv1.ValidatingAdmissionPolicy {
 	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: kubeletPolicy},
@@ -88,7 +88,7 @@ func makeKubeletPolicyBinding() *admissionregistrationv1.ValidatingAdmissionPoli
 	}
 }
 
-// ignoreAlreadyExists: the attempt before succeeded, and its answer was lost.
+// ignoreAlreadyExists: the previous attempt succeeded, and its answer was lost.
 func ignoreAlreadyExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -96,8 +96,7 @@ func ignoreAlreadyExists(err error) error {
 	return err
 }
 
-// makeNode makes a node on which there is always room. Its kubelet, kwok, adds
-// the conditions.
+// makeNode returns a node that always has room. Its kubelet, kwok, adds the conditions.
 func makeNode(index int, version string) *corev1.Node {
 	name := "node-" + strconv.Itoa(index)
 	room := corev1.ResourceList{

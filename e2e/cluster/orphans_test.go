@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// childEnv tells the test binary that it is the child that
-// TestNothingOutlivesItsStarter kills; its value is the folder to work in.
+// childEnv marks the test binary as the child that TestNothingOutlivesItsStarter kills. Its value is the folder to
+// work in.
 const childEnv = "SLICESHIFT_TEST_CHILD_DIR"
 
-// TestNothingOutlivesItsStarter kills a process that has started a cluster and
-// expects the cluster to be gone too, down to a role that was frozen (C4).
+// TestNothingOutlivesItsStarter kills a process that has started a cluster. All processes of the cluster must end too,
+// including a frozen role (C4).
 func TestNothingOutlivesItsStarter(t *testing.T) {
 	controlPlane(t) // the child must not build
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.count=1")
@@ -62,7 +62,7 @@ func TestNothingOutlivesItsStarter(t *testing.T) {
 	}
 }
 
-// TestChild is no test of its own.
+// TestChild is the child process of TestNothingOutlivesItsStarter; on its own it tests nothing.
 func TestChild(t *testing.T) {
 	dir := os.Getenv(childEnv)
 	if dir == "" {
@@ -85,7 +85,7 @@ func TestChild(t *testing.T) {
 	select {}
 }
 
-// isAlive does not count what has ended and only waits for its new parent.
+// isAlive reports whether a process runs. It does not count a zombie that waits for its new parent.
 func isAlive(pid int) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {

@@ -52,7 +52,7 @@ func newAuthority(cluster string) (*authority, error) {
 	return &authority{cert: cert, key: key, certPEM: encodePEM("CERTIFICATE", der)}, nil
 }
 
-// serving issues the certificate that all servers of the cluster show.
+// serving issues the certificate of all servers of the cluster.
 func (a *authority) serving() (keyPair, error) {
 	template, err := certTemplate(pkix.Name{CommonName: "kube-apiserver"})
 	if err != nil {
@@ -67,8 +67,8 @@ func (a *authority) serving() (keyPair, error) {
 	return a.issue(template)
 }
 
-// client issues the certificate of a user, as kube-apiserver reads it: the
-// common name is the user, the organizations are the groups.
+// client issues the certificate of a user. kube-apiserver reads the common name as the user and the organizations as
+// the groups.
 func (a *authority) client(user string, groups ...string) (keyPair, error) {
 	template, err := certTemplate(pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
@@ -105,8 +105,8 @@ func certTemplate(subject pkix.Name) (*x509.Certificate, error) {
 	}, nil
 }
 
-// newServiceAccountKeys makes the pair that signs and checks the tokens of
-// service accounts; cert holds the public key.
+// newServiceAccountKeys generates the key pair that signs and verifies the tokens of service accounts; cert holds the
+// public key.
 func newServiceAccountKeys() (keyPair, error) {
 	key, private, err := newKey()
 	if err != nil {
@@ -119,7 +119,7 @@ func newServiceAccountKeys() (keyPair, error) {
 	return keyPair{cert: encodePEM("PUBLIC KEY", public), key: private}, nil
 }
 
-// newKey makes a private key, and what it is in PEM.
+// newKey generates a private key and returns it with its PEM encoding.
 func newKey() (*ecdsa.PrivateKey, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -133,8 +133,7 @@ func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// writePKI makes the cluster's authority and writes the files that the roles'
-// flags name.
+// writePKI creates the cluster's authority and writes the files that the roles' flags name.
 func writePKI(dir, cluster string) (*authority, error) {
 	ca, err := newAuthority(cluster)
 	if err != nil {

@@ -6,15 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is a TCP port of the loopback address that belongs to one cluster from
-// its start to its end, also while the role that serves it is down.
+// port is a TCP port of the loopback address. It belongs to one cluster from the cluster's start to its end, also
+// while the role that serves it is down.
 //
-// The kernel keeps the reservation: a socket that is bound but never listens.
-// It shares the port (SO_REUSEPORT), and so do the roles (their flag
-// --permit-port-sharing), so that a role can listen beside it. Nobody else can:
-// the kernel hands out a shared port neither to a bind that leaves the choice
-// to it nor to an outgoing connection. As our socket never listens, a client
-// of a role that is down gets its connection refused, as it should.
+// The kernel keeps the reservation: a socket that is bound but never listens. It shares the port (SO_REUSEPORT), and
+// so do the roles (their flag --permit-port-sharing), so that a role can listen on it too. No other process can: the
+// kernel assigns a shared port neither to a bind without a port nor to an outgoing connection. As our socket never
+// listens, a client of a role that is down gets "connection refused", as it should.
 type port struct {
 	number int
 	socket int
@@ -55,9 +53,8 @@ func (p port) release() {
 	unix.Close(p.socket)
 }
 
-// reservePorts reserves a port for each role that serves TCP: etcd is on a unix
-// socket and kwok serves nothing. If it fails, what it returns holds the ports
-// that it got.
+// reservePorts reserves a port for each role that serves TCP: etcd is on a unix socket and kwok serves nothing. If it
+// fails, it returns the ports that it has reserved until then.
 func reservePorts() (map[Role]port, error) {
 	ports := map[Role]port{}
 	for _, role := range []Role{APIServer, ControllerManager, Scheduler} {

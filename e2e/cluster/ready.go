@@ -23,9 +23,8 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// WaitReady waits until the cluster can take a workload: every role answers
-// but those that were told to stop, the nodes are Ready, and the namespace
-// default has its service account and the cluster its StorageClass.
+// WaitReady waits until the cluster can take a workload. Every role answers, except those that were stopped on
+// request. The nodes are Ready, the namespace default has its service account, and the cluster has its StorageClass.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	for _, role := range Roles() {
 		if p := c.process(role); p == nil || p.Dismissed.Load() {
@@ -45,9 +44,8 @@ func (c *Cluster) waitRole(ctx context.Context, role Role) error {
 	})
 }
 
-// poll repeats the probe until it succeeds, it is of no use any more, or ctx is
-// over.
-// The error says what the probe said last.
+// poll repeats the probe until it succeeds, can no longer succeed, or ctx ends. The error has the last result of the
+// probe.
 func (c *Cluster) poll(ctx context.Context, what string, probe func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, probeInterval, true, func(ctx context.Context) (bool, error) {
@@ -58,7 +56,7 @@ func (c *Cluster) poll(ctx context.Context, what string, probe func(context.Cont
 		defer cancel()
 		err := probe(attempt)
 		if last == nil || ctx.Err() == nil {
-			last = err // one that the end of the time has cut short says less than the one before
+			last = err // a probe that ctx interrupted explains less than the one before
 		}
 		return err == nil, nil
 	})
@@ -71,8 +69,8 @@ func (c *Cluster) poll(ctx context.Context, what string, probe func(context.Cont
 	return fmt.Errorf("cluster %s: %s not ready: %w", c.Name(), what, err)
 }
 
-// probeProcesses fails if it is of no use to wait: the cluster is stopped or
-// broken, or a role has ended before the cluster was ever ready.
+// probeProcesses fails if waiting cannot help: the cluster is stopped or broken, or a role has ended before the
+// cluster was ever ready.
 func (c *Cluster) probeProcesses() error {
 	if c.isStopped() {
 		return errors.New("the cluster is stopped")
@@ -103,12 +101,12 @@ func (c *Cluster) probeRole(ctx context.Context, role Role) error {
 		return c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	case ControllerManager, Scheduler:
 		return c.probeHealth(ctx, c.ports[role])
-	case Kwok: // it serves nothing; the nodes tell
+	case Kwok: // it serves nothing; the nodes show its state
 	}
 	return nil
 }
 
-// probeHealth asks a role that checks no identity for this path.
+// probeHealth requests the health of a role that needs no authentication for this path.
 func (c *Cluster) probeHealth(ctx context.Context, p port) error {
 	roots := x509.NewCertPool()
 	roots.AddCert(c.ca.cert)
@@ -150,7 +148,7 @@ func (c *Cluster) probeObjects(ctx context.Context) error {
 	return err
 }
 
-// isNodeReady asks for the taints too: the scheduler goes by them.
+// isNodeReady checks the taints too, because the scheduler uses them.
 func isNodeReady(node *corev1.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {

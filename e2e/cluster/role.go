@@ -1,7 +1,6 @@
 package cluster
 
-// Role names one process of a cluster; it is also the first argument that the
-// control plane binary takes.
+// Role names one process of a cluster. It is also the first argument of the control plane binary.
 type Role string
 
 // The roles of a cluster.
@@ -13,8 +12,8 @@ const (
 	Kwok              Role = "kwok"
 )
 
-// Roles lists all roles in the order in which they start; they stop in the
-// opposite order: a kube-apiserver that loses its etcd first lingers.
+// Roles lists all roles in the order in which they start. They stop in the opposite order, because a kube-apiserver
+// that loses its etcd first lingers.
 func Roles() []Role {
 	return []Role{Etcd, APIServer, ControllerManager, Scheduler, Kwok}
 }

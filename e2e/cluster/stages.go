@@ -9,36 +9,33 @@ import (
 	"path/filepath"
 )
 
-// Annotations of a pod that slow its kubelet down. All take a Go duration such
-// as "3s". The time runs from the last change of the pod: whoever touches it
-// while it waits starts the wait anew, and so does a new kwok.
+// Annotations of a pod that delay its kubelet. All take a Go duration such as "3s". The time runs from the last change
+// of the pod: another change restarts the wait, and so does a new kwok.
 const (
-	// ReadyDelayAnnotationKey lets a pod become Ready that much after it was
-	// scheduled. It may come from a pod template.
+	// ReadyDelayAnnotationKey delays a pod's Ready condition by that time after it was scheduled. A pod template may
+	// set it.
 	ReadyDelayAnnotationKey = "e2e.sliceshift.io/ready-delay"
-	// DeleteDelayAnnotationKey keeps a deleted pod Terminating for that long,
-	// whatever its grace period is, unless that is 0.
+	// DeleteDelayAnnotationKey keeps a deleted pod Terminating for that time, whatever its grace period, unless the
+	// grace period is 0.
 	DeleteDelayAnnotationKey = "e2e.sliceshift.io/delete-delay"
-	// PullDelayAnnotationKey lets a running pod whose image was changed run it that much
-	// later.
+	// PullDelayAnnotationKey delays the switch of a running pod to a changed image by that time.
 	PullDelayAnnotationKey = "e2e.sliceshift.io/pull-delay"
 )
 
-// Annotations of a pod by which its kubelet does less than others.
+// Annotations of a pod that disable a part of its kubelet.
 const (
-	// UnseenAnnotationKey keeps its kubelet from seeing that a running pod was changed, as
-	// long as the annotation is there. The value does not matter.
+	// UnseenAnnotationKey keeps the kubelet from seeing changes of a running pod while the annotation is set. The
+	// value does not matter.
 	UnseenAnnotationKey = "e2e.sliceshift.io/unseen"
-	// ResizeAnnotationKey has the kubelet answer a resize with this reason of the condition
-	// PodResizePending, as long as the annotation is there: Infeasible or Deferred.
+	// ResizeAnnotationKey lets the kubelet answer a resize with this reason of the condition PodResizePending while
+	// the annotation is set: Infeasible or Deferred.
 	ResizeAnnotationKey = "e2e.sliceshift.io/resize"
 )
 
 //go:embed stages/*.yaml
 var stages embed.FS
 
-// writeStages writes the configuration of kwok: all files of the folder stages
-// in one.
+// writeStages writes the configuration of kwok, one file with the content of all files of the folder stages.
 func writeStages(dir string) error {
 	files, err := fs.Glob(stages, "stages/*.yaml")
 	if err != nil {

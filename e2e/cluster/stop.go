@@ -11,13 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Stop ends all roles, also frozen ones, and removes the cluster's folder but
-// for what Options.Keep and KeepLogs say. To stop twice does no harm.
+// Stop ends all roles, also frozen ones, and removes the cluster's folder except for the parts that Options.Keep and
+// KeepLogs preserve. A second call is harmless.
 func (c *Cluster) Stop() error {
 	return c.stop()
 }
 
-// KeepLogs lets Stop leave the logs of the roles, and returns their folder.
+// KeepLogs makes Stop preserve the logs of the roles, and returns their folder.
 func (c *Cluster) KeepLogs() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,7 +25,7 @@ func (c *Cluster) KeepLogs() string {
 	return c.logDir()
 }
 
-// TB is what StopAfter needs of a testing.TB.
+// TB is the part of testing.TB that StopAfter needs.
 type TB interface {
 	Helper()
 	Cleanup(f func())
@@ -34,8 +34,8 @@ type TB interface {
 	Logf(format string, args ...any)
 }
 
-// StopAfter stops the cluster when the test ends, tells which roles ended by
-// themselves, and keeps and names the logs if the test failed.
+// StopAfter stops the cluster when the test ends, reports the roles that exited unexpectedly, and keeps and names the
+// logs if the test failed.
 func (c *Cluster) StopAfter(t TB) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -56,7 +56,7 @@ func (c *Cluster) tearDown() error {
 	c.mu.Lock()
 	close(c.stopping)
 	c.mu.Unlock()
-	// The data goes away, so nobody gets time to finish.
+	// The data is removed, so no role gets time to finish.
 	roles := Roles()
 	slices.Reverse(roles)
 	for _, role := range roles {
@@ -75,12 +75,12 @@ func (c *Cluster) tearDown() error {
 	return nil
 }
 
-// volumeDir is where the host-path provisioner of the controller manager makes
-// its volumes. Its name is fixed, and all clusters share it.
+// volumeDir is where the host-path provisioner of the controller manager creates its volumes. Its path is fixed, and
+// all clusters share it.
 const volumeDir = "/tmp/hostpath_pv"
 
-// volumes returns the folders of the cluster's volumes. The apiserver may be
-// dead or frozen: then nobody knows, and they stay.
+// volumes returns the folders of the cluster's volumes. If the apiserver is dead or frozen, they are unknown and
+// remain.
 func (c *Cluster) volumes() []string {
 	if !c.isActive(APIServer) {
 		return nil
@@ -100,9 +100,8 @@ func (c *Cluster) volumes() []string {
 	return paths
 }
 
-// removeVolumes removes the empty folders among these. Nobody but a test writes
-// into them, and a volume that was handed over to another cluster is in the
-// lists of both.
+// removeVolumes removes the empty folders of paths. Only tests write into them. A volume that was handed over to
+// another cluster is in the lists of the two clusters.
 func removeVolumes(paths []string) {
 	for _, path := range paths {
 		_ = os.Remove(path)

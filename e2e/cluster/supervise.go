@@ -11,9 +11,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster/process"
 )
 
-// Bounds of what a supervisor does.
+// Bounds of a supervisor.
 const (
-	// maxDeaths of one role within deathWindow are not cured by one more start.
+	// maxDeaths of one role within deathWindow mean that another restart does not help.
 	maxDeaths   = 5
 	deathWindow = time.Minute
 	// firstBackoff doubles with each further death within deathWindow.
@@ -22,8 +22,8 @@ const (
 	settleTimeout = time.Minute
 )
 
-// Death is the end of a role that nobody asked for: neither Kill, StopRole and
-// Stop nor a restart of the clients of an apiserver.
+// Death is an unexpected exit of a role: not by Kill, StopRole or Stop, nor by a restart of the clients of an
+// apiserver.
 type Death struct {
 	Role Role
 	Time time.Time
@@ -33,29 +33,27 @@ type Death struct {
 	Log string
 }
 
-// String names the role and how it ended, with what it logged last.
+// String returns the role and how it ended, with its last log lines.
 func (d Death) String() string {
 	return fmt.Sprintf("%s ended by itself at %s: %s\n%s", d.Role, d.Time.Format(time.TimeOnly), d.Status, d.Log)
 }
 
-// Deaths returns all ends of roles that nobody asked for, the oldest first.
+// Deaths returns all unexpected exits of roles, the oldest first.
 func (c *Cluster) Deaths() []Death {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.deaths)
 }
 
-// Broken returns nil as long as every role that ended by itself could be started
-// again. After the first that could not, nothing is started any more that
-// nobody asks for: only a new cluster helps.
+// Broken returns nil while every role that exited unexpectedly could be restarted. After the first failure, roles
+// start only on request: only a new cluster helps.
 func (c *Cluster) Broken() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken
 }
 
-// supervise waits for the end of a process, and starts its role again if nobody
-// asked for that end.
+// supervise waits for the end of a process, and restarts its role if the end was unexpected.
 func (c *Cluster) supervise(role Role, p *process.Process) {
 	<-p.Exited
 	if p.Dismissed.Load() {
@@ -78,8 +76,8 @@ func (c *Cluster) supervise(role Role, p *process.Process) {
 	c.revive(role, p)
 }
 
-// record notes the end of a process that nobody asked for. It returns after
-// which pause its role is to be started again, or false if it is not.
+// record records the unexpected end of a process. It returns the pause before the restart of its role, or false if the
+// role stays down.
 func (c *Cluster) record(role Role, p *process.Process) (pause time.Duration, again bool) {
 	death := Death{Role: role, Time: clock.RealClock{}.Now(), Status: p.Status(), Log: p.LastLines()}
 	c.mu.Lock()
@@ -104,8 +102,8 @@ func (c *Cluster) record(role Role, p *process.Process) (pause time.Duration, ag
 	return pause, again
 }
 
-// backoff says how long to wait before a role that ended by itself at these
-// times is started again; false: it has been often enough.
+// backoff returns the pause before the restart of a role that exited unexpectedly at these times. It returns false
+// when there were too many exits.
 func backoff(deaths []time.Time) (time.Duration, bool) {
 	last, recent := deaths[len(deaths)-1], 0
 	for _, death := range deaths {
@@ -119,21 +117,18 @@ func backoff(deaths []time.Time) (time.Duration, bool) {
 	return firstBackoff << (recent - 1), true
 }
 
-// revive starts a role again, unless somebody else has decided about it since
-// its process ended.
+// revive restarts a role, unless the role was started, stopped or frozen since its process ended.
 func (c *Cluster) revive(role Role, dead *process.Process) {
 	if !c.succeed(role, dead) || role != Etcd && role != APIServer {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
 	defer cancel()
-	// A failure needs no report: the role ends again, or WaitReady says that it
-	// does not answer.
+	// A failure needs no report: the role ends again, or WaitReady reports that it does not answer.
 	_ = c.settle(ctx, role)
 }
 
-// succeed starts the successor of a process that ended by itself, and says
-// whether it did.
+// succeed starts the successor of a process that exited unexpectedly, and reports whether it did.
 func (c *Cluster) succeed(role Role, dead *process.Process) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -32,8 +32,7 @@ func TestSupervision(t *testing.T) {
 	t.Run("again and again", func(t *testing.T) { testBroken(t, c) })
 }
 
-// strike sends a signal to the process of a role from outside, and waits until
-// its end is counted.
+// strike sends a signal to the process of a role from outside, and waits until its end is counted.
 func strike(t *testing.T, c *Cluster, role Role, signal syscall.Signal) Death {
 	t.Helper()
 	before := len(c.Deaths())
@@ -57,9 +56,9 @@ func strike(t *testing.T, c *Cluster, role Role, signal syscall.Signal) Death {
 	return deaths[0]
 }
 
-// withoutPanics leaves out where kwok ended by a fault of its own, which is
-// rightly counted: it fills its stages in at their first use without a lock
-// (lifecycle.Stage.init of v0.8.0), and two pods at once can meet one half filled.
+// withoutPanics removes the deaths that a bug of kwok caused, which are rightly counted. kwok initializes its stages
+// at their first use without a lock (lifecycle.Stage.init of v0.8.0), and two concurrent pods can meet a
+// half-initialized stage.
 func withoutPanics(deaths []Death) []Death {
 	return slices.DeleteFunc(deaths, func(d Death) bool { return d.Role == Kwok && d.Status == "exit status 2" })
 }
@@ -109,9 +108,8 @@ func testPanicIsKept(t *testing.T, c *Cluster) {
 	waitSuccessor(t, c, Kwok, old)
 }
 
-// testNotCounted takes roles away and freezes them, as tests do. Another role,
-// which ends by itself later and is started again, shows that the supervisor
-// has had its time.
+// testNotCounted stops and freezes roles, as tests do. Another role, which exits unexpectedly later and is restarted,
+// shows that the supervisor has had its time.
 func testNotCounted(t *testing.T, c *Cluster) {
 	before := len(c.Deaths())
 	for _, step := range []func() error{
@@ -144,8 +142,8 @@ func testNotCounted(t *testing.T, c *Cluster) {
 	}
 }
 
-// testTakesOver kills a role that has just ended by itself: whether or not it
-// was started again by then, it is down, and only StartRole brings it back.
+// testTakesOver kills a role that has just exited unexpectedly. Whether or not it was restarted by then, it is down,
+// and only StartRole starts it again.
 func testTakesOver(t *testing.T, c *Cluster) {
 	strike(t, c, ControllerManager, syscall.SIGKILL)
 	if err := c.Kill(ControllerManager); err != nil {
@@ -173,7 +171,7 @@ func testFrozenEnds(t *testing.T, c *Cluster) {
 	testPodsCome(t, c)
 }
 
-// testBroken kills a role as often as it comes back.
+// testBroken kills a role at each restart.
 func testBroken(t *testing.T, c *Cluster) {
 	eventually(t, "the cluster is declared broken", func(context.Context) error {
 		if pid := c.PID(Kwok); pid != 0 {

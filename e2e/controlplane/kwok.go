@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/signals"
 )
 
-// runKwok plays the kubelets of all nodes of one cluster. kwok reads its
-// configuration in two passes: the global flags first, then the command's own.
+// runKwok simulates the kubelets of all nodes of one cluster. kwok reads its configuration in two passes: the global
+// flags first, then the command's own.
 func runKwok() {
-	// The other roles have put a flag --version of their own type into the
-	// global set, which cobra adds to kwok's: kwok refuses to run with it.
+	// The other roles have added a flag --version of their own type to the global set, which cobra adds to kwok's
+	// flags. kwok refuses to run with it.
 	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)

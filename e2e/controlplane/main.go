@@ -1,8 +1,7 @@
-// Command controlplane is a whole Kubernetes control plane in one binary. The role
-// that a process plays is the name it was started under or, under any other name,
-// its first argument. One process for each role and cluster lets a test kill, freeze
-// and restart each of them alone. Built with the tag "node" it plays the parts of a
-// node as well, for the node image of e2e/kind.
+// Command controlplane is a whole Kubernetes control plane in one binary. The role of a process is the name it was
+// started under or, under any other name, its first argument. One process for each role and cluster lets a test kill,
+// freeze and restart each of them alone. Built with the tag "node" it also has the programs of a node, for the node
+// image of e2e/kind.
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 	kubescheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
-// roles are what a process can be. The tag "node" adds to them.
+// roles are the roles of a process. The tag "node" adds to them.
 var roles = map[string]func(){
 	"etcd":                    func() { etcdmain.Main(os.Args) },
 	"kwok":                    runKwok,
@@ -51,7 +50,7 @@ func main() {
 	role()
 }
 
-// run makes a role of a command that component-base knows how to run.
+// run returns a role that runs a command of component-base.
 func run(command func() *cobra.Command) func() {
 	return func() { os.Exit(cli.Run(command())) }
 }

@@ -1,19 +1,20 @@
 // Package csi is a CSI driver for tests: identity, controller and node service over loop devices with ext4 and xfs in
-// image files of a folder, by the CSI specification 1.13. What application and movers see is a disk as of a cloud: it
-// is attached to one node at a time, is formatted when it is first staged, has lost+found, becomes full, and grows
+// image files of a folder, by the CSI specification 1.13. Applications and movers see a disk like that of a cloud. It
+// is attached to one node at a time, is formatted when it is first staged, has lost+found, can become full, and grows
 // when its file system is grown.
 //
-// A Folder is the storage backend. Several clusters share it, each with a Driver for each of its nodes: a volume that
-// one has made is known by its handle to all. What was done is in the journal of the folder: so a test can say in
-// which order clusters attached and detached, and that none was refused.
+// A Folder is the storage backend. Several clusters share it, each with a Driver for each of its nodes. All of them
+// know a volume by its handle, whichever of them created it. The journal of the folder records all calls. So a test
+// can prove in which order clusters attached and detached a volume, and that no call was refused.
 //
-// The driver is strict where backends are: a second node is refused while the first one has the volume, and a volume
-// is not taken away from a node that still has it mounted.
+// The driver is as strict as real backends. It refuses a second node while the first has the volume. It does not
+// detach a volume from a node that still has it mounted.
 //
-// A test does harm by Fail, Lose, Hold and Late, for the next calls of a method.
+// A test injects faults into the next calls of a method by Break, Fail, Lose, Hold and Late.
 //
-// A node may be a container of this machine, such as those of kind (Options.Process): then the driver mounts in there.
+// A node may be a container of this machine, such as a node of kind (Options.Process). Then the driver mounts in the
+// container.
 //
-// It needs root, /dev/loop-control, and mkfs of the file systems. Nothing is left when the folder is closed; what a
-// killed process has left, the next one that makes a folder takes away.
+// It needs root, /dev/loop-control, and mkfs of the file systems. Closing the folder removes everything. The folder of
+// a killed process is removed when a process next creates a folder.
 package csi

@@ -16,30 +16,30 @@ import (
 	mount "k8s.io/mount-utils"
 )
 
-// Options say for which node a driver is.
+// Options configure the driver of one node.
 type Options struct {
 	// Name of the driver, as in a StorageClass and a CSIDriver. The same in all clusters that share volumes.
 	Name string
-	// Node is how the storage backend calls the node. No two nodes of all clusters have the same.
+	// Node is the node's name in the storage backend. It is unique among the nodes of all clusters.
 	Node string
-	// Process is one of the node, where that is a container with mounts of its own: there the driver mounts, by what the
-	// container has for it. 0: the node is this machine.
+	// Process is the id of a process of the node, if the node is a container with its own mounts. Then the driver
+	// mounts in the container, with the programs of the container. 0 means that the node is this machine.
 	Process int
-	// Socket is the path of the unix socket that it listens on.
+	// Socket is the path of the driver's unix socket.
 	Socket string
-	// System is the file system of volumes for which none is asked; by default ext4.
+	// System is the file system of volumes whose request names none; by default ext4.
 	System string
-	// Attach: volumes are attached to a node before they are staged there (attachRequired of the CSIDriver).
+	// Attach is true if volumes are attached to a node before they are staged there (attachRequired of the CSIDriver).
 	Attach bool
 	// OnePod refuses a volume to a second pod of the node.
 	OnePod bool
-	// MostVolumes that the node takes; 0: any number.
+	// MostVolumes is how many volumes the node can take; 0 means any number.
 	MostVolumes int64
-	// Unlisted: it cannot list snapshots, so that nobody can ask whether one is ready.
+	// Unlisted is true if the driver cannot list snapshots, so that a caller cannot check whether a snapshot is ready.
 	Unlisted bool
 }
 
-// Driver serves the three services of the specification for one node. The controller service is the same on each.
+// Driver serves the services of the specification for one node. The controller service is the same on each node.
 type Driver struct {
 	spec.UnimplementedIdentityServer
 	spec.UnimplementedControllerServer
@@ -81,16 +81,16 @@ func (f *Folder) Serve(o Options) (*Driver, error) {
 	return d, nil
 }
 
-// Stop ends the driver. What is mounted stays so, as when the pod of a driver is restarted.
+// Stop ends the driver. Mounts remain, as when the pod of a driver restarts.
 func (d *Driver) Stop() { d.server.Stop() }
 
-// Socket is the path of the socket that it listens on.
+// Socket returns the path of the driver's unix socket.
 func (d *Driver) Socket() string { return d.options.Socket }
 
-// Endpoint is the address that clients of the driver take.
+// Endpoint returns the address for clients of the driver.
 func (d *Driver) Endpoint() string { return "unix://" + d.options.Socket }
 
-// intercept lets a call meet its fault, and writes it into the journal.
+// intercept applies the fault of a call, if any, and writes the call into the journal.
 func (d *Driver) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 	method := path.Base(info.FullMethod)
 	met, is := d.faults.take(method)
@@ -118,7 +118,7 @@ func (d *Driver) intercept(ctx context.Context, request any, info *grpc.UnarySer
 	return answer, err
 }
 
-// subject is what an answer has made.
+// subject returns the object that an answer reports as created.
 func subject(answer any) any {
 	switch made := answer.(type) {
 	case *spec.CreateVolumeResponse:
@@ -130,7 +130,7 @@ func subject(answer any) any {
 	}
 }
 
-// await waits for a gate, if there is one, or until the caller has gone.
+// await waits for a gate, if there is one, or until the caller has given up.
 func await(ctx context.Context, gate <-chan struct{}) error {
 	if gate == nil {
 		return nil
@@ -143,10 +143,10 @@ func await(ctx context.Context, gate <-chan struct{}) error {
 	}
 }
 
-// missing is the error of a request that lacks something.
+// missing returns the error for a request without a required field.
 func missing(what string) error { return status.Errorf(codes.InvalidArgument, "%s is missing", what) }
 
-// volume is a volume of the folder.
+// volume returns a volume of the folder.
 func (s *state) volume(id string) (Volume, error) {
 	if id == "" {
 		return Volume{}, missing("volume_id")

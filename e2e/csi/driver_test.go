@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
-// folder is a storage backend for one test.
+// folder returns a storage backend for one test.
 func folder(t *testing.T) *csi.Folder {
 	t.Helper()
 	treetest.NeedRoot(t)
@@ -33,7 +33,7 @@ func folder(t *testing.T) *csi.Folder {
 	return f
 }
 
-// node is a node of one of the clusters, as those who call its driver see it.
+// node is a node of one of the clusters, with clients of its driver.
 type node struct {
 	testing.TB
 	spec.ControllerClient
@@ -83,7 +83,7 @@ func (n *node) code(err error, want codes.Code) {
 	}
 }
 
-// use is how a volume is used: with a file system, or "" as a device.
+// use returns how a volume is used: with a file system, or as a device if system is "".
 func use(system string) *spec.VolumeCapability {
 	how := &spec.VolumeCapability{
 		AccessMode: &spec.VolumeCapability_AccessMode{Mode: spec.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
@@ -129,7 +129,7 @@ func (n *node) unstage(volume string) error {
 	return err
 }
 
-// target mounts a volume for a pod.
+// target publishes a volume for a pod.
 func (n *node) target(volume, system, pod string) (string, error) {
 	path := filepath.Join(n.path, pod+"-"+volume)
 	_, err := n.NodePublishVolume(n.ctx, &spec.NodePublishVolumeRequest{
@@ -143,7 +143,7 @@ func (n *node) untarget(volume, path string) error {
 	return err
 }
 
-// mount makes a volume, has it attached and mounted, and returns where.
+// mount creates, attaches and mounts a volume, and returns the path.
 func (n *node) mount(volume, system string) string {
 	n.Helper()
 	attachment, err := n.publish(volume)
@@ -175,8 +175,8 @@ func expect(t *testing.T, path, want string) {
 	}
 }
 
-// TestTwoNodes: what one cluster has written the other one reads, once the first has given the volume back, and not
-// before.
+// TestTwoNodes: a node of a second cluster reads the data that the first cluster wrote, but only after the first has
+// released the volume.
 func TestTwoNodes(t *testing.T) {
 	for _, system := range []string{"ext4", "xfs"} {
 		t.Run(system, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestTwoNodes(t *testing.T) {
 	}
 }
 
-// TestWithoutAttachment: where volumes are not attached, the node that has one mounted keeps others away.
+// TestWithoutAttachment: where volumes are not attached, a node that has a volume mounted excludes other nodes.
 func TestWithoutAttachment(t *testing.T) {
 	f := folder(t)
 	east, west := serve(t, f, csi.Options{Node: "east"}), serve(t, f, csi.Options{Node: "west"})
@@ -212,7 +212,7 @@ func TestWithoutAttachment(t *testing.T) {
 	west.must(west.unstage(volume))
 }
 
-// TestSecondPod: a second pod of the node has the volume, too, unless the driver is told to refuse it.
+// TestSecondPod: a second pod of the node may use the volume, unless the driver is configured to refuse it.
 func TestSecondPod(t *testing.T) {
 	for name, tc := range map[string]struct {
 		alone bool
@@ -222,7 +222,7 @@ func TestSecondPod(t *testing.T) {
 			n := serve(t, folder(t), csi.Options{Node: "east", OnePod: tc.alone})
 			volume := n.create("a", 32<<20, "ext4", nil)
 			n.must(n.stage(volume, "ext4", nil))
-			for range 2 { // the first one asks again: it is the same pod
+			for range 2 { // the second call is a repetition for the same pod
 				_, err := n.target(volume, "ext4", "first")
 				n.must(err)
 			}
@@ -232,8 +232,8 @@ func TestSecondPod(t *testing.T) {
 	}
 }
 
-// TestCopies: a clone and what is made from a snapshot have what the volume had at that moment, while it is written
-// to, and may be larger.
+// TestCopies: a clone and a restored snapshot have the volume's content of that moment, even if the volume is written
+// meanwhile. They may be larger than the volume.
 func TestCopies(t *testing.T) {
 	for _, system := range []string{"ext4", "xfs"} {
 		t.Run(system, func(t *testing.T) {
@@ -268,7 +268,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// total is the size of a file system.
+// total returns the size of a file system.
 func (n *node) total(volume, path string) int64 {
 	n.Helper()
 	answer, err := n.NodeGetVolumeStats(n.ctx, &spec.NodeGetVolumeStatsRequest{VolumeId: volume, VolumePath: path})
@@ -276,7 +276,7 @@ func (n *node) total(volume, path string) int64 {
 	return answer.GetUsage()[0].GetTotal()
 }
 
-// TestGrowth: a volume grows while it is used, an ext4 when it is mounted again.
+// TestGrowth: a volume grows while it is in use; an ext4 grows when it is mounted again.
 func TestGrowth(t *testing.T) {
 	for _, system := range []string{"ext4", "xfs", ""} {
 		t.Run("as "+system, func(t *testing.T) {
@@ -321,7 +321,7 @@ func deviceSize(t *testing.T, system, path string) int64 {
 	return size
 }
 
-// TestFull: a disk is as large as it says.
+// TestFull: a disk has exactly the reported size.
 func TestFull(t *testing.T) {
 	n := serve(t, folder(t), csi.Options{Node: "east", Attach: true})
 	volume := n.create("a", 16<<20, "ext4", nil)
@@ -335,7 +335,7 @@ func TestFull(t *testing.T) {
 	n.unmount(volume, at)
 }
 
-// TestFaults: calls fail, are not answered, wait and are late, as often as is asked.
+// TestFaults: the requested number of calls fails, gets no answer, waits or is late.
 func TestFaults(t *testing.T) {
 	f := folder(t)
 	n := serve(t, f, csi.Options{Node: "east"})
@@ -352,7 +352,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("call %d: there are %d volumes (%v), want %d", i, len(volumes), err, want.made)
 		}
 	}
-	// Each caller gives up. What is held is not done then; what is late is.
+	// Each caller gives up. A held call is then not executed; a late call is.
 	for i, wait := range []func(string, int) func(){n.driver.Hold, n.driver.Late} {
 		release := wait("CreateVolume", 1)
 		ctx, cancel := context.WithTimeout(n.ctx, 100*time.Millisecond)
@@ -366,7 +366,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestRemains: a folder whose process was killed is taken away with all that was mounted and attached.
+// TestRemains: the folder of a killed process is removed with all its mounts and loop devices.
 func TestRemains(t *testing.T) {
 	treetest.NeedRoot(t)
 	f, err := csi.Make()

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Abandon is what the kernel does with a folder when its process is killed.
+// Abandon releases the folder's lock, as the kernel does when the process is killed.
 func (f *Folder) Abandon() { _ = f.owner.Close() }
 
-// Loops are the loop devices of images below a folder.
+// Loops returns the images below a folder that have loop devices.
 func Loops(dir string) (images []string) {
 	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	for _, file := range files {

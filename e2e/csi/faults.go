@@ -8,23 +8,23 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// faults are what the next calls meet.
+// faults are the faults of the next calls.
 type faults struct {
 	mu   sync.Mutex
 	next []fault
 }
 
-// fault is what calls of one method meet.
+// fault is a fault of the calls of one method.
 type fault struct {
 	method string
 	times  int
-	// fail is the answer, and nothing is done.
+	// fail is the answer; the call is not executed.
 	fail error
-	// broken: it is met by every call until it is mended.
+	// broken is true if every call has the fault until it is repaired.
 	broken bool
-	// lose: what is asked is done, and nobody hears of it.
+	// lose is true if the call is executed and its answer is lost.
 	lose bool
-	// before and after are closed when it may be done, and when it may be answered.
+	// before and after are closed when the call may be executed, and when it may be answered.
 	before, after chan struct{}
 }
 
@@ -34,7 +34,7 @@ func (f *faults) plan(next fault) {
 	f.next = append(f.next, next)
 }
 
-// take is the fault that a call meets now.
+// take returns the fault of the current call.
 func (f *faults) take(method string) (met fault, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +48,7 @@ func (f *faults) take(method string) (met fault, is bool) {
 	return f.next[i], true
 }
 
-// Break has all calls of a method fail with a code, and say why, until it is mended. Nothing is done.
+// Break makes all calls of a method fail with a code and a message, until mend is called. They are not executed.
 func (d *Driver) Break(method string, code codes.Code, why string) (mend func()) {
 	d.faults.plan(fault{method: method, times: 1, broken: true, fail: status.Error(code, why)})
 	return func() {
@@ -58,25 +58,25 @@ func (d *Driver) Break(method string, code codes.Code, why string) (mend func())
 	}
 }
 
-// Fail has the next calls of a method fail with a code. Nothing is done.
+// Fail makes the next calls of a method fail with a code. They are not executed.
 func (d *Driver) Fail(method string, times int, code codes.Code) {
 	d.faults.plan(fault{method: method, times: times, fail: status.Errorf(code, "%s fails because a test wants it so", method)})
 }
 
-// Lose has the next calls of a method do what they are asked, and fail to say so.
+// Lose executes the next calls of a method and returns errors for them.
 func (d *Driver) Lose(method string, times int) {
 	d.faults.plan(fault{method: method, times: times, lose: true})
 }
 
-// Hold has the next calls of a method do nothing until they are released. One whose caller has gone by then is not
-// done at all.
+// Hold delays the execution of the next calls of a method until release is called. A call whose caller has given up by
+// then is not executed.
 func (d *Driver) Hold(method string, times int) (release func()) {
 	gate := make(chan struct{})
 	d.faults.plan(fault{method: method, times: times, before: gate})
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// Late has the next calls of a method do what they are asked, and answer when they are released.
+// Late executes the next calls of a method, and delays their answers until release is called.
 func (d *Driver) Late(method string, times int) (release func()) {
 	gate := make(chan struct{})
 	d.faults.plan(fault{method: method, times: times, after: gate})

@@ -20,18 +20,18 @@ const (
 	imagesFolder = "images"
 )
 
-// Folder is a storage backend: images of volumes and snapshots, and who has them.
+// Folder is a storage backend: images of volumes and snapshots, and the nodes that have them.
 type Folder struct {
-	// Dir is where it lies. Paths below it that are no names of the folder's own are free for tests: what is
-	// mounted there goes away with the folder.
+	// Dir is its path. Tests may use any path below it that the folder does not use itself. Mounts there are removed
+	// with the folder.
 	Dir   string
 	owner *os.File
 	mu    sync.Mutex
-	// unready of the next answers about snapshots say that they are not ready yet.
+	// unready is how many of the next answers about snapshots report that the snapshot is not ready.
 	unready int
 }
 
-// state is all that a folder knows of its images.
+// state is the folder's metadata of its images.
 type state struct {
 	Nodes     map[string]node     `json:"nodes"`
 	Volumes   map[string]Volume   `json:"volumes"`
@@ -41,44 +41,44 @@ type state struct {
 // node is a node of one of the clusters.
 type node struct {
 	MostVolumes int64 `json:"mostVolumes,omitempty"`
-	// Place is where it mounts.
+	// Place is where the node mounts.
 	Place place `json:"place,omitempty"`
 }
 
-// Volume is what the folder knows of a volume.
+// Volume holds the folder's metadata of a volume.
 type Volume struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	// Bytes is the size of its device.
 	Bytes int64 `json:"bytes"`
-	// Origin is the volume or snapshot that it was made from.
+	// Origin is the volume or snapshot that it was created from.
 	Origin string `json:"origin,omitempty"`
-	// Device: it was made to be used as a device.
+	// Device is true if it was created for use as a device.
 	Device bool `json:"device,omitempty"`
-	// Published are the nodes that it is attached to, and whether only for reading.
+	// Published maps the nodes that it is attached to; the value is true for read-only attachments.
 	Published map[string]bool `json:"published,omitempty"`
-	// Node is where it is staged, or empty.
+	// Node is the node on which it is staged, or empty.
 	Node string `json:"node,omitempty"`
-	// Staging is the path where it is staged on the node.
+	// Staging is its staging path on the node.
 	Staging string `json:"staging,omitempty"`
-	// Block: it is staged as a device.
+	// Block is true if it is staged as a device.
 	Block bool `json:"block,omitempty"`
-	// Targets are the paths where it is published on the node.
+	// Targets are the target paths on the node at which it is published.
 	Targets []string `json:"targets,omitempty"`
 }
 
-// Snapshot is what the folder knows of a snapshot.
+// Snapshot holds the folder's metadata of a snapshot.
 type Snapshot struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Volume  string    `json:"volume"`
 	Bytes   int64     `json:"bytes"`
 	Created time.Time `json:"created"`
-	// Group is the group snapshot that it is one of, or empty.
+	// Group is the group snapshot that contains it, or empty.
 	Group string `json:"group,omitempty"`
 }
 
-// Make makes a folder for this process, and takes away those of processes that have ended without closing theirs.
+// Make creates a folder for this process, and removes the folders of processes that ended without closing them.
 func Make() (*Folder, error) {
 	sweep()
 	dir, err := os.MkdirTemp("", folderPrefix)
@@ -95,7 +95,8 @@ func Make() (*Folder, error) {
 	return &Folder{Dir: dir, owner: owner}, nil
 }
 
-// own locks a file, which gets its name when the lock is held: another process may sweep at any time.
+// own locks a file. The file gets its final name only when it is locked, because another process may sweep at any
+// time.
 func own(path string) (*os.File, error) {
 	file, err := os.Create(path + ".new")
 	if err != nil {
@@ -107,7 +108,7 @@ func own(path string) (*os.File, error) {
 	return file, os.Rename(path+".new", path)
 }
 
-// sweep removes folders that nobody owns any more. It is a courtesy, so what it cannot remove stays.
+// sweep removes folders without an owner. It is best effort: folders that it cannot remove remain.
 func sweep() {
 	owners, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*", ownerFile))
 	for _, path := range owners {
@@ -122,7 +123,7 @@ func sweep() {
 	}
 }
 
-// Close unmounts and detaches all that is left of the folder, and removes it.
+// Close unmounts and detaches everything in the folder, and removes it.
 func (f *Folder) Close() error { return errors.Join(wipe(f.Dir), f.owner.Close()) }
 
 func wipe(dir string) error {
@@ -132,10 +133,10 @@ func wipe(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// image is the file of a volume or of a snapshot.
+// image returns the path of the image file of a volume or of a snapshot.
 func (f *Folder) image(id string) string { return filepath.Join(f.Dir, imagesFolder, id) }
 
-// with lets one at a time look at the state and change it. What an error has changed is not kept.
+// with runs do with exclusive access to the state. If do fails, its changes are discarded.
 func (f *Folder) with(do func(*state) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,19 +161,19 @@ func (f *Folder) with(do func(*state) error) error {
 	return os.Rename(path+".new", path)
 }
 
-// Volumes are all volumes, by their handles.
+// Volumes returns all volumes by handle.
 func (f *Folder) Volumes() (volumes map[string]Volume, err error) {
 	err = f.with(func(s *state) error { volumes = s.Volumes; return nil })
 	return volumes, err
 }
 
-// Snapshots are all snapshots, by their handles.
+// Snapshots returns all snapshots by handle.
 func (f *Folder) Snapshots() (snapshots map[string]Snapshot, err error) {
 	err = f.with(func(s *state) error { snapshots = s.Snapshots; return nil })
 	return snapshots, err
 }
 
-// Unready has the next answers about snapshots say that they are not ready to use, this many.
+// Unready makes that many of the next answers about snapshots report that they are not ready to use.
 func (f *Folder) Unready(answers int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// The requests of linux/fs.h by which a file system stands still.
+// The ioctl requests of linux/fs.h that freeze and thaw a file system.
 const (
 	freeze = 0xc0045877
 	thaw   = 0xc0045878
 )
 
-// blank makes an image in which nothing is.
+// blank creates an empty image.
 func blank(path string, bytes int64) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -26,7 +26,7 @@ func blank(path string, bytes int64) error {
 	return errors.Join(file.Truncate(bytes), file.Close())
 }
 
-// duplicate makes an image of what a volume holds at one moment, whoever writes to it.
+// duplicate creates an image with the content of a volume at one moment, even if the volume is written meanwhile.
 func (f *Folder) duplicate(ctx context.Context, s *state, v Volume, path string) error {
 	return s.still(v, func() error { return duplicate(ctx, f.image(v.ID), path) })
 }
@@ -36,7 +36,7 @@ func duplicate(ctx context.Context, from, to string) error {
 	return err
 }
 
-// still does something while nothing is written to a volume, and all that was written is in its image.
+// still runs do while writes to a volume are suspended, and after all earlier writes are in its image.
 func (s *state) still(v Volume, do func() error) (err error) {
 	staging := s.Nodes[v.Node].Place.path(v.Staging)
 	switch {
@@ -57,7 +57,7 @@ func (s *state) still(v Volume, do func() error) (err error) {
 	return do()
 }
 
-// flush writes what is cached of a device.
+// flush flushes the cache of a device.
 func flush(path string) error {
 	device, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

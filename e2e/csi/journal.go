@@ -17,25 +17,25 @@ import (
 
 const journalFile = "journal.jsonl"
 
-// Call is one call of a driver that was about a volume or a snapshot.
+// Call is one call of a driver about a volume or a snapshot.
 type Call struct {
-	// At is when it was answered.
+	// At is the time of the answer.
 	At time.Time `json:"at"`
 	// Method is its name in the specification, such as NodeStageVolume.
 	Method string `json:"method"`
-	// Volume is a handle; Node is the node that it was for.
+	// Volume is the handle of the volume; Node is the node of the call.
 	Volume string `json:"volume,omitempty"`
 	Node   string `json:"node,omitempty"`
-	// Snapshot is a handle.
+	// Snapshot is the handle of the snapshot.
 	Snapshot string `json:"snapshot,omitempty"`
-	// Code is how it ended, Message why.
+	// Code and Message are the result of the call.
 	Code    codes.Code `json:"code"`
 	Message string     `json:"message,omitempty"`
-	// Fault: a test wanted it so.
+	// Fault is true if a test injected a fault.
 	Fault bool `json:"fault,omitempty"`
 }
 
-// about says what a call is about, by the fields that requests and answers of the specification have in common.
+// about derives a Call from the common fields of the requests and answers of the specification.
 func about(method, here string, request, answer any) Call {
 	c := Call{At: time.Now(), Method: method, Node: here}
 	for _, each := range []any{request, answer} {
@@ -55,7 +55,7 @@ func about(method, here string, request, answer any) Call {
 	return c
 }
 
-// write appends a call. What is about nothing, such as a probe, is not kept.
+// write appends a call. A call without a volume or a snapshot, such as a probe, is skipped.
 func (f *Folder) write(c Call, err error) error {
 	if c.Volume == "" && c.Snapshot == "" {
 		return nil
@@ -75,7 +75,7 @@ func (f *Folder) write(c Call, err error) error {
 	return errors.Join(err, file.Close())
 }
 
-// Journal are all calls that were about a volume or a snapshot, in the order of their answers.
+// Journal returns all calls about a volume or a snapshot, in the order of their answers.
 func (f *Folder) Journal() ([]Call, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,8 +94,8 @@ func (f *Folder) Journal() ([]Call, error) {
 	return calls, nil
 }
 
-// Refusals are the calls that were refused because of who else has the volume: a second node, a second pod, or a
-// node that has it mounted while it is to be taken away.
+// Refusals returns the calls that were refused because the volume is in use. The user is a second node, a second pod,
+// or the node that a detach is for and that still has the volume mounted.
 func (f *Folder) Refusals() ([]Call, error) {
 	calls, err := f.Journal()
 	return slices.DeleteFunc(calls, func(c Call) bool { return c.Code != codes.FailedPrecondition || c.Fault }), err

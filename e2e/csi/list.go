@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// page is a part of a list: from where the token says, and at most so many.
+// page returns a part of a list: from the token on, and at most that many elements.
 func page[T any](all []T, token string, most int32) (part []T, next string, err error) {
 	start := 0
 	if token != "" {
@@ -27,7 +27,7 @@ func page[T any](all []T, token string, most int32) (part []T, next string, err 
 	return all[start:end], next, nil
 }
 
-// inOrder are the values of a map in the order of their keys.
+// inOrder returns the values of a map in the order of their keys.
 func inOrder[T any](of map[string]T) []T {
 	var all []T
 	for _, key := range slices.Sorted(maps.Keys(of)) {

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Look shows a copy of what a volume holds now, for reading, whoever has it, and returns where: the folder where it is
-// mounted, or its device. done ends it.
+// Look makes a read-only copy of the current content of a volume accessible, whichever node has the volume. It returns
+// the mount path, or the device. done removes the copy.
 func (f *Folder) Look(ctx context.Context, id string) (at string, done func() error, err error) {
 	dir, err := os.MkdirTemp(f.Dir, "look-")
 	if err != nil {
@@ -61,7 +61,7 @@ func mountImage(loop, dir string, readOnly bool) error {
 	return m.Mount(loop, dir, system, options)
 }
 
-// Spoil changes what a snapshot of a file system holds, as a storage does that has lost something. do gets the folder
+// Spoil changes the content of a snapshot of a file system, like a storage that has lost data. do gets the folder
 // where it is mounted.
 func (f *Folder) Spoil(id string, do func(dir string) error) error {
 	return f.with(func(s *state) error {

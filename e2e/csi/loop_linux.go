@@ -13,10 +13,10 @@ import (
 	mount "k8s.io/mount-utils"
 )
 
-// loopMajor is the number of the kernel's driver of loop devices.
+// loopMajor is the major number of loop devices.
 const loopMajor = 7
 
-// attached is the loop device of an image, or empty.
+// attached returns the loop device of an image, or empty.
 func attached(image string) (device string, err error) {
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
@@ -35,7 +35,7 @@ func deviceOf(backingFile string) string {
 	return filepath.Join("/dev", filepath.Base(filepath.Dir(filepath.Dir(backingFile))))
 }
 
-// attach makes a loop device of an image, or finds the one that there is.
+// attach creates a loop device for an image, or finds the existing one.
 func attach(image string) (device string, err error) {
 	if device, err = attached(image); device != "" || err != nil {
 		return device, err
@@ -62,7 +62,7 @@ func attach(image string) (device string, err error) {
 	}
 }
 
-// configure gives a free loop device its image. Where /dev is no devtmpfs, a new device has no file yet.
+// configure attaches an image to a free loop device. Where /dev is no devtmpfs, a new device has no file yet.
 func configure(device string, number int, image *os.File) error {
 	err := unix.Mknod(device, unix.S_IFBLK|0o660, int(unix.Mkdev(loopMajor, uint32(number))))
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -76,7 +76,7 @@ func configure(device string, number int, image *os.File) error {
 	return unix.IoctlLoopConfigure(int(loop.Fd()), &unix.LoopConfig{Fd: uint32(image.Fd())})
 }
 
-// detach gives a loop device back.
+// detach detaches a loop device.
 func detach(device string) error {
 	loop, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
@@ -90,7 +90,7 @@ func detach(device string) error {
 	return err
 }
 
-// resized has a loop device see the size that its image has now.
+// resized updates a loop device to the current size of its image.
 func resized(device string) error {
 	loop, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
@@ -100,7 +100,7 @@ func resized(device string) error {
 	return unix.IoctlSetInt(int(loop.Fd()), unix.LOOP_SET_CAPACITY, 0)
 }
 
-// detachBelow gives back the loop devices of all images below a folder, also of those that were removed.
+// detachBelow detaches the loop devices of all images below a folder, including removed images.
 func detachBelow(dir string) error {
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
@@ -117,7 +117,7 @@ func detachBelow(dir string) error {
 	return errors.Join(errs...)
 }
 
-// unmountBelow unmounts all that is mounted below a folder, what was mounted last first.
+// unmountBelow unmounts everything below a folder, the latest mount first.
 func unmountBelow(dir string) error {
 	points, err := mount.New("").List()
 	if err != nil {

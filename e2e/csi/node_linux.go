@@ -48,7 +48,7 @@ func (d *Driver) readOnly(v Volume, r *spec.NodePublishVolumeRequest) bool {
 		r.GetVolumeCapability().GetAccessMode().GetMode() == spec.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY
 }
 
-// mayPublish says whether the volume is staged here, and no pod has it that wants it for itself.
+// mayPublish returns an error unless the volume is staged here and no other pod uses it exclusively.
 func (d *Driver) mayPublish(v Volume, r *spec.NodePublishVolumeRequest) error {
 	others := slices.DeleteFunc(slices.Clone(v.Targets), func(target string) bool { return target == r.GetTargetPath() })
 	alone := d.options.OnePod || r.GetVolumeCapability().GetAccessMode().GetMode() == spec.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER
@@ -105,7 +105,7 @@ func (d *Driver) NodeExpandVolume(_ context.Context, r *spec.NodeExpandVolumeReq
 	return answer, err
 }
 
-// at is the volume that a path of this node is a mount of.
+// at returns the volume that is mounted at a path of this node.
 func (d *Driver) at(s *state, id, path string) (Volume, error) {
 	if path == "" {
 		return Volume{}, missing("volume_path")
@@ -138,7 +138,7 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, r *spec.NodeGetVolumeStat
 	return answer, err
 }
 
-// usage is how full a file system is.
+// usage returns the usage of a file system.
 func usage(path string) ([]*spec.VolumeUsage, error) {
 	var of unix.Statfs_t
 	if err := unix.Statfs(path, &of); err != nil {

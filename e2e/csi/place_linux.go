@@ -13,10 +13,10 @@ import (
 	"k8s.io/utils/exec"
 )
 
-// place is where a node mounts volumes: the container of a process with this number, or 0, which is this machine.
+// place is where a node mounts volumes: the container of the process with this id, or this machine if it is 0.
 type place int
 
-// path is where this process finds a path of the place.
+// path returns the path by which this process reaches a path of the place.
 func (p place) path(at string) string {
 	if p == 0 {
 		return at
@@ -24,7 +24,7 @@ func (p place) path(at string) string {
 	return filepath.Join("/proc", strconv.Itoa(int(p)), "root") + at
 }
 
-// mounter mounts there, and runs there what that takes.
+// mounter returns a mounter that mounts, and runs the needed programs, in the place.
 func (p place) mounter() *mount.SafeFormatAndMount {
 	here := mount.New("")
 	if p == 0 {
@@ -34,7 +34,7 @@ func (p place) mounter() *mount.SafeFormatAndMount {
 	return mount.NewSafeFormatAndMount(mounts{Interface: here, commands: within}, within)
 }
 
-// unmount ends a mount. What was made for it is removed on demand; nothing is wrong when there is none.
+// unmount removes a mount, and on demand the mount point. It is no error if there is no mount.
 func (p place) unmount(at string, remove bool) error {
 	if p == 0 {
 		return unmount(at, remove)
@@ -53,7 +53,7 @@ func (p place) unmount(at string, remove bool) error {
 	return removed(p.path(at), remove)
 }
 
-// attach makes a loop device of an image, or finds the one that there is, and has the place know it.
+// attach creates a loop device for an image, or finds the existing one, and makes it visible in the place.
 func (p place) attach(image string) (device string, err error) {
 	device, err = attach(image)
 	if p == 0 || err != nil {
@@ -69,7 +69,7 @@ func (p place) attach(image string) (device string, err error) {
 	return device, nil
 }
 
-// commands runs programs of a container in it.
+// commands runs the programs of a container in the container.
 type commands struct {
 	exec.Interface
 	place place
@@ -86,7 +86,7 @@ func (c commands) CommandContext(ctx context.Context, name string, args ...strin
 	return c.Interface.CommandContext(ctx, "nsenter", append(enter, args...)...)
 }
 
-// mounts are made in a container.
+// mounts mounts in a container.
 type mounts struct {
 	mount.Interface
 	commands commands
@@ -106,8 +106,8 @@ func (m mounts) MountSensitive(source, target, system string, options, _ []strin
 	return nil
 }
 
-// IsMountPoint implements mount.Interface. That of mount-utils follows the way into the container to its end, which is
-// a path of this machine; the kernel itself says of a path whether something is mounted there.
+// IsMountPoint implements mount.Interface. The implementation of mount-utils resolves the path into the container to a
+// path of this machine. The kernel itself reports whether a path is a mount point.
 func (m mounts) IsMountPoint(at string) (bool, error) {
 	not, err := m.IsLikelyNotMountPoint(m.commands.place.path(at))
 	return err == nil && !not, err

@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/csi"
 )
 
-// container is a process with mounts of its own.
+// container starts a process with its own mounts.
 func container(t *testing.T) (process int) {
 	t.Helper()
 	cmd := exec.Command("sleep", "infinity")
@@ -29,8 +29,8 @@ func container(t *testing.T) (process int) {
 	return cmd.Process.Pid
 }
 
-// TestContainer: where a node is a container, volumes are mounted there and nowhere else; snapshots and what is looked at
-// have what was written to a volume that is in use, and volumes go from one container to another one.
+// TestContainer: where a node is a container, volumes are mounted only there. Snapshots and copies of Look have the
+// writes to a volume in use, and volumes move from one container to another.
 func TestContainer(t *testing.T) {
 	f := folder(t)
 	process := container(t)

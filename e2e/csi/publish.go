@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// attachment is the key of what a node must know to stage a volume that was attached to it.
+// attachment is the key of the value that a node must present to stage an attached volume.
 const attachment = "attachment"
 
 // ControllerPublishVolume implements the controller service.
@@ -62,10 +62,10 @@ func checkPublish(r *spec.ControllerPublishVolumeRequest) error {
 	}
 }
 
-// attachmentOf is what a node must know of an attachment: nobody else can tell it.
+// attachmentOf returns the value that a node must present for an attachment, which only the driver computes.
 func attachmentOf(volume, node string) string { return handle("attachment", volume+" "+node) }
 
-// attachedTo is how many volumes a node has.
+// attachedTo returns how many volumes a node has.
 func (s *state) attachedTo(node string) (count int64) {
 	for _, v := range s.Volumes {
 		if _, is := v.Published[node]; is {
@@ -75,8 +75,8 @@ func (s *state) attachedTo(node string) (count int64) {
 	return count
 }
 
-// ControllerUnpublishVolume implements the controller service. A volume is not taken from a node that has it
-// mounted: what that one has not written yet would be lost.
+// ControllerUnpublishVolume implements the controller service. A volume is not detached from a node that has it
+// mounted: unwritten data of the node would be lost.
 func (d *Driver) ControllerUnpublishVolume(_ context.Context, r *spec.ControllerUnpublishVolumeRequest) (*spec.ControllerUnpublishVolumeResponse, error) {
 	err := d.folder.with(func(s *state) error {
 		v, err := s.volume(r.GetVolumeId())

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// info is a snapshot as the specification has it.
+// info converts a snapshot to the specification's type.
 func (f *Folder) info(s Snapshot) *spec.Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,7 +47,7 @@ func (d *Driver) CreateSnapshot(ctx context.Context, r *spec.CreateSnapshotReque
 	return &spec.CreateSnapshotResponse{Snapshot: d.folder.info(snapshot)}, nil
 }
 
-// snap makes a snapshot, or finds the one that was made by an earlier call.
+// snap creates a snapshot, or finds that of an earlier call.
 func (d *Driver) snap(ctx context.Context, s *state, asked Snapshot) (Snapshot, error) {
 	if found, is := s.Snapshots[asked.ID]; is {
 		if found.Volume != asked.Volume {
@@ -113,7 +113,7 @@ func (d *Driver) CreateVolumeGroupSnapshot(ctx context.Context, r *spec.CreateVo
 	return &spec.CreateVolumeGroupSnapshotResponse{GroupSnapshot: d.groupInfo(group, made)}, nil
 }
 
-// group are the snapshots of a group snapshot, in the order of their volumes.
+// group returns the snapshots of a group snapshot, in the order of their volumes.
 func (s *state) group(id string) []Snapshot {
 	return slices.DeleteFunc(inOrder(s.Snapshots), func(each Snapshot) bool { return each.Group != id })
 }
@@ -173,7 +173,7 @@ func (d *Driver) GetVolumeGroupSnapshot(_ context.Context, r *spec.GetVolumeGrou
 	return &spec.GetVolumeGroupSnapshotResponse{GroupSnapshot: d.groupInfo(r.GetGroupSnapshotId(), found)}, nil
 }
 
-// checkGroup compares the snapshots of a group with those that a caller believes to be in it.
+// checkGroup compares the snapshots of a group with those that the caller expects.
 func checkGroup(found []Snapshot, asked []string) error {
 	for _, id := range asked {
 		if len(found) > 0 && !slices.ContainsFunc(found, func(s Snapshot) bool { return s.ID == id }) {

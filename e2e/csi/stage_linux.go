@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/exec"
 )
 
-// device is the name, below the staging path, of what a volume that is used as a device is staged as.
+// device is the name, below the staging path, at which a volume for use as a device is staged.
 const device = "/device"
 
 // NodeStageVolume implements the node service.
@@ -52,7 +52,7 @@ func (d *Driver) NodeStageVolume(_ context.Context, r *spec.NodeStageVolumeReque
 	return &spec.NodeStageVolumeResponse{}, err
 }
 
-// mayStage says whether the node has the volume, and no other one.
+// mayStage returns an error unless this node, and no other, has the volume.
 func (d *Driver) mayStage(v Volume, r *spec.NodeStageVolumeRequest) error {
 	_, published := v.Published[d.options.Node]
 	switch {
@@ -69,7 +69,7 @@ func (d *Driver) mayStage(v Volume, r *spec.NodeStageVolumeRequest) error {
 	}
 }
 
-// stage makes a device of the volume, and mounts it unless it is used as a device.
+// stage attaches the volume to a loop device, and mounts it unless it is used as a device.
 func (d *Driver) stage(v Volume, how *spec.VolumeCapability_MountVolume) error {
 	loop, err := d.place.attach(d.folder.image(v.ID))
 	if err != nil {
@@ -99,8 +99,8 @@ func (d *Driver) stage(v Volume, how *spec.VolumeCapability_MountVolume) error {
 	return d.mounter.FormatAndMount(loop, v.Staging, system, how.GetMountFlags())
 }
 
-// grow has a file system take all of its device, as it must where that is larger than its origin. A kernel grows a
-// mounted ext4 only for those who have CAP_SYS_RESOURCE.
+// grow grows a file system to the size of its device, which may be larger than that of its origin. The kernel grows a
+// mounted ext4 only for processes with CAP_SYS_RESOURCE.
 func (d *Driver) grow(loop, at string) error {
 	resizer := mount.NewResizeFs(d.mounter.Exec)
 	needed, err := resizer.NeedResize(loop, at)
@@ -111,7 +111,7 @@ func (d *Driver) grow(loop, at string) error {
 	return err
 }
 
-// growUnmounted does so with an ext4 before it is mounted. It is checked first: resize2fs wants it so.
+// growUnmounted grows an ext4 before it is mounted. resize2fs requires a check of the file system before.
 func (d *Driver) growUnmounted(loop, at string) error {
 	format, err := d.mounter.GetDiskFormat(loop)
 	if err != nil || format != ext4 {
@@ -121,7 +121,7 @@ func (d *Driver) growUnmounted(loop, at string) error {
 	if err != nil || !needed {
 		return err
 	}
-	const mended = 1 // the exit code of e2fsck where errors were found, and are no more
+	const mended = 1 // the exit code of e2fsck after it corrected errors
 	out, err := d.mounter.Exec.Command("e2fsck", "-f", "-p", loop).CombinedOutput()
 	if exit := exec.ExitError(nil); err != nil && (!errors.As(err, &exit) || exit.ExitStatus() > mended) {
 		return fmt.Errorf("e2fsck %s: %w: %s", loop, err, out)
@@ -149,7 +149,7 @@ func (d *Driver) bind(from, at string, readOnly bool) error {
 	return d.mounter.Mount(from, at, "", options)
 }
 
-// makePoint makes what something is mounted on: a folder, or a file for a device.
+// makePoint creates a mount point: a folder, or a file for a device.
 func makePoint(at string, folder bool) error {
 	if folder {
 		return os.MkdirAll(at, 0o750)
@@ -187,7 +187,7 @@ func (d *Driver) NodeUnstageVolume(_ context.Context, r *spec.NodeUnstageVolumeR
 	return &spec.NodeUnstageVolumeResponse{}, err
 }
 
-// release unmounts a volume and gives its device back.
+// release unmounts a volume and detaches its loop device.
 func (d *Driver) release(v Volume) error {
 	if err := d.place.unmount(v.Staging, v.Block); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (d *Driver) release(v Volume) error {
 	return detach(loop)
 }
 
-// unmount ends a mount. What was made for it is removed on demand; nothing is wrong when there is none.
+// unmount removes a mount, and on demand the mount point. It is no error if there is no mount.
 func unmount(at string, remove bool) error {
 	if err := unix.Unmount(at, 0); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("unmount %s: %w", at, err)
@@ -207,7 +207,7 @@ func unmount(at string, remove bool) error {
 	return removed(at, remove)
 }
 
-// removed removes what something was mounted on, if it is to.
+// removed removes a mount point if remove is true.
 func removed(at string, remove bool) error {
 	if !remove {
 		return nil

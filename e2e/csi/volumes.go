@@ -17,17 +17,17 @@ import (
 
 const (
 	mebibyte = 1 << 20
-	// defaultBytes is the size of a volume of which none is asked.
+	// defaultBytes is the size of a volume without a requested size.
 	defaultBytes = 64 * mebibyte
-	// xfsBytes is the least that mkfs.xfs takes.
+	// xfsBytes is the minimum of mkfs.xfs.
 	xfsBytes = 300 * mebibyte
-	// mostBytes is more than any test needs, and less than file systems below the folder take.
+	// mostBytes is more than any test needs, and less than the limit of the file systems below the folder.
 	mostBytes = 1 << 40
 	// The file systems.
 	ext4, xfs = "ext4", "xfs"
 )
 
-// handle is the same for the same name: so a second call finds what the first one has made.
+// handle returns the same handle for the same name, so that a second call finds the volume of the first.
 func handle(kind, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return kind + "-" + hex.EncodeToString(sum[:])[:20]
@@ -69,7 +69,7 @@ func (d *Driver) CreateVolume(ctx context.Context, r *spec.CreateVolumeRequest) 
 	return &spec.CreateVolumeResponse{Volume: made}, nil
 }
 
-// size is how large a volume is to be.
+// size returns the size of a requested volume.
 func (d *Driver) size(r *spec.CreateVolumeRequest) (int64, error) {
 	least, most := r.GetCapacityRange().GetRequiredBytes(), r.GetCapacityRange().GetLimitBytes()
 	bytes := max(least, mebibyte)
@@ -87,7 +87,7 @@ func (d *Driver) size(r *spec.CreateVolumeRequest) (int64, error) {
 	return bytes, nil
 }
 
-// origin is the snapshot or the volume that a volume is made from, or empty.
+// origin returns the snapshot or the volume that a volume is created from, or empty.
 func origin(from *spec.VolumeContentSource) string {
 	if id := from.GetSnapshot().GetSnapshotId(); id != "" {
 		return id
@@ -95,7 +95,7 @@ func origin(from *spec.VolumeContentSource) string {
 	return from.GetVolume().GetVolumeId()
 }
 
-// compatible says whether a volume is what is asked for again.
+// compatible returns an error unless a volume matches a repeated request.
 func (v Volume) compatible(asked Volume, within *spec.CapacityRange) error {
 	if v.Name != asked.Name || v.Origin != asked.Origin || v.Bytes < within.GetRequiredBytes() || within.GetLimitBytes() > 0 && v.Bytes > within.GetLimitBytes() {
 		return status.Errorf(codes.AlreadyExists, "volume %s is another one: %d bytes from %q", v.Name, v.Bytes, v.Origin)
@@ -103,7 +103,7 @@ func (v Volume) compatible(asked Volume, within *spec.CapacityRange) error {
 	return nil
 }
 
-// fill makes the image of a new volume.
+// fill creates the image of a new volume.
 func (d *Driver) fill(ctx context.Context, s *state, v *Volume, r *spec.CreateVolumeRequest) error {
 	path, from := d.folder.image(v.ID), r.GetVolumeContentSource()
 	var least int64
@@ -200,7 +200,7 @@ func (d *Driver) ValidateVolumeCapabilities(_ context.Context, r *spec.ValidateV
 	}}, nil
 }
 
-// supported says whether volumes can be used so: by one node at a time.
+// supported returns an error unless volumes can be used as requested: by one node at a time.
 func supported(asked []*spec.VolumeCapability) error {
 	if len(asked) == 0 {
 		return missing("volume_capabilities")

@@ -31,7 +31,7 @@ const (
 	workload = "workload"
 	// port is where each replica answers.
 	port = "8080"
-	// spare are disks for copies that are begun again.
+	// spare is the number of disks for copies that are restarted.
 	spare = 2
 )
 
@@ -55,8 +55,8 @@ func application() fixture.App {
 	}}
 }
 
-// provide makes the storage class and so many disks, each a folder below the cluster's. The first ones are those of replicas: each is
-// reserved for a claim, and holds what that ordinal had before. The others are free.
+// provide creates the storage class and the disks, each a folder below the cluster's. The first disks belong to
+// replicas: each is reserved for a claim, and has that ordinal's earlier data. The others are free.
 func (s *side) provide(ctx context.Context, owned, free int) error {
 	binding := storagev1.VolumeBindingImmediate
 	_, err := s.client.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
@@ -90,10 +90,10 @@ func (s *side) provide(ctx context.Context, owned, free int) error {
 
 func podName(ordinal int) string { return fmt.Sprintf("%s-%d", set, ordinal) }
 
-// journalFile is where the workload keeps its journal.
+// journalFile is the name of the workload's journal.
 const journalFile = "journal"
 
-// fill writes what a replica had before: its journal, and 8 MiB of files.
+// fill writes the earlier data of a replica: its journal, and 8 MiB of files.
 func fill(folder, pod string) error {
 	const files, size = 32, 256 << 10
 	random := rand.NewChaCha8([32]byte(fmt.Appendf(nil, "%-32s", pod)))

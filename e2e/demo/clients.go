@@ -19,8 +19,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/player"
 )
 
-// door is where clients reach the application: it hands each request to the next of the pods of both clusters that are Ready, as one
-// Service of both would. It tries none again.
+// door is the endpoint of the application for clients: it forwards each request to the next Ready pod of the two
+// clusters, like one Service over both. It does not retry.
 type door struct {
 	pods   []listers.PodLister
 	next   atomic.Uint64
@@ -29,7 +29,7 @@ type door struct {
 	stop   context.CancelFunc
 }
 
-// open opens the door for clients of an application in both clusters.
+// open starts the endpoint for clients of an application in both clusters.
 func open(ctx context.Context, sides [2]*side) (*door, error) {
 	ctx, stop := context.WithCancel(ctx)
 	d := &door{stop: stop}
@@ -49,16 +49,16 @@ func open(ctx context.Context, sides [2]*side) (*door, error) {
 	d.server = &http.Server{Handler: &httputil.ReverseProxy{Rewrite: d.route}, ReadHeaderTimeout: patience}
 	go func() {
 		if err := d.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			panic(err) // a listener that was open is closed by close only
+			panic(err) // only close closes an open listener
 		}
 	}()
 	return d, nil
 }
 
-// url is that of a page which each replica has.
+// url returns the URL of a page of every replica.
 func (d *door) url() string { return "http://" + d.host + "/healthz" }
 
-// route sends a request to a pod. Where none is Ready, it leads to nothing: the client gets 502.
+// route sends a request to a pod. If none is Ready, the target does not exist: the client gets 502.
 func (d *door) route(r *httputil.ProxyRequest) {
 	to := &url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", "1")}
 	if ready := d.ready(); len(ready) > 0 {
@@ -67,12 +67,12 @@ func (d *door) route(r *httputil.ProxyRequest) {
 	r.SetURL(to)
 }
 
-// ready are the addresses of the pods that are Ready.
+// ready returns the addresses of the Ready pods.
 func (d *door) ready() (addresses []string) {
 	for _, lister := range d.pods {
 		pods, err := lister.Pods(namespace).List(labels.SelectorFromSet(labels.Set{player.ProgramKey: workload}))
 		if err != nil {
-			continue // a lister reads what it has
+			continue // a lister reads its cache
 		}
 		for _, pod := range pods {
 			address, err := netip.ParseAddr(pod.Status.PodIP)
@@ -93,7 +93,7 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// close lets no client in any more.
+// close stops the endpoint.
 func (d *door) close() {
 	d.stop()
 	_ = d.server.Close()

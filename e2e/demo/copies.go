@@ -25,10 +25,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// copies are what the auditor found of them.
+// copies holds the auditor's results for the copies.
 type copies struct {
 	mu sync.Mutex
-	// found is by the folder that was copied to.
+	// found has the differences by the folder of the copy.
 	found   map[string][]string
 	arrived map[string]bool
 	differ  bool
@@ -38,7 +38,7 @@ func newCopies() *copies {
 	return &copies{found: map[string][]string{}, arrived: map[string]bool{}}
 }
 
-// compare is what the auditor knows of contents, and notes what it came to.
+// compare is the auditor's comparison of contents, and records its result.
 func (c *copies) compare(ctx context.Context, from, to string) ([]string, error) {
 	found, err := treediff.Compare(ctx, from, to)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *copies) compare(ctx context.Context, from, to string) ([]string, error)
 	return found, nil
 }
 
-// follow has a replica begin to write only when the auditor has compared its disk. It returns what ends that.
+// follow delays the writes of a replica until the auditor has compared its disk. end ends that.
 func (c *copies) follow(ctx context.Context, kubelet *player.Player, watching *auditor.Auditor) (end func()) {
 	return kubelet.On(func(m player.Moment) {
 		if _, writes := m.Pod.Labels[player.ProgramKey]; writes && m.Step == player.StepStart {
@@ -59,7 +59,7 @@ func (c *copies) follow(ctx context.Context, kubelet *player.Player, watching *a
 	})
 }
 
-// said is what the pods of a side said that copied, by the root of both disks.
+// said returns the results that the mover pods of a side reported, by the root of both disks.
 func (s *side) said() (map[string]report.Result, error) {
 	said := map[string]report.Result{}
 	messages, err := filepath.Glob(filepath.Join(s.pods, "*", manifest.MoverContainer+"-termination-log"))
@@ -72,7 +72,7 @@ func (s *side) said() (map[string]report.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if json.Unmarshal(content, &result) == nil { // one that was killed says nothing
+		if json.Unmarshal(content, &result) == nil { // a pod that was killed reports nothing
 			said[result.Root] = result
 		}
 	}
@@ -86,7 +86,7 @@ func (c *copies) hold(ctx context.Context, pod string, watching *auditor.Auditor
 	n := len(c.arrived)
 	c.mu.Unlock()
 	const often, longest = 20 * time.Millisecond, time.Minute
-	// Past the longest the replica writes all the same: then the auditor says what it could not compare.
+	// After longest the replica writes all the same; then the auditor reports the disks that it could not compare.
 	_ = wait.PollUntilContextTimeout(ctx, often, longest, true, func(context.Context) (bool, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func (m move) table(ctx context.Context, c *copies) error {
 	return nil
 }
 
-// about is what is known of the disk of a replica: its name, or what it was copied with.
+// about describes the disk of a replica: its name, or the result of its copy.
 func (c *copies) about(said map[string]report.Result, volume *corev1.PersistentVolume) string {
 	seal := volume.Annotations[api.SealAnnotationKey]
 	if seal == "" {
@@ -157,7 +157,7 @@ func (m move) explain() {
 	fmt.Printf("auditor: what it found when it compared both disks by itself, by\n%s. It shares no code with the mover.\n", judges)
 }
 
-// volume is that of a claim.
+// volume returns the volume of a claim.
 func (s *side) volume(ctx context.Context, claim string) (*corev1.PersistentVolume, error) {
 	bound, err := s.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, claim, metav1.GetOptions{})
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *side) volume(ctx context.Context, claim string) (*corev1.PersistentVolu
 	return s.client.CoreV1().PersistentVolumes().Get(ctx, bound.Spec.VolumeName, metav1.GetOptions{})
 }
 
-// written is how many lines a replica wrote on each side, or what is wrong with its journal.
+// written returns how many lines a replica wrote on each side, or a description of its journal's fault.
 func written(folder, pod string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(folder, journalFile))
 	if err != nil {

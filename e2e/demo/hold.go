@@ -8,14 +8,14 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/desk"
 )
 
-// tries are commands to begin with, once the move is over.
+// tries are suggested commands for after the move.
 var tries = []string{
 	"kubectl migrate status web -n shop --context east     # what has moved, and when",
 	"kubectl migrate report web -n shop --context east     # how long each replica was away",
 	"kubectl migrate kept --context east                   # the disks that were left behind, and how each goes",
 }
 
-// hold keeps both clusters until it is interrupted, and says how another terminal reaches them.
+// hold keeps both clusters until it is interrupted, and explains how to reach them from another terminal.
 func (m move) hold(ctx context.Context, dir, programs string) error {
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	err := desk.WriteKubeconfig(kubeconfig, desk.Context{Name: "east", Kubeconfig: m.east.Kubeconfig()}, desk.Context{Name: "west", Kubeconfig: m.west.Kubeconfig()})
@@ -32,7 +32,7 @@ func (m move) hold(ctx context.Context, dir, programs string) error {
 	return nil
 }
 
-// wayBack is the command that plans it.
+// wayBack returns the command that plans the way back.
 func (m move) wayBack() string {
 	how := "--shared " + template
 	if m.method == byCopy {

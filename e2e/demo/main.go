@@ -1,8 +1,9 @@
-// Command demo shows the main job: it starts two real clusters on this machine, each with disks of its own, deploys
-// a StatefulSet of 5 whose replicas write and answer clients, prints the plan, moves all five with the real command while a probe
-// measures what clients see, and asks an independent auditor. By method copy, the default, every byte goes over the network; by method rebind both clusters
-// reach the same disks. It exits 0 only if the auditor agrees, and leaves nothing running; with -hold the clusters stay
-// until it is interrupted, for commands from another terminal.
+// Command demo shows the main use case. It starts two real clusters on this machine, each with its own disks, and
+// deploys a StatefulSet of 5 whose replicas write and answer clients. It prints the plan and moves all five with the
+// real command, while a probe measures the effect on clients. Then it asks an independent auditor for its verdict. By
+// method copy, the default, every byte goes over the network; by method rebind both clusters reach the same disks. It
+// exits 0 only if the auditor agrees, and leaves nothing running. With -hold the clusters stay until it is
+// interrupted, for commands from another terminal.
 //
 //	go run ./e2e/demo [-method copy|rebind] [-hold]
 package main
@@ -25,7 +26,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// The methods that are shown.
+// The available methods.
 const (
 	byCopy   = "copy"
 	byRebind = "rebind"
@@ -43,12 +44,12 @@ func main() {
 	})
 }
 
-// side is one of the two clusters, with who plays its kubelets and its disks.
+// side is one of the two clusters, with the simulation of its kubelets and its disks.
 type side struct {
 	*cluster.Cluster
 	client  kubernetes.Interface
 	kubelet *player.Player
-	// disks is the folder of the cluster's disks, and pods that of what its kubelet runs.
+	// disks is the folder of the cluster's disks, pods that of the pods that its kubelet runs.
 	disks, pods string
 }
 
@@ -137,7 +138,7 @@ func show(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// list shows what a cluster has of the application.
+// list shows the objects of the application in a cluster.
 func (s *side) list(ctx context.Context) error {
 	if err := show(ctx, s.Kubectl(ctx, "get", "statefulset,pods,pdb", "-n", namespace).Args...); err != nil {
 		return err

@@ -8,16 +8,16 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 )
 
-// asked is what is asked for of the volumes by method copy, in both directions.
+// asked is the option for the volumes with method copy, in both directions.
 const asked = template + "=copy,image=sliceshift:demo,service=load-balancer"
 
-// move is that of the application from east to west.
+// move is the move of the application from east to west.
 type move struct {
 	method, command string
 	east, west      *side
 	// url is where clients reach the application, wherever its replicas run.
 	url string
-	// held says that the clusters stay, so that the way back can be tried.
+	// held is true if the clusters stay, so that the way back can be tried.
 	held bool
 }
 
@@ -55,11 +55,11 @@ func (m move) run(ctx context.Context) error {
 	return m.prove(ctx, copies, watching)
 }
 
-// deploy has the application run in east.
+// deploy deploys the application in east.
 func (m move) deploy(ctx context.Context) error {
 	home := 0
 	if m.held && m.method == byCopy {
-		home = replicas + spare // what has moved keeps its disks here
+		home = replicas + spare // moved replicas keep their disks here
 	}
 	if err := m.east.provide(ctx, replicas, home); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (m move) audit(ctx context.Context, c *copies) (*auditor.Auditor, error) {
 	return auditor.Start(ctx, options)
 }
 
-// prove shows what was moved, and what the auditor says of it.
+// prove shows the moved objects and the auditor's verdict.
 func (m move) prove(ctx context.Context, c *copies, watching *auditor.Auditor) error {
 	headline("What each replica has in west")
 	if err := m.table(ctx, c); err != nil {

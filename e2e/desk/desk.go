@@ -1,4 +1,4 @@
-// Package desk is what a person at a terminal has: kubectl and kubectl migrate in a folder of the path, and one kubeconfig
+// Package desk prepares a terminal session: kubectl and kubectl migrate in a folder of the path, and one kubeconfig
 // with a context for each cluster.
 package desk
 
@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// Programs puts kubectl and kubectl migrate into a folder. The binary is that of the control planes, which has kubectl in it.
+// Programs puts kubectl and kubectl migrate into a folder. binary is the control plane binary, which contains kubectl.
 func Programs(ctx context.Context, dir, binary string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -25,10 +25,10 @@ func Programs(ctx context.Context, dir, binary string) error {
 	return os.WriteFile(filepath.Join(dir, "kubectl"), []byte("#!/bin/sh\nexec '"+binary+"' kubectl \"$@\"\n"), 0o755)
 }
 
-// Context is a context of a kubeconfig that is to be written.
+// Context is a context of the kubeconfig to write.
 type Context struct {
 	Name string
-	// Kubeconfig is the file whose current context it becomes.
+	// Kubeconfig is the file whose current context it copies.
 	Kubeconfig string
 }
 
@@ -53,7 +53,7 @@ func WriteKubeconfig(path string, contexts ...Context) error {
 	return clientcmd.WriteToFile(*all, path)
 }
 
-// Env is the environment of a terminal where the programs are in the path, and the kubeconfig is in use.
+// Env returns an environment with the programs in the path, and with the kubeconfig in use.
 func Env(dir, kubeconfig string) []string {
 	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+kubeconfig+".cache",
 		"PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))

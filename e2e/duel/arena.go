@@ -28,11 +28,11 @@ type arena struct {
 	cache  cache.Cache
 
 	mu sync.Mutex
-	// sides by namespace: whose pods' events go where.
+	// sides maps each namespace to the side that receives the events of its pods.
 	sides map[string]*side
 }
 
-// newArena prepares a cluster for so many scripts at once. Both controllers run already.
+// newArena prepares a cluster for that many concurrent scripts. Both controllers must already run.
 func newArena(ctx context.Context, config *rest.Config, lanes int) (*arena, error) {
 	unthrottled := rest.CopyConfig(config)
 	unthrottled.QPS = -1
@@ -93,7 +93,7 @@ func (a *arena) prepare(ctx context.Context, namespaces map[string]cache.Config)
 	return nil
 }
 
-// start fills the cache, and lets the events of pods be recorded.
+// start fills the cache and starts recording the events of pods.
 func (a *arena) start(ctx context.Context) error {
 	pods, err := a.cache.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -141,8 +141,8 @@ func (a *arena) enter(s *side) {
 	a.sides[s.namespace] = s
 }
 
-// lookAgain is how often what is waited for is read, from a cache.
+// lookAgain is the interval between two reads of an awaited state, from a cache.
 const lookAgain = 50 * time.Millisecond
 
-// storageClass is that of all claims: none of them gets a volume but by provide.
+// storageClass is the class of all claims. Only provide creates volumes for it.
 const storageClass = "duel"

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// difference is something in which the sides differ.
+// difference is one aspect in which the sides differ.
 type difference struct {
-	// about says of what: a line of the state, "events of <ordinal>" or "order of events".
+	// about is the aspect: a line of the state, "events of <ordinal>" or "order of events".
 	about, native, ours string
 }
 
@@ -22,7 +22,7 @@ const (
 	orderOf  = "order of events"
 )
 
-// compareStates finds where two states differ.
+// compareStates returns the differences of two states.
 func compareStates(native, ours state) []difference {
 	var found []difference
 	keys := slices.Collect(maps.Keys(native.lines))
@@ -40,8 +40,7 @@ func compareStates(native, ours state) []difference {
 	return found
 }
 
-// compareEvents finds where what has happened differs. The order counts where the set
-// prescribes one.
+// compareEvents returns the differences of the events. The order counts only where the set prescribes one.
 func compareEvents(w *wish, native, ours []event) []difference {
 	var found []difference
 	native, ours = w.counted(native), w.counted(ours)
@@ -61,15 +60,15 @@ func compareEvents(w *wish, native, ours []event) []difference {
 	return found
 }
 
-// counted leaves out when pods get Ready that are to leave: it may be too late for that.
+// counted omits the Ready events of pods outside of the range: such a pod may be deleted before it is Ready.
 func (w *wish) counted(all []event) []event {
 	return slices.DeleteFunc(slices.Clone(all), func(e event) bool { return e.what == ready && !w.owns(e.ordinal) })
 }
 
-// maxOrdinal is above all that scripts have.
+// maxOrdinal is above all ordinals of scripts.
 const maxOrdinal = 20
 
-// none is what is not there.
+// none stands for a missing object.
 const none = "none"
 
 func orNone(text string) string {

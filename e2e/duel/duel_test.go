@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDraw: a seed is the same script each time, and every kind of step is one that is known.
+// TestDraw: a seed gives the same script each time, and every kind of step is known.
 func TestDraw(t *testing.T) {
 	for seed := range 20 {
 		if diff := cmp.Diff(Draw(seed), Draw(seed)); diff != "" {
@@ -22,7 +22,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestEdits: each edit changes what is wished for, and both sides are asked for the same.
+// TestEdits: each edit changes the wish, and both sides get the same request.
 func TestEdits(t *testing.T) {
 	edits := 0
 	for _, kind := range slices.Compact(slices.Sorted(slices.Values(kinds))) {
@@ -44,7 +44,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestPartition: the partition is a count from the start in apps/v1, and an ordinal in ours.
+// TestPartition: the partition is a count from the start in apps/v1, and an ordinal in our kind.
 func TestPartition(t *testing.T) {
 	for _, row := range []struct{ start, replicas, partition, want int32 }{{0, 3, 0, 0}, {0, 3, 2, 2}, {5, 3, 0, 0}, {5, 3, 2, 7}, {5, 3, 9, 8}, {5, 0, 2, 5}} {
 		w := newWish("web", Settings{Start: row.start, Replicas: row.replicas})
@@ -59,7 +59,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// TestCompareEvents: the order counts in OrderedReady, but of deletions at the same time.
+// TestCompareEvents: the order counts in OrderedReady, except for concurrent deletions.
 func TestCompareEvents(t *testing.T) {
 	one, two := event{deleted, 1, ""}, event{deleted, 2, ""}
 	made := []event{{created, 1, "web:2"}, {created, 2, "web:2"}}
@@ -91,7 +91,7 @@ func TestCompareEvents(t *testing.T) {
 	}
 }
 
-// TestUnexplained: what the status counts follows from pods, and never stands alone.
+// TestUnexplained: a difference of status counts follows from pods, so it cannot be the only one.
 func TestUnexplained(t *testing.T) {
 	m := &moment{wish: newWish("web", Settings{Replicas: 2}), found: []difference{{"status.replicas", "1", "2"}}}
 	if used, unexplained := explain(m); len(used) > 0 || len(unexplained) != 1 {
@@ -104,8 +104,7 @@ func TestUnexplained(t *testing.T) {
 	}
 }
 
-// TestCarried: a difference that a step has found stays explained while neither side does anything
-// about it.
+// TestCarried: an explained difference remains explained in later steps while neither side acts on it.
 func TestCarried(t *testing.T) {
 	lines := func(line string) state { return state{lines: map[string]string{"pod web-0": line}} }
 	const one, two = "web:1 runs web:1, Running", "web:2 runs web:2, Running"
@@ -131,15 +130,14 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// TestDocumented: every difference on purpose is in the table of the documentation, and the
-// table has no other.
+// TestDocumented: the table of the documentation lists every intended difference, and no other.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/slices.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, _ := strings.Cut(string(page), "\n## Beside the native controller\n")
-	section, _, _ = strings.Cut(section, "<!-- figures")
+	section, _, _ = strings.Cut(section, "\n## ")
 	var rows []string
 	for line := range strings.Lines(section) {
 		if cells := strings.Split(line, "|"); len(cells) > 3 && !strings.Contains(cells[1], "--") && strings.TrimSpace(cells[1]) != "difference" {
@@ -151,7 +149,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestReport: an explanation that was not used is told of.
+// TestReport: the report lists an explanation that was not used.
 func TestReport(t *testing.T) {
 	r := Report{Scripts: 2, Took: time.Minute, Kinds: map[string]int{stepImage: 3}, Explained: map[string]int{explainedBroken: 1}}
 	if text := r.Table(); !strings.Contains(text, "never seen: "+explainedBackoff) {

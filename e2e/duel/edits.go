@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// edit changes the wish, in one or more writes; none: the step is no edit.
+// edit returns the writes that change the wish; none if the step is no edit.
 func (t Step) edit(w *wish) []func() {
 	before := w.Template.DeepCopy()
 	change := t.template(w)
@@ -22,7 +22,7 @@ func (t Step) edit(w *wish) []func() {
 	}
 }
 
-// template makes the edits of the template.
+// template returns the edit of the template.
 func (t Step) template(w *wish) func() {
 	set := func(edit func()) func() {
 		return func() {
@@ -53,7 +53,7 @@ func (t Step) template(w *wish) func() {
 	return nil
 }
 
-// spec makes all other edits.
+// spec returns any other edit.
 func (t Step) spec(w *wish) func() {
 	switch t.Kind {
 	case stepReplicas:

@@ -12,11 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// end mends all that is wrong, and compares the sides once all is well, and once more when
-// the sets are deleted.
+// end reverts all faults, compares the sides once they are healthy, and again after the sets are deleted.
 func (p *play) end(ctx context.Context) error {
 	p.begin()
-	p.apart = true // what is mended first may be acted on before the rest is
+	p.apart = true // a controller may act on the first correction before the others
 	for _, kind := range []string{stepLetGo, stepReady, stepRelease} {
 		if err := p.both(func(s *side) error { s.unbound = false; return s.mend(ctx, kind) }); err != nil {
 			return err
@@ -48,7 +47,7 @@ func (p *play) end(ctx context.Context) error {
 	return nil
 }
 
-// deleteSet deletes the set, and leaves the rest to the garbage collector.
+// deleteSet deletes the set, and leaves its dependents to the garbage collector.
 func (s *side) deleteSet(ctx context.Context) error {
 	set := s.object()
 	set.SetNamespace(s.namespace)
@@ -62,7 +61,7 @@ func (s *side) deleteSet(ctx context.Context) error {
 	return nil
 }
 
-// clear removes what a script has left.
+// clear removes the remaining objects of a script.
 func (s *side) clear(ctx context.Context) error {
 	s.unbound = true
 	if err := s.deleteSet(ctx); err != nil {
@@ -77,7 +76,7 @@ func (s *side) clear(ctx context.Context) error {
 	return s.client.DeleteAllOf(ctx, &corev1.PersistentVolume{}, client.MatchingLabels{"duel": s.namespace})
 }
 
-// clear leaves the lane as it was.
+// clear resets the lane.
 func (p *play) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()

@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// event is something that has happened to a pod.
+// event is an event of a pod.
 type event struct {
 	what    string
 	ordinal int32
-	// image tells the revision of a pod that was made.
+	// image identifies the revision of a created pod.
 	image string
 }
 
-// What happens to pods.
+// The events of a pod.
 const (
 	created = "create"
 	ready   = "ready"
@@ -34,7 +34,7 @@ func (e event) String() string {
 	return fmt.Sprintf("%s %d@%s", e.what, e.ordinal, e.image)
 }
 
-// events are what has happened to the pods of a side.
+// events records the events of the pods of a side.
 type events struct {
 	set  string
 	mu   sync.Mutex
@@ -46,7 +46,7 @@ type podSeen struct{ ready, deleted bool }
 
 func newEvents(s *side) *events { return &events{set: s.set, seen: map[types.UID]*podSeen{}} }
 
-// see takes what a watch shows of a pod.
+// see records a state of a pod from a watch.
 func (e *events) see(pod *corev1.Pod, gone bool) {
 	ordinal, ok := ordinalOf(e.set, pod.Name)
 	if !ok {
@@ -70,7 +70,7 @@ func (e *events) see(pod *corev1.Pod, gone bool) {
 	}
 }
 
-// take returns what has happened since the last time.
+// take returns the events since the last call.
 func (e *events) take() []event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,7 +85,7 @@ func (e *events) count() int {
 	return len(e.all)
 }
 
-// chains are the events of each ordinal, in their order.
+// chains returns the events of each ordinal, in their order.
 func chains(all []event) map[int32]string {
 	byOrdinal := map[int32][]event{}
 	for _, one := range all {
@@ -98,8 +98,8 @@ func chains(all []event) map[int32]string {
 	return texts
 }
 
-// ordered is the order that OrderedReady prescribes. Deletions are left out where several
-// pods may go at the same time.
+// ordered returns the events in the order that OrderedReady prescribes. Deletions are omitted where several pods may
+// be deleted at the same time.
 func ordered(all []event, deletions bool) string {
 	if !deletions {
 		all = slices.DeleteFunc(slices.Clone(all), func(e event) bool { return e.what == deleted })

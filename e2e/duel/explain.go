@@ -7,37 +7,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// moment is what an explanation is told.
+// moment is the input of an explanation.
 type moment struct {
 	wish *wish
-	// refused says whether writes are refused.
+	// refused is true while writes are refused.
 	refused bool
-	// settled says whether the sides had come to an end when the step was made.
+	// settled is true if the sides had settled when the step was made.
 	settled bool
-	// before are the states when the step was made, native and ours those after it.
+	// before are the states before the step, native and ours those after it.
 	before       [2]state
 	native, ours state
-	// events are what has happened in this step.
+	// nativeEvents and ourEvents are the events of this step.
 	nativeEvents, ourEvents []event
 	found                   []difference
 }
 
-// explanation is a difference on purpose.
+// explanation is an intended difference.
 type explanation struct {
-	// id is what the table in docs/slices.md, Beside the native controller, calls it.
+	// id is its name in the table of docs/slices.md, section "Beside the native controller".
 	id string
-	// explains says whether it is what a difference comes from.
+	// explains reports whether the explanation is the cause of a difference.
 	explains func(m *moment, d difference) bool
 }
 
-// Explanations that no comparison of an end uses: see remedy.
+// Explanations that are not used in the comparison of ends: see remedy.
 const (
 	explainedBroken  = "broken pods are replaced"
 	explainedBackoff = "pods that end again come later"
 	explainedLeaving = "pods that leave do not wait for one that is broken"
 )
 
-// explanationIDs are those of all explanations.
+// explanationIDs returns the ids of all explanations.
 func explanationIDs() []string {
 	ids := []string{explainedBroken, explainedBackoff, explainedLeaving}
 	for _, one := range explanations {
@@ -46,9 +46,8 @@ func explanationIDs() []string {
 	return ids
 }
 
-// explain finds for all differences where they come from; unexplained are those without one.
-// What the status counts, which revisions are needed, and that a pod that was made anew has got a
-// claim that had been removed, follows from the pods.
+// explain finds the explanations of all differences; unexplained are those without one. Three kinds of difference
+// follow from the pods: status counts, needed revisions, and the claim of a recreated pod that had been deleted.
 func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	used = map[string]bool{}
 	var follow []difference
@@ -72,8 +71,8 @@ func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	return used, unexplained
 }
 
-// carried says whether a difference is what a former step has left, which was explained then: both
-// sides have what they had, or the pod has its revision, and all else is the same on both.
+// carried reports whether a difference remains from an earlier step, which was explained then. Either both sides are
+// unchanged, or the pods have their previous revisions and are otherwise equal on both sides.
 func (m *moment) carried(d difference) bool {
 	if !m.settled || strings.HasPrefix(d.about, "status.") || d.about == "revisions" || !m.differed(d) {
 		return false
@@ -87,7 +86,7 @@ func (m *moment) carried(d difference) bool {
 	return pod && theirs == mine && strings.HasPrefix(native, nativeRevision+", ") && strings.HasPrefix(ours, ourRevision+", ")
 }
 
-// aboutOrdinal is the ordinal whose pod or claim a difference is about.
+// aboutOrdinal returns the ordinal whose pod or claim a difference is about.
 func (m *moment) aboutOrdinal(d difference) (ordinal int32, pod, is bool) {
 	name, pod := strings.CutPrefix(d.about, "pod ")
 	if !pod {
@@ -101,9 +100,9 @@ func (m *moment) aboutOrdinal(d difference) (ordinal int32, pod, is bool) {
 	return ordinal, pod, is
 }
 
-// nativeWaits says whether in OrderedReady the native side does nothing to an ordinal's pod: it,
-// or one that comes before it, is not available, or cannot be made because its name is taken. Those
-// that the set owns come before all others.
+// nativeWaits reports whether in OrderedReady the native side does nothing to an ordinal's pod. The reason is that
+// this pod or an earlier pod is not available, or cannot be created because its name is taken. Owned pods come before
+// all others.
 func (m *moment) nativeWaits(ordinal int32) bool {
 	first, count := m.wish.Ordinals.Start, *m.wish.Replicas
 	down := func(at int32) bool {
@@ -120,26 +119,25 @@ func (m *moment) nativeWaits(ordinal int32) bool {
 	return false
 }
 
-// roundsUp says whether a percentage is another number on both sides.
+// roundsUp reports whether a percentage results in different numbers on the two sides.
 func (m *moment) roundsUp() bool {
 	return m.wish.mostUnavailable(true) != m.wish.mostUnavailable(false)
 }
 
-// goesOn says whether ours has gone on with an ordinal's pod, while the native side has left it
-// as it was.
+// goesOn reports whether ours has continued with an ordinal's pod, while the native side has left it unchanged.
 func (m *moment) goesOn(d difference) (ordinal int32, does bool) {
 	ordinal, pod, is := m.aboutOrdinal(d)
 	return ordinal, is && pod && m.ahead(ordinal)
 }
 
-// ahead says so of an ordinal.
+// ahead reports that for an ordinal.
 func (m *moment) ahead(ordinal int32) bool {
 	theirs, has := m.native.pods[ordinal]
 	mine, exists := m.ours.pods[ordinal]
 	return has && (!exists || mine.terminating && !theirs.terminating || mine.updated && !theirs.updated)
 }
 
-// madeAnew says whether a claim is there only because ours has made the ordinal's pod anew.
+// madeAnew reports whether a claim exists only because ours has recreated the ordinal's pod.
 func (m *moment) madeAnew(d difference) bool {
 	ordinal, pod, is := m.aboutOrdinal(d)
 	return is && !pod && d.native == none && m.ahead(ordinal)

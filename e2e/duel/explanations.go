@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// explanations are all differences on purpose that a script may come upon. Each is as narrow
-// as it can be: what it does not say fails the script.
+// explanations are all intended differences that a script may meet. Each is as narrow as possible: a difference that
+// none explains fails the script.
 var explanations = []explanation{
 	{
 		id: "percentages round up",
@@ -45,10 +45,10 @@ var explanations = []explanation{
 			_, does := m.goesOn(d)
 			makes := is && pod && (d.native == none || strings.Contains(d.native, string(corev1.PodSucceeded)) || strings.Contains(d.native, string(corev1.PodFailed)))
 			claim := is && !pod && (d.native == none || d.ours == none && !m.wish.owns(ordinal))
-			left := claim && m.differed(d) // nobody takes claims away again
+			left := claim && m.differed(d) // claims are never removed again
 			owned := is && !pod && withoutOwners(d.native) == withoutOwners(d.ours)
 			if owned && m.wentBefore(ordinal) {
-				return true // its pod is no reason any more to look at the claim
+				return true // without a pod there is no reason to reconcile the claim
 			}
 			return left || (does || makes || claim || owned || is && d.named()) && m.wish.parallel() && (m.refused || m.nameTaken() || m.claimLeaves())
 		},
@@ -84,27 +84,26 @@ var explanations = []explanation{
 	},
 }
 
-// named says whether ours has given a pod the label of its name again, and the native side has not.
+// named reports whether ours has restored the name label of a pod, and the native side has not.
 func (d difference) named() bool {
 	const lacks = `name "" index`
 	return strings.Contains(d.native, lacks) && !strings.Contains(d.ours, lacks)
 }
 
-// withoutOwners is the line of a claim but for its owners.
+// withoutOwners returns the line of a claim without its owners.
 func withoutOwners(line string) string {
 	before, owners, _ := strings.Cut(line, " owners [")
 	_, after, _ := strings.Cut(owners, "]")
 	return before + after
 }
 
-// differed says whether a line of the states differed already when the step was made.
+// differed reports whether a line of the states differed already before the step.
 func (m *moment) differed(d difference) bool {
 	return m.before[0].lines[d.about] != m.before[1].lines[d.about]
 }
 
-// leavingStuck says whether in OrderedReady the native side waits with the pods that leave: the
-// highest one, which is the ordinal, has an old revision and is not Ready, and another one below it is
-// not, either.
+// leavingStuck reports whether in OrderedReady the pods outside of the range block the native side. The highest of
+// them, which is ordinal, has an old revision and is not Ready, and a lower one is not Ready either.
 func (m *moment) leavingStuck() (ordinal int32, stuck bool) {
 	var down []podState
 	for at := range int32(maxOrdinal) {
@@ -119,7 +118,7 @@ func (m *moment) leavingStuck() (ordinal int32, stuck bool) {
 	return ordinal, !first.ready && !first.updated && !first.terminating && slices.ContainsFunc(down[:len(down)-1], func(pod podState) bool { return !pod.ready })
 }
 
-// terminates says whether an owned pod is on its way out on the native side.
+// terminates reports whether an owned pod is terminating on the native side.
 func (m *moment) terminates() bool {
 	for ordinal, pod := range m.native.pods {
 		if pod.terminating && m.wish.owns(ordinal) {
@@ -129,7 +128,7 @@ func (m *moment) terminates() bool {
 	return false
 }
 
-// unready says whether an owned pod is not Ready on the native side.
+// unready reports whether an owned pod is not Ready on the native side.
 func (m *moment) unready() bool {
 	for ordinal, pod := range m.native.pods {
 		if !pod.ready && m.wish.owns(ordinal) {
@@ -139,8 +138,8 @@ func (m *moment) unready() bool {
 	return false
 }
 
-// claimLeaves says whether on the native side a claim is being deleted of a pod that is Pending: its
-// controller would make the claim, and cannot.
+// claimLeaves reports whether on the native side the claim of a Pending pod is being deleted: the controller would
+// recreate the claim, and cannot.
 func (m *moment) claimLeaves() bool {
 	for ordinal, pod := range m.native.pods {
 		if pod.pod.Status.Phase != corev1.PodPending || !m.wish.owns(ordinal) {
@@ -155,15 +154,15 @@ func (m *moment) claimLeaves() bool {
 	return false
 }
 
-// wentBefore says whether an ordinal that the set does not own had a pod until this step on the native
-// side, and none on ours.
+// wentBefore reports whether, before this step, an ordinal outside of the range had a pod on the native side, and none
+// on ours.
 func (m *moment) wentBefore(ordinal int32) bool {
 	_, theirs := m.before[0].pods[ordinal]
 	_, mine := m.before[1].pods[ordinal]
 	return theirs && !mine && !m.wish.owns(ordinal)
 }
 
-// lacks says whether an owned pod is missing on the native side.
+// lacks reports whether an owned pod is missing on the native side.
 func (m *moment) lacks() bool {
 	first := m.wish.Ordinals.Start
 	for ordinal := first; ordinal < first+*m.wish.Replicas; ordinal++ {
@@ -174,7 +173,7 @@ func (m *moment) lacks() bool {
 	return false
 }
 
-// nameTaken says whether a pod that is not the set's has an ordinal's name.
+// nameTaken reports whether a pod that the set does not own has an ordinal's name.
 func (m *moment) nameTaken() bool {
 	return slices.ContainsFunc(sortedKeys(m.native.lines), func(key string) bool {
 		return strings.HasPrefix(key, "pod ") && strings.Contains(m.native.lines[key], "owners []")

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// holdFinalizer keeps a pod that is deleted.
+	// holdFinalizer keeps a deleted pod Terminating.
 	holdFinalizer = "duel.sliceshift.io/hold"
-	// unreadyReason is why a pod is not Ready that a step has made so.
+	// unreadyReason is the reason of the Ready condition of a pod that a step made not Ready.
 	unreadyReason = "Duel"
 )
 
-// harm does to one side what a step says. The pod of its ordinal exists on both.
+// harm applies a fault to the pod of one side. The pod of its ordinal exists on both sides.
 func (s *side) harm(ctx context.Context, step Step, pod *corev1.Pod) error {
 	switch step.Kind {
 	case stepDelete:
@@ -51,12 +51,12 @@ func readiness(is corev1.ConditionStatus, reason string) string {
 	return fmt.Sprintf(`{"conditions":[{"type":"Ready","status":%q,"reason":%q,"lastTransitionTime":%q}]}`, is, reason, time.Now().UTC().Format(time.RFC3339))
 }
 
-// ended is the status of a pod that has ended, as a kubelet writes it: it is not Ready.
+// ended returns the status of a finished pod, as a kubelet writes it: not Ready.
 func ended(phase corev1.PodPhase) string {
 	return fmt.Sprintf(`{"phase":%q,%s`, phase, strings.TrimPrefix(readiness(corev1.ConditionFalse, "Pod"+string(phase)), "{"))
 }
 
-// harmClaim does to an ordinal's first claim what a step says.
+// harmClaim applies a fault to an ordinal's first claim.
 func (s *side) harmClaim(ctx context.Context, step Step, ordinal int32) error {
 	claim := &corev1.PersistentVolumeClaim{}
 	if err := s.client.Get(ctx, s.key(fmt.Sprintf("data-%s-%d", s.set, ordinal)), claim); err != nil {
@@ -74,7 +74,7 @@ func (s *side) harmClaim(ctx context.Context, step Step, ordinal int32) error {
 	return nil
 }
 
-// mend takes back what steps of a kind have done to pods.
+// mend reverts the faults of a kind of step.
 func (s *side) mend(ctx context.Context, kind string) error {
 	var list corev1.PodList
 	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
@@ -107,7 +107,7 @@ func unreadyBy(pod *corev1.Pod) bool {
 	return false
 }
 
-// stray makes a pod as somebody else would who takes the set's labels.
+// stray creates a pod with the set's labels, as another user might.
 func (s *side) stray(ctx context.Context, ordinal int32) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprintf("%s-%d", s.set, ordinal), Labels: map[string]string{appLabel: s.set}},
@@ -145,7 +145,7 @@ func (s *side) delete(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// awaitVersion waits until the cache shows an object as it was written.
+// awaitVersion waits until the cache shows a written object.
 func (s *side) awaitVersion(object client.Object) {
 	written := versionOf(object)
 	s.awaitObject(object, func(have client.Object) bool { return versionOf(have) >= written })

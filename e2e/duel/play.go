@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// play is one script as it is played.
+// play is one running script.
 type play struct {
 	script       Script
 	wish         *wish
 	native, ours *side
 	tally        *tally
-	// before is what the sides were like when the last step was made.
+	// before holds the states of the sides before the last step.
 	before [2]state
-	// apart is true when what has happened since cannot be compared.
+	// apart is true if the events since then cannot be compared.
 	apart bool
-	// backedOff is true when ours has waited since before it replaced a pod that had ended.
+	// backedOff is true if ours has delayed the replacement of a finished pod since then.
 	backedOff bool
-	// refused is true while the API server refuses writes, and nudged when both controllers
-	// were made to look again since the step.
+	// refused is true while the API server refuses writes. nudged is true if both controllers were forced to reconcile
+	// since the step.
 	refused, nudged bool
 }
 
-// beyond is an ordinal that no script owns.
+// beyond is an ordinal outside of the range of every script.
 const beyond = 15
 
 // Times of a play.
 const (
-	// quiet is how long nothing may happen on both sides when they are complete, and
-	// stuck how long when they are not, beyond minReadySeconds.
+	// quiet is how long nothing may happen on both sides when they are complete. stuck is that time when they are not,
+	// in addition to minReadySeconds.
 	quiet = 300 * time.Millisecond
 	stuck = 1500 * time.Millisecond
-	// patience is how long they may differ while nothing happens.
+	// patience is how long the sides may differ while nothing happens.
 	patience = 12 * time.Second
-	// longest is how long they may need.
+	// longest is how long the sides may take to settle.
 	longest = 2 * time.Minute
 )
 
@@ -71,7 +71,7 @@ func (a *arena) play(ctx context.Context, lane int, script Script, t *tally) (fa
 	return p.end(ctx)
 }
 
-// begin is called before a step is made.
+// begin prepares for a step; call it before the step is made.
 func (p *play) begin() {
 	p.before = [2]state{p.native.last, p.ours.last}
 	p.apart, p.backedOff, p.nudged = p.script.Settings.Rushed || len(p.compare()) > 0, false, false
@@ -81,7 +81,7 @@ func (p *play) both(do func(*side) error) error {
 	return errors.Join(do(p.native), do(p.ours))
 }
 
-// pause is for a script that is rushed.
+// pause waits between the steps of a rushed script.
 func (p *play) pause(ctx context.Context, span time.Duration) error {
 	end := time.Now().Add(span)
 	for time.Now().Before(end) {
@@ -92,7 +92,7 @@ func (p *play) pause(ctx context.Context, span time.Duration) error {
 	return nil
 }
 
-// tick lets a moment pass, in which claims get their volumes.
+// tick waits one interval, and gives claims their volumes.
 func (p *play) tick(ctx context.Context) error {
 	timer := time.NewTimer(lookAgain)
 	defer timer.Stop()
@@ -104,7 +104,7 @@ func (p *play) tick(ctx context.Context) error {
 	}
 }
 
-// String shows both sides.
+// String formats both sides.
 func (p *play) String() string {
 	var text strings.Builder
 	for _, s := range []*side{p.native, p.ours} {

@@ -15,19 +15,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// refusal is a kind of write that the API server refuses in namespaces with a label. It
-// refuses ConfigMaps there as well, by which it is seen whether it is in force.
+// refusal is a kind of write that the API server refuses in namespaces with a label. It also refuses ConfigMaps there,
+// which shows whether it is in force.
 type refusal struct {
 	step, name, resource string
 	operation            admissionregistrationv1.OperationType
-	// allows is what it lets through all the same.
+	// allows is the exception: the writes that it accepts all the same.
 	allows string
 }
 
 var refusals = []refusal{
 	{stepRefusePods, "pods", "pods", admissionregistrationv1.Create, "false"},
 	{stepRefuseClaims, "claims", "persistentvolumeclaims", admissionregistrationv1.Create, "false"},
-	// The kubelet ends a deletion that was accepted by another one.
+	// The kubelet completes a deletion that was accepted before.
 	{stepRefuseDeletions, "deletions", "pods", admissionregistrationv1.Delete, `request.operation == "DELETE" && has(oldObject.metadata.deletionTimestamp)`},
 }
 
@@ -61,7 +61,7 @@ func (r refusal) binding() *admissionregistrationv1.ValidatingAdmissionPolicyBin
 	}
 }
 
-// refuse puts one refusal in force, or with none takes all back.
+// refuse enables one refusal; nil disables all.
 func (s *side) refuse(ctx context.Context, wanted *refusal) error {
 	labels := make([]string, 0, len(refusals))
 	for _, kind := range refusals {

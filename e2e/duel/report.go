@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// Report is what a run has come to.
+// Report holds the results of a run.
 type Report struct {
 	Scripts, Rushed, Steps int
 	Took                   time.Duration
-	// Kinds counts the steps, Explained the differences by the explanation.
+	// Kinds counts the steps by kind, Explained the differences by explanation.
 	Kinds, Explained map[string]int
 	Failed           int
-	// Once are the names of scripts whose sides differed, and did not when they were played again.
+	// Once are the names of scripts whose sides differed in the first run, but not when they were repeated.
 	Once []string
 }
 
-// Unused are the explanations that no script has come upon.
+// Unused returns the explanations that no script has met.
 func (r Report) Unused() []string {
 	var unused []string
 	for _, id := range explanationIDs() {
@@ -33,7 +33,7 @@ func (r Report) Unused() []string {
 	return unused
 }
 
-// Page is what the documentation says of a run.
+// Page returns the text about a run for the documentation.
 func (r Report) Page(seed int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d scripts in %s, from seed %d on: %d steps of %d kinds. %d of the scripts were rushed. Steps after which the sides differed, and why:\n\n| difference | steps |\n|---|---|\n",
@@ -45,7 +45,7 @@ func (r Report) Page(seed int) string {
 	return b.String()
 }
 
-// Table is the summary of a run, kind by kind.
+// Table returns the summary of a run by kind.
 func (r Report) Table() string {
 	lines := []string{r.String(), "steps:"}
 	for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
@@ -61,7 +61,7 @@ func (r Report) Table() string {
 	return strings.Join(lines, "\n")
 }
 
-// String is one line.
+// String returns one line.
 func (r Report) String() string {
 	return fmt.Sprintf("%s: %d scripts, %d of them rushed, %d steps, %d failed, differed once: %v; explained: %s", r.Took.Round(time.Second), r.Scripts, r.Rushed, r.Steps, r.Failed, r.Once, counts(r.Explained))
 }
@@ -74,7 +74,7 @@ func counts(of map[string]int) string {
 	return strings.Join(words, ", ")
 }
 
-// tally counts what is played.
+// tally counts the played scripts.
 type tally struct {
 	mu    sync.Mutex
 	begun time.Time
@@ -82,8 +82,7 @@ type tally struct {
 	staged, drawn int
 	total         Report
 	playing       map[int]string
-	// doubtful are the scripts that have differed, failures what has differed when they were played
-	// again.
+	// doubtful are the scripts whose sides differed. failures are the differences when they were repeated.
 	doubtful []Script
 	failures []error
 }
@@ -92,7 +91,7 @@ func newTally() *tally {
 	return &tally{begun: time.Now(), playing: map[int]string{}, total: Report{Kinds: map[string]int{}, Explained: map[string]int{}}}
 }
 
-// next is the script to be played next. Those that are staged are played however late it is.
+// next returns the next script. Staged scripts are played however late it is.
 func (t *tally) next(o Options, late bool) (script Script, goOn bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,14 +134,14 @@ func (t *tally) use(ids map[string]bool) {
 	}
 }
 
-// doubt is for a script that has differed once.
+// doubt records a script whose sides differed once.
 func (t *tally) doubt(script Script) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.doubtful = append(t.doubtful, script)
 }
 
-// acquit is for one that has not when it was played again.
+// acquit records a script whose sides did not differ when it was repeated.
 func (t *tally) acquit(script Script) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,7 +163,7 @@ func (t *tally) report() Report {
 	return r
 }
 
-// tell says each minute how far it is.
+// tell reports the progress each minute.
 func (t *tally) tell(ctx context.Context, say func(string)) {
 	ticker := time.NewTicker(time.Minute)
 	defer ticker.Stop()

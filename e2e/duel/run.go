@@ -10,27 +10,27 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Options say how long is played, and what.
+// Options configure a run.
 type Options struct {
-	// For is how long new scripts are begun.
+	// For is how long new scripts are started.
 	For time.Duration
-	// Seed is that of the first script that is drawn; each next one has the next.
+	// Seed is the seed of the first drawn script; each later script increments it.
 	Seed int
-	// Lanes is how many scripts are played at once.
+	// Lanes is the number of concurrent scripts.
 	Lanes int
-	// Scripts bounds how many are played, all of them drawn; 0: those that are staged, and then as
-	// many as there is time for.
+	// Scripts is the number of scripts, all of them drawn. 0 means the staged scripts, and then as many as time
+	// allows.
 	Scripts int
-	// Say is told how far it is, each minute.
+	// Say receives the progress each minute.
 	Say func(string)
 }
 
-// replays is how often a script that has differed is played again.
+// replays is how often a script whose sides differed is repeated.
 const replays = 2
 
-// Run plays scripts on a cluster on which both controllers run. Those that differ are played again
-// in the end, one at a time: what a step meets in a roll-out is a matter of moments, and on a loaded
-// machine the two sides live through different ones. It returns what differs each time, or once more.
+// Run plays scripts on a cluster on which both controllers run. A script whose sides differ is repeated at the end,
+// alone. The effect of a step during a rollout depends on its timing, which differs between the two sides on a loaded
+// machine. Run returns the scripts that differ again.
 func Run(ctx context.Context, config *rest.Config, o Options) (Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -69,7 +69,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) (Report, error) {
 	return t.report(), errors.Join(t.failures...)
 }
 
-// playAgain plays a script that has differed, and nothing beside it.
+// playAgain repeats a script whose sides differed, with no other script at the same time.
 func (a *arena) playAgain(ctx context.Context, script Script, o Options, t *tally) {
 	for range replays {
 		if err := a.play(ctx, 0, script, newTally()); err != nil {

@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// Script is what is played on both sides.
+// Script is a sequence of steps for both sides.
 type Script struct {
-	// Name is a DNS label: that of a script that was drawn is its seed.
+	// Name is a DNS label; the name of a drawn script is its seed.
 	Name     string
 	Settings Settings
 	Steps    []Step
 }
 
-// Settings are what no step changes.
+// Settings are constant during a script.
 type Settings struct {
 	Parallel bool
 	// Claims is the number of claim templates.
 	Claims int
-	// Replicas and Start are the first ones.
+	// Replicas and Start are the initial values.
 	Replicas, Start int32
-	// Rushed is true when steps do not wait until the former one has come to its end.
+	// Rushed is true if a step does not wait until the previous one has settled.
 	Rushed bool
 }
 
-// Step is one edit or fault. What A and B mean depends on the kind.
+// Step is one edit or fault. The meaning of A and B depends on the kind.
 type Step struct {
 	Kind string
 	A, B int32
-	// Pause is the time after it in a rushed script.
+	// Pause is the time after the step in a rushed script.
 	Pause time.Duration
 }
 
 func (s Step) String() string { return fmt.Sprintf("%s %d %d", s.Kind, s.A, s.B) }
 
-// String shows the whole script.
+// String formats the whole script.
 func (s Script) String() string {
 	lines := []string{fmt.Sprintf("script %s: %+v", s.Name, s.Settings)}
 	for i, step := range s.Steps {
@@ -71,7 +71,7 @@ const (
 	maxReplicas        = 6
 )
 
-// kinds are drawn as often as they are here: edits of the template come most often.
+// kinds lists each kind as often as its weight: edits of the template are the most frequent.
 var kinds = []string{
 	stepImage, stepImage, stepImage, stepImage, stepBroken, stepBroken, stepSlow, stepBack, stepThereAndBack, stepAnnotate,
 	stepReplicas, stepReplicas, stepReplicas, stepStart, stepStart, stepRange, stepPartition, stepPartition, stepMaxUnavailable, stepMaxUnavailable,
@@ -129,8 +129,8 @@ const (
 	stepAllow           = "nothing is refused"
 )
 
-// staged are the scripts that every run begins with: each comes upon one of the differences on
-// purpose, so that none of them is explained and never seen.
+// staged are the first scripts of every run. Each meets one of the intended differences, so that every explanation is
+// used.
 var staged = []Script{
 	{Name: "broken", Settings: Settings{Replicas: 3}, Steps: []Step{{Kind: stepBroken}, {Kind: stepImage}}},
 	{Name: "ends-twice", Settings: Settings{Replicas: 2, Parallel: true}, Steps: []Step{{Kind: stepFail}, {Kind: stepFail}, {Kind: stepSucceed, A: 1}}},

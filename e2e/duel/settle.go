@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// settle waits until both sides have come to an end, and compares them.
+// settle waits until both sides have settled, and compares them.
 func (p *play) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, longest, errors.New("the sides do not come to an end"))
 	defer cancel()
@@ -25,7 +25,7 @@ func (p *play) settle(ctx context.Context) error {
 	}
 }
 
-// looked waits until both controllers have seen the last edit.
+// looked waits until both controllers have observed the last edit.
 func (p *play) looked(ctx context.Context) error {
 	for {
 		if err := p.tick(ctx); err != nil {
@@ -42,7 +42,7 @@ func (p *play) looked(ctx context.Context) error {
 	}
 }
 
-// refresh looks at a side, and notes when it was another one.
+// refresh reads the state of a side, and records when it changed.
 func (s *side) refresh(ctx context.Context) error {
 	now, err := s.look(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *side) refresh(ctx context.Context) error {
 	return nil
 }
 
-// judge says whether the sides have come to an end that is equal, or explained.
+// judge reports whether the sides have settled in a state that is equal, or explained.
 func (p *play) judge(ctx context.Context) (done bool, err error) {
 	still := min(time.Since(p.native.since), time.Since(p.ours.since))
 	found := p.compare()
@@ -88,8 +88,8 @@ func (p *play) judge(ctx context.Context) (done bool, err error) {
 	return false, fmt.Errorf("the sides differ:\n%s\n%s", inLines(unexplained), p)
 }
 
-// compare finds where the ends differ. Those of a script that is rushed have come about in
-// other ways: what is left of them does not count.
+// compare returns the differences of the ends. The ends of a rushed script result from different histories, so their
+// remaining revisions and claims do not count.
 func (p *play) compare() []difference {
 	found := compareStates(p.native.last, p.ours.last)
 	if !p.script.Settings.Rushed {
@@ -103,7 +103,7 @@ func (p *play) compare() []difference {
 	})
 }
 
-// judgeEvents compares what has happened.
+// judgeEvents compares the events.
 func (p *play) judgeEvents() error {
 	m := p.moment(nil)
 	m.nativeEvents, m.ourEvents = p.native.events.take(), p.ours.events.take()
@@ -123,7 +123,7 @@ func (p *play) moment(found []difference) *moment {
 	return &moment{wish: p.wish, refused: p.refused, settled: !p.script.Settings.Rushed, before: p.before, native: p.native.last, ours: p.ours.last, found: found}
 }
 
-// quiet is how long nothing may happen before both sides are taken to have come to an end.
+// quiet returns how long nothing may happen before both sides count as settled.
 func (p *play) quiet() time.Duration {
 	want := *p.wish.Replicas
 	for _, s := range []*side{p.native, p.ours} {
@@ -137,11 +137,11 @@ func (p *play) quiet() time.Duration {
 
 func sortedKeys(lines map[string]string) []string { return slices.Sorted(maps.Keys(lines)) }
 
-// remedy does by hand what ours does by itself, so that the sides can go on together. It
-// says whether there was anything to do.
+// remedy applies a repair of ours to the native side, so that both can continue together. It reports whether there was
+// anything to repair.
 //
-// apps/v1 never replaces a pod that is not Ready and has another revision than the template:
-// its documentation asks for it to be deleted by hand (kubernetes#67250). Ours has done so.
+// apps/v1 never replaces a pod that is not Ready and has a revision other than that of the template: its documentation
+// requires a manual deletion (kubernetes#67250). Ours has already deleted the pod.
 func (p *play) remedy(ctx context.Context) (helped bool, err error) {
 	if helped, err = p.remedyLeaving(ctx); helped || err != nil || p.wish.onDelete() {
 		return helped, err
@@ -163,8 +163,8 @@ func (p *play) remedy(ctx context.Context) (helped bool, err error) {
 	return helped, nil
 }
 
-// remedyLeaving is for pods that leave: in OrderedReady apps/v1 neither deletes nor updates any
-// other pod while two of them are not Ready. Ours has deleted the first one that is to go.
+// remedyLeaving repairs pods outside of the range: in OrderedReady, apps/v1 neither deletes nor updates any other pod
+// while two of them are not Ready. Ours has already deleted the first of them.
 func (p *play) remedyLeaving(ctx context.Context) (helped bool, err error) {
 	m := p.moment(nil)
 	ordinal, stuck := m.leavingStuck()
@@ -180,8 +180,8 @@ func (p *play) remedyLeaving(ctx context.Context) (helped bool, err error) {
 	return true, nil
 }
 
-// backsOff says whether ours waits before it replaces a pod that has ended, where apps/v1 does
-// not. They come to the same end.
+// backsOff reports whether ours waits before it replaces a finished pod, where apps/v1 does not wait. The ends are
+// equal.
 func (p *play) backsOff() bool {
 	if !strings.Contains(p.ours.last.held, "another one is made after a while") {
 		return false

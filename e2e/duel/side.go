@@ -16,7 +16,7 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// side is one of the two: a set of one kind in a namespace of its own.
+// side is one of the two sides: a set of one kind in its own namespace.
 type side struct {
 	*arena
 	native    bool
@@ -26,7 +26,7 @@ type side struct {
 	events *events
 	// awaited are writes that the cache does not show yet.
 	awaited []func(ctx context.Context) bool
-	// last is what it was like, since then.
+	// last is the last state that was read; since is when it last changed.
 	last  state
 	since time.Time
 	// unbound is true while its claims get no volumes.
@@ -65,7 +65,7 @@ func (s *side) manifest(w *wish) (client.Object, error) {
 	return w.ours(s.namespace)
 }
 
-// create makes the set.
+// create creates the set.
 func (s *side) create(ctx context.Context, w *wish) error {
 	set, err := s.manifest(w)
 	if err != nil {
@@ -74,10 +74,10 @@ func (s *side) create(ctx context.Context, w *wish) error {
 	return s.client.Create(ctx, set)
 }
 
-// busy is for a set whose status its controller writes all the time.
+// busy is the backoff for a set whose status its controller writes all the time.
 var busy = wait.Backoff{Steps: 15, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.5}
 
-// write makes the set what is wished for.
+// write updates the set to the wish.
 func (s *side) write(ctx context.Context, w *wish) error {
 	return retry.RetryOnConflict(busy, func() error {
 		set, err := s.manifest(w)
@@ -103,7 +103,7 @@ func (s *side) write(ctx context.Context, w *wish) error {
 
 func (s *side) await(shown func(ctx context.Context) bool) { s.awaited = append(s.awaited, shown) }
 
-// caughtUp says whether the cache shows all that was written.
+// caughtUp reports whether the cache shows all writes.
 func (s *side) caughtUp(ctx context.Context) bool {
 	for len(s.awaited) > 0 && s.awaited[0](ctx) {
 		s.awaited = s.awaited[1:]
@@ -111,7 +111,7 @@ func (s *side) caughtUp(ctx context.Context) bool {
 	return len(s.awaited) == 0
 }
 
-// pod reads an ordinal's pod; nil: there is none.
+// pod reads an ordinal's pod; nil if there is none.
 func (s *side) pod(ctx context.Context, ordinal int32) *corev1.Pod {
 	pod := &corev1.Pod{}
 	if s.client.Get(ctx, s.key(fmt.Sprintf("%s-%d", s.set, ordinal)), pod) != nil {
@@ -120,14 +120,14 @@ func (s *side) pod(ctx context.Context, ordinal int32) *corev1.Pod {
 	return pod
 }
 
-// pods are those of the cache, of this set or with its name.
+// pods returns the pods in the cache that belong to this set or have its name.
 func (s *side) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := s.cache.List(ctx, &list, client.InNamespace(s.namespace))
 	return list.Items, err
 }
 
-// provide makes a volume for each claim that lacks one.
+// provide creates a volume for each claim that lacks one.
 func (s *side) provide(ctx context.Context) error {
 	var claims corev1.PersistentVolumeClaimList
 	if err := s.cache.List(ctx, &claims, client.InNamespace(s.namespace)); err != nil || s.unbound {

@@ -14,13 +14,13 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// wish is what both sets are asked for, in the words of apps/v1.
+// wish is the requested spec of both sets, in the terms of apps/v1.
 type wish struct {
 	name string
 	appsv1.StatefulSetSpec
-	// former are the templates before, the last one at the end.
+	// former are the previous templates, the latest at the end.
 	former []corev1.PodTemplateSpec
-	// images counts the images, each of which is another one.
+	// images counts the images; each is used once.
 	images int
 }
 
@@ -68,8 +68,7 @@ func claimTemplate(name string) corev1.PersistentVolumeClaim {
 	}
 }
 
-// newImage makes the template that of an image that there was not before. A pod gets
-// Ready that much after it was made; empty: at once.
+// newImage sets a new image in the template. A pod gets Ready readyAfter its creation; empty means at once.
 func (w *wish) newImage(readyAfter string) {
 	w.images++
 	w.Template.Spec.Containers[0].Image = fmt.Sprintf("web:%d", w.images)
@@ -86,7 +85,7 @@ func (w *wish) partition() int32 {
 	return *w.UpdateStrategy.RollingUpdate.Partition
 }
 
-// mostUnavailable is maxUnavailable as a number, as either side rounds a percentage.
+// mostUnavailable returns maxUnavailable as a number, rounded up or down.
 func (w *wish) mostUnavailable(roundUp bool) int {
 	most := 1
 	if rolls := w.UpdateStrategy.RollingUpdate; rolls != nil && rolls.MaxUnavailable != nil {
@@ -105,12 +104,12 @@ func (w *wish) owns(ordinal int32) bool {
 	return ordinal >= w.Ordinals.Start && ordinal < w.Ordinals.Start+*w.Replicas
 }
 
-// inScope says whether an update is for an ordinal.
+// inScope reports whether an update covers an ordinal.
 func (w *wish) inScope(ordinal int32) bool {
 	return w.owns(ordinal) && ordinal >= w.Ordinals.Start+w.partition()
 }
 
-// native is the manifest of apps/v1.
+// native returns the manifest of apps/v1.
 func (w *wish) native(namespace string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
@@ -119,7 +118,7 @@ func (w *wish) native(namespace string) *appsv1.StatefulSet {
 	}
 }
 
-// ours is the same manifest with another apiVersion. The partition is an ordinal there.
+// ours returns the same manifest with another apiVersion, where the partition is an ordinal.
 func (w *wish) ours(namespace string) (*sliceapi.StatefulSet, error) {
 	data, err := json.Marshal(w.native(namespace))
 	if err != nil {

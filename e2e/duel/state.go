@@ -18,28 +18,28 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// state is what a side is like: lines that are equal on both, and what they are made of.
+// state is the state of a side: lines that must be equal on both sides, and their sources.
 type state struct {
 	lines  map[string]string
 	pods   map[int32]podState
 	status appsv1.StatefulSetStatus
-	// observed is true when the controller has seen the last write of the set.
+	// observed is true if the controller has observed the last write of the set.
 	observed bool
 	// happened counts the events of pods.
 	happened int
-	// held is what our controller waits for first.
+	// held is the first reason for which our controller waits.
 	held string
 }
 
 type podState struct {
-	// template is that of its revision.
+	// template identifies the template of its revision.
 	image, template    string
 	updated, ready     bool
 	terminating, ended bool
 	pod                *corev1.Pod
 }
 
-// look reads a side from the cache.
+// look reads the state of a side from the cache.
 func (s *side) look(ctx context.Context) (state, error) {
 	now := state{lines: map[string]string{}, pods: map[int32]podState{}}
 	if err := s.lookAtSet(ctx, &now); err != nil {
@@ -83,7 +83,7 @@ func (s *side) lookAtSet(ctx context.Context, now *state) error {
 	return nil
 }
 
-// lookAtRevisions writes the history down, and says of each revision which template it is.
+// lookAtRevisions adds the history to the state, and returns the template of each revision.
 func (s *side) lookAtRevisions(ctx context.Context, now *state) (map[string]string, error) {
 	var list appsv1.ControllerRevisionList
 	if err := s.cache.List(ctx, &list, client.InNamespace(s.namespace), client.MatchingLabels{appLabel: s.set}); err != nil {
@@ -113,7 +113,7 @@ func (s *side) lookAtRevisions(ctx context.Context, now *state) (map[string]stri
 	return templates, nil
 }
 
-// templateOf names what a revision records.
+// templateOf returns a name for the template of a revision.
 func templateOf(revision *appsv1.ControllerRevision) string {
 	var data struct {
 		Spec struct{ Template corev1.PodTemplateSpec }
@@ -166,7 +166,7 @@ func (s *side) lookAtClaims(ctx context.Context, now *state) error {
 	return nil
 }
 
-// owners are those of an object, in words that both sides have.
+// owners returns the owners of an object in terms that are equal on both sides.
 func owners(object metav1.Object) string {
 	words := []string{}
 	for _, ref := range object.GetOwnerReferences() {

@@ -23,7 +23,7 @@ func (p *play) do(ctx context.Context, step Step) error {
 				if p.heldUp() {
 					return nil
 				}
-				p.apart = true // how far the first one gets is chance
+				p.apart = true // how far the first edit is rolled out is random
 				if err := p.looked(ctx); err != nil {
 					return err
 				}
@@ -50,9 +50,9 @@ func (p *play) do(ctx context.Context, step Step) error {
 	return p.harm(ctx, step)
 }
 
-// heldUp says whether something has held pods up when the step was made. A set that goes to another
-// template and back ends as it was only if both get on: how far the first one gets is chance, and
-// what is not replaced for the second one stays there.
+// heldUp reports whether pods were blocked when the step was made. A set that changes to another template and back has
+// the same end on both sides only if neither is blocked. How far the first rollout gets is random, and a pod that the
+// second does not replace stays.
 func (p *play) heldUp() bool {
 	for i, s := range []*side{p.native, p.ours} {
 		if s.unbound || p.refused || len(p.before[i].pods) != int(*p.wish.Replicas) {
@@ -67,8 +67,8 @@ func (p *play) heldUp() bool {
 	return false
 }
 
-// allow takes refusals back, and makes both controllers look: none of them is told that a
-// write would be accepted by now.
+// allow disables refusals, and forces both controllers to reconcile, because neither learns that writes are accepted
+// again.
 func (p *play) allow(ctx context.Context) error {
 	if err := p.both(func(s *side) error { return s.refuse(ctx, nil) }); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (p *play) allow(ctx context.Context) error {
 	return p.nudge(ctx)
 }
 
-// harm makes a step that is about an ordinal. What the API server refuses was none.
+// harm makes a step about an ordinal. A step that the API server refuses does not count.
 func (p *play) harm(ctx context.Context, step Step) error {
 	ordinal := p.wish.Ordinals.Start + step.A%max(*p.wish.Replicas, 1)
 	var do func(*side) error
@@ -108,21 +108,20 @@ func (p *play) harm(ctx context.Context, step Step) error {
 		}
 		return err
 	})
-	// apps/v1 watches neither claims nor pods that are not the set's.
+	// apps/v1 watches neither claims nor pods that the set does not own.
 	if foreign := native != nil && metav1.GetControllerOf(native) == nil; err == nil && (foreign || step.Kind == stepClaimGone) {
 		return p.nudge(ctx)
 	}
 	return err
 }
 
-// nudge makes both controllers look at their sets.
+// nudge forces both controllers to reconcile their sets.
 func (p *play) nudge(ctx context.Context) error {
 	return p.both(func(s *side) error { return s.nudge(ctx) })
 }
 
-// wake makes those controllers look once more that need not have done so by themselves: who has
-// been refused looks again after a time that has grown with each refusal, and apps/v1 watches no
-// claims. Ours does: where nothing is refused it must have come to its end.
+// wake forces those controllers to reconcile that may not have done so. After refusals a controller retries with an
+// increasing delay, and apps/v1 does not watch claims. Ours does: if nothing is refused it must have settled.
 func (p *play) wake(ctx context.Context) error {
 	if p.refused {
 		return p.nudge(ctx)
@@ -135,5 +134,5 @@ func (s *side) nudge(ctx context.Context) error {
 	set.SetNamespace(s.namespace)
 	set.SetName(s.set)
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"duel":%q}}}`, time.Now())
-	return client.IgnoreNotFound(s.client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch))) // in the end it is deleted
+	return client.IgnoreNotFound(s.client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch))) // at the end it is deleted
 }

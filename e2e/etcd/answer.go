@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// question and answer are those of programs/judge, which is in another module.
+// question and answer are the types of programs/judge, which is in another module.
 type question struct {
 	Histories []string `json:"histories"`
 	Final     string   `json:"final"`

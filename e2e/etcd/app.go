@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 )
 
-// What moves: StatefulSet shop/etcd of three members.
+// The application that moves: StatefulSet shop/etcd of three members.
 const (
 	namespace = "shop"
 	name      = "etcd"
@@ -22,13 +22,13 @@ const (
 	clientPort, peerPort = 2379, 2380
 )
 
-// app are its members, each with the name by which the others know it from the first start on.
+// app are its members. The other members know each by its name from the first start on.
 var app = stage.Members{
 	Namespace: namespace, Name: name, Replicas: members,
 	Ports: []corev1.ServicePort{{Name: "client", Port: clientPort}, {Name: "peer", Port: peerPort}},
 }
 
-// url is how everybody reaches a member, wherever it runs.
+// url returns the URL of a member, which is valid in whichever cluster it runs.
 func url(member string, port int) string { return fmt.Sprintf("http://%s:%d", app.Host(member), port) }
 
 func clientURLs() string {
@@ -39,12 +39,12 @@ func clientURLs() string {
 	return strings.Join(urls, ",")
 }
 
-// folder of a run, in the one that both clusters share.
+// folder returns the folder of a run, in the shared folder of the clusters.
 func folder(run int) string { return fmt.Sprintf("run-%d", run) }
 
-// statefulSet starts all members at once: none is Ready before there is a quorum. A member listens on
-// every address and is known by its name only: its address is another one after the move. On a volume
-// with data the initial cluster is not looked at.
+// statefulSet starts all members in parallel: none is Ready before there is a quorum. A member listens on every
+// address and is known only by its name, because its address changes with the move. On a volume with data, etcd
+// ignores the initial cluster.
 func statefulSet(of stage.Members) *appsv1.StatefulSet {
 	var initial []string
 	for _, member := range of.Names() {
@@ -70,8 +70,8 @@ func statefulSet(of stage.Members) *appsv1.StatefulSet {
 	})
 }
 
-// caughtUp is Ready for a member that answers linearizable reads: it has a leader, and has
-// applied all that was committed when it was asked.
+// caughtUp is a readiness probe for a member that answers linearizable reads: it has a leader, and has applied
+// everything that was committed at the time of the request.
 func caughtUp() *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(clientPort)}},

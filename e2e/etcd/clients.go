@@ -11,19 +11,19 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 )
 
-// clientPod writes a file of the run's folder.
+// clientPod returns a pod that writes a file of the run's folder.
 func clientPod(run int, name string, args ...string) *corev1.Pod {
 	return stage.Writer(app.Meta(name), folder(run), clientImage, append(args, "-endpoints="+clientURLs(), "-out=/out/"+name+".json")...)
 }
 
 func clientName(c *kind.Cluster) string { return "client-" + c.Name }
 
-// written is a file of the run, on this machine.
+// written returns the path of a file of the run on this machine.
 func (r *run) written(name string) string {
 	return filepath.Join(r.pair.SharedDir(), folder(r.number), name+".json")
 }
 
-// startClients starts one in each cluster.
+// startClients starts a client in each cluster.
 func (r *run) startClients(ctx context.Context) error {
 	for _, c := range r.pair.Both() {
 		if err := stage.RunPod(ctx, c, clientPod(r.number, clientName(c), "run", "-name="+c.Name), corev1.PodRunning); err != nil {
@@ -33,7 +33,7 @@ func (r *run) startClients(ctx context.Context) error {
 	return nil
 }
 
-// stopClients asks them to end.
+// stopClients stops the clients.
 func (r *run) stopClients(ctx context.Context) error {
 	var errs []error
 	for _, c := range r.pair.Both() {
@@ -42,7 +42,7 @@ func (r *run) stopClients(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// final asks every member, by a pod in west, for all that was written.
+// final requests all written values of every member, by a pod in west.
 func (r *run) final(ctx context.Context) error {
 	return stage.RunPod(ctx, r.pair.West, clientPod(r.number, "final", "final"), corev1.PodSucceeded)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// machineLoad is how many processes ran or waited to on this machine, over the last minute:
-// figures of a machine that does other work besides are those of that work too.
+// machineLoad returns the average number of running or waiting processes on this machine over the last minute. Other
+// work on the machine affects the figures.
 func machineLoad() (string, error) {
 	content, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command etcd moves a running etcd of three members from one kind cluster to another, takes
-// it back from the middle, and moves it again, while clients in both clusters write and read.
-// It proves by their histories that no acknowledged write was lost and that everybody saw one
-// order: make e2e-etcd. What it measured goes to docs/etcd.md and docs/etcd.svg.
+// Command etcd moves a running etcd of three members from one kind cluster to another, rolls it back halfway, and
+// moves it again, while clients in both clusters write and read. It proves by their histories that no acknowledged
+// write was lost and that all clients saw one order: make e2e-etcd. Its measurements go to docs/etcd.md and
+// docs/etcd.svg.
 package main
 
 import (
@@ -30,7 +30,8 @@ func main() {
 	program.Run("etcd", func(ctx context.Context) error { return demonstrate(ctx, *runs, *only) })
 }
 
-// demonstrate brings up the clusters once and runs the scenarios on them: all, or those whose names begin so.
+// demonstrate starts the clusters once and runs the scenarios on them: all, or those whose names have the given
+// prefix.
 func demonstrate(ctx context.Context, runs int, only string) (err error) {
 	chosen := slices.DeleteFunc(scenarios(runs), func(s scenario) bool { return !strings.HasPrefix(s.name, only) })
 	if len(chosen) == 0 {
@@ -62,7 +63,7 @@ func demonstrate(ctx context.Context, runs int, only string) (err error) {
 	return errors.Join(publish(results), verdict(results))
 }
 
-// publish prints the figures and writes them where people read them.
+// publish prints the figures and writes them into the documentation.
 func publish(results []result) error {
 	printTable(os.Stdout, results)
 	picture := drawing(results[0])
@@ -76,7 +77,7 @@ func publish(results []result) error {
 	)
 }
 
-// verdict is an error for every run in which something was lost or broken.
+// verdict returns an error for every run in which something was lost or broken.
 func verdict(results []result) error {
 	var errs []error
 	for _, r := range results {

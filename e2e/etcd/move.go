@@ -9,8 +9,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// migration is the Migration that the manager's pod acts upon, with credentials of west: what it knows
-// of etcd is the recipe's.
+// migration returns the Migration that the manager's pod handles, with credentials for west. Everything specific to
+// etcd comes from the recipe.
 func migration(west *api.SecretKeyReference, volume api.VolumeSpec) (*api.Migration, error) {
 	m := &api.Migration{ObjectMeta: app.Meta(name), Spec: api.MigrationSpec{
 		Source:             api.SourceReference{Name: name},
@@ -22,8 +22,7 @@ func migration(west *api.SecretKeyReference, volume api.VolumeSpec) (*api.Migrat
 	return m, fixture.ByRecipe(&m.Spec, "etcd", nil)
 }
 
-// moveAndTurn begins the move, and turns it round when one member has arrived and the next
-// one is stopped.
+// moveAndTurn starts the move, and rolls it back when one member has arrived and the next one is stopped.
 func (r *run) moveAndTurn(ctx context.Context) error {
 	west, err := setup.Credentials(ctx, r.pair.West, r.pair.East, namespace)
 	if err != nil {

@@ -15,18 +15,14 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// page is what people read about the demonstration, with the figures of these runs.
+// page returns the documentation page of the demonstration, with the figures of these runs.
 func page(results []result) (string, error) {
-	measured, err := figures.Block(".", "e2e-etcd", markdown(results))
-	if err != nil {
-		return "", err
-	}
 	var out strings.Builder
-	err = pageTemplate.Execute(&out, map[string]any{"Runs": len(results), "Table": measured, "Patience": patience, "Cores": runtime.NumCPU()})
+	err := pageTemplate.Execute(&out, map[string]any{"Runs": len(results), "Table": figures.Block("e2e-etcd", markdown(results)), "Patience": patience, "Cores": runtime.NumCPU()})
 	return out.String(), err
 }
 
-// markdown is the table of the figures.
+// markdown returns the table of the figures.
 func markdown(results []result) string {
 	var out strings.Builder
 	out.WriteString("| |")

@@ -44,18 +44,18 @@ func (c *canvas) put(format string, args ...any) {
 	c.WriteByte('\n')
 }
 
-// text writes a line; anchor is where it begins, start, middle or end.
+// text writes a line of text; anchor is its alignment at x: start, middle or end.
 func (c *canvas) text(x float64, y int, anchor, line string) {
 	c.put(`<text x="%.1f" y="%d" text-anchor="%s">%s</text>`, x, y, anchor, line)
 }
 
-// x is where a time is.
+// x returns the horizontal position of a time.
 func (c *canvas) x(at time.Time) float64 {
 	share := at.Sub(c.from).Seconds() / c.until.Sub(c.from).Seconds()
 	return left + min(1, max(0, share))*(width-left-right)
 }
 
-// marks are lines where one phase ends and the next begins.
+// marks draws a line between each two phases.
 func (c *canvas) marks(phases []phase) {
 	for i, p := range phases {
 		if i > 0 {
@@ -65,7 +65,7 @@ func (c *canvas) marks(phases []phase) {
 	}
 }
 
-// members are a lane each: a bar for each time in which one was Ready, in the colour of the cluster.
+// members draws a lane for each member: a bar for each time in which it was Ready, in the colour of the cluster.
 func (c *canvas) members(stays []stay) {
 	for i, member := range app.Names() {
 		y := laneTop + i*laneStep
@@ -89,7 +89,7 @@ func (c *canvas) members(stays []stay) {
 	}
 }
 
-// bars are the acknowledged writes of each step, as a rate.
+// bars draws the acknowledged writes of each step as a rate.
 func (c *canvas) bars(r result) {
 	most := max(1, slices.Max(r.Rate))
 	step := time.Duration(r.Step * float64(time.Second))
@@ -108,7 +108,7 @@ func (c *canvas) bars(r result) {
 		"longest time without an acknowledged write: %.2f s for all clients together, %.2f s for one of them", gap.Gap, gap.ClientGap))
 }
 
-// axis has a mark every ten seconds.
+// axis draws the time axis with a mark every ten seconds.
 func (c *canvas) axis() {
 	c.put(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#333"/>`, left, barsLow, width-right, barsLow)
 	for at := c.from; !at.After(c.until); at = at.Add(10 * time.Second) {

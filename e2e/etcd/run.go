@@ -17,13 +17,13 @@ import (
 const (
 	// limit bounds a run.
 	limit = 15 * time.Minute
-	// poll is how often a condition is looked at.
+	// poll is the interval between two checks of a condition.
 	poll = 100 * time.Millisecond
-	// steady is how long the application is watched before and after the move.
+	// steady is how long the application is observed before and after the move.
 	steady = 10 * time.Second
 )
 
-// run is one scenario as it happens.
+// run is one running scenario.
 type run struct {
 	*theatre
 	*stage.Play
@@ -32,24 +32,23 @@ type run struct {
 	timeline timeline
 	phases   []phase
 
-	// move counts the moves; struck are the troubles that have come, by their place.
+	// move counts the moves; struck has the faults that were injected, by their index.
 	move     int
 	struck   map[int]bool
 	troubles errgroup.Group
 }
 
-// result is what a run showed.
+// result holds the results of a run.
 type result struct {
 	name string
 	answer
 	audit  auditor.Report
 	stays  []stay
 	phases []phase
-	load   string // of the machine, at the end of the move
+	load   string // load of the machine at the end of the move
 }
 
-// run deploys etcd to east, moves it to west under the eyes of clients and auditor, and
-// clears the stage.
+// run deploys etcd to east, moves it to west while clients and the auditor observe it, and removes it.
 func (s *theatre) run(ctx context.Context, number int, what scenario) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -66,7 +65,7 @@ func (s *theatre) run(ctx context.Context, number int, what scenario) (result, e
 	return shown, stage.Clear(ctx, r.pair, r.Members)
 }
 
-// deploy starts etcd in east and gives whoever moves it what it needs.
+// deploy starts etcd in east and creates the rights and objects that the move needs.
 func (r *run) deploy(ctx context.Context) error {
 	for _, c := range r.pair.Both() {
 		err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace), setup.MoverMay(ctx, c, namespace, setup.AsksPods), setup.MoverMay(ctx, c, namespace, setup.RunsPods))
@@ -86,7 +85,7 @@ func (r *run) deploy(ctx context.Context) error {
 	return nil
 }
 
-// act is the run itself.
+// act performs the run.
 func (r *run) act(ctx context.Context) (result, error) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -124,7 +123,7 @@ func (r *run) act(ctx context.Context) (result, error) {
 	return shown, nil
 }
 
-// phase notes when something was done.
+// phase records the time span of a step.
 func (r *run) phase(ctx context.Context, name string, do func(context.Context) error) error {
 	from := time.Now()
 	if err := do(ctx); err != nil {
@@ -134,10 +133,10 @@ func (r *run) phase(ctx context.Context, name string, do func(context.Context) e
 	return nil
 }
 
-// undisturbed lets the clients work.
+// undisturbed lets the clients work for a while.
 func undisturbed(ctx context.Context) error { return pass(ctx, steady) }
 
-// pass lets time pass.
+// pass waits for a duration.
 func pass(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -147,7 +146,7 @@ func pass(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// question has every phase measured, the three of the move together, and the whole.
+// question requests the measurement of every phase, of the three phases of the move together, and of the whole run.
 func (r *run) question() question {
 	first, last := r.phases[0], r.phases[len(r.phases)-1]
 	during := phase{Name: "during", From: first.Until, Until: last.From}

@@ -12,7 +12,7 @@ import (
 // patience is the longest time that clients may be without an acknowledged write, in seconds.
 const patience = 2.0
 
-// complaints are what must not be.
+// complaints returns the faults of a run.
 func (r result) complaints() []string {
 	var all []string
 	if !r.audit.OK() {
@@ -38,13 +38,13 @@ func (r result) complaints() []string {
 	return all
 }
 
-// figure is what a phase measured.
+// figure returns the measurements of a phase.
 func (r result) figure(name string) figure {
 	i := slices.IndexFunc(r.Phases, func(f figure) bool { return f.Name == name })
 	return r.Phases[i]
 }
 
-// linearizable counts the registers whose histories are.
+// linearizable counts the registers with a linearizable history.
 func (r result) linearizable() int {
 	n := 0
 	for _, key := range r.Keys {
@@ -55,7 +55,7 @@ func (r result) linearizable() int {
 	return n
 }
 
-// rows are the figures of all runs: a name, and a value for each run.
+// rows returns the figures of all runs: a name, and a value for each run.
 func rows(results []result) [][]string {
 	var table [][]string
 	add := func(name string, value func(r result) string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 )
 
-// good is the result of a run in which nothing went wrong.
+// good returns the result of a run without faults.
 func good() result {
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
@@ -58,7 +58,7 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestDrawing: the picture is whole, and nothing of it is drawn outside.
+// TestDrawing: the picture is well-formed, and nothing is drawn outside of it.
 func TestDrawing(t *testing.T) {
 	picture := drawing(good())
 	decoder := xml.NewDecoder(strings.NewReader(picture))

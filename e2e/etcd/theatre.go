@@ -22,7 +22,7 @@ const (
 	clientImage = "sliceshift/etcd-client:e2e"
 )
 
-// theatre is what all runs share.
+// theatre holds the parts that all runs share.
 type theatre struct {
 	pair  *kind.Pair
 	disks *disks.Disks
@@ -51,7 +51,7 @@ func (s *theatre) end(ctx context.Context, failed error) error {
 	return errors.Join(s.disks.Stop(stopping), stage.Down(ctx, s.pair, failed))
 }
 
-// build makes the judge, and the images of what runs in pods.
+// build builds the judge, and the images of the pods.
 func (s *theatre) build(ctx context.Context, dir string) ([]string, error) {
 	programs, err := programsDir()
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *theatre) build(ctx context.Context, dir string) ([]string, error) {
 	return []string{etcdImage, clientImage}, nil
 }
 
-// programsDir is the Go module of what runs in pods and of the judge: what it requires is
-// not required by the product.
+// programsDir returns the Go module of the programs in pods and of the judge. It is separate so that the product does
+// not require its dependencies.
 func programsDir() (string, error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
@@ -78,7 +78,7 @@ func programsDir() (string, error) {
 	return filepath.Join(filepath.Dir(file), "programs"), nil
 }
 
-// ask has the judge answer.
+// ask sends a question to the judge and returns its answer.
 func (s *theatre) ask(ctx context.Context, q question) (answer, error) {
 	text, err := json.Marshal(q)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
-// stay is a time in which a member was Ready in a cluster.
+// stay is a span in which a member was Ready in a cluster.
 type stay struct {
 	member, cluster string
-	from, until     time.Time // until is zero for one that lasts
+	from, until     time.Time // until is zero if it has not ended
 }
 
-// timeline notes where each member is Ready: it draws them, and judges nothing.
+// timeline records where each member is Ready, only for the picture.
 type timeline struct {
 	sync.Mutex
 	stays []stay
@@ -40,7 +40,7 @@ func (l *timeline) follow(ctx context.Context, c *kind.Cluster) {
 	informer.RunWithContext(ctx)
 }
 
-// note begins a stay of a pod that has become Ready, and ends that of one that is no more.
+// note starts a stay when a pod becomes Ready, and ends the stay of a pod that no longer is.
 func (l *timeline) note(cluster string, pod *corev1.Pod, gone bool) {
 	if !slices.Contains(app.Names(), pod.Name) {
 		return
@@ -59,7 +59,7 @@ func (l *timeline) note(cluster string, pod *corev1.Pod, gone bool) {
 	}
 }
 
-// all are the stays so far.
+// all returns the stays so far.
 func (l *timeline) all() []stay {
 	l.Lock()
 	defer l.Unlock()

@@ -16,22 +16,22 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// scenario is what a run adds to the move.
+// scenario is the variation of a run.
 type scenario struct {
 	name    string
 	strikes []strike
-	// copied has each member's data copied from a disk of east's provisioner to one of west's; else they are in one folder,
-	// mounted into all nodes.
+	// copied moves each member's data by a copy from a disk of east's provisioner to a disk of west's. Otherwise the
+	// data is in one folder, which is mounted into all nodes.
 	copied bool
 }
 
-// The provisioners of what is copied.
+// The provisioners of copied data.
 const (
 	eastDriver = "east.example.com"
 	westDriver = "west.example.com"
 )
 
-// members are those of etcd, on the volumes of this scenario.
+// members returns the members of etcd, with the volumes of this scenario.
 func (s scenario) members() stage.Members {
 	members := app
 	if s.copied {
@@ -40,7 +40,7 @@ func (s scenario) members() stage.Members {
 	return members
 }
 
-// volume is how a member's data get to the other side.
+// volume returns how a member's data gets to the other side.
 func (s scenario) volume() api.VolumeSpec {
 	if !s.copied {
 		return api.VolumeSpec{ClaimTemplate: "data", Shared: true}
@@ -50,14 +50,14 @@ func (s scenario) volume() api.VolumeSpec {
 	}}
 }
 
-// strike happens once, while a member is down in the first or the second move.
+// strike is a fault that happens once, while a member is down in the first or the second move.
 type strike struct {
 	move    int
 	ordinal int32
 	do      func(context.Context, *run) error
 }
 
-// scenarios are so many undisturbed runs, one with each trouble, and those whose data are copied.
+// scenarios returns that many undisturbed runs, one run with each fault, and the runs that copy the data.
 func scenarios(undisturbed int) []scenario {
 	var all []scenario
 	for i := range undisturbed {
@@ -70,7 +70,7 @@ func scenarios(undisturbed int) []scenario {
 		scenario{name: "copied, manager and movers killed", copied: true, strikes: []strike{{1, 2, killManager}, {2, 2, killMover}, {2, 1, killManager}, {2, 0, killMover}}})
 }
 
-// strikeDue begins what is to happen now, and does not wait for it.
+// strikeDue starts the faults that are due, and does not wait for them.
 func (r *run) strikeDue(ctx context.Context, _ *api.Migration) {
 	for i, s := range r.scenario.strikes {
 		if r.struck[i] || r.move != s.move || !r.Stopped(ctx, s.ordinal) {
@@ -81,7 +81,7 @@ func (r *run) strikeDue(ctx context.Context, _ *api.Migration) {
 	}
 }
 
-// survived waits for the end of all troubles, and is an error for one that never came.
+// survived waits for the end of all faults, and fails if one was never injected.
 func (r *run) survived() error {
 	if err := r.troubles.Wait(); err != nil {
 		return err
@@ -92,14 +92,13 @@ func (r *run) survived() error {
 	return nil
 }
 
-// killManager kills the processes of the manager as a lack of memory does. The kubelet starts
-// them again.
+// killManager kills the processes of the manager like the OOM killer. The kubelet restarts them.
 func killManager(ctx context.Context, r *run) error {
 	r.Say("the manager is killed")
 	return kind.In(ctx, r.pair.East.Worker(), "pkill", "-KILL", "-x", "manager")
 }
 
-// killMover kills the process of the first mover that runs.
+// killMover kills the process of the first running mover.
 func killMover(ctx context.Context, r *run) error {
 	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		for _, c := range r.pair.Both() {
@@ -118,8 +117,7 @@ func killMover(ctx context.Context, r *run) error {
 	})
 }
 
-// freezeWest stops the machine of west's control plane where it stands. The pods of west are
-// on another one, its DNS too.
+// freezeWest freezes the machine of west's control plane. The pods of west, including its DNS, are on another machine.
 func freezeWest(ctx context.Context, r *run) error {
 	const frozen = 30 * time.Second
 	west := r.pair.West

@@ -16,10 +16,10 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight"
 )
 
-// atOnce is how many situations are tried at once: each runs commands of the product.
+// atOnce is the number of situations that run in parallel; each runs commands of the product.
 const atOnce = 6
 
-// TestField: a preflight finds what is wrong in each situation, and nothing else; a plan finds the same.
+// TestField: a preflight finds exactly the problems of each situation, and a plan finds the same.
 func TestField(t *testing.T) {
 	all := situations(t, "situations")
 	turns := make(chan struct{}, atOnce)
@@ -72,7 +72,8 @@ func (s situation) judge(t *testing.T, report preflight.Report, said string) {
 	}
 }
 
-// run runs a command of the product, reads its document, and returns all that it says. It may refuse the move.
+// run runs a command of the product, decodes its JSON document, and returns all of its output. The command may
+// refuse the move.
 func run(v *harness.Move, args []string, into any) string {
 	v.T.Helper()
 	cmd := exec.CommandContext(v.Ctx, harness.Program(v.T, "migrate"), append(args, "-o", "json")...)

@@ -1,4 +1,5 @@
-// Package field tries what people have: small situations, each with what a preflight must find in it and nothing else.
+// Package field tests situations of real users. Each small situation lists the problems that a preflight must
+// find in it, and it must find no others.
 package field
 
 import (
@@ -18,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m, nil, embedded, harness.Kind)) }
 
-// embedded are two clusters, whose nodes run CSI driver disk.example.com.
+// embedded starts two clusters whose nodes run CSI driver disk.example.com.
 func embedded(ctx context.Context) (end func(failed bool) error, err error) {
 	end, err = harness.Embedded(ctx)
 	if err != nil {
@@ -32,11 +33,11 @@ func embedded(ctx context.Context) (end func(failed bool) error, err error) {
 	return end, nil
 }
 
-// driver is the CSI driver that both clusters have.
+// driver is the CSI driver in the two clusters.
 const driver = "disk.example.com"
 
-// furnish registers the driver with each node, as its kubelet does, and makes a class of it. A cluster is one zone, and its
-// nodes have the names of those of the other one.
+// furnish registers the driver with each node, as its kubelet does, and creates a StorageClass for it. Each
+// cluster has one zone, and the two clusters use the same node names.
 func furnish(ctx context.Context, name string, at kubernetes.Interface) error {
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "disk"}, Provisioner: driver}
 	if _, err := at.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight"
 )
 
-// TestShapes: StatefulSets as charts render them move, and go back: nothing that is harmless refuses them, what is
-// dangerous is said before, and each write is the one that the plan has shown.
+// TestShapes: StatefulSets as charts render them move to the destination and back. Nothing harmless refuses
+// them, dangers are reported before the move, and the writes are exactly those of the plan.
 func TestShapes(t *testing.T) {
 	turns := make(chan struct{}, 2)
 	for _, each := range situations(t, "shapes") {
@@ -52,7 +52,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// volumesThere are the resourceVersions of the volumes of the destination that a situation has made, or a move, by name.
+// volumesThere returns the resourceVersions, by name, of the volumes at the destination that the situation or a
+// move has created.
 func volumesThere(v *harness.Move) map[string]string {
 	v.T.Helper()
 	all, err := v.Destination.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})
@@ -66,7 +67,7 @@ func volumesThere(v *harness.Move) map[string]string {
 	return versions
 }
 
-// moves plans and runs a move, and compares both write for write.
+// moves plans and runs a move, and checks that the run makes exactly the planned writes.
 func (s situation) moves(v *harness.Move, way []string) {
 	v.T.Helper()
 	args := append(s.flags(v), way...)
@@ -101,7 +102,7 @@ func (s situation) moves(v *harness.Move, way []string) {
 	v.T.Logf("%s\n%d writes", planned.Answer, len(got))
 }
 
-// flags are those of a move, without the clusters.
+// flags returns the flags of a move, except those for the clusters.
 func (s situation) flags(v *harness.Move) []string {
 	args := []string{v.App.Name, "-n", v.App.Namespace, "--to-namespace", v.ToNamespace, "--to-name", v.ToName, "--create-namespace"}
 	if len(v.App.Claims) > 0 && len(s.Disk) == 0 && !strings.Contains(fmt.Sprint(s.Args), "--volume") {

@@ -25,42 +25,44 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// situation is one that people have: StatefulSet web of two replicas in cluster east, with a headless Service, a claim
-// template and a PodDisruptionBudget, is to move to cluster west. Only what differs is written.
+// situation describes a situation of a real user by its differences from a default. In the default, StatefulSet
+// web of two replicas in cluster east moves to cluster west. It has a headless Service, a claim template and a
+// PodDisruptionBudget.
 type situation struct {
-	// Name says what it is, and Defect which one has shown that it was missed.
+	// Name describes the situation. Defect is the id of the defect that showed that the situation was missed.
 	Name   string `json:"name"`
 	Defect string `json:"defect,omitempty"`
-	// Replicas, Claims and MaxUnavailable are others than 2, [data] and 1; none: there is no PodDisruptionBudget.
+	// Replicas, Claims and MaxUnavailable replace the defaults 2, [data] and 1. MaxUnavailable none means that
+	// there is no PodDisruptionBudget.
 	Replicas       *int32    `json:"replicas,omitempty"`
 	Claims         *[]string `json:"claims,omitempty"`
 	MaxUnavailable string    `json:"maxUnavailable,omitempty"`
-	// To is where it goes: cluster, namespace or name; cluster unless it is said.
+	// To is the kind of move: cluster, namespace or name. The default is cluster.
 	To string `json:"to,omitempty"`
-	// Disk is the source of the volume of each ordinal's claim data, and Volume a merge patch of that volume; else it is a
-	// path that both clusters share. $K is the ordinal.
+	// Disk is the source of the volume of each ordinal's claim data, and Volume a strategic merge patch of that
+	// volume. Without Disk, the volume is a path that both clusters share. $K stands for the ordinal.
 	Disk   json.RawMessage `json:"disk,omitempty"`
 	Volume json.RawMessage `json:"volume,omitempty"`
 	// Set is a strategic merge patch of the StatefulSet.
 	Set json.RawMessage `json:"set,omitempty"`
-	// East and West have these objects before the StatefulSet is created. $NS is the namespace, which is that of an
-	// object that names none.
+	// East and West are objects that exist in the clusters before the StatefulSet is created. $NS stands for
+	// the application's namespace, which is also the default namespace of an object.
 	East []json.RawMessage `json:"east,omitempty"`
 	West []json.RawMessage `json:"west,omitempty"`
-	// Policies refuse objects in west.
+	// Policies are admission policies that refuse objects in west.
 	Policies []policy `json:"policies,omitempty"`
-	// Then are merge patches of objects, once all replicas are available.
+	// Then are merge patches that are applied once all replicas are available.
 	Then []change `json:"then,omitempty"`
-	// Args are further flags.
+	// Args are additional flags.
 	Args []string `json:"args,omitempty"`
-	// Found has each reason that is found, and whether it fails or warns. Text must stand in what is said.
+	// Found maps each expected reason to fail or warn. The output must contain each Text.
 	Found map[string]string `json:"found,omitempty"`
 	Text  []string          `json:"text,omitempty"`
 }
 
-// change is a merge patch of an object, or its deletion, which need not end.
+// change is a merge patch of an object, or its deletion. A deletion need not complete.
 type change struct {
-	At          string          `json:"at,omitempty"` // east unless it is said
+	At          string          `json:"at,omitempty"` // the default is east
 	Object      json.RawMessage `json:"object"`
 	Subresource string          `json:"subresource,omitempty"`
 	Patch       json.RawMessage `json:"patch,omitempty"`
@@ -75,7 +77,7 @@ type policy struct {
 	Expression string          `json:"expression"`
 }
 
-// situations are those of all files of a folder.
+// situations reads the situations in all files of a folder.
 func situations(t *testing.T, folder string) []situation {
 	t.Helper()
 	files, err := filepath.Glob(folder + "/*.yaml")
@@ -104,7 +106,7 @@ func situations(t *testing.T, folder string) []situation {
 	return all
 }
 
-// deploy creates the situation.
+// deploy creates the objects of the situation.
 func (s situation) deploy(t *testing.T) *harness.Move {
 	t.Helper()
 	app := harness.Usual(2)
@@ -164,7 +166,7 @@ func (s situation) deploy(t *testing.T) *harness.Move {
 	return v
 }
 
-// class is the storage class of the claims: that of the driver, or the default one of the clusters.
+// class returns the storage class of the claims: that of the driver, or the clusters' default class.
 func (s situation) class() string {
 	if strings.Contains(string(s.Disk), driver) {
 		return "disk"
@@ -172,7 +174,7 @@ func (s situation) class() string {
 	return "standard"
 }
 
-// provision makes the volume of an ordinal, as a provisioner would.
+// provision creates the volume of an ordinal, as a provisioner would.
 func (s situation) provision(v *harness.Move, ordinal int32) {
 	v.T.Helper()
 	name := fmt.Sprintf("%s-%d", v.App.Namespace, ordinal)
@@ -223,7 +225,7 @@ func makeNamespace(v *harness.Move, at harness.Cluster, name string) error {
 	return err
 }
 
-// parsed reads an object, whose namespace is that of the application unless it says another one.
+// parsed decodes an object. Its default namespace is that of the application.
 func parsed(v *harness.Move, at harness.Cluster, namespace string, object json.RawMessage) *unstructured.Unstructured {
 	v.T.Helper()
 	u := &unstructured.Unstructured{}
@@ -234,7 +236,7 @@ func parsed(v *harness.Move, at harness.Cluster, namespace string, object json.R
 	return u
 }
 
-// create creates an object, with its status. An object without a namespace is deleted at the end of the test.
+// create creates an object with its status. It deletes a cluster-scoped object at the end of the test.
 func create(v *harness.Move, at harness.Cluster, namespace string, object json.RawMessage) {
 	v.T.Helper()
 	u, c := parsed(v, at, namespace, object), clientOf(v, at)
@@ -248,7 +250,7 @@ func create(v *harness.Move, at harness.Cluster, namespace string, object json.R
 	}
 	if u.GetNamespace() == "" {
 		v.T.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), harness.TimeLimit()) // that of the test has ended
+			ctx, cancel := context.WithTimeout(context.Background(), harness.TimeLimit()) // the test's context has ended
 			defer cancel()
 			if err := client.IgnoreNotFound(c.Delete(ctx, u)); err != nil {
 				v.T.Errorf("deleting %s %s: %v", u.GetKind(), u.GetName(), err)
@@ -257,7 +259,7 @@ func create(v *harness.Move, at harness.Cluster, namespace string, object json.R
 	}
 }
 
-// enforce creates the policy in west, and waits until it is in force: it refuses an object that it is to refuse.
+// enforce creates the policy in west and waits until it refuses an object.
 func (p policy) enforce(v *harness.Move) {
 	v.T.Helper()
 	quoted := strconv.Quote
@@ -291,7 +293,7 @@ func (c change) apply(v *harness.Move) {
 	v.Must(clientOf(v, at).Patch(v.Ctx, u, patch))
 }
 
-// command is one of the product about this move.
+// command returns a command of the product for this move.
 func (s situation) command(v *harness.Move, verb string) []string {
 	return append([]string{verb, "--kubeconfig", v.From.Kubeconfig(), "--to-kubeconfig", v.To.Kubeconfig()}, s.flags(v)...)
 }

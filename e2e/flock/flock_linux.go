@@ -1,5 +1,5 @@
-// Package flock locks files among processes. The kernel gives a lock back when its holder dies, so that a killed
-// process never blocks the next one.
+// Package flock locks files among processes. The kernel releases a lock when its holder dies, so that a killed process
+// never blocks the next one.
 package flock
 
 import (
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Wait waits for the lock on path, and returns what gives it back.
+// Wait waits for the lock on path, and returns a function that releases it.
 func Wait(ctx context.Context, path string) (unlock func(), err error) {
 	var file *os.File
 	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {

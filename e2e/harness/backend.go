@@ -12,41 +12,40 @@ import (
 type Cluster interface {
 	Name() string
 	RESTConfig() *rest.Config
-	// Kubeconfig is a file by which its administrator reaches it, UserKubeconfig one of
+	// Kubeconfig returns the path of the cluster administrator's kubeconfig; UserKubeconfig returns that of
 	// another user.
 	Kubeconfig() string
 	UserKubeconfig(user string, groups ...string) (string, error)
 }
 
-// backend is what the two clusters are: embedded control planes, whose kubelets are made up,
-// or kind's, where all of it is real.
+// backend provides the two clusters. The embedded backend runs control planes with simulated kubelets; in the
+// kind backend everything is real.
 type backend interface {
-	// limit bounds every test: none waits for ever.
+	// limit bounds the duration of each test.
 	limit() time.Duration
-	// deploy starts the application of a move at its source, and waits until it is ready.
+	// deploy creates the application at its source and waits until it is ready.
 	deploy(v *Move) error
-	// check judges a test that is through by what its replicas have written.
+	// check judges a finished test by the data that its replicas have written.
 	check(v *Move, verdict auditor.Report) error
 }
 
-// current is the backend; east and west are its clusters. Each test works in namespaces of
-// its own.
+// current is the backend; east and west are its clusters. Each test works in its own namespaces.
 var (
 	current    backend
 	east, west Cluster
 )
 
-// East is where moves begin.
+// East returns the cluster in which moves begin.
 func East() Cluster { return east }
 
-// West is where moves between clusters go.
+// West returns the destination cluster of moves between clusters.
 func West() Cluster { return west }
 
-// Embeds says whether the clusters are embedded ones: volumes of drivers that exist in name only are attached there.
+// Embeds reports whether the clusters are embedded. They attach volumes of drivers that exist in name only.
 func Embeds() bool {
 	_, embedded := current.(*embeddedBackend)
 	return embedded
 }
 
-// TimeLimit bounds every test: none waits for ever.
+// TimeLimit returns the maximum duration of a test.
 func TimeLimit() time.Duration { return current.limit() }

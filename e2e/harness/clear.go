@@ -10,11 +10,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// clearWithin bounds Clear: a test may have stopped a part of its clusters for good.
+// clearWithin bounds Clear, because a test may have stopped a part of its clusters permanently.
 const clearWithin = 10 * time.Second
 
-// Clear deletes the pods and the volumes that a move has left, for the next one to find its clusters as empty as this one did:
-// controllers look at all pods and volumes again and again.
+// Clear deletes the pods and the volumes that a move has left, so that the next move starts with clusters as
+// empty as before. Controllers list all pods and volumes repeatedly.
 func (v *Move) Clear() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.Ctx), clearWithin)
 	defer cancel()
@@ -27,7 +27,7 @@ func (v *Move) Clear() {
 	}
 }
 
-// clearNamespace deletes all StatefulSets, pods and claims of a namespace, and the volumes that these claims had.
+// clearNamespace deletes all StatefulSets, pods and claims of a namespace, and the volumes of these claims.
 func clearNamespace(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
 	background := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}

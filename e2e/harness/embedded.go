@@ -15,29 +15,29 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/testbed"
 )
 
-// repeated are the runs on the embedded clusters, which are their testbed.
+// repeated holds the runs on the embedded clusters, which are their testbed.
 var repeated *testbed.Runs
 
-// Repeat lets a run happen, and once more if it failed because the clusters broke. What it did is
-// counted in the total.
+// Repeat runs body, and runs it once more if it failed because the clusters broke. It counts the attempts in
+// total.
 func Repeat(t testing.TB, total *testbed.Tally, body func(*testbed.Attempt)) {
 	t.Helper()
 	repeated.Do(t, total, body)
 }
 
-// Deaths are the parts of the clusters that died by themselves since a moment.
+// Deaths returns the parts of the clusters that have exited on their own since the given time.
 func Deaths(since time.Time) []testbed.Death { return repeated.Deaths(since) }
 
-// embeddedBackend are control planes in processes of this machine.
+// embeddedBackend runs control planes in processes of this machine.
 type embeddedBackend struct {
 	mu sync.Mutex
-	// all are the clusters that were ever started, those that were replaced included.
+	// all lists every cluster that was started, including replaced ones.
 	all []*cluster.Cluster
-	// attachers attach the volumes of CSI drivers, as in any cluster that has such volumes.
+	// attachers attach the volumes of CSI drivers, as the external attacher of a real cluster does.
 	attachers map[*cluster.Cluster]*attacher.Attacher
 }
 
-// Embedded brings up two embedded clusters for the moves of a package.
+// Embedded starts two embedded clusters for the moves of a package.
 func Embedded(ctx context.Context) (end func(failed bool) error, err error) {
 	b := &embeddedBackend{attachers: map[*cluster.Cluster]*attacher.Attacher{}}
 	if err := b.up(ctx); err != nil {
@@ -72,7 +72,7 @@ func (b *embeddedBackend) up(ctx context.Context) error {
 	return nil
 }
 
-// stopAttacher ends that of a cluster, if it has one.
+// stopAttacher stops the attacher of a cluster, if it has one.
 func (b *embeddedBackend) stopAttacher(of *cluster.Cluster) {
 	if a := b.attachers[of]; a != nil {
 		a.Stop()
@@ -80,8 +80,8 @@ func (b *embeddedBackend) stopAttacher(of *cluster.Cluster) {
 	}
 }
 
-// Prepare installs the resource definitions. The disruption controller looks for new
-// kinds every 30 s only, so it is started anew.
+// Prepare installs the resource definitions. The disruption controller discovers new kinds only every 30 s, so
+// Prepare restarts it.
 func Prepare(ctx context.Context, each *cluster.Cluster) error {
 	if err := installCRDs(each); err != nil {
 		return err
@@ -92,7 +92,8 @@ func Prepare(ctx context.Context, each *cluster.Cluster) error {
 	return each.StartRole(ctx, cluster.ControllerManager)
 }
 
-// PartsOf is a cluster whose parts can be stopped one by one: an embedded one.
+// PartsOf returns the embedded cluster behind of, whose parts can be stopped individually. It panics for any
+// other cluster.
 func PartsOf(of Cluster) *cluster.Cluster {
 	c, ok := of.(*cluster.Cluster)
 	if !ok {
@@ -108,7 +109,7 @@ func (*embeddedBackend) deploy(v *Move) error {
 	return v.App.Deploy(v.Ctx, v.Source)
 }
 
-// check has nothing to look at: no replica writes here.
+// check does nothing, because no replica writes in an embedded cluster.
 func (*embeddedBackend) check(*Move, auditor.Report) error { return nil }
 
 func (b *embeddedBackend) close(failed bool) error {
@@ -120,8 +121,8 @@ func (b *embeddedBackend) close(failed bool) error {
 	return errors.Join(errs...)
 }
 
-// Stop ends a cluster, and says which of its parts have died by themselves. Its logs are kept
-// when a test has failed.
+// Stop stops a cluster and prints which of its parts have exited on their own. It keeps the logs when a test
+// has failed.
 func Stop(c *cluster.Cluster, failed bool) error {
 	stopPlayer(c)
 	if failed {
@@ -152,7 +153,7 @@ func (b *embeddedBackend) Renew(ctx context.Context) error {
 	return b.up(ctx)
 }
 
-// Deaths implements testbed.Testbed. Every move goes from east to west, or stays in east.
+// Deaths implements testbed.Testbed. Every move goes from east to west or stays in east.
 func (b *embeddedBackend) Deaths(since time.Time) []testbed.Death {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -168,8 +169,8 @@ func (b *embeddedBackend) Deaths(since time.Time) []testbed.Death {
 	return deaths
 }
 
-// OnceInBoth does something once in each of the two clusters, and once more when others have
-// taken their place.
+// OnceInBoth returns a function that runs do once in each of the two clusters, and once more after the clusters
+// were replaced.
 func OnceInBoth(do func(Cluster) error) func() error {
 	var mu sync.Mutex
 	var pair [2]Cluster

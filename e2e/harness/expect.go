@@ -14,20 +14,20 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Endpoint is where one of the two slices is.
+// Endpoint identifies one of the two slices.
 type Endpoint struct {
-	// Client is the administrator of the cluster.
+	// Client has the rights of the cluster's administrator.
 	Client         kubernetes.Interface
 	Namespace, Set string
 }
 
-// Here is the source.
+// Here returns the source.
 func (v *Move) Here() Endpoint { return Endpoint{v.Source, v.App.Namespace, v.App.Name} }
 
-// There is the destination.
+// There returns the destination.
 func (v *Move) There() Endpoint { return Endpoint{v.Destination, v.ToNamespace, v.ToName} }
 
-// ExpectSlice checks the ordinals of a slice, and that all of them are available.
+// ExpectSlice checks the ordinals of a slice and that all of them are available.
 func (v *Move) ExpectSlice(at Endpoint, start, replicas int32) {
 	v.T.Helper()
 	set, err := at.Client.AppsV1().StatefulSets(at.Namespace).Get(v.Ctx, at.Set, metav1.GetOptions{})
@@ -61,7 +61,7 @@ func (v *Move) ExpectMovedCleanly() {
 	v.Audit()
 }
 
-// ExpectBack checks that everything is as it was before.
+// ExpectBack checks that everything is at the source again, and that the destination is empty.
 func (v *Move) ExpectBack() {
 	v.T.Helper()
 	v.ExpectSlice(v.Here(), v.App.Start, v.App.Replicas)
@@ -77,7 +77,7 @@ func (v *Move) ExpectBack() {
 	}
 }
 
-// ExpectBudget checks that a side has the budget in its author's form.
+// ExpectBudget checks that a side has the budget in the form that its author wrote.
 func (v *Move) ExpectBudget(at Endpoint) {
 	v.T.Helper()
 	if v.App.MaxUnavailable == nil && v.App.MinAvailable == nil {
@@ -94,8 +94,8 @@ func same(a, b *intstr.IntOrString) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// ExpectVolumes checks that a slice has so many bound claims, whose volumes have
-// their first reclaim policy again.
+// ExpectVolumes checks the number of bound claims of a slice, and that their volumes have their original
+// reclaim policy again.
 func (v *Move) ExpectVolumes(at Endpoint, want int32) {
 	v.T.Helper()
 	volumes, err := at.Client.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})
@@ -118,7 +118,7 @@ func (v *Move) ExpectVolumes(at Endpoint, want int32) {
 	}
 }
 
-// IsClaim says whether a claim is one of a StatefulSet's, and not parked.
+// IsClaim reports whether a claim belongs to the StatefulSet and is not parked.
 func (v *Move) IsClaim(name, set string) bool {
 	for _, template := range v.App.Claims {
 		if ordinal, found := strings.CutPrefix(name, template+"-"+set+"-"); found {

@@ -16,14 +16,13 @@ const figuresVariable = "SLICESHIFT_FIGURES"
 // WantsFigures reports whether a long run writes its figures into the documentation.
 func WantsFigures() bool { return os.Getenv(figuresVariable) != "" }
 
-// WriteFigures puts what a long run has come to into docs/safety.md, when it was asked to
-// and nothing has failed.
+// WriteFigures writes the figures of a long run into the page of figures, when they are wanted and nothing has failed.
 func WriteFigures(t *testing.T, target, text string) {
 	t.Helper()
 	if !WantsFigures() || t.Failed() {
 		return
 	}
-	if err := figures.Write("../../docs/safety.md", target, text); err != nil {
+	if err := figures.Write(target, text); err != nil {
 		t.Fatal(err)
 	}
 }

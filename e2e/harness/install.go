@@ -9,15 +9,14 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
-// Install puts the shipped roles into both clusters. The manager itself is not among what is
-// applied: the tests run it.
+// Install applies the shipped roles to both clusters. It does not deploy the manager, which the tests run
+// themselves.
 var Install = OnceInBoth(InstallRoles)
 
-// installCRDs puts the resource definitions into a cluster, and waits until they are
-// served.
+// installCRDs applies the resource definitions to a cluster and waits until they are served.
 func installCRDs(at Cluster) error { return with(at, fixture.InstallCRDs) }
 
-// InstallRoles puts the shipped roles into a cluster.
+// InstallRoles applies the shipped roles to a cluster.
 func InstallRoles(at Cluster) error { return with(at, fixture.InstallRoles) }
 
 func with(at Cluster, do func(context.Context, client.Client) error) error {
@@ -31,5 +30,5 @@ func with(at Cluster, do func(context.Context, client.Client) error) error {
 	return nil
 }
 
-// Client is a client of a cluster's administrator.
+// Client returns a client with the rights of the cluster's administrator.
 func Client(at Cluster) (client.Client, error) { return fixture.Client(at.RESTConfig()) }

@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 )
 
-// ordinals are those of the whole application.
+// ordinals returns all ordinals of the application.
 func (v *Move) ordinals() []int32 {
 	var all []int32
 	for i := range v.App.Replicas {
@@ -45,7 +45,7 @@ func volumesOf(v *Move) []*corev1.PersistentVolume {
 	return volumes
 }
 
-// journal is what an ordinal has written, asked of the side where it runs.
+// journal returns the journal of an ordinal, read from the side on which its pod runs.
 func (v *Move) journal(claim string, ordinal int32) (journal.Journal, error) {
 	var errs []error
 	for _, at := range []Endpoint{v.There(), v.Here()} {

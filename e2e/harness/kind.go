@@ -21,16 +21,15 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 )
 
-// kindBackend is two kind clusters: real kubelets, and replicas that write to their volumes
-// once a second.
+// kindBackend runs two kind clusters with real kubelets. Their replicas write to their volumes once a second.
 type kindBackend struct {
 	pair *kind.Pair
-	// image is what the replicas run.
+	// image is the image of the replicas.
 	image string
 	done  cases.Table
 }
 
-// kindCluster is one of them.
+// kindCluster is one of the two clusters.
 type kindCluster struct {
 	*kind.Cluster
 	dir string
@@ -46,7 +45,7 @@ func (c kindCluster) UserKubeconfig(user string, groups ...string) (string, erro
 	return c.Cluster.UserKubeconfig(context.Background(), c.dir, user, groups...)
 }
 
-// Kind brings up two kind clusters for the moves of a package.
+// Kind starts two kind clusters for the moves of a package.
 func Kind(ctx context.Context) (end func(failed bool) error, err error) {
 	pair, dir, err := KindPair(ctx, "e2e-kind-cases")
 	if err != nil {
@@ -60,7 +59,7 @@ func Kind(ctx context.Context) (end func(failed bool) error, err error) {
 	return b.close, nil
 }
 
-// KindPair brings up two kind clusters, which leave what they leave in a folder of this name.
+// KindPair starts two kind clusters. They keep logs and other files in a folder of this name.
 func KindPair(ctx context.Context, name string) (pair *kind.Pair, dir string, err error) {
 	ctrl.SetLogger(logr.Discard())
 	if dir, err = kind.EmptyDir(name); err != nil {
@@ -86,8 +85,7 @@ func (b *kindBackend) prepare(ctx context.Context, dir string) error {
 
 func (*kindBackend) limit() time.Duration { return 8 * time.Minute }
 
-// deploy makes the volumes, each with a journal of the ordinal that it is for, and an
-// application that writes to them.
+// deploy creates the volumes, each with a journal for its ordinal, and an application that writes to them.
 func (b *kindBackend) deploy(v *Move) error {
 	v.T.Cleanup(func() { b.clear(v) })
 	v.App.Adapt = b.writing
@@ -114,7 +112,7 @@ func (b *kindBackend) at(s Cluster) *kind.Cluster {
 	return b.pair.West
 }
 
-// writing lets an application run the workload over its claims.
+// writing makes the pods of a StatefulSet write to all of their claims.
 func (b *kindBackend) writing(set *appsv1.StatefulSet) {
 	set.Spec.Template.Spec.AutomountServiceAccountToken = new(false)
 	container := &set.Spec.Template.Spec.Containers[0]
@@ -129,8 +127,8 @@ func (b *kindBackend) writing(set *appsv1.StatefulSet) {
 	}
 }
 
-// check reads every journal from its first byte to its last: each ordinal runs on one side,
-// on volumes that are its own and whole, and no pod has written after another one had begun.
+// check reads every journal from the first byte to the last. It proves that each ordinal runs on one side with
+// its own intact volumes. It also proves that no pod wrote after another pod of the ordinal had begun.
 func (b *kindBackend) check(v *Move, verdict auditor.Report) error {
 	var all []journal.Journal
 	var errs []error
@@ -144,7 +142,7 @@ func (b *kindBackend) check(v *Move, verdict auditor.Report) error {
 	return errors.Join(errs...)
 }
 
-// clear removes what a test made, unless it failed.
+// clear removes the objects of a test, unless the test failed.
 func (b *kindBackend) clear(v *Move) {
 	namespaces := slices.Compact([]string{v.App.Namespace, v.ToNamespace})
 	if v.T.Failed() {

@@ -11,12 +11,12 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 )
 
-// Start brings up what the tests of a package run on, and returns what ends it. What is of use
-// is kept when a test has failed.
+// Start starts the clusters for the tests of a package and returns a function that stops them. That function
+// keeps logs when a test has failed.
 type Start func(context.Context) (end func(failed bool) error, err error)
 
-// Main runs the tests of a package, on embedded clusters or, for those that run there, on kind's.
-// It returns the code to exit with.
+// Main runs the tests of a package. It uses embedded clusters or, for the tests in onKind, kind clusters. It
+// returns the exit code.
 func Main(m *testing.M, onKind []string, embedded, kind Start) int {
 	code, err := runTests(m, onKind, embedded, kind)
 	if err != nil {
@@ -45,7 +45,7 @@ func runTests(m *testing.M, onKind []string, embedded, kind Start) (code int, er
 	return code, errors.Join(end(code != 0), removePrograms())
 }
 
-// CheckCases checks that whoever adds a case says whether it runs on kind, or why not.
+// CheckCases checks that each case either runs on kind or has a stated reason why it does not.
 func CheckCases(t *testing.T, onKind []string, embeddedOnly map[string]string) {
 	t.Helper()
 	wrong, err := cases.Check(".", onKind, embeddedOnly)

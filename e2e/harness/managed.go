@@ -17,8 +17,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Managed prepares a move that a manager drives: the kubeconfig of the destination
-// in a Secret, and the shipped roles bound to whom it acts as.
+// Managed prepares a move that a manager drives. It stores the destination's kubeconfig in a Secret and binds
+// the shipped roles to the identities that the manager uses.
 func (v *Move) Managed() client.Client {
 	v.T.Helper()
 	v.Must(Install())
@@ -32,14 +32,14 @@ func (v *Move) Managed() client.Client {
 	return c
 }
 
-// UseMover puts a kubeconfig of the user mover into the Secret of the destination.
+// UseMover stores a kubeconfig of the user mover in the Secret of the destination.
 func (v *Move) UseMover() {
 	v.T.Helper()
 	v.Secret("west", v.KubeconfigOf("mover"))
 	v.Migration.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "west"}
 }
 
-// KubeconfigOf is one of the destination's.
+// KubeconfigOf returns a user's kubeconfig for the destination.
 func (v *Move) KubeconfigOf(user string) []byte {
 	v.T.Helper()
 	path, err := v.To.UserKubeconfig(user)
@@ -49,7 +49,7 @@ func (v *Move) KubeconfigOf(user string) []byte {
 	return data
 }
 
-// Secret puts a kubeconfig into a Secret beside the Migration.
+// Secret stores a kubeconfig in a Secret in the namespace of the Migration.
 func (v *Move) Secret(name string, kubeconfig []byte) {
 	v.T.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.App.Namespace, Name: name}, Data: map[string][]byte{"value": kubeconfig}}
@@ -57,7 +57,7 @@ func (v *Move) Secret(name string, kubeconfig []byte) {
 	v.Must(err)
 }
 
-// Grant gives somebody the rights to move in a cluster.
+// Grant gives a subject the rights for a move in a cluster.
 func (v *Move) Grant(client kubernetes.Interface, subject rbacv1.Subject) {
 	v.T.Helper()
 	v.Must(fixture.GrantMove(v.Ctx, client, v.App.Namespace, subject))
@@ -87,7 +87,7 @@ func (v *Move) Await(c client.Client, kind string, status metav1.ConditionStatus
 	return found
 }
 
-// Gone is the condition that a Migration does not exist any more.
+// Gone returns a condition that is true once the Migration no longer exists.
 func Gone(c client.Client, m *api.Migration) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKeyFromObject(m), &api.Migration{})

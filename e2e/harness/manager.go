@@ -14,22 +14,21 @@ import (
 // Manager is a running manager process.
 type Manager struct {
 	T testing.TB
-	// Args and Env are what it is started with.
+	// Args and Env are the arguments and environment of the process.
 	Args, Env []string
 	Log       *os.File
 	Cmd       *exec.Cmd
 }
 
-// AllowLocal is for clusters on this machine, which a manager refuses as it is shipped: see
-// TestLocalAddresses, and the suite of kind, where it runs as it is shipped.
+// AllowLocal permits clusters on this machine, which the manager refuses by default. TestLocalAddresses proves
+// the refusal, and in the kind suite the manager runs with its defaults.
 const AllowLocal = "--cluster-client-allow-local-addresses"
 
-// Hasty has another manager lead within two seconds of the end of one that was killed, for tests that wait for that. Its price is
-// that a slow machine may cost a manager the lease, and so its life.
+// Hasty makes another manager the leader within two seconds after a leader was killed, for tests that wait for
+// that. In return, a manager on a slow machine may lose its lease and exit.
 var Hasty = []string{"--leader-election-lease-duration", "2s", "--leader-election-renew-deadline", "1500ms", "--leader-election-retry-period", "200ms"}
 
-// StartManager runs the manager for one namespace of east, with exactly the
-// shipped rights.
+// StartManager runs the manager for one namespace of east with exactly the shipped rights.
 func StartManager(t *testing.T, namespace string, args ...string) *Manager {
 	t.Helper()
 	m := NewManager(t, namespace, "manager.log")
@@ -38,7 +37,7 @@ func StartManager(t *testing.T, namespace string, args ...string) *Manager {
 	return m
 }
 
-// NewManager is a manager that does not run yet, with the election as it is shipped.
+// NewManager returns a manager that does not run yet, with the default settings of leader election.
 func NewManager(t testing.TB, namespace, logName string) *Manager {
 	t.Helper()
 	if err := Install(); err != nil {
@@ -51,7 +50,7 @@ func NewManager(t testing.TB, namespace, logName string) *Manager {
 	return ManagerWith(t, kubeconfig, namespace, logName)
 }
 
-// ManagerWith is a manager of the cluster and the identity of a kubeconfig.
+// ManagerWith returns a manager that uses the cluster and the identity of a kubeconfig.
 func ManagerWith(t testing.TB, kubeconfig, namespace, logName string) *Manager {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), logName))
@@ -65,7 +64,7 @@ func ManagerWith(t testing.TB, kubeconfig, namespace, logName string) *Manager {
 	}}
 }
 
-// TellLog prints what a manager has logged when its test has failed.
+// TellLog prints the manager's log if its test has failed.
 func (m *Manager) TellLog() {
 	if m.T.Failed() {
 		out, _ := os.ReadFile(m.Log.Name())
@@ -73,7 +72,7 @@ func (m *Manager) TellLog() {
 	}
 }
 
-// Run starts the manager, and ends it with its test.
+// Run starts the manager and stops it when its test ends.
 func (m *Manager) Run() {
 	m.T.Helper()
 	m.Start()
@@ -93,8 +92,8 @@ func (m *Manager) Start() {
 	}
 }
 
-// Kill ends the manager with SIGKILL and waits until it is gone.
+// Kill kills the manager with SIGKILL and waits until it has exited.
 func (m *Manager) Kill() {
-	_ = m.Cmd.Process.Kill() // it may be gone already
+	_ = m.Cmd.Process.Kill() // it may have exited already
 	_ = m.Cmd.Wait()
 }

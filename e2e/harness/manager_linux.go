@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peak is the most memory that the manager has had, in bytes.
+// Peak returns the peak memory of the manager, in bytes.
 func (m *Manager) Peak() int64 {
 	m.T.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.Cmd.Process.Pid))
@@ -30,10 +30,11 @@ func (m *Manager) Peak() int64 {
 	return 0
 }
 
-// mostData keeps a manager that takes more and more from taking the machine with it.
+// mostData is the memory limit of a manager. It protects the machine from a manager that allocates without
+// bound.
 const mostData = 3 << 30
 
-// LimitMemory has the manager end, as in a container, when it takes far too much memory.
+// LimitMemory makes the manager fail when it allocates far too much memory, as in a container.
 func (m *Manager) LimitMemory() {
 	m.T.Helper()
 	if err := unix.Prlimit(m.Cmd.Process.Pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: mostData, Max: mostData}, nil); err != nil {
@@ -41,7 +42,7 @@ func (m *Manager) LimitMemory() {
 	}
 }
 
-// Said is what the manager has logged.
+// Said returns the log of the manager.
 func (m *Manager) Said() string {
 	m.T.Helper()
 	data, err := os.ReadFile(m.Log.Name())

@@ -7,10 +7,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Moment is a point of a move at which a test does something, once.
+// Moment is a point of a move at which a test does something once.
 type Moment func(do func() error) Report
 
-// When is the first pass that is as a test wants it.
+// When returns the moment of the first pass for which is returns true.
 func When(is func(*api.Migration, migration.Outcome) bool) Moment {
 	return func(do func() error) Report {
 		done := false
@@ -24,33 +24,34 @@ func When(is func(*api.Migration, migration.Outcome) bool) Moment {
 	}
 }
 
-// Arrival is when an ordinal has arrived.
+// Arrival returns the moment at which an ordinal has arrived.
 func Arrival(ordinal int32) Moment {
 	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
 		return outcome.Finished != nil && outcome.Finished.Ordinal == ordinal
 	})
 }
 
-// Wrote is when such an effect was carried out.
+// Wrote returns the moment at which a matching effect was carried out.
 func Wrote(is func(*plan.Effect) bool) Moment {
 	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
 		return outcome.Wrote && is(outcome.Decision.Effect)
 	})
 }
 
-// WroteOn is when an effect of that verb was carried out on a side.
+// WroteOn returns the moment at which an effect with this verb was carried out on a side.
 func WroteOn(side plan.SideName, verb plan.Verb) Moment {
 	return Wrote(func(e *plan.Effect) bool { return e.Side == side && e.Verb == verb })
 }
 
-// CopyStep is when a step of method Copy was taken; role is that of the mover that it is about, or empty.
+// CopyStep returns the moment at which a step of method Copy was taken. role is the role of the affected mover,
+// or empty.
 func CopyStep(verb volumes.Verb, role volumes.Role) Moment {
 	return Wrote(func(e *plan.Effect) bool {
 		return e.Verb == plan.CarryVolume && e.Volume.Verb == verb && e.Volume.Copy.Role == role
 	})
 }
 
-// StalledWith is when a migration stalls with a reason.
+// StalledWith returns the moment at which a migration stalls with this reason.
 func StalledWith(reason string) Moment {
 	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
 		hold := outcome.Decision.Hold
@@ -58,7 +59,7 @@ func StalledWith(reason string) Moment {
 	})
 }
 
-// HeldWith is when a migration waits with a reason.
+// HeldWith returns the moment at which a migration waits with this reason.
 func HeldWith(reason string) Moment {
 	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
 		hold := outcome.Decision.Hold
@@ -80,7 +81,7 @@ func OnWrite(n int, do func() error) Report {
 	}
 }
 
-// OnVerb calls do once, after the first write of that kind.
+// OnVerb calls do once, after the first write with this verb.
 func OnVerb(verb plan.Verb, do func() error) Report {
 	done := false
 	return func(_ *api.Migration, outcome migration.Outcome) error {

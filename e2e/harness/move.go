@@ -20,27 +20,27 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
-// Move is one application on its way, watched by an auditor.
+// Move is the move of one application, watched by an auditor.
 type Move struct {
 	T testing.TB
-	// Ctx ends with the test, or when that takes too long.
+	// Ctx ends with the test or at its time limit.
 	Ctx context.Context //nolint:containedctx // a test has one context, and every helper needs it
-	// App is as it is at the source; at the destination it has ToNamespace and ToName.
+	// App describes the application at the source. At the destination it has the names ToNamespace and ToName.
 	App                 fixture.App
 	From, To            Cluster
 	ToNamespace, ToName string
 	Migration           *api.Migration
 	Auditor             *auditor.Auditor
-	// Budget is how many replicas may be down.
+	// Budget is the number of replicas that may be down.
 	Budget              int32
 	Source, Destination kubernetes.Interface
-	// CSI changes the volumes of a CSI driver before they are made.
+	// CSI changes the volumes of a CSI driver before they are created.
 	CSI func(*corev1.CSIPersistentVolumeSource)
-	// Limit bounds the test where the usual one is too short.
+	// Limit is the time limit of a test for which the usual limit is too short.
 	Limit time.Duration
-	// Content compares two volumes, of which one was copied or restored; treediff.Compare unless it is set.
+	// Content compares a volume with its copied or restored counterpart. The default is treediff.Compare.
 	Content func(ctx context.Context, from, to string) ([]string, error)
-	// Deployed is called when the application runs, before it is watched.
+	// Deployed is called when the application runs, before the auditor watches it.
 	Deployed func()
 }
 
@@ -51,32 +51,31 @@ type Setting func(*Move)
 func AcrossClusters(v *Move) { v.From, v.To = east, west }
 
 // AcrossNamespaces moves to another namespace of east.
-// AcrossNames moves to another name in the namespace.
 func AcrossNamespaces(v *Move) { v.From, v.To, v.ToNamespace = east, east, v.App.Namespace+"-new" }
 
-// AcrossNames moves to another name in the namespace.
+// AcrossNames moves to another name in the same namespace.
 func AcrossNames(v *Move) { v.From, v.To, v.ToName = east, east, "web-next" }
 
-// WithSpec changes what the Migration asks for.
+// WithSpec changes the spec of the Migration.
 func WithSpec(change func(*api.MigrationSpec)) Setting {
 	return func(v *Move) { change(&v.Migration.Spec) }
 }
 
-// WithBudget is for an application of which d replicas may be down.
+// WithBudget sets the number of replicas that may be down to d.
 func WithBudget(d int32) Setting { return func(v *Move) { v.Budget = d } }
 
-// IntOrString is a number or a percentage.
+// IntOrString parses a number or a percentage.
 func IntOrString(s string) *intstr.IntOrString {
 	value := intstr.Parse(s)
 	return &value
 }
 
-// Usual is the application that most tests move.
+// Usual returns the application that most tests move.
 func Usual(replicas int32) fixture.App {
 	return fixture.App{Replicas: replicas, Claims: []string{"data"}, MaxUnavailable: IntOrString("1")}
 }
 
-// NewMove deploys an application in a namespace of its own.
+// NewMove deploys an application in its own namespace.
 func NewMove(t testing.TB, app fixture.App, settings ...Setting) *Move {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), current.limit())
@@ -108,7 +107,7 @@ func (v *Move) startAuditor() {
 	v.T.Helper()
 	budget := v.Budget
 	if v.App.MaxUnavailable == nil && v.App.MinAvailable == nil {
-		budget = 0 // without a PodDisruptionBudget evictions are not bounded by anybody
+		budget = 0 // without a PodDisruptionBudget evictions are unbounded
 	}
 	watching, err := auditor.Start(v.Ctx, auditor.Options{
 		Source: auditor.Side{
@@ -127,7 +126,7 @@ func (v *Move) startAuditor() {
 	}
 }
 
-// templates are the claim templates whose method is so.
+// templates returns the claim templates whose method satisfies so.
 func (v *Move) templates(so func(api.VolumeMethod) bool) []string {
 	var found []string
 	for _, asked := range v.Migration.Spec.Volumes {
@@ -138,7 +137,7 @@ func (v *Move) templates(so func(api.VolumeMethod) bool) []string {
 	return found
 }
 
-// resourceOf is what the auditor watches for a kind of StatefulSet.
+// resourceOf returns the resource that the auditor watches for a version of StatefulSet.
 func resourceOf(version string) schema.GroupVersionResource {
 	if version == "" {
 		return schema.GroupVersionResource{}
@@ -150,7 +149,7 @@ func resourceOf(version string) schema.GroupVersionResource {
 	return parsed.WithResource("statefulsets")
 }
 
-// Must ends the test with an error, if there is one.
+// Must ends the test if err is not nil.
 func (v *Move) Must(err error) {
 	v.T.Helper()
 	if err != nil {
@@ -158,7 +157,7 @@ func (v *Move) Must(err error) {
 	}
 }
 
-// Audit asks the auditor for its verdict.
+// Audit returns the auditor's verdict.
 func (v *Move) Audit() auditor.Report {
 	v.T.Helper()
 	verdict := v.Auditor.Finish(v.Ctx)

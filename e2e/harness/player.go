@@ -10,13 +10,13 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/player"
 )
 
-// players run the pods of movers, one for each cluster, from the first test on that asks for it.
+// players run the pods of movers. Each cluster has one from the first test that needs it.
 var players = struct {
 	sync.Mutex
 	of map[*cluster.Cluster]*player.Player
 }{of: map[*cluster.Cluster]*player.Player{}}
 
-// Player is who runs the pods of movers in an embedded cluster, for all tests of the package.
+// Player returns the player of an embedded cluster, which runs the pods of movers for all tests of the package.
 func Player(t testing.TB, of Cluster) *player.Player {
 	t.Helper()
 	parts, mover := PartsOf(of), Program(t, "mover")
@@ -35,7 +35,7 @@ func Player(t testing.TB, of Cluster) *player.Player {
 	return p
 }
 
-// stopPlayer ends that of a cluster, if it has one.
+// stopPlayer stops the player of a cluster, if it has one.
 func stopPlayer(of *cluster.Cluster) {
 	players.Lock()
 	defer players.Unlock()

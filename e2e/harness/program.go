@@ -16,7 +16,7 @@ var programs = struct {
 	built map[string]string
 }{built: map[string]string{}}
 
-// Program is the path of a command of this repository.
+// Program returns the path of a command of this repository and builds it if necessary.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	programs.Lock()
@@ -39,7 +39,7 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
-// removePrograms takes away what was built.
+// removePrograms deletes the built commands.
 func removePrograms() error {
 	programs.Lock()
 	defer programs.Unlock()

@@ -13,23 +13,22 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/child"
 )
 
-// ManagerCount is one manager that leads, and one that stands by.
+// ManagerCount is the number of managers: one leader and one standby.
 const ManagerCount = 2
 
-// ManagerReplicas are the managers of a namespace: one that ends is started again, as a Deployment
-// does.
+// ManagerReplicas runs the managers of a namespace. It restarts a manager that exits, as a Deployment does.
 type ManagerReplicas struct {
 	replicas [ManagerCount]*managerReplica
 }
 
-// managerReplica is one of them, which has a process most of the time.
+// managerReplica is one of the managers. It has no process between an exit and the restart.
 type managerReplica struct {
 	Manager
 	mu      sync.Mutex
 	process *os.Process
 }
 
-// StartManagerReplicas starts the managers of a namespace, and ends them with the test.
+// StartManagerReplicas starts the managers of a namespace and stops them with the test.
 func StartManagerReplicas(t testing.TB, namespace string) *ManagerReplicas {
 	t.Helper()
 	r := &ManagerReplicas{}
@@ -51,7 +50,7 @@ func StartManagerReplicas(t testing.TB, namespace string) *ManagerReplicas {
 	return r
 }
 
-// keep starts the manager again and again.
+// keep restarts the manager each time that it exits.
 func (m *managerReplica) keep(ctx context.Context, t testing.TB) {
 	const startDelay = 200 * time.Millisecond
 	for ctx.Err() == nil {
@@ -73,18 +72,17 @@ func (m *managerReplica) signal(signal syscall.Signal) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.process != nil {
-		_ = m.process.Signal(signal) // it may have ended meanwhile
+		_ = m.process.Signal(signal) // it may have exited meanwhile
 	}
 }
 
-// Kill ends a manager.
+// Kill kills a manager with SIGKILL.
 func (r *ManagerReplicas) Kill(i int) error {
 	r.replicas[i].signal(syscall.SIGKILL)
 	return nil
 }
 
-// Freeze stops a manager where it is, for a while: it may lead no more when it goes
-// on.
+// Freeze suspends a manager for d. Another manager may be the leader when it resumes.
 func (r *ManagerReplicas) Freeze(ctx context.Context, i int, d time.Duration) error {
 	r.replicas[i].signal(syscall.SIGSTOP)
 	Sleep(ctx, d)

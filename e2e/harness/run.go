@@ -11,10 +11,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Report looks at each pass of a run; an error ends the run.
+// Report observes each pass of a run; an error ends the run.
 type Report func(*api.Migration, migration.Outcome) error
 
-// Mover writes the record and connects.
+// Mover creates the record and connects to both clusters.
 func (v *Move) Mover() *fixture.Mover {
 	v.T.Helper()
 	mover, err := fixture.NewMover(v.Ctx, v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
@@ -44,8 +44,8 @@ func Drive(ctx context.Context, t testing.TB, mover *fixture.Mover, reports ...R
 	}
 }
 
-// Follow runs a migration in this process, logs what it does, and shows each pass to the
-// reports. The error of a report ends it.
+// Follow runs a migration in this process, logs each action, and passes each pass to the reports. An error of a
+// report ends the run.
 func Follow(ctx context.Context, t testing.TB, mover *fixture.Mover, reports ...Report) error {
 	t.Helper()
 	begin, last := time.Now(), ""
@@ -63,7 +63,7 @@ func Follow(ctx context.Context, t testing.TB, mover *fixture.Mover, reports ...
 	})
 }
 
-// Narrate is a line about what a pass did.
+// Narrate returns a line that describes a pass.
 func Narrate(outcome migration.Outcome) string {
 	switch d := outcome.Decision; {
 	case d.Effect != nil && outcome.Wrote:

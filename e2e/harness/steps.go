@@ -2,11 +2,11 @@ package harness
 
 import "testing"
 
-// Steps are the parts of a case, each a subtest of its own. T is where the case keeps its test: during
-// a step it is the step's.
+// Steps runs the parts of a case as subtests. T points to the variable that holds the case's test; during a
+// step it holds that of the step.
 type Steps struct{ T **testing.T }
 
-// Run runs a step. The case ends with the first that fails.
+// Run runs a step. The case ends with the first failing step.
 func (s Steps) Run(name string, step func(*testing.T)) {
 	outer := *s.T
 	outer.Helper()

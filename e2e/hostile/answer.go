@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// known is what is known of a resource.
+// known describes a resource.
 type known struct {
 	version, kind string
 	namespaced    bool
 }
 
-// resources are those that are served.
+// resources lists the served resources.
 var resources = map[string]known{
 	"namespaces":               {"v1", "Namespace", false},
 	"pods":                     {"v1", "Pod", true},
@@ -38,7 +38,7 @@ var resources = map[string]known{
 	"selfsubjectaccessreviews": {"authorization.k8s.io/v1", "SelfSubjectAccessReview", false},
 }
 
-// request is what a path asks for.
+// request is the object or list that a path addresses.
 type request struct{ resource, namespace, name string }
 
 // parse reads /api/v1/... and /apis/<group>/<version>/...
@@ -64,7 +64,7 @@ func parse(path string) (request, bool) {
 	return asked, found
 }
 
-// discovery answers what there is.
+// discovery answers discovery requests.
 func (s *Server) discovery(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.Trim(r.URL.Path, "/")
 	switch {
@@ -152,7 +152,7 @@ func (s *Server) list(w http.ResponseWriter, asked request) {
 	JSON(w, http.StatusOK, List(asked.resource, version, items...))
 }
 
-// List is a list of objects of a resource.
+// List returns a list of objects of a resource.
 func List(resource, version string, items ...Object) Object {
 	of := resources[resource]
 	if items == nil {
@@ -161,7 +161,7 @@ func List(resource, version string, items ...Object) Object {
 	return Object{"kind": of.kind + "List", "apiVersion": of.version, "metadata": Object{"resourceVersion": version}, "items": items}
 }
 
-// chosen are copies of what a list asks for.
+// chosen returns copies of the objects that a list request selects.
 func (s *Server) chosen(asked request) []Object {
 	var items []Object
 	for _, object := range s.objects[asked.resource] {
@@ -185,7 +185,7 @@ func (s *Server) deletes(w http.ResponseWriter, asked request) {
 	JSON(w, http.StatusOK, Object{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 }
 
-// write carries out what creates or patches an object.
+// write answers a request that creates or patches an object.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, asked request) {
 	var body Object
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {

@@ -2,10 +2,10 @@ package hostile
 
 import "fmt"
 
-// driver is of all volumes.
+// driver is the CSI driver of all volumes.
 const driver = "hostile.example.com"
 
-// Prepare makes the server one that an application can be moved to.
+// Prepare creates the objects that a destination needs before an application can move to it.
 func (s *Server) Prepare(namespace string) {
 	s.Put("namespaces", Object{"metadata": Object{"name": namespace}})
 	s.Put("csidrivers", Object{"metadata": Object{"name": driver}, "spec": Object{"attachRequired": true}})
@@ -13,8 +13,8 @@ func (s *Server) Prepare(namespace string) {
 	s.Put("csinodes", Object{"metadata": Object{"name": "node"}, "spec": Object{"drivers": []any{Object{"name": driver, "nodeID": "node"}}}})
 }
 
-// Deploy puts an application there that a migration can move: a StatefulSet with a Service, and
-// a claim with a volume for each replica.
+// Deploy creates an application that a migration can move: a StatefulSet with a Service, and a claim with a
+// volume for each replica.
 func (s *Server) Deploy(namespace, name string, replicas int) {
 	s.Prepare(namespace)
 	for ordinal := range min(replicas, mostPods) {
@@ -47,10 +47,10 @@ func claimSpec(volume string) Object {
 	return spec
 }
 
-// VolumeName is the name of the volume of a claim.
+// VolumeName returns the name of the volume of a claim.
 func VolumeName(namespace, claim string) string { return "pv-" + namespace + "-" + claim }
 
-// VolumeOf is a volume that is bound to a claim.
+// VolumeOf returns a volume that is bound to a claim.
 func VolumeOf(namespace, claim string) Object {
 	name := VolumeName(namespace, claim)
 	return Object{
@@ -63,7 +63,7 @@ func VolumeOf(namespace, claim string) Object {
 	}
 }
 
-// volume is a claim and the volume that it is bound to.
+// volume creates a claim and its bound volume.
 func (s *Server) volume(namespace, claim string) {
 	s.Put("persistentvolumes", VolumeOf(namespace, claim))
 	s.Put("persistentvolumeclaims", Object{"metadata": Object{"namespace": namespace, "name": claim}, "spec": claimSpec(VolumeName(namespace, claim))})

@@ -2,8 +2,8 @@ package hostile
 
 import "fmt"
 
-// settle carries out what controllers would: pods of StatefulSets and the binding of claims. It
-// needs the lock.
+// settle does the work of the controllers: it creates and deletes the pods of StatefulSets and binds claims.
+// The caller holds the lock.
 func (s *Server) settle() {
 	for _, set := range s.objects["statefulsets"] {
 		s.carryOut(set)
@@ -19,10 +19,10 @@ func (s *Server) settle() {
 	}
 }
 
-// mostPods is how many pods are made of a StatefulSet, whatever it says.
+// mostPods is the maximum number of pods of a StatefulSet, regardless of its replicas.
 const mostPods = 10
 
-// carryOut makes and removes the pods of a StatefulSet.
+// carryOut creates and deletes the pods of a StatefulSet.
 func (s *Server) carryOut(set Object) {
 	metadata, spec := metadataOf(set), in(set, "spec")
 	namespace, name := text(metadata["namespace"]), text(metadata["name"])
@@ -53,7 +53,7 @@ func (s *Server) carryOut(set Object) {
 	}
 }
 
-// podOf is a pod that is ready.
+// podOf returns a ready pod.
 func podOf(set Object, name string) Object {
 	template := clone(in(in(set, "spec"), "template"))
 	metadata, spec := metadataOf(template), in(template, "spec")
@@ -78,7 +78,7 @@ func podOf(set Object, name string) Object {
 	}
 }
 
-// bind binds a claim to the volume that it names, when that names it as well.
+// bind binds a claim to the volume that it names, if the volume names the claim as well.
 func (s *Server) bind(claim Object) {
 	metadata, spec := metadataOf(claim), in(claim, "spec")
 	volume := s.objects["persistentvolumes"][key("", text(spec["volumeName"]))]

@@ -1,8 +1,8 @@
-// Package hostile is an API server that answers what a test likes, beside what Kubernetes would.
+// Package hostile is an API server for tests: it answers as Kubernetes does, or in any other way that a test
+// chooses.
 //
-// It keeps objects of some resources, carries StatefulSets out and binds claims, so that a
-// migration can be moved from it and to it. A test that wants more puts objects of its own into
-// it, and hooks that answer a request in its place.
+// It stores objects of some resources, runs StatefulSets and binds claims, so a migration can use it as source
+// and destination. A test adds its own objects, and hooks that answer a request in place of the server.
 package hostile
 
 import (
@@ -22,16 +22,16 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Object is an API object, as it is on the way.
+// Object is an API object in its JSON form.
 type Object = map[string]any
 
-// Hook may answer a request, and says whether it did.
+// Hook may answer a request and reports whether it did.
 type Hook func(w http.ResponseWriter, r *http.Request) bool
 
-// Token is what the kubeconfigs of all servers carry: no other server must ever be told it.
+// Token is the token in the kubeconfigs of all servers. No other server may ever receive it.
 const Token = "token-for-the-hostile-server"
 
-// Server is the API server of a tenant that means harm.
+// Server is the API server of a malicious tenant.
 type Server struct {
 	*httptest.Server
 
@@ -41,33 +41,33 @@ type Server struct {
 	watchers map[*watcher]struct{}
 	hooks    []Hook
 	asked    []string
-	// faceless are objects that have neither a UID nor a resourceVersion, by resource and name.
+	// faceless lists the objects that have neither a UID nor a resourceVersion, by resource and name.
 	faceless map[string]bool
-	// done is closed when the server stops: nobody is kept waiting then.
+	// done is closed when the server stops, so that no request keeps waiting.
 	done chan struct{}
 }
 
-// Start serves until Stop is called.
+// Start starts a server, which runs until Stop is called.
 func Start() *Server {
 	s := &Server{objects: map[string]map[string]Object{}, watchers: map[*watcher]struct{}{}, faceless: map[string]bool{}, done: make(chan struct{})}
 	s.Put("namespaces", Object{"metadata": Object{"name": "kube-system"}})
 	s.Server = httptest.NewUnstartedServer(s)
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of those who hang up
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // drops the errors of clients that disconnect
 	s.StartTLS()
 	return s
 }
 
-// Stop ends all that is still being answered.
+// Stop ends all requests that are still being answered.
 func (s *Server) Stop() {
 	close(s.done)
 	s.CloseClientConnections()
 	s.Close()
 }
 
-// Done is closed when the server stops.
+// Done returns a channel that is closed when the server stops.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Kubeconfig leads to the server.
+// Kubeconfig returns a kubeconfig for the server.
 func (s *Server) Kubeconfig() []byte {
 	config := clientcmdapi.NewConfig()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
@@ -77,26 +77,27 @@ func (s *Server) Kubeconfig() []byte {
 	config.CurrentContext = "it"
 	data, err := clientcmd.Write(*config)
 	if err != nil {
-		panic(err) // it was made here
+		panic(err) // the config was built here
 	}
 	return data
 }
 
-// Hook has requests answered by this one, before those that were added earlier.
+// Hook adds a hook, which is called before the hooks that were added earlier.
 func (s *Server) Hook(hook Hook) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks = append([]Hook{hook}, s.hooks...)
 }
 
-// Asked are the requests so far, each as its verb and path.
+// Asked returns the requests so far, each as verb and path.
 func (s *Server) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string{}, s.asked...)
 }
 
-// Put keeps an object of a resource, as it is. It gets what it lacks of an identity.
+// Put stores an object of a resource with the next resourceVersion. It adds a missing UID and
+// creationTimestamp.
 func (s *Server) Put(resource string, object Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +105,7 @@ func (s *Server) Put(resource string, object Object) {
 	s.settle()
 }
 
-// Swap replaces an object and keeps it a secret: its resourceVersion stays, and no watch is told.
+// Swap replaces an object silently: its resourceVersion remains, and no watch receives an event.
 func (s *Server) Swap(resource string, object Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,21 +113,22 @@ func (s *Server) Swap(resource string, object Object) {
 	s.objects[resource][key(text(metadata["namespace"]), text(metadata["name"]))] = object
 }
 
-// Faceless has an object of no namespace answered with an empty UID and an empty resourceVersion from now on.
+// Faceless makes the server return an object without namespace with an empty UID and an empty resourceVersion
+// from now on.
 func (s *Server) Faceless(resource, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faceless[resource+"/"+name] = true
 }
 
-// Remove takes an object away.
+// Remove deletes an object.
 func (s *Server) Remove(resource, namespace, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(resource, key(namespace, name))
 }
 
-// Find is a copy of an object; nil when there is none.
+// Find returns a copy of an object, or nil if it does not exist.
 func (s *Server) Find(resource, namespace, name string) Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +138,7 @@ func (s *Server) Find(resource, namespace, name string) Object {
 	return nil
 }
 
-// All are copies of all objects of a resource.
+// All returns copies of all objects of a resource.
 func (s *Server) All(resource string) []Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +149,7 @@ func (s *Server) All(resource string) []Object {
 	return all
 }
 
-// put stores an object with the next resourceVersion, and tells who watches.
+// put stores an object with the next resourceVersion and notifies the watchers.
 func (s *Server) put(resource string, object Object) {
 	known := resources[resource]
 	object["apiVersion"], object["kind"] = known.version, known.kind
@@ -190,7 +192,7 @@ func text(value any) string {
 	return s
 }
 
-// in is the map under a name of another one; it is made when there is none.
+// in returns the map stored under a name of another map, and creates it if it is missing.
 func in(object Object, name string) Object {
 	inner, ok := object[name].(Object)
 	if !ok {
@@ -205,7 +207,7 @@ func metadataOf(object Object) Object { return in(object, "metadata") }
 func clone(object Object) Object {
 	data, err := json.Marshal(object)
 	if err != nil {
-		panic(err) // it is of JSON
+		panic(err) // the object is JSON
 	}
 	var copied Object
 	if err := json.Unmarshal(data, &copied); err != nil {
@@ -214,7 +216,7 @@ func clone(object Object) Object {
 	return copied
 }
 
-// number is a number of JSON, however it came.
+// number returns a JSON number as int, regardless of its Go type.
 func number(value any) int {
 	switch n := value.(type) {
 	case float64:
@@ -262,19 +264,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, asked)
 }
 
-// JSON answers so.
+// JSON answers a request with this status code and object.
 func JSON(w http.ResponseWriter, code int, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(object) // who asked may be gone
+	_ = json.NewEncoder(w).Encode(object) // the client may have disconnected
 }
 
-// Refuse answers with a Status of Kubernetes.
+// Refuse answers with a Kubernetes Status.
 func Refuse(w http.ResponseWriter, code int, reason, message string) {
 	JSON(w, code, Object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": message})
 }
 
-// On is the hook for requests whose verb and path begin and end so.
+// On returns a hook for requests with this method whose path begins and ends like this.
 func On(method, prefix, suffix string, answer http.HandlerFunc) Hook {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != method || !strings.HasPrefix(r.URL.Path, prefix) || !strings.HasSuffix(r.URL.Path, suffix) {
@@ -285,7 +287,7 @@ func On(method, prefix, suffix string, answer http.HandlerFunc) Hook {
 	}
 }
 
-// Always is the hook for all requests.
+// Always returns a hook for all requests.
 func Always(answer http.HandlerFunc) Hook {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		answer(w, r)
@@ -293,7 +295,7 @@ func Always(answer http.HandlerFunc) Hook {
 	}
 }
 
-// Silent answers nothing until who asked has gone.
+// Silent answers nothing until the client disconnects or the server stops.
 func (s *Server) Silent(_ http.ResponseWriter, r *http.Request) {
 	select {
 	case <-r.Context().Done():
@@ -301,5 +303,5 @@ func (s *Server) Silent(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// copyOf is a map like this one.
+// copyOf returns a shallow copy of a map.
 func copyOf(object Object) Object { return maps.Clone(object) }

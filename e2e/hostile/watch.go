@@ -6,18 +6,18 @@ import (
 	"strconv"
 )
 
-// watcher is somebody who watches a resource.
+// watcher is a client that watches a resource.
 type watcher struct {
 	asked  request
 	events chan Object
 }
 
-// pending is how many events wait for a watcher before it is cut off.
+// pending is the maximum number of events that a watcher may lag behind before it is disconnected.
 const pending = 10000
 
 func (s *Server) now() string { return strconv.FormatInt(s.version, 10) }
 
-// tell sends an event to all who watch. It needs the lock.
+// tell sends an event to all matching watchers. The caller holds the lock.
 func (s *Server) tell(resource, kind string, object Object) {
 	for w := range s.watchers {
 		if w.asked.resource != resource || w.asked.namespace != "" && w.asked.namespace != metadataOf(object)["namespace"] {
@@ -32,7 +32,7 @@ func (s *Server) tell(resource, kind string, object Object) {
 	}
 }
 
-// watch streams what changes, and first what there is when that was asked for (KEP-3157).
+// watch streams changes. If requested, it first sends the existing objects (KEP-3157).
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, asked request) {
 	mine := &watcher{asked: asked, events: make(chan Object, pending)}
 	s.mu.Lock()

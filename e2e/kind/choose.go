@@ -15,16 +15,15 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/nodeimage"
 )
 
-// imageVariable names the node image to use, or "built" for the one that is built here.
+// imageVariable names the node image, or is "built" for the image that is built here.
 const imageVariable = "E2E_KIND_IMAGE"
 
 const built = "built"
 
 func isBuilt(image string) bool { return strings.HasPrefix(image, "sliceshift/node:") }
 
-// chooseImage returns the node image: what the user asks for, or kind's own where it can
-// be had, or the one that is built from Go modules and Debian packages. A machine without
-// CAP_SYS_RESOURCE cannot run kind's own.
+// chooseImage returns the image that the user requested, else kind's own node image if it is available, else the image
+// that is built from Go modules and Debian packages. A machine without CAP_SYS_RESOURCE cannot run kind's own.
 func chooseImage(ctx context.Context, host docker.Host, progress io.Writer) (string, error) {
 	wanted := os.Getenv(imageVariable)
 	if wanted != "" && wanted != built {
@@ -49,7 +48,7 @@ func chooseImage(ctx context.Context, host docker.Host, progress io.Writer) (str
 
 var defaultImage = regexp.MustCompile(`(?m)^const Image = "([^"]+)"$`)
 
-// stockImage is the default of this version of kind.
+// stockImage returns the default image of this version of kind.
 func stockImage(kindDir string) (string, error) {
 	file := filepath.Join(kindDir, "pkg", "apis", "config", "defaults", "image.go")
 	content, err := os.ReadFile(file)
@@ -63,7 +62,7 @@ func stockImage(kindDir string) (string, error) {
 	return string(found[1]), nil
 }
 
-// available says whether an image is here or can be pulled.
+// available reports whether an image exists locally or can be pulled.
 func available(ctx context.Context, image string) bool {
 	if docker.Run(ctx, "image", "inspect", image) == nil {
 		return true

@@ -18,17 +18,17 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// Cluster is one of the two.
+// Cluster is one cluster of a Pair.
 type Cluster struct {
-	// Name is "east" or "west".
+	// Name is "east", "west" or "hub".
 	Name string
-	// Kubeconfig is a file.
+	// Kubeconfig is the path of a kubeconfig file.
 	Kubeconfig string
-	// Config and Client reach it from this process.
+	// Config and Client reach the cluster from this process.
 	Config *rest.Config
 	Client kubernetes.Interface
-	// Nodes are its containers, the control plane first. A cluster of the user has none: what
-	// needs to stop a machine cannot be tried there.
+	// Nodes are its containers, the control plane first. A cluster of the user has none, so tests that stop a machine
+	// cannot run there.
 	Nodes []string
 
 	podSubnet, serviceSubnet string
@@ -47,8 +47,8 @@ func (c *Cluster) connect() error {
 	return err
 }
 
-// awaitSystem waits until the pods of Kubernetes itself are Ready: until then the nodes
-// unpack images, and what a test measures would be that.
+// awaitSystem waits until the system pods are Ready. Until then the nodes unpack images, which would distort what
+// tests measure.
 func (c *Cluster) awaitSystem(ctx context.Context) error {
 	const interval, patience = 500 * time.Millisecond, 5 * time.Minute
 	var waiting string
@@ -77,13 +77,13 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// Worker is the container of the node that runs the pods.
+// Worker returns the container of the node that runs the pods.
 func (c *Cluster) Worker() string { return c.Nodes[len(c.Nodes)-1] }
 
-// ControlPlane is the container of the node that runs the API server.
+// ControlPlane returns the container of the node that runs the API server.
 func (c *Cluster) ControlPlane() string { return c.Nodes[0] }
 
-// Inside is the address of the API server for pods of the other cluster.
+// Inside returns the address of the API server for pods of the other cluster.
 func (c *Cluster) Inside(ctx context.Context) (string, error) {
 	if len(c.Nodes) == 0 {
 		return c.Config.Host, nil
@@ -92,7 +92,7 @@ func (c *Cluster) Inside(ctx context.Context) (string, error) {
 	return "https://" + address + ":6443", err
 }
 
-// Address is where a node is reached from the nodes of both clusters.
+// Address returns the address of a node for the nodes of all clusters.
 func Address(ctx context.Context, node string) (string, error) {
 	address, err := docker.Output(ctx, "inspect", "--format", `{{(index .NetworkSettings.Networks "`+network+`").IPAddress}}`, node)
 	if err == nil && address == "" {
@@ -101,7 +101,7 @@ func Address(ctx context.Context, node string) (string, error) {
 	return address, err
 }
 
-// Process is the number, on this machine, of the first process of a node.
+// Process returns the id, on this machine, of the first process of a node.
 func Process(ctx context.Context, node string) (int, error) {
 	number, err := docker.Output(ctx, "inspect", "--format", "{{.State.Pid}}", node)
 	if err != nil {
@@ -115,7 +115,7 @@ func In(ctx context.Context, node string, args ...string) error {
 	return docker.Run(ctx, append([]string{"exec", node}, args...)...)
 }
 
-// nodeNames asks docker for the containers of a cluster, the control plane first.
+// nodeNames returns the containers of a cluster, the control plane first.
 func nodeNames(ctx context.Context, cluster string) ([]string, error) {
 	output, err := docker.Output(ctx, "ps", "-a", "--filter", "label=io.x-k8s.kind.cluster="+cluster, "--format", "{{.Names}}")
 	if err != nil {

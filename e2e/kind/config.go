@@ -6,10 +6,10 @@ import (
 	"text/template"
 )
 
-// Shared is the folder on every node that both clusters share.
+// Shared is the folder on every node that all clusters share.
 const Shared = "/shared"
 
-// StorageClass is that of the volumes in this folder.
+// StorageClass is the class of the volumes in this folder.
 const StorageClass = "sliceshift-shared"
 
 //go:embed cluster.yaml.tmpl
@@ -17,16 +17,16 @@ var configText string
 
 var configTemplate = template.Must(template.New("cluster").Parse(configText))
 
-// setting is what the configuration of one cluster depends on.
+// setting is the input for the configuration of one cluster.
 type setting struct {
 	Name                     string
 	PodSubnet, ServiceSubnet string
 	SharedDir, Shared        string
-	// Roles are those of the nodes.
+	// Roles are the roles of the nodes.
 	Roles []string
 }
 
-// text is the configuration that kind reads, on any machine.
+// text returns kind's configuration, without the adaptations to this machine.
 func (s setting) text() ([]byte, error) {
 	var out bytes.Buffer
 	err := configTemplate.Execute(&out, s)
@@ -35,6 +35,6 @@ func (s setting) text() ([]byte, error) {
 
 const controlPlane = "control-plane"
 
-// machines are the nodes of a cluster that runs an application. The API server has a machine
-// of its own, so that a test can stop the machine that runs the pods.
+// machines are the roles of the nodes of a cluster that runs an application. The API server has its own machine, so
+// that a test can stop the machine that runs the pods.
 var machines = []string{controlPlane, "worker"}

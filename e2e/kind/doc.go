@@ -1,8 +1,6 @@
-// Package kind starts two kind clusters on this machine: nodes are containers, with real
-// kubelets, containers and data. Both are on one Docker network, the pods of each reach
-// those of the other, and a folder of this machine is mounted on every node of both, as
-// storage that both clusters share.
+// Package kind starts two kind clusters on this machine. Nodes are containers, with real kubelets, containers and
+// data. The clusters are on one Docker network, and the pods of each reach those of the other. A folder of this
+// machine is mounted on every node, as storage that the clusters share.
 //
-// Where a registry can be reached the nodes are kind's own image. Elsewhere nodeimage builds
-// one.
+// If a registry is reachable, the nodes use kind's own image. Otherwise nodeimage builds an image.
 package kind

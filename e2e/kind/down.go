@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// Down removes everything that Up and Load made, except for dir and the node image. Clusters
-// that are borrowed stay.
+// Down removes everything that Up and Load created, except dir and the node image. It leaves borrowed clusters in
+// place.
 func (p *Pair) Down(ctx context.Context) error {
 	if p.Own() {
 		return nil
@@ -30,8 +30,7 @@ func (p *Pair) Down(ctx context.Context) error {
 	return errors.Join(append(errs, p.machine.Release())...)
 }
 
-// Sweep removes the clusters that a run has left that was killed. dir, an absolute path, gets
-// the kind command.
+// Sweep removes the clusters of a run that was killed. dir, an absolute path, gets the kind command.
 func Sweep(ctx context.Context, dir string, progress io.Writer) error {
 	p := &Pair{
 		dir: dir, home: dir, machine: &Machine{}, progress: progress,
@@ -44,8 +43,8 @@ func Sweep(ctx context.Context, dir string, progress io.Writer) error {
 	return errors.Join(err, p.machine.Release())
 }
 
-// removeClusters tries again for a while what docker refuses: it lets go of a container's file system and
-// network some time after the container has ended.
+// removeClusters retries for a while when docker refuses: it releases a container's file system and network some time
+// after the container has ended.
 func (p *Pair) removeClusters(ctx context.Context) error {
 	const patience, interval = time.Minute, time.Second
 	var refused error
@@ -88,10 +87,10 @@ func (p *Pair) deleteClusters(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Logs is a folder for what something logs that runs beside the clusters. It is kept as those of the nodes are.
+// Logs returns a folder for the logs of a process next to the clusters. It is kept like the logs of the nodes.
 func (p *Pair) Logs(of string) string { return filepath.Join(p.dir, "logs", of) }
 
-// KeepLogs copies what the nodes logged into dir/logs, for a run that failed.
+// KeepLogs copies the logs of the nodes into dir/logs, for a run that failed.
 func (p *Pair) KeepLogs(ctx context.Context) error {
 	if p.Own() {
 		return nil

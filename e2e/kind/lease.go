@@ -14,20 +14,20 @@ import (
 // pairVariable names the file of clusters that another process holds.
 const pairVariable = "E2E_KIND_PAIR"
 
-// lease is what a process that borrows clusters is told of them.
+// lease holds the data that a process needs to borrow clusters.
 type lease struct {
-	// Home is what the clusters use on this machine: the shared folder and the kubeconfigs.
+	// Home is the folder of the clusters on this machine: the shared folder and the kubeconfigs.
 	Home string `json:"home"`
-	// Kind is the command, Image that of the nodes.
+	// Kind is the kind command, Image the image of the nodes.
 	Kind  string `json:"kind"`
 	Image string `json:"image"`
-	// Hub says that there is one.
+	// Hub is true if there is a hub.
 	Hub bool `json:"hub"`
 }
 
 func (p *Pair) leaseFile() string { return filepath.Join(p.home, "pair.json") }
 
-// Lend is what the environment of a process must have that is to use these clusters.
+// Lend returns the environment variable that a process needs to use these clusters.
 func (p *Pair) Lend() string {
 	if p.Own() {
 		return kubeconfigsVariable + "=" + os.Getenv(kubeconfigsVariable)
@@ -35,7 +35,7 @@ func (p *Pair) Lend() string {
 	return pairVariable + "=" + p.leaseFile()
 }
 
-// lend writes down what borrowers have to know.
+// lend writes the data for borrowers to a file.
 func (p *Pair) lend() error {
 	content, err := json.Marshal(lease{Home: p.home, Kind: p.machine.Kind, Image: p.machine.Image, Hub: p.Hub != nil})
 	if err != nil {
@@ -44,11 +44,11 @@ func (p *Pair) lend() error {
 	return os.WriteFile(p.leaseFile(), content, 0o600)
 }
 
-// Borrowed says that another process holds the clusters: they outlive this one, with all that
-// it leaves in them.
+// Borrowed reports whether another process holds the clusters. They outlive this process, with everything that it
+// leaves in them.
 func (p *Pair) Borrowed() bool { return p.home != p.dir }
 
-// borrow connects to the clusters of a lease. No two processes borrow them at once.
+// borrow connects to the clusters of a lease. Only one process can borrow them at a time.
 func borrow(ctx context.Context, p *Pair, file string) (*Pair, error) {
 	if release, err := lock(machineLock()); err == nil {
 		release()

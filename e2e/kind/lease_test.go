@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLease: what a process lends is what another one borrows.
+// TestLease: a process can borrow the clusters that another process lends.
 func TestLease(t *testing.T) {
 	holder := &Pair{machine: &Machine{Kind: "/bin/kind", Image: "sliceshift/node:v1"}}
 	holder.dir = t.TempDir()
@@ -37,7 +37,7 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLock: what one has taken no other can have until it is given back.
+// TestLock: a lock has one holder until it is released.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	release, err := lock(path)

@@ -10,8 +10,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// Break cuts the TCP connections that lead to a port of the pods of a node: for some time each packet to it is answered with a
-// reset. It returns how many were. The node does all of it by itself: nothing stays broken when this process ends.
+// Break cuts the TCP connections to a port of the pods of a node. For the time lasts, each packet to the port is
+// answered with a reset. It returns the number of those packets. The node runs the whole script, so the link recovers
+// even if this process ends.
 func Break(ctx context.Context, node string, port int32, lasts time.Duration) (int, error) {
 	rule := fmt.Sprintf("FORWARD -p tcp --dport %d -j REJECT --reject-with tcp-reset", port)
 	script := fmt.Sprintf("iptables -w -I %s; sleep %.3f; iptables -w -nvxL FORWARD 1; iptables -w -D %[1]s", rule, lasts.Seconds())

@@ -7,11 +7,10 @@ import (
 	"syscall"
 )
 
-// machineLock keeps other runs away: the names of clusters and network are fixed.
+// machineLock returns the lock that excludes other runs: the names of clusters and network are fixed.
 func machineLock() string { return filepath.Join(os.TempDir(), "sliceshift-kind.lock") }
 
-// lock takes a file for this process alone. The kernel releases it when the process ends,
-// however it ends.
+// lock locks a file for this process. The kernel releases the lock when the process ends, however it ends.
 func lock(path string) (release func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

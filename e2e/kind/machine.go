@@ -12,9 +12,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// Machine is what kind needs of this machine: the lock, docker, the command and an image.
+// Machine holds the requirements of kind on this machine: the lock, docker, the command and an image.
 type Machine struct {
-	// Kind is the command, Image that of the nodes.
+	// Kind is the kind command, Image the image of the nodes.
 	Kind, Image string
 	// Env is the environment in which the command and docker are called.
 	Env []string
@@ -24,8 +24,8 @@ type Machine struct {
 	release func()
 }
 
-// Prepare brings about what kind needs. dir, an absolute path, gets the command and the
-// daemon's log. No two processes have a Machine at once: Release ends it.
+// Prepare provides the requirements of kind. dir, an absolute path, gets the command and the daemon's log. Only one
+// process can have a Machine at a time; Release ends it.
 func Prepare(ctx context.Context, dir string, progress io.Writer) (*Machine, error) {
 	m := &Machine{}
 	if err := m.prepare(ctx, dir, progress); err != nil {
@@ -42,7 +42,7 @@ func (m *Machine) prepare(ctx context.Context, dir string, progress io.Writer) (
 	return err
 }
 
-// takeTools brings about what it takes to look after clusters that are there.
+// takeTools provides the tools to manage existing clusters.
 func (m *Machine) takeTools(ctx context.Context, dir string, progress io.Writer) (err error) {
 	if m.release, err = lock(machineLock()); err != nil {
 		return err
@@ -69,11 +69,11 @@ func (m *Machine) Release() error {
 	return err
 }
 
-// unsynced has etcd write without waiting for the disk (kubeadm v1beta4): three of them on the disk of one machine wait for each
-// other, and what a machine does that ends, which is to lose what was not synced, is not what is tested.
+// unsynced lets etcd write without waiting for the disk (kubeadm v1beta4): three etcds on the disk of one machine wait
+// for each other. A crash of the machine would lose unsynced writes; the tests do not cover that.
 const unsynced = "kind: ClusterConfiguration\netcd: {local: {extraArgs: [{name: unsafe-no-fsync, value: \"true\"}]}}\n"
 
-// Adapt adds to the configuration of a cluster what this machine and the image ask for.
+// Adapt adds the settings that this machine and the image need to the configuration of a cluster.
 func (m *Machine) Adapt(config []byte) ([]byte, error) {
 	cluster := map[string]any{}
 	if err := yaml.Unmarshal(config, &cluster); err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// BuildManager builds the image of the manager with the repository's Dockerfile. dir is for
-// what is built on the way.
+// BuildManager builds the image of the manager with the repository's Dockerfile. dir is for intermediate files.
 func BuildManager(ctx context.Context, dir, image string) error {
 	source, err := SourceDir()
 	if err != nil {

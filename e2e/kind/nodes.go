@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// Crash ends a machine as a power cut does and starts it again. It returns when the node is
-// Ready once more, having been away.
+// Crash ends a machine like a power cut and starts it again. It returns when the node was seen not Ready and is Ready
+// again.
 func (p *Pair) Crash(ctx context.Context, c *Cluster, node string) error {
 	begin := time.Now()
 	if err := docker.Run(ctx, "kill", node); err != nil {
@@ -32,8 +32,8 @@ func (p *Pair) Crash(ctx context.Context, c *Cluster, node string) error {
 	})
 }
 
-// CutOff takes the way to the API server from a node. What runs there goes on, and nobody
-// in the cluster hears of it.
+// CutOff blocks the connection from a node to the API server. The pods of the node continue to run, unseen by the
+// cluster.
 func (c *Cluster) CutOff(ctx context.Context, node string) error {
 	address, err := Address(ctx, c.ControlPlane())
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Cluster) CutOff(ctx context.Context, node string) error {
 	return In(ctx, node, "ip", "route", "add", "blackhole", address+"/32")
 }
 
-// Heal gives the way back, and waits until the node is Ready.
+// Heal restores the connection, and waits until the node is Ready.
 func (c *Cluster) Heal(ctx context.Context, node string) error {
 	address, err := Address(ctx, c.ControlPlane())
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *Cluster) Heal(ctx context.Context, node string) error {
 	return c.AwaitNode(ctx, node, corev1.ConditionTrue)
 }
 
-// Freeze stops every process of a node where it stands. The runtime gives up, and lets them go on, where processes are started
-// faster than it stops them, as happens on a busy machine: it is asked again.
+// Freeze suspends every process of a node. On a busy machine, processes may start faster than the runtime suspends
+// them; the runtime then gives up and resumes them all. Freeze retries.
 func Freeze(ctx context.Context, node string) error {
 	const interval, patience = time.Second, 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -71,7 +71,7 @@ func Freeze(ctx context.Context, node string) error {
 	return cmp.Or(refused, err)
 }
 
-// Thaw lets them go on, and waits until the node is Ready.
+// Thaw resumes a frozen node, and waits until the node is Ready.
 func (c *Cluster) Thaw(ctx context.Context, node string) error {
 	if err := docker.Run(ctx, "unpause", node); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *Cluster) Thaw(ctx context.Context, node string) error {
 	return c.AwaitNode(ctx, node, corev1.ConditionTrue)
 }
 
-// AwaitNode waits until a node is Ready, or is not known to be.
+// AwaitNode waits until the Ready condition of a node has the given status.
 func (c *Cluster) AwaitNode(ctx context.Context, node string, status corev1.ConditionStatus) error {
 	return c.awaitNode(ctx, node, func(ready *corev1.NodeCondition) bool { return ready.Status == status })
 }

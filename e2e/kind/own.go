@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// kubeconfigsVariable names two kubeconfig files, of the source and of the destination, and
-// a third one, of the hub, where there is one.
+// kubeconfigsVariable names two kubeconfig files, of the source and of the destination, and optionally a third one, of
+// the hub.
 const kubeconfigsVariable = "E2E_KUBECONFIGS"
 
-// connectOwn connects to clusters that the user has.
+// connectOwn connects to clusters of the user.
 func connectOwn(dir, list string) (*Pair, error) {
 	files := strings.Split(list, ",")
 	if len(files) != 2 && len(files) != 3 {
@@ -27,5 +27,5 @@ func connectOwn(dir, list string) (*Pair, error) {
 	return p, nil
 }
 
-// Own says that the clusters are the user's, and no machine of theirs can be stopped.
+// Own reports whether the clusters are the user's, so that their machines cannot be stopped.
 func (p *Pair) Own() bool { return p.machine == nil }

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Kill kills the processes of a program in a pod of a node of this machine, as a lack of memory does, and returns how many.
+// Kill kills the processes of a program in a pod of a node of this machine, like the OOM killer, and returns how many.
 func Kill(pod types.UID, program string) (int, error) {
-	// By the path of its cgroup the kubelet tells whose a process is, with the dashes as they are or as underscores.
+	// The path of a process's cgroup contains the uid of its pod, with dashes or with underscores.
 	uid := strings.ReplaceAll(string(pod), "-", "_")
 	found, err := filepath.Glob("/proc/[0-9]*/comm")
 	if err != nil {
@@ -24,7 +24,7 @@ func Kill(pod types.UID, program string) (int, error) {
 	for _, path := range found {
 		name, err := os.ReadFile(path)
 		if err != nil || strings.TrimSpace(string(name)) != program {
-			continue // it has ended, or is another one
+			continue // it has ended, or is another program
 		}
 		groups, err := os.ReadFile(filepath.Join(filepath.Dir(path), "cgroup"))
 		if err != nil || !strings.Contains(strings.ReplaceAll(string(groups), "-", "_"), uid) {

@@ -15,8 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Clear removes what a test has made in namespaces of its own, and its volumes, which may be
-// in any cluster.
+// Clear removes the namespaces of a test, and its volumes, which may be in any cluster.
 func (p *Pair) Clear(volumes []string, namespaces ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -37,8 +36,8 @@ func (p *Pair) Clear(volumes []string, namespaces ...string) error {
 	return errors.Join(errs...)
 }
 
-// Keep writes what all clusters hold of a test that failed into a folder of its own. It says
-// where that is, or what went wrong.
+// Keep writes the objects of a failed test from all clusters into a new folder. It returns the path, or a description
+// of the failure.
 func (p *Pair) Keep(test string, namespaces ...string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Routes gives every node a way to the pods of every other node of all clusters. A node
-// forgets its routes when it is restarted: call it again then.
+// Routes gives every node a route to the pods of every other node of all clusters. A restart of a node loses its
+// routes, so call Routes again after it.
 func (p *Pair) Routes(ctx context.Context) error {
 	ways := map[string]string{} // from the subnet of a node's pods to its address
 	var all []string

@@ -12,7 +12,7 @@ import (
 
 const kindModule = "sigs.k8s.io/kind"
 
-// SourceDir is the folder of this package: the tests run inside the repository.
+// SourceDir returns the folder of this package: the tests run inside the repository.
 func SourceDir() (string, error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
@@ -21,8 +21,8 @@ func SourceDir() (string, error) {
 	return filepath.Dir(file), nil
 }
 
-// EmptyDir makes an empty folder of that name below out/, for what clusters leave, in place of
-// the one of an earlier run. The path is absolute.
+// EmptyDir creates an empty folder of that name below out/ for the files of clusters, and replaces the folder of an
+// earlier run. The path is absolute.
 func EmptyDir(name string) (string, error) {
 	source, err := SourceDir()
 	if err != nil {
@@ -32,7 +32,7 @@ func EmptyDir(name string) (string, error) {
 	return dir, errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755))
 }
 
-// ModuleDir is where kind's module lies, at the version that tools/go.mod asks for.
+// ModuleDir returns the folder of kind's module, at the version that tools/go.mod requires.
 func ModuleDir(ctx context.Context) (string, error) {
 	if _, err := inTools(ctx, "mod", "download", kindModule); err != nil {
 		return "", err

@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	// network is ours: clusters that the user made with kind are on another one.
+	// network is separate from the network of clusters that the user creates with kind.
 	network = "sliceshift"
 	// prefix of the names that kind and docker know the clusters by.
 	prefix = "sliceshift-"
 )
 
-// Pair is the two clusters.
+// Pair holds the clusters.
 type Pair struct {
 	East, West *Cluster
-	// Hub is a third one, or nil: a place for a manager of its own, with one node.
+	// Hub is a third cluster with one node, for a separate manager; nil if there is none.
 	Hub *Cluster
 
 	machine *Machine // nil: the clusters are the user's
-	dir     string   // what this process leaves
-	home    string   // what the clusters use: dir, unless another process holds them
+	dir     string   // the folder for the files of this process
+	home    string   // the folder of the clusters: dir, unless another process holds them
 	loaded  []string
-	// Progress gets a line for each step.
+	// Progress receives a line for each step.
 	progress io.Writer
 }
 
-// Both are east and west.
+// Both returns east and west.
 func (p *Pair) Both() []*Cluster { return []*Cluster{p.East, p.West} }
 
-// All are both and the hub, if there is one.
+// All returns all clusters, including the hub if there is one.
 func (p *Pair) All() []*Cluster {
 	if p.Hub == nil {
 		return p.Both()
@@ -47,13 +47,13 @@ func (p *Pair) All() []*Cluster {
 	return append(p.Both(), p.Hub)
 }
 
-// Up starts both clusters, or connects to those that E2E_KUBECONFIGS names, or borrows those
-// that another process holds and E2E_KIND_PAIR names. dir, an absolute path, gets what they leave.
+// Up starts both clusters, or connects to those that E2E_KUBECONFIGS names, or borrows those that another process
+// holds and E2E_KIND_PAIR names. dir, an absolute path, receives their files.
 func Up(ctx context.Context, dir string, progress io.Writer) (*Pair, error) {
 	return up(ctx, &Pair{dir: dir, home: dir, progress: progress})
 }
 
-// UpWithHub starts a hub as well; of the user's own clusters the third one is it.
+// UpWithHub starts a hub as well; of the user's own clusters, the third is the hub.
 func UpWithHub(ctx context.Context, dir string, progress io.Writer) (*Pair, error) {
 	return up(ctx, &Pair{dir: dir, home: dir, progress: progress, Hub: &Cluster{
 		Name: "hub", podSubnet: "10.246.0.0/16", serviceSubnet: "10.98.0.0/16", roles: []string{controlPlane},
@@ -101,19 +101,19 @@ func (p *Pair) up(ctx context.Context) error {
 	return p.lend()
 }
 
-// prepare brings about what the clusters need before they are made.
+// prepare provides the requirements of the clusters before their creation.
 func (p *Pair) prepare(ctx context.Context) (err error) {
 	if p.machine, err = Prepare(ctx, p.dir, p.progress); err != nil {
 		return err
 	}
-	if err := p.deleteClusters(ctx); err != nil { // what a run left that was killed
+	if err := p.deleteClusters(ctx); err != nil { // left by a run that was killed
 		return err
 	}
 	return ensureNetwork(ctx)
 }
 
-// ensureNetwork makes the network before kind does: kind's would have a second family of
-// addresses, and with it a second way around a node that is cut off.
+// ensureNetwork creates the network before kind does. kind's network would have a second address family, and with it a
+// second route to a node that is cut off.
 func ensureNetwork(ctx context.Context) error {
 	if docker.Run(ctx, "network", "inspect", network) == nil {
 		return nil
@@ -121,7 +121,7 @@ func ensureNetwork(ctx context.Context) error {
 	return docker.Run(ctx, "network", "create", network)
 }
 
-// SharedDir is the folder of this machine that is the storage.
+// SharedDir returns the folder of this machine that is the storage.
 func (p *Pair) SharedDir() string { return filepath.Join(p.home, "shared") }
 
 func (p *Pair) create(ctx context.Context, c *Cluster) error {
@@ -148,7 +148,7 @@ func (p *Pair) create(ctx context.Context, c *Cluster) error {
 
 func (p *Pair) kubeconfig(c *Cluster) string { return filepath.Join(p.home, c.Name+".kubeconfig") }
 
-// find connects to a cluster that is there.
+// find connects to an existing cluster.
 func (c *Cluster) find(ctx context.Context) (err error) {
 	if c.Nodes, err = nodeNames(ctx, prefix+c.Name); err != nil {
 		return err
@@ -156,14 +156,14 @@ func (c *Cluster) find(ctx context.Context) (err error) {
 	return c.connect()
 }
 
-// runKind runs the kind command; an error holds the end of what it said.
+// runKind runs the kind command; an error holds the end of its output.
 func (p *Pair) runKind(ctx context.Context, args ...string) error {
 	in := program.In{Env: append(slices.Clone(p.machine.Env), "KIND_EXPERIMENTAL_DOCKER_NETWORK="+network)}
 	_, err := in.Output(ctx, p.machine.Kind, args...)
 	return err
 }
 
-// Load puts images of this machine's docker into every node. Down removes them.
+// Load loads images of this machine's docker into every node. Down removes them.
 func (p *Pair) Load(ctx context.Context, images ...string) error {
 	p.loaded = append(p.loaded, images...)
 	for _, c := range p.All() {

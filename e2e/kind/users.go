@@ -20,9 +20,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// UserKubeconfig writes a file into dir by which a user of that name reaches the cluster: it
-// signs a certificate for whoever is asked for (certificates.k8s.io, signer
-// kubernetes.io/kube-apiserver-client).
+// UserKubeconfig writes a file into dir by which a user of that name reaches the cluster. It signs a certificate for
+// any requested user (certificates.k8s.io, signer kubernetes.io/kube-apiserver-client).
 func (c *Cluster) UserKubeconfig(ctx context.Context, dir, user string, groups ...string) (string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -57,7 +56,7 @@ func (c *Cluster) UserKubeconfig(ctx context.Context, dir, user string, groups .
 	return file.Name(), clientcmd.WriteToFile(*config, file.Name())
 }
 
-// sign has the cluster sign a request for a client's certificate.
+// sign lets the cluster sign a request for a client certificate.
 func (c *Cluster) sign(ctx context.Context, request []byte) ([]byte, error) {
 	requests := c.Client.CertificatesV1().CertificateSigningRequests()
 	made, err := requests.Create(ctx, &certificatesv1.CertificateSigningRequest{

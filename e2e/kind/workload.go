@@ -12,12 +12,12 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// WorkloadVariable names the workload for clusters of the user, which pull it; "-2" is added to
-// its tag for its second version.
+// WorkloadVariable names the workload for clusters of the user, which pull it; the tag of its second version has the
+// suffix "-2".
 const WorkloadVariable = "E2E_WORKLOAD_IMAGE"
 
-// Workload builds the application of the tests in two versions, puts it into every node and
-// returns the name of its image. dir is for what is built on the way.
+// Workload builds the application of the tests in two versions, loads it into every node and returns the name of its
+// image. dir is for intermediate files.
 func (p *Pair) Workload(ctx context.Context, dir string) (string, error) {
 	if p.Own() {
 		image := os.Getenv(WorkloadVariable)
@@ -33,8 +33,8 @@ func (p *Pair) Workload(ctx context.Context, dir string) (string, error) {
 	return image, p.Load(ctx, image, image+"-2")
 }
 
-// BuildWorkload builds the application of the tests as an image that holds nothing but it,
-// and a second version with "-2" added to the tag. dir is for what is built on the way.
+// BuildWorkload builds the application of the tests as an image that contains only its program, and a second version
+// with the suffix "-2" of the tag. dir is for intermediate files.
 func BuildWorkload(ctx context.Context, dir, image string) error {
 	source, err := SourceDir()
 	if err != nil {
@@ -46,8 +46,7 @@ func BuildWorkload(ctx context.Context, dir, image string) error {
 	return BuildImage(ctx, dir, filepath.Join(source, "workload"), image+"-2", "ENV VERSION=2")
 }
 
-// BuildImage makes an image that holds the static program of one package of this module and
-// nothing else.
+// BuildImage builds an image that contains only the static program of one package of this module.
 func BuildImage(ctx context.Context, dir, pkg, image string, changes ...string) error {
 	name := filepath.Base(pkg)
 	binary := filepath.Join(dir, name)
@@ -66,7 +65,7 @@ func BuildImage(ctx context.Context, dir, pkg, image string, changes ...string) 
 	return err
 }
 
-// buildStatic builds the program of a package that needs no library where it runs.
+// buildStatic builds the static program of a package.
 func buildStatic(ctx context.Context, pkg, target string) error {
 	_, err := program.In{Dir: pkg, Env: []string{"CGO_ENABLED=0"}}.Output(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", target, ".")
 	if err != nil {
@@ -75,7 +74,7 @@ func buildStatic(ctx context.Context, pkg, target string) error {
 	return nil
 }
 
-// layerOf is an archive of one program.
+// layerOf returns an archive of one program.
 func layerOf(binary, name string) (*bytes.Buffer, error) {
 	content, err := os.ReadFile(binary)
 	if err != nil {

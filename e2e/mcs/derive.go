@@ -11,21 +11,21 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// mirrors is who made the EndpointSlices of other clusters.
+// mirrors is the manager label of the EndpointSlices of other clusters.
 const mirrors = "mcs.e2e.sliceshift.io"
 
-// exported is what one cluster exports under a name.
+// exported is the export of one cluster under a name.
 type exported struct {
 	cluster string
 	export  *mcsv1beta1.ServiceExport
-	// service is nil when there is none.
+	// service is nil if it does not exist.
 	service *corev1.Service
 	slices  []discoveryv1.EndpointSlice
 }
 
-// imported is what every cluster gets of it.
+// imported is the resulting import of every cluster.
 type imported struct {
-	// clusters are those that export it; none means that nothing is imported.
+	// clusters are the exporting clusters; if there are none, nothing is imported.
 	clusters []string
 	kind     mcsv1beta1.ServiceImportType
 	ports    []mcsv1beta1.ServicePort
@@ -34,8 +34,8 @@ type imported struct {
 	conditions map[string][]metav1.Condition
 }
 
-// derive makes one Service of those that the clusters export. Where they contradict each
-// other the oldest export decides, as KEP-1645 has it.
+// derive merges the Services that the clusters export into one. Where they conflict, the oldest export decides, as
+// KEP-1645 requires.
 func derive(all []exported) imported {
 	result := imported{conditions: map[string][]metav1.Condition{}}
 	var valid []exported
@@ -81,7 +81,7 @@ func ports(service *corev1.Service) []mcsv1beta1.ServicePort {
 	return all
 }
 
-// union adds the ports whose names are not there yet.
+// union adds the ports whose names are not present yet.
 func union(have, more []mcsv1beta1.ServicePort) []mcsv1beta1.ServicePort {
 	for _, port := range more {
 		if !slices.ContainsFunc(have, func(p mcsv1beta1.ServicePort) bool { return p.Name == port.Name }) {
@@ -91,7 +91,7 @@ func union(have, more []mcsv1beta1.ServicePort) []mcsv1beta1.ServicePort {
 	return have
 }
 
-// mirror is an EndpointSlice for other clusters: nothing in it leads to an object of its own.
+// mirror returns an EndpointSlice for other clusters, without references to objects of its own cluster.
 func mirror(original *discoveryv1.EndpointSlice, cluster string) discoveryv1.EndpointSlice {
 	copied := original.DeepCopy()
 	for i := range copied.Endpoints {
@@ -106,7 +106,7 @@ func mirror(original *discoveryv1.EndpointSlice, cluster string) discoveryv1.End
 	}
 }
 
-// invalid says why a Service cannot be exported.
+// invalid returns the reason why a Service cannot be exported.
 func invalid(service *corev1.Service) mcsv1beta1.ServiceExportConditionReason {
 	switch {
 	case service == nil:
@@ -117,7 +117,7 @@ func invalid(service *corev1.Service) mcsv1beta1.ServiceExportConditionReason {
 	return ""
 }
 
-// conflict says how a Service contradicts the oldest of its name.
+// conflict returns how a Service conflicts with the oldest Service of its name.
 func conflict(oldest, service *corev1.Service) mcsv1beta1.ServiceExportConditionReason {
 	switch {
 	case kindOf(oldest) != kindOf(service):

@@ -11,7 +11,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// by makes what a cluster exports since so many seconds, with one endpoint.
+// by returns an export of a cluster of that age in seconds, with one endpoint.
 func by(cluster string, age int, service *corev1.Service) exported {
 	created := metav1.NewTime(time.Unix(int64(1000-age), 0))
 	e := exported{cluster: cluster, export: &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: created}}, service: service}
@@ -41,7 +41,7 @@ func TestDerive(t *testing.T) {
 		clusters []string
 		kind     mcsv1beta1.ServiceImportType
 		slices   []string
-		// what each cluster is told: the reason of its first condition that is not as it should be
+		// told is the reported state by cluster: the reason of the first condition that does not have its normal value
 		told map[string]string
 	}{
 		"nobody":   {told: map[string]string{}},
@@ -112,8 +112,7 @@ func complaint(conditions []metav1.Condition) string {
 	return ""
 }
 
-// TestMirror: the endpoints of another cluster keep their host name, and lead to no object
-// of this one.
+// TestMirror: the endpoints of another cluster keep their host name, and refer to no object.
 func TestMirror(t *testing.T) {
 	original := by("1", 0, service("None", 80)).slices[0]
 	got := mirror(&original, "east")

@@ -31,8 +31,7 @@ var corednsText string
 
 var corednsTemplate = template.Must(template.New("coredns").Parse(corednsText))
 
-// CoreDNSSource is the folder of the program that the image of InstallDNS holds: a Go module
-// of its own.
+// CoreDNSSource returns the folder of the program in the image of InstallDNS, which is a separate Go module.
 func CoreDNSSource() (string, error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
@@ -41,8 +40,8 @@ func CoreDNSSource() (string, error) {
 	return filepath.Join(filepath.Dir(file), "coredns"), nil
 }
 
-// InstallDNS makes CoreDNS, of this image, the DNS of a cluster that kubeadm made, and waits
-// until it answers. It takes the place of a CoreDNS that is there.
+// InstallDNS installs CoreDNS, of this image, as the DNS of a kubeadm cluster, and waits until it answers. It replaces
+// an existing CoreDNS.
 func InstallDNS(ctx context.Context, at *rest.Config, image string) error {
 	c, err := newClient(at)
 	if err != nil {
@@ -71,7 +70,7 @@ func InstallDNS(ctx context.Context, at *rest.Config, image string) error {
 	return nil
 }
 
-// dnsAddress is where the kubelets tell pods to ask.
+// dnsAddress returns the DNS address that the kubelets give to pods.
 func dnsAddress(ctx context.Context, c client.Client) (string, error) {
 	settings := &corev1.ConfigMap{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kubelet-config"}, settings); err != nil {

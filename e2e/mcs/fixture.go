@@ -24,25 +24,25 @@ import (
 
 // Member is a cluster of the set.
 type Member struct {
-	// Name is the cluster's id: what it exports bears it.
+	// Name is the cluster's id, with which its exports are labelled.
 	Name   string
 	Config *rest.Config
 }
 
-// member is one with its connection.
+// member is a Member with its connection.
 type member struct {
 	name string
 	cluster.Cluster
 }
 
-// watched are the kinds that decide what the clusters import.
+// watched returns the kinds that determine the imports of the clusters.
 func watched() []client.Object {
 	return []client.Object{
 		&mcsv1beta1.ServiceExport{}, &mcsv1beta1.ServiceImport{}, &corev1.Service{}, &corev1.Namespace{}, &discoveryv1.EndpointSlice{},
 	}
 }
 
-// Start keeps the clusters until ctx ends. It returns when all that they export is known.
+// Start runs the controllers until ctx ends. It returns when all exports are known.
 func Start(ctx context.Context, set ...Member) error {
 	mgr, err := ctrl.NewManager(set[0].Config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
 	if err != nil {
@@ -74,7 +74,7 @@ func Start(ctx context.Context, set ...Member) error {
 	return nil
 }
 
-// connect makes a cache of a cluster, which the manager runs.
+// connect creates a cache of a cluster, which the manager runs.
 func connect(ctx context.Context, mgr manager.Manager, m Member) (member, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme)); err != nil {
@@ -94,9 +94,9 @@ func connect(ctx context.Context, mgr manager.Manager, m Member) (member, error)
 	return member{name: m.Name, Cluster: at}, mgr.Add(at)
 }
 
-// keep adds the controller that writes to one cluster, upon changes in any.
+// keep adds the controller that writes to one cluster, triggered by changes in any cluster.
 func keep(mgr manager.Manager, r *reconciler) error {
-	// A write that is not answered must not hold its Service for longer.
+	// A write without an answer must not block its Service for longer.
 	const patience = 5 * time.Second
 	b := builder.ControllerManagedBy(mgr).Named("mcs-" + r.here.name).WithOptions(controller.Options{
 		MaxConcurrentReconciles: 4, ReconciliationTimeout: patience, SkipNameValidation: new(true),

@@ -18,7 +18,7 @@ const (
 	patience = 2 * time.Minute
 )
 
-// Install puts the resource definitions into a cluster and waits until they are served.
+// Install installs the resource definitions in a cluster and waits until they are served.
 func Install(ctx context.Context, at *rest.Config) error {
 	c, err := newClient(at)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// changes names the multi-cluster Services that a change in one cluster bears upon.
+// changes returns the multi-cluster Services that a change in one cluster affects.
 func changes(at member, object client.Object, all []member) source.Source {
 	return source.Kind(at.GetCache(), object, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, changed client.Object) []reconcile.Request {
 		if _, ok := changed.(*corev1.Namespace); ok {
@@ -25,7 +25,7 @@ func changes(at member, object client.Object, all []member) source.Source {
 	}))
 }
 
-// serviceOf is the multi-cluster Service that an object belongs to.
+// serviceOf returns the multi-cluster Service that an object belongs to.
 func serviceOf(object client.Object) types.NamespacedName {
 	key := client.ObjectKeyFromObject(object)
 	for _, label := range []string{mcsv1beta1.LabelServiceName, discoveryv1.LabelServiceName} {
@@ -37,7 +37,7 @@ func serviceOf(object client.Object) types.NamespacedName {
 	return key
 }
 
-// exportedTo are the Services that a new namespace has to import.
+// exportedTo returns the Services that a new namespace has to import.
 func exportedTo(ctx context.Context, namespace string, all []member) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, each := range all {
@@ -52,7 +52,7 @@ func exportedTo(ctx context.Context, namespace string, all []member) []reconcile
 	return requests
 }
 
-// read returns who exports a Service, from the caches of all clusters.
+// read returns the exports of a Service, from the caches of all clusters.
 func read(ctx context.Context, all []member, key types.NamespacedName) ([]exported, error) {
 	var found []exported
 	for _, each := range all {

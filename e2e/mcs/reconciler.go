@@ -20,14 +20,14 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// reconciler keeps what one cluster imports.
+// reconciler maintains the imports of one cluster.
 type reconciler struct {
 	here member
 	all  []member
 }
 
-// Reconcile brings one multi-cluster Service up to date in this cluster. The endpoints go
-// first: they are what a move waits for.
+// Reconcile updates one multi-cluster Service in this cluster. It starts with the endpoints, because a move waits for
+// them.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	key := request.NamespacedName
 	all, err := read(ctx, r.all, key)
@@ -46,13 +46,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, nil
 }
 
-// closing says that the namespace is not there or about to go: when it appears there is
-// another request.
+// closing reports whether the namespace does not exist or is terminating. Its creation triggers another request.
 func (r *reconciler) closing(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }
 
-// endpoints makes the EndpointSlices that are wanted, and removes the others.
+// endpoints creates and updates the desired EndpointSlices, and removes the others.
 func (r *reconciler) endpoints(ctx context.Context, key types.NamespacedName, wanted imported) error {
 	have := &discoveryv1.EndpointSliceList{}
 	ours := client.MatchingLabels{mcsv1beta1.LabelServiceName: key.Name, discoveryv1.LabelManagedBy: mirrors}
@@ -88,7 +87,7 @@ func (r *reconciler) endpointSlice(ctx context.Context, wanted *discoveryv1.Endp
 	return err
 }
 
-// imports makes the ServiceImport, with an address if it is to have one, or removes it.
+// imports creates the ServiceImport, with an address if it needs one, or removes it.
 func (r *reconciler) imports(ctx context.Context, key types.NamespacedName, wanted imported) error {
 	object := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	if len(wanted.clusters) == 0 {
@@ -115,7 +114,7 @@ func (r *reconciler) imports(ctx context.Context, key types.NamespacedName, want
 	return r.here.GetClient().Status().Update(ctx, object)
 }
 
-// remove deletes what is there of these objects.
+// remove deletes those of the objects that exist.
 func (r *reconciler) remove(ctx context.Context, objects ...client.Object) error {
 	for _, object := range objects {
 		err := r.here.GetClient().Get(ctx, client.ObjectKeyFromObject(object), object)
@@ -129,8 +128,8 @@ func (r *reconciler) remove(ctx context.Context, objects ...client.Object) error
 	return nil
 }
 
-// frontend is the Service that gives a multi-cluster Service its address in a cluster;
-// a headless one has none.
+// frontend returns the name of the Service that gives a multi-cluster Service its address in a cluster; a headless
+// Service has none.
 func (i imported) frontend(key types.NamespacedName) string {
 	if i.kind != mcsv1beta1.ClusterSetIP {
 		return ""
@@ -140,7 +139,7 @@ func (i imported) frontend(key types.NamespacedName) string {
 
 func frontendName(key types.NamespacedName) string { return "clusterset-" + key.Name }
 
-// address makes the frontend. It selects nothing: its endpoints are the mirrored ones.
+// address creates the frontend. It has no selector: its endpoints are the mirrored ones.
 func (r *reconciler) address(ctx context.Context, key types.NamespacedName, wanted imported) ([]string, error) {
 	if wanted.frontend(key) == "" {
 		return nil, nil
@@ -148,7 +147,7 @@ func (r *reconciler) address(ctx context.Context, key types.NamespacedName, want
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: wanted.frontend(key)}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.here.GetClient(), service, func() error {
 		service.Spec.Ports = nil
-		for _, port := range wanted.ports { // kube-proxy finds the endpoints' ports by name; the target says what the default would
+		for _, port := range wanted.ports { // kube-proxy finds the endpoints' ports by name; the target port equals the default
 			service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
 				Name: port.Name, Protocol: port.Protocol, AppProtocol: port.AppProtocol, Port: port.Port, TargetPort: intstr.FromInt32(port.Port),
 			})

@@ -10,7 +10,7 @@ import (
 // Template is the claim template of every application here.
 const Template = "data"
 
-// Application is one to move. One of its pods may be down at a time.
+// Application returns an application to move, of which one pod may be down at a time.
 func Application(namespace, name string, replicas int32) fixture.App {
 	return fixture.App{
 		Namespace: namespace, Name: name, Replicas: replicas, Claims: []string{Template},
@@ -18,7 +18,7 @@ func Application(namespace, name string, replicas int32) fixture.App {
 	}
 }
 
-// Migration is the move of an application.
+// Migration returns the Migration of an application.
 func Migration(app fixture.App) *api.Migration {
 	m := fixture.NewMigration(app.Namespace, app.Name)
 	m.Spec.Destination.CreateNamespace = true

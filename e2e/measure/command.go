@@ -11,22 +11,22 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Command moves by the engine in this process, as "migrate run" drives it.
+// Command moves applications by the engine in this process, as "migrate run" drives it.
 type Command struct {
 	Source, Destination *rest.Config
-	// Trace is told of every pass during the handoffs; nil: nobody is.
+	// Trace receives every pass during the handoffs; may be nil.
 	Trace Trace
 }
 
-// Trace takes the passes of a move.
+// Trace records the passes of a move.
 type Trace interface {
 	// Begin starts a move.
 	Begin(now time.Time)
-	// Add takes the next pass.
+	// Add records the next pass.
 	Add(outcome migration.Outcome, now time.Time)
 }
 
-// Move moves an application, and returns with the times what was sent during the handoffs.
+// Move moves an application, and returns the times and the requests that were sent during the handoffs.
 func (c Command) Move(ctx context.Context, app fixture.App) (Timing, Counts, error) {
 	sent := &requests{}
 	mover, err := fixture.NewMover(ctx, sent.watching(c.Source), sent.watching(c.Destination), Migration(app))
@@ -37,7 +37,7 @@ func (c Command) Move(ctx context.Context, app fixture.App) (Timing, Counts, err
 	var before, during Counts
 	err = mover.Run(ctx, func(_ *api.Migration, outcome migration.Outcome) error {
 		if record := outcome.Decision.Record; taken.Begin.IsZero() && record != nil && record.Handoff != nil {
-			// This record is not counted; the one that ends the last handoff is.
+			// This record is not counted; the record that ends the last handoff is.
 			taken.Begin, before = outcome.Snapshot.Now, sent.counts()
 			if c.Trace != nil {
 				c.Trace.Begin(time.Now())

@@ -1,4 +1,3 @@
-// Package measure holds what the benchmarks of moves share: the application that is
-// moved, the contenders "sliceshift, as a command" and "the manager", the counting of
-// their requests, and the table of figures and goals.
+// Package measure holds the common parts of the benchmarks of moves. They are the application, the contenders
+// "sliceshift, as a command" and "the manager", the counting of their requests, and the table of figures and goals.
 package measure

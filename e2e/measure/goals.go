@@ -2,5 +2,5 @@ package measure
 
 import "errors"
 
-// ErrMissed is what a measurement ends with whose figures are not all good enough.
+// ErrMissed is the error of a measurement that misses a goal.
 var ErrMissed = errors.New("a goal was missed")

@@ -14,12 +14,11 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
-// Mover is whom the manager acts as at a destination.
+// Mover is the manager's identity at a destination.
 const Mover = "mover"
 
-// Install puts the resource definitions into the source and the shipped roles into
-// all clusters, and returns a client of the source. The Deployment is left out: what
-// is measured is a process of this machine.
+// Install installs the resource definitions in the source and the shipped roles in all clusters, and returns a client
+// of the source. It omits the Deployment: the measured manager is a process of this machine.
 func Install(ctx context.Context, source *rest.Config, destinations ...*rest.Config) (client.Client, error) {
 	c, err := fixture.Client(source)
 	if err != nil {
@@ -43,8 +42,7 @@ func Install(ctx context.Context, source *rest.Config, destinations ...*rest.Con
 	return c, nil
 }
 
-// AllowAccount binds the shipped roles to the ServiceAccount that the manager acts as
-// at the source.
+// AllowAccount binds the shipped roles to the ServiceAccount that is the manager's identity at the source.
 func AllowAccount(ctx context.Context, source kubernetes.Interface, namespace string) error {
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "default"}
 	return fixture.GrantMove(ctx, source, namespace, account)
@@ -56,7 +54,7 @@ func AllowMover(ctx context.Context, destination kubernetes.Interface) error {
 	return fixture.GrantMove(ctx, destination, Mover, person)
 }
 
-// KubeconfigSecret holds the kubeconfig of a file.
+// KubeconfigSecret returns a Secret with the kubeconfig of a file.
 func KubeconfigSecret(namespace, name, path string) (*corev1.Secret, error) {
 	kubeconfig, err := os.ReadFile(path)
 	return &corev1.Secret{

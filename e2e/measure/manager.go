@@ -24,13 +24,13 @@ import (
 type Manager struct {
 	cmd     *exec.Cmd
 	exited  chan struct{}
-	err     error // how it ended; to be read once exited is closed
+	err     error // how it ended; valid once exited is closed
 	log     string
 	metrics string
 }
 
-// StartManager runs the manager at path with the shipped settings and environment, but without leader
-// election: a Lease is renewed by writing it. Its log is a file.
+// StartManager runs the manager at path with the shipped settings and environment, but without leader election, which
+// would renew its Lease by writes. Its log is a file.
 func StartManager(ctx context.Context, path, kubeconfig, logFile string) (*Manager, error) {
 	address, err := loopback.Address()
 	if err != nil {
@@ -62,7 +62,7 @@ func StartManager(ctx context.Context, path, kubeconfig, logFile string) (*Manag
 	return m, nil
 }
 
-// shippedEnvironment is what the manifests set for the manager, but for what they take from a cluster.
+// shippedEnvironment returns the environment of the manager in the manifests, except values that come from a cluster.
 func shippedEnvironment() ([]string, error) {
 	objects, err := config.ManagerObjects()
 	if err != nil {
@@ -87,17 +87,16 @@ func shippedEnvironment() ([]string, error) {
 	return nil, errors.New("the manifests have no Deployment")
 }
 
-// Kill ends the manager and waits until it is gone.
+// Kill ends the manager and waits for its exit.
 func (m *Manager) Kill() {
-	_ = m.cmd.Process.Kill() // it may be gone already
+	_ = m.cmd.Process.Kill() // it may have ended already
 	<-m.exited
 }
 
-// Ended is closed when the manager has ended.
+// Ended returns a channel that is closed when the manager has ended.
 func (m *Manager) Ended() <-chan struct{} { return m.exited }
 
-// Explain adds to an error what the manager has to do with it: how it ended, if it has, and the
-// end of its log.
+// Explain adds the state of the manager to an error: how it ended, if it has, and the end of its log.
 func (m *Manager) Explain(err error) error {
 	if err == nil {
 		return nil
@@ -105,7 +104,7 @@ func (m *Manager) Explain(err error) error {
 	return fmt.Errorf("%w\nthe manager's log ends with:\n%s", errors.Join(err, m.alive()), m.logTail())
 }
 
-// alive says how the manager ended, if it has.
+// alive returns an error if the manager has ended.
 func (m *Manager) alive() error {
 	select {
 	case <-m.exited:
@@ -124,11 +123,11 @@ func (m *Manager) logTail() string {
 	return string(log[max(0, len(log)-most):])
 }
 
-// requestsTotal is client-go's counter of the requests that a process has sent.
+// requestsTotal matches client-go's counter of the requests that a process has sent.
 var requestsTotal = regexp.MustCompile(`^rest_client_requests_total\{code="([^"]*)",.*\bmethod="([A-Z]+)".*\} (\S+)$`)
 
-// Requests is what the manager has sent since it began. Its reads have the watches
-// among them: the metric does not tell them apart.
+// Requests returns the requests that the manager has sent since it started. Its reads include watches: the metric does
+// not separate them.
 func (m *Manager) Requests(ctx context.Context) (Counts, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.metrics, nil)
 	if err != nil {
@@ -177,8 +176,8 @@ func sumRequests(metrics io.Reader) (Counts, error) {
 	return sum, nil
 }
 
-// PeakMiB is the most memory that the manager has had resident at any time.
+// PeakMiB returns the manager's peak resident memory.
 func (m *Manager) PeakMiB() (float64, error) { return PeakMiB(m.cmd.Process.Pid) }
 
-// CPUSeconds is how long processors have worked for the manager.
+// CPUSeconds returns the CPU time of the manager.
 func (m *Manager) CPUSeconds() (float64, error) { return cpuSeconds(m.cmd.Process.Pid) }

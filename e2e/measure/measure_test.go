@@ -90,7 +90,7 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// TestShippedEnvironment: what is measured runs within the limits that are shipped.
+// TestShippedEnvironment: the measured manager has the shipped limits.
 func TestShippedEnvironment(t *testing.T) {
 	got, err := shippedEnvironment()
 	if err != nil {
@@ -101,7 +101,7 @@ func TestShippedEnvironment(t *testing.T) {
 	}
 }
 
-// TestDryRunsAreNoWrites: a dry run is counted apart, also one that is refused, and a watch is not counted.
+// TestDryRunsAreNoWrites: a dry run is counted separately, even if it is refused, and a watch is not counted.
 func TestDryRunsAreNoWrites(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/refused" {

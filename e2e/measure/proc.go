@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// PeakMiB is the most memory that a process has had resident at any time.
+// PeakMiB returns the peak resident memory of a process.
 func PeakMiB(pid int) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -23,7 +23,7 @@ func PeakMiB(pid int) (float64, error) {
 	return 0, fmt.Errorf("the status of process %d names no peak", pid)
 }
 
-// cpuSeconds is how long processors have worked for a process, in user and kernel mode.
+// cpuSeconds returns the CPU time of a process, in user and kernel mode.
 func cpuSeconds(pid int) (float64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -33,7 +33,7 @@ func cpuSeconds(pid int) (float64, error) {
 }
 
 func parseStat(stat string) (float64, error) {
-	// proc(5): pid (comm) state ..., where comm may hold anything; utime is the 14th, stime the 15th.
+	// proc(5): pid (comm) state ..., where comm may contain any character; utime is the 14th, stime the 15th.
 	const utime, stime, ticksASecond = 14 - 3, 15 - 3, 100
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) <= stime {

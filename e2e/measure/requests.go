@@ -7,26 +7,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requests counts what is sent to API servers. Watches are not counted.
+// requests counts the requests to API servers, except watches.
 type requests struct {
 	reads, writes, refused, dryRuns atomic.Int64
 }
 
-// Counts are the requests of a time. Refused are those of the writes that the API
-// server did not accept. DryRuns change nothing and are not among the writes. The metrics of a process do not separate them:
-// counts from metrics have them among the writes.
+// Counts are the requests of a period. Refused counts the writes that the API server refused. DryRuns change nothing
+// and do not count as writes. The metrics of a process do not separate them: counts from metrics include them in the
+// writes.
 type Counts struct{ Reads, Writes, Refused, DryRuns int }
 
 func (r *requests) counts() Counts {
 	return Counts{Reads: int(r.reads.Load()), Writes: int(r.writes.Load()), Refused: int(r.refused.Load()), DryRuns: int(r.dryRuns.Load())}
 }
 
-// Sub is what was sent since before.
+// Sub returns the requests since before.
 func (c Counts) Sub(before Counts) Counts {
 	return Counts{c.Reads - before.Reads, c.Writes - before.Writes, c.Refused - before.Refused, c.DryRuns - before.DryRuns}
 }
 
-// Add is both together.
+// Add returns the sum.
 func (c Counts) Add(o Counts) Counts {
 	return Counts{c.Reads + o.Reads, c.Writes + o.Writes, c.Refused + o.Refused, c.DryRuns + o.DryRuns}
 }
@@ -38,7 +38,7 @@ func (r *requests) watching(config *rest.Config) *rest.Config {
 	return counted
 }
 
-// counter counts the requests that go through it.
+// counter counts the requests that it forwards.
 type counter struct {
 	*requests
 	next http.RoundTripper

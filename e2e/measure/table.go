@@ -12,17 +12,17 @@ import (
 // Row is one line of the table.
 type Row struct {
 	Figure, Measured string
-	// Goal is what the figure must reach; without one it is only shown.
+	// Goal is the required value; a row without a goal is only shown.
 	Goal, Verdict string
 	Missed        bool
 }
 
-// Judged is a row whose value must not exceed a goal.
+// Judged returns a row whose value must not exceed a goal.
 func Judged(figure, format string, value, most float64, remark string) Row {
 	return judged(figure, fmt.Sprintf(format, value)+remark, "at most "+fmt.Sprintf(format, most), value <= most)
 }
 
-// AtLeast is a row whose value must reach a goal.
+// AtLeast returns a row whose value must reach a goal.
 func AtLeast(figure, format string, value, least float64, remark string) Row {
 	return judged(figure, fmt.Sprintf(format, value)+remark, "at least "+fmt.Sprintf(format, least), value >= least)
 }
@@ -35,7 +35,7 @@ func judged(figure, measured, goal string, good bool) Row {
 	return r
 }
 
-// Aimed is a row whose goal is an aim: to miss it fails nothing.
+// Aimed returns a row whose goal is only an aim: missing it is no failure.
 func Aimed(figure, format string, value, most float64) Row {
 	r := Judged(figure, format, value, most, "")
 	r.Goal += " (aim)"
@@ -43,16 +43,16 @@ func Aimed(figure, format string, value, most float64) Row {
 	return r
 }
 
-// Shown is a row without a goal.
+// Shown returns a row without a goal.
 func Shown(figure, measured string) Row { return Row{Figure: figure, Measured: measured} }
 
-// Aim says what is aimed at beyond the goal; to miss that fails nothing.
+// Aim adds an aim beyond the goal; missing it is no failure.
 func (r Row) Aim(format string, aim float64) Row {
 	r.Goal += ", aim " + fmt.Sprintf(format, aim)
 	return r
 }
 
-// Show prints the table, and says whether no goal was missed.
+// Show prints the table, and reports whether all goals are met.
 func Show(out io.Writer, rows []Row) bool {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FIGURE\tMEASURED\tGOAL\tVERDICT")
@@ -65,7 +65,7 @@ func Show(out io.Writer, rows []Row) bool {
 	return good
 }
 
-// WriteJSON writes figures to a file, and makes its folder.
+// WriteJSON writes figures to a file, and creates its folder.
 func WriteJSON(path string, figures any) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -7,18 +7,18 @@ import (
 
 // Timing is one move of an application.
 type Timing struct {
-	// Begin is when it was decided to move the first ordinal.
+	// Begin is the time of the decision to move the first ordinal.
 	Begin time.Time
 	// Arrived is when each ordinal was Ready at the destination, in their order.
 	Arrived []time.Time
 }
 
-// PerOrdinal is the whole move divided by the ordinals, in seconds.
+// PerOrdinal returns the time of the whole move divided by the number of ordinals, in seconds.
 func (t Timing) PerOrdinal() float64 {
 	return t.Arrived[len(t.Arrived)-1].Sub(t.Begin).Seconds() / float64(len(t.Arrived))
 }
 
-// Singles are the seconds of each ordinal.
+// Singles returns the seconds of each ordinal.
 func (t Timing) Singles() []float64 {
 	singles := make([]float64, 0, len(t.Arrived))
 	last := t.Begin
@@ -29,14 +29,14 @@ func (t Timing) Singles() []float64 {
 	return singles
 }
 
-// Spread is what there is to say of many measurements.
+// Spread summarizes several measurements.
 type Spread struct {
 	Min    float64 `json:"min"`
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`
 }
 
-// SpreadOf is the spread of some values; of none it is zero.
+// SpreadOf returns the spread of some values, or zero if there are none.
 func SpreadOf(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{}
@@ -50,7 +50,7 @@ func SpreadOf(values []float64) Spread {
 	return Spread{Min: sorted[0], Median: median, Max: sorted[len(sorted)-1]}
 }
 
-// Share is n divided by a number of things; of no things it is 0.
+// Share returns n divided by a number of things, or 0 if there are none.
 func Share(n, of int) float64 {
 	if of == 0 {
 		return 0

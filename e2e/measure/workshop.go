@@ -9,14 +9,14 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// Workshop is where the programs of a run are built.
+// Workshop is the folder in which the programs of a run are built.
 type Workshop struct {
 	*Progress
-	// Dir holds the programs, and goes away with the run.
+	// Dir holds the programs, and is removed after the run.
 	Dir string
 }
 
-// NewWorkshop makes the folder of a run; what it returns with it removes it.
+// NewWorkshop creates the folder of a run, and returns a function that removes it.
 func NewWorkshop(progress *Progress) (Workshop, func() error, error) {
 	dir, err := os.MkdirTemp("", "sliceshift-bench-")
 	return Workshop{Progress: progress, Dir: dir}, func() error { return os.RemoveAll(dir) }, err
@@ -27,11 +27,11 @@ func (w Workshop) Command(ctx context.Context, name string) (string, error) {
 	return w.Build(ctx, Recipe{Name: name, Path: "github.com/sliceshift/sliceshift/cmd/" + name})
 }
 
-// Recipe is a program to build. Its flags and environment are those with which its
-// packages have been compiled before, so that only linking is left.
+// Recipe is a program to build. Its flags and environment are those with which its packages were compiled before, so
+// that only linking remains.
 type Recipe struct {
 	Name, Path string
-	// Module is the folder of another module than this one.
+	// Module is the folder of the module, if it is not this one.
 	Module     string
 	Flags, Env []string
 }

@@ -20,13 +20,14 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 )
 
-// errLetThrough is that a policy has not refused what it must.
+// errLetThrough reports that a policy allowed a request that it must refuse.
 var errLetThrough = errors.New("it was let through")
 
-// judged is a cluster in which the admission policies are in force.
+// judged is a cluster that enforces the admission policies.
 type judged struct{ *bare }
 
-// startJudged installs with these flags. The manager's pods never run: no test needs them.
+// startJudged starts a cluster and installs with these flags. The manager's pods never run, because no test
+// needs them.
 func startJudged(t *testing.T, name string, flags ...string) judged {
 	t.Helper()
 	b := startBare(t, name, cluster.Options{})
@@ -40,7 +41,7 @@ func (j judged) run(name string, do func(judged)) {
 	j.t.Run(name, func(t *testing.T) { do(judged{&bare{Cluster: j.Cluster, t: t, client: j.client}}) })
 }
 
-// as is a client of somebody else.
+// as returns a client that impersonates a user.
 func (j judged) as(user string, groups ...string) client.Client {
 	j.t.Helper()
 	config := j.RESTConfig()
@@ -62,7 +63,7 @@ func (j judged) namespace(name string) {
 	j.must(j.client.Create(j.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
-// bind lets users do in a namespace what a ClusterRole says; without one, everywhere.
+// bind binds a ClusterRole to users in a namespace, or in all namespaces if namespace is empty.
 func (j judged) bind(namespace, role string, users ...string) {
 	j.t.Helper()
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
@@ -93,13 +94,13 @@ func (j judged) role(namespace, user string, rules ...rbacv1.PolicyRule) {
 	j.must(err)
 }
 
-// eventually polls: an API server learns of roles, policies and ConfigMaps from its watches.
+// eventually polls, because an API server receives roles, policies and ConfigMaps through its watches.
 func (j judged) eventually(what string, holds func(context.Context) error) {
 	j.t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(j.t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		found := holds(ctx)
-		if found == nil || last == nil || ctx.Err() == nil { // what ends with the time says nothing
+		if found == nil || last == nil || ctx.Err() == nil { // an error of an expired context is meaningless
 			last = found
 		}
 		return found == nil, nil
@@ -109,7 +110,8 @@ func (j judged) eventually(what string, holds func(context.Context) error) {
 	}
 }
 
-// refuses waits until a request is refused, and checks what is said about it.
+// refuses waits until a request is refused, and checks that the answer contains the texts. It returns the
+// answer.
 func (j judged) refuses(request func(context.Context) error, says ...string) string {
 	j.t.Helper()
 	var told string
@@ -129,19 +131,19 @@ func (j judged) refuses(request func(context.Context) error, says ...string) str
 	return told
 }
 
-// allows waits until a request is let through.
+// allows waits until a request is allowed.
 func (j judged) allows(request func(context.Context) error) {
 	j.t.Helper()
 	j.eventually("it is let through", request)
 }
 
-// lacks is an answer that does not say something.
+// lacks is the error for an answer without the wanted text.
 type lacks struct{ told, want string }
 
 // Error implements error.
 func (l *lacks) Error() string { return "it does not say " + l.want + ": " + l.told }
 
-// mends runs the commands that an answer ends with in a shell, as an administrator does.
+// mends runs the commands at the end of an answer in a shell, as an administrator does.
 func (j judged) mends(told string) {
 	j.t.Helper()
 	at := strings.LastIndex(told, ": kubectl ")

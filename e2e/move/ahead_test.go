@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// aheadOf are the ordinals whose volumes were copied before it is their turn.
+// aheadOf returns the number of volumes that were copied before the turn of their ordinals.
 func aheadOf(m *api.Migration) (copied int) {
 	for _, ahead := range m.Status.Ahead {
 		for _, volume := range ahead.Volumes {
@@ -25,14 +25,15 @@ func aheadOf(m *api.Migration) (copied int) {
 	return copied
 }
 
-// copiesAhead is a move of three ordinals of which the first waits for a word, and the others are copied meanwhile.
+// copiesAhead makes the first ordinal of a move wait for its manual cutover, and prefetches the next two
+// meanwhile.
 func copiesAhead(v *harness.Move) {
 	asked := &v.Migration.Spec.Volumes[0].Copy
 	asked.Cutover, asked.Prefetch = api.CutoverManual, 2
 }
 
-// TestCopyAhead: while an ordinal is on its way those are copied whose turn comes next, and each goes on with what was
-// copied of it.
+// TestCopyAhead: while one ordinal moves, the next ordinals are copied. Each of them later continues from its
+// own copied data.
 func TestCopyAhead(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, byCopy, copiesAhead)
@@ -61,7 +62,7 @@ func TestCopyAhead(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyAheadTurnsBack: what was copied of ordinals whose turn does not come is removed.
+// TestCopyAheadTurnsBack: a rollback deletes the copies of ordinals that have not moved yet.
 func TestCopyAheadTurnsBack(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, byCopy, copiesAhead)
@@ -84,8 +85,9 @@ func TestCopyAheadTurnsBack(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyAheadRefused: what a cluster refuses of the copies for later turns is told, in its words and with what mends it;
-// the ordinal that is on its way goes on meanwhile, and once it is let pass it is told no more.
+// TestCopyAheadRefused: when a cluster refuses an object for a later ordinal's copy, the condition AheadHeld
+// shows the cluster's message and the remedy. The current ordinal continues meanwhile, and the condition
+// disappears once the object is allowed.
 func TestCopyAheadRefused(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, byCopy, copiesAhead, func(v *harness.Move) { v.Migration.Spec.Volumes[0].Copy.Prefetch = 0 })

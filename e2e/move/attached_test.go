@@ -23,8 +23,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// attached gives each ordinal volumes of a CSI driver, which the attach controller attaches to the node of its pod. It comes after
-// the setting that says where the move goes. On kind, kubelets attach and mount volumes of their own.
+// attached gives each ordinal volumes of a CSI driver, which the attach controller attaches to the node of its
+// pod. This setting must come after the setting of the destination. On kind it does nothing, because kubelets
+// attach and mount volumes there.
 func attached(v *harness.Move) {
 	if !harness.Embeds() || len(v.App.Claims) == 0 {
 		return
@@ -33,8 +34,8 @@ func attached(v *harness.Move) {
 	v.Deployed = func() { (&move{v}).awaitAttached() }
 }
 
-// awaitAttached waits until each volume of the source is attached to the node of its pod. The driver runs in both clusters. The source has
-// no CSIDriver for it: such an object is optional.
+// awaitAttached waits until each volume of the source is attached to the node of its pod. The driver runs in
+// both clusters. The source has no CSIDriver object for it, because that object is optional.
 func (v *move) awaitAttached() {
 	v.T.Helper()
 	v.runDriver(v.Source, 50)
@@ -49,7 +50,7 @@ func (v *move) awaitAttached() {
 	})
 }
 
-// about is a command for this move.
+// about returns a command for this move.
 func (v *move) about(verb string, more ...string) *exec.Cmd {
 	v.T.Helper()
 	args := append([]string{verb, v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig()}, more...)
@@ -60,7 +61,7 @@ func (v *move) about(verb string, more ...string) *exec.Cmd {
 	return exec.CommandContext(v.Ctx, harness.Program(v.T, "migrate"), args...)
 }
 
-// agrees checks that nothing stands in the way of the move, say plan and preflight.
+// agrees checks that plan and preflight report no obstacle to the move.
 func (v *move) agrees(flags ...string) {
 	v.T.Helper()
 	for _, verb := range []string{"plan", "preflight"} {
@@ -68,7 +69,7 @@ func (v *move) agrees(flags ...string) {
 	}
 }
 
-// TestP1OneAnswer: where volumes are attached, plan, preflight and run say the same.
+// TestP1OneAnswer: with attached volumes, plan, preflight and run agree.
 func TestP1OneAnswer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		where harness.Setting
@@ -90,7 +91,8 @@ func TestP1OneAnswer(t *testing.T) {
 	}
 }
 
-// TestP1AttachedElsewhere: an attachment to another node than the pod's is not detached in the plan either.
+// TestP1AttachedElsewhere: the plan does not assume either that an attachment to another node than the pod's is
+// detached.
 func TestP1AttachedElsewhere(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, attached)
@@ -116,7 +118,7 @@ func (v *move) attachElsewhere(pod string) {
 	})
 }
 
-// named is a move whose record names the destination's cluster, as that of a command does.
+// named sets the destination's cluster in the record of the move, as a command does.
 func (v *move) named() {
 	v.T.Helper()
 	system, err := v.Destination.CoreV1().Namespaces().Get(v.Ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -124,8 +126,8 @@ func (v *move) named() {
 	v.Migration.Annotations = map[string]string{records.DestinationAnnotationKey: string(system.UID)}
 }
 
-// TestP1RollbackWithoutDriver: a source whose nodes do not run the driver any more takes nothing back, and the plan of the rollback
-// agrees with the run.
+// TestP1RollbackWithoutDriver: a source whose nodes no longer run the driver cannot take an ordinal back. The
+// plan of the rollback agrees with the run.
 func TestP1RollbackWithoutDriver(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, attached)
@@ -151,7 +153,7 @@ func TestP1RollbackWithoutDriver(t *testing.T) {
 	v.Audit()
 }
 
-// forgetDriver takes the driver off the nodes of the source.
+// forgetDriver removes the driver from the nodes of the source.
 func (v *move) forgetDriver() error {
 	nodes, err := v.Source.StorageV1().CSINodes().List(v.Ctx, metav1.ListOptions{})
 	if err != nil {
@@ -166,7 +168,7 @@ func (v *move) forgetDriver() error {
 	return nil
 }
 
-// expectPlan checks how the plan of the rest ends.
+// expectPlan checks the outcome of a plan of the remaining move.
 func (v *move) expectPlan(outcome string) error {
 	var complaints bytes.Buffer
 	cmd := v.about("plan", "-o", "json")
@@ -187,7 +189,8 @@ func (v *move) expectPlan(outcome string) error {
 	return nil
 }
 
-// TestP1PlanInMidMove: a plan of the rest ends well at each of these moments, there and on the way back.
+// TestP1PlanInMidMove: at each of these moments, a plan of the remaining move completes, forward and in a
+// rollback.
 func TestP1PlanInMidMove(t *testing.T) {
 	for name, where := range map[string]harness.Setting{"clusters": harness.AcrossClusters, "namespaces": harness.AcrossNamespaces} {
 		t.Run(name, func(t *testing.T) {

@@ -18,13 +18,13 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 )
 
-// audited is a cluster whose API server notes every request.
+// audited is a cluster whose API server logs every request.
 type audited struct {
 	*bare
 	log string
 }
 
-// auditPolicy notes who asks for what, without what is in it.
+// auditPolicy logs the metadata of requests, not their content.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -47,7 +47,8 @@ func startAudited(t *testing.T, name string, flags ...string) *audited {
 type request struct {
 	User             user
 	ImpersonatedUser *user
-	// AuthenticationMetadata says by which verb of constrained impersonation somebody acts as another.
+	// AuthenticationMetadata holds the verb of constrained impersonation by which the user impersonates another
+	// user.
 	AuthenticationMetadata *struct{ ImpersonationConstraint string }
 	Verb                   string
 	RequestURI             string
@@ -60,7 +61,7 @@ type request struct {
 
 type user struct{ Username string }
 
-// actor is whose rights a request needs.
+// actor returns the user whose rights a request needs.
 func (r *request) actor() string {
 	if r.ImpersonatedUser != nil {
 		return r.ImpersonatedUser.Username
@@ -68,8 +69,8 @@ func (r *request) actor() string {
 	return r.User.Username
 }
 
-// right is a resource and a verb: "pods/eviction create", "statefulsets.apps get". What
-// is asked of no resource is left out: everybody may see what is served.
+// right returns the resource and the verb of a request, such as "pods/eviction create" or "statefulsets.apps
+// get". It is empty for a request without a resource, because every user may read discovery data.
 func (r *request) right() string {
 	if r.ObjectRef == nil || r.ObjectRef.Resource == "" {
 		return ""
@@ -81,7 +82,7 @@ func rightOf(group, resource, verb string) string {
 	return strings.TrimSuffix(resource+"."+group, ".") + " " + verb
 }
 
-// usage is what was asked for, by whom.
+// usage holds the granted and refused rights by user.
 type usage struct {
 	granted map[string]map[string]bool
 	refused map[string]map[string]bool
@@ -139,10 +140,11 @@ func (u usage) add(r *request) {
 	put(r.User.Username, "serviceaccounts.authentication.k8s.io "+r.AuthenticationMetadata.ImpersonationConstraint)
 }
 
-// A right that the mover has for a dry run alone.
+// podsCreate is a right that the mover has only for a dry run; podsForGood marks a creation that is not a dry
+// run.
 const podsCreate, podsForGood = "pods create", "pods create, to be kept"
 
-// together are the rights that some users have used.
+// together returns the rights that these users have used.
 func together(rights map[string]map[string]bool, users ...string) map[string]bool {
 	all := map[string]bool{}
 	for _, user := range users {
@@ -151,7 +153,7 @@ func together(rights map[string]map[string]bool, users ...string) map[string]boo
 	return all
 }
 
-// shipped are the rights that roles grant, one by one, where impersonation is constrained.
+// shipped returns the individual rights that roles grant when impersonation is constrained.
 func shipped(t *testing.T, roles ...string) map[string]bool {
 	t.Helper()
 	objects, err := config.ConstrainedObjects()
@@ -163,7 +165,7 @@ func shipped(t *testing.T, roles ...string) map[string]bool {
 		if !strings.HasSuffix(object.GetKind(), "Role") || !slices.Contains(roles, object.GetName()) {
 			continue
 		}
-		role := &rbacv1.ClusterRole{} // a Role looks the same
+		role := &rbacv1.ClusterRole{} // a Role has the same fields
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, role); err != nil {
 			t.Fatal(err)
 		}

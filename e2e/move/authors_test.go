@@ -14,7 +14,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestAuthors: a Migration lends its author nothing that they may not use by themselves.
+// TestAuthors: a Migration gives its author no access to accounts and Secrets that the author may not use.
 func TestAuthors(t *testing.T) {
 	t.Parallel()
 	j := startJudged(t, "authors")
@@ -24,7 +24,7 @@ func TestAuthors(t *testing.T) {
 	j.managers()
 }
 
-// migrationOf is a Migration of shop: an empty name of a Secret is the cluster itself.
+// migrationOf returns a Migration in namespace shop. An empty Secret name means the cluster itself.
 func migrationOf(name, account, source, destination string) *api.Migration {
 	ref := func(name string) *api.SecretKeyReference {
 		if name == "" {
@@ -42,7 +42,7 @@ func migrationOf(name, account, source, destination string) *api.Migration {
 	}
 }
 
-// creates is the request of somebody to create a Migration, which is not kept.
+// creates returns a request by which a user creates a Migration as a dry run.
 func (j judged) creates(user string, m *api.Migration) func(context.Context) error {
 	c := j.as(user)
 	return func(ctx context.Context) error { return c.Create(ctx, m.DeepCopy(), client.DryRunAll) }
@@ -75,7 +75,7 @@ func (j judged) authorsOfNew() {
 			j.bind("shop", "sliceshift-migration-editor", tc.user)
 			create := j.creates(tc.user, tc.m)
 			told := j.refuses(create, append(tc.says, tc.user, "rolebinding")...)
-			for range 3 { // each thing that is missing is told in its turn
+			for range 3 { // each missing right is reported in turn
 				j.mends(told)
 				if told = j.next(create, told); told == "" {
 					return
@@ -87,7 +87,7 @@ func (j judged) authorsOfNew() {
 	j.authorsWithRights()
 }
 
-// next waits until a request is answered differently; let through: "".
+// next waits until a request gets another answer, and returns it. It returns "" if the request is allowed.
 func (j judged) next(request func(context.Context) error, before string) (told string) {
 	j.t.Helper()
 	j.eventually("what is told has mended it", func(ctx context.Context) error {
@@ -155,7 +155,7 @@ func (j judged) authorsWithRights() {
 	})
 }
 
-// patches is the request of somebody to patch a Migration.
+// patches returns a request by which a user patches a Migration.
 func (j judged) patches(user, name, body string, options ...client.PatchOption) func(context.Context) error {
 	c := j.as(user)
 	return func(ctx context.Context) error {
@@ -164,8 +164,8 @@ func (j judged) patches(user, name, body string, options ...client.PatchOption) 
 	}
 }
 
-// editorsOfOld: bob may write Migrations and use nothing; what of a Migration of somebody
-// else's may he change?
+// editorsOfOld tests which fields of another user's Migration bob may change. Bob may write Migrations, but may
+// not use their accounts and Secrets.
 func (j judged) editorsOfOld() {
 	j.bind("shop", "sliceshift-migration-editor", "bob")
 	old := migrationOf("old", "mover", "", "")
@@ -202,8 +202,8 @@ func (j judged) editorsOfOld() {
 	})
 }
 
-// managers: the manager's own writes are no orders, whatever its account may do. clerk has no
-// more than the rights to make them.
+// managers tests that the manager's own writes need no rights to accounts and Secrets. User clerk has only the
+// rights for these writes.
 func (j judged) managers() {
 	j.role("shop", "clerk",
 		rbacv1.PolicyRule{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"migrations"}, Verbs: []string{"get", "patch"}},

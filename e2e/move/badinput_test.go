@@ -24,8 +24,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestRefused gives the manager bad input of every kind. Each is refused with its reason, the
-// object is named, and nothing has been changed.
+// TestRefused: the manager refuses bad input of every kind with its reason, names the object, and changes
+// nothing.
 func TestRefused(t *testing.T) {
 	tests := map[string]struct {
 		app    fixture.App
@@ -155,8 +155,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// expectRefused makes the Migration, whose manager runs, and deletes it again: it is refused with
-// its reason, and nothing has been changed.
+// expectRefused creates the Migration for a running manager and deletes it again. It checks that the Migration
+// is refused with this reason and that nothing has changed.
 func (v *move) expectRefused(c client.Client, reason, names string) {
 	v.T.Helper()
 	before := v.fingerprint()
@@ -171,7 +171,7 @@ func (v *move) expectRefused(c client.Client, reason, names string) {
 	v.Eventually("the refused Migration is gone", harness.Gone(c, v.Migration))
 }
 
-// expectUnchanged checks that nothing has been changed since a fingerprint was taken.
+// expectUnchanged checks that nothing has changed since the fingerprint before.
 func (v *move) expectUnchanged(before string) {
 	v.T.Helper()
 	if after := v.fingerprint(); after != before {
@@ -179,7 +179,7 @@ func (v *move) expectUnchanged(before string) {
 	}
 }
 
-// budgetOfOne is a PodDisruptionBudget for a single pod.
+// budgetOfOne creates a PodDisruptionBudget for a single pod.
 func (v *move) budgetOfOne(pod string) {
 	v.T.Helper()
 	budget := v.App.Budget()
@@ -189,7 +189,7 @@ func (v *move) budgetOfOne(pod string) {
 	v.Must(err)
 }
 
-// stranger is a pod that the application's PodDisruptionBudget selects, and of no slice.
+// stranger creates a pod that the application's PodDisruptionBudget selects and that belongs to no slice.
 func (v *move) stranger() {
 	v.T.Helper()
 	pod := &corev1.Pod{
@@ -200,7 +200,7 @@ func (v *move) stranger() {
 	v.Must(err)
 }
 
-// fingerprint is what a migration could have changed.
+// fingerprint returns the objects that a migration could have changed.
 func (v *move) fingerprint() string {
 	v.T.Helper()
 	var text strings.Builder
@@ -243,7 +243,7 @@ func (v *move) breakPod(name string) {
 	v.Must(err)
 }
 
-// putDestination makes a destination that differs from the source.
+// putDestination creates a destination that differs from the source.
 func (v *move) putDestination(change func(*appsv1.StatefulSet)) {
 	v.T.Helper()
 	v.Must(v.makeNamespace())
@@ -283,7 +283,7 @@ func (v *move) foreignVolume() {
 	v.Must(err)
 }
 
-// loseClaim points the volume elsewhere: its claim is Lost.
+// loseClaim points the volume to another claim, so its own claim becomes Lost.
 func (v *move) loseClaim() {
 	v.T.Helper()
 	volume := v.sourceVolume()
@@ -310,7 +310,7 @@ func (v *move) namespaceUID() string {
 	return string(namespace.UID)
 }
 
-// useKubeconfig puts another kubeconfig into the Secret of the destination.
+// useKubeconfig stores another kubeconfig in the Secret of the destination.
 func (v *move) useKubeconfig(data []byte) {
 	v.T.Helper()
 	secret, err := v.Source.CoreV1().Secrets(v.App.Namespace).Get(v.Ctx, "west", metav1.GetOptions{})
@@ -329,7 +329,7 @@ func (v *move) editKubeconfig(old, replacement string) {
 	v.useKubeconfig([]byte(strings.Replace(data, old, replacement, 1)))
 }
 
-// TestUnknownFields are refused by the API server, and so are contradictions.
+// TestUnknownFields: the API server refuses unknown fields and contradictions.
 func TestUnknownFields(t *testing.T) {
 	t.Parallel()
 	if err := harness.Install(); err != nil {
@@ -360,7 +360,7 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// needConfigMap has the template name a ConfigMap that is only at the source.
+// needConfigMap adds a ConfigMap to the pod template that exists only at the source.
 func (v *move) needConfigMap(name string) {
 	v.T.Helper()
 	_, err := v.Source.CoreV1().ConfigMaps(v.App.Namespace).Create(v.Ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -369,7 +369,7 @@ func (v *move) needConfigMap(name string) {
 	v.Must(v.App.AwaitReady(v.Ctx, v.Source))
 }
 
-// pinVolume binds the volume to nodes that the destination does not have.
+// pinVolume restricts the volume to nodes that the destination does not have.
 func (v *move) pinVolume() {
 	v.T.Helper()
 	_, err := v.Source.CoreV1().Nodes().Patch(v.Ctx, "node-0", types.MergePatchType, []byte(`{"metadata":{"labels":{"zone":"east-1"}}}`), metav1.PatchOptions{})
@@ -379,8 +379,7 @@ func (v *move) pinVolume() {
 	v.Must(err)
 }
 
-// claimQuota bounds the claims in the destination's namespace, and waits until the
-// quota counts.
+// claimQuota limits the claims in the destination's namespace and waits until the quota is enforced.
 func (v *move) claimQuota(most string) {
 	v.T.Helper()
 	quotas := v.Destination.CoreV1().ResourceQuotas(v.ToNamespace)
@@ -395,8 +394,8 @@ func (v *move) claimQuota(most string) {
 	})
 }
 
-// refuseSets has an admission policy refuse every StatefulSet in the destination's
-// namespace, and waits until it does.
+// refuseSets refuses every StatefulSet in the destination's namespace by an admission policy, and waits until
+// the policy is enforced.
 func (v *move) refuseSets() {
 	v.T.Helper()
 	v.policy(v.There(), "refuse-"+v.ToNamespace, admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"statefulsets"}},
@@ -409,7 +408,7 @@ func (v *move) refuseSets() {
 	})
 }
 
-// policy has an admission policy judge what is created in a side's namespace.
+// policy creates an admission policy that validates creations in a side's namespace.
 func (v *move) policy(at harness.Endpoint, name string, rule admissionregistrationv1.Rule, validation admissionregistrationv1.Validation) {
 	v.T.Helper()
 	admission := at.Client.AdmissionregistrationV1()

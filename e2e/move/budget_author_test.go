@@ -19,10 +19,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// author writes the PodDisruptionBudget of an application while it moves.
+// author changes the PodDisruptionBudget of an application while it moves.
 type author struct {
 	*move
-	// name and last are of the budget that the author has written last; last is nil where there is none.
+	// name and last describe the budget that the author wrote last; last is nil if the budget is deleted.
 	name string
 	last *intstr.IntOrString
 	// spoke is true once the author has written during the move.
@@ -53,7 +53,7 @@ func (a *author) remove(name string) error {
 	return a.Source.PolicyV1().PodDisruptionBudgets(a.App.Namespace).Delete(a.Ctx, name, metav1.DeleteOptions{})
 }
 
-// write gives the budget of a side another form, as kubectl patch does it.
+// write sets maxUnavailable in the budget of a side, as kubectl patch does.
 func (a *author) write(at harness.Endpoint, n int) error {
 	patch := fmt.Sprintf(`{"spec":{"minAvailable":null,"maxUnavailable":%d}}`, n)
 	_, err := at.Client.PolicyV1().PodDisruptionBudgets(at.Namespace).Patch(a.Ctx, a.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-patch"})
@@ -61,8 +61,8 @@ func (a *author) write(at harness.Endpoint, n int) error {
 	return err
 }
 
-// looks fails where the migration stops an ordinal, or writes a budget, before it has recorded what the author wrote last, and
-// where others may be evicted beyond that form while an ordinal is down.
+// looks fails if the migration stops an ordinal or writes a budget before it has recorded the author's last
+// value. It also fails if pods can be evicted beyond that value while an ordinal is down.
 func (a *author) looks(m *api.Migration, outcome migration.Outcome) error {
 	if !a.spoke || !outcome.Wrote {
 		return nil
@@ -102,12 +102,12 @@ func (a *author) looks(m *api.Migration, outcome migration.Outcome) error {
 	return nil
 }
 
-// raises has the author let some be unavailable again when the move says that it waits for that.
+// raises makes the author set maxUnavailable to n when the move waits for that.
 func (a *author) raises(n int) harness.Report {
 	return harness.StalledWith(api.ReasonBudgetZero)(func() error { return a.write(a.Here(), n) })
 }
 
-// ends checks that these sides have the author's last form.
+// ends checks that these sides have the author's last value.
 func (a *author) ends(sides ...harness.Endpoint) {
 	a.T.Helper()
 	for _, at := range sides {
@@ -123,14 +123,15 @@ func (a *author) ends(sides ...harness.Endpoint) {
 	}
 }
 
-// TestH2H3Author: the author of the PodDisruptionBudget creates, lowers, raises, replaces, renames, doubles or deletes it at any
-// moment of a move. Its last form counts before the next stop, is never written over, and is what the end restores.
+// TestH2H3Author: the author creates, lowers, raises, replaces, renames, doubles or deletes the
+// PodDisruptionBudget at any moment of a move. The last value applies before the next stop, is never
+// overwritten, and is restored at the end.
 func TestH2H3Author(t *testing.T) {
 	words := []struct {
 		name   string
 		before string
 		do     func(*author) error
-		// then is the author's answer to a stall with the reason stalls.
+		// then is the author's reaction to a stall with the reason stalls.
 		stalls string
 		then   func(*author) error
 	}{
@@ -172,8 +173,8 @@ func authored(budget string) fixture.App {
 	return app
 }
 
-// TestH3AuthorAtAnyMoment: the author lowers the budget before the first stop, while an ordinal is down, in a pause, in a
-// rollback, and when nothing is left to move.
+// TestH3AuthorAtAnyMoment: the author lowers the budget before the first stop, while an ordinal is down, during
+// a pause, during a rollback, and when no ordinal is left to move.
 func TestH3AuthorAtAnyMoment(t *testing.T) {
 	lowers := func(a *author, n int) func() error { return func() error { return a.write(a.Here(), n) } }
 	moved := func(a *author) { a.ExpectSlice(a.There(), 0, a.App.Replicas); a.ends(a.There()) }

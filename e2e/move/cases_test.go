@@ -6,7 +6,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// onKind are the cases that make e2e-kind runs again where kubelets and data are real.
+// onKind lists the cases that make e2e-kind runs again with real kubelets and data.
 var onKind = []string{
 	"TestMove", "TestPartOfTheOrdinals", "TestMoveOfKinds", "TestRolloutDuringMove", "TestAdoptCommand",
 	"TestRollback", "TestRollbackOfKinds", "TestMigrateRollBackMigrateAgain", "TestPause",
@@ -17,7 +17,7 @@ var onKind = []string{
 	"TestDeletedInMidMove", "TestDeletedAfterTheEnd", "TestAccountCorrected", "TestKubeconfigReplaced", "TestCleanup", "TestOwnedClaimSurvives",
 }
 
-// embeddedOnly are the others, with the reason.
+// embeddedOnly lists the other cases, each with the reason.
 var embeddedOnly = map[string]string{
 	"TestAPIServerAway":                partsStop,
 	"TestFrozenSource":                 partsStop,
@@ -237,5 +237,5 @@ const (
 	ownServers = "it needs API servers of its own, with other flags or an end of their own"
 )
 
-// TestEveryCaseHasItsGround: whoever adds a case says whether it runs on kind, or why not.
+// TestEveryCaseHasItsGround: each case either runs on kind or has a stated reason why it does not.
 func TestEveryCaseHasItsGround(t *testing.T) { harness.CheckCases(t, onKind, embeddedOnly) }

@@ -20,19 +20,19 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// fault is something that breaks for a while.
+// fault is a temporary failure.
 type fault struct {
 	name   string
 	happen func(time.Duration) error
 }
 
-// What a user does to a migration on its way.
+// Changes of mode that a user requests during a migration.
 const (
 	aPause  = "a pause"
 	aChange = "a change of direction"
 )
 
-// faults are all that may break in this run.
+// faults returns all possible faults of this run.
 func (r *chaosRun) faults() []fault {
 	all := []fault{
 		{"a manager is killed", func(time.Duration) error { return r.managers.Kill(r.random.IntN(harness.ManagerCount)) }},
@@ -90,9 +90,8 @@ func (r *chaosRun) killRole(at *cluster.Cluster, role cluster.Role, d time.Durat
 	})
 }
 
-// withoutKwok takes kwok away while what it lists pods from is broken: now and then it
-// ends with a panic of its own then. What was broken is mended also when the time of the
-// run is over: the next one needs it.
+// withoutKwok stops kwok while the API server or etcd is broken, because kwok sometimes panics then. It repairs
+// the fault even if the time of the run is over, because the next run needs the cluster.
 func (r *chaosRun) withoutKwok(at *cluster.Cluster, role cluster.Role, do func(mend context.Context) error) error {
 	mend, cancel := context.WithTimeout(context.WithoutCancel(r.Ctx), longestFault+mendLimit)
 	defer cancel()
@@ -105,7 +104,7 @@ func (r *chaosRun) withoutKwok(at *cluster.Cluster, role cluster.Role, do func(m
 	return errors.Join(do(mend), at.StartRole(mend, cluster.Kwok), at.WaitReady(mend))
 }
 
-// mendLimit is how long what a fault broke may take to answer again.
+// mendLimit bounds the time until a broken part answers again.
 const mendLimit = time.Minute
 
 func (r *chaosRun) cutWay(d time.Duration) error {
@@ -123,7 +122,7 @@ func (r *chaosRun) slowWay(d time.Duration) error {
 	return nil
 }
 
-// detourOfMode asks for another mode for a while.
+// detourOfMode returns a fault that sets another mode for a while.
 func (r *chaosRun) detourOfMode(mode api.Mode) func(time.Duration) error {
 	return func(d time.Duration) error {
 		if err := r.setMode(mode); err != nil {
@@ -134,8 +133,7 @@ func (r *chaosRun) detourOfMode(mode api.Mode) func(time.Duration) error {
 	}
 }
 
-// hitPod does something to a pod of either slice: what becomes of its ordinal is not
-// the move's doing.
+// hitPod breaks a pod of either slice. The auditor does not blame the move for this ordinal.
 func (r *chaosRun) hitPod(hit func(context.Context, kubernetes.Interface, string, string) error) error {
 	ordinal := r.random.Int32N(r.App.Replicas)
 	r.Auditor.Blame(ordinal)
@@ -157,13 +155,13 @@ func (r *chaosRun) failPod(ctx context.Context, c kubernetes.Interface, namespac
 	return err
 }
 
-// editBudget has the author forbid all disruptions for a while. The migration follows, or has not looked meanwhile.
+// editBudget makes the author forbid all disruptions for a while. The migration may notice the edit or not.
 func (r *chaosRun) editBudget(d time.Duration) error {
 	edit, mark := rand.String(8), ""
 	var before *intstr.IntOrString
 	err := r.budgetTo(func(budget *policyv1.PodDisruptionBudget) bool {
 		if budget.Spec.MaxUnavailable == nil || budget.Spec.MaxUnavailable.IntValue() == 0 || budget.Annotations[editMark] == edit {
-			return false // one of the migration's, or the first try has landed without an answer
+			return false // the migration's own budget, or the first try succeeded without an answer
 		}
 		before, mark = budget.Spec.MaxUnavailable, budget.Annotations[api.BudgetAnnotationKey]
 		metav1.SetMetaDataAnnotation(&budget.ObjectMeta, editMark, edit)
@@ -176,21 +174,21 @@ func (r *chaosRun) editBudget(d time.Duration) error {
 	harness.Sleep(r.Ctx, d)
 	return r.budgetTo(func(budget *policyv1.PodDisruptionBudget) bool {
 		if budget.Annotations[editMark] != edit {
-			return false // it never landed: what is written there is not ours
+			return false // the edit never succeeded, so this value is not ours
 		}
 		delete(budget.Annotations, editMark)
 		budget.Spec.MaxUnavailable = r.App.MaxUnavailable
 		if budget.Annotations[api.BudgetAnnotationKey] == mark {
-			budget.Spec.MaxUnavailable = before // the share that it had: the migration has not written since
+			budget.Spec.MaxUnavailable = before // the previous share: the migration has not written since
 		}
 		return true
 	})
 }
 
-// editMark is on a budget for as long as somebody else's edit stands.
+// editMark is an annotation of a budget while another author's edit is in force.
 const editMark = "e2e.sliceshift.io/edit"
 
-// budgetTo lets somebody edit the source's budget; false leaves it alone.
+// budgetTo edits the source's budget as another author. The edit returns false to leave the budget unchanged.
 func (r *chaosRun) budgetTo(edit func(*policyv1.PodDisruptionBudget) bool) error {
 	budgets := r.Source.PolicyV1().PodDisruptionBudgets(r.App.Namespace)
 	return r.insist(func(ctx context.Context) error {
@@ -203,7 +201,7 @@ func (r *chaosRun) budgetTo(edit func(*policyv1.PodDisruptionBudget) bool) error
 	})
 }
 
-// insist repeats a request until it is answered; what does not exist is fine.
+// insist repeats a request until it is answered. It ignores missing objects.
 func (r *chaosRun) insist(request func(context.Context) error) error {
 	const again = 100 * time.Millisecond
 	var last error

@@ -21,17 +21,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Chaos runs are repeated by their seeds: the same faults come in the same order,
-// although not at the same moments.
+// Chaos runs can be repeated by seed: the same faults happen in the same order, but not at the same moments.
 const (
 	chaosRunsVariable = "SLICESHIFT_CHAOS_RUNS"
 	chaosSeedVariable = "SLICESHIFT_CHAOS_SEED"
 	defaultChaosRuns  = 3
 )
 
-// TestChaos moves applications while everything around them breaks: managers, API
-// servers, etcd, controllers, the way between the clusters, pods and budgets. The
-// auditor has to agree with each run, and each run has to end.
+// TestChaos moves applications while everything around them fails: managers, API servers, etcd, controllers,
+// the network between the clusters, pods and budgets. Each run must end, and the auditor must agree with it.
 func TestChaos(t *testing.T) {
 	runs, first := harness.FromEnvironment(t, chaosRunsVariable, defaultChaosRuns), harness.FromEnvironment(t, chaosSeedVariable, 1)
 	began, total := time.Now(), testbed.NewTally()
@@ -53,15 +51,15 @@ type chaosRun struct {
 	managers *harness.ManagerReplicas
 	way      *proxy
 	tally    *testbed.Tally
-	// mode is what the user wants at the moment; turn is after how many faults it becomes
+	// mode is the mode that the user currently wants. turn is the number of faults after which it becomes
 	// Rollback.
 	mode    api.Mode
 	turn    int
 	faulted int
 }
 
-// chaos is one run: it breaks things until the migration is at its end or has had
-// enough, mends everything, and waits for the end.
+// chaos executes one run. It injects faults until the migration has completed or the limit is reached, repairs
+// them, and waits for the end.
 func chaos(a *testbed.Attempt, seed uint64) {
 	r := newChaosRun(a, rand.New(rand.NewPCG(seed, seed))) //nolint:gosec // it shall be repeatable
 	r.managers = harness.StartManagerReplicas(a, r.App.Namespace)
@@ -70,7 +68,7 @@ func chaos(a *testbed.Attempt, seed uint64) {
 	r.end()
 }
 
-// newChaosRun deploys what is moved.
+// newChaosRun deploys the application to move.
 func newChaosRun(a *testbed.Attempt, random *rand.Rand, more ...harness.Setting) *chaosRun {
 	a.Helper()
 	app, settings := drawApp(random)
@@ -80,7 +78,7 @@ func newChaosRun(a *testbed.Attempt, random *rand.Rand, more ...harness.Setting)
 	return r
 }
 
-// end waits for the end of the migration, and judges it.
+// end waits for the end of the migration and checks the result.
 func (r *chaosRun) end() {
 	r.T.Helper()
 	condition := r.Await(r.client, api.ConditionCompleted, metav1.ConditionTrue)
@@ -94,7 +92,7 @@ func (r *chaosRun) end() {
 	r.tally.Ran(len(verdict.Ordinals))
 }
 
-// drawApp chooses what is moved, and where to.
+// drawApp draws the application and its destination at random.
 func drawApp(random *rand.Rand) (fixture.App, []harness.Setting) {
 	budget := 1 + random.IntN(2)
 	app := fixture.App{Replicas: int32(3 + random.IntN(3)), MaxUnavailable: harness.IntOrString(strconv.Itoa(budget)), Annotations: map[string]string{
@@ -116,7 +114,7 @@ func drawApp(random *rand.Rand) (fixture.App, []harness.Setting) {
 	return app, settings
 }
 
-// detour puts the proxy between the manager and the destination.
+// detour inserts the proxy between the manager and the destination.
 func (r *chaosRun) detour() {
 	r.T.Helper()
 	target := strings.TrimPrefix(r.To.RESTConfig().Host, "https://")
@@ -131,7 +129,7 @@ func (r *chaosRun) detour() {
 	r.useKubeconfig([]byte(strings.ReplaceAll(string(data), target, r.way.address())))
 }
 
-// Bounds of a run.
+// Limits of a run.
 const (
 	mostFaults    = 12
 	longestCalm   = 1500 * time.Millisecond
@@ -139,8 +137,7 @@ const (
 	shortestFault = 200 * time.Millisecond
 )
 
-// rage lets one fault after the other happen until the migration is at its end, or has
-// had enough.
+// rage injects one fault after another until the migration has completed or the limit is reached.
 func (r *chaosRun) rage() {
 	r.T.Helper()
 	all := r.faults()
@@ -158,7 +155,7 @@ func (r *chaosRun) rage() {
 	}
 }
 
-// one of the faults happens.
+// one injects a random fault.
 func (r *chaosRun) one(of []fault) {
 	r.T.Helper()
 	f := of[r.random.IntN(len(of))]

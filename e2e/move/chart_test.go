@@ -33,10 +33,10 @@ const (
 	managerName      = "sliceshift-manager"
 )
 
-// TestChart installs by the chart, and upgrades and removes what runs while five replicas move: an upgrade from an
-// older chart with an ordinal on its way, a removal with one on its way, and a removal when the move is paused, each
-// time with a manager that starts and ends as the Deployment says. Nothing runs twice, no more than one is down, what
-// is paused runs whole, and the move goes on each time.
+// TestChart installs, upgrades and uninstalls the chart while five replicas move. It upgrades from an older
+// chart while an ordinal moves, uninstalls while an ordinal moves, and uninstalls while the move is paused. The
+// manager starts and stops as the Deployment specifies. No ordinal runs twice, at most one is down, a paused
+// application runs completely, and the move continues each time.
 func TestChart(t *testing.T) {
 	t.Parallel()
 	b := startBare(t, "chart", cluster.Options{})
@@ -44,7 +44,7 @@ func TestChart(t *testing.T) {
 	if b.categories() != 0 {
 		t.Fatal("the older chart has what the new one brings")
 	}
-	harness.Program(t, "migrate") // to build it takes as long as a handoff
+	harness.Program(t, "migrate") // the build takes as long as a handoff
 	v := newMove(t, harness.Usual(5), within(b.Cluster), func(v *harness.Move) {
 		v.Limit = 3 * harness.TimeLimit()
 		v.Migration.Spec.Handoff.MinReadySeconds = new(int32(4))
@@ -60,7 +60,7 @@ func TestChart(t *testing.T) {
 	b.kustomized(v)
 }
 
-// upgradesInMidMove: with an ordinal on its way another image, other settings and newer definitions come.
+// upgradesInMidMove upgrades to another image, other settings and newer definitions while an ordinal moves.
 func (b *bare) upgradesInMidMove(v *move, m *harness.Manager) {
 	b.t.Helper()
 	v.awaitFewer(5)
@@ -72,7 +72,8 @@ func (b *bare) upgradesInMidMove(v *move, m *harness.Manager) {
 	*m = *b.deployed(v, "sliceshift-manager:v2")
 }
 
-// removedInMidMove: what is on its way stays down, as nobody is there to bring it up; the next installation does.
+// removedInMidMove uninstalls while an ordinal moves. The ordinal remains down until the next installation,
+// because no manager runs that could start it.
 func (b *bare) removedInMidMove(v *move, m *harness.Manager) {
 	b.t.Helper()
 	v.awaitFewer(4)
@@ -86,7 +87,8 @@ func (b *bare) removedInMidMove(v *move, m *harness.Manager) {
 	*m = *b.deployed(v, "sliceshift-manager:v2")
 }
 
-// removedWhenPaused: a pause brings up what is down, and then nobody is needed.
+// removedWhenPaused uninstalls after a pause. The pause has started all replicas again, so no manager is
+// needed.
 func (b *bare) removedWhenPaused(v *move, m *harness.Manager) {
 	b.t.Helper()
 	v.awaitFewer(3)
@@ -112,7 +114,7 @@ func (b *bare) removedWhenPaused(v *move, m *harness.Manager) {
 	b.migrate(0, "resume", v.App.Name, "-n", v.App.Namespace)
 }
 
-// kustomized: each way of installing takes over what another one has put there.
+// kustomized checks that each way of installing takes over the objects of another way.
 func (b *bare) kustomized(v *move) {
 	b.t.Helper()
 	b.helm("uninstall", "sliceshift", "-n", managerNamespace, "--wait")
@@ -126,7 +128,7 @@ func (b *bare) kustomized(v *move) {
 	b.deployed(v, "sliceshift-manager:v5")
 }
 
-// helm runs helm on the cluster, and returns what it says.
+// helm runs helm on the cluster and returns its output.
 func (b *bare) helm(args ...string) string {
 	b.t.Helper()
 	path, err := tool.Path(b.t.Context(), "helm")
@@ -147,7 +149,7 @@ func (b *bare) helm(args ...string) string {
 	return out.String()
 }
 
-// olderChart is the chart as it could have been before, with a definition that lacks something.
+// olderChart returns a possible older version of the chart, whose resource definition lacks a property.
 func olderChart(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "sliceshift")
@@ -166,7 +168,7 @@ func olderChart(t *testing.T) string {
 	return dir
 }
 
-// categories is how many the definition of Migrations has.
+// categories returns the number of categories in the definition of Migrations.
 func (b *bare) categories() int {
 	b.t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -176,7 +178,8 @@ func (b *bare) categories() int {
 	return len(crd.Spec.Names.Categories)
 }
 
-// deployed starts a manager with the settings, the environment and the account that the Deployment gives to its pods.
+// deployed starts a manager with the settings, the environment and the account that the Deployment gives to its
+// pods.
 func (b *bare) deployed(v *move, image string) *harness.Manager {
 	b.t.Helper()
 	deployment := &appsv1.Deployment{}
@@ -199,7 +202,7 @@ func (b *bare) deployed(v *move, image string) *harness.Manager {
 	return m
 }
 
-// settings is the file that the Deployment has mounted.
+// settings writes the file that the Deployment mounts, and returns its path.
 func (b *bare) settings(v *move) string {
 	b.t.Helper()
 	settings := &corev1.ConfigMap{}
@@ -209,16 +212,16 @@ func (b *bare) settings(v *move) string {
 	return path
 }
 
-// ends asks a manager to end, as the kubelet does.
+// ends terminates a manager with SIGTERM, as the kubelet does.
 func (b *bare) ends(m *harness.Manager) {
 	b.t.Helper()
 	if err := m.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		b.t.Fatal(err)
 	}
-	_ = m.Cmd.Wait() // how it ends does not matter to who comes next
+	_ = m.Cmd.Wait() // the exit code does not matter to the next manager
 }
 
-// expectRemoved: of all that is installed only the definitions are left.
+// expectRemoved checks that only the definitions remain of the installation.
 func (b *bare) expectRemoved() {
 	b.t.Helper()
 	for name := range b.versions() {
@@ -231,7 +234,7 @@ func (b *bare) expectRemoved() {
 	}
 }
 
-// running is how many replicas are Ready on both sides together.
+// running returns the number of Ready replicas on both sides.
 func (v *move) running(b *bare) int {
 	b.t.Helper()
 	ready := 0

@@ -25,7 +25,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
-// definition is the least that a cluster serves a kind by.
+// definition is a minimal resource definition.
 const definition = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -46,7 +46,7 @@ func definitionOf(group, version, plural, kind string) []byte {
 	return fmt.Appendf(nil, definition, group, version, plural, kind, strings.ToLower(kind))
 }
 
-// defineWriters lets a cluster serve the kinds of KEDA and of the Vertical Pod Autoscaler.
+// defineWriters defines the kinds of KEDA and of the Vertical Pod Autoscaler in a cluster.
 func defineWriters(at harness.Cluster) error {
 	return errors.Join(define(definitionOf("keda.sh", "v1alpha1", "scaledobjects", "ScaledObject"))(at),
 		define(definitionOf("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "VerticalPodAutoscaler"))(at))
@@ -54,13 +54,13 @@ func defineWriters(at harness.Cluster) error {
 
 var installWriters = harness.OnceInBoth(defineWriters)
 
-// Objects that scale or change the pods of a StatefulSet of that name.
+// Objects that scale or change the pods of the StatefulSet of that name.
 const (
 	scaledObject       = `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"writer"},"spec":{"scaleTargetRef":{"kind":"StatefulSet","name":"web"}}}`
 	verticalAutoscaler = `{"apiVersion":"autoscaling.k8s.io/v1","kind":"VerticalPodAutoscaler","metadata":{"name":"writer"},"spec":{"targetRef":{"apiVersion":"apps/v1","kind":"StatefulSet","name":"web"},"updatePolicy":{"updateMode":"Recreate"}}}`
 )
 
-// writer makes such an object at one end, with annotations in pairs, once its kind is served there.
+// writer creates such an object on one side once its kind is served. annotations are pairs of key and value.
 func (v *move) writer(at harness.Endpoint, text string, annotations ...string) {
 	v.T.Helper()
 	v.Must(installWriters())
@@ -81,7 +81,7 @@ func (v *move) writer(at harness.Endpoint, text string, annotations ...string) {
 	v.Must(c.Create(v.Ctx, object))
 }
 
-// halfTheRights are the flags of a user who has the half of the rights that is not namespaced.
+// halfTheRights returns the flags of a user with only the cluster-scoped rights.
 func (v *move) halfTheRights() []string {
 	v.T.Helper()
 	v.Must(harness.Install())
@@ -97,7 +97,7 @@ func (v *move) halfTheRights() []string {
 	return []string{"--to-kubeconfig", path}
 }
 
-// asTheirAccount are the flags of the ServiceAccount at the destination that the pods run under there.
+// asTheirAccount returns the flags for the ServiceAccount of the destination's pods.
 func (v *move) asTheirAccount() []string {
 	v.T.Helper()
 	v.Must(harness.Install())
@@ -108,7 +108,7 @@ func (v *move) asTheirAccount() []string {
 	return []string{"--to-kubeconfig", path}
 }
 
-// leavePod creates the pod that a former migration has left at the source beside the claim of an ordinal.
+// leavePod creates the pod that a former migration has left at the source for the claim of an ordinal.
 func (v *move) leavePod(ordinal int32) {
 	v.T.Helper()
 	claim := volumes.Ref{Namespace: v.App.Namespace, Name: plan.ClaimName("data", v.App.Name, ordinal)}
@@ -129,10 +129,10 @@ func (v *move) leaveService(name string) {
 	v.Must(err)
 }
 
-// csiClass makes a storage class of the volumes' driver at the destination; csiClassFlag asks for it.
+// csiClass creates a StorageClass of the volumes' driver at the destination; csiClassFlag selects it.
 func (v *move) csiClass() { v.classOf(v.driver()) }
 
-// classOf makes a class of the test's own at the destination, which csiClassFlag names.
+// classOf creates a StorageClass of the test at the destination; csiClassFlag selects it.
 func (v *move) classOf(provisioner string) {
 	v.T.Helper()
 	_, err := v.Destination.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "of-" + v.App.Namespace}, Provisioner: provisioner}, metav1.CreateOptions{})
@@ -143,7 +143,7 @@ func (v *move) csiClassFlag() []string {
 	return []string{"--storage-class", "data=of-" + v.App.Namespace}
 }
 
-// unattached registers the driver at the source, as one without VolumeAttachments.
+// unattached registers the driver at the source as a driver without VolumeAttachments.
 func (v *move) unattached() {
 	v.T.Helper()
 	no := false
@@ -151,7 +151,7 @@ func (v *move) unattached() {
 	v.Must(err)
 }
 
-// claimsOnly registers a driver at the destination that makes no volumes of single pods.
+// claimsOnly registers a driver at the destination that does not support ephemeral volumes.
 func (v *move) claimsOnly(driver string) {
 	v.T.Helper()
 	_, err := v.Destination.StorageV1().CSIDrivers().Create(v.Ctx, &storagev1.CSIDriver{
@@ -160,7 +160,7 @@ func (v *move) claimsOnly(driver string) {
 	v.Must(err)
 }
 
-// otherConfigMap is one of that name at the destination, which says something else.
+// otherConfigMap creates a ConfigMap of that name with other data at the destination.
 func (v *move) otherConfigMap(name string) {
 	v.T.Helper()
 	v.Must(v.makeNamespace())
@@ -169,7 +169,7 @@ func (v *move) otherConfigMap(name string) {
 	v.Must(err)
 }
 
-// resizing says of the first claim that it is being made larger.
+// resizing sets a condition on the first claim, as during an expansion.
 func (v *move) resizing() {
 	v.T.Helper()
 	patch := `{"status":{"conditions":[{"type":"FileSystemResizePending","status":"True"}]}}`
@@ -177,7 +177,7 @@ func (v *move) resizing() {
 	v.Must(err)
 }
 
-// chooseNode has the pods run on nodes with a label that only the source's have.
+// chooseNode gives the pods a node selector whose label exists only on the source's nodes.
 func (v *move) chooseNode() {
 	v.T.Helper()
 	label := "only/" + v.App.Namespace
@@ -187,8 +187,8 @@ func (v *move) chooseNode() {
 	v.Must(v.App.AwaitReady(v.Ctx, v.Source))
 }
 
-// oldKubelet adds a node to the destination whose kubelet its API server is not made for, as long as the
-// test runs. Nothing is scheduled to it.
+// oldKubelet adds a node to the destination while the test runs. Its kubelet is too old for the API server. No
+// pod is scheduled to it.
 func (v *move) oldKubelet() {
 	v.T.Helper()
 	nodes := v.Destination.CoreV1().Nodes()
@@ -220,7 +220,7 @@ func everyNode(v *move, at kubernetes.Interface, patch string) {
 	}
 }
 
-// bindAccount gives the account of the pods a ClusterRole at the source.
+// bindAccount binds a ClusterRole to the pods' account at the source.
 func (v *move) bindAccount(role string) {
 	v.T.Helper()
 	name := role + "-" + v.App.Namespace
@@ -234,7 +234,7 @@ func (v *move) bindAccount(role string) {
 	})
 }
 
-// bindElsewhere has the account of the pods read what a Role of kube-system allows, at the source alone.
+// bindElsewhere binds a Role in kube-system to the pods' account, at the source only.
 func (v *move) bindElsewhere(role string) {
 	v.T.Helper()
 	bindings, name := v.Source.RbacV1().RoleBindings(metav1.NamespaceSystem), role+"-"+v.App.Namespace
@@ -246,7 +246,7 @@ func (v *move) bindElsewhere(role string) {
 	v.T.Cleanup(func() { _ = bindings.Delete(context.WithoutCancel(v.Ctx), name, metav1.DeleteOptions{}) })
 }
 
-// hostFolder has the pods write to a folder of their node.
+// hostFolder mounts a folder of the node into the pods.
 func hostFolder(path string) func(*corev1.PodSpec) {
 	return func(s *corev1.PodSpec) {
 		s.Volumes = append(s.Volumes, corev1.Volume{Name: "folder", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}})
@@ -254,7 +254,7 @@ func hostFolder(path string) func(*corev1.PodSpec) {
 	}
 }
 
-// restartPods makes the pods of the source anew, and waits for them.
+// restartPods recreates the pods of the source and waits for them.
 func (v *move) restartPods() {
 	v.T.Helper()
 	v.patchSource(`{"spec":{"template":{"metadata":{"annotations":{"restarted":"yes"}}}}}`)
@@ -262,7 +262,7 @@ func (v *move) restartPods() {
 	v.Must(v.App.AwaitReady(v.Ctx, v.Source))
 }
 
-// addSidecar has the source's API server add a container and a label to each pod of the namespace.
+// addSidecar makes the source's API server add a container and a label to each pod of the namespace.
 func (v *move) addSidecar() {
 	v.T.Helper()
 	mutation := func(expression string) admissionregistrationv1.Mutation {
@@ -300,7 +300,8 @@ func (v *move) addSidecar() {
 	v.restartPods()
 }
 
-// ownScheduler has the pods ask for a scheduler that binds them at the source alone: the test does, as that scheduler would.
+// ownScheduler selects another scheduler for the pods. That scheduler exists only at the source: the test binds
+// the pods in its place.
 func (v *move) ownScheduler() {
 	v.T.Helper()
 	v.patchSource(`{"spec":{"template":{"spec":{"schedulerName":"volcano"}}}}`)

@@ -21,19 +21,19 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// staged is a bad situation, and the one check that finds it.
+// staged is a bad situation and the one check that finds it.
 type staged struct {
 	check, how string
 	app        fixture.App
 	set        harness.Setting
 	stage      func(*move)
-	// flags are asked for besides.
+	// flags returns additional flags.
 	flags func(*move) []string
-	// want is its verdict with the reason.
+	// want is the expected verdict with its reason.
 	want string
 }
 
-// checkedElsewhere are the checks whose situation no cluster of this version can be brought into.
+// checkedElsewhere lists the checks whose situation cannot be created in a cluster of this version.
 var checkedElsewhere = map[string]string{
 	"ordinals": "every API server since Kubernetes 1.31 keeps spec.ordinals: migration/preflight TestStartOrdinals",
 	"on call":  "TestToyCheck",
@@ -49,7 +49,7 @@ var checkedElsewhere = map[string]string{
 
 func flags(words ...string) func(*move) []string { return func(*move) []string { return words } }
 
-// adapted is an application of so many replicas whose StatefulSet is changed.
+// adapted returns an application with a changed StatefulSet.
 func adapted(replicas int32, change func(*appsv1.StatefulSet)) fixture.App {
 	app := harness.Usual(replicas)
 	app.Adapt = change
@@ -60,7 +60,7 @@ func template(change func(*corev1.PodSpec)) func(*appsv1.StatefulSet) {
 	return func(set *appsv1.StatefulSet) { change(&set.Spec.Template.Spec) }
 }
 
-// stagedChecks are situations, each of which one check finds.
+// stagedChecks returns situations, each of which exactly one check finds.
 func stagedChecks() []staged {
 	const fail, warn = "fail ", "warn "
 	usual, across := harness.Usual(1), harness.AcrossClusters
@@ -170,8 +170,8 @@ func stagedChecks() []staged {
 	}
 }
 
-// TestChecks stages a bad situation for every check of the catalogue, between real API servers: what the
-// command reports is exactly that one.
+// TestChecks stages a bad situation for every check of the catalogue, between real API servers. The command
+// reports exactly that check.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	var done []staged
@@ -195,7 +195,7 @@ func TestChecks(t *testing.T) {
 		v.Must(v.reserve(v.Here(), "[7]", "helm"))
 		tc.expect(v)
 	})
-	// What concerns a whole cluster is staged in one that nobody else uses.
+	// Situations that affect a whole cluster need a cluster that no other test uses.
 	alone := startBare(t, "alone", cluster.Options{})
 	for _, tc := range []staged{
 		{check: "kinds", flags: flags("--to-api-version", slicesapi.GroupVersion.String()), want: "fail " + api.ReasonKindUnsupported},
@@ -224,7 +224,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// expect runs the command: every other check has passed, or could not be done.
+// expect runs the command and checks that every other check has passed or could not run.
 func (tc staged) expect(v *move) {
 	v.T.Helper()
 	var more []string
@@ -251,7 +251,7 @@ func (tc staged) expect(v *move) {
 	}
 }
 
-// preflight runs the command, whose exit code says whether a check has failed.
+// preflight runs the command. It checks that the exit code agrees with the failed checks.
 func (v *move) preflight(more ...string) preflight.Report {
 	v.T.Helper()
 	args := []string{

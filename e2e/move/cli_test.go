@@ -19,7 +19,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// cli prepares a run of the command on this move.
+// cli returns a command for this move.
 func (v *move) cli(verb string, more ...string) *exec.Cmd {
 	v.T.Helper()
 	args := append([]string{verb, v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig()}, more...)
@@ -55,8 +55,8 @@ func codeOf(err error) int {
 	return 0
 }
 
-// TestRunInterrupted interrupts the command, kills it, and runs it again: it goes on
-// where it was.
+// TestRunInterrupted interrupts the command, kills it, and runs it again. Each run continues where the last one
+// ended.
 func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(5), harness.AcrossClusters)
@@ -84,7 +84,7 @@ func TestRunInterrupted(t *testing.T) {
 	}
 }
 
-// expectReport checks what is told of a move of five ordinals by three runs.
+// expectReport checks the report of a move of five ordinals by three runs.
 func (v *move) expectReport(log string) {
 	v.T.Helper()
 	var r report.Report
@@ -113,7 +113,7 @@ func (v *move) awaitFewer(than int32) {
 	})
 }
 
-// TestRunRefused refuses before the first write: there is not even a record.
+// TestRunRefused: a run is refused before the first write, so not even a record exists.
 func TestRunRefused(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)

@@ -13,9 +13,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestRightsOfCopies: who moves needs a role more to copy what the pods need, and all rights that a Role
-// gives to copy that; with these the shipped roles are enough. What is missing is named before the first
-// write.
+// TestRightsOfCopies: to copy dependencies, a user needs one more shipped role. To copy a Role, the user needs
+// all rights that it grants. Together with the other shipped roles these are enough. Missing rights are named
+// before the first write.
 func TestRightsOfCopies(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy)
@@ -50,8 +50,8 @@ func TestRightsOfCopies(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestManagerCopies: the manager copies what the pods need as the account of the Migration's namespace and
-// as the user of its kubeconfig.
+// TestManagerCopies: the manager copies dependencies as the ServiceAccount of the Migration's namespace and as
+// the user of its kubeconfig.
 func TestManagerCopies(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy, copying(nil))
@@ -72,13 +72,13 @@ func TestManagerCopies(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// allow binds a ClusterRole to a user, in one namespace or in all.
+// allow binds a ClusterRole to a user, in one namespace, or in all if namespace is empty.
 func (v *move) allow(c kubernetes.Interface, namespace, role, user string) {
 	v.T.Helper()
 	v.bind(c, namespace, role, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user})
 }
 
-// bind is allow for somebody.
+// bind binds a ClusterRole to a subject, in one namespace, or in all if namespace is empty.
 func (v *move) bind(c kubernetes.Interface, namespace, role string, subject rbacv1.Subject) {
 	v.T.Helper()
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}

@@ -26,12 +26,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// onNode is a node selector for one node.
+// onNode returns a node selector term for one node.
 func onNode(name string) corev1.NodeSelectorTerm {
 	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{name}}}}
 }
 
-// addNode adds a node to the destination that nobody else's pods run on, and returns its name.
+// addNode adds a tainted node to the destination, on which only pods of this test run, and returns its name.
 func addNode(v *harness.Move, destination kubernetes.Interface, taint corev1.Taint) string {
 	nodes := destination.CoreV1().Nodes()
 	like, err := nodes.Get(v.Ctx, "node-0", metav1.GetOptions{})
@@ -49,7 +49,8 @@ func addNode(v *harness.Move, destination kubernetes.Interface, taint corev1.Tai
 	return node.Name
 }
 
-// addClassByHand adds a class whose volumes are made by hand, and bound where a pod is placed, or at once.
+// addClassByHand adds a StorageClass without a provisioner. Its volumes are bound at once or when a pod is
+// scheduled.
 func addClassByHand(v *harness.Move, client kubernetes.Interface, class string, mode storagev1.VolumeBindingMode) {
 	_, err := client.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &mode,
@@ -57,7 +58,7 @@ func addClassByHand(v *harness.Move, client kubernetes.Interface, class string, 
 	v.Must(err)
 }
 
-// addDisk adds a free volume of a class, which is a folder of a node.
+// addDisk adds an unbound local volume of a class, which is a folder of a node.
 func addDisk(v *harness.Move, client kubernetes.Interface, class, name, node, size, folder string) {
 	_, err := client.CoreV1().PersistentVolumes().Create(v.Ctx, &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: v.App.Namespace + "-" + name},
@@ -72,9 +73,9 @@ func addDisk(v *harness.Move, client kubernetes.Interface, class, name, node, si
 	v.Must(err)
 }
 
-// ofTwoNodes has the destination's disks be those of nodes: the claim "far" has one on a node of the test's own, and "either" one there and
-// one on node-0, of a class that waits for a pod, and the application would rather be on node-0. mode is that of the first one's class, and
-// warm says whether it is copied while its ordinal runs.
+// ofTwoNodes gives the destination local disks. Claim "far" has a disk on a node of the test. Claim "either"
+// has one there and one on node-0, in a class that waits for a pod. The application prefers node-0. mode is the
+// binding mode of far's class, and warm is its copy mode.
 func ofTwoNodes(v *harness.Move, mode storagev1.VolumeBindingMode, far, either string, warm api.CopyWarmMode) {
 	destination := kubernetes.NewForConfigOrDie(v.To.RESTConfig())
 	taint := corev1.Taint{Key: "e2e.sliceshift.io/test", Value: v.App.Namespace, Effect: corev1.TaintEffectNoSchedule}
@@ -101,14 +102,14 @@ func ofTwoNodes(v *harness.Move, mode storagev1.VolumeBindingMode, far, either s
 	}
 }
 
-// TestCopyWithinReach: where a class makes a volume where its receiver runs, all of an ordinal's are made within the reach of one node, and
-// of what is made elsewhere: where a class waits for no pod, that comes first.
+// TestCopyWithinReach: when a class binds a volume on the node of its receiver, one node can reach all volumes
+// of the ordinal. Volumes of a class that does not wait for a pod are bound first.
 func TestCopyWithinReach(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		mode        storagev1.VolumeBindingMode
 		far, either string
-		warm        api.CopyWarmMode // of far
+		warm        api.CopyWarmMode // for far
 	}{
 		"one after the other":                      {storagev1.VolumeBindingWaitForFirstConsumer, "data", "logs", api.CopyWarmAuto},
 		"after one that is made at once":           {storagev1.VolumeBindingImmediate, "logs", "data", api.CopyWarmAuto},
@@ -134,8 +135,9 @@ func TestCopyWithinReach(t *testing.T) {
 	}
 }
 
-// TestCopyAheadOfOneClaim: where one claim alone is copied before it is its ordinal's turn, and waits until the other one has its volume, that
-// is made meanwhile, and nothing is put into it.
+// TestCopyAheadOfOneClaim: only one claim of an ordinal is prefetched, and its volume must be reachable
+// together with that of the other claim. The other volume is provisioned meanwhile, and nothing is copied into
+// it.
 func TestCopyAheadOfOneClaim(t *testing.T) {
 	t.Parallel()
 	app := fixture.App{Replicas: 2, Claims: []string{"data", "logs"}}
@@ -180,8 +182,9 @@ func TestCopyAheadOfOneClaim(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyIntoWhatIsUsed: a volume that has files already, and that the binder has chosen for a copy, is left as it is, whatever its policy;
-// the ordinal runs on, and is moved once there is a new one.
+// TestCopyIntoWhatIsUsed: the binder has chosen a volume for a copy that already has files. The volume remains
+// unchanged, regardless of its reclaim policy. The ordinal continues to run, and moves once a new volume
+// exists.
 func TestCopyIntoWhatIsUsed(t *testing.T) {
 	t.Parallel()
 	var theirs string

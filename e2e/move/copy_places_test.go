@@ -22,11 +22,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// withoutBalancer has both sides reach each other as pods of one cluster do.
+// withoutBalancer lets both sides reach each other as pods of one cluster do.
 func withoutBalancer(v *harness.Move) { v.Migration.Spec.Volumes[0].Copy.ServiceType = "" }
 
-// TestCopyWithin: within one cluster ordinals get new disks by method Copy as well: in another namespace, and under
-// another name in their own one.
+// TestCopyWithin: method Copy also gives ordinals new disks within one cluster, in another namespace or under
+// another name.
 func TestCopyWithin(t *testing.T) {
 	for name, within := range map[string]harness.Setting{"M-038, M-080: namespaces": harness.AcrossNamespaces, "M-038, M-080: names": harness.AcrossNames} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestCopyWithin(t *testing.T) {
 	}
 }
 
-// severally moves an application of several claims, each in its own way.
+// severally moves an application of several claims, each by its own method.
 func severally(specs ...api.VolumeSpec) harness.Setting {
 	return func(v *harness.Move) {
 		byCopy(v)
@@ -51,7 +51,7 @@ func severally(specs ...api.VolumeSpec) harness.Setting {
 	}
 }
 
-// fillEach writes a file into each volume of a template, and returns where they are.
+// fillEach writes a file into each volume of a template and returns the paths of these volumes.
 func (v *move) fillEach(template string) []string {
 	v.T.Helper()
 	places := v.places(v.Here(), template)
@@ -71,7 +71,7 @@ func (v *move) expectEqual(before, after []string) {
 	}
 }
 
-// TestCopyOfSeveral: of an ordinal with several claims each is copied, and it starts when all are.
+// TestCopyOfSeveral: all claims of an ordinal are copied before the ordinal starts.
 func TestCopyOfSeveral(t *testing.T) {
 	t.Parallel()
 	app := fixture.App{Replicas: 2, Claims: []string{"data", "logs"}, MaxUnavailable: harness.IntOrString("1")}
@@ -86,8 +86,8 @@ func TestCopyOfSeveral(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyOfSeveralTurnsBack: none of an ordinal's volumes is taken over before each is copied, so that until then it goes back to the
-// very disks that it had.
+// TestCopyOfSeveralTurnsBack: no volume of an ordinal is taken over before all are copied. Until then a
+// rollback returns the ordinal to its original disks.
 func TestCopyOfSeveralTurnsBack(t *testing.T) {
 	t.Parallel()
 	app := fixture.App{Replicas: 1, Claims: []string{"data", "logs"}}
@@ -110,7 +110,7 @@ func TestCopyOfSeveralTurnsBack(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyBesideOthers: of one ordinal a claim is copied, another one carried over, and a third one begins anew.
+// TestCopyBesideOthers: one claim of an ordinal is copied, another is rebound, and a third starts empty.
 func TestCopyBesideOthers(t *testing.T) {
 	t.Parallel()
 	app := fixture.App{Replicas: 2, Claims: []string{"data", "logs", "cache"}, MaxUnavailable: harness.IntOrString("1")}
@@ -137,7 +137,7 @@ func TestCopyBesideOthers(t *testing.T) {
 	v.Audit()
 }
 
-// onDevices has the application run on block devices: one in each cluster.
+// onDevices makes the application use block devices, one in each cluster.
 func onDevices(v *harness.Move) {
 	class := "devices-" + v.App.Namespace
 	for _, side := range []struct {
@@ -172,7 +172,7 @@ func onDevices(v *harness.Move) {
 	}
 }
 
-// deviceSize is that of the devices, in bytes.
+// deviceSize is the size of the devices, in bytes.
 const deviceSize = 16 << 20
 
 // TestCopyOfDevices: a claim of mode Block is copied from device to device.
@@ -181,7 +181,7 @@ func TestCopyOfDevices(t *testing.T) {
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, onDevices)
 	before := v.places(v.Here(), "data")
 	content := treetest.Bytes(7, deviceSize)
-	clear(content[3<<20 : 9<<20]) // what was never written
+	clear(content[3<<20 : 9<<20]) // a range that was never written
 	v.Must(os.WriteFile(before[0], content, 0))
 	v.Run()
 	v.ExpectMoved()
@@ -196,7 +196,7 @@ func TestCopyOfDevices(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyToOtherModes: the new volumes get the access modes that were asked for, and what goes back those that it had.
+// TestCopyToOtherModes: new volumes get the requested access modes. A rollback restores the original modes.
 func TestCopyToOtherModes(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy, func(v *harness.Move) {

@@ -15,15 +15,15 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// byRelay has both sides reached through their API servers alone.
+// byRelay makes both sides reachable only through their API servers.
 func byRelay(v *harness.Move) {
 	byCopy(v)
 	v.Migration.Spec.Volumes[0].Copy.ServiceType = ""
 	v.Migration.Spec.Volumes[0].Copy.Transport = api.TransportRelay
 }
 
-// TestCopyRelayed: ordinals move between two clusters of which neither reaches the other: the process that moves carries
-// the bytes, through both API servers, and no Service is made.
+// TestCopyRelayed: ordinals move between two clusters that cannot reach each other. The process that moves them
+// relays the bytes through both API servers, and no Service is created.
 func TestCopyRelayed(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byRelay)
@@ -35,8 +35,8 @@ func TestCopyRelayed(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyRelayBreaks: where all that is forwarded breaks off in the middle, and then the process that relays dies, the same
-// two pods go on with what has arrived.
+// TestCopyRelayBreaks: all forwarded connections break during the copy, and then the relaying process dies. The
+// same two pods continue with the data that have arrived.
 func TestCopyRelayBreaks(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byRelay, slowly)
@@ -80,7 +80,7 @@ func TestCopyRelayBreaks(t *testing.T) {
 	v.Audit()
 }
 
-// receivers are the UIDs of the pods that write.
+// receivers returns the UIDs of the receiver pods.
 func (v *move) receivers() []string {
 	v.T.Helper()
 	at := v.There()
@@ -93,9 +93,9 @@ func (v *move) receivers() []string {
 	return uids
 }
 
-// TestCopyRelayRights: "migrate run" relays between two clusters where nobody says how one reaches the other, says so, and
-// needs the right to forward ports for it, which the shipped role has. Without it that is named before the first write, with
-// a command that gives it.
+// TestCopyRelayRights: "migrate run" relays, and reports it, if no way between the clusters is configured. It
+// needs the right to forward ports, which is part of the shipped role. If the right is missing, the error comes
+// before the first write and contains a command that grants it.
 func TestCopyRelayRights(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byRelay)
@@ -120,7 +120,7 @@ func TestCopyRelayRights(t *testing.T) {
 	v.Audit()
 }
 
-// relaysAs moves by method Copy as a user who says nothing of the way.
+// relaysAs moves by method Copy as a user, without configuring a way between the clusters.
 func (v *move) relaysAs(user string, code int) string {
 	v.T.Helper()
 	from, err := v.From.UserKubeconfig(user)

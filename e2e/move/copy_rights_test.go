@@ -20,8 +20,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
-// TestCopyRights: who moves by method Copy needs one of the shipped roles more, and with it no other right. Each verb
-// of it that is missing is named before the first write, with the role.
+// TestCopyRights: to move by method Copy, a user needs one more shipped role and no other right. Each missing
+// verb is named before the first write, together with the role.
 func TestCopyRights(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy)
@@ -39,7 +39,7 @@ func TestCopyRights(t *testing.T) {
 			t.Errorf("with the role %q the one that is needed is not named:\n%s", role, out)
 		}
 	}
-	refused("", "delete pods", "patch pods") // to create pods is a right of every mover, for a dry run
+	refused("", "delete pods", "patch pods") // every mover may create pods, for a dry run
 	refused(v.part("patch"), "delete pods")
 	refused(v.part("delete"), "patch pods")
 	v.ExpectSlice(v.Here(), 0, 1)
@@ -50,7 +50,7 @@ func TestCopyRights(t *testing.T) {
 	v.Audit()
 }
 
-// part is a role that allows some verbs of those that movers need.
+// part creates a role with some of the verbs that movers need, and returns its name.
 func (v *move) part(verbs ...string) string {
 	v.T.Helper()
 	role := fmt.Sprintf("%s-pods-of-%s", strings.Join(verbs, "-"), v.App.Namespace)
@@ -63,7 +63,7 @@ func (v *move) part(verbs ...string) string {
 	return role
 }
 
-// mover is a user of both clusters with the rights of every mover, and those of a role more.
+// mover creates a user with the rights of every mover and one additional role, in the two clusters.
 func (v *move) mover(role string) (user string) {
 	v.T.Helper()
 	user = role + "-of-" + v.App.Namespace
@@ -76,7 +76,7 @@ func (v *move) mover(role string) (user string) {
 		for _, each := range roles {
 			v.allow(at.Client, at.Namespace, each, user)
 		}
-		// Bindings are learnt of in their order.
+		// The API server receives bindings in order, so the last one is enough.
 		v.Must(fixture.AwaitRight(v.Ctx, at.Client, rbacv1.Subject{Kind: rbacv1.UserKind, Name: user},
 			authorizationv1.ResourceAttributes{Namespace: at.Namespace, Verb: "patch", Group: "apps", Resource: "statefulsets"}))
 	}
@@ -94,8 +94,8 @@ func (v *move) runAs(user string, code int) string {
 		"--kubeconfig", from, "--to-kubeconfig", to, "--volume", "data=copy,image=mover,service=load-balancer,devices=allow"), code)
 }
 
-// TestCopyMeetsAForeignPod: a pod that has the name of a mover and was made by somebody else is left alone, and the
-// copy goes on when it is gone.
+// TestCopyMeetsAForeignPod: a foreign pod with the name of a mover pod is not touched. The copy continues after
+// that pod is deleted.
 func TestCopyMeetsAForeignPod(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy)
@@ -127,7 +127,7 @@ func TestCopyMeetsAForeignPod(t *testing.T) {
 	v.Audit()
 }
 
-// foreignPod is one of somebody else with the labels of a receiver.
+// foreignPod creates a pod of another owner with this name.
 func (v *move) foreignPod(at harness.Endpoint, name string) error {
 	_, err := at.Client.CoreV1().Pods(at.Namespace).Create(v.Ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{api.OwnerAnnotationKey: "somebody"}},

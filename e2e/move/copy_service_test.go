@@ -11,8 +11,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestServiceTypeChangedInMidCopy: the Service of a receiver has an address that is of no use in the other cluster, while an
-// ordinal runs, and while it is down for its copy. Once another type is asked for the Service is made anew, and all arrive.
+// TestServiceTypeChangedInMidCopy: the address of a receiver's Service is unreachable from the other cluster,
+// while an ordinal runs or while it is down for its copy. After the Service type is changed, the Service is
+// recreated and all ordinals arrive.
 func TestServiceTypeChangedInMidCopy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		warm api.CopyWarmMode

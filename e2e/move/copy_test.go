@@ -21,7 +21,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// byCopy moves the volumes of claim template data by method Copy: its pods are played on both clusters.
+// byCopy moves the volumes of claim template data by method Copy. Players run its pods in both clusters.
 func byCopy(v *harness.Move) {
 	treetest.NeedRoot(v.T)
 	harness.Player(v.T, v.From)
@@ -31,7 +31,8 @@ func byCopy(v *harness.Move) {
 	}}
 }
 
-// filled has the source's volumes hold what a mover must keep, and returns their folders, by ordinal.
+// filled fills the source's volumes with data that a mover must preserve. It returns copies of their folders,
+// by ordinal.
 func (v *move) filled() []string {
 	v.T.Helper()
 	folders := v.folders(v.Here())
@@ -43,10 +44,10 @@ func (v *move) filled() []string {
 	return folders
 }
 
-// folders are those behind the claims of a slice, by ordinal.
+// folders returns the folders behind the claims of a slice, by ordinal.
 func (v *move) folders(at harness.Endpoint) []string { return v.places(at, "data") }
 
-// places are the folders or devices behind the claims of a template in a slice, by ordinal.
+// places returns the folders or devices behind the claims of a template in a slice, by ordinal.
 func (v *move) places(at harness.Endpoint, template string) []string {
 	v.T.Helper()
 	var places []string
@@ -64,7 +65,7 @@ func (v *move) places(at harness.Endpoint, template string) []string {
 	return places
 }
 
-// expectCopies checks that each ordinal has its own data on another disk than before.
+// expectCopies checks that each ordinal has its own data on a new disk.
 func (v *move) expectCopies(at harness.Endpoint, before []string) {
 	v.T.Helper()
 	for ordinal, folder := range v.folders(at) {
@@ -75,10 +76,11 @@ func (v *move) expectCopies(at harness.Endpoint, before []string) {
 	}
 }
 
-// moversEndWithin is how long the garbage collector may take for the pods of a copy whose claims were deleted.
+// moversEndWithin is the time that the garbage collector may need to delete the pods of a copy after its claims
+// are deleted.
 const moversEndWithin = 10 * time.Second
 
-// expectNoMovers checks that of a copy only parked volumes stay.
+// expectNoMovers checks that no pods and claims of copies remain.
 func (v *move) expectNoMovers() {
 	v.T.Helper()
 	var left []string
@@ -116,16 +118,16 @@ func moversOf(ctx context.Context, at harness.Endpoint) (found []string, err err
 	return found, nil
 }
 
-// TestCopyMoves: ordinals move between two clusters that share no disk: each starts on a new one, with all that it
-// had, and what it has left is kept.
+// TestCopyMoves: ordinals move between two clusters that share no disk. Each starts on a new disk with all of
+// its data, and the old volume is kept.
 func TestCopyMoves(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy)
 	v.runByCopy()
 }
 
-// runByCopy moves the whole application: each ordinal is on a new disk then, sealed and with all that it had, and what
-// it has left is kept.
+// runByCopy moves the whole application. Afterwards each ordinal is on a new, sealed disk with all of its data,
+// and the old volume is kept.
 func (v *move) runByCopy() {
 	v.T.Helper()
 	expect := v.copied()
@@ -146,7 +148,8 @@ func (v *move) runByCopy() {
 	v.Audit()
 }
 
-// expectSeals checks that each new volume bears the root that both sides had, and returns these by ordinal.
+// expectSeals checks that each new volume has the root hash that both sides computed. It returns these hashes
+// by ordinal.
 func (v *move) expectSeals() map[int32]string {
 	v.T.Helper()
 	seals := map[int32]string{}
@@ -164,7 +167,7 @@ func (v *move) expectSeals() map[int32]string {
 	return seals
 }
 
-// TestCopyTurnsBack: until the copy was taken over an ordinal goes back to the very disk that it had.
+// TestCopyTurnsBack: until the copy is taken over, a rollback returns an ordinal to its original disk.
 func TestCopyTurnsBack(t *testing.T) {
 	for name, at := range map[string]harness.Moment{
 		"warm sender made": harness.CopyStep(volumes.CreateMover, volumes.RoleWarm),
@@ -198,8 +201,8 @@ func TestCopyTurnsBack(t *testing.T) {
 	}
 }
 
-// expectNothingLeft checks that neither side has anything of a copy that was turned back: no pod, no claim, no Service,
-// and no volume but those of the ordinals.
+// expectNothingLeft checks that nothing of a rolled-back copy remains on either side: no pod, claim or Service,
+// and no volume except those of the ordinals.
 func (v *move) expectNothingLeft() {
 	v.T.Helper()
 	for _, at := range []harness.Endpoint{v.Here(), v.There()} {
@@ -216,7 +219,8 @@ func (v *move) expectNothingLeft() {
 	}
 }
 
-// leftOfCopies is what copies are made with on a side, and the volumes of its namespace that no ordinal's claim has.
+// leftOfCopies lists the copy objects on a side, and the volumes of its namespace that belong to no ordinal's
+// claim.
 func leftOfCopies(ctx context.Context, at harness.Endpoint) ([]string, error) {
 	var left []string
 	labelled := metav1.ListOptions{LabelSelector: api.MigrationLabelKey}
@@ -263,8 +267,8 @@ func (v *move) expectHome() {
 	v.ExpectBudget(v.Here())
 }
 
-// TestCopyComesBack: once the copy was taken over an ordinal goes back by a copy of its own: what it has left is
-// never written to.
+// TestCopyComesBack: after the copy is taken over, a rollback copies the ordinal back to a new volume. The old
+// volume is never written.
 func TestCopyComesBack(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy)

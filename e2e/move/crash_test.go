@@ -27,13 +27,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// crashStepVariable says that each so many writes are tried; 1: every one.
+// crashStepVariable sets the distance between the tested writes; 1 tests every write.
 const (
 	crashStepVariable = "SLICESHIFT_CRASH_STEP"
 	defaultCrashStep  = 24
 )
 
-// fate is what becomes of a process at one of its writes.
+// fate is the fault that a process suffers at one of its writes.
 type fate string
 
 const (
@@ -42,10 +42,10 @@ const (
 	noAnswer   fate = "has no answer to"
 )
 
-// crashTable is where the documentation has what was tried, a line for each kind of move.
+// crashTable describes the documentation's table of the tested writes, with a line for each kind of move.
 func crashTable() figures.Table {
 	a := figures.Table{
-		Page: "../../docs/safety.md", Target: "crash-matrix", Head: []string{"move"}, Numbers: []string{"writes", "processes", "parts of the testbed that died", "runs repeated for that"},
+		Target: "crash-matrix", Head: []string{"move"}, Numbers: []string{"writes", "processes", "parts of the testbed that died", "runs repeated for that"},
 		Sentence: func(measured, all int, sums []int) string {
 			return fmt.Sprintf("%d processes of %d of %d kinds of moves met their fate at one of their writes; each move ended as the same one without.", sums[1], measured, all)
 		},
@@ -56,15 +56,15 @@ func crashTable() figures.Table {
 	return a
 }
 
-// TestCrashMatrix lets a process die before each of its writes, after it, or lose the
-// answer to it; another one, or the same, goes on. The end is the same as without.
+// TestCrashMatrix kills a process before or after each of its writes, or drops the answer to the write. Another
+// process, or the same one, continues. The result is the same as without the fault.
 func TestCrashMatrix(t *testing.T) {
 	step := harness.FromEnvironment(t, crashStepVariable, defaultCrashStep)
 	for _, name := range slices.Sorted(maps.Keys(crashPlays)) {
 		play := crashPlays[name]
 		t.Run(name, func(t *testing.T) {
 			if step > 1 {
-				t.Parallel() // a whole matrix counts what dies for each
+				t.Parallel() // the deaths in a whole matrix are counted per kind of move
 			}
 			began, total := time.Now(), testbed.NewTally()
 			var tried atomic.Int64
@@ -97,7 +97,7 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-// meets runs a move in which one of its writes meets its fate, and says whether one did. It ends as it is wanted to.
+// meets runs a move with a fault at write n and checks its result. It reports whether the write was reached.
 func (p crashPlay) meets(t *testing.T, total *testbed.Tally, f fate, n, writes int, want string) (crashed bool) {
 	t.Helper()
 	harness.Repeat(t, total, func(a *testbed.Attempt) {
@@ -113,14 +113,15 @@ func (p crashPlay) meets(t *testing.T, total *testbed.Tally, f fate, n, writes i
 	return crashed
 }
 
-// crashPlay is a kind of move that is tried.
+// crashPlay is a kind of move for the crash matrix.
 type crashPlay struct {
 	replicas    int32
 	where, more harness.Setting
-	// fills looks at what the ordinals have, and returns what looks at it again in the end; nil: what a move leaves
-	// says enough.
+	// fills prepares the volumes and returns a function that checks them at the end. It is nil if the objects
+	// that a move leaves are sufficient proof.
 	fills func(*move) func()
-	// says is what a person does on the way, who is no process that meets its fate; nil: nothing.
+	// says is the intervention of a user during the move, which is not subject to the fault. It is nil if there
+	// is none.
 	says func(*move, records.ConfigMap) harness.Report
 }
 
@@ -136,7 +137,7 @@ var crashPlays = map[string]crashPlay{
 	"empty":      {1, harness.AcrossClusters, leftBehind(api.EmptySpec{FillsFromPeers: true, ReadyWhenFilled: true}), (*move).leftEmpty, nil},
 }
 
-// allOf is all of these settings.
+// allOf combines settings.
 func allOf(settings ...harness.Setting) harness.Setting {
 	return func(v *harness.Move) {
 		for _, set := range settings {
@@ -145,25 +146,25 @@ func allOf(settings ...harness.Setting) harness.Setting {
 	}
 }
 
-// oneAhead has one ordinal copied before it is its turn.
+// oneAhead prefetches one ordinal.
 func oneAhead(v *harness.Move) { v.Migration.Spec.Volumes[0].Copy.Prefetch = 1 }
 
-// onAWord has no ordinal stopped before a person says so.
+// onAWord makes each ordinal wait for a manual cutover.
 func onAWord(v *harness.Move) { v.Migration.Spec.Volumes[0].Copy.Cutover = api.CutoverManual }
 
-// overLimit has an ordinal down for its whole copy, which takes longer than it may.
+// overLimit makes an ordinal down for its whole copy, which exceeds the downtime limit.
 func overLimit(v *harness.Move) {
 	asked := &v.Migration.Spec.Volumes[0].Copy
 	asked.Warm, asked.Bandwidth, asked.DowntimeLimit = api.CopyWarmNone, new(resource.MustParse("512Ki")), &metav1.Duration{Duration: 3 * time.Second}
 }
 
-// turnsTwo is a person who has the move turn back once two ordinals are copied.
+// turnsTwo requests a rollback once two ordinals are copied.
 func (v *move) turnsTwo(store records.ConfigMap) harness.Report {
 	two := harness.When(func(m *api.Migration, _ migration.Outcome) bool { return aheadOf(m) > 0 })
 	return two(func() error { return store.SetMode(v.Ctx, api.ModeRollback) })
 }
 
-// givesTime is a person who gives copies all the time that they take, once an ordinal was taken back.
+// givesTime removes the limits of a copy once an ordinal was rolled back.
 func (v *move) givesTime(store records.ConfigMap) harness.Report {
 	return harness.StalledWith(api.ReasonCopyTurnedBack)(func() error {
 		now := v.Migration.Spec.Volumes[0]
@@ -172,8 +173,8 @@ func (v *move) givesTime(store records.ConfigMap) harness.Report {
 	})
 }
 
-// run moves the application while one write meets its fate; 0: none. It returns how many writes there were, whether that
-// one was among them, and what is left.
+// run moves the application with a fault at write n, or without a fault if n is 0. It returns the number of
+// writes, whether write n was reached, and the objects that are left.
 func (p crashPlay) run(a *testbed.Attempt, f fate, n int) (writes int, crashed bool, left string) {
 	a.Helper()
 	v := newMove(a, harness.Usual(p.replicas), p.where, p.more)
@@ -189,8 +190,8 @@ func (p crashPlay) run(a *testbed.Attempt, f fate, n int) (writes int, crashed b
 	return writes, crashed, left
 }
 
-// copied has the ordinals hold what a copy must keep, and looks at the end that each has that on a new disk, and that what
-// it has left is kept.
+// copied fills the volumes. The returned function checks that each ordinal has its data on a new disk and that
+// the old volumes are kept.
 func (v *move) copied() func() {
 	before, handles := v.filled(), v.handles(v.Here())
 	return func() {
@@ -200,14 +201,15 @@ func (v *move) copied() func() {
 	}
 }
 
-// largeCopied is copied, where there is so much that it takes a while.
+// largeCopied does the same as copied, with so much data that the copy takes a while.
 func (v *move) largeCopied() func() {
 	looks := v.copied()
 	treetest.In(v.T, v.folders(v.Here())[0]).File("much", treetest.Bytes(7, much))
 	return looks
 }
 
-// atHome looks at the end that each ordinal is on the disk that it had, and that nothing is left of any copy.
+// atHome fills the volumes. The returned function checks that each ordinal is on its original disk and that
+// nothing of a copy is left.
 func (v *move) atHome() func() {
 	v.filled()
 	disks := v.disks()
@@ -220,18 +222,18 @@ func (v *move) atHome() func() {
 	}
 }
 
-// leftEmpty looks at the end that what the ordinals have left is kept, and that none has it.
+// leftEmpty returns a function that checks that the old volumes are kept and that no ordinal uses them.
 func (v *move) leftEmpty() func() {
 	before := v.handles(v.Here())
 	return func() { v.expectLeft(before) }
 }
 
-// fewer is how many writes a run may have less than another one: whether a wait is worth
-// a write of the status is a matter of time.
+// fewer is the number of writes that a run may lack compared to another run, because status writes about waits
+// depend on timing.
 const fewer = 8
 
-// crash moves the application while one write meets its fate; 0: none. It returns how
-// many writes there were, and whether that one was among them.
+// crash moves the application with a fault at write n, or without a fault if n is 0. It returns the number of
+// writes and whether write n was reached.
 func (v *move) crash(f fate, n int, says func(*move, records.ConfigMap) harness.Report) (writes int, crashed bool) {
 	v.T.Helper()
 	ctx, die := context.WithCancel(v.Ctx)
@@ -256,7 +258,7 @@ func (v *move) crash(f fate, n int, says func(*move, records.ConfigMap) harness.
 	return int(c.count.Load()), n > 0 && c.count.Load() >= int64(n)
 }
 
-// crasher stands between a process and its API servers.
+// crasher intercepts the requests of a process to its API servers.
 type crasher struct {
 	fate  fate
 	at    int64
@@ -267,7 +269,7 @@ type crasher struct {
 
 var errCrashed = errors.New("the process has crashed")
 
-// through is a config whose requests pass the crasher.
+// through returns a config whose requests pass through the crasher.
 func (c *crasher) through(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -310,8 +312,7 @@ func (c *crasher) crash() error {
 	return errCrashed
 }
 
-// changes says whether a request changes anything: a question about rights does not,
-// nor does a rehearsal.
+// changes reports whether a request can change an object. Access reviews and dry runs cannot.
 func changes(r *http.Request) bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/authorization.k8s.io/") && r.URL.Query().Get("dryRun") == ""
 }

@@ -11,8 +11,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestCredentialsAreKept: an API server keeps where a gate's credentials are, and refuses those that stand in the gate
-// itself.
+// TestCredentialsAreKept: the API server accepts a reference to a gate's credentials, and refuses credentials
+// in the gate itself.
 func TestCredentialsAreKept(t *testing.T) {
 	n := startTenancy(t, "credentials")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "credentials-"}}

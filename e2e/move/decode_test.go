@@ -26,11 +26,12 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// asksAtOnce is how many requests are under way.
+// asksAtOnce is the number of parallel requests.
 const asksAtOnce = 6
 
-// TestK0Decodes: whatever the API server takes of our kinds, the typed client decodes, and nothing is left out of it.
-// Every field of spec and status gets garbage, in a resource definition without the rules in CEL: with them no more is taken.
+// TestK0Decodes: the typed client decodes every object of our kinds that the API server accepts, and drops no
+// field. The test writes garbage into every field of spec and status. It omits the CEL rules from the resource
+// definition; with them the API server accepts no more.
 func TestK0Decodes(t *testing.T) {
 	at, err := cluster.Start(t.Context(), cluster.Options{Name: "decodes", Binary: binary(t)})
 	if err != nil {
@@ -88,7 +89,7 @@ func newFeeder(t *testing.T, at *rest.Config, crd *apiextensionsv1.CustomResourc
 	return &feeder{T: t, client: c, resource: crd.Spec.Names.Plural, version: version.String(), kind: crd.Spec.Names.Kind, root: root}
 }
 
-// all feeds each field, those that are alike once.
+// all tests each field. Identical fields are tested once.
 func (f *feeder) all() {
 	f.create()
 	var group sync.WaitGroup
@@ -118,7 +119,7 @@ func (f *feeder) all() {
 	f.Logf("%d fields that differ, %d values of them taken", count, f.taken.Load())
 }
 
-// create makes the object whose status is fed.
+// create creates the object whose status is tested.
 func (f *feeder) create() {
 	f.Helper()
 	root := f.root
@@ -128,7 +129,8 @@ func (f *feeder) create() {
 	}
 }
 
-// feed writes all values into a field: at least one is taken, or the others say nothing.
+// feed writes all values into a field. At least one value must be accepted, or the test proves nothing about
+// the field.
 func (f *feeder) feed(each field) {
 	name, fits := strings.Join(each.path, "."), false
 	for _, value := range each.values() {
@@ -148,7 +150,7 @@ func (f *feeder) feed(each field) {
 	}
 }
 
-// post writes an object that holds a value at a path, and decodes what is answered.
+// post writes an object with a value at a path and decodes the answer.
 func (f *feeder) post(root apiextensionsv1.JSONSchemaProps, path []string, value any, dry bool) error {
 	object, _ := put(root, path, value).(map[string]any)
 	if path == nil {
@@ -177,7 +179,7 @@ func (f *feeder) post(root apiextensionsv1.JSONSchemaProps, path []string, value
 	return f.decoded(result)
 }
 
-// filled is the spec with all that is required, where it is one.
+// filled returns the spec with all required fields, if it is an object.
 func filled(of apiextensionsv1.JSONSchemaProps, spec any) any {
 	given, isMap := spec.(map[string]any)
 	if !isMap {
@@ -198,7 +200,7 @@ func contentType(path []string) string {
 	return "application/json"
 }
 
-// decoded is why the typed client leaves something out of an answer, or cannot read it at all.
+// decoded returns an error if the typed client drops a part of an answer or cannot decode it.
 func (f *feeder) decoded(result rest.Result) error {
 	var faults []tolerant.Fault
 	var err error

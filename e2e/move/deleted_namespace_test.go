@@ -13,14 +13,14 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// inGivenNamespace moves to another cluster, into a namespace that its user makes.
+// inGivenNamespace moves to another cluster, into a namespace that the user creates.
 func inGivenNamespace(v *harness.Move) {
 	harness.AcrossClusters(v)
 	v.Migration.Spec.Destination.CreateNamespace = false
 	v.Deployed = func() { v.Must((&move{v}).makeNamespace()) }
 }
 
-// deleteNamespace deletes the destination's, and waits until it is gone with all that was in it.
+// deleteNamespace deletes the destination's namespace and waits until it is removed with all of its objects.
 func (v *move) deleteNamespace() error {
 	namespaces := v.Destination.CoreV1().Namespaces()
 	if err := namespaces.Delete(v.Ctx, v.ToNamespace, metav1.DeleteOptions{}); err != nil {
@@ -33,9 +33,9 @@ func (v *move) deleteNamespace() error {
 	return nil
 }
 
-// TestNamespaceDeleted: the namespace of the destination is deleted before it has taken an
-// ordinal. It is not made again by whom nobody has asked for that; when its user makes it, the
-// move begins anew there (G10).
+// TestNamespaceDeleted: the destination's namespace is deleted before it has received an ordinal. The migration
+// does not create it again, because it was not told to create it. After the user recreates it, the move starts
+// again there (G10).
 func TestNamespaceDeleted(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), inGivenNamespace)
@@ -54,9 +54,9 @@ func TestNamespaceDeleted(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestNamespaceDeletedWithOrdinals: an ordinal was there. Nothing is made or stopped any more;
-// the disk of the ordinal is behind the source's volume, and comes back from there when a
-// person says that the destination is off (G10, G15).
+// TestNamespaceDeletedWithOrdinals: the deleted namespace had an ordinal. The migration then creates and stops
+// nothing. The source's volume still refers to the ordinal's disk, and recovery restores it from there once the
+// user confirms that the destination is off (G10, G15).
 func TestNamespaceDeletedWithOrdinals(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), inGivenNamespace)

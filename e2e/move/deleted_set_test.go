@@ -15,14 +15,14 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// deleteSet deletes a StatefulSet as somebody would.
+// deleteSet deletes a StatefulSet as a user would.
 func (v *move) deleteSet(at harness.Endpoint, propagation metav1.DeletionPropagation) error {
 	return at.Client.AppsV1().StatefulSets(at.Namespace).Delete(v.Ctx, at.Set, metav1.DeleteOptions{PropagationPolicy: &propagation})
 }
 
-// TestGiverLosesItsSet turns a move round after its first ordinal. Somebody deletes the
-// StatefulSet of the destination while the pod that goes back is still there: the ordinal is not
-// started at the source before that pod is gone, and the rollback ends well (G1).
+// TestGiverLosesItsSet rolls a move back after its first ordinal. The destination's StatefulSet is deleted
+// while the returning pod still exists. The ordinal does not start at the source before that pod is deleted,
+// and the rollback completes (G1).
 func TestGiverLosesItsSet(t *testing.T) {
 	const pod = "web-2"
 	stopped := harness.WroteOn(plan.DestinationSide, plan.ScaleDown)
@@ -33,7 +33,7 @@ func TestGiverLosesItsSet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		propagation metav1.DeletionPropagation
 		loses       harness.Moment
-		// stopped is true when the pod is Terminating by then.
+		// stopped is true if the pod is already Terminating when the StatefulSet is deleted.
 		stopped bool
 		reason  string
 	}{
@@ -47,7 +47,7 @@ func TestGiverLosesItsSet(t *testing.T) {
 			mover := v.Mover()
 			pods := v.Destination.CoreV1().Pods(v.ToNamespace)
 			lose := func() error {
-				if tc.stopped { // its controller has acted by then
+				if tc.stopped { // wait until its controller has acted
 					v.Eventually("the pod is Terminating", func(ctx context.Context) (bool, error) {
 						found, err := pods.Get(ctx, pod, metav1.GetOptions{})
 						return err == nil && found.DeletionTimestamp != nil, err
@@ -73,7 +73,7 @@ func TestGiverLosesItsSet(t *testing.T) {
 				if err := v.finalize(v.There(), pod, `null`); err != nil || tc.stopped {
 					return err
 				}
-				return pods.Delete(v.Ctx, pod, metav1.DeleteOptions{}) // nobody else does it, as the hold says
+				return pods.Delete(v.Ctx, pod, metav1.DeleteOptions{}) // the hold asks for this: no controller deletes it
 			})
 			if !waited {
 				t.Error("it was not held")
@@ -84,9 +84,8 @@ func TestGiverLosesItsSet(t *testing.T) {
 	}
 }
 
-// TestTakerLosesItsSet: somebody deletes the StatefulSet of the destination when it has just
-// been given its first ordinal. It has nothing else, so it is made again; the ordinal is not
-// taken for one that is nowhere (G1).
+// TestTakerLosesItsSet: the destination's StatefulSet is deleted just after it has received its first ordinal.
+// It has no other ordinal, so it is recreated. The migration does not treat the ordinal as missing (G1).
 func TestTakerLosesItsSet(t *testing.T) {
 	for _, propagation := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan} {
 		t.Run(string(propagation), func(t *testing.T) {
@@ -99,7 +98,7 @@ func TestTakerLosesItsSet(t *testing.T) {
 				if err := v.deleteSet(v.There(), propagation); err != nil {
 					return err
 				}
-				// One that is seen to arrive before the deletion is would be the slice's own.
+				// Wait, because an ordinal that arrives before the deletion would belong to the slice.
 				v.Eventually("the StatefulSet is gone", func(ctx context.Context) (bool, error) {
 					_, err := v.Destination.AppsV1().StatefulSets(v.ToNamespace).Get(ctx, v.There().Set, metav1.GetOptions{})
 					return apierrors.IsNotFound(err), client.IgnoreNotFound(err)

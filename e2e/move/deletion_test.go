@@ -15,9 +15,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestOwnedClaimSurvives: cleanup.source: Delete leaves a claim that the StatefulSet owns and
-// no ordinal uses, as an earlier scale-down left it under whenDeleted: Delete (G7). Where
-// nothing is owned, no ControllerRevision is left.
+// TestOwnedClaimSurvives: cleanup.source: Delete keeps a claim that the StatefulSet owns and no ordinal uses.
+// An earlier scale-down under whenDeleted: Delete leaves such a claim (G7). If no claim is owned, no
+// ControllerRevision remains.
 func TestOwnedClaimSurvives(t *testing.T) {
 	for name, owned := range map[string]bool{"a claim is owned": true, "none is": false} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// scaledDownTo scales the application down before it is moved: claims are left over.
+// scaledDownTo scales the application down before it moves, so that unused claims remain.
 func scaledDownTo(replicas int32) harness.Setting {
 	return by(func(v *move) {
 		v.Deployed = func() {
@@ -68,8 +68,8 @@ func scaledDownTo(replicas int32) harness.Setting {
 	})
 }
 
-// outlivesItsOwners checks that the garbage collector has let a claim be: it has seen what
-// the claim was to go with being gone, as a witness with the same owner shows.
+// outlivesItsOwners checks that the garbage collector has kept a claim. A witness object whose owner is missing
+// shows that the collector has run.
 func (v *move) outlivesItsOwners(name string) {
 	v.T.Helper()
 	claims := v.Source.CoreV1().PersistentVolumeClaims(v.App.Namespace)

@@ -34,10 +34,10 @@ import (
 //go:embed dependencies.yaml
 var dependencies string
 
-// needy has the pods need objects of many kinds. Those that are in no namespace are in both clusters.
+// needy makes the pods depend on objects of many kinds. The cluster-scoped objects exist in both clusters.
 func needy(v *harness.Move) { needyServing("v1")(v) }
 
-// needyServing is needy where the destination serves a kind in another version than the source.
+// needyServing does the same as needy, with a destination that serves one kind in this version.
 func needyServing(version string) harness.Setting {
 	return func(v *harness.Move) {
 		v.T.Helper()
@@ -63,10 +63,10 @@ func needyOf(v *harness.Move, versions map[harness.Cluster]string) {
 	v.App.Adapt = needs
 }
 
-// secretsStore is a driver of volumes that name an object of its own kind.
+// secretsStore is a CSI driver whose volumes name an object of its own kind.
 const secretsStore = "secrets-store.csi.k8s.io"
 
-// serveProviders has a cluster serve that kind, in one version.
+// serveProviders defines that kind in a cluster, in one version.
 func serveProviders(ctx context.Context, c client.Client, version string) error {
 	const group, kind = "secrets-store.csi.x-k8s.io", "SecretProviderClass"
 	anything := true
@@ -88,7 +88,7 @@ func serveProviders(ctx context.Context, c client.Client, version string) error 
 	return fixture.AwaitServed(ctx, c, list)
 }
 
-// needed are the objects of the namespace.
+// needed returns the namespaced objects that the pods need.
 func needed(v *harness.Move) []*unstructured.Unstructured {
 	v.T.Helper()
 	var objects []*unstructured.Unstructured
@@ -101,7 +101,7 @@ func needed(v *harness.Move) []*unstructured.Unstructured {
 	return objects
 }
 
-// classes are in no namespace, and shared by the tests.
+// classes creates the cluster-scoped objects, which all tests share.
 func classes(v *harness.Move, c kubernetes.Interface) {
 	v.T.Helper()
 	meta := metav1.ObjectMeta{Name: "needed"}
@@ -119,7 +119,7 @@ func classes(v *harness.Move, c kubernetes.Interface) {
 	}
 }
 
-// needs has the template name each of them.
+// needs adds references to all of these objects to the pod template.
 func needs(set *appsv1.StatefulSet) {
 	spec := &set.Spec.Template.Spec
 	local := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
@@ -137,7 +137,7 @@ func needs(set *appsv1.StatefulSet) {
 	)
 }
 
-// copying has the Migration copy them, as a test wants it.
+// copying enables copies of dependencies in the Migration, with changes by the test.
 func copying(change func(*api.DependenciesSpec)) harness.Setting {
 	return harness.WithSpec(func(s *api.MigrationSpec) {
 		s.Dependencies.Mode = api.DependenciesCopy
@@ -147,9 +147,9 @@ func copying(change func(*api.DependenciesSpec)) harness.Setting {
 	})
 }
 
-// TestDependencies moves an application that needs objects of twelve kinds into an empty namespace of
-// another cluster, by one command: they are all there, less what belongs to the source's cluster alone,
-// and nothing that is said shows a Secret.
+// TestDependencies moves an application that needs objects of twelve kinds into an empty namespace of another
+// cluster, by one command. All objects are copied, without the fields that are specific to the source's
+// cluster. No output contains a Secret.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, needy)
@@ -176,7 +176,7 @@ func TestDependencies(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// expectCopy: an object of the destination says what it is a copy of.
+// expectCopy checks that an object of the destination records its origin.
 func (v *move) expectCopy(object *unstructured.Unstructured) {
 	v.T.Helper()
 	_, to := v.clients()
@@ -192,7 +192,8 @@ func (v *move) expectCopy(object *unstructured.Unstructured) {
 	}
 }
 
-// expectCleaned: nobody but the pods' account gets rights, and nothing is opened to the outside.
+// expectCleaned checks that only the pods' account gets rights, and that no Service is exposed outside the
+// cluster.
 func (v *move) expectCleaned() {
 	v.T.Helper()
 	core := v.Destination.CoreV1()
@@ -218,12 +219,12 @@ func (v *move) expectCleaned() {
 	}
 }
 
-// settings is the ConfigMap of the pods on a side.
+// settings returns the ConfigMap of the pods on a side.
 func (v *move) settings(at harness.Endpoint) (*corev1.ConfigMap, error) {
 	return at.Client.CoreV1().ConfigMaps(at.Namespace).Get(v.Ctx, "settings", metav1.GetOptions{})
 }
 
-// paint changes it.
+// paint changes that ConfigMap.
 func (v *move) paint(at harness.Endpoint, colour string) error {
 	settings, err := v.settings(at)
 	if err != nil {
@@ -234,7 +235,7 @@ func (v *move) paint(at harness.Endpoint, colour string) error {
 	return err
 }
 
-// expectColour: this is what the pods get of it at the destination.
+// expectColour checks the content of that ConfigMap at the destination.
 func (v *move) expectColour(want string) {
 	v.T.Helper()
 	settings, err := v.settings(v.There())
@@ -244,7 +245,7 @@ func (v *move) expectColour(want string) {
 	}
 }
 
-// red has the destination hold another ConfigMap of the name.
+// red creates another ConfigMap of the same name at the destination.
 func (v *move) red() {
 	v.T.Helper()
 	v.Must(v.makeNamespace())
@@ -252,8 +253,8 @@ func (v *move) red() {
 	v.Must(err)
 }
 
-// TestDependencyDiffers: what is at the destination under the name is never written over unless that was
-// asked for; until then the difference is shown, and nothing is changed.
+// TestDependencyDiffers: an existing object at the destination is overwritten only on request. Without the
+// request the run shows the difference and changes nothing.
 func TestDependencyDiffers(t *testing.T) {
 	t.Parallel()
 	for policy, colour := range map[string]string{"keep": "red", "overwrite": "blue"} {
@@ -275,8 +276,8 @@ func TestDependencyDiffers(t *testing.T) {
 	}
 }
 
-// TestDependencyChanges: what changes at the source in mid-move is carried after by the end, or stalls the
-// migration before it, as its user has chosen.
+// TestDependencyChanges: a change at the source during the move is copied before the move ends. With onChange:
+// Stall, the migration stalls before its end instead.
 func TestDependencyChanges(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]api.ChangePolicy{"U-32: follow": api.ChangeFollow, "U-32: stall": api.ChangeStall} {
@@ -301,7 +302,7 @@ func TestDependencyChanges(t *testing.T) {
 	}
 }
 
-// TestCopiesAreFoughtFor: who changes a copy again and again is found out, and named.
+// TestCopiesAreFoughtFor: repeated changes of a copy by another writer are detected and reported.
 func TestCopiesAreFoughtFor(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy, copying(func(d *api.DependenciesSpec) { d.OnConflict = api.ConflictOverwrite }))
@@ -325,7 +326,7 @@ func TestCopiesAreFoughtFor(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestCopiesGo with what was made for them: on the way back, when that was asked for.
+// TestCopiesGo: on request, a rollback deletes the copied objects.
 func TestCopiesGo(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy, copying(func(d *api.DependenciesSpec) { d.Cleanup = api.CleanupDelete }))
@@ -343,7 +344,7 @@ func TestCopiesGo(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyOfOthers: a copy that a pod of somebody else uses by then is not deleted before that pod is gone.
+// TestCopyOfOthers: a copy that a foreign pod uses is not deleted before that pod is deleted.
 func TestCopyOfOthers(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy, copying(func(d *api.DependenciesSpec) { d.Cleanup = api.CleanupDelete }))
@@ -375,8 +376,7 @@ func TestCopyOfOthers(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopiesAreRead: what is copied is looked at before the first ordinal and at the end, and not for each
-// ordinal in between.
+// TestCopiesAreRead: copied objects are read before the first ordinal and at the end, not for each ordinal.
 func TestCopiesAreRead(t *testing.T) {
 	t.Parallel()
 	const ordinals = 4
@@ -399,18 +399,18 @@ func TestCopiesAreRead(t *testing.T) {
 	}
 }
 
-// TestStrangersAreNotSelected: a Service that would select pods of others at the destination, too, is copied only when that was
-// asked for.
+// TestStrangersAreNotSelected: a run is refused if a copied Service would also select foreign pods at the
+// destination. With --selects-others leave, the Service is not copied.
 func TestStrangersAreNotSelected(t *testing.T) {
 	t.Parallel()
 	unbounded := harness.Usual(1)
-	unbounded.MaxUnavailable = nil // a PodDisruptionBudget would select the stranger, too
+	unbounded.MaxUnavailable = nil // a PodDisruptionBudget would also select the stranger
 	v := newMove(t, unbounded, harness.AcrossClusters, needy)
 	v.Must(v.makeNamespace())
 	v.Eventually("a pod of somebody else is there", func(ctx context.Context) (bool, error) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Labels: v.App.Budget().Spec.Selector.MatchLabels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:1"}}}}
 		_, err := v.Destination.CoreV1().Pods(v.ToNamespace).Create(ctx, pod, metav1.CreateOptions{})
-		return err == nil, nil // the namespace has no account at first
+		return err == nil, nil // at first the namespace has no default ServiceAccount
 	})
 	out := v.exits(v.cli("run", "--copy-dependencies"), 3)
 	if !strings.Contains(out, "stranger") || !strings.Contains(out, "--selects-others") {

@@ -17,10 +17,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// device is the name of the template, and of the claim in each pod.
+// device is the name of the claim template and of the claim in each pod.
 const device = "device"
 
-// serveDevices gives every node of a side a few devices.
+// serveDevices provides a few devices to every node of a side.
 func (v *move) serveDevices(at harness.Cluster) {
 	v.T.Helper()
 	devices := kubernetes.NewForConfigOrDie(at.RESTConfig()).ResourceV1()
@@ -35,7 +35,7 @@ func (v *move) serveDevices(at harness.Cluster) {
 	v.Must(errors.Join(class, slice))
 }
 
-// claiming has each pod claim a device of its own, by a template of the source's namespace.
+// claiming makes each pod claim its own device, by a ResourceClaimTemplate in the source's namespace.
 func claiming(v *move) {
 	v.T.Helper()
 	v.serveDevices(v.From)
@@ -56,8 +56,8 @@ func claiming(v *move) {
 	}
 }
 
-// TestClaimTemplatesComeAlong: the template by which each pod claims a device is copied as it is, and the pods get
-// devices of the destination by it. A class of devices is never copied: without it nothing begins.
+// TestClaimTemplatesComeAlong: the ResourceClaimTemplate is copied unchanged, and the pods get devices of the
+// destination. A DeviceClass is never copied; without it the run is refused.
 func TestClaimTemplatesComeAlong(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, by(claiming))

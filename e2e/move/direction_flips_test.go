@@ -22,7 +22,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// The direction is turned round for as long as these say. Without them it is a short one.
+// Environment variables for the duration and the number of Migrations. The defaults give a short run.
 const (
 	flipsVariable           = "SLICESHIFT_SWING"
 	flipsMigrationsVariable = "SLICESHIFT_SWING_MIGRATIONS"
@@ -43,9 +43,8 @@ func flipTime(t *testing.T) time.Duration {
 	return lasts
 }
 
-// TestSwing lets one manager, and one that stands by, drive many Migrations at once,
-// each turned round again and again, while what they share breaks. In the end all of
-// them move to their end, and each auditor agrees.
+// TestSwing: one leading and one standby manager drive many Migrations whose direction changes repeatedly,
+// while the shared parts fail. In the end all of them complete, and each auditor agrees.
 func TestSwing(t *testing.T) {
 	lasts, migrations := flipTime(t), harness.FromEnvironment(t, flipsMigrationsVariable, defaultFlipsMigrations)
 	seed := uint64(harness.FromEnvironment(t, chaosSeedVariable, 1))
@@ -64,8 +63,8 @@ func TestSwing(t *testing.T) {
 	harness.WriteFigures(t, "swing", fmt.Sprintf("%d Migrations at once, turned round %d times in %s. %s", migrations, turns, lasts, total.Sentence()))
 }
 
-// flipDirections is one run: it drives all Migrations, breaks things as long as it lasts, and
-// returns how many turns there were.
+// flipDirections executes one run. It drives all Migrations, injects faults for the duration, and returns the
+// number of changes of direction.
 func flipDirections(a *testbed.Attempt, random *rand.Rand, runs []*chaosRun, lasts time.Duration) int32 {
 	a.Helper()
 	managers := harness.StartManagerReplicas(a, "")
@@ -97,7 +96,7 @@ func flipDirections(a *testbed.Attempt, random *rand.Rand, runs []*chaosRun, las
 	return turns.Load()
 }
 
-// awaitAll waits for those that are still moving, and tells what each waits for.
+// awaitAll waits for the Migrations that still move and logs the reason for which each waits.
 func awaitAll(a *testbed.Attempt, runs []*chaosRun, flipping *sync.WaitGroup) {
 	a.Helper()
 	done := make(chan struct{})
@@ -121,7 +120,7 @@ func awaitAll(a *testbed.Attempt, runs []*chaosRun, flipping *sync.WaitGroup) {
 	}
 }
 
-// waitsFor is a line about a Migration that is not at its end.
+// waitsFor returns a line about a Migration that has not completed.
 func (r *chaosRun) waitsFor() string {
 	m := &api.Migration{}
 	if err := r.client.Get(r.Ctx, client.ObjectKeyFromObject(r.Migration), m); err != nil {
@@ -139,8 +138,8 @@ func (r *chaosRun) waitsFor() string {
 	return strings.Join(words, "; ")
 }
 
-// outlasting gives a move the time of the faults and afterwards as much as other tests
-// have, and some more, for many share two processors.
+// outlasting gives a move the time of the faults plus more than the usual time limit, because many Migrations
+// share two processors.
 func outlasting(lasts time.Duration) harness.Setting {
 	return func(v *harness.Move) {
 		ctx, cancel := context.WithTimeout(v.T.Context(), lasts+4*harness.TimeLimit())
@@ -149,13 +148,13 @@ func outlasting(lasts time.Duration) harness.Setting {
 	}
 }
 
-// shared are the faults that leave the mode alone: it is turned by others.
+// shared returns the faults that do not change the mode, because flipDirection changes it.
 func (r *chaosRun) shared() []fault {
 	return slices.DeleteFunc(r.faults(), func(f fault) bool { return f.name == aPause || f.name == aChange })
 }
 
-// flipDirection turns the migration round when some ordinals have moved, and again when all of
-// them are back, until its time is over; then it waits until all have moved.
+// flipDirection rolls the migration back when some ordinals have moved, and moves it forward when all are back.
+// After its time is over, it waits until all ordinals have moved.
 func (r *chaosRun) flipDirection(random *rand.Rand, until time.Time, turns *atomic.Int32) error {
 	for time.Now().Before(until) {
 		some := 1 + random.Int32N(r.App.Replicas-1)
@@ -184,19 +183,19 @@ func (r *chaosRun) flipDirection(random *rand.Rand, until time.Time, turns *atom
 	return r.until(func(m *api.Migration) bool { return r.over(m) == api.ReasonMoved })
 }
 
-// over is the reason of the end of a Migration that is at its end in its present mode.
+// over returns the reason of completion of a Migration that has completed in its current mode, or "".
 func (r *chaosRun) over(m *api.Migration) string {
 	completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
 	if completed == nil || completed.Status != metav1.ConditionTrue || m.Status.ObservedGeneration != m.Generation {
 		return ""
 	}
 	if completed.Reason == api.ReasonRolledBack && m.Spec.Mode == api.ModeRun {
-		return "" // it begins anew
+		return "" // it starts again
 	}
 	return completed.Reason
 }
 
-// until waits until the Migration is as it should be.
+// until waits until the Migration satisfies a condition.
 func (r *chaosRun) until(condition func(*api.Migration) bool) error {
 	const again = 100 * time.Millisecond
 	m := &api.Migration{}

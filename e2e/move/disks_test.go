@@ -26,11 +26,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// diskDriver is the name of the driver, and of its StorageClass.
+// diskDriver is the name of the driver and of its StorageClass.
 const diskDriver = "disks.example.com"
 
-// disks are two clusters of their own that share a storage backend: loop devices, attached by the attacher of
-// Kubernetes' own project and mounted by a driver that refuses a second node.
+// disks holds two clusters that share a storage backend of loop devices. The external-attacher of Kubernetes
+// attaches them, and the driver refuses to mount a disk on a second node.
 type disks struct {
 	folder   *csi.Folder
 	clusters []*cluster.Cluster
@@ -71,7 +71,7 @@ func startDisks(t *testing.T, more ...sidecar.Name) *disks {
 	return d
 }
 
-// app is an application whose volumes are disks.
+// app deploys an application whose volumes are disks.
 func (d *disks) app(replicas int32) harness.Setting {
 	return func(v *harness.Move) {
 		v.From, v.To, v.Limit, v.Content = d.clusters[0], d.clusters[1], 5*time.Minute, d.compare
@@ -85,7 +85,7 @@ func (d *disks) app(replicas int32) harness.Setting {
 	}
 }
 
-// compare says in what two disks differ, whoever has them.
+// compare returns the differences of two disks, regardless of the cluster that uses them.
 func (d *disks) compare(ctx context.Context, from, to string) ([]string, error) {
 	one, done, err := d.folder.Look(ctx, from)
 	if err != nil {
@@ -99,7 +99,7 @@ func (d *disks) compare(ctx context.Context, from, to string) ([]string, error) 
 	return differ, errors.Join(err, done(), ended())
 }
 
-// mounted are the folders where the volumes of a slice are mounted for its pods, by ordinal.
+// mounted returns the folders in which the volumes of a slice are mounted for its pods, by ordinal.
 func (v *move) mounted(at harness.Endpoint, s *site.Site) []string {
 	v.T.Helper()
 	var folders []string
@@ -113,7 +113,7 @@ func (v *move) mounted(at harness.Endpoint, s *site.Site) []string {
 	return folders
 }
 
-// fillAll writes into folders what a file system can hold, and returns folders that have the same.
+// fillAll fills folders with everything that a file system can hold, and returns copies of them.
 func (v *move) fillAll(folders []string) []string {
 	v.T.Helper()
 	for ordinal, folder := range folders {
@@ -124,7 +124,7 @@ func (v *move) fillAll(folders []string) []string {
 	return v.keep(folders)
 }
 
-// keep returns folders that have the same as these.
+// keep returns copies of folders.
 func (v *move) keep(folders []string) []string {
 	v.T.Helper()
 	var same []string
@@ -137,7 +137,7 @@ func (v *move) keep(folders []string) []string {
 	return same
 }
 
-// same checks that folders have what they had.
+// same checks that folders still have the same content.
 func (v *move) same(want, have []string) {
 	v.T.Helper()
 	for ordinal := range want {
@@ -149,8 +149,8 @@ func (v *move) same(want, have []string) {
 	}
 }
 
-// TestRebindOverCSI: the disks of ordinals are detached by one cluster before the other one attaches them, with all
-// that is on them.
+// TestRebindOverCSI: one cluster detaches the disks of ordinals, with all of their data, before the other
+// cluster attaches them.
 func TestRebindOverCSI(t *testing.T) {
 	t.Parallel()
 	d := startDisks(t)
@@ -164,7 +164,7 @@ func TestRebindOverCSI(t *testing.T) {
 	v.Audit()
 }
 
-// TestRebindOverCSIComesBack: so are they on the way back.
+// TestRebindOverCSIComesBack: the same holds for a rollback.
 func TestRebindOverCSIComesBack(t *testing.T) {
 	t.Parallel()
 	d := startDisks(t)
@@ -177,8 +177,7 @@ func TestRebindOverCSIComesBack(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyOverCSI: what is on the disks of ordinals is copied to other ones, by movers that mount them as the driver
-// does.
+// TestCopyOverCSI: movers copy the data of ordinals to new disks, which they mount through the driver.
 func TestCopyOverCSI(t *testing.T) {
 	t.Parallel()
 	d := startDisks(t)
@@ -198,7 +197,7 @@ func TestCopyOverCSI(t *testing.T) {
 	v.Audit()
 }
 
-// play runs what movers have in both clusters.
+// play starts players that run the movers in both clusters.
 func (d *disks) play(t testing.TB) {
 	t.Helper()
 	for i, each := range d.clusters {
@@ -213,7 +212,7 @@ func (d *disks) play(t testing.TB) {
 	}
 }
 
-// byCopy moves the disks by method Copy, and plays what its pods do.
+// byCopy moves the disks by method Copy, with players for its pods.
 func (d *disks) byCopy(v *harness.Move) {
 	d.play(v.T)
 	d.asCopy(v)
@@ -226,8 +225,8 @@ func (*disks) asCopy(v *harness.Move) {
 	}}
 }
 
-// tookTurns checks that each disk was attached to these nodes, one after the other, and that nobody asked for one
-// that another node had.
+// tookTurns checks that each disk was attached to these nodes in sequence, and that no attachment was requested
+// while another node had the disk.
 func (d *disks) tookTurns(t *testing.T, count int, nodes ...string) {
 	t.Helper()
 	calls, err := d.folder.Journal()

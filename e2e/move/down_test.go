@@ -14,15 +14,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestRollbackOfWhatIsDown: an ordinal does not come up at the destination, and another one
-// fails at the source. The rollback that is asked for then takes back what is down, although
-// the budget is used up: that costs nothing. A controller that starts pods in order has it
-// wait, at the source, for the lower one (G4).
+// TestRollbackOfWhatIsDown: an ordinal does not start at the destination, and another ordinal fails at the
+// source. The rollback takes the first ordinal back although the budget is exhausted, because an ordinal that
+// is down consumes no more budget. With OrderedReady, the controller starts it at the source only after the
+// lower ordinal (G4).
 func TestRollbackOfWhatIsDown(t *testing.T) {
 	const failed = "web-0"
 	for name, tc := range map[string]struct {
 		policy appsv1.PodManagementPolicyType
-		// until is where the other replica is still down.
+		// until is a moment at which the other replica is still down.
 		until harness.Moment
 	}{
 		"in parallel": {parallel, harness.Arrival(2)},

@@ -13,8 +13,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// TestV3NobodyDrives kills a run with an ordinal down (P15). Each command says since when no process drives the move, which ordinal is
-// down and how to continue, and ends with 3. The same command continues the move, which completes.
+// TestV3NobodyDrives kills a run with an ordinal down (P15). Each command reports since when no process drives
+// the move, which ordinal is down and how to continue, and exits with 3. The same command continues the move,
+// which completes.
 func TestV3NobodyDrives(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
@@ -22,7 +23,7 @@ func TestV3NobodyDrives(t *testing.T) {
 	v.Must(cmd.Start())
 	v.awaitFewer(3)
 	v.Must(cmd.Process.Kill())
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // the process was killed
 	v.Eventually("status says that nobody drives it", func(context.Context) (bool, error) {
 		return codeOf(v.cli("status").Run()) == command.ExitStalled, nil
 	})
@@ -37,8 +38,9 @@ func TestV3NobodyDrives(t *testing.T) {
 	v.exits(v.cli("status"), command.ExitDone)
 }
 
-// TestDetach starts a move and returns. The move continues in a session of its own, which a hang-up does not end. It takes notice of a
-// pause, continues and completes. If the run is refused, the command shows why and has the same exit code.
+// TestDetach starts a move in the background and returns. The move continues in its own session, which a
+// hang-up does not end. It obeys a pause, continues and completes. If the run is refused, the command shows the
+// reason and has the same exit code.
 func TestDetach(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)

@@ -24,8 +24,8 @@ func leftBehind(said api.EmptySpec) harness.Setting {
 	})
 }
 
-// TestEmpty: each ordinal starts on a new volume, and the one that it has left is kept, parked. On the
-// way back it gets that one again once a person has said that it may, and runs on until then.
+// TestEmpty: each ordinal starts on a new volume, and its old volume is kept, parked. A rollback returns the
+// ordinal to the old volume after the user confirms it. The ordinal continues to run until then.
 func TestEmpty(t *testing.T) {
 	for name, across := range map[string]harness.Setting{"clusters": harness.AcrossClusters, "namespaces": harness.AcrossNamespaces, "names": harness.AcrossNames} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestEmptyCleanup: what is deleted in the end are claims, and no record of a volume that was left behind.
+// TestEmptyCleanup: the cleanup deletes claims, but no PersistentVolume of an old volume.
 func TestEmptyCleanup(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, leftBehind(api.EmptySpec{FillsFromPeers: true, ReadyWhenFilled: true}),
@@ -70,8 +70,8 @@ func TestEmptyCleanup(t *testing.T) {
 	v.Audit()
 }
 
-// TestEmptyWaitsForThePod: where the class makes a volume for the first pod, the ordinal is started on a
-// claim that has none yet, and nobody takes that for a claim that has lost it.
+// TestEmptyWaitsForThePod: if the class binds volumes for the first pod, the ordinal starts on an unbound
+// claim. The migration does not treat it as a claim that has lost its volume.
 func TestEmptyWaitsForThePod(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, leftBehind(api.EmptySpec{FillsFromPeers: true, ReadyWhenFilled: true}))
@@ -93,7 +93,7 @@ func TestEmptyWaitsForThePod(t *testing.T) {
 	v.Audit()
 }
 
-// TestEmptyRefused: what a person has not said stops a move before its first write.
+// TestEmptyRefused: missing confirmations of the user stop a move before its first write.
 func TestEmptyRefused(t *testing.T) {
 	for reason, said := range map[string]api.EmptySpec{
 		volumes.ReasonEmptyUnconfirmed: {ReadyWhenFilled: true}, volumes.ReasonFillingUnknown: {FillsFromPeers: true},
@@ -115,7 +115,7 @@ func TestEmptyRefused(t *testing.T) {
 	}
 }
 
-// handles are what the volumes of a slice's claims are behind, in the order of the claims.
+// handles returns the storage handles of the volumes of a slice's claims, in the order of the claims.
 func (v *move) handles(at harness.Endpoint) []string {
 	v.T.Helper()
 	var handles []string
@@ -129,7 +129,7 @@ func (v *move) handles(at harness.Endpoint) []string {
 	return handles
 }
 
-// expectLeft checks that the volumes that were left are kept, parked, and that none of them was carried over.
+// expectLeft checks that the old volumes are kept, parked, and that the destination uses none of them.
 func (v *move) expectLeft(before []string) {
 	v.T.Helper()
 	for _, handle := range v.handles(v.There()) {
@@ -140,7 +140,7 @@ func (v *move) expectLeft(before []string) {
 	v.expectKept(before)
 }
 
-// expectKept checks that the volumes that the source's ordinals had are parked there, with the policy Retain.
+// expectKept checks that the source ordinals' old volumes are parked at the source with reclaim policy Retain.
 func (v *move) expectKept(before []string) {
 	v.T.Helper()
 	all, err := v.Source.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})

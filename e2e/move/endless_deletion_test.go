@@ -14,18 +14,19 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// keeper is the finalizer of an operator that does not remove it.
+// keeper is a finalizer of an operator that does not remove it.
 const keeper = "operator.example.com/keep"
 
-// keepClaim puts finalizers on a claim of the destination; null removes them.
+// keepClaim sets the finalizers of a claim of the destination; null removes them.
 func (v *move) keepClaim(claim, finalizers string) error {
 	patch := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, finalizers)
 	_, err := v.Destination.CoreV1().PersistentVolumeClaims(v.ToNamespace).Patch(v.Ctx, claim, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
 }
 
-// TestH7FinalizerOfAnOperator: an operator's finalizer keeps the destination's claim while the move is taken back. The
-// rollback stalls and names it; run again, no ordinal is stopped for a claim that is being deleted.
+// TestH7FinalizerOfAnOperator: an operator's finalizer keeps the destination's claim during a rollback. The
+// rollback stalls and names the finalizer. When the move runs again, no ordinal is stopped while the claim is
+// being deleted.
 func TestH7FinalizerOfAnOperator(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, harness.WithSpec(hasty))

@@ -12,9 +12,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestFenceByHand: somebody writes a fence with a number that nobody counts up to, as a restore
-// from a text might, between two ordinals or while one is stopped. It keeps nobody out for
-// ever: the move goes on (G16).
+// TestFenceByHand: between two ordinals, or while an ordinal is stopped, the fence gets an epoch that no
+// process can reach by counting. A restore from a file might do that. The fence does not lock the migration out
+// permanently: the move continues (G16).
 func TestFenceByHand(t *testing.T) {
 	for name, at := range map[string]harness.Moment{
 		"between two ordinals":        harness.Arrival(2),

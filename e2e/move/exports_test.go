@@ -21,10 +21,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// installMCS puts the Multi-Cluster Services API into both clusters.
+// installMCS installs the Multi-Cluster Services API in both clusters.
 var installMCS = harness.OnceInBoth(define(mcscrd.ServiceExportCRD))
 
-// define makes a resource definition in a cluster.
+// define returns a function that creates a resource definition in a cluster.
 func define(data []byte) func(harness.Cluster) error {
 	return func(at harness.Cluster) error {
 		c, err := harness.Client(at)
@@ -41,8 +41,8 @@ func define(data []byte) func(harness.Cluster) error {
 
 func exported(spec *api.MigrationSpec) { spec.Services.Export = true }
 
-// TestExports makes the destination's export before the first handoff and removes
-// the source's last.
+// TestExports: the destination's export is created before the first handoff, and the source's export is deleted
+// last.
 func TestExports(t *testing.T) {
 	v, from, to := newExporting(t, 2, exported)
 	first := true
@@ -66,8 +66,8 @@ func TestExports(t *testing.T) {
 	v.Audit()
 }
 
-// TestExportConflict stalls before anything has moved, and goes on when the
-// conflict is gone.
+// TestExportConflict: the migration stalls before an ordinal moves, and continues when the conflict is
+// resolved.
 func TestExportConflict(t *testing.T) {
 	v, _, to := newExporting(t, 1, exported)
 	stalled := false
@@ -114,7 +114,7 @@ func (v *move) awaitExports(clients ...client.Client) {
 	}
 }
 
-// conflict plays the controller of the Multi-Cluster Services API.
+// conflict sets the Conflict condition, as the controller of the Multi-Cluster Services API does.
 func (v *move) conflict(c client.Client, status metav1.ConditionStatus) error {
 	export := &mcsv1beta1.ServiceExport{}
 	if err := c.Get(v.Ctx, v.export(), export); err != nil {

@@ -20,13 +20,13 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// The tests of this file break what all tests share, so none of them is parallel.
+// The tests of this file break clusters that all tests share, so none of them is parallel.
 
-// outage is how long an API server is away.
+// outage is the time for which an API server is stopped.
 const outage = 4 * time.Second
 
-// TestAPIServerAway takes the API server of one side away in mid-handoff: nothing
-// is done on either side until it is back.
+// TestAPIServerAway stops the API server of one side during a handoff. The migration writes to neither side
+// until it runs again.
 func TestAPIServerAway(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -67,8 +67,7 @@ func TestAPIServerAway(t *testing.T) {
 	}
 }
 
-// TestFrozenSource freezes the source's API server: its connections stay open and
-// nobody answers.
+// TestFrozenSource freezes the source's API server: its connections stay open, but no request is answered.
 func TestFrozenSource(t *testing.T) {
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
 	mover := v.Mover()
@@ -87,9 +86,9 @@ func TestFrozenSource(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestBinderBehind freezes the destination's controller-manager, and with it the
-// binder, while each volume is pointed at its claim: the binder may see the claim
-// before the volume, and then looks at it again only every 15 s by itself.
+// TestBinderBehind freezes the destination's controller-manager, and with it the binder, while each volume is
+// bound to its claim. The binder may then see the claim before the volume, and retries on its own only every 15
+// s.
 func TestBinderBehind(t *testing.T) {
 	v := newMove(t, harness.Usual(4), harness.AcrossClusters)
 	var frozen []time.Duration
@@ -115,9 +114,8 @@ func TestBinderBehind(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestPodNeverReady moves to a cluster whose node takes no pods any more once the first ordinal is
-// stopped: the migration stalls and names the pod, goes on when the node is back, and, in the second
-// case, is rolled back.
+// TestPodNeverReady: after the first ordinal is stopped, the destination's nodes are cordoned. The migration
+// stalls and names the pod. It continues when the nodes are uncordoned or, in the second case, is rolled back.
 func TestPodNeverReady(t *testing.T) {
 	for name, cure := range map[string]func(*move, func(api.Mode) error) error{
 		"cured": func(v *move, _ func(api.Mode) error) error { return v.cordon(v.Destination, false) },
@@ -155,7 +153,7 @@ func TestPodNeverReady(t *testing.T) {
 	}
 }
 
-// cordon lets the nodes of a cluster take new pods, or not.
+// cordon cordons or uncordons the nodes of a cluster.
 func (v *move) cordon(client kubernetes.Interface, off bool) error {
 	nodes, err := client.CoreV1().Nodes().List(v.Ctx, metav1.ListOptions{})
 	if err != nil {

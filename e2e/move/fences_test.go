@@ -15,9 +15,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestKubeconfigReplaced puts the kubeconfig of another cluster into the
-// destination's Secret while an ordinal has been started there: nothing is written
-// anywhere, and the migration goes on when the former one is back.
+// TestKubeconfigReplaced puts the kubeconfig of another cluster into the destination's Secret after an ordinal
+// has started there. The migration writes to no cluster, and continues when the original kubeconfig is
+// restored.
 func TestKubeconfigReplaced(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
@@ -42,7 +42,7 @@ func TestKubeconfigReplaced(t *testing.T) {
 	v.awaitMoved(c)
 }
 
-// awaitStarted waits until an ordinal has been started at the destination.
+// awaitStarted waits until an ordinal has started at the destination.
 func (v *move) awaitStarted(c client.Client) {
 	v.T.Helper()
 	v.Eventually("an ordinal is started", func(ctx context.Context) (bool, error) {
@@ -59,9 +59,8 @@ func (v *move) replaceKubeconfig(path string) {
 	v.useKubeconfig(data)
 }
 
-// TestTwoMigrations lets two Migrations of one StatefulSet begin at the same time:
-// one moves it while the other one is held, and finds nothing left to move when its
-// turn comes.
+// TestTwoMigrations: two Migrations of one StatefulSet start at the same time. One moves it while the other is
+// held, and the other then finds no ordinal left to move.
 func TestTwoMigrations(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
@@ -93,8 +92,8 @@ func TestTwoMigrations(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestTwoManagers lets two managers that know nothing of each other drive one Migration:
-// each takes over from the other one, and whoever was taken over writes no more.
+// TestTwoManagers: two managers without leader election drive one Migration. Each takes over from the other,
+// and a manager stops writing once the other has taken over.
 func TestTwoManagers(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
@@ -108,7 +107,7 @@ func TestTwoManagers(t *testing.T) {
 	v.awaitMoved(c)
 }
 
-// TestRunBesideManager: a command cannot act on what a manager is moving.
+// TestRunBesideManager: a command cannot act on a StatefulSet that a manager is moving.
 func TestRunBesideManager(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)

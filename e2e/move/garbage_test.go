@@ -7,30 +7,30 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// fieldSchema is that of a field.
+// fieldSchema is the schema of a field.
 type fieldSchema = apiextensionsv1.JSONSchemaProps
 
-// words are values that some texts take. The first that fits a schema is its good one.
+// words are values that some string fields accept. The first word that fits a schema is its valid value.
 var words = []string{
 	"a", "1h", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.123456Z", "1", "100%", "22:30", "/a", "https://a", "AAAA", "apps/v1", "1-2", "a.example/b", "*", "1Gi", "Application/argocd/web",
 }
 
-// junk are texts that decoders refuse, each in its own way.
+// junk lists strings that decoders refuse, each for another reason.
 var junk = []any{
 	"", " ", "half", "two", "30", "1d", "1 day", "2 days", "5m", "-5m", "99999999999999999999h", "9999999h", "1h1h1h1h1h1h1h1h1h1h", "1e99", "1E+99", "1e1.5", "1e99999999999", ".", "1e2147483647",
 	"9223372036854775808", "5000000000", "2026-02-31T00:00:00Z", "2025-02-29T00:00:00Z", "1900-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-00T00:00:00Z", "2026-01-01t00:00:00z", "2026-01-01T00:00:00", "2026-01-01T00:00:00x5Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:60Z",
 	"2026-01-01T00:00:00ZTgarbage", "2026-01-01T00:00:00.123Z", "2026-01-01T00:00:00+99:99", "2026-01-01T00:00:00,5Z", "=", "A", "AAA\n=", "null", "\u202e",
 }
 
-// numbers are those that are too large for one type or the other, or none that it has.
+// numbers lists numbers that are out of range for some type, or that some type cannot represent.
 var numbers = []any{
 	0, 1, -1, int64(1) << 31, -(int64(1) << 31) - 1, int64(5_000_000_000), int64(1)<<62 - 1, float64(1 << 63), 1e19, 1e30, -1e30, 1e99, 1.5, 1e300,
 }
 
-// others are of another type than anything is.
+// others lists values of types that no field has.
 var others = []any{true, nil, []any{}, []any{1}, []any{"a", nil}, []any{map[string]any{}}, map[string]any{}, map[string]any{"a": 1}, map[string]any{"a": "b"}, map[string]any{"a": map[string]any{"b": []any{1}}}}
 
-// rawJobs are specs of Jobs that none has, for fields that no schema describes.
+// rawJobs lists invalid Job specs for fields without a schema.
 var rawJobs = []any{
 	map[string]any{"backoffLimit": "two"},
 	map[string]any{"activeDeadlineSeconds": "5m"},
@@ -41,13 +41,14 @@ var rawJobs = []any{
 	map[string]any{"template": map[string]any{"metadata": map[string]any{"creationTimestamp": "never"}}},
 }
 
-// field is a field of a kind, by the way there: a name, "[]" for an element of a list and "{}" for one of a map.
+// field is a field of a kind. Its path consists of names, "[]" for an element of a list and "{}" for a value of
+// a map.
 type field struct {
 	path   []string
 	schema fieldSchema
 }
 
-// fieldsOf are all fields below a schema, itself included.
+// fieldsOf returns all fields below a schema, including the schema itself.
 func fieldsOf(of fieldSchema, path []string) []field {
 	all := []field{{slices.Clone(path), of}}
 	for name, child := range of.Properties {
@@ -62,7 +63,7 @@ func fieldsOf(of fieldSchema, path []string) []field {
 	return all
 }
 
-// values are what is written into a field: garbage, and values that it takes.
+// values returns the values to write into a field: garbage and values that the field accepts.
 func (f field) values() []any {
 	all := append([]any{good(f.schema)}, others...)
 	for _, each := range f.schema.Enum {
@@ -86,7 +87,7 @@ func (f field) values() []any {
 	return append(all, 1, "a", 1e30)
 }
 
-// good is a value that a schema takes, with what it requires.
+// good returns a value that a schema accepts, with all required fields.
 func good(of fieldSchema) any {
 	switch {
 	case len(of.Enum) > 0:
@@ -129,7 +130,8 @@ func required(of fieldSchema) map[string]any {
 	return object
 }
 
-// put is a value of a schema that holds another one at a path, and all that is required on the way there.
+// put returns a value of a schema that holds the given value at a path, with all fields that are required on
+// the way.
 func put(of fieldSchema, path []string, value any) any {
 	if len(path) == 0 {
 		return value
@@ -146,7 +148,7 @@ func put(of fieldSchema, path []string, value any) any {
 	}
 }
 
-// unruled is a schema without its rules in CEL: whatever it refuses is refused with them, too.
+// unruled returns a schema without its CEL rules. A value that it refuses is also refused with them.
 func unruled(of fieldSchema) fieldSchema {
 	of.XValidations = nil
 	for name, child := range of.Properties {

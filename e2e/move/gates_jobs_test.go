@@ -13,12 +13,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// runsJobs is a gate that runs a Job, every pod of which is the last.
+// runsJobs returns a gate that runs a Job whose pod is not retried.
 func runsJobs(at ...api.GatePoint) api.HealthGate {
 	return quick(api.HealthGate{Name: "leave-the-ring", At: at, Job: &api.JobGate{Spec: api.JobSpec{JobSpec: oneTry()}}})
 }
 
-// endJobs ends the pods of Jobs as their containers would, until the test ends: well, or else badly.
+// endJobs ends the pods of Jobs until the test ends, as their containers would: Succeeded if well is true,
+// otherwise Failed.
 func (v *move) endJobs(t *testing.T, side kubernetes.Interface, well *atomic.Bool) {
 	v.endPods(t, side, func(map[string]string) string {
 		if well.Load() {
@@ -28,7 +29,7 @@ func (v *move) endJobs(t *testing.T, side kubernetes.Interface, well *atomic.Boo
 	})
 }
 
-// jobsOf says for what Jobs were run on a side.
+// jobsOf describes the Jobs that ran on a side by point, ordinal, side and direction.
 func (v *move) jobsOf(side kubernetes.Interface) []string {
 	v.T.Helper()
 	return v.jobsIn(side, v.App.Namespace, func(_ string, told map[string]string) string {
@@ -36,8 +37,8 @@ func (v *move) jobsOf(side kubernetes.Interface) []string {
 	})
 }
 
-// TestGateJobs: a Job runs before each stop, after each start and at the end, once, and knows for what; one that
-// fails holds the next stop while every replica runs, until it is run again.
+// TestGateJobs: a Job runs once before each stop, after each start and at the end, with its context in the
+// environment. A failed Job holds the next stop, while every replica runs, until the Job runs again.
 func TestGateJobs(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, withGates(runsJobs(api.GateBeforeStop, api.GateAfterStart, api.GateAtEnd)))

@@ -26,12 +26,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestGatesAskPods: gates reach a pod through a real API server, with the shipped role and not without;
-// what the API server says in the pod's place is no answer.
+// TestGatesAskPods: gates reach a pod through a real API server only with the shipped role. An error of the API
+// server does not count as an answer of the pod.
 func TestGatesAskPods(t *testing.T) {
 	t.Parallel()
 	j := startJudged(t, "gates-pods")
-	j.must(j.StopRole(cluster.Kwok)) // the kubelet is the test's own
+	j.must(j.StopRole(cluster.Kwok)) // the test runs its own kubelet
 	j.namespace("shop")
 	pod, ports := j.podThatServes()
 	j.bind("shop", "sliceshift-mover-gates", "mover")
@@ -95,7 +95,7 @@ func celOf(kind, name, expression string) api.HealthGate {
 	return api.HealthGate{CEL: &api.CELGate{Objects: api.GateObjects{APIVersion: "v1", Kind: kind, Name: name}, Expression: expression}}
 }
 
-// sidesOf are both in the cluster, as a user sees it.
+// sidesOf returns sides that are both in this cluster, as a user sees it.
 func (j judged) sidesOf(user string) health.Sides {
 	j.t.Helper()
 	config := j.RESTConfig()
@@ -106,10 +106,10 @@ func (j judged) sidesOf(user string) health.Sides {
 	return health.Sides{Source: side, Destination: side}
 }
 
-// ports are where a pod serves.
+// ports are the ports of a pod.
 type ports struct{ http, grpc int32 }
 
-// podThatServes is a pod whose ports are open at this machine's own address, on a node whose kubelet
+// podThatServes creates a pod whose ports are open at an address of this machine, on a node whose kubelet
 // forwards them.
 func (j judged) podThatServes() (*corev1.Pod, ports) {
 	j.t.Helper()
@@ -131,7 +131,7 @@ func (j judged) podThatServes() (*corev1.Pod, ports) {
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "served"}}
 	j.must(j.client.Create(j.t.Context(), node))
-	bare := node.DeepCopy() // Kubernetes' own controllers write it at the same time
+	bare := node.DeepCopy() // Kubernetes controllers write the node concurrently
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = kubelet
 	j.must(j.client.Status().Patch(j.t.Context(), node, client.MergeFrom(bare)))
@@ -146,10 +146,10 @@ func (j judged) podThatServes() (*corev1.Pod, ports) {
 	return pod, open
 }
 
-// theToken is what the application wants to be shown at /private.
+// theToken is the token that the application expects at /private.
 const theToken = "abc.DEF-1"
 
-// token is the Secret that holds it, which the mover may read.
+// token creates the Secret with that token, which the mover may read.
 func (j judged) token() {
 	j.t.Helper()
 	ctx, meta := j.t.Context(), metav1.ObjectMeta{Namespace: "shop", Name: "token"}
@@ -184,7 +184,7 @@ func serveHealth(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// kubelet forwards ports, and is where it listens.
+// kubelet starts a kubelet that forwards ports, and returns its port.
 func (j judged) kubelet(open map[string]string) int32 {
 	j.t.Helper()
 	pods := &clustertest.Pods{Ports: open}
@@ -217,7 +217,8 @@ func portOf(t *testing.T, listener net.Listener) int32 {
 	return int32(port)
 }
 
-// ownAddress is one of this machine that an API server takes for a pod's: it passes nothing on to loopback.
+// ownAddress returns an address of this machine that is valid for a pod. The API server does not proxy to
+// loopback addresses.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()

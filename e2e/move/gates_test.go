@@ -29,10 +29,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// verdictMap is the ConfigMap at the source that says whether the application is well.
+// verdictMap is the ConfigMap at the source that reports the health of the application.
 const verdictMap = "verdict"
 
-// says is a gate that asks the ConfigMap, every second.
+// says returns a gate that reads the ConfigMap every second.
 func says(at ...api.GatePoint) api.HealthGate {
 	return quick(api.HealthGate{Name: "verdict", At: at, CEL: &api.CELGate{
 		Objects:    api.GateObjects{APIVersion: "v1", Kind: "ConfigMap", Side: api.GateSource, Name: verdictMap},
@@ -40,7 +40,7 @@ func says(at ...api.GatePoint) api.HealthGate {
 	}})
 }
 
-// allRun is a gate that asks all pods of the side whether they run.
+// allRun returns a gate that checks that all pods of the side run.
 func allRun(at ...api.GatePoint) api.HealthGate {
 	return quick(api.HealthGate{Name: "pods", At: at, CEL: &api.CELGate{
 		Objects:    api.GateObjects{APIVersion: "v1", Kind: "Pod", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
@@ -57,14 +57,14 @@ func withGates(gates ...api.HealthGate) harness.Setting {
 	return harness.WithSpec(func(s *api.MigrationSpec) { s.Gates = gates })
 }
 
-// pronounce has the application be well, or not.
+// pronounce reports the application as healthy or not.
 func (v *move) pronounce(well string) error {
 	maps := v.Source.CoreV1().ConfigMaps(v.App.Namespace)
 	_, err := maps.Patch(v.Ctx, verdictMap, types.MergePatchType, []byte(fmt.Sprintf(`{"data":{"well":%q}}`, well)), metav1.PatchOptions{})
 	return err
 }
 
-// gate has the migration ask one, with that expression.
+// gate adds a gate with this expression to the migration.
 func (v *move) gate(expression string) {
 	gate := says(api.GateBeforeStop)
 	gate.CEL.Expression = expression
@@ -79,12 +79,12 @@ func (v *move) createVerdict(well string) {
 	v.Must(err)
 }
 
-// TestGates: a health gate holds a migration before the stop of an ordinal, after its start and at the end;
-// every replica runs meanwhile, and the migration goes on when the gate passes (I5, I6).
+// TestGates: a health gate holds a migration before the stop of an ordinal, after its start and at the end.
+// Every replica runs meanwhile, and the migration continues when the gate passes (I5, I6).
 func TestGates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gates []api.HealthGate
-		// here and there are how many ordinals each side has while the gate holds.
+		// here and there are the numbers of ordinals on each side while the gate holds.
 		here, there int32
 	}{
 		"U-25: before the stop": {[]api.HealthGate{allRun(api.GateBeforeStop), says(api.GateBeforeStop)}, 2, 0},
@@ -123,7 +123,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// TestGateInDryRun: a gate that only warns is asked and shown, and holds nothing.
+// TestGateInDryRun: a gate in dry-run mode is evaluated and shown, but holds nothing.
 func TestGateInDryRun(t *testing.T) {
 	t.Parallel()
 	gate := says(api.GateBeforeStop, api.GateAfterStart, api.GateAtEnd)
@@ -143,8 +143,8 @@ func TestGateInDryRun(t *testing.T) {
 	v.Audit()
 }
 
-// TestRollbackWithAGate: what fails on the way there keeps nothing from going back, also where the gate is
-// asked on the way back and the ordinal has failed (I8).
+// TestRollbackWithAGate: a failure of the forward move does not prevent a rollback. This holds even if the gate
+// also applies to the rollback and the ordinal has failed (I8).
 func TestRollbackWithAGate(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, withGates(says(api.GateBeforeStop, api.GateAfterStart, api.GateAtEnd)))
@@ -158,8 +158,8 @@ func TestRollbackWithAGate(t *testing.T) {
 	v.Audit()
 }
 
-// TestGateTurnsBack: where the user has asked for it, what has come and is not well is taken back, and the
-// migration says so.
+// TestGateTurnsBack: with onFailure: Rollback, an ordinal that arrives unhealthy is rolled back, and the
+// migration reports it.
 func TestGateTurnsBack(t *testing.T) {
 	t.Parallel()
 	gate := says(api.GateAfterStart)
@@ -175,7 +175,7 @@ func TestGateTurnsBack(t *testing.T) {
 	v.Audit()
 }
 
-// gatesFile is a file that holds health gates.
+// gatesFile writes a file with health gates and returns its path.
 func (v *move) gatesFile(text string) string {
 	v.T.Helper()
 	file := filepath.Join(v.T.TempDir(), "gates.yaml")
@@ -183,8 +183,8 @@ func (v *move) gatesFile(text string) string {
 	return file
 }
 
-// TestGatesCommand: a run whose gates are in a file waits for them; another command asks them meanwhile, and
-// says which has not passed.
+// TestGatesCommand: a run whose gates are in a file waits for them. Meanwhile another command evaluates them
+// and reports the gate that has not passed.
 func TestGatesCommand(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
@@ -215,13 +215,13 @@ func TestGatesCommand(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// metrics is a Prometheus that answers with one value, with nothing, or not at all.
+// metrics is a Prometheus server that answers with one value, with no value, or not at all.
 type metrics struct {
 	*httptest.Server
 	body atomic.Pointer[string]
 }
 
-// Answers of the API of a Prometheus (HTTP API, instant queries).
+// Responses of the Prometheus HTTP API to instant queries.
 const (
 	noSeries  = `{"status":"success","data":{"resultType":"vector","result":[]}}`
 	oneSeries = `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1700000000,"1"]}]}}`
@@ -233,7 +233,7 @@ func newMetrics(t *testing.T, body string) *metrics {
 	m := &metrics{}
 	m.body.Store(&body)
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // before that it is not seen that the client is gone
+		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client has disconnected
 		text := *m.body.Load()
 		if text == noReply {
 			<-r.Context().Done()
@@ -251,8 +251,8 @@ func (m *metrics) answer(body string) error {
 	return nil
 }
 
-// TestGateOfMetrics: a query that finds nothing, and a server that does not answer, hold a migration
-// before it has stopped anything, each with its reason, until they answer well.
+// TestGateOfMetrics: an empty query result and an unresponsive server hold a migration before its first stop,
+// each with its reason, until the answer is good.
 func TestGateOfMetrics(t *testing.T) {
 	for name, tc := range map[string]struct{ body, reason string }{
 		"U-26: it finds nothing":   {noSeries, api.ReasonGateResultEmpty},
@@ -284,8 +284,8 @@ func TestGateOfMetrics(t *testing.T) {
 	}
 }
 
-// TestGateMendedInMidMove: a gate that is broken in mid-move holds with its reason, every replica runs, and
-// the migration goes on when it is mended.
+// TestGateMendedInMidMove: a gate that breaks during the move holds it with its reason while every replica
+// runs. The migration continues when the gate is fixed.
 func TestGateMendedInMidMove(t *testing.T) {
 	for name, tc := range map[string]struct{ expression, reason string }{
 		"U-27: it does not compile": {"object.", api.ReasonGateInvalid},
@@ -322,7 +322,7 @@ func TestGateMendedInMidMove(t *testing.T) {
 	}
 }
 
-// rewrite changes a migration's record.
+// rewrite changes the record of a migration.
 func rewrite(ctx context.Context, mover *fixture.Mover, change func(*api.Migration)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		m, err := mover.Store.Load(ctx)
@@ -334,5 +334,5 @@ func rewrite(ctx context.Context, mover *fixture.Mover, change func(*api.Migrati
 	})
 }
 
-// costly is an expression that goes over a list of its own again and again.
+// costly is an expression with deeply nested loops over its own list.
 const costly = "[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, [1,2,3,4,5,6,7,8,9].all(d, [1,2,3,4,5,6,7,8,9].all(e, [1,2,3,4,5,6,7,8,9].all(f, a + b + c + d + e + f > 0))))))"

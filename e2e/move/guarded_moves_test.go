@@ -18,8 +18,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestGuardedMoves: with every policy in force, the manager moves between namespaces, and
-// into the cluster from another one.
+// TestGuardedMoves: while all policies are enforced, the manager moves applications between namespaces and from
+// another cluster.
 func TestGuardedMoves(t *testing.T) {
 	t.Parallel()
 	j := startJudged(t, "guarded", "--guard-volumes", "--fence")
@@ -29,7 +29,7 @@ func TestGuardedMoves(t *testing.T) {
 	j.run("S1 S7 no expression is doubted by the API server", judged.typesAgree)
 }
 
-// movesWithin has an editor of the namespace order the move.
+// movesWithin tests a move between namespaces, and its rollback, which an editor of the namespace requests.
 func (j judged) movesWithin() {
 	v := newMove(j.t, harness.Usual(2), within(j.Cluster), by((*move).csiVolumes))
 	v.csiNode(2)
@@ -62,7 +62,7 @@ func (j judged) movesWithin() {
 	v.Eventually("the Migration is gone", harness.Gone(j.client, v.Migration))
 }
 
-// movesInto has volumes made that a ConfigMap allows.
+// movesInto tests a move from another cluster whose volumes a ConfigMap allows.
 func (j judged) movesInto() {
 	v := newMove(j.t, harness.Usual(2), func(v *harness.Move) { v.From, v.To = harness.East(), j.Cluster }, by((*move).csiVolumes))
 	v.csiNode(2)
@@ -74,7 +74,8 @@ func (j judged) movesInto() {
 	v.awaitMoved(c)
 }
 
-// movesNothing is told before the first stop what the destination would refuse.
+// movesNothing tests that the migration reports the volumes that the destination would refuse before it stops
+// an ordinal.
 func (j judged) movesNothing() {
 	for name, where := range map[string]harness.Setting{"from another cluster": func(v *harness.Move) { v.From, v.To = harness.East(), j.Cluster }, "between namespaces": within(j.Cluster)} {
 		v := newMove(j.t, harness.Usual(1), where, by((*move).csiVolumes))
@@ -111,14 +112,14 @@ func (j judged) movesNothing() {
 	}
 }
 
-// boundsSoon waits until somebody is bounded.
+// boundsSoon waits until the limits of a user are enforced.
 func (j judged) boundsSoon(user string) {
 	j.t.Helper()
 	j.refuses(j.makes(user, ofNodes()["hostPath"]), "is of type hostPath")
 }
 
-// typesAgree: an API server compiles the policies with the types of what they judge, and has
-// nothing to say.
+// typesAgree checks that the API server compiles the policies with the types of their objects and has no
+// warnings.
 func (j judged) typesAgree() {
 	policies := kubernetes.NewForConfigOrDie(j.RESTConfig()).AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	for _, name := range []string{"sliceshift-authors", "sliceshift-snapshots", "sliceshift-volumes", "sliceshift-fence"} {

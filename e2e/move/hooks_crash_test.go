@@ -23,8 +23,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestHookAfterACrash: a process that dies when it has made a Job, or before it has noted how that has ended, has it
-// run once all the same; so has one that finds it gone after that (I7).
+// TestHookAfterACrash: a process dies when it creates a Job, or when it records the Job's state. The hook runs
+// exactly once nevertheless (I7).
 func TestHookAfterACrash(t *testing.T) {
 	for name, dies := range map[string]func(*http.Request) bool{
 		"U-22: made": func(r *http.Request) bool {
@@ -78,8 +78,8 @@ func TestHookAfterACrash(t *testing.T) {
 	}
 }
 
-// TestHookWhoseJobGoesUnseen: a Job that was made by a process that died then, and that is removed before another one looks,
-// has not run: the one that is made in its place is the first that does (I7).
+// TestHookWhoseJobGoesUnseen: a process creates a Job and dies, and the Job is deleted before another process
+// sees it. The suspended Job has not run, so its replacement is the first that runs (I7).
 func TestHookWhoseJobGoesUnseen(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal)))
@@ -121,7 +121,7 @@ func TestHookWhoseJobGoesUnseen(t *testing.T) {
 	v.Audit()
 }
 
-// hookIs says whether a request writes a hook's run in a state.
+// hookIs reports whether a request writes a hook's run in this state.
 func hookIs(r *http.Request, state string) bool {
 	body, err := r.GetBody()
 	if err != nil {
@@ -134,8 +134,8 @@ func hookIs(r *http.Request, state string) bool {
 	return err == nil && strings.Contains(string(text), "state: "+state)
 }
 
-// TestHookWhoseJobIsRemoved: a Job that is gone once its end was noted is not run again, and one that somebody has
-// deleted before stalls, because nobody knows what it has done.
+// TestHookWhoseJobIsRemoved: a Job that is deleted after its end was recorded does not run again. A Job that is
+// deleted earlier stalls the migration, because its effect is unknown.
 func TestHookWhoseJobIsRemoved(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal), hook("finish", api.HookAfterMigration)))

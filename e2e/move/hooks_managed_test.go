@@ -13,8 +13,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestManagedHooks: a Migration whose hooks nobody may run is refused until the role is bound; a manager runs them, as the
-// resource definition keeps them, and goes on as the command has written.
+// TestManagedHooks: a Migration with hooks is refused until the role for Jobs is bound. Then a manager runs the
+// hooks as stored by the API server, and obeys the command's retry.
 func TestManagedHooks(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal), hook("join", api.HookAfterOrdinal)))
@@ -50,7 +50,7 @@ func TestManagedHooks(t *testing.T) {
 	v.Audit()
 }
 
-// mayRunJobs binds the role of those who run Jobs in a namespace.
+// mayRunJobs binds the role for Jobs to a subject in a namespace.
 func (v *move) mayRunJobs(side kubernetes.Interface, namespace string, subject rbacv1.Subject) {
 	v.T.Helper()
 	const role = "sliceshift-mover-jobs"

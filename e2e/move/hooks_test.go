@@ -26,7 +26,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// hook is one whose Job has a pod that is never tried again.
+// hook returns a hook whose Job does not retry its pod.
 func hook(name string, point api.HookPoint) api.Hook {
 	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: api.JobSpec{JobSpec: oneTry()}}}
 }
@@ -39,8 +39,8 @@ var everyHook = []api.Hook{
 	hook("begin", api.HookBeforeMigration), hook("leave", api.HookBeforeOrdinal), hook("join", api.HookAfterOrdinal), hook("finish", api.HookAfterMigration),
 }
 
-// runHooks ends the pods of Jobs on a side as their containers would, until the test ends; says is what one that
-// fails writes, and empty for one that ends well. Where it says "-" the pod runs on.
+// runHooks ends the pods of Jobs on a side as their containers would, until the test ends. says returns the
+// message of a failing hook, "" for success, or "-" to let the pod run on.
 func (v *move) runHooks(t *testing.T, side kubernetes.Interface, says func(told map[string]string) string) {
 	v.endPods(t, side, func(told map[string]string) string {
 		switch said := says(told); said {
@@ -54,7 +54,8 @@ func (v *move) runHooks(t *testing.T, side kubernetes.Interface, says func(told 
 	})
 }
 
-// hooksOf says for what Jobs of hooks were run on a side.
+// hooksOf describes the Jobs of hooks that ran on a side by hook, point, pod, ordinal, side, direction and
+// attempt.
 func (v *move) hooksOf(side kubernetes.Interface, namespace string) []string {
 	v.T.Helper()
 	return v.jobsIn(side, namespace, func(job string, told map[string]string) string {
@@ -65,7 +66,7 @@ func (v *move) hooksOf(side kubernetes.Interface, namespace string) []string {
 	})
 }
 
-// ordered notes the hooks, stops and starts of a run.
+// ordered records the hooks, stops and starts of a run.
 func ordered(into *[]string) harness.Report {
 	return func(_ *api.Migration, outcome migration.Outcome) error {
 		e := outcome.Decision.Effect
@@ -83,15 +84,16 @@ func ordered(into *[]string) harness.Report {
 	}
 }
 
-// hooksCommand is the command that answers a hook.
+// hooksCommand returns the command that retries or skips a hook.
 func (v *move) hooksCommand(verb string) *exec.Cmd {
 	cmd := v.cli(verb)
 	cmd.Args = slices.Insert(cmd.Args, 1, "hooks")
 	return cmd
 }
 
-// TestHooks: hooks run in their order, on their sides and once each, and know for what. One that fails stalls with
-// its exit code and last words while every replica runs, and the command of the remedy has it run again.
+// TestHooks: hooks run in order, on their sides, once each, with their context in the environment. A failed
+// hook stalls the migration with its exit code and last output while every replica runs. The command of the
+// remedy runs it again.
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, withHooks(everyHook...))
@@ -136,7 +138,8 @@ func TestHooks(t *testing.T) {
 	v.Audit()
 }
 
-// TestHookHangs: one that hangs is ended in time, by its cluster, and the migration goes on without it when it is told to.
+// TestHookHangs: a cluster ends a hanging hook at its timeout, and the migration continues without the hook
+// when it is skipped.
 func TestHookHangs(t *testing.T) {
 	t.Parallel()
 	hangs := hook("leave", api.HookBeforeOrdinal)
@@ -154,8 +157,8 @@ func TestHookHangs(t *testing.T) {
 	v.Audit()
 }
 
-// TestHookRefused: a Job, or a pod of one, that the API server refuses in mid-move stalls with its answer, and the
-// migration goes on by itself when it lets it in.
+// TestHookRefused: when the API server refuses a Job or its pod during the move, the migration stalls with the
+// server's message. It continues on its own when the object is allowed.
 func TestHookRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hard corev1.ResourceName
@@ -200,8 +203,8 @@ func TestHookRefused(t *testing.T) {
 	}
 }
 
-// TestHookTurnsBack: one that fails takes the migration back where that is asked for; on the way back hooks run from
-// the other side, but for those that are not to.
+// TestHookTurnsBack: with onFailure: Rollback, a failed hook rolls the migration back. In a rollback, hooks run
+// on the other side, except hooks with onRollback: Skip.
 func TestHookTurnsBack(t *testing.T) {
 	t.Parallel()
 	join, finish := hook("join", api.HookAfterOrdinal), hook("finish", api.HookAfterMigration)
@@ -228,7 +231,8 @@ func TestHookTurnsBack(t *testing.T) {
 	v.Audit()
 }
 
-// TestHooksOfARun: the hooks of a run are in a file, a plan shows where they run, and the status that they have.
+// TestHooksOfARun: the hooks of a run are read from a file. A plan shows where they run, and the status shows
+// their state.
 func TestHooksOfARun(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters)
@@ -269,7 +273,7 @@ func TestHooksOfARun(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// hooksFile is a file that holds hooks.
+// hooksFile writes a file with hooks and returns its path.
 func (v *move) hooksFile(text string) string {
 	v.T.Helper()
 	file := filepath.Join(v.T.TempDir(), "hooks.yaml")

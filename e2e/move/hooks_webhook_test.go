@@ -18,8 +18,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestHookBehindAFailingWebhook: a webhook that fails when the Job of a hook is made is named as what refuses it. The
-// cluster that says so is not taken for one that does not answer, and the migration goes on when the webhook does.
+// TestHookBehindAFailingWebhook: a webhook that fails when the Job of a hook is created is named as the cause
+// of the refusal. The cluster is not treated as unreachable, and the migration continues when the webhook works
+// again.
 func TestHookBehindAFailingWebhook(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, withHooks(hook("leave", api.HookBeforeOrdinal)))

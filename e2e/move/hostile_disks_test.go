@@ -14,13 +14,13 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// mostWrites is one more than a source is sent until its first ordinal has moved.
+// mostWrites is one more than the number of writes to a source before its first ordinal has moved.
 const mostWrites = 5
 
-// ofVictim is what a tenant wants and does not own: a disk, and the claim that it is bound to.
+// ofVictim is the name of a disk that the tenant wants but does not own, and of its volume.
 const ofVictim = "of-a-victim"
 
-// afterWrites does something right before the server carries out one of the requests that change it.
+// afterWrites calls does just before the server carries out its count-th write request.
 func afterWrites(s *hostile.Server, count int32, does func()) {
 	var seen atomic.Int32
 	s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -31,8 +31,9 @@ func afterWrites(s *hostile.Server, count int32, does func()) {
 	})
 }
 
-// eachMoment moves an application of one replica between two servers again and again. The source
-// becomes another one before its first write, its second, and so on. How each ended.
+// eachMoment moves an application of one replica between two servers repeatedly. It spoils the source before
+// the first write, before the second, and so on. It returns the number of moves by the reason with which they
+// ended.
 func (h *tenant) eachMoment(prepare func(from, to *hostile.Server), spoil func(from *hostile.Server), judge func(moment string, from, to *hostile.Server)) map[string]int {
 	h.t.Helper()
 	type pair struct {
@@ -59,7 +60,8 @@ func (h *tenant) eachMoment(prepare func(from, to *hostile.Server), spoil func(f
 	return ended
 }
 
-// sources are those of the victim's volume at the destination, and how a hostile source names the same disk.
+// sources lists, by kind, the source of the victim's volume at the destination and how a hostile source names
+// the same disk.
 var sources = map[string][2]hostile.Object{
 	"of CSI":                 {{"csi": hostile.Object{"driver": "hostile.example.com", "volumeHandle": ofVictim}}, {"csi": hostile.Object{"driver": "hostile.example.com", "volumeHandle": ofVictim}}},
 	"K4 of NFS":              {{"nfs": hostile.Object{"server": "nfs.corp", "path": "/exports/victim"}}, {"nfs": hostile.Object{"server": "NFS.corp", "path": "/exports/victim/", "readOnly": true}}},
@@ -70,8 +72,8 @@ var sources = map[string][2]hostile.Object{
 	"K4 of fibre channel":    {{"fc": hostile.Object{"targetWWNs": []any{"50AA", "50BB"}, "lun": 1}}, {"fc": hostile.Object{"targetWWNs": []any{"50bb"}, "lun": 1}}},
 }
 
-// swappedDisks: whenever a source says that an ordinal's disk is another one, no second volume is
-// made of a disk that another tenant has at the destination, whatever words name the disk.
+// swappedDisks: a hostile source replaces an ordinal's disk by another tenant's disk at any moment. No second
+// volume is created for a disk that another tenant has at the destination, however the disk is named.
 func swappedDisks(h *tenant) {
 	for kind, source := range sources {
 		each := h.tenant(h.t)
@@ -79,7 +81,7 @@ func swappedDisks(h *tenant) {
 	}
 }
 
-// swapsDisk has the disk of an ordinal swapped at each moment for the one that a victim has at the destination.
+// swapsDisk replaces the disk of an ordinal, at each moment, by the disk that a victim has at the destination.
 func (h *tenant) swapsDisk(kind string, victims, taken hostile.Object) {
 	h.t.Helper()
 	claim := "data-web-0"
@@ -100,7 +102,7 @@ func (h *tenant) swapsDisk(kind string, victims, taken hostile.Object) {
 	}
 }
 
-// sourced is a volume that has another source, and another name, unless that is empty.
+// sourced replaces the source of a volume, and its name if name is not empty.
 func sourced(volume hostile.Object, name string, source hostile.Object) hostile.Object {
 	spec, _ := volume["spec"].(hostile.Object)
 	delete(spec, "csi")
@@ -123,8 +125,8 @@ func hasSource(spec, source hostile.Object) bool {
 	return true
 }
 
-// swappedClaims: whenever a source says that a claim is bound to a volume of somebody else's, that
-// volume is not written.
+// swappedClaims: when a source binds a claim to another tenant's volume at any moment, that volume is not
+// written.
 func swappedClaims(h *tenant) {
 	claim := "data-web-0"
 	h.eachMoment(func(from, _ *hostile.Server) {

@@ -15,10 +15,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// podsOf is where the pods of a namespace are.
+// podsOf returns the path of the pods of a namespace.
 func podsOf(namespace string) string { return "/api/v1/namespaces/" + namespace + "/pods" }
 
-// endless: whatever a server has too much of, its Migration says so, and takes no memory for it.
+// endless: a server returns too much of anything. Its Migration reports that, and uses no memory for it.
 func endless(h *tenant) {
 	var all []*api.Migration
 	for name, hook := range endlessAnswers(h) {
@@ -30,7 +30,7 @@ func endless(h *tenant) {
 	h.refused(all, 2*time.Minute, "")
 }
 
-// endlessAnswers are the ways in which a server answers too much.
+// endlessAnswers lists the ways in which a server answers too much.
 func endlessAnswers(h *tenant) map[string]func(*hostile.Server) hostile.Hook {
 	const system = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","annotations":{"a":"`
 	to := func(path string, answer http.HandlerFunc) func(*hostile.Server) hostile.Hook {
@@ -69,18 +69,18 @@ func endlessAnswers(h *tenant) map[string]func(*hostile.Server) hostile.Hook {
 	}
 }
 
-// packed is a piece of an answer that is unpacked where it is read; several make one.
+// packed compresses a part of an answer. Concatenated parts form one answer.
 func packed(text string) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := io.WriteString(w, text)
 	if err := errors.Join(err, w.Close()); err != nil {
-		panic(err) // it is written into memory
+		panic(err) // writes into memory do not fail
 	}
 	return b.Bytes()
 }
 
-// bomb answers with a beginning, and one block after the other, until nobody reads on.
+// bomb answers with a beginning and repeats a compressed block until the client stops reading.
 func bomb(begin, block string) http.HandlerFunc {
 	head, rest := packed(begin), packed(block)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +93,7 @@ func bomb(begin, block string) http.HandlerFunc {
 	}
 }
 
-// plain is a bomb that is not packed.
+// plain answers like bomb, without compression.
 func plain(begin, block string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

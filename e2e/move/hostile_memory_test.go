@@ -15,21 +15,21 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// besideVariable is how long others move beside a tenant that does its worst.
+// besideVariable sets how long other moves run alongside a tenant that does its worst.
 const besideVariable = "SLICESHIFT_HOSTILE"
 
-// besideAtLeast is that in make test.
+// besideAtLeast is that duration in make test.
 const besideAtLeast = 15 * time.Second
 
-// keptSpeed is how much of their speed the others keep.
+// keptSpeed is the fraction of their speed that other moves must keep.
 const keptSpeed = 0.8
 
-// manyMoves are enough for their median to be compared. Of fewer it is the fastest: one that met
-// another test's load says nothing.
+// manyMoves is the number of moves from which medians are compared. With fewer moves the fastest ones are
+// compared, because a single slow move may only reflect the load of another test.
 const manyMoves = 20
 
-// TestHostileMemory: beside tenants that do their worst (S3, S4, K0, K2, K3, K4), with the memory that the manifest
-// allows, other moves go on as fast as without it.
+// TestHostileMemory: tenants do their worst (S3, S4, K0, K2, K3, K4). The manager stays within the memory limit
+// of the manifest, and other moves keep at least keptSpeed of their speed.
 func TestHostileMemory(t *testing.T) {
 	period := besideAtLeast
 	if given := os.Getenv(besideVariable); given != "" {
@@ -39,7 +39,7 @@ func TestHostileMemory(t *testing.T) {
 		}
 	}
 	n := startTenancy(t, "memory")
-	n.neighbour(t, 3, time.Minute) // the first one waits for much else
+	n.neighbour(t, 3, time.Minute) // the first move waits for much else
 	alone := n.neighbours(t, 3, period/4)
 	quiet := n.manager.Peak()
 	worst := n.worst(t)
@@ -63,7 +63,8 @@ func TestHostileMemory(t *testing.T) {
 	harness.WriteFigures(t, "hostile", text)
 }
 
-// neighbours are how many seconds moves take, in order: so many of them, and until the time is over.
+// neighbours moves applications for the period, at least atLeast times, and returns the sorted durations in
+// seconds.
 func (n *tenancy) neighbours(t *testing.T, atLeast int, period time.Duration) []float64 {
 	t.Helper()
 	var took []float64
@@ -76,7 +77,7 @@ func (n *tenancy) neighbours(t *testing.T, atLeast int, period time.Duration) []
 
 func median(sorted []float64) float64 { return sorted[len(sorted)/2] }
 
-// shippedContainer is that of the manager in the shipped manifests.
+// shippedContainer returns the manager's container in the shipped manifests.
 func shippedContainer(t *testing.T) corev1.Container {
 	t.Helper()
 	objects, err := config.ManagerObjects()
@@ -97,7 +98,7 @@ func shippedContainer(t *testing.T) corev1.Container {
 	return corev1.Container{}
 }
 
-// shippedMemory is how much memory the manifest allows the manager.
+// shippedMemory returns the manager's memory limit in the manifest.
 func shippedMemory(t *testing.T) int64 {
 	t.Helper()
 	limits := shippedContainer(t).Resources.Limits

@@ -11,15 +11,16 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// later is how many Migrations of two namespaces lead to servers that ask to come again in an hour, or answer each request in
-// the last moment.
+// later is the number of Migrations in two namespaces. Their servers send a Retry-After of one hour, or answer
+// each request at the last moment.
 const later = 24
 
-// TestK2RetryAfter: servers that ask to come again in an hour hold no worker meanwhile, in however many namespaces: others'
-// moves keep their speed, within the memory that the manifest allows, and their own Migrations say what is wrong.
+// TestK2RetryAfter: servers that send a Retry-After of one hour occupy no worker meanwhile, in any number of
+// namespaces. Other moves keep their speed, within the memory limit of the manifest, and the affected
+// Migrations report the cause.
 func TestK2RetryAfter(t *testing.T) {
 	n := startTenancy(t, "later")
-	n.neighbour(t, 3, time.Minute) // the first one waits for much else
+	n.neighbour(t, 3, time.Minute) // the first move waits for much else
 	alone := n.neighbours(t, 4, 0)
 	tenants := []*tenant{n.tenant(t), n.tenant(t)}
 	all := map[*api.Migration]*tenant{}
@@ -48,7 +49,7 @@ func TestK2RetryAfter(t *testing.T) {
 	}
 }
 
-// comesLater is one of several ways to have somebody wait.
+// comesLater returns one of several hooks that make the client wait.
 func comesLater(way int, s *hostile.Server) hostile.Hook {
 	code := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}[way/2%2]
 	wait := func(w http.ResponseWriter, _ *http.Request) {

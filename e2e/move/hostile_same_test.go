@@ -41,8 +41,8 @@ func (h *tenant) victimsVolume() *corev1.PersistentVolume {
 	return volume
 }
 
-// impostors: a source that answers with the UID of the manager's own cluster has no volume of that cluster written,
-// whatever it says of the volume, and however much of that cluster it knows.
+// impostors: a source claims to be the manager's own cluster by returning its UID. No volume of that cluster is
+// written, whatever the source answers and however much it knows of that cluster.
 func impostors(h *tenant) {
 	for name, lies := range map[string]func(h *tenant, s *hostile.Server, victim *corev1.PersistentVolume){
 		"it knows no more": func(*tenant, *hostile.Server, *corev1.PersistentVolume) {},
@@ -72,7 +72,8 @@ func impostors(h *tenant) {
 	}
 }
 
-// refusedFor waits until a Migration is refused, and returns the reason. The victim's volume stays unchanged.
+// refusedFor waits until a Migration is refused and returns the reason. It checks that the victim's volume
+// remains unchanged.
 func (h *tenant) refusedFor(m *api.Migration, victim *corev1.PersistentVolume) string {
 	h.t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -97,8 +98,8 @@ func (h *tenant) refusedFor(m *api.Migration, victim *corev1.PersistentVolume) s
 	return ""
 }
 
-// poses makes a server one that says it is the manager's own cluster, with an application whose volume has the name of
-// a volume of that cluster.
+// poses makes a server claim to be the manager's own cluster. Its application has a volume with the name of a
+// volume of that cluster.
 func (h *tenant) poses(s *hostile.Server, volume string) {
 	h.t.Helper()
 	system, claim := &corev1.Namespace{}, "data-web-0"
@@ -114,7 +115,7 @@ func (h *tenant) poses(s *hostile.Server, volume string) {
 	s.Put("persistentvolumeclaims", bound)
 }
 
-// relayRevision has a server list budgets at the revision of the manager's own cluster.
+// relayRevision makes a server list budgets at the revision of the manager's own cluster.
 func relayRevision(h *tenant, s *hostile.Server) {
 	s.Hook(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet || r.URL.Query().Get("watch") != "" || !strings.HasSuffix(r.URL.Path, "/poddisruptionbudgets") {

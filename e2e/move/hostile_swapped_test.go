@@ -17,7 +17,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// swapped: who answers about another object than was asked for is not believed.
+// swapped: the manager rejects an answer about another object than the requested one.
 func swapped(h *tenant) {
 	var all []*api.Migration
 	for name, change := range map[string]func(metadata hostile.Object){
@@ -42,7 +42,8 @@ func swapped(h *tenant) {
 	}
 }
 
-// forged: a record that somebody else wrote has no command move what it was not told to.
+// forged: a command does not act on a forged record that differs from the command's arguments or from the
+// cluster.
 func forged(h *tenant) {
 	apps := []string{"web", "victim"}
 	for _, name := range apps {
@@ -81,7 +82,7 @@ func forged(h *tenant) {
 	}
 }
 
-// disbelieve makes sure that no command that acts on a record acts on this one.
+// disbelieve checks that these commands refuse to act on a record.
 func (h *tenant) disbelieve(record string, commands ...string) {
 	h.t.Helper()
 	for _, name := range commands {
@@ -98,5 +99,5 @@ func (h *tenant) disbelieve(record string, commands ...string) {
 	}
 }
 
-// exitRefused is the code with which the command ends when it refuses.
+// exitRefused is the exit code of a refused command.
 const exitRefused = 3

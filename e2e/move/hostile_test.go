@@ -18,8 +18,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestHostile: one tenant's clusters answer what they like, to the manager that works for others
-// too. Nothing outside of the tenant is read, written or told, and the others' moves go on.
+// TestHostile: one tenant's clusters send arbitrary answers to a manager that also serves others. Nothing
+// outside the tenant is read, written or revealed, and the moves of others continue.
 func TestHostile(t *testing.T) {
 	n := startTenancy(t, "tenants")
 	t.Run("tenants", func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// obedient moves an application between two servers that do as they are told: what the others
-// are refused for is what they do, and not what they are.
+// obedient moves an application between two well-behaved servers. This proves that the other servers are
+// refused for their behaviour, not for being test servers.
 func obedient(h *tenant) {
 	from, to := h.server("from"), h.server("to")
 	from.Deploy(h.namespace, "web", 2)
@@ -67,7 +67,7 @@ func obedient(h *tenant) {
 	}
 }
 
-// insideBody is what nobody outside may see.
+// insideBody is the content that no tenant may see.
 const insideBody = "the-answer-of-something-inside"
 
 // inside is a service that only the manager can reach.
@@ -89,14 +89,14 @@ func startInside(t *testing.T) *inside {
 	return in
 }
 
-// redirected: whatever a server says, what is sent to it goes nowhere else.
+// redirected: requests to a server are never redirected elsewhere.
 func redirected(h *tenant) {
 	in := startInside(h.t)
 	var all []*api.Migration
 	for _, tc := range []struct {
 		name string
 		code int
-		// from is the first path that is answered so.
+		// from is the path prefix that is redirected.
 		from string
 	}{{"all-302", 302, "/"}, {"all-307", 307, "/"}, {"api-302", 302, "/api/v1/namespaces"}, {"api-307", 307, "/apis/authorization.k8s.io/v1/self"}} {
 		s := h.server(tc.name)
@@ -121,7 +121,7 @@ func redirected(h *tenant) {
 	h.tells(insideBody, hostile.Token)
 }
 
-// refused waits until the Migrations say that a cluster does not answer as one does.
+// refused waits until the Migrations report that a cluster does not answer properly.
 func (h *tenant) refused(all []*api.Migration, within time.Duration, says string) {
 	h.t.Helper()
 	for _, m := range all {
@@ -132,7 +132,7 @@ func (h *tenant) refused(all []*api.Migration, within time.Duration, says string
 	}
 }
 
-// tells makes sure that nothing of this is told to the tenant, or logged.
+// tells checks that the secrets appear in no Migration or event of the tenant, and not in the log.
 func (h *tenant) tells(secrets ...string) {
 	h.t.Helper()
 	migrations, events := &api.MigrationList{}, &corev1.EventList{}
@@ -152,7 +152,7 @@ func (h *tenant) tells(secrets ...string) {
 	}
 }
 
-// echoed: what a server answers that is no API server is not shown to who wrote its address.
+// echoed: an answer of a server that is not an API server is not shown to the author of its address.
 func echoed(h *tenant) {
 	var all []*api.Migration
 	for name, answer := range map[string]http.HandlerFunc{
@@ -173,8 +173,7 @@ func echoed(h *tenant) {
 	h.tells(insideBody, hostile.Token)
 }
 
-// countless: numbers of ordinals that no application has are refused before anything is taken in
-// proportion to them.
+// countless: impossible numbers of ordinals are refused before memory or time is spent in proportion to them.
 func countless(h *tenant) {
 	for name, ordinals := range map[string][2]int{"many": {0, 100_000_000}, "overflow": {1 << 30, 1 << 30}, "last": {1<<31 - 2, 3}} {
 		s := h.server(name)
@@ -187,7 +186,7 @@ func countless(h *tenant) {
 	}
 }
 
-// dribbling: a server that answers a byte now and then has not answered.
+// dribbling: a server that sends a byte from time to time counts as not answering.
 func dribbling(h *tenant) {
 	s := h.server("slow")
 	s.Hook(hostile.Always(func(w http.ResponseWriter, r *http.Request) {
@@ -201,13 +200,13 @@ func dribbling(h *tenant) {
 	h.refused([]*api.Migration{h.migrates("source", "slow", ""), h.migrates("destination", "", "slow")}, 90*time.Second, "")
 }
 
-// TestHostileSilence: servers that take connections and answer nothing hold no worker that
-// others need, and their Migrations say so.
+// TestHostileSilence: servers that accept connections but never answer do not block workers that others need.
+// Their Migrations report that.
 func TestHostileSilence(t *testing.T) {
 	n := startTenancy(t, "silence")
 	alone := n.neighbour(t, 3, time.Minute)
 	h := n.tenant(t)
-	all := append(h.silent(), n.tenant(t).silent()...) // more than there are workers
+	all := append(h.silent(), n.tenant(t).silent()...) // more servers than workers
 	if workers := config.Default().Concurrency; len(all) <= workers {
 		t.Fatalf("%d silent servers say nothing of %d workers", len(all), workers)
 	}

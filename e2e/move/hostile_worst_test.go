@@ -26,26 +26,27 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// worst is all that tenants can think of, at once.
+// worst combines all attacks of tenants at once.
 type worst struct {
 	*tenancy
 	migrations, namespaces int
-	// thieves are Migrations of sources that name the disks of others, by the kind of the disk.
+	// thieves are the Migrations whose sources name other tenants' disks, by the kind of disk.
 	thieves map[string]*thief
-	// tried is how often an editor of Migrations has asked for pods, and stop ends that.
+	// editors is the namespace of an editor who tries to create pods, tried counts the refused attempts, and
+	// stop ends them.
 	editors string
 	tried   atomic.Int64
 	stop    context.CancelFunc
 }
 
-// thief is a Migration that asks for a disk of a victim.
+// thief is a Migration whose source names a victim's disk.
 type thief struct {
 	*tenant
 	m      *api.Migration
 	source hostile.Object
 }
 
-// worst begins it.
+// worst starts all attacks.
 func (n *tenancy) worst(t *testing.T) *worst {
 	t.Helper()
 	h := n.tenant(t)
@@ -66,7 +67,7 @@ func (n *tenancy) worst(t *testing.T) *worst {
 	return w
 }
 
-// retries: servers that ask to come again in an hour (K2).
+// retries adds servers that send a Retry-After of one hour (K2).
 func (w *worst) retries(t *testing.T) {
 	t.Helper()
 	h := w.tenant(t)
@@ -80,7 +81,7 @@ func (w *worst) retries(t *testing.T) {
 	w.namespaces++
 }
 
-// undecodable: Migrations whose hooks hold what no Job does (K0).
+// undecodable adds Migrations whose hooks contain invalid Job fields (K0).
 func (w *worst) undecodable(t *testing.T) {
 	t.Helper()
 	h := w.tenant(t)
@@ -102,7 +103,8 @@ func (w *worst) undecodable(t *testing.T) {
 	w.namespaces++
 }
 
-// steals: sources that name the disk of a victim in the manager's own cluster (K4), which has the driver of that.
+// steals adds sources that name the disk of a victim in the manager's own cluster, which has that disk's driver
+// (K4).
 func (w *worst) steals(t *testing.T) {
 	t.Helper()
 	if err := w.client.Create(t.Context(), &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "hostile.example.com"}}); err != nil {
@@ -127,7 +129,7 @@ func (w *worst) steals(t *testing.T) {
 	}
 }
 
-// runsAs has the pods of a server's StatefulSet run under an account that the migration does not use.
+// runsAs sets the ServiceAccount of a server's StatefulSet to an account that the migration does not use.
 func (h *tenant) runsAs(s *hostile.Server, account string) {
 	h.t.Helper()
 	h.must(h.client.Create(h.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: account}}))
@@ -137,7 +139,7 @@ func (h *tenant) runsAs(s *hostile.Server, account string) {
 	s.Put("statefulsets", set)
 }
 
-// decoded is an object with the types of numbers that clients take.
+// decoded converts an object so that its numbers have the types that clients accept.
 func decoded(t *testing.T, of hostile.Object) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(of)
@@ -152,7 +154,7 @@ func decoded(t *testing.T, of hostile.Object) map[string]any {
 	return spec
 }
 
-// edits: an editor of Migrations asks again and again for what would run a pod (K3).
+// edits starts an editor of Migrations who repeatedly tries to create an object that runs a pod (K3).
 func (w *worst) edits(t *testing.T) {
 	t.Helper()
 	h := w.tenant(t)
@@ -187,7 +189,7 @@ func (w *worst) edits(t *testing.T) {
 	}()
 }
 
-// end judges what came of it: nobody has a disk or a pod more.
+// end stops the attacks and checks that no tenant has gained a disk or a pod.
 func (w *worst) end(t *testing.T) {
 	t.Helper()
 	w.stop()

@@ -28,7 +28,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// bare is a cluster of one test, into which nothing has been put.
+// bare is an empty cluster of one test.
 type bare struct {
 	*cluster.Cluster
 	t      *testing.T
@@ -50,7 +50,7 @@ func startBare(t *testing.T, name string, options cluster.Options) *bare {
 	return b
 }
 
-// migrate runs the command on the cluster, and returns what it says.
+// migrate runs the command on the cluster and returns its output.
 func (b *bare) migrate(wantCode int, args ...string) string {
 	b.t.Helper()
 	var out bytes.Buffer
@@ -74,8 +74,8 @@ func (b *bare) says(text string, wants ...string) {
 	}
 }
 
-// versions are the resourceVersions of all that can be installed, as far as it is
-// there. Those of the status are left out by the generation where there is one.
+// versions returns the resourceVersions of all installable objects that exist. Where an object has a
+// generation, versions uses that instead, which ignores updates of the status.
 func (b *bare) versions() map[string]string {
 	b.t.Helper()
 	objects, err := config.ConstrainedObjects()
@@ -109,8 +109,8 @@ func (b *bare) versions() map[string]string {
 	return found
 }
 
-// TestInstall takes a cluster from nothing to a move by the installed manager's
-// account, with the fence, and back to nothing.
+// TestInstall installs into an empty cluster, moves an application with the installed manager's account and the
+// fence, and uninstalls everything.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	b := startBare(t, "install", cluster.Options{})
@@ -140,7 +140,7 @@ func (b *bare) installs() {
 	b.same(before)
 }
 
-// same checks that nothing has been written since.
+// same checks that no object was written since.
 func (b *bare) same(before map[string]string) {
 	b.t.Helper()
 	for name, version := range b.versions() {
@@ -180,15 +180,15 @@ func (b *bare) fences() {
 	b.same(before)
 	b.says(b.migrate(0, "install", "--fence=false"), "6 deleted")
 	b.migrate(0, "install", "--fence")
-	b.says(b.migrate(0, "install"), ": nothing to do\n") // and it stays
+	b.says(b.migrate(0, "install"), ": nothing to do\n") // the fence remains
 	b.same(b.versions())
 }
 
-// guards has the other policies put in and taken away.
+// guards installs and removes the other policies.
 func (b *bare) guards() {
 	b.t.Helper()
 	b.says(b.migrate(0, "install", "--guard-volumes"), "sliceshift-snapshots created", "sliceshift-volumes created", "nobody is bounded until a ConfigMap", "4 created")
-	b.says(b.migrate(0, "install"), ": nothing to do\n") // and it stays
+	b.says(b.migrate(0, "install"), ": nothing to do\n") // they remain
 	b.says(b.migrate(0, "install", "--guard-volumes=false"), "4 deleted")
 	b.says(b.migrate(0, "install", "--check-authors=false"), "sliceshift-authors deleted", "2 deleted")
 	b.says(b.migrate(0, "install", "--check-authors=false"), ": nothing to do\n")
@@ -196,8 +196,8 @@ func (b *bare) guards() {
 	b.says(b.migrate(0, "install", "--guard-volumes"), "whoever writes a Migration must now be allowed to impersonate", "6 created")
 }
 
-// moves has the manager move an application with a token of the account that was
-// installed. In the middle of it nothing can be uninstalled.
+// moves runs the manager with a token of the installed account and moves an application. During the move,
+// uninstall is refused.
 func (b *bare) moves() {
 	b.t.Helper()
 	v := newMove(b.t, harness.Usual(3), within(b.Cluster))
@@ -217,7 +217,7 @@ func within(c *cluster.Cluster) harness.Setting {
 	return func(v *harness.Move) { v.From, v.To, v.ToNamespace = c, c, v.App.Namespace+"-new" }
 }
 
-// accountKubeconfig is a kubeconfig with a token of a ServiceAccount.
+// accountKubeconfig returns a kubeconfig with a token of a ServiceAccount.
 func (b *bare) accountKubeconfig(namespace, name string) string {
 	b.t.Helper()
 	rest, kubeconfig := b.RESTConfig(), clientcmdapi.NewConfig()
@@ -253,9 +253,8 @@ func (b *bare) uninstalls() {
 	b.says(b.migrate(0, "uninstall", "--crds"), "nothing to do")
 }
 
-// TestFence lets others scale what a migration holds: all are refused, and are told by
-// whom it is held and what to do. The migration is not in its own way, and afterwards
-// anybody may scale.
+// TestFence: other writers cannot scale a StatefulSet that a migration holds. The refusal names the migration
+// and the remedy. The migration itself is not blocked, and after its end any user may scale.
 func TestFence(t *testing.T) {
 	t.Parallel()
 	b := startBare(t, "fence", cluster.Options{})
@@ -275,9 +274,9 @@ func TestFence(t *testing.T) {
 	v.holdsSlices(b)
 }
 
-// holdsSlices does the same, and with reserveOrdinals (G17), with a StatefulSet of our own kind. No controller runs: it
-// is the API server that judges. An API server looks for new kinds every 30 s only, and
-// until it knows ours, it refuses to scale any of them.
+// holdsSlices repeats the test, also with reserveOrdinals (G17), with a StatefulSet of our own kind. No
+// controller runs, since the API server enforces the fence. The API server discovers new kinds only every 30 s,
+// and refuses to scale our kind until it knows it.
 func (v *move) holdsSlices(b *bare) {
 	v.T.Helper()
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v.App.StatefulSet().Spec)
@@ -312,19 +311,19 @@ func (v *move) holdsSlices(b *bare) {
 		}
 	}
 	v.Must(patch(`{"spec":{"reserveOrdinals":["1-2"]}}`, api.FieldManager))
-	v.Must(patch(`{"spec":{"reserveOrdinals":null}}`, "kubectl-patch")) // as the stall of a migration asks for it
+	v.Must(patch(`{"spec":{"reserveOrdinals":null}}`, "kubectl-patch")) // the remedy of a stalled migration
 	v.Must(patch(`{"spec":{"replicas":6,"ordinals":{"start":1}}}`, api.FieldManager))
 	v.Must(patch(`{"metadata":{"annotations":{"`+api.FenceAnnotationKey+`":null}}}`, "kubectl-annotate"))
 	v.Eventually("it is let go", func(ctx context.Context) (bool, error) { return scale(ctx) == nil, nil })
 }
 
-// kubectlScale scales as people do.
+// kubectlScale scales with kubectl scale.
 func (v *move) kubectlScale(b *bare, at harness.Endpoint, replicas int) (string, error) {
 	out, err := b.Kubectl(v.Ctx, "scale", "statefulset", at.Set, "-n", at.Namespace, fmt.Sprintf("--replicas=%d", replicas)).CombinedOutput()
 	return string(out), err
 }
 
-// expectHeld tries every way of scaling that there is, and what must be let through.
+// expectHeld checks that every way of scaling is refused and that harmless writes are allowed.
 func (v *move) expectHeld(b *bare, at harness.Endpoint) {
 	v.T.Helper()
 	set, err := at.Client.AppsV1().StatefulSets(at.Namespace).Get(v.Ctx, at.Set, metav1.GetOptions{})
@@ -357,10 +356,10 @@ func (v *move) expectHeld(b *bare, at harness.Endpoint) {
 	}
 }
 
-// write is one request.
+// write sends one request.
 type write func(context.Context) error
 
-// foreignWrites would start or stop pods.
+// foreignWrites returns writes that would start or stop pods.
 func (v *move) foreignWrites(at harness.Endpoint) map[string]write {
 	sets := at.Client.AppsV1().StatefulSets(at.Namespace)
 	patch := func(kind types.PatchType, manager, body string) write {
@@ -399,7 +398,7 @@ func (v *move) foreignWrites(at harness.Endpoint) map[string]write {
 	}
 }
 
-// harmlessWrites are those of others, and a release on purpose. They are not kept.
+// harmlessWrites returns dry-run writes of others that the fence allows, including a deliberate release.
 func (v *move) harmlessWrites(at harness.Endpoint) map[string]write {
 	sets := at.Client.AppsV1().StatefulSets(at.Namespace)
 	patch := func(manager, body string) write {

@@ -17,7 +17,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// oneTry is a Job whose pod is never tried again.
+// oneTry returns a Job spec whose pod is not retried.
 func oneTry() batchv1.JobSpec {
 	return batchv1.JobSpec{
 		BackoffLimit: new(int32(0)),
@@ -25,8 +25,8 @@ func oneTry() batchv1.JobSpec {
 	}
 }
 
-// endPods ends the pods of Jobs on a side as their containers would, until the test ends: status is how one ends
-// that is told something, as a patch; empty: it runs on.
+// endPods ends the pods of Jobs on a side as their containers would, until the test ends. status returns the
+// status patch for a pod with this environment, or "" to let the pod run on.
 func (v *move) endPods(t *testing.T, side kubernetes.Interface, status func(told map[string]string) string) {
 	pods, ended := side.CoreV1().Pods(v.App.Namespace), make(chan struct{})
 	ctx, cancel := context.WithCancel(v.Ctx)
@@ -43,7 +43,7 @@ func (v *move) endPods(t *testing.T, side kubernetes.Interface, status func(told
 				if pod.Status.Phase != corev1.PodRunning || patch == "" {
 					continue
 				}
-				_, _ = pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status") // or the next time
+				_, _ = pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status") // or in the next poll
 			}
 			return false, nil
 		})
@@ -58,7 +58,7 @@ func toldTo(spec corev1.PodSpec) map[string]string {
 	return told
 }
 
-// jobsIn are the Jobs of migrations in a namespace of a side, by what line says of them, sorted.
+// jobsIn describes the Jobs of migrations in a namespace of a side, one sorted line for each Job.
 func (v *move) jobsIn(side kubernetes.Interface, namespace string, line func(job string, told map[string]string) string) []string {
 	v.T.Helper()
 	found, err := side.BatchV1().Jobs(namespace).List(v.Ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})

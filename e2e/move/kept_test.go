@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
-// listed are the volumes that ordinals have left behind in a namespace of a cluster.
+// listed returns the volumes that ordinals have left behind in a namespace of a cluster.
 func (v *move) listed(at harness.Cluster, namespace string) []kept.Volume {
 	v.T.Helper()
 	connection, err := clusters.Connect("kept", at.RESTConfig())
@@ -26,8 +26,9 @@ func (v *move) listed(at harness.Cluster, namespace string) []kept.Volume {
 	return slices.DeleteFunc(all, func(volume kept.Volume) bool { return !strings.HasPrefix(volume.Claim, namespace+"/") })
 }
 
-// expectListed checks that every volume that ordinals have left behind, on both sides, is named with the command that removes
-// it: after a rollback by a copy those of before the move, and the copies that they came back from.
+// expectListed checks that every volume that ordinals have left behind, on both sides, is listed with the
+// command that removes it. After a rollback by copy these are the original volumes and the copies that the
+// ordinals came back from.
 func (v *move) expectListed() {
 	v.T.Helper()
 	for _, all := range [][]kept.Volume{v.listed(v.From, v.App.Namespace), v.listed(v.To, v.ToNamespace)} {
@@ -42,8 +43,8 @@ func (v *move) expectListed() {
 	}
 }
 
-// TestKeptGoes: the commands that remove what a move has left behind remove the objects and no disk: the source of a
-// copy has its own, and a rebound one is that which the ordinal runs on.
+// TestKeptGoes: the commands that remove the volumes left behind by a move delete objects, but no disks. The
+// source of a copy keeps its own disk, and the disk of a rebound volume is in use by the ordinal.
 func TestKeptGoes(t *testing.T) {
 	t.Parallel()
 	for name, method := range map[string]func(*disks) harness.Setting{
@@ -68,8 +69,8 @@ func TestKeptGoes(t *testing.T) {
 	}
 }
 
-// removeKept removes what the source's ordinals have left behind by the commands that are named, and waits until the
-// volumes of these disks are gone.
+// removeKept deletes the volumes that the source's ordinals have left behind, as the listed commands would, and
+// waits until they are deleted.
 func (v *move) removeKept(disks []string) {
 	v.T.Helper()
 	all, volumes := v.listed(v.From, v.App.Namespace), v.Source.CoreV1().PersistentVolumes()

@@ -20,22 +20,23 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// kruise is the kind of OpenKruise.
+// kruise is the apiVersion of OpenKruise's StatefulSet.
 const kruise = "apps.kruise.io/v1beta1"
 
 //go:embed kruise.yaml
 var kruiseCRD []byte
 
-// installKruise puts the kind of OpenKruise into both clusters, without its controller.
+// installKruise installs OpenKruise's StatefulSet kind in both clusters, without its controller.
 var installKruise = harness.OnceInBoth(define(kruiseCRD))
 
-// kruiseSpec is what the StatefulSet of the tests says beyond apps/v1: of three pods two are kept.
+// kruiseSpec holds fields of the test's StatefulSet that apps/v1 lacks or that differ from it. Its partition
+// keeps two of three pods.
 const kruiseSpec = `{"spec":{"podManagementPolicy":"Parallel","reserveOrdinals":["7-9"],"scaleStrategy":{"maxUnavailable":"50%"},
 	"volumeClaimUpdateStrategy":{},"lifecycle":{"preDelete":{"labelsHandler":{"leave":"cluster"}}},
 	"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":2,"maxUnavailable":1,"podUpdatePolicy":"ReCreate","minReadySeconds":0}}}}`
 
-// newKruiseMove is an application that OpenKruise might have made: its pods and their revision
-// are those of apps/v1, whose form OpenKruise keeps to.
+// newKruiseMove deploys an application as OpenKruise would. Its pods and revision come from apps/v1, whose form
+// OpenKruise uses.
 func newKruiseMove(t *testing.T) *move {
 	t.Helper()
 	t.Parallel()
@@ -48,13 +49,12 @@ func newKruiseMove(t *testing.T) *move {
 	app := harness.Usual(3)
 	app.Policy = parallel
 	return newMove(t, app, harness.AcrossClusters, by(func(v *move) {
-		v.Migration.Spec.Source.APIVersion = kruise // which the auditor watches
+		v.Migration.Spec.Source.APIVersion = kruise // the auditor watches it
 		v.Deployed = v.asKruise
 	}))
 }
 
-// asKruise hands the pods to a StatefulSet of OpenKruise, and says of it what its controller
-// would.
+// asKruise gives the pods to a StatefulSet of OpenKruise, and sets its status as its controller would.
 func (v *move) asKruise() {
 	v.T.Helper()
 	set, spec := v.orphaned()
@@ -90,7 +90,7 @@ func (v *move) ownedBy(c client.Client, owner client.Object) {
 	}
 }
 
-// lives are the UIDs and restarts of the source's pods, with their revision.
+// lives returns the UIDs, restarts and revisions of the source's pods.
 func (v *move) lives() string {
 	v.T.Helper()
 	var text strings.Builder
@@ -104,7 +104,7 @@ func (v *move) lives() string {
 	return text.String()
 }
 
-// adoptKruise runs the command in a directory of its own.
+// adoptKruise runs the adopt command in the directory dir.
 func (v *move) adoptKruise(dir string, code int, more ...string) string {
 	v.T.Helper()
 	cmd := v.cli("adopt", append([]string{"--from", "kruise"}, more...)...)
@@ -112,8 +112,8 @@ func (v *move) adoptKruise(dir string, code int, more ...string) string {
 	return v.exits(cmd, code)
 }
 
-// expectOurs waits until ours has all pods, and looks at that they are the ones from before, at
-// the one revision there is.
+// expectOurs waits until our StatefulSet has all pods. It checks that they are the same pods as before, at the
+// only revision.
 func (v *move) expectOurs(before string) {
 	v.T.Helper()
 	v.expectKind(v.Here(), slice, 3)
@@ -133,8 +133,8 @@ func (v *move) expectOurs(before string) {
 	v.ExpectVolumes(v.Here(), 3)
 }
 
-// TestAdoptKruise makes one of ours of a running StatefulSet of OpenKruise, whose own controller is
-// not there. No pod is made anew.
+// TestAdoptKruise adopts a running StatefulSet of OpenKruise, whose controller does not run. No pod is
+// recreated.
 func TestAdoptKruise(t *testing.T) {
 	t.Parallel()
 	t.Run("U-06: its pods run on, and its partition keeps the same ones", func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestAdoptKruise(t *testing.T) {
 	})
 }
 
-// refuseSlices has the API server refuse one of ours, but for a dry run.
+// refuseSlices makes the API server refuse our StatefulSet, except in a dry run.
 func (v *move) refuseSlices() (policy string) {
 	v.T.Helper()
 	const message = "no StatefulSets of this kind"

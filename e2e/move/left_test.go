@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// left is all that a migration leaves, less what differs from run to run.
+// left describes all objects that a migration leaves, without details that differ from run to run.
 func (v *move) left() string {
 	v.T.Helper()
 	var lines []string
@@ -43,7 +43,8 @@ func (v *move) left() string {
 	return strings.NewReplacer(v.App.Namespace, "NAMESPACE").Replace(strings.Join(slices.Compact(lines), "\n"))
 }
 
-// ofMovers says whether an object is one that movers had, which goes by itself: see expectNoMovers.
+// ofMovers reports whether an object belongs to movers. Such objects are deleted on their own: see
+// expectNoMovers.
 func ofMovers(object metav1.Object) bool {
 	_, found := object.GetLabels()[api.MigrationLabelKey]
 	return found
@@ -63,8 +64,8 @@ func (v *move) leftOfSet(side string, at harness.Endpoint) []string {
 	return lines
 }
 
-// awaitDeletions waits until the volumes are gone that their own policy deletes with their claim: the controller that does it tries again
-// some seconds after it has failed.
+// awaitDeletions waits until the volumes of deleted claims are deleted according to their reclaim policy. After
+// a failure the controller retries some seconds later.
 func (v *move) awaitDeletions(at harness.Endpoint) {
 	v.T.Helper()
 	v.Eventually("the volumes of deleted claims are gone", func(ctx context.Context) (bool, error) {
@@ -72,7 +73,7 @@ func (v *move) awaitDeletions(at harness.Endpoint) {
 		if err != nil {
 			return false, err
 		}
-		there := map[types.UID]bool{"": true} // reserved for a claim that is yet to come
+		there := map[types.UID]bool{"": true} // reserved for a claim that does not exist yet
 		for i := range claims.Items {
 			there[claims.Items[i].UID] = true
 		}
@@ -110,7 +111,7 @@ func (v *move) leftOfVolumes(side string, at harness.Endpoint) []string {
 		}
 		bound := byName[claim.Spec.VolumeName]
 		mine := bound.Spec.ClaimRef != nil && bound.Spec.ClaimRef.UID == claim.UID
-		line := fmt.Sprintf("%s: claim %s without its volume", side, claim.Name) // the binder says Lost when it looks again
+		line := fmt.Sprintf("%s: claim %s without its volume", side, claim.Name) // the binder reports it as Lost at its next sync
 		if mine {
 			line = fmt.Sprintf("%s: claim %s %s", side, claim.Name, claim.Status.Phase)
 		}

@@ -22,8 +22,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// asOthers is what is asked as another account. needed is what moves need, and copies what copies of dependencies do; the
-// rest is what the account may do and no move needs.
+// asOthers lists requests made as another account. needed marks those of every move, and copies those of copied
+// dependencies. The account may make the other requests as well, but no move needs them.
 var asOthers = map[string]struct {
 	needed, copies bool
 	do             func(context.Context, kubernetes.Interface) error
@@ -74,7 +74,7 @@ var asOthers = map[string]struct {
 		if apierrors.IsForbidden(err) {
 			return err
 		}
-		return nil // it is let in, and has no pod
+		return nil // it is allowed, but the pod does not exist
 	}},
 	"a token of an account": {do: func(ctx context.Context, c kubernetes.Interface) error {
 		err := c.CoreV1().RESTClient().Post().Namespace("shop").Resource("serviceaccounts").Name("admin").SubResource("token").Do(ctx).Error()
@@ -100,8 +100,9 @@ var asOthers = map[string]struct {
 	}},
 }
 
-// TestConstrainedImpersonation: as an account that may do everything the manager does what moves need, and nothing else,
-// unless the old rule is asked for. Nobody but ServiceAccounts is within its reach by either. The preflight names what it lacks.
+// TestConstrainedImpersonation: the manager impersonates an account that has all rights, but can only make the
+// requests that moves need, unless the legacy rule is selected. Under both rules it can impersonate only
+// ServiceAccounts. The preflight names missing rights.
 func TestConstrainedImpersonation(t *testing.T) {
 	t.Parallel()
 	j := startJudged(t, "lending")
@@ -132,21 +133,21 @@ func TestConstrainedImpersonation(t *testing.T) {
 	j.run("K3/the old rule", func(j judged) { j.lends(manager, false, true) })
 	j.says(j.migrate(0, "install", "--wait=false"), "clusterrole.rbac.authorization.k8s.io/sliceshift-impersonated created")
 	j.settle()
-	j.run("K3/constrained again", func(j judged) { j.lends(manager, true, true) }) // the binding for copies is still there
+	j.run("K3/constrained again", func(j judged) { j.lends(manager, true, true) }) // the binding for copies still exists
 }
 
-// awaitLent waits until the API server knows what the manager may do.
+// awaitLent waits until the API server knows a right of the manager.
 func (j judged) awaitLent(verb, resource string) {
 	j.t.Helper()
 	who := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "sliceshift-system", Name: "sliceshift-manager"}
 	j.must(fixture.AwaitRight(j.t.Context(), kubernetes.NewForConfigOrDie(j.RESTConfig()), who, authorizationv1.ResourceAttributes{Verb: verb, Resource: resource, Namespace: "shop"}))
 }
 
-// lends checks what the manager can do as an account that may do everything.
+// lends checks the requests that the manager can make as an account with all rights.
 func (j judged) lends(manager *rest.Config, bounded, copies bool) {
 	j.t.Helper()
 	lent := rest.CopyConfig(manager)
-	lent.QPS, lent.Burst = 1000, 1000 // what is asked again and again is asked in time
+	lent.QPS, lent.Burst = 1000, 1000 // repeated requests must not be throttled
 	lent.Impersonate.UserName = "system:serviceaccount:shop:admin"
 	as := kubernetes.NewForConfigOrDie(lent)
 	for name, tc := range asOthers {
@@ -166,7 +167,7 @@ func (j judged) lends(manager *rest.Config, bounded, copies bool) {
 	}
 }
 
-// lendsNobody checks that no other identity is within reach.
+// lendsNobody checks that the manager can impersonate no other identity.
 func (j judged) lendsNobody(manager *rest.Config) {
 	j.t.Helper()
 	for name, who := range map[string]rest.ImpersonationConfig{
@@ -178,17 +179,17 @@ func (j judged) lendsNobody(manager *rest.Config) {
 		lent := rest.CopyConfig(manager)
 		lent.Impersonate = who
 		_, err := kubernetes.NewForConfigOrDie(lent).AppsV1().StatefulSets("shop").List(j.t.Context(), metav1.ListOptions{})
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot impersonate") { // as somebody without rights it is forbidden to list
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot impersonate") { // a list as a user without rights is forbidden as well
 			j.t.Errorf("as %s: %v", name, err)
 		}
 	}
 }
 
-// namesUnlent checks what the preflight says of a Migration that copies dependencies.
+// namesUnlent checks the preflight's findings for a Migration that copies dependencies.
 func (j judged) namesUnlent(manager *rest.Config, missing bool) {
 	j.t.Helper()
 	lent := rest.CopyConfig(manager)
-	lent.QPS, lent.Burst = 1000, 1000 // what is asked again and again is asked in time
+	lent.QPS, lent.Burst = 1000, 1000 // repeated requests must not be throttled
 	lent.Impersonate.UserName = "system:serviceaccount:shop:admin"
 	connection, err := clusters.Connect("local", lent)
 	j.must(err)

@@ -21,17 +21,17 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// shut is something that was open when the migration began, and that somebody shuts in the middle.
+// shut is an obstacle that appears during a migration.
 type shut struct {
 	setting harness.Setting
 	before  func(*move)
-	// shut and open do it at the side that takes the next ordinal.
+	// shut creates and open removes the obstacle, on the side that takes the next ordinal.
 	shut, open func(*move) error
 	reason     string
 	says       string
 }
 
-// podQuota bounds the pods of a side's namespace, and waits until it counts.
+// podQuota limits the pods of a side's namespace and waits until the quota is enforced.
 func (v *move) podQuota(at harness.Endpoint, most string) error {
 	quotas := at.Client.CoreV1().ResourceQuotas(at.Namespace)
 	_, err := quotas.Create(v.Ctx, &corev1.ResourceQuota{
@@ -47,14 +47,14 @@ func (v *move) podQuota(at harness.Endpoint, most string) error {
 	return nil
 }
 
-// enforce has Pod Security refuse what is not restricted in a side's namespace; null ends it.
+// enforce sets the enforced Pod Security level of a side's namespace; null removes it.
 func (v *move) enforce(at harness.Endpoint, level string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":%s}}}`, level)
 	_, err := at.Client.CoreV1().Namespaces().Patch(v.Ctx, at.Namespace, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
-// labelNodes gives the destination's nodes the label that the template asks for; null takes it away.
+// labelNodes sets the label of the destination's nodes that the pod template requires; null removes it.
 func (v *move) labelNodes(value string) error {
 	everyNode(v, v.Destination, fmt.Sprintf(`{"metadata":{"labels":{"only/%s":%s}}}`, v.App.Namespace, value))
 	return nil
@@ -126,8 +126,8 @@ func shuts() map[string]shut {
 	}
 }
 
-// TestLetIn: what the preflight has found may be over when an ordinal is stopped. The side that takes it is asked again
-// before each stop, and nothing is stopped that would not start there (I6).
+// TestLetIn: the preflight's result may be outdated when an ordinal is stopped. The receiving side is checked
+// again before each stop, and no ordinal is stopped that could not start there (I6).
 func TestLetIn(t *testing.T) {
 	for name, tc := range shuts() {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestLetIn(t *testing.T) {
 				if text := stallOf(m); !strings.Contains(text, tc.says) {
 					t.Errorf("the status says %q, want %q in it", text, tc.says)
 				}
-				if tc.setting == nil { // P1: a plan of the rest says so, too
+				if tc.setting == nil { // P1: a plan of the remaining move reports it, too
 					if out := v.exits(v.about("plan"), 3); !strings.Contains(out, tc.says) {
 						t.Errorf("the plan does not say %q:\n%s", tc.says, out)
 					}
@@ -182,8 +182,8 @@ func TestLetIn(t *testing.T) {
 	}
 }
 
-// TestWhyThereIsNoPod: an admission that a dry run does not show keeps the pod of an ordinal out that was stopped. The status says what
-// its controller was answered (I6).
+// TestWhyThereIsNoPod: an admission that a dry run does not reveal refuses the pod of a stopped ordinal. The
+// status shows the error that the pod's controller received (I6).
 func TestWhyThereIsNoPod(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = new(int32(2)) }))
@@ -203,7 +203,7 @@ func TestWhyThereIsNoPod(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// stallOf is what the condition Stalled says.
+// stallOf returns the message of the condition Stalled.
 func stallOf(m *api.Migration) string {
 	for _, c := range m.Status.Conditions {
 		if c.Type == api.ConditionStalled {

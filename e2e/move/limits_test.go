@@ -21,31 +21,30 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// trouble is what an application has to say when it cannot say it: what breaks while the first ordinal is down, how
-// that is told, and how it is mended.
+// trouble is a failure while the first ordinal is down: how it begins, how it is reported and how it is fixed.
 type trouble struct {
 	breaks, mends func(*fixture.Mover) error
-	// reason is that of the condition, and says is in its message.
+	// reason is the reason of the condition; its message contains says.
 	reason, says string
-	// limit is that of the gate or the hook itself: no ordinal is down for longer.
+	// limit is the limit of the gate or the hook. No ordinal is down longer.
 	limit time.Duration
 }
 
-// patience is how long a gate of these tests asks before it has failed.
+// patience is the time after which a gate of these tests fails.
 const patience = 22 * time.Second
 
-// unhurried is a gate that is asked after each start, and before the next stop, and fails when it has not answered
-// for patience.
+// unhurried returns a gate that runs after each start and before the next stop. It fails when it has not
+// answered for patience.
 func unhurried(gate api.HealthGate) api.HealthGate {
 	gate.Name, gate.At = "unhurried", []api.GatePoint{api.GateAfterStart, api.GateBeforeStop}
 	gate.IntervalSeconds, gate.TimeoutSeconds, gate.FailureLimit = new(int32(1)), new(int32(10)), new(int32(2))
 	return gate
 }
 
-// nothing breaks by itself, or is mended by nobody.
+// nothing breaks or fixes nothing.
 func nothing(*fixture.Mover) error { return nil }
 
-// ofMetrics is a gate that asks a Prometheus, which breaks with such an answer.
+// ofMetrics adds a gate that queries a Prometheus server, which later answers with body.
 func ofMetrics(body, reason, says string) func(*move, *testing.T) trouble {
 	return func(v *move, t *testing.T) trouble {
 		server := newMetrics(t, oneSeries)
@@ -59,7 +58,7 @@ func ofMetrics(body, reason, says string) func(*move, *testing.T) trouble {
 	}
 }
 
-// ofExpression is a gate in CEL, which an edit breaks.
+// ofExpression adds a CEL gate whose expression is later replaced by a bad one.
 func ofExpression(expression, reason, message string) func(*move, *testing.T) trouble {
 	return func(v *move, _ *testing.T) trouble {
 		v.createVerdict("yes")
@@ -73,7 +72,8 @@ func ofExpression(expression, reason, message string) func(*move, *testing.T) tr
 	}
 }
 
-// ofSecret is a gate that shows a Prometheus a token, which is written over by what is none, or removed.
+// ofSecret adds a gate that sends a token to a Prometheus server. The token in the Secret is later overwritten
+// or removed.
 func ofSecret(patch, reason, says string) func(*move, *testing.T) trouble {
 	return func(v *move, t *testing.T) trouble {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,7 @@ func ofSecret(patch, reason, says string) func(*move, *testing.T) trouble {
 	}
 }
 
-// ofGateJob is a gate whose Job a webhook does not let be made any more.
+// ofGateJob adds a gate whose Job is later refused by a webhook.
 func ofGateJob(v *move, t *testing.T) trouble {
 	fails, well := v.jobsWebhook(t), &atomic.Bool{}
 	well.Store(true)
@@ -118,10 +118,11 @@ func sets(what *atomic.Bool, to bool) func(*fixture.Mover) error {
 	}
 }
 
-// hookLimit is how long the hook of these tests may run.
+// hookLimit is the timeout of the hooks of these tests.
 const hookLimit = 20 * time.Second
 
-// ofHook is a hook after the start, or before the stop, of the first ordinal that goes, which never ends: it is skipped.
+// ofHook adds a hook that never ends for the first ordinal, after its start or before its stop. The hook is
+// later skipped.
 func ofHook(point api.HookPoint) func(*move, *testing.T) trouble {
 	return func(v *move, t *testing.T) trouble {
 		hangs := hook("hangs", point)
@@ -143,7 +144,7 @@ func ofHook(point api.HookPoint) func(*move, *testing.T) trouble {
 	}
 }
 
-// ofHookJob is a hook whose Job a webhook does not let be made any more.
+// ofHookJob adds a hook whose Job is later refused by a webhook.
 func ofHookJob(v *move, t *testing.T) trouble {
 	fails := v.jobsWebhook(t)
 	refused := hook("refused", api.HookAfterOrdinal)
@@ -153,7 +154,7 @@ func ofHookJob(v *move, t *testing.T) trouble {
 	return trouble{breaks: sets(fails, true), mends: sets(fails, false), reason: api.ReasonHookRefused, says: `failed calling webhook "jobs.policy.corp"`, limit: hookLimit}
 }
 
-// ofWindow is a window that closes for good.
+// ofWindow adds a window that later closes permanently.
 func ofWindow(v *move, _ *testing.T) trouble {
 	v.Migration.Spec.Schedule = hourly()
 	v.Migration.Spec.Schedule.ExpectedHandoffSeconds = new(int32(hookLimit / time.Second))
@@ -166,9 +167,10 @@ func ofWindow(v *move, _ *testing.T) trouble {
 	}
 }
 
-// TestNobodyIsDownForAnAnswer: whatever becomes of a gate, a hook or a window while an ordinal is down, the ordinal is
-// started, sooner than the limit of what does not answer; the next one is not stopped, the reason says what is to be
-// mended, and the migration goes on when it is (I5, I6). How long each ordinal was down is measured at the pods.
+// TestNobodyIsDownForAnAnswer: a gate, a hook or a window fails while an ordinal is down. The ordinal starts
+// nevertheless, within the limit of the unresponsive part, and the next ordinal is not stopped. The condition
+// names the cause, and the migration continues when it is fixed (I5, I6). The test measures at the pods how
+// long each ordinal was down.
 func TestNobodyIsDownForAnAnswer(t *testing.T) {
 	for name, of := range map[string]func(*move, *testing.T) trouble{
 		"a gate that never answers":         ofMetrics(noReply, api.ReasonGateUnanswered, "gives no answer"),

@@ -17,9 +17,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestLine: of five Migrations to one cluster two are active at once. The others say where in line they
-// stand, in the order of their creation; one that is refused takes no place, and stands in line when that
-// is mended; a manager that takes over counts what has begun; and all arrive.
+// TestLine: two of five Migrations to one cluster are active at once. The others report their position in the
+// queue, in order of creation. A refused Migration takes no position, and is queued once it is fixed. A
+// restarted manager counts the active ones, and all Migrations complete.
 func TestLine(t *testing.T) {
 	const most = 2
 	n := startTenancy(t, "line", "--active-per-destination", "2")
@@ -67,7 +67,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// inLine is a move from one namespace to another, with its Migration.
+// inLine creates a move from one namespace to another with its Migration.
 func (n *tenancy) inLine(t *testing.T, change func(*api.MigrationSpec)) *move {
 	t.Helper()
 	v := newMove(t, harness.Usual(1), n.toNewNamespace)
@@ -84,7 +84,7 @@ func (v *move) patch(c client.Client, patch string) {
 	v.Must(c.Patch(v.Ctx, v.Migration, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// expectLine waits until these, and nobody else, say where they stand.
+// expectLine waits until exactly these Migrations report their position in the queue.
 func (n *tenancy) expectLine(queued []*move) {
 	n.t.Helper()
 	slices.SortFunc(queued, func(a, b *move) int {

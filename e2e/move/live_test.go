@@ -14,8 +14,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestLive moves an application on a terminal whose keys are read: one order pauses the move, another one resumes it, text that was
-// meant for another window does nothing, the terminal gets slimmer meanwhile, and in the end the events are left.
+// TestLive moves an application on a terminal that reads keys. One word pauses the move and another resumes it.
+// Text that was meant for another window has no effect. The terminal becomes narrower meanwhile, and the events
+// remain at the end.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
@@ -48,7 +49,7 @@ func TestLive(t *testing.T) {
 		_, err := terminal.WriteString(key)
 		v.Must(err)
 	}
-	press("kubectl get pods -l app.kubernetes.io/managed-by=Helm\r") // V1: p, r, b, y
+	press("kubectl get pods -l app.kubernetes.io/managed-by=Helm\r") // V1: contains p, r, b, y
 	press("pause\r")
 	awaits(api.ModePause, "mode is now Pause")
 	v.Must(pty.Setsize(terminal, &pty.Winsize{Rows: 24, Cols: 60}))
@@ -58,12 +59,12 @@ func TestLive(t *testing.T) {
 		t.Errorf("the run ended with %v", err)
 	}
 	v.ExpectMovedCleanly()
-	if text := shown.text(); !strings.Contains(text, "never seen fewer than 2 of 3 replicas") { // the line is broken there
+	if text := shown.text(); !strings.Contains(text, "never seen fewer than 2 of 3 replicas") { // the line wraps there
 		t.Error("what it came to is not left")
 	}
 }
 
-// screen is all that a terminal was sent.
+// screen records all output sent to a terminal.
 type screen struct {
 	mu  sync.Mutex
 	all []byte

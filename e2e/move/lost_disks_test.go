@@ -23,11 +23,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestDisksOfTheMoved: two ordinals have moved, and lose their claims and volumes at the
-// destination, with their StatefulSet or without. The controller makes empty claims under the
-// same names, and the provisioner fills them with other disks. Whichever process looks, nothing
-// more is stopped, and the source keeps what says which disks they were; from there a person
-// who has stopped the pods over there takes them back (G2).
+// TestDisksOfTheMoved: two ordinals that have moved lose their claims and volumes at the destination, with or
+// without their StatefulSet. The controller creates empty claims with the same names, and the provisioner gives
+// them other disks. No process stops another ordinal, and the source keeps the record of the original disks.
+// Once the user has stopped the pods at the destination, recovery takes the ordinals back (G2).
 func TestDisksOfTheMoved(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set    bool
@@ -65,8 +64,8 @@ func TestDisksOfTheMoved(t *testing.T) {
 	}
 }
 
-// TestLastRecordOfADisk: the disks are lost when the migration has been completed and deletes
-// its source: what is left there stays (G2).
+// TestLastRecordOfADisk: the disks are lost after the migration has completed, while it deletes its source. The
+// objects that are left at the source are kept (G2).
 func TestLastRecordOfADisk(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }))
@@ -83,8 +82,8 @@ func TestLastRecordOfADisk(t *testing.T) {
 	v.onlyLost(0, 1, 2)
 }
 
-// TestDestinationComesBack: the StatefulSet of the destination is deleted, and its pods stay, or
-// its claims alone. One with the same ordinals takes them over, and the move goes on (G2).
+// TestDestinationComesBack: the destination's StatefulSet is deleted, with or without its pods. A new
+// StatefulSet with the same ordinals takes over, and the move continues (G2).
 func TestDestinationComesBack(t *testing.T) {
 	for _, propagation := range []metav1.DeletionPropagation{metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground} {
 		t.Run(string(propagation), func(t *testing.T) {
@@ -110,7 +109,7 @@ func TestDestinationComesBack(t *testing.T) {
 
 var errStalled = errors.New("it stalls")
 
-// stalls runs the move in a process of its own until it stalls.
+// stalls runs the move until it stalls and returns the hold.
 func (v *move) stalls(mover *fixture.Mover, reports ...harness.Report) plan.Hold {
 	v.T.Helper()
 	var hold *plan.Hold
@@ -126,8 +125,8 @@ func (v *move) stalls(mover *fixture.Mover, reports ...harness.Report) plan.Hold
 	return *hold
 }
 
-// takeSet deletes the destination's StatefulSet, waits until it is gone, and returns it as
-// its owner has it.
+// takeSet deletes the destination's StatefulSet, waits until it is deleted, and returns a copy as its owner
+// would create it.
 func (v *move) takeSet(propagation metav1.DeletionPropagation) (*appsv1.StatefulSet, error) {
 	sets := v.Destination.AppsV1().StatefulSets(v.ToNamespace)
 	set, err := sets.Get(v.Ctx, v.ToName, metav1.GetOptions{})
@@ -149,8 +148,8 @@ func (v *move) createSet(set *appsv1.StatefulSet) error {
 	return err
 }
 
-// loseDisks takes the claims of ordinals away from the destination, sweeps their volumes, and
-// waits until the ordinals run on others.
+// loseDisks deletes the claims of ordinals at the destination and their volumes, and waits until the ordinals
+// run on other volumes.
 func (v *move) loseDisks(withSet bool, ordinals ...int32) error {
 	var set *appsv1.StatefulSet
 	former := map[string]string{}
@@ -161,7 +160,7 @@ func (v *move) loseDisks(withSet bool, ordinals ...int32) error {
 			return err
 		}
 		former[claim.Name] = claim.Spec.VolumeName
-		patch := []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`) // completed moves have given theirs back
+		patch := []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`) // completed moves have restored the reclaim policy
 		if _, err := v.Destination.CoreV1().PersistentVolumes().Patch(v.Ctx, claim.Spec.VolumeName, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			return err
 		}
@@ -189,8 +188,7 @@ func (v *move) claim(ordinal int32) (*corev1.PersistentVolumeClaim, error) {
 	return v.Destination.CoreV1().PersistentVolumeClaims(v.ToNamespace).Get(v.Ctx, fmt.Sprintf("data-%s-%d", v.ToName, ordinal), metav1.GetOptions{})
 }
 
-// sweep deletes a claim of the destination, with the pod that uses it, and the volume that was
-// bound to it.
+// sweep deletes a claim of the destination, the pod that uses it, and the volume that was bound to it.
 func (v *move) sweep(claim, volume string) error {
 	claims, all := v.Destination.CoreV1().PersistentVolumeClaims(v.ToNamespace), v.Destination.CoreV1().PersistentVolumes()
 	was, err := claims.Get(v.Ctx, claim, metav1.GetOptions{})
@@ -215,7 +213,7 @@ func (v *move) sweep(claim, volume string) error {
 	return all.Delete(v.Ctx, volume, metav1.DeleteOptions{})
 }
 
-// parked are the claims that the parked volumes of the source name.
+// parked returns the claims that the source's parked volumes name.
 func (v *move) parked() []string {
 	v.T.Helper()
 	all, err := v.Source.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})
@@ -230,8 +228,7 @@ func (v *move) parked() []string {
 	return names
 }
 
-// onlyLost checks that the auditor, too, has found these ordinals on other disks, and nothing
-// else to object to.
+// onlyLost checks that the auditor has found exactly these ordinals on other disks, and no other violation.
 func (v *move) onlyLost(ordinals ...int32) {
 	v.T.Helper()
 	verdict, found := v.Auditor.Finish(v.Ctx), map[int32]bool{}
@@ -246,10 +243,9 @@ func (v *move) onlyLost(ordinals ...int32) {
 	}
 }
 
-// TestClaimLostOnTheWayBack: an ordinal is turned round when it has been stopped, and started
-// again at the source. Its claim is deleted before its pod is there, and the controller makes an
-// empty one. That is not an ordinal that is back, whichever process looks; on the volume that was
-// recorded it is.
+// TestClaimLostOnTheWayBack: an ordinal is stopped, rolled back and started again at the source. Its claim is
+// deleted before its pod exists, and the controller creates an empty claim. No process treats the ordinal as
+// back until its claim is bound to the recorded volume.
 func TestClaimLostOnTheWayBack(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)

@@ -21,7 +21,7 @@ import (
 
 var errEnough = errors.New("enough")
 
-// loseRecord moves until a moment, deletes the record, and returns the UID of the migration that is lost.
+// loseRecord moves until a moment, deletes the record, and returns the UID of the lost migration.
 func (v *move) loseRecord(moment harness.Moment) types.UID {
 	v.T.Helper()
 	mover := v.Mover()
@@ -34,7 +34,7 @@ func (v *move) loseRecord(moment harness.Moment) types.UID {
 	return m.UID
 }
 
-// takeFencesOff removes the marks from both StatefulSets, as a person might.
+// takeFencesOff removes the fences from both StatefulSets, as a user might.
 func (v *move) takeFencesOff() {
 	v.T.Helper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{api.FenceAnnotationKey: nil}}})
@@ -45,14 +45,14 @@ func (v *move) takeFencesOff() {
 	}
 }
 
-// TestH1RecordIsLost: the record of a move is deleted while an ordinal is down. No later move leaves that ordinal out: the
-// next run refuses, names it, and its remedy rebuilds the record.
+// TestH1RecordIsLost: the record of a move is deleted while an ordinal is down. No later move leaves that
+// ordinal out: the next run refuses and names it, and the remedy rebuilds the record.
 func TestH1RecordIsLost(t *testing.T) {
 	noClaims := fixture.App{Replicas: 3, MaxUnavailable: harness.IntOrString("1")}
 	for name, tc := range map[string]struct {
 		app    fixture.App
 		moment harness.Moment
-		// unfenced is true where a person has removed the fences since.
+		// unfenced means that a user has removed the fences meanwhile.
 		unfenced bool
 		flags    []string
 	}{
@@ -94,7 +94,7 @@ func TestH1RecordIsLost(t *testing.T) {
 	}
 }
 
-// TestH1RebuiltRecordGoesBack: a move whose record was rebuilt can be taken back.
+// TestH1RebuiltRecordGoesBack: a move whose record was rebuilt can be rolled back.
 func TestH1RebuiltRecordGoesBack(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)

@@ -1,5 +1,4 @@
-// Package move moves applications between real control planes, every time under an
-// independent auditor.
+// Package move moves applications between real control planes. An independent auditor watches every move.
 package move
 
 import (

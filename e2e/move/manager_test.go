@@ -29,8 +29,8 @@ func TestManagerMoves(t *testing.T) {
 	}
 }
 
-// TestDeletedAfterTheEnd: a Migration that is at its end goes though neither cluster can
-// be reached in its name any more, as when its namespace is deleted.
+// TestDeletedAfterTheEnd: a completed Migration can be deleted even if neither cluster is reachable with its
+// identity any more, as during the deletion of its namespace.
 func TestDeletedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters)
@@ -50,8 +50,8 @@ func TestDeletedAfterTheEnd(t *testing.T) {
 	v.Eventually("the Migration is gone", harness.Gone(c, v.Migration))
 }
 
-// TestAccountCorrected: a Migration that was refused for its account, or for the kubeconfig in
-// its Secret, goes on when it is given another one.
+// TestAccountCorrected: a Migration that was refused because of its account, or of the kubeconfig in its
+// Secret, continues when that is replaced.
 func TestAccountCorrected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil, mend func(v *move, c client.Client)
@@ -83,8 +83,8 @@ func TestAccountCorrected(t *testing.T) {
 	}
 }
 
-// TestManagerKilled kills the manager in the middle of handoffs, and each time another one takes
-// over what it finds, with a new epoch.
+// TestManagerKilled kills the manager during several handoffs. Each time another manager takes over the current
+// state with a new epoch.
 func TestManagerKilled(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(4), harness.AcrossClusters, attached)
@@ -124,7 +124,7 @@ func TestManagerKilled(t *testing.T) {
 	}
 }
 
-// awaitMoved waits until the Migration is completed, with everything at the destination.
+// awaitMoved waits until the Migration has completed with all ordinals at the destination.
 func (v *move) awaitMoved(c client.Client) {
 	v.T.Helper()
 	if condition := v.Await(c, api.ConditionCompleted, metav1.ConditionTrue); condition.Reason != api.ReasonMoved {
@@ -133,7 +133,7 @@ func (v *move) awaitMoved(c client.Client) {
 	v.ExpectMovedCleanly()
 }
 
-// deletedInMidMove is a move of four whose Migration was deleted while an ordinal was on its way.
+// deletedInMidMove returns a move of four ordinals whose Migration was deleted while an ordinal moved.
 func deletedInMidMove(t *testing.T) (*move, client.Client) {
 	t.Helper()
 	t.Parallel()
@@ -147,8 +147,8 @@ func deletedInMidMove(t *testing.T) (*move, client.Client) {
 	return v, c
 }
 
-// TestDeletedInMidMove deletes the Migration while an ordinal is on its way: it is
-// brought up, both sides are let go, and nothing more moves.
+// TestDeletedInMidMove deletes the Migration while an ordinal moves. The ordinal is started, both sides are
+// released, and no other ordinal moves.
 func TestDeletedInMidMove(t *testing.T) {
 	v, _ := deletedInMidMove(t)
 	set, err := v.Destination.AppsV1().StatefulSets(v.ToNamespace).Get(v.Ctx, v.App.Name, metav1.GetOptions{})
@@ -162,7 +162,7 @@ func TestDeletedInMidMove(t *testing.T) {
 	v.Audit()
 }
 
-// TestCleanup deletes at the source what is not needed any more.
+// TestCleanup: the cleanup deletes the objects at the source that are no longer needed.
 func TestCleanup(t *testing.T) {
 	for name, where := range map[string]harness.Setting{"clusters": harness.AcrossClusters, "namespaces": harness.AcrossNamespaces} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 func lowestFirst(spec *api.MigrationSpec) { spec.Ordinals.Order = api.LowestFirst }
 
-// TestMove moves applications of every kind to the end.
+// TestMove moves applications of every kind completely.
 func TestMove(t *testing.T) {
 	one, two := []string{"data"}, []string{"data", "log"}
 	tests := map[string]struct {

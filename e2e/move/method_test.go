@@ -10,19 +10,20 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// downByCopy is when an ordinal is down, and its copy has begun.
+// downByCopy is the moment at which an ordinal is down and its copy has begun.
 var downByCopy = harness.When(func(m *api.Migration, _ migration.Outcome) bool {
 	handoff := m.Status.Handoff
 	return handoff != nil && handoff.Step == api.StepCarryVolumes && handoff.Volume("data").Copy.Number > 0
 })
 
-// asks has a person ask for the volumes of claim template data to move by another method, or as they were to.
+// asks returns a function by which the user changes the method for the volumes of claim template data.
 func (v *move) asks(store records.ConfigMap, how api.VolumeSpec) func() error {
 	return func() error { return store.Change(v.Ctx, records.Change{Volumes: []api.VolumeSpec{how}}) }
 }
 
-// TestMethodChangedInMidCopy: while an ordinal is down for its copy somebody asks for Rebind. It is copied to its end all
-// the same, the next one is not stopped before the former method is asked for again, and all are copies in the end.
+// TestMethodChangedInMidCopy: the user changes the method to Rebind while an ordinal is down for its copy. That
+// copy completes nevertheless. The next ordinal is not stopped until the original method is restored, and in
+// the end all volumes are copies.
 func TestMethodChangedInMidCopy(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy)
@@ -48,8 +49,8 @@ func TestMethodChangedInMidCopy(t *testing.T) {
 	v.Audit()
 }
 
-// TestMethodChangedBeforeRollback: an ordinal has moved by a copy, and Rebind is asked for when the move is taken back. It
-// comes back by another copy, with all that it has written, and not on the disk that it had left.
+// TestMethodChangedBeforeRollback: an ordinal has moved by a copy, and the rollback requests Rebind. The
+// ordinal is copied back with all data that it has written, instead of returning to its old disk.
 func TestMethodChangedBeforeRollback(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy)

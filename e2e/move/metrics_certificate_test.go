@@ -14,10 +14,10 @@ import (
 	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
-// metricsName is the name under which readers know the metrics server: docs/monitoring.md.
+// metricsName is the DNS name of the metrics server in docs/monitoring.md.
 const metricsName = "sliceshift-manager-metrics.sliceshift-system.svc"
 
-// TestMetricsCertificate: a reader can verify whom it shows its token to (S8).
+// TestMetricsCertificate: a client can verify the server before it sends its token (S8).
 func TestMetricsCertificate(t *testing.T) {
 	t.Parallel()
 	dir, pool := newCertificate(t)
@@ -25,7 +25,7 @@ func TestMetricsCertificate(t *testing.T) {
 	m := harness.NewManager(t, "t-"+utilrand.String(8), "manager.log")
 	m.Args = append(m.Args, "--metrics-bind-address", address, "--metrics-cert-dir", dir)
 	m.Run()
-	getMetrics(t, address, "") // it is up
+	getMetrics(t, address, "") // it serves now
 	for name, known := range map[string]*x509.CertPool{"the operator's": pool, "unknown": x509.NewCertPool()} {
 		dialer := &tls.Dialer{Config: &tls.Config{RootCAs: known, ServerName: metricsName, MinVersion: tls.VersionTLS12}}
 		conn, err := dialer.DialContext(t.Context(), "tcp", address)
@@ -33,12 +33,12 @@ func TestMetricsCertificate(t *testing.T) {
 			t.Errorf("a certificate that is %s: %v", name, err)
 		}
 		if err == nil {
-			_ = conn.Close() // nothing was sent
+			_ = conn.Close() // the client has sent no data
 		}
 	}
 }
 
-// newCertificate is a folder with a certificate for metricsName, and who trusts it.
+// newCertificate returns a folder with a certificate for metricsName, and a pool that trusts it.
 func newCertificate(t *testing.T) (string, *x509.CertPool) {
 	t.Helper()
 	cert, key := certtest.SelfSigned(t, metricsName)

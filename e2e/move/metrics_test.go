@@ -22,8 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
-// getMetrics asks for the metrics, as soon as they are served. The certificate is the
-// manager's own.
+// getMetrics reads the metrics once they are served. It accepts the manager's own certificate.
 func getMetrics(t *testing.T, address, token string) (code int, body string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // it is nobody else's
@@ -38,7 +37,7 @@ func getMetrics(t *testing.T, address, token string) (code int, body string) {
 		}
 		response, err := client.Do(request)
 		if err != nil {
-			return false, nil // it is not up yet
+			return false, nil // it does not serve yet
 		}
 		defer response.Body.Close()
 		data, err := io.ReadAll(response.Body)
@@ -51,7 +50,7 @@ func getMetrics(t *testing.T, address, token string) (code int, body string) {
 	return code, body
 }
 
-// tokenOf is a token of a ServiceAccount.
+// tokenOf returns a token of a ServiceAccount.
 func tokenOf(t *testing.T, c client.Client, namespace, name string) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -62,7 +61,7 @@ func tokenOf(t *testing.T, c client.Client, namespace, name string) string {
 	return request.Status.Token
 }
 
-// TestMetrics are for who may get them, and for nobody else.
+// TestMetrics: the metrics are available only to accounts that may read them.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	namespace, address := "t-"+rand.String(8), loopback.AddressFor(t)
@@ -79,7 +78,7 @@ func TestMetrics(t *testing.T) {
 		want  int
 	}{
 		"nobody":     {"", http.StatusUnauthorized},
-		"a forger":   {"forged", http.StatusInternalServerError}, // controller-runtime's answer to what is no token
+		"a forger":   {"forged", http.StatusInternalServerError}, // controller-runtime's answer to an invalid token
 		"anybody":    {tokenOf(t, c, namespace, "somebody"), http.StatusForbidden},
 		"the reader": {tokenOf(t, c, namespace, "prometheus"), http.StatusOK},
 	} {
@@ -100,7 +99,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// readers makes an account in a namespace of its own that may read metrics.
+// readers creates a ServiceAccount that may read metrics, in its own namespace.
 func readers(t *testing.T, namespace string) {
 	t.Helper()
 	api := kubernetes.NewForConfigOrDie(harness.East().RESTConfig())

@@ -40,8 +40,8 @@ func TestPartOfTheOrdinals(t *testing.T) {
 	}
 }
 
-// TestRollback turns the migration round after each write of the first two
-// handoffs: everything comes back, and nothing is left at the destination.
+// TestRollback rolls the migration back after each write of the first two handoffs. All ordinals return, and
+// nothing remains at the destination.
 func TestRollback(t *testing.T) {
 	for _, where := range []struct {
 		name string
@@ -72,11 +72,11 @@ func TestMigrateRollBackMigrateAgain(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// paused is how long a pause lasts.
+// paused is the duration of a pause.
 const paused = 2 * time.Second
 
-// TestPause pauses after each kind of write of a handoff. A replica that was down is brought up
-// before the pause holds, and as long as it lasts nothing is written.
+// TestPause pauses after each kind of write of a handoff. A replica that is down is started before the pause
+// holds, and nothing is written during the pause.
 func TestPause(t *testing.T) {
 	for _, verb := range []plan.Verb{plan.SetBudget, plan.ScaleDown, plan.CarryVolume, plan.ScaleUp} {
 		t.Run(string(verb), func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestPause(t *testing.T) {
 						}
 						go func() {
 							harness.Sleep(v.Ctx, paused)
-							_ = mover.Store.SetMode(v.Ctx, api.ModeRun) // where it fails, the move does not end
+							_ = mover.Store.SetMode(v.Ctx, api.ModeRun) // on an error the move does not end
 						}()
 					case outcome.Wrote && !since.IsZero() && time.Since(since) < paused:
 						return fmt.Errorf("while it is paused: %s", outcome.Decision.Effect)
@@ -115,7 +115,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestSourcePodStaysTerminating waits, however long, and never forces.
+// TestSourcePodStaysTerminating: the migration waits for a Terminating pod without limit and never deletes it
+// by force.
 func TestSourcePodStaysTerminating(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](1) }))
@@ -128,7 +129,7 @@ func TestSourcePodStaysTerminating(t *testing.T) {
 	})
 }
 
-// stallsOnce moves the application, which stalls for this reason and arrives once that is mended.
+// stallsOnce moves the application. The move stalls with this reason, and completes after mend.
 func (v *move) stallsOnce(reason string, mend func() error) {
 	v.T.Helper()
 	stalled := false
@@ -142,15 +143,15 @@ func (v *move) stallsOnce(reason string, mend func() error) {
 	v.ExpectMovedCleanly()
 }
 
-// finalize gives a pod finalizers: as long as it has one, it stays Terminating.
+// finalize sets the finalizers of a pod. A pod with a finalizer remains Terminating.
 func (v *move) finalize(at harness.Endpoint, pod, finalizers string) error {
 	patch := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, finalizers)
 	_, err := at.Client.CoreV1().Pods(at.Namespace).Patch(v.Ctx, pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
 }
 
-// TestPodNeverCreated stalls when the destination cannot make the pod, and names it.
-// It goes on by itself when the cause is gone.
+// TestPodNeverCreated: the migration stalls and names the pod when the destination cannot create it. It
+// continues on its own when the cause is removed.
 func TestPodNeverCreated(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossNamespaces, harness.WithSpec(func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](2) }))
@@ -164,8 +165,8 @@ func (v *move) makeNamespace() error {
 	return err
 }
 
-// TestAttachmentHoldsTheVolume waits until the VolumeAttachment is gone. One of another node
-// than the pod's holds the pod up as well, for its volume could go nowhere.
+// TestAttachmentHoldsTheVolume: the migration waits until the VolumeAttachment is deleted. An attachment to
+// another node than the pod's prevents even the stop of the pod, because the volume could not move.
 func TestAttachmentHoldsTheVolume(t *testing.T) {
 	t.Parallel()
 	t.Run("of the pod's node", func(t *testing.T) {
@@ -200,8 +201,8 @@ func (v *move) sourcePods() []corev1.Pod {
 	return pods.Items
 }
 
-// holdsAttached moves the application while its volume is attached to a node, until enough
-// was seen of the hold, and then without the attachment.
+// holdsAttached moves the application while its volume is attached to a node. It deletes the attachment when
+// enough returns true.
 func (v *move) holdsAttached(node string, enough func(plan.Hold) (bool, error)) {
 	v.T.Helper()
 	claim, err := v.Source.CoreV1().PersistentVolumeClaims(v.App.Namespace).Get(v.Ctx, "data-web-0", metav1.GetOptions{})
@@ -229,8 +230,8 @@ func (v *move) holdsAttached(node string, enough func(plan.Hold) (bool, error)) 
 	v.ExpectMovedCleanly()
 }
 
-// TestForeignWriter stalls when somebody scales the source in mid-move, names the
-// writer, and goes on when the number is back.
+// TestForeignWriter: the migration stalls when another writer scales the source during the move, names the
+// writer, and continues when the replicas are restored.
 func TestForeignWriter(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
@@ -265,7 +266,7 @@ func TestForeignWriter(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestNothingIsWrittenWhenSettled runs a finished migration again: no write.
+// TestNothingIsWrittenWhenSettled: a second run of a completed migration writes nothing.
 func TestNothingIsWrittenWhenSettled(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
@@ -279,7 +280,7 @@ func TestNothingIsWrittenWhenSettled(t *testing.T) {
 	v.Audit()
 }
 
-// attach makes a VolumeAttachment of a volume of the source to a node.
+// attach creates a VolumeAttachment of a source volume to a node.
 func (v *move) attach(name, volume, node string) error {
 	attachment := &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -16,10 +16,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// secretNamespaceOf is the annotation by which a content names the namespace of the Secret with which its snapshot is deleted.
+// secretNamespaceOf is the annotation of a VolumeSnapshotContent that names the namespace of the Secret for the
+// deletion of its snapshot.
 const secretNamespaceOf = "snapshot.storage.kubernetes.io/deletion-secret-namespace"
 
-// contents: the ConfigMaps that bound volumes bound the contents of snapshots as well (K14).
+// contents: the ConfigMaps that restrict volumes restrict VolumeSnapshotContents as well (K14).
 func (j judged) contents() {
 	j.must(site.DefineSnapshots(j.t.Context(), j.client))
 	j.bind("", "sliceshift-mover-snapshots-cluster", "taker", "free")
@@ -37,25 +38,25 @@ func (j judged) contents() {
 	j.listedContents()
 }
 
-// contentOf returns what a move by a snapshot creates for a VolumeSnapshot of a namespace.
+// contentOf returns the content that a move by a snapshot creates for a VolumeSnapshot of a namespace.
 func contentOf(name, namespace string) *unstructured.Unstructured {
 	return manifest.Content(manifest.Mark{Owner: "m", Fence: "m.1"}, volumes.Ref{Namespace: namespace, Name: name},
 		volumes.SnapshotAction{Driver: "disk.example.com", Handle: "snapshot-1"}, corev1.PersistentVolumeFilesystem)
 }
 
-// fromHandle has the driver take a new snapshot of a disk.
+// fromHandle changes a content so that the driver takes a new snapshot of a disk.
 func fromHandle(content *unstructured.Unstructured) *unstructured.Unstructured {
 	content.Object["spec"].(map[string]any)["source"] = map[string]any{"volumeHandle": "disk-of-victim"}
 	return content
 }
 
-// imports is the request of a user to create a content, as a dry run.
+// imports returns a request by which a user creates a content, as a dry run.
 func (j judged) imports(user string, content *unstructured.Unstructured) func(context.Context) error {
 	c := j.as(user)
 	return func(ctx context.Context) error { return c.Create(ctx, content.DeepCopy(), client.DryRunAll) }
 }
 
-// rewrites is the request of a user to patch a content, as a dry run.
+// rewrites returns a request by which a user patches a content, as a dry run.
 func (j judged) rewrites(user, name, body string) func(context.Context) error {
 	c := j.as(user)
 	return func(ctx context.Context) error {
@@ -63,13 +64,13 @@ func (j judged) rewrites(user, name, body string) func(context.Context) error {
 	}
 }
 
-// removes is the request of a user to delete a content, as a dry run.
+// removes returns a request by which a user deletes a content, as a dry run.
 func (j judged) removes(user, name string) func(context.Context) error {
 	c := j.as(user)
 	return func(ctx context.Context) error { return c.Delete(ctx, contentOf(name, ""), client.DryRunAll) }
 }
 
-// writesOf are writes of a mover to contents that another tenant has, or that move its data there.
+// writesOf returns writes of a mover to another tenant's contents, or writes that move its data there.
 func (j judged) writesOf() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"created for it": j.imports("taker", contentOf("new", "victim")),
@@ -80,7 +81,7 @@ func (j judged) writesOf() map[string]func(context.Context) error {
 	}
 }
 
-// ownContents are writes that each move by a snapshot needs.
+// ownContents tests the writes that each move by a snapshot needs.
 func (j judged) ownContents() {
 	j.allows(j.imports("taker", contentOf("new", "shop")))
 	j.allows(j.rewrites("taker", "of-shop", `{"spec":{"deletionPolicy":"Delete"}}`))

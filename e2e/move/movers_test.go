@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// moverPolicy is the label of the ConfigMaps that bound movers.
+// moverPolicy is the label of the ConfigMaps that restrict movers.
 const moverPolicy = "migration.sliceshift.io/mover-policy"
 
-// TestMovers: who is named by a ConfigMap writes no volumes but those that it allows.
+// TestMovers: a user named in such a ConfigMap can write only the volumes that it allows.
 func TestMovers(t *testing.T) {
 	t.Parallel()
 	j := startJudged(t, "movers", "--guard-volumes")
@@ -37,7 +37,7 @@ func TestMovers(t *testing.T) {
 	j.contents()
 }
 
-// bounds writes a ConfigMap, or replaces its data.
+// bounds creates a ConfigMap or replaces its data.
 func (j judged) bounds(name string, data map[string]string) {
 	j.t.Helper()
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "sliceshift-system", Name: name, Labels: map[string]string{moverPolicy: "true"}}, Data: data}
@@ -48,7 +48,7 @@ func (j judged) bounds(name string, data map[string]string) {
 	j.must(err)
 }
 
-// volumeOf is a volume of a CSI driver for a claim of a namespace; none: for nobody.
+// volumeOf returns a CSI volume for a claim in a namespace, or without a claim if namespace is empty.
 func volumeOf(name, namespace string) *corev1.PersistentVolume {
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -65,27 +65,27 @@ func volumeOf(name, namespace string) *corev1.PersistentVolume {
 	return volume
 }
 
-// from is a volume of shop with another source.
+// from returns a volume for namespace shop with another source.
 func from(source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
 	volume := volumeOf("new", "shop")
 	volume.Spec.PersistentVolumeSource = source
 	return volume
 }
 
-// makes is the request of somebody to create a volume, which is not kept.
+// makes returns a request by which a user creates a volume, as a dry run.
 func (j judged) makes(user string, volume *corev1.PersistentVolume) func(context.Context) error {
 	c := j.as(user)
 	return func(ctx context.Context) error { return c.Create(ctx, volume.DeepCopy(), client.DryRunAll) }
 }
 
-// nobodyIsNamed: without a ConfigMap the policy is in nobody's way.
+// nobodyIsNamed: without a ConfigMap the policy restricts no user.
 func (j judged) nobodyIsNamed() {
 	j.run("S1 without a ConfigMap nobody is bounded", func(j judged) {
 		j.allows(j.makes("mover", from(corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}})))
 	})
 }
 
-// ofNodes are volumes that lie on nodes.
+// ofNodes returns volumes that are stored on nodes.
 func ofNodes() map[string]*corev1.PersistentVolume {
 	local := from(corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/"}})
 	local.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -98,7 +98,7 @@ func ofNodes() map[string]*corev1.PersistentVolume {
 	}
 }
 
-// sources: what a volume is made of.
+// sources tests the sources of volumes.
 func (j judged) sources() {
 	for name, volume := range ofNodes() {
 		j.run("S1 a volume of a node: "+name, func(j judged) {
@@ -138,7 +138,7 @@ func (j judged) sources() {
 	})
 }
 
-// withSecrets are volumes that name a Secret, each in one of all the ways.
+// withSecrets returns volumes that name a Secret, one for each possible field.
 func withSecrets(namespace string) map[string]*corev1.PersistentVolume {
 	ref := &corev1.SecretReference{Namespace: namespace, Name: "credentials"}
 	volumes := map[string]*corev1.PersistentVolume{
@@ -181,7 +181,7 @@ func (j judged) secretsOfVolumes() {
 	})
 }
 
-// points is the request of somebody to point a volume at a claim, which is not kept.
+// points returns a request by which a user binds a volume to a claim, as a dry run.
 func (j judged) points(user, volume, namespace, claim string) func(context.Context) error {
 	c := j.as(user)
 	body := fmt.Sprintf(`{"spec":{"claimRef":{"namespace":%q,"name":%q}}}`, namespace, claim)
@@ -190,13 +190,13 @@ func (j judged) points(user, volume, namespace, claim string) func(context.Conte
 	}
 }
 
-// deletes is the request of somebody to delete a volume, which is not carried out.
+// deletes returns a request by which a user deletes a volume, as a dry run.
 func (j judged) deletes(user, volume string) func(context.Context) error {
 	c := j.as(user)
 	return func(ctx context.Context) error { return c.Delete(ctx, volumeOf(volume, ""), client.DryRunAll) }
 }
 
-// foreignVolumes are writes of a mover to what is not its own, by what they are.
+// foreignVolumes returns writes of a mover to volumes of others, by description.
 func (j judged) foreignVolumes() map[string]func(context.Context) error {
 	parked := volumeOf("new", "victim")
 	parked.Spec.ClaimRef.Name += "_parked"
@@ -214,7 +214,7 @@ func (j judged) foreignVolumes() map[string]func(context.Context) error {
 	}
 }
 
-// retains is the request of somebody to change nothing but the reclaim policy.
+// retains returns a request by which a user changes only the reclaim policy.
 func (j judged) retains(user, volume string) func(context.Context) error {
 	c := j.as(user)
 	return func(ctx context.Context) error {
@@ -245,7 +245,7 @@ func (j judged) namespacesByRights() {
 	})
 }
 
-// ownVolumes are those that a mover may write.
+// ownVolumes tests the volumes that a mover may write.
 func (j judged) ownVolumes() {
 	parked := volumeOf("new", "shop-new")
 	parked.Spec.ClaimRef.Name += "_parked"
@@ -279,7 +279,7 @@ func (j judged) namespacesByList() {
 	})
 }
 
-// others: who is bounded, and by which ConfigMaps.
+// others tests which users are restricted, and by which ConfigMaps.
 func (j judged) others() {
 	j.run("S1 who is not named is not bounded", func(j judged) {
 		j.allows(j.makes("unnamed", ofNodes()["hostPath"]))
@@ -308,7 +308,7 @@ func (j judged) others() {
 		}
 		j.bounds("seen", map[string]string{"users": "witness"})
 		j.bind("", "sliceshift-mover-cluster", "witness")
-		j.refuses(j.makes("witness", ofNodes()["hostPath"]), "sliceshift-system/seen") // so the others have been seen, too
+		j.refuses(j.makes("witness", ofNodes()["hostPath"]), "sliceshift-system/seen") // the other ConfigMaps are then known as well
 		j.must(j.makes("unnamed", ofNodes()["hostPath"])(j.t.Context()))
 	})
 }

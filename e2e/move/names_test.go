@@ -20,8 +20,8 @@ import (
 
 func named(spec *api.MigrationSpec) { spec.Services.PerOrdinal = api.PerOrdinalExport }
 
-// TestOrdinalNames: whenever an ordinal is started it has its name on that side, and
-// no other one; at the end all names are where the ordinals are.
+// TestOrdinalNames: an ordinal that starts has its name on that side and no other name. At the end all names
+// are on the side of the ordinals.
 func TestOrdinalNames(t *testing.T) {
 	v, from, to := newExporting(t, 3, named)
 	first := true
@@ -47,8 +47,8 @@ func TestOrdinalNames(t *testing.T) {
 	v.Audit()
 }
 
-// TestOrdinalNamesBack: names come back with their ordinals, and go when they were
-// asked to. One that its user has made stays what it was.
+// TestOrdinalNamesBack: names return with their ordinals, and are deleted when requested. A Service that the
+// user has created remains unchanged.
 func TestOrdinalNamesBack(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, harness.WithSpec(named), harness.WithSpec(func(s *api.MigrationSpec) {
@@ -76,7 +76,7 @@ func TestOrdinalNamesBack(t *testing.T) {
 	v.Audit()
 }
 
-// newExporting moves to another cluster, with Services exported, and knows both of them.
+// newExporting returns a move to another cluster with exported Services, and a client for each cluster.
 func newExporting(t *testing.T, replicas int32, services func(*api.MigrationSpec)) (v *move, from, to client.Client) {
 	t.Helper()
 	t.Parallel()
@@ -85,7 +85,7 @@ func newExporting(t *testing.T, replicas int32, services func(*api.MigrationSpec
 	return v, from, to
 }
 
-// servingExports puts the API of Services between clusters into both of them.
+// servingExports installs the Multi-Cluster Services API in both clusters.
 func (v *move) servingExports() (from, to client.Client) {
 	v.T.Helper()
 	v.Must(installMCS())
@@ -94,7 +94,7 @@ func (v *move) servingExports() (from, to client.Client) {
 	return from, to
 }
 
-// podService is the headless Service of that name over one pod.
+// podService returns a headless Service of that name for one pod.
 func (v *move) podService(name, pod string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v.App.Namespace, Name: name},

@@ -14,8 +14,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestNarrowedManager: with watchNamespace a manager needs its rights in that namespace alone. It
-// moves what is there, and neither sees nor may do anything elsewhere.
+// TestNarrowedManager: with watchNamespace a manager needs rights in that namespace only. It moves applications
+// there, and can neither see nor do anything elsewhere.
 func TestNarrowedManager(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
@@ -40,7 +40,7 @@ func TestNarrowedManager(t *testing.T) {
 	elsewhere.ExpectSlice(elsewhere.Here(), 0, 1)
 }
 
-// bindManager gives somebody the manager's rights in the application's namespace only.
+// bindManager gives a user the manager's rights, in the application's namespace only.
 func (v *move) bindManager(user string) {
 	v.T.Helper()
 	for _, role := range []string{"sliceshift-manager", "sliceshift-slices"} {
@@ -66,8 +66,8 @@ func (v *move) bindManager(user string) {
 	v.Must(err)
 }
 
-// TestLocalAddresses: a manager as it is shipped goes to no address of its own machine, whatever a
-// kubeconfig says.
+// TestLocalAddresses: with its default settings a manager connects to no address of its own machine, whatever a
+// kubeconfig contains.
 func TestLocalAddresses(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters)

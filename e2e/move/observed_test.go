@@ -23,7 +23,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// traceCollector takes spans.
+// traceCollector receives spans.
 type traceCollector struct {
 	collector.UnimplementedTraceServiceServer
 
@@ -42,7 +42,7 @@ func (c *traceCollector) Export(_ context.Context, request *collector.ExportTrac
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// handoffs are the spans of handoffs by the id of their trace, and the steps below them.
+// handoffs returns the spans of handoffs by trace id, and the steps below them.
 func (c *traceCollector) handoffs() (roots map[string]*tracepb.Span, steps map[string][]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func collectTraces(t *testing.T) (endpoint string, into *traceCollector) {
 	return "http://" + listener.Addr().String(), into
 }
 
-// plainMetrics are those of a manager that serves them to everybody.
+// plainMetrics reads the metrics of a manager that serves them without authentication.
 func plainMetrics(ctx context.Context, address string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {
@@ -96,8 +96,8 @@ func plainMetrics(ctx context.Context, address string) (string, error) {
 	return string(data), err
 }
 
-// TestObserved: of a move, though its manager was killed in the middle, each handoff is one trace, its
-// metrics say how far it is and go with it, and the log names what was done, once.
+// TestObserved: the manager is killed during a move. Each handoff is still one trace. The metrics show the
+// progress and are removed with the Migration, and the log reports each action once.
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
@@ -138,7 +138,7 @@ func TestObserved(t *testing.T) {
 	}
 	v.Eventually("each handoff is told of", func(context.Context) (bool, error) {
 		roots, _ := spans.handoffs()
-		return len(roots) >= 2, nil // what was not sent yet is lost with a process that is killed
+		return len(roots) >= 2, nil // spans that are not sent yet are lost when the process is killed
 	})
 	v.Must(c.Delete(v.Ctx, v.Migration))
 	v.Eventually("the metrics of the Migration are gone", served(false))

@@ -20,9 +20,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestOlderDestination moves to an API server that drops a field of the pod template, as one
-// that is older would: it is refused before the move, or, where the namespace is made by the
-// migration, held before the first stop (G8).
+// TestOlderDestination moves to an API server that drops a field of the pod template, as an older version
+// would. The move is refused before it starts, or held before the first stop if the migration creates the
+// namespace (G8).
 func TestOlderDestination(t *testing.T) {
 	t.Parallel()
 	older := startBare(t, "older", cluster.Options{Args: map[cluster.Role][]string{cluster.APIServer: {"--feature-gates=PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false,MaxUnavailableStatefulSet=false"}}})
@@ -75,12 +75,12 @@ func TestOlderDestination(t *testing.T) {
 	t.Run("U-35: an older version of what pods need", older.servesAnOlderVersion)
 }
 
-// to moves from the first cluster of the tests to another one.
+// to moves from the first cluster of the tests to another cluster.
 func to(other *bare) harness.Setting {
 	return func(v *harness.Move) { v.From, v.To = harness.East(), other.Cluster }
 }
 
-// dropsOfOurs: a definition that does not know a field has it pruned without a word, outside of the pod template, too.
+// dropsOfOurs: a definition without a field silently prunes it, also outside the pod template.
 func (b *bare) dropsOfOurs(t *testing.T) {
 	if err := errors.Join(sliceControllers(), fixture.InstallCRDs(t.Context(), b.client)); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func (b *bare) dropsOfOurs(t *testing.T) {
 	properties := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
 	spec := properties["spec"]
 	delete(spec.Properties, "scaleStrategy")
-	spec.XValidations = nil // they name it
+	spec.XValidations = nil // the rules name the field
 	properties["spec"] = spec
 	if err := b.client.Update(t.Context(), crd); err != nil {
 		t.Fatal(err)
@@ -106,8 +106,8 @@ func (b *bare) dropsOfOurs(t *testing.T) {
 	})
 }
 
-// servesAnOlderVersion: a kind that the destination serves in another version than the source is told with the versions
-// that would do.
+// servesAnOlderVersion: when the destination serves a kind in another version than the source, the finding
+// names the usable versions.
 func (b *bare) servesAnOlderVersion(t *testing.T) {
 	v := newMove(t, harness.Usual(1), to(b), needyServing("v1alpha1"))
 	if said := v.saysOf(plan.CheckCopies, "--copy-dependencies"); !strings.Contains(said, "SecretProviderClass vault") || !strings.Contains(said, "v1, v1alpha1") {
@@ -115,7 +115,7 @@ func (b *bare) servesAnOlderVersion(t *testing.T) {
 	}
 }
 
-// saysOf is what a check has found.
+// saysOf returns the finding of a check.
 func (v *move) saysOf(name string, more ...string) string {
 	v.T.Helper()
 	var said []string

@@ -17,8 +17,8 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestOnCall: with the role sliceshift-migration-pauser a Migration can be read and paused, and nothing else can be
-// had by it: each request is one that a real API server answers.
+// TestOnCall: with the role sliceshift-migration-pauser a user can read and pause a Migration, and can gain no
+// other access. A real API server answers each request.
 func TestOnCall(t *testing.T) {
 	t.Parallel()
 	j := startJudged(t, "on-call")
@@ -57,7 +57,7 @@ func TestOnCall(t *testing.T) {
 	}
 }
 
-// ofPods are requests that lead to the rights of any pod of the namespace.
+// ofPods returns requests that would give access to the rights of any pod of the namespace.
 func (j judged) ofPods(user string) map[string]func(context.Context) error {
 	c := j.as(user)
 	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: fixture.App{}.StatefulSet().Spec.Template.Spec}
@@ -75,7 +75,7 @@ func (j judged) ofPods(user string) map[string]func(context.Context) error {
 	}
 }
 
-// ofOthers are requests for what is more than to read and to pause Migrations.
+// ofOthers returns requests that need more than the rights to read and pause Migrations.
 func (j judged) ofOthers(user string) map[string]func(context.Context) error {
 	c := j.as(user)
 	return map[string]func(context.Context) error{
@@ -97,13 +97,14 @@ func (j judged) ofOthers(user string) map[string]func(context.Context) error {
 	}
 }
 
-// knows waits until the API server knows a right of a user in namespace shop: what is refused before says nothing.
+// knows waits until the API server knows a right of a user in namespace shop. An earlier refusal proves
+// nothing.
 func (j judged) knows(user, right string) {
 	j.t.Helper()
 	j.must(fixture.AwaitRight(j.t.Context(), kubernetes.NewForConfigOrDie(j.RESTConfig()), rbacv1.Subject{Kind: rbacv1.UserKind, Name: user}, attributesOf(right, "shop")))
 }
 
-// forbids waits until a request is refused as one that its author may not make.
+// forbids waits until a request is refused as forbidden with these texts.
 func (j judged) forbids(request func(context.Context) error, says ...string) {
 	j.t.Helper()
 	j.eventually("it is forbidden", func(ctx context.Context) error {
@@ -123,8 +124,8 @@ func (j judged) forbids(request func(context.Context) error, says ...string) {
 	})
 }
 
-// lacksRight waits until a request is refused because its author has no right to it: what a policy, or the API server's check of
-// who gives rights, refuses as well is no bound of a role.
+// lacksRight waits until a request is refused because its author lacks the right. A refusal by a policy, or by
+// the API server's escalation check, does not prove a limit of a role.
 func (j judged) lacksRight(request func(context.Context) error) {
 	j.t.Helper()
 	j.forbids(request, `" cannot `)

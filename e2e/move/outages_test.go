@@ -21,16 +21,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// outages notes, by what both API servers show of its pods, how long each ordinal had none that served.
+// outages records how long each ordinal had no serving pod, according to the watches of the two API servers.
 type outages struct {
 	mu sync.Mutex
-	// up says where each pod serves, since when it serves nowhere, and how long that was at the longest.
+	// up records where each pod serves, since the time since which it serves nowhere, and most its longest
+	// outage.
 	up    map[string]map[kubernetes.Interface]bool
 	since map[string]time.Time
 	most  map[string]time.Duration
 }
 
-// watchOutages begins to watch, while everything serves, until the test ends.
+// watchOutages watches the pods until the test ends. It starts while all of them serve.
 func (v *move) watchOutages(t *testing.T) *outages {
 	o := &outages{up: map[string]map[kubernetes.Interface]bool{}, since: map[string]time.Time{}, most: map[string]time.Duration{}}
 	for side, namespace := range map[kubernetes.Interface]string{v.Source: v.App.Namespace, v.Destination: v.ToNamespace} {
@@ -55,7 +56,7 @@ func (v *move) watchOutages(t *testing.T) *outages {
 	return o
 }
 
-// serves says whether a pod is Ready and not on its way out.
+// serves reports whether a pod is Ready and not Terminating.
 func serves(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
@@ -85,7 +86,7 @@ func (o *outages) note(side kubernetes.Interface, pod string, serves bool) {
 	}
 }
 
-// longest is how long each pod served nowhere, at the longest; all of them serve again.
+// longest returns the longest outage of each pod. It fails if a pod had no outage or does not serve again.
 func (o *outages) longest(v *move) map[string]time.Duration {
 	v.T.Helper()
 	o.mu.Lock()
@@ -99,7 +100,7 @@ func (o *outages) longest(v *move) map[string]time.Duration {
 	return o.most
 }
 
-// jobsWebhook puts a webhook before the Jobs of both sides, which lets them in until it fails.
+// jobsWebhook installs a validating webhook for Jobs on each side. It allows them until fails is true.
 func (v *move) jobsWebhook(t *testing.T) (fails *atomic.Bool) {
 	fails = &atomic.Bool{}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

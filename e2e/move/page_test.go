@@ -23,8 +23,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// pageUsers is the page of a manager and those who use it, each with a token: alice may edit Migrations, bob may look at
-// them, carol may only use the page, and dora not even that.
+// pageUsers holds the page of a manager and its users, each with a token. alice may edit Migrations, bob may
+// view them, carol may only use the page, and dora may not even use it.
 type pageUsers struct {
 	*testing.T
 	address, namespace string
@@ -89,7 +89,7 @@ func (p *pageUsers) bind(role, name string) {
 	}
 }
 
-// ask sends a request of somebody, as soon as the page is served; the body of a stream is the caller's to close.
+// ask sends a request of a user as soon as the page is served. The caller closes the body of the response.
 func (p *pageUsers) ask(ctx context.Context, who, method, path, body string) *http.Response {
 	p.Helper()
 	var response *http.Response
@@ -125,7 +125,8 @@ func (p *pageUsers) answer(who, method, path, body string) (code int, said strin
 	return response.StatusCode, string(data)
 }
 
-// TestPageOfTheManager: each user sees and does what they may themselves, and nothing by the rights of the manager.
+// TestPageOfTheManager: users see and do only what their own rights allow. The page never uses the rights of
+// the manager.
 func TestPageOfTheManager(t *testing.T) {
 	t.Parallel()
 	p := newPageUsers(t)
@@ -165,7 +166,7 @@ func TestPageOfTheManager(t *testing.T) {
 	p.takeBack()
 }
 
-// takeBack watches a page of bob's whose right is taken back meanwhile.
+// takeBack checks that an open page of bob loses the Migration when his right is revoked.
 func (p *pageUsers) takeBack() {
 	p.Helper()
 	ctx, stop := context.WithTimeout(p.Context(), harness.TimeLimit())
@@ -187,5 +188,5 @@ func (p *pageUsers) takeBack() {
 	if err := p.api.RbacV1().RoleBindings(p.namespace).Delete(p.Context(), "bob", metav1.DeleteOptions{}); err != nil {
 		p.Fatal(err)
 	}
-	until(`["migration/` + p.namespace + `/web"]`) // it is gone
+	until(`["migration/` + p.namespace + `/web"]`) // the Migration is removed
 }

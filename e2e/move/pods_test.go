@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// makeRuntime makes a RuntimeClass of a name that several tests may make.
+// makeRuntime creates a RuntimeClass, which several tests may create.
 func (v *move) makeRuntime(client kubernetes.Interface, name string) {
 	v.T.Helper()
 	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Handler: "runc"}
@@ -26,7 +26,7 @@ func (v *move) makeRuntime(client kubernetes.Interface, name string) {
 	}
 }
 
-// needRuntime has the template name a RuntimeClass that is only at the source.
+// needRuntime adds a RuntimeClass to the pod template that exists only at the source.
 func (v *move) needRuntime(name string) {
 	v.T.Helper()
 	v.makeRuntime(v.Source, name)
@@ -35,8 +35,8 @@ func (v *move) needRuntime(name string) {
 	v.Must(v.App.AwaitReady(v.Ctx, v.Source))
 }
 
-// shareClaim has all ordinals share a claim on a path, and makes one of that name at the
-// destination, on another path; empty: it makes none there.
+// shareClaim makes all ordinals share a claim on the path here. It also creates a claim of the same name at the
+// destination on the path there, unless there is empty.
 func (v *move) shareClaim(here, there string, changes ...func(*corev1.PersistentVolumeSpec)) {
 	v.T.Helper()
 	v.bindShared(v.Source, v.App.Namespace, here, changes...)
@@ -79,14 +79,14 @@ func (v *move) bindShared(client kubernetes.Interface, namespace, path string, c
 	})
 }
 
-// restrictPods has Pod Security refuse the application's pods at the destination.
+// restrictPods makes Pod Security refuse the application's pods at the destination.
 func (v *move) restrictPods() {
 	v.T.Helper()
 	v.Must(v.makeNamespace())
 	v.restrictPodsAt(v.There())
 }
 
-// restrictPodsAt has Pod Security refuse pods that are made in a side's namespace from now on.
+// restrictPodsAt makes Pod Security refuse new pods in a side's namespace.
 func (v *move) restrictPodsAt(at harness.Endpoint) {
 	v.T.Helper()
 	patch := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
@@ -94,7 +94,7 @@ func (v *move) restrictPodsAt(at harness.Endpoint) {
 	v.Must(err)
 }
 
-// limitMemory bounds what a container may have at the destination.
+// limitMemory limits the memory of a container at the destination.
 func (v *move) limitMemory(most string) {
 	v.T.Helper()
 	_, err := v.Destination.CoreV1().LimitRanges(v.ToNamespace).Create(v.Ctx, &corev1.LimitRange{
@@ -106,8 +106,8 @@ func (v *move) limitMemory(most string) {
 	v.Must(err)
 }
 
-// keepPodsOut lets no pod be created in a side's namespace, but shows that to no dry
-// run: the preflight does not see it. It waits until it does so.
+// keepPodsOut refuses every new pod in a side's namespace, except in a dry run, so that the preflight does not
+// notice it. It waits until the policy is enforced.
 func (v *move) keepPodsOut(at harness.Endpoint) {
 	v.T.Helper()
 	const probe = "probe"
@@ -126,7 +126,7 @@ func (v *move) letPodsIn(at harness.Endpoint) error {
 
 func keptOut(at harness.Endpoint) string { return "keep-out-" + at.Namespace }
 
-// awaitObserved waits until the controller has seen the source as it is.
+// awaitObserved waits until the controller has observed the latest generation of the source.
 func (v *move) awaitObserved() {
 	v.T.Helper()
 	v.Eventually("the controller has observed the source", func(ctx context.Context) (bool, error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestRetainOfTheOwner moves volumes there, where their owner sets them to Retain, and back:
-// what an earlier Migration had noted does not come back with them (G3).
+// TestRetainOfTheOwner moves volumes to the destination, where their owner sets them to Retain, and back. The
+// policy that an earlier Migration recorded is not restored (G3).
 func TestRetainOfTheOwner(t *testing.T) {
 	for name, where := range map[string]harness.Setting{"clusters": harness.AcrossClusters, "namespaces": harness.AcrossNamespaces} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestRetainOfTheOwner(t *testing.T) {
 	}
 }
 
-// bound are the volumes that the claims of a slice are bound to.
+// bound returns the volumes that are bound to the claims of a slice.
 func (v *move) bound(at harness.Endpoint, want int) []corev1.PersistentVolume {
 	v.T.Helper()
 	all, err := at.Client.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})
@@ -61,9 +61,8 @@ func (v *move) bound(at harness.Endpoint, want int) []corev1.PersistentVolume {
 	return found
 }
 
-// TestDeletedWhenSecured deletes a Migration that has secured a volume and stopped nothing: the
-// volume has its author's policy again, so that the next Migration, which finds it so, gives
-// it back in the end (G3).
+// TestDeletedWhenSecured deletes a Migration that has set a volume to Retain and stopped nothing. The volume
+// has its original policy again. So the next Migration records that policy and restores it at its end (G3).
 func TestDeletedWhenSecured(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
@@ -80,7 +79,7 @@ func TestDeletedWhenSecured(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// releasedWhenSecured drives the Migration in this process, and deletes it between two steps.
+// releasedWhenSecured drives the Migration in this process and deletes it between two steps.
 func (v *move) releasedWhenSecured(c client.Client) {
 	v.T.Helper()
 	store := records.Resource{Client: c, Namespace: v.Migration.Namespace, Name: v.Migration.Name}

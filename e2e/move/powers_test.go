@@ -14,8 +14,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
-// power is an ability that matters, with every right that leads to it: each as "verb group/resource/subresource/name".
-// A right over a controller that creates pods leads to every pod of the namespace.
+// power is a critical ability. Each power has a list of the rights that lead to it, each as "verb
+// group/resource/subresource/name". A right over a controller that creates pods leads to every pod of the
+// namespace.
 type power string
 
 const (
@@ -71,12 +72,12 @@ var powers = map[power][]string{
 	writeConfigs: each("create,update,patch,delete", "/configmaps"),
 }
 
-// worth is what each shipped role is worth to whom it is bound, and nothing else may be within reach of it. A role that
-// is not in this table fails the test.
+// worth lists the powers of each shipped role. A role must give no other power. A role that is not in this
+// table fails the test.
 var worth = map[string][]power{
 	"sliceshift-manager":                    {readSecrets, otherNames, writeMoves, forgeMoves},
 	"sliceshift-slices":                     {anyPod, insidePods, stopPods, forgeMoves},
-	"sliceshift-impersonated":               nil, // and with the manager's role: TestConstrainedImpersonation
+	"sliceshift-impersonated":               nil, // together with the manager's role: TestConstrainedImpersonation
 	"sliceshift-impersonated-dependencies":  nil,
 	"sliceshift-leader-election":            nil,
 	"sliceshift-metrics-auth":               {identities},
@@ -99,7 +100,7 @@ var worth = map[string][]power{
 	"sliceshift-mover-dependencies-cluster": nil,
 }
 
-// paths are rights of one power.
+// paths are the rights that lead to one power.
 type paths []string
 
 func each(verbs string, resources ...string) paths {
@@ -116,7 +117,7 @@ func (p paths) and(verbs string, resources ...string) paths {
 	return append(p, each(verbs, resources...)...)
 }
 
-// attributesOf is what an API server is asked about a right in a namespace.
+// attributesOf returns the attributes of a right in a namespace for an access review.
 func attributesOf(right, namespace string) authorizationv1.ResourceAttributes {
 	verb, what, _ := strings.Cut(right, " ")
 	parts := strings.SplitN(what, "/", 3)
@@ -127,8 +128,8 @@ func attributesOf(right, namespace string) authorizationv1.ResourceAttributes {
 	return a
 }
 
-// TestRolesReach: every role of config/rbac reaches what this table says, and nothing else that matters, on a real API
-// server. K3: the editor of Migrations runs no pod.
+// TestRolesReach: on a real API server, every role of config/rbac gives exactly the powers of this table. K3:
+// the editor of Migrations cannot run a pod.
 func TestRolesReach(t *testing.T) {
 	t.Parallel()
 	j := startJudged(t, "powers")
@@ -171,7 +172,7 @@ func TestRolesReach(t *testing.T) {
 	j.run("K3/a role with one right more is seen", judged.seen)
 }
 
-// bindRole lets a user do what a Role of a namespace says.
+// bindRole binds a Role of a namespace to a user.
 func (j judged) bindRole(namespace, role, user string) {
 	j.t.Helper()
 	_, err := kubernetes.NewForConfigOrDie(j.RESTConfig()).RbacV1().RoleBindings(namespace).Create(j.t.Context(), &rbacv1.RoleBinding{
@@ -181,11 +182,12 @@ func (j judged) bindRole(namespace, role, user string) {
 	j.must(err)
 }
 
-// found are the rights of a user in a namespace, by power. It waits until the API server knows the user's bindings.
+// found returns the rights of a user in a namespace, by power. If settled is true, it first waits until the API
+// server knows the user's bindings.
 func (j judged) found(user, namespace string, settled bool) map[power][]string {
 	j.t.Helper()
 	api := kubernetes.NewForConfigOrDie(j.RESTConfig())
-	if settled { // bindings are learnt of in their order
+	if settled { // the API server receives bindings in order
 		j.settle()
 	}
 	got := map[power][]string{}
@@ -203,7 +205,7 @@ func (j judged) found(user, namespace string, settled bool) map[power][]string {
 	return got
 }
 
-// settle waits until the API server knows all bindings that were written so far.
+// settle waits until the API server knows all bindings that were created so far.
 func (j judged) settle() {
 	j.t.Helper()
 	user := "last-" + strings.ReplaceAll(strings.ToLower(j.t.Name()), "/", "-") + "-" + metav1.Now().Format("150405.000000")
@@ -212,7 +214,7 @@ func (j judged) settle() {
 		authorizationv1.ResourceAttributes{Verb: "patch", Resource: "persistentvolumes"}))
 }
 
-// reaches checks that a user has these powers in a namespace, and no others.
+// reaches checks that a user has exactly these powers in a namespace.
 func (j judged) reaches(user, namespace string, want []power) {
 	j.t.Helper()
 	got := j.found(user, namespace, true)
@@ -228,7 +230,7 @@ func (j judged) reaches(user, namespace string, want []power) {
 	}
 }
 
-// within checks that a user has none but these powers in the namespace shop.
+// within checks that a user has no other powers in namespace shop.
 func (j judged) within(user string, most []power) {
 	j.t.Helper()
 	for p, rights := range j.found(user, "shop", false) {
@@ -238,8 +240,8 @@ func (j judged) within(user string, most []power) {
 	}
 }
 
-// aggregated checks what the roles add to the cluster's own: people who may view run nothing, and to edit, which may
-// run any pod without them, they add Migrations alone.
+// aggregated checks the powers that the aggregated roles add to the cluster's own roles. A user with view can
+// run nothing. The role edit can run any pod without them; they only add Migrations to it.
 func (j judged) aggregated() {
 	for _, role := range []string{"view", "edit", "admin"} {
 		j.bind("shop", role, "own-"+role)
@@ -264,8 +266,8 @@ func (j judged) aggregated() {
 	}
 }
 
-// seen checks that a right too many shows: with the one over StatefulSets of our own kind, whoever writes Migrations runs
-// any pod.
+// seen checks that the test detects an excessive right. With the right to create StatefulSets of our own kind,
+// a user can run any pod.
 func (j judged) seen() {
 	j.role("shop", "too-much", rbacv1.PolicyRule{APIGroups: []string{"apps.sliceshift.io"}, Resources: []string{"statefulsets"}, Verbs: []string{"create"}})
 	j.must(fixture.AwaitRight(j.t.Context(), kubernetes.NewForConfigOrDie(j.RESTConfig()), rbacv1.Subject{Kind: rbacv1.UserKind, Name: "too-much"},

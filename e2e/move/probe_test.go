@@ -19,7 +19,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestP1ProbeThatHangs: requests that get no answer are counted and explained, and the move writes what it writes without a probe.
+// TestP1ProbeThatHangs: requests without an answer are counted and explained, and the move makes the same
+// writes as without a probe.
 func TestP1ProbeThatHangs(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
@@ -42,8 +43,8 @@ func TestP1ProbeThatHangs(t *testing.T) {
 	}
 }
 
-// TestP1ProbeOfAManager: a manager sends the requests of a Migration, and asks the Prometheus of one, where its settings allow that;
-// the record says what came of it, for each ordinal where requests were sent.
+// TestP1ProbeOfAManager: where its settings allow it, a manager sends the requests of a Migration's probe or
+// queries its Prometheus server. The record holds the results, per ordinal where requests were sent.
 func TestP1ProbeOfAManager(t *testing.T) {
 	var requests atomic.Int64
 	shop := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
@@ -81,7 +82,7 @@ func TestP1ProbeOfAManager(t *testing.T) {
 	}
 }
 
-// moved runs the command to its end, and returns what it has written, in its order.
+// moved runs the command to its end and returns its writes in order.
 func moved(t *testing.T, more ...string) (*move, []string) {
 	t.Helper()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
@@ -103,5 +104,5 @@ func moved(t *testing.T, more ...string) (*move, []string) {
 			writes = append(writes, fmt.Sprintf("%d %s %s", ordinal, e.Side, e.Verb))
 		}
 	}
-	return v, slices.Compact(writes) // one that met a conflict is tried again
+	return v, slices.Compact(writes) // a write that meets a conflict is repeated
 }

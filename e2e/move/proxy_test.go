@@ -13,11 +13,11 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// proxy stands between a client and an API server, and lets the way break.
+// proxy sits between a client and an API server and simulates network failures.
 type proxy struct {
 	target   string
 	listener net.Listener
-	// cut refuses new connections; delay holds each piece of data back for so long.
+	// cut refuses new connections; delay delays each piece of data.
 	cut   atomic.Bool
 	delay atomic.Int64
 
@@ -25,7 +25,7 @@ type proxy struct {
 	conns map[net.Conn]struct{}
 }
 
-// startProxy listens on a port of its own until the test ends.
+// startProxy starts a proxy on its own port until the test ends.
 func startProxy(t testing.TB, target string) *proxy {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -75,7 +75,7 @@ func (p *proxy) serve(ctx context.Context, client net.Conn) {
 	<-done
 }
 
-// copy hands data on until one end is closed.
+// copy forwards data until one end is closed.
 func (p *proxy) copy(to io.Writer, from io.Reader) {
 	const piece = 32 << 10
 	buffer := make([]byte, piece)
@@ -103,19 +103,19 @@ func (p *proxy) drop(c net.Conn) {
 	_ = c.Close()
 }
 
-// reset breaks all connections in the middle of whatever they carry.
+// reset resets all connections, even during a transfer.
 func (p *proxy) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
 		if tcp, is := c.(*net.TCPConn); is {
-			_ = tcp.SetLinger(0) // closed with RST
+			_ = tcp.SetLinger(0) // close with RST
 		}
 		_ = c.Close()
 	}
 }
 
-// TestProxy: what is sent arrives, and nothing does while the way is cut.
+// TestProxy: data pass through the proxy, except while the connection is cut.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	echo, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

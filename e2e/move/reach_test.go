@@ -11,12 +11,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestReach: a Migration reaches what an account of its own namespace reaches, and its
-// own Secrets. Names that look like a way elsewhere lead nowhere.
+// TestReach: a Migration can use only the ServiceAccounts and Secrets of its own namespace. Names that look
+// like paths to other namespaces are refused.
 func TestReach(t *testing.T) {
 	for name, tc := range map[string]struct {
-		// change has the Migration of one namespace reach for the other one, in which
-		// there is the application, an account with all rights and a good kubeconfig.
+		// change makes the Migration refer to the other namespace, which has the application, an account with
+		// all rights and a valid kubeconfig.
 		change       func(spec *api.MigrationSpec, other string)
 		reason, says string
 	}{
@@ -52,22 +52,22 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// secret names a kubeconfig.
+// secret sets the Secret of the destination's kubeconfig.
 func secret(name func(other string) string) func(*api.MigrationSpec, string) {
 	return func(s *api.MigrationSpec, other string) {
 		s.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: name(other)}
 	}
 }
 
-// account names who moves the application of the other namespace.
+// account sets the account that moves the other namespace's application.
 func account(name func(other string) string) func(*api.MigrationSpec, string) {
 	return func(s *api.MigrationSpec, other string) {
 		s.Source.Namespace, s.ServiceAccountName = other, name(other)
 	}
 }
 
-// outsider is a namespace with an application of the same name, whose default account
-// has the mover's rights there, and those that have no namespace.
+// outsider creates a namespace with an application of the same name and returns its name. Its default account
+// has the mover's namespaced and cluster-scoped rights.
 func (v *move) outsider() string {
 	v.T.Helper()
 	app := harness.Usual(1)

@@ -16,9 +16,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// What a migration of ten ordinals reads from its API servers at most: before its first handoff begins,
-// for one handoff, after the last one, and for each ordinal in all. What is read in a pass that comes to
-// nothing, because somebody has changed an object meanwhile, is not counted.
+// Limits for the reads of a migration of ten ordinals: before its first handoff begins, for one handoff, after
+// the last handoff, and in total per ordinal. Reads of a pass without result are not counted; another writer
+// has then changed an object.
 const (
 	readsAtStart    = 66
 	readsOfAHandoff = 17
@@ -26,7 +26,7 @@ const (
 	readsAnOrdinal  = 28
 )
 
-// TestReads: what an engine reads is bounded, for what it watches it need not ask.
+// TestReads: the number of an engine's reads is bounded, because it does not read the objects that it watches.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	const ordinals = 10
@@ -50,15 +50,15 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// readings count what is read, pass by pass.
+// readings counts reads, pass by pass.
 type readings struct {
-	// of is a part of the paths that are counted; empty: all of them are.
+	// of is a part of the counted paths; if it is empty, all paths are counted.
 	of                  string
 	sent                atomic.Int64
 	counted             int
 	start, end, nothing int
 	handoffs            []int
-	// paths are the reads of the present pass, and ofHandoff those of each handoff.
+	// paths holds the reads of the current pass, and ofHandoff those of each handoff.
 	mutex     sync.Mutex
 	paths     []string
 	ofHandoff [][]string
@@ -66,8 +66,8 @@ type readings struct {
 	ended bool
 }
 
-// counting returns a configuration whose reads are counted, without watches and without discovery,
-// which is done once for each connection.
+// counting returns a configuration whose reads are counted. It ignores watches, and discovery, which happens
+// once for each connection.
 func (r *readings) counting(config *rest.Config) *rest.Config {
 	counted := rest.CopyConfig(config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -83,7 +83,7 @@ func (r *readings) counting(config *rest.Config) *rest.Config {
 	return counted
 }
 
-// note adds a read to those of the present pass.
+// note adds a read to the current pass.
 func (r *readings) note(request *http.Request) {
 	query := ""
 	if request.URL.RawQuery != "" {
@@ -94,7 +94,7 @@ func (r *readings) note(request *http.Request) {
 	r.paths = append(r.paths, request.URL.Host+request.URL.Path+query)
 }
 
-// named adds to each read the write that the pass made.
+// named prefixes each read with the write of its pass.
 func (r *readings) named(paths []string, outcome migration.Outcome) []string {
 	purpose := "a record"
 	if effect := outcome.Decision.Effect; effect != nil {
@@ -109,7 +109,7 @@ func (r *readings) named(paths []string, outcome migration.Outcome) []string {
 	return paths
 }
 
-// passed returns the reads of the pass that has ended.
+// passed returns the reads of the pass that has just ended.
 func (r *readings) passed() []string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -118,13 +118,13 @@ func (r *readings) passed() []string {
 	return paths
 }
 
-// roundTripper is a function as an http.RoundTripper.
+// roundTripper adapts a function to http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// take books what a pass has read.
+// take adds the reads of a pass to the totals.
 func (r *readings) take(_ *api.Migration, outcome migration.Outcome) error {
 	sent := int(r.sent.Load())
 	n := sent - r.counted

@@ -20,14 +20,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestRecover: the cluster of the destination ends for good, between two ordinals or while one
-// is on its way. Until a person says so, whichever process looks writes nothing; then all
-// ordinals run at the source, each on its own disk (G15).
+// TestRecover: the destination cluster is lost permanently, between two ordinals or during a handoff. No
+// process writes anything until the user confirms the loss. Then all ordinals run at the source, each on its
+// own disk (G15).
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		at harness.Moment
-		// away are the ordinals that may run over there.
+		// away lists the ordinals that may run at the destination.
 		away string
 	}{
 		"between two ordinals":           {harness.Arrival(2), "2, 3"},
@@ -60,17 +60,17 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// wroteFor is when such an effect was carried out for ordinal 2.
+// wroteFor returns the moment at which this effect was carried out for ordinal 2.
 func wroteFor(verb plan.Verb, volume volumes.Verb) harness.Moment {
 	return harness.Wrote(func(e *plan.Effect) bool { return e.Ordinal == 2 && e.Verb == verb && e.Volume.Verb == volume })
 }
 
-// lose moves until the cluster of the destination ends: whatever ran there is off. The auditor
-// gives its verdict before, for it asks both sides.
+// lose moves until a moment at which the destination cluster and all of its pods stop. The auditor gives its
+// verdict before, because it needs both sides.
 func (v *move) lose(lost *bare, at harness.Moment) {
 	v.T.Helper()
 	hold := v.stalls(v.Mover(), at(func() error {
-		if verdict := v.Auditor.Finish(v.Ctx); len(verdict.Violations) > 0 { // what is under way is not proved yet
+		if verdict := v.Auditor.Finish(v.Ctx); len(verdict.Violations) > 0 { // the current handoff is not proven yet
 			v.T.Errorf("the auditor does not agree:\n%s", verdict)
 		}
 		return lost.end()
@@ -80,7 +80,7 @@ func (v *move) lose(lost *bare, at harness.Moment) {
 	}
 }
 
-// end ends all that a cluster runs.
+// end stops all parts of a cluster.
 func (b *bare) end() error {
 	for _, role := range []cluster.Role{cluster.Kwok, cluster.ControllerManager, cluster.Scheduler, cluster.APIServer} {
 		if err := b.Kill(role); err != nil {
@@ -90,7 +90,7 @@ func (b *bare) end() error {
 	return nil
 }
 
-// rejoin is a process that goes on with the move.
+// rejoin returns a new process that continues the move.
 func (v *move) rejoin() *fixture.Mover {
 	v.T.Helper()
 	mover, err := fixture.Rejoin(v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
@@ -98,7 +98,7 @@ func (v *move) rejoin() *fixture.Mover {
 	return mover
 }
 
-// recovered gives the person's word, recovers to the end, and returns the record.
+// recovered confirms the loss as the user, recovers completely, and returns the record.
 func (v *move) recovered() *api.Migration {
 	v.T.Helper()
 	mover := v.rejoin()
@@ -111,7 +111,7 @@ func (v *move) recovered() *api.Migration {
 	return m
 }
 
-// generation is the source's.
+// generation returns the generation of the source.
 func (v *move) generation() int64 {
 	v.T.Helper()
 	set, err := v.Source.AppsV1().StatefulSets(v.App.Namespace).Get(v.Ctx, v.App.Name, metav1.GetOptions{})
@@ -119,7 +119,7 @@ func (v *move) generation() int64 {
 	return set.Generation
 }
 
-// expectOnFormerDisks checks that the source owns so many ordinals again, on the disks of before.
+// expectOnFormerDisks checks that the source owns all of these ordinals again, on their original disks.
 func (v *move) expectOnFormerDisks(replicas int32, disks map[string]string) {
 	v.T.Helper()
 	v.ExpectSlice(v.Here(), 0, replicas)
@@ -129,7 +129,7 @@ func (v *move) expectOnFormerDisks(replicas int32, disks map[string]string) {
 	}
 }
 
-// disks are those of the source's ordinals, by their claims.
+// disks returns the disks of the source's ordinals by claim name.
 func (v *move) disks() map[string]string {
 	v.T.Helper()
 	disks := map[string]string{}
@@ -147,8 +147,8 @@ func (v *move) disks() map[string]string {
 	return disks
 }
 
-// TestManagerRecovers: the manager does the same, whose connection to the destination leads
-// nowhere. It was started anew meanwhile (G15).
+// TestManagerRecovers: the same with a manager that was restarted after it lost its connection to the
+// destination (G15).
 func TestManagerRecovers(t *testing.T) {
 	t.Parallel()
 	lost := startBare(t, "lost", cluster.Options{})

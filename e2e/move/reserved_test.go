@@ -14,9 +14,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestReservedInMidMove: somebody tells a slice of our kind to skip an ordinal while ordinals
-// move. It would own one more beyond its end: the move stalls, names the writer, and goes on
-// when that is cleared (G17).
+// TestReservedInMidMove: another writer sets reserveOrdinals of a slice of our kind during a move. The slice
+// could then own one more ordinal beyond its end. The move stalls, names the writer, and continues when the
+// field is cleared (G17).
 func TestReservedInMidMove(t *testing.T) {
 	for name, at := range map[string]func(*move) harness.Endpoint{"the source": (*move).Here, "the destination": (*move).There} {
 		t.Run(name, func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestReservedInMidMove(t *testing.T) {
 			reserved, stalled := false, false
 			v.Run(harness.Arrival(2)(func() error {
 				reserved = true
-				return v.reserve(at(v), "[7]", "helm") // of no effect yet
+				return v.reserve(at(v), "[7]", "helm") // it has no effect yet
 			}), func(_ *api.Migration, outcome migration.Outcome) error {
 				if reserved && !stalled && outcome.Wrote && outcome.Decision.Effect.Verb == plan.ScaleDown {
 					return fmt.Errorf("it goes on: %s", outcome.Decision.Effect)

@@ -14,10 +14,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestBudgetReverted: a tool puts its own version of the PodDisruptionBudget back in mid-move,
-// without what the migration has noted there. It is named, and not fought: no budget is written and
-// no ordinal stopped until the budget is handed over as the stall says (G13). Volumes of the next
-// handoff may be set to Retain before the watch shows the budget.
+// TestBudgetReverted: during a move, a tool restores its own version of the PodDisruptionBudget without the
+// migration's annotation. The migration names the tool and does not fight it. It writes no budget and stops no
+// ordinal until the budget is handed over as the stall describes (G13). It may set volumes of the next handoff
+// to Retain before the watch shows the budget.
 func TestBudgetReverted(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)

@@ -41,17 +41,16 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// everybody may ask these, in every cluster (system:basic-user).
+// everybody lists the rights of every user in every cluster (system:basic-user).
 var everybody = map[string]bool{
 	"selfsubjectaccessreviews.authorization.k8s.io create": true, "selfsubjectrulesreviews.authorization.k8s.io create": true,
 	"selfsubjectreviews.authentication.k8s.io create": true,
 }
 
-// unasked are the rights that an API server looks for when something else is asked, where
-// the plugin OwnerReferencesPermissionEnforcement runs: who gives an object an owner that
-// waits for it must be allowed to finalize the owner, and who changes the owner of a claim
-// to delete the claim. See theatre.owners. A manager of an older version, which may run until an upgrade is through,
-// replaces statuses.
+// unasked lists rights that no request uses directly. The admission plugin OwnerReferencesPermissionEnforcement
+// checks them with other requests. To set an owner with blockOwnerDeletion, a user must be allowed to update
+// the owner's finalizers. To change the owner of a claim, a user must be allowed to delete the claim. See
+// theatre.owners. An older manager, which may run during an upgrade, replaces statuses.
 var unasked = map[string]bool{
 	"statefulsets/finalizers.apps.sliceshift.io update": true,
 	"pods/finalizers update":                            true,
@@ -59,8 +58,8 @@ var unasked = map[string]bool{
 	"migrations/status.migration.sliceshift.io update":  true,
 }
 
-// comparedHere are the roles whose rules TestRights compares with what is asked, and comparedElsewhere those whose use
-// another test shows. TestRolesReach compares what each of them is worth.
+// comparedHere lists the roles whose rules TestRights compares with the requests; comparedElsewhere names the
+// tests for the other roles. TestRolesReach compares the powers of each role.
 var comparedHere = map[string][]string{
 	"the mover":   {"sliceshift-mover", "sliceshift-mover-cluster"},
 	"the manager": {"sliceshift-manager", "sliceshift-slices", "sliceshift-leader-election", "sliceshift-metrics-auth"},
@@ -107,8 +106,8 @@ func everyRole(t *testing.T) {
 	}
 }
 
-// theatre is two clusters that note every request, with the shipped roles in both and a
-// manager in one, whose account has no other rights.
+// theatre holds two clusters that log every request, with the shipped roles. One of them runs a manager whose
+// account has no other rights.
 type theatre struct {
 	t        *testing.T
 	from, to *audited
@@ -118,7 +117,7 @@ func newTheatre(t *testing.T) *theatre {
 	t.Helper()
 	r := &theatre{
 		t: t,
-		// Informers list where the API server does not stream the first state.
+		// Without WatchList, informers send list requests.
 		from: startAudited(t, "rights-from", "--feature-gates=WatchList=false", "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"),
 		to:   startAudited(t, "rights-to"),
 	}
@@ -135,9 +134,8 @@ func newTheatre(t *testing.T) *theatre {
 	return r
 }
 
-// TestRights does all that the manager and a mover do, and compares what they have
-// asked of the API servers with what the shipped roles grant: nothing was refused, and
-// no rule could be taken away.
+// TestRights runs everything that the manager and a mover do, and compares their requests with the shipped
+// roles. No request was refused, and no rule is unused.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	everyRole(t)
@@ -171,7 +169,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// accounts are those of the tests' namespaces, under which the local cluster is written.
+// accounts returns the accounts of the tests' namespaces, which write to the local cluster.
 func accounts(all map[string]map[string]bool) []string {
 	var found []string
 	for user := range all {
@@ -201,7 +199,7 @@ func (r *theatre) compare(who string, granted, used map[string]bool) {
 	}
 }
 
-// startManager runs the manager for all namespaces, and returns where its metrics are.
+// startManager runs the manager for all namespaces and returns the address of its metrics.
 func (r *theatre) startManager() string {
 	r.t.Helper()
 	address := loopback.AddressFor(r.t)
@@ -213,7 +211,7 @@ func (r *theatre) startManager() string {
 
 func (r *theatre) across(v *harness.Move) { v.From, v.To = r.from.Cluster, r.to.Cluster }
 
-// driven is a move that the manager makes.
+// driven creates the Migration of a move for the manager.
 func (r *theatre) driven(v *move) *move {
 	r.t.Helper()
 	v.Grant(v.Source, rbacv1.Subject{Kind: "ServiceAccount", Namespace: v.App.Namespace, Name: "default"})
@@ -225,7 +223,7 @@ func (r *theatre) driven(v *move) *move {
 	return v
 }
 
-// end waits for the end, and deletes the Migration.
+// end waits until the Migration has completed with this reason, and deletes it.
 func (r *theatre) end(v *move, reason string) {
 	r.t.Helper()
 	if condition := v.Await(r.from.client, api.ConditionCompleted, metav1.ConditionTrue); condition.Reason != reason {
@@ -235,7 +233,7 @@ func (r *theatre) end(v *move, reason string) {
 	v.Eventually("the Migration is gone", harness.Gone(r.from.client, v.Migration))
 }
 
-// everything is a move with all options, of an application that needs all there is.
+// everything sets all options of a move.
 func everything(spec *api.MigrationSpec) {
 	spec.Services.Export = true
 	spec.Cleanup.Source = api.CleanupDelete
@@ -250,7 +248,7 @@ func (r *theatre) move() {
 	r.end(r.driven(v), api.ReasonMoved)
 }
 
-// needMuch has the template name objects that must be at the destination.
+// needMuch makes the pod template refer to objects that must exist at the destination.
 func (v *move) needMuch() {
 	v.T.Helper()
 	v.Must(v.makeNamespace())
@@ -277,7 +275,7 @@ func (v *move) needMuch() {
 	v.Must(v.App.AwaitReady(v.Ctx, v.Source))
 }
 
-// rollBack takes back what a move has made.
+// rollBack rolls a move back.
 func (r *theatre) rollBack() {
 	r.t.Helper()
 	v := r.driven(newMove(r.t, harness.Usual(3), r.across, harness.WithSpec(exported)))
@@ -287,8 +285,8 @@ func (r *theatre) rollBack() {
 	r.end(v, api.ReasonRolledBack)
 }
 
-// turnsNames turns a move round while the name of an ordinal is on both sides, and nobody drives it:
-// the name that the ordinal goes back to is marked.
+// turnsNames rolls a move back while the name of an ordinal is on both sides. No process drives the move at
+// that time, so the name at the source is marked.
 func (r *theatre) turnsNames() {
 	r.t.Helper()
 	v := newMove(r.t, harness.Usual(1), r.across, harness.WithSpec(named))
@@ -313,7 +311,7 @@ func (r *theatre) turnsNames() {
 	}
 }
 
-// moverOf is the configuration of the user that moves.
+// moverOf returns the configuration of the user mover.
 func (r *theatre) moverOf(at harness.Cluster) *rest.Config {
 	r.t.Helper()
 	path, err := at.UserKubeconfig("mover")
@@ -331,12 +329,12 @@ func (r *theatre) moverOf(at harness.Cluster) *rest.Config {
 func (r *theatre) moveSlices() {
 	r.t.Helper()
 	app := harness.Usual(2)
-	app.MaxUnavailable = nil // the disruption controller learns of a new kind after 30 s only
+	app.MaxUnavailable = nil // the disruption controller discovers a new kind only after 30 s
 	v := newMove(r.t, app, within(r.from.Cluster), ofKinds(slice, slice), harness.WithSpec(func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }))
 	r.end(r.driven(v), api.ReasonMoved)
 }
 
-// command moves with the command line, under a user who has the mover's rights.
+// command moves with the command line as a user with the mover's rights.
 func (r *theatre) command() {
 	r.t.Helper()
 	v := newMove(r.t, harness.Usual(2), r.across)
@@ -358,24 +356,24 @@ func (v *move) bothClients() []kubernetes.Interface {
 	return []kubernetes.Interface{v.Source, v.Destination}
 }
 
-// slices has the manager do all that a StatefulSet of our own kind can ask for.
+// slices makes the manager use all features of a StatefulSet of our own kind.
 func (r *theatre) slices() {
 	r.t.Helper()
 	p := r.newSlice("t-slices")
 	p.complete()
-	p.change(func(s *slicesapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" }) // in place
+	p.change(func(s *slicesapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" }) // updated in place
 	p.change(func(s *slicesapi.StatefulSetSpec) {
 		s.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2m") // resized
 	})
 	former := p.read().Spec.Template
 	p.change(func(s *slicesapi.StatefulSetSpec) {
 		s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "1"}}
-	}) // made anew
+	}) // recreated
 	p.change(func(s *slicesapi.StatefulSetSpec) {
 		rolls := s.UpdateStrategy.RollingUpdate
 		rolls.MaxSurge, rolls.MaxUnavailable = new(intstr.FromInt32(1)), new(intstr.FromInt32(0))
 		s.Template.Spec.Containers[0].Env[0].Value = "2"
-	}) // another pod stands in, with claims of its own
+	}) // a surge pod with its own claims
 	p.change(func(s *slicesapi.StatefulSetSpec) {
 		s.UpdateStrategy.RollingUpdate.MaxSurge, s.UpdateStrategy.RollingUpdate.MaxUnavailable = nil, nil
 	})
@@ -386,7 +384,7 @@ func (r *theatre) slices() {
 			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, WhenScaled: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
 		}
 	})
-	// What is left without an owner is adopted.
+	// A new set adopts the orphaned objects.
 	p.must(p.client.Delete(p.ctx, p.key(), client.PropagationPolicy(metav1.DeletePropagationOrphan)))
 	p.eventually("the set is gone", func(ctx context.Context) (bool, error) {
 		err := p.client.Get(ctx, client.ObjectKeyFromObject(p.set), &slicesapi.StatefulSet{})
@@ -397,7 +395,7 @@ func (r *theatre) slices() {
 	p.complete()
 }
 
-// collides finds the name of a revision taken.
+// collides creates a set whose revision name is already taken.
 func (r *theatre) collides() {
 	r.t.Helper()
 	first := r.newSlice("t-first")
@@ -410,7 +408,7 @@ func (r *theatre) collides() {
 	}
 }
 
-// events repeats an event about an object that stays as it is: it is counted.
+// events makes the manager repeat an event about an unchanged object, which becomes a series.
 func (r *theatre) events() {
 	r.t.Helper()
 	p := r.newSlice("t-events")
@@ -431,7 +429,7 @@ func (r *theatre) events() {
 	})
 }
 
-// sliceOf is a StatefulSet of our own kind, in a namespace of its own.
+// sliceOf is a StatefulSet of our own kind in its own namespace.
 type sliceOf struct {
 	t      *testing.T
 	ctx    context.Context //nolint:containedctx // a test has one context, and every helper needs it
@@ -439,7 +437,7 @@ type sliceOf struct {
 	set    *slicesapi.StatefulSet
 }
 
-// newSlice makes it after other objects of its namespace.
+// newSlice creates a set after other objects of its namespace.
 func (r *theatre) newSlice(namespace string, before ...client.Object) *sliceOf {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), harness.TimeLimit())
@@ -471,8 +469,8 @@ func (r *theatre) newSlice(namespace string, before ...client.Object) *sliceOf {
 	return p
 }
 
-// owners shows what each of the rights that are never asked for is needed for: somebody
-// who lacks it is refused what the manager has done.
+// owners shows the purpose of the rights that no request uses directly. A user without them is refused what the
+// manager has done.
 func (r *theatre) owners() {
 	r.t.Helper()
 	p := r.newSlice("t-owners")
@@ -504,8 +502,7 @@ func (r *theatre) owners() {
 	}
 }
 
-// lacking is a client of somebody who has what the manager has for slices, but for some
-// rights.
+// lacking returns a client of a user with the manager's rights for slices, except these.
 func (r *theatre) lacking(rights ...string) client.Client {
 	r.t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "less"}}
@@ -558,7 +555,7 @@ func (p *sliceOf) read() *slicesapi.StatefulSet {
 	return set
 }
 
-// change changes the spec, and waits until that has come to its end.
+// change changes the spec and waits until the rollout is complete.
 func (p *sliceOf) change(edit func(*slicesapi.StatefulSetSpec)) {
 	p.t.Helper()
 	p.eventually("the change is taken", func(ctx context.Context) (bool, error) {
@@ -593,7 +590,7 @@ func (p *sliceOf) eventually(what string, holds func(context.Context) (bool, err
 	}
 }
 
-// scrape reads the metrics with a token of somebody.
+// scrape checks that an account without the right cannot read the metrics.
 func (r *theatre) scrape(address string) {
 	r.t.Helper()
 	if code, body := getMetrics(r.t, address, tokenOf(r.t, r.from.client, "default", "default")); code != http.StatusForbidden {

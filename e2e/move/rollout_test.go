@@ -11,8 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// TestRolloutCommand does with our own kind what kubectl rollout does with others, one thing
-// after the other to one set of three pods.
+// TestRolloutCommand tests the rollout commands for our own kind, which correspond to kubectl rollout. It runs
+// them in sequence on one set of three pods.
 func TestRolloutCommand(t *testing.T) {
 	t.Parallel()
 	v := newKindMove(t, [2]string{slice, slice})
@@ -34,7 +34,7 @@ func TestRolloutCommand(t *testing.T) {
 	}
 }
 
-// within runs a part of a test as a subtest of its own.
+// within runs a part of a test as a subtest.
 func (v *move) within(t *testing.T, run func(*move)) {
 	t.Helper()
 	outer := v.T
@@ -43,7 +43,7 @@ func (v *move) within(t *testing.T, run func(*move)) {
 	run(v)
 }
 
-// rollout runs a verb of rollout, and checks its exit code and that it says a text.
+// rollout runs a rollout command and checks its exit code and output.
 func (v *move) rollout(code int, text, verb string, more ...string) string {
 	v.T.Helper()
 	args := append([]string{"rollout", verb, v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig()}, more...)
@@ -54,14 +54,14 @@ func (v *move) rollout(code int, text, verb string, more ...string) string {
 	return out
 }
 
-// edit rolls out a revision, under an update strategy where one is given.
+// edit rolls out a revision, with the given update strategy if there is one.
 func (v *move) edit(revision, spec string) {
 	v.T.Helper()
 	v.Must(v.patchKind(v.Here(), slice, `{"metadata":{"annotations":{"kubernetes.io/change-cause":"to `+revision+`"}},`+
 		`"spec":{`+spec+`"template":{"metadata":{"annotations":{"revision":"`+revision+`"}}}}}`))
 }
 
-// podRevisions are the UID and the revision of the source's pods, by name.
+// podRevisions returns UID and revision of the source's pods, by name.
 func (v *move) podRevisions() map[string][2]string {
 	v.T.Helper()
 	found := map[string][2]string{}
@@ -71,7 +71,7 @@ func (v *move) podRevisions() map[string][2]string {
 	return found
 }
 
-// expectPods compares revisions, and which pods are the ones from before.
+// expectPods compares the revisions of the pods, and checks which pods remain the same.
 func (v *move) expectPods(before map[string][2]string, revision string, same ...string) {
 	v.T.Helper()
 	for name, now := range v.podRevisions() {

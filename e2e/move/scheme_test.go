@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// unstructuredMigration is a Migration as a user may write it, right or wrong.
+// unstructuredMigration returns a Migration with an arbitrary, possibly invalid spec.
 func unstructuredMigration(t *testing.T, spec string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}

@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// password is what a side has in the Secret of the pods.
+// password returns the password in the Secret of the pods on a side.
 func (v *move) password(at harness.Endpoint) string {
 	v.T.Helper()
 	secret, err := at.Client.CoreV1().Secrets(at.Namespace).Get(v.Ctx, "password", metav1.GetOptions{})
@@ -21,7 +21,7 @@ func (v *move) password(at harness.Endpoint) string {
 	return string(secret.Data["password"])
 }
 
-// setPassword changes it.
+// setPassword changes that password.
 func (v *move) setPassword(ctx context.Context, at harness.Endpoint, value string) error {
 	secrets := at.Client.CoreV1().Secrets(at.Namespace)
 	secret, err := secrets.Get(ctx, "password", metav1.GetOptions{})
@@ -33,8 +33,9 @@ func (v *move) setPassword(ctx context.Context, at harness.Endpoint, value strin
 	return err
 }
 
-// TestSecretChanges: a Secret that changes at the source in mid-move is carried after, or stalls the migration by name
-// until its user has that done, as is chosen; and what is said of it shows neither value.
+// TestSecretChanges: a Secret that changes at the source during the move is copied again. With onChange: Stall
+// the migration stalls instead and names the Secret, until the user selects Follow. No message shows either
+// value.
 func TestSecretChanges(t *testing.T) {
 	t.Parallel()
 	const was, is = "MarkedPasswordOfTheDatabase", "MarkedPasswordAfterwards"

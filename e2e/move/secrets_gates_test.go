@@ -17,11 +17,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// markedGateToken is shown to what gates ask.
+// markedGateToken is the token that gates send to their servers.
 const markedGateToken = "MarkedTokenOfAGate.of-the_test"
 
-// TestSecretsOfGates: tokens that gates show are told by nobody: not in the manager's log, in Migrations, events and reports, nor
-// by the command, though who is asked says each of them again, in a body, an error, a header and a redirect.
+// TestSecretsOfGates: tokens of gates appear neither in the manager's log nor in Migrations, events, reports or
+// command output. This holds even though the server echoes each token in a body, an error, a header and a
+// redirect.
 func TestSecretsOfGates(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters)
@@ -63,7 +64,7 @@ func TestSecretsOfGates(t *testing.T) {
 	var said strings.Builder
 	for _, args := range [][]string{{"status"}, {"status", "-o", "json"}, {"report"}, {"report", "-o", "json"}, {"preflight"}} {
 		cmd := exec.CommandContext(v.Ctx, harness.Program(t, "migrate"), append(args, v.Migration.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig())...)
-		out, _ := cmd.CombinedOutput() // whatever it ends with
+		out, _ := cmd.CombinedOutput() // with any exit code
 		said.Write(out)
 	}
 	log, err := os.ReadFile(process.Log.Name())
@@ -79,7 +80,7 @@ func TestSecretsOfGates(t *testing.T) {
 	}
 }
 
-// gatesWithTokens are gates that show a token to a server that says it again.
+// gatesWithTokens returns gates that send a token to a server, which echoes it.
 func gatesWithTokens(server string, authority []byte) []api.HealthGate {
 	var gates []api.HealthGate
 	prometheus := func(name, path, key string) {

@@ -21,13 +21,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Secrets of the tests, beside the keys of the clusters: nothing may tell them.
+// Secrets of the tests, in addition to the keys of the clusters. No output may contain them.
 const (
 	markedToken    = "MarkedTokenOfTheTest/+="
 	markedPassword = "Marked:Password@OfTheTest"
 )
 
-// marks are the forms in which a secret could turn up.
+// marks returns the forms in which a secret could appear.
 func marks(secrets ...string) []string {
 	var all []string
 	for _, secret := range secrets {
@@ -36,7 +36,7 @@ func marks(secrets ...string) []string {
 	return all
 }
 
-// keyMarks are what tells a key in PEM: a line of its middle, and the same in a
+// keyMarks returns strings that identify a PEM key: a line from its middle, and the corresponding part in a
 // kubeconfig.
 func keyMarks(t testing.TB, pem []byte) []string {
 	t.Helper()
@@ -49,7 +49,7 @@ func keyMarks(t testing.TB, pem []byte) []string {
 	return []string{lines[len(lines)/2], encoded[len(encoded)/2 : len(encoded)/2+40]}
 }
 
-// bad are kubeconfigs of the destination that do not work, by what is wrong with them.
+// bad returns unusable kubeconfigs of the destination, by defect.
 func (v *move) bad() map[string][]byte {
 	v.T.Helper()
 	path, err := v.To.UserKubeconfig("mover")
@@ -95,8 +95,8 @@ func (v *move) bad() map[string][]byte {
 	return files
 }
 
-// TestSecretsOfTheManager lets migrations fail on whatever can be wrong with the
-// credentials, and one succeed: no secret is logged, or told in an event or a condition.
+// TestSecretsOfTheManager: migrations fail on every kind of bad credentials, and one succeeds. No secret
+// appears in the log, an event or a condition.
 func TestSecretsOfTheManager(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters)
@@ -133,13 +133,13 @@ func TestSecretsOfTheManager(t *testing.T) {
 	}
 }
 
-// told is all that the manager has written about the Migrations.
+// told returns everything that the manager has written about the Migrations.
 func (v *move) told(c client.Client) string {
 	v.T.Helper()
 	return v.toldOf(c, len(v.bad()))
 }
 
-// toldOf is the same of so many Migrations at least.
+// toldOf returns the same, and checks that there are at least this many Migrations.
 func (v *move) toldOf(c client.Client, least int) string {
 	v.T.Helper()
 	migrations := &api.MigrationList{}
@@ -154,7 +154,7 @@ func (v *move) toldOf(c client.Client, least int) string {
 	return string(data)
 }
 
-// tellsNothing looks for everything that is secret.
+// tellsNothing checks that a text contains no secret.
 func (v *move) tellsNothing(where, text string, secret []string) {
 	v.T.Helper()
 	for _, mark := range secret {
@@ -164,7 +164,7 @@ func (v *move) tellsNothing(where, text string, secret []string) {
 	}
 }
 
-// keys are the marks of all keys in kubeconfigs of the namespace's Secrets.
+// keys returns the marks of all keys in the kubeconfigs of the namespace's Secrets.
 func (v *move) keys() []string {
 	v.T.Helper()
 	secrets, err := v.Source.CoreV1().Secrets(v.App.Namespace).List(v.Ctx, metav1.ListOptions{})
@@ -173,7 +173,7 @@ func (v *move) keys() []string {
 	for i := range secrets.Items {
 		config, err := clientcmd.Load(secrets.Items[i].Data["value"])
 		if err != nil {
-			continue // some are none, on purpose
+			continue // some are invalid on purpose
 		}
 		for _, user := range config.AuthInfos {
 			if strings.HasPrefix(string(user.ClientKeyData), "-----BEGIN") {
@@ -187,8 +187,7 @@ func (v *move) keys() []string {
 	return all
 }
 
-// TestSecretsOfTheCommand gives the command kubeconfigs that do not work: what it says
-// about them tells no secret.
+// TestSecretsOfTheCommand: the command's errors about unusable kubeconfigs contain no secret.
 func TestSecretsOfTheCommand(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters)

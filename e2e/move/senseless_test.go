@@ -19,7 +19,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// senselessOf is a Migration of namespace shop with more in its spec.
+// senselessOf returns a Migration in namespace shop with additional fields in its spec.
 func senselessOf(name string, more map[string]any) *unstructured.Unstructured {
 	spec := map[string]any{"source": map[string]any{"name": "web"}, "destination": map[string]any{"namespace": "store"}}
 	maps.Copy(spec, more)
@@ -30,8 +30,8 @@ func senselessOf(name string, more map[string]any) *unstructured.Unstructured {
 	return m
 }
 
-// TestV11Admission: an API server refuses what has the form of a Migration and makes no sense, each in one sentence. One that nobody has
-// looked at yet is in progress for tools that wait.
+// TestV11Admission: the API server refuses Migrations that are well-formed but make no sense, each with one
+// sentence. For tools that wait, a Migration without a status is in progress.
 func TestV11Admission(t *testing.T) {
 	t.Parallel()
 	b := startBare(t, "senseless", cluster.Options{})
@@ -51,7 +51,7 @@ func TestV11Admission(t *testing.T) {
 		Refused string         `json:"refused"`
 		Spec    map[string]any `json:"spec"`
 	}
-	if err := json.Unmarshal(text, &all); err != nil { // whole numbers stay whole
+	if err := json.Unmarshal(text, &all); err != nil { // integers remain integers
 		t.Fatal(err)
 	}
 	for _, tc := range all {

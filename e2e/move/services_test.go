@@ -9,7 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// nameBy has a person ask for names of ordinals, or for none, while the move goes on.
+// nameBy changes the names of ordinals during the move, as a user does.
 func (v *move) nameBy(store records.ConfigMap, how api.PerOrdinal) error {
 	m, err := store.Load(v.Ctx)
 	if err != nil {
@@ -19,8 +19,9 @@ func (v *move) nameBy(store records.ConfigMap, how api.PerOrdinal) error {
 	return store.Save(v.Ctx, m)
 }
 
-// TestNamesTurnedOffInMidMove: names are turned off while one ordinal is down for its move. It keeps its own, the next ordinal
-// is not stopped before they are asked for again, and at the end what the move has made is gone, as it was asked to be.
+// TestNamesTurnedOffInMidMove: names are disabled while an ordinal is down for its move. The ordinal keeps its
+// name, and the next ordinal is not stopped until names are enabled again. At the end the names that the move
+// has created are deleted, as requested.
 func TestNamesTurnedOffInMidMove(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, harness.WithSpec(named), harness.WithSpec(func(s *api.MigrationSpec) {

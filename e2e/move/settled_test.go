@@ -21,10 +21,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// settledFor is how long a manager that has nothing to do is watched.
+// settledFor is the time for which an idle manager is watched.
 const settledFor = 40 * time.Second
 
-// auditLogs are two clusters of this test, whose API servers log each write and its user.
+// auditLogs holds two clusters of this test, whose API servers log each write and its user.
 type auditLogs struct{ east, west *cluster.Cluster }
 
 func startWithAuditLogs(t *testing.T) auditLogs {
@@ -54,7 +54,7 @@ func startWithAuditLogs(t *testing.T) auditLogs {
 	return auditLogs{east: all[0], west: all[1]}
 }
 
-// writesOf are the writes that these users have sent to either API server since a moment, but for Leases.
+// writesOf returns the writes of these users to either API server since a moment, except those of Leases.
 func (a auditLogs) writesOf(since time.Time, users ...string) ([]string, error) {
 	var found []string
 	for _, at := range []*cluster.Cluster{a.east, a.west} {
@@ -81,7 +81,8 @@ func (a auditLogs) writesOf(since time.Time, users ...string) ([]string, error) 
 	return found, nil
 }
 
-// quiet waits until the manager has written nothing for two seconds: several events are sent at once, in no order.
+// quiet waits until the manager has written nothing for two seconds, because it sends several events
+// concurrently and in no order.
 func (a auditLogs) quiet(t *testing.T) (since time.Time) {
 	t.Helper()
 	for range 20 {
@@ -100,8 +101,8 @@ func (a auditLogs) quiet(t *testing.T) (since time.Time) {
 	return since
 }
 
-// TestSettledManagerWritesNothing: a manager with nothing to do writes nothing to either cluster but its Lease. Its Migrations are
-// completed, and its StatefulSets are as they should be.
+// TestSettledManagerWritesNothing: a manager whose Migrations are completed, and whose StatefulSets are
+// settled, writes only its Lease.
 func TestSettledManagerWritesNothing(t *testing.T) {
 	t.Parallel()
 	in := startWithAuditLogs(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// sharedVolume is the volume of the shared claim on a side; nil: it has none.
+// sharedVolume returns the volume of the shared claim on a side, or nil if it does not exist.
 func (v *move) sharedVolume(at harness.Endpoint) *corev1.PersistentVolume {
 	v.T.Helper()
 	volume, err := at.Client.CoreV1().PersistentVolumes().Get(v.Ctx, "shared-"+v.App.Namespace, metav1.GetOptions{})
@@ -28,7 +28,7 @@ func (v *move) sharedVolume(at harness.Endpoint) *corev1.PersistentVolume {
 	return volume
 }
 
-// expectShared: the claim is bound on a side, to a volume of the storage whose policy is Retain.
+// expectShared checks that the claim on a side is bound to a volume of the shared storage with policy Retain.
 func (v *move) expectShared(at harness.Endpoint) {
 	v.T.Helper()
 	claim, err := at.Client.CoreV1().PersistentVolumeClaims(at.Namespace).Get(v.Ctx, "shared", metav1.GetOptions{})
@@ -42,8 +42,8 @@ func (v *move) expectShared(at harness.Endpoint) {
 	}
 }
 
-// TestSharedClaim: what all ordinals share has a second volume and claim at the destination before the first
-// ordinal is stopped, on the same storage, and both sides keep theirs (I2 speaks of one ordinal's volume).
+// TestSharedClaim: before the first ordinal stops, the destination gets its own volume and claim for the
+// storage that all ordinals share. Each side keeps its own (I2 refers to the volume of one ordinal).
 func TestSharedClaim(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, copying(nil))
@@ -72,8 +72,9 @@ func TestSharedClaim(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestSharedClaimOfOneMachine: a claim whose volume one machine may mount, or whose storage goes with its claim, is
-// refused by name with what mends it; the latter moves when that was done.
+// TestSharedClaimOfOneMachine: a shared claim is refused if only one node may mount its volume, or if its
+// storage is deleted with the claim. The finding names the claim and the remedy. In the second case the move
+// succeeds after the remedy.
 func TestSharedClaimOfOneMachine(t *testing.T) {
 	t.Parallel()
 	t.Run("U-33: ReadWriteOnce", func(t *testing.T) {
@@ -110,7 +111,8 @@ func TestSharedClaimOfOneMachine(t *testing.T) {
 	})
 }
 
-// TestSharedVolumeOfSomebody: a volume of the name that is for other storage is left as it is, whatever is asked for.
+// TestSharedVolumeOfSomebody: a foreign volume with the same name and other storage is never changed, whatever
+// the conflict policy.
 func TestSharedVolumeOfSomebody(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters)
@@ -131,7 +133,8 @@ func TestSharedVolumeOfSomebody(t *testing.T) {
 	}
 }
 
-// TestSharedClaimOfTwoMigrations: the copies that one has made are used by another, and from then on neither deletes them.
+// TestSharedClaimOfTwoMigrations: a second migration uses the copies that the first has created. From then on
+// neither deletes them.
 func TestSharedClaimOfTwoMigrations(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, copying(nil))
@@ -159,8 +162,8 @@ func TestSharedClaimOfTwoMigrations(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestSharedClaimGoesBack: on the way back the copies of what all ordinals share are removed, where that was asked for,
-// and the storage stays (I3).
+// TestSharedClaimGoesBack: on request, a rollback deletes the copies of the shared claim and volume, and keeps
+// the storage (I3).
 func TestSharedClaimGoesBack(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, copying(func(d *api.DependenciesSpec) { d.Cleanup = api.CleanupDelete }))

@@ -24,12 +24,12 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// slice and native are the kinds of StatefulSet that a migration drives.
+// native is the apiVersion of the Kubernetes StatefulSet, and slice that of ours.
 const native = "apps/v1"
 
 var slice = slicesapi.GroupVersion.String()
 
-// sliceControllers run in both clusters, for all tests.
+// sliceControllers runs our controllers in both clusters, for all tests.
 var sliceControllers = harness.OnceInBoth(func(at harness.Cluster) error {
 	return fixture.RunSlices(context.Background(), at.RESTConfig())
 })
@@ -44,7 +44,7 @@ func ofKinds(from, to string) harness.Setting {
 	})
 }
 
-// TestMoveOfKinds moves between our own kind and Kubernetes' own, both ways.
+// TestMoveOfKinds moves between our own kind and that of Kubernetes, in both directions.
 func TestMoveOfKinds(t *testing.T) {
 	for name, kinds := range map[string][2]string{
 		"ours": {slice, slice}, "native to ours": {native, slice}, "ours to native": {slice, native},
@@ -62,7 +62,7 @@ func TestMoveOfKinds(t *testing.T) {
 	}
 }
 
-// TestRollbackOfKinds takes a move between kinds back in the middle of it.
+// TestRollbackOfKinds rolls a move between kinds back halfway.
 func TestRollbackOfKinds(t *testing.T) {
 	t.Parallel()
 	kinds := [2]string{slice, native}
@@ -79,10 +79,10 @@ func TestRollbackOfKinds(t *testing.T) {
 	v.Audit()
 }
 
-// TestRolloutDuringMove edits the template of both slices in mid-move, between two handoffs or
-// while an ordinal is down: roll-outs and handoffs share the budget, with a
-// PodDisruptionBudget or without, whether pods are replaced or changed in place. Never are
-// two replicas down, and both come to their end. I4.
+// TestRolloutDuringMove edits the template of each slice during a move, between two handoffs or while an
+// ordinal is down. Rollouts and handoffs share the budget, with or without a PodDisruptionBudget, whether pods
+// are recreated or updated in place. At most one replica is down at a time, and the rollout and the move both
+// complete. I4.
 func TestRolloutDuringMove(t *testing.T) {
 	t.Parallel()
 	const change = `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
@@ -132,7 +132,7 @@ func TestRolloutDuringMove(t *testing.T) {
 	}
 }
 
-// adoptedInPlace makes the source one of ours whose pods are updated in place.
+// adoptedInPlace converts the source to our kind, with in-place updates of its pods.
 func (v *move) adoptedInPlace() {
 	v.T.Helper()
 	v.adopted()
@@ -143,7 +143,7 @@ func (v *move) adoptedInPlace() {
 	v.expectKind(v.Here(), slice, v.App.Replicas)
 }
 
-// expectRevision waits until all pods of the application run at one end, with a revision.
+// expectRevision waits until all pods of the application run on one side with this revision.
 func (v *move) expectRevision(at harness.Endpoint, revision string) {
 	v.T.Helper()
 	v.Eventually("all pods run with revision "+revision, func(ctx context.Context) (bool, error) {
@@ -161,8 +161,8 @@ func (v *move) expectRevision(at harness.Endpoint, revision string) {
 	})
 }
 
-// newKindMove is a move between kinds of StatefulSet. One of ours at the source has
-// adopted what apps/v1 had started.
+// newKindMove returns a move between kinds of StatefulSet. A source of our kind has adopted pods that apps/v1
+// had started.
 func newKindMove(t *testing.T, kinds [2]string, more ...harness.Setting) *move {
 	t.Helper()
 	if err := sliceControllers(); err != nil {
@@ -171,8 +171,8 @@ func newKindMove(t *testing.T, kinds [2]string, more ...harness.Setting) *move {
 	return newMove(t, harness.Usual(3), append([]harness.Setting{harness.AcrossClusters, ofKinds(kinds[0], kinds[1])}, more...)...)
 }
 
-// orphaned takes the source's StatefulSet of Kubernetes away: its pods stay. It returns the set,
-// and its spec in a form that other kinds take.
+// orphaned deletes the source's Kubernetes StatefulSet and keeps its pods. It returns the set, and its spec in
+// a form that other kinds accept.
 func (v *move) orphaned() (*appsv1.StatefulSet, map[string]any) {
 	v.T.Helper()
 	sets := v.Source.AppsV1().StatefulSets(v.App.Namespace)
@@ -188,7 +188,7 @@ func (v *move) orphaned() (*appsv1.StatefulSet, map[string]any) {
 	return set, spec
 }
 
-// adopted makes the source one of ours: its pods stay.
+// adopted converts the source to our kind and keeps its pods.
 func (v *move) adopted() {
 	v.T.Helper()
 	_, spec := v.orphaned()
@@ -198,7 +198,7 @@ func (v *move) adopted() {
 	v.expectKind(v.Here(), slice, v.App.Replicas)
 }
 
-// kindClient reads and writes StatefulSets of any kind at one end.
+// kindClient returns a client and an object for the StatefulSet of any kind on one side.
 func (v *move) kindClient(at harness.Endpoint, version string) (client.Client, *unstructured.Unstructured) {
 	v.T.Helper()
 	where := v.From
@@ -215,7 +215,7 @@ func (v *move) kindClient(at harness.Endpoint, version string) (client.Client, *
 	return c, set
 }
 
-// expectKind waits until a slice has so many available replicas, and no fence.
+// expectKind waits until a slice has this number of available replicas and no fence.
 func (v *move) expectKind(at harness.Endpoint, version string, replicas int32) {
 	v.T.Helper()
 	c, set := v.kindClient(at, version)
@@ -250,8 +250,8 @@ func (v *move) patchKind(at harness.Endpoint, version, patch string) error {
 	return c.Patch(v.Ctx, set, client.RawPatch("application/merge-patch+json", []byte(patch)))
 }
 
-// TestAdoptCommand changes the kind of a running set with one command, and changes it back. No
-// pod is made anew, and no claim goes.
+// TestAdoptCommand changes the kind of a running set with one command, and changes it back. No pod is
+// recreated, and no claim is deleted.
 func TestAdoptCommand(t *testing.T) {
 	t.Parallel()
 	if err := sliceControllers(); err != nil {
@@ -277,9 +277,9 @@ func TestAdoptCommand(t *testing.T) {
 	v.auditHandover()
 }
 
-// auditHandover is the auditor's verdict where no pod may go, and for a moment nobody owns them:
-// between two kinds it cannot tell whose they are, and takes them for held down (I4). That each was
-// available all the time, it sees.
+// auditHandover checks the auditor's verdict for a change of kind, in which no pod may be deleted. For a moment
+// the pods have no owner, and the auditor then counts them as down (I4). It does observe that each pod was
+// available all the time.
 func (v *move) auditHandover() {
 	v.T.Helper()
 	verdict := v.Auditor.Finish(v.Ctx)
@@ -293,7 +293,7 @@ func (v *move) auditHandover() {
 	}
 }
 
-// podUIDs are those of the source's pods.
+// podUIDs returns the UIDs of the source's pods.
 func (v *move) podUIDs() string {
 	v.T.Helper()
 	var text strings.Builder

@@ -18,8 +18,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestSnapshotSpoiled: a storage whose snapshot lacks what was written is beyond what a move can see. Who judges
-// content by themselves see it as soon as the ordinal is started on it.
+// TestSnapshotSpoiled: a move cannot detect that a storage's snapshot lacks written data. The auditor, which
+// compares the content itself, detects it when the ordinal starts on the new volume.
 func TestSnapshotSpoiled(t *testing.T) {
 	d := startSnapshots(t)
 	v := newMove(t, harness.Usual(1), d.app(1), bySnapshot(diskDriver))
@@ -41,7 +41,7 @@ func TestSnapshotSpoiled(t *testing.T) {
 	}
 }
 
-// asDevices has the application use its disks as devices.
+// asDevices makes the application use its disks as block devices.
 func asDevices(v *harness.Move) {
 	adapt := v.App.Adapt
 	v.App.Adapt = func(set *appsv1.StatefulSet) {
@@ -53,14 +53,14 @@ func asDevices(v *harness.Move) {
 	}
 }
 
-// TestSnapshotOfDevices: claims of mode Block move by a snapshot, byte by byte. The pod for which a class
-// makes the new volume needs no part of that, as with file systems.
+// TestSnapshotOfDevices: claims of mode Block move by a snapshot with identical bytes. As with file systems,
+// the placeholder pod that makes a class provision the volume does not use its content.
 func TestSnapshotOfDevices(t *testing.T) {
 	d := startSnapshots(t)
 	v := newMove(t, harness.Usual(1), d.app(1), bySnapshot(lateClass), asDevices)
 	written, handles := filepath.Join(t.TempDir(), "written"), v.handles(v.Here())
 	content := treetest.Bytes(7, deviceSize)
-	clear(content[3<<20 : 9<<20]) // what was never written
+	clear(content[3<<20 : 9<<20]) // a range that was never written
 	v.Must(errors.Join(os.WriteFile(written, content, 0o600), os.WriteFile(v.mounted(v.Here(), d.sites[0])[0], content, 0)))
 	v.Run()
 	v.ExpectMoved()

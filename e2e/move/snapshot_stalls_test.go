@@ -13,10 +13,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// soon has a step called a stall after seconds.
+// soon makes a step stall after three seconds.
 func soon(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = new(int32(3)) }
 
-// stalling is when a snapshot has kept an ordinal for too long, and the message says so; it tells whether that has been.
+// stalling returns a report that calls do when a snapshot stalls an ordinal with this text in the message. seen
+// reports whether that has happened.
 func stalling(says string, do func() error) (look harness.Report, seen func() bool) {
 	stalled := false
 	look = harness.When(func(_ *api.Migration, outcome migration.Outcome) bool {
@@ -29,8 +30,8 @@ func stalling(says string, do func() error) (look harness.Report, seen func() bo
 	return look, func() bool { return stalled }
 }
 
-// TestSnapshotStalls: where the storage takes no snapshot, never says that one is ready, or has no room for the volume that
-// is made of it, the move stalls and says what it waits for; it goes on by itself once that is mended.
+// TestSnapshotStalls: the storage takes no snapshot, never reports it as ready, or has no room for the restored
+// volume. The move stalls with the cause and continues on its own when the storage works.
 func TestSnapshotStalls(t *testing.T) {
 	d := startSnapshots(t)
 	const full = "no space left in the pool"
@@ -68,8 +69,8 @@ func TestSnapshotStalls(t *testing.T) {
 	}
 }
 
-// TestSnapshotStallTurnsBack: an ordinal goes back to its disk while the storage still takes no snapshot, or restores none:
-// that waits for nothing of it. What was asked of the storage goes away once it answers again.
+// TestSnapshotStallTurnsBack: a rollback returns the ordinal to its disk while the storage still fails, because
+// it does not wait for the snapshot. The snapshot is deleted once the storage works again.
 func TestSnapshotStallTurnsBack(t *testing.T) {
 	d := startSnapshots(t)
 	for name, tc := range map[string]struct {

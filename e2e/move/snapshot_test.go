@@ -25,12 +25,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// lateClass makes the volumes of the driver where their first pod is to run.
+// lateClass is a StorageClass whose volumes are provisioned on the node of their first pod.
 const lateClass = "disks-late"
 
-// startSnapshots are two clusters with one storage backend, in which the snapshot-controller and the csi-snapshotter
-// of Kubernetes' own project run. They are as many processes as the clusters of all other tests together, so tests that
-// start them run one after the other, and none beside them.
+// startSnapshots starts two clusters with one storage backend, the snapshot-controller and the csi-snapshotter
+// of Kubernetes. They need as many processes as the clusters of all other tests together. So these tests run
+// one after the other, and not in parallel with other tests.
 func startSnapshots(t *testing.T) *disks {
 	t.Helper()
 	d := startDisks(t, sidecar.SnapshotController, sidecar.Snapshotter)
@@ -42,19 +42,19 @@ func startSnapshots(t *testing.T) *disks {
 	if _, err := clientset.StorageV1().StorageClasses().Create(t.Context(), late, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	d.play(t) // a placeholder that was scheduled goes away by its kubelet alone
+	d.play(t) // only a kubelet deletes a placeholder pod that was scheduled
 	return d
 }
 
-// bySnapshot moves the volumes of claim template data by method Snapshot, into volumes of a class.
+// bySnapshot moves the volumes of claim template data by method Snapshot, into volumes of this class.
 func bySnapshot(class string) harness.Setting {
 	return func(v *harness.Move) {
 		v.Migration.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodSnapshot, StorageClassName: &class}}
 	}
 }
 
-// snapshots are the VolumeSnapshots and contents of both sides, and what the storage has of them. Contents have no
-// namespace: they are those for VolumeSnapshots of the sides' namespaces.
+// snapshots lists the VolumeSnapshots and VolumeSnapshotContents in the two clusters, and the snapshots in the
+// storage. Contents are cluster-scoped; the listed ones refer to VolumeSnapshots in the sides' namespaces.
 func (v *move) snapshots(ctx context.Context, d *disks) (left []string, err error) {
 	for i, at := range []harness.Endpoint{v.Here(), v.There()} {
 		client, err := dynamic.NewForConfig(d.clusters[i].RESTConfig())
@@ -85,7 +85,7 @@ func (v *move) snapshots(ctx context.Context, d *disks) (left []string, err erro
 	return left, err
 }
 
-// expectNoSnapshots waits until nothing is left of any snapshot, in both clusters and in the storage.
+// expectNoSnapshots waits until no snapshot remains in either cluster or in the storage.
 func (v *move) expectNoSnapshots(d *disks) {
 	v.T.Helper()
 	ctx, cancel := context.WithTimeout(v.Ctx, 2*time.Minute)
@@ -104,8 +104,8 @@ func (v *move) expectNoSnapshots(d *disks) {
 	}
 }
 
-// TestSnapshotMoves: ordinals move between clusters with one storage backend by snapshots of it: each starts on a new
-// disk with all that it had, what it has left is kept, and of the snapshots nothing is.
+// TestSnapshotMoves: ordinals move between clusters with one storage backend by snapshots. Each starts on a new
+// disk with all of its data, the old volume is kept, and no snapshot remains.
 func TestSnapshotMoves(t *testing.T) {
 	d := startSnapshots(t)
 	for name, class := range map[string]string{"M-060: made at once": diskDriver, "M-060: made for a pod": lateClass} {
@@ -135,7 +135,8 @@ func TestSnapshotMoves(t *testing.T) {
 	})
 }
 
-// snapshotClass makes a VolumeSnapshotClass of the driver in both clusters, as many users have: one for each purpose.
+// snapshotClass creates a VolumeSnapshotClass of the driver in both clusters. Many users have several, one for
+// each purpose.
 func (d *disks) snapshotClass(t *testing.T, name string) {
 	t.Helper()
 	for _, each := range d.clusters {
@@ -152,15 +153,15 @@ func (d *disks) snapshotClass(t *testing.T, name string) {
 	}
 }
 
-// snapshotted is when such a step was made on a side.
+// snapshotted returns the moment at which this step was taken on a side.
 func snapshotted(verb volumes.Verb, side plan.SideName) harness.Moment {
 	return harness.Wrote(func(e *plan.Effect) bool {
 		return e.Verb == plan.CarryVolume && e.Volume.Verb == verb && e.Side == side
 	})
 }
 
-// TestSnapshotTurnsBack: until the restored volume was taken over an ordinal goes back to the very disk that it had, and
-// no snapshot stays. What it writes then is in the next one.
+// TestSnapshotTurnsBack: until the restored volume is taken over, a rollback returns an ordinal to its original
+// disk, and no snapshot remains. The next snapshot contains the data that the ordinal writes afterwards.
 func TestSnapshotTurnsBack(t *testing.T) {
 	d := startSnapshots(t)
 	for name, at := range map[string]harness.Moment{
@@ -190,8 +191,8 @@ func TestSnapshotTurnsBack(t *testing.T) {
 	}
 }
 
-// TestSnapshotComesBack: once the restored volume was taken over an ordinal goes back by a snapshot of its own: what it
-// has left is never written to.
+// TestSnapshotComesBack: after the restored volume is taken over, a rollback takes a new snapshot. The old
+// volume is never written.
 func TestSnapshotComesBack(t *testing.T) {
 	d := startSnapshots(t)
 	v := newMove(t, harness.Usual(2), d.app(2), bySnapshot(diskDriver))
@@ -205,8 +206,8 @@ func TestSnapshotComesBack(t *testing.T) {
 	v.Audit()
 }
 
-// TestSnapshotCrash: a process that dies before one of its writes, after it, or has no answer to it changes nothing of
-// where an ordinal ends.
+// TestSnapshotCrash: an ordinal arrives with its data if a process dies before or after one of its writes, or
+// receives no answer to it.
 func TestSnapshotCrash(t *testing.T) {
 	d := startSnapshots(t)
 	step := harness.FromEnvironment(t, crashStepVariable, defaultCrashStep)
@@ -228,7 +229,7 @@ func TestSnapshotCrash(t *testing.T) {
 	}
 }
 
-// write has each ordinal write a file of a name, and returns folders that have the same as its disk.
+// write writes files of this name on the disk of each ordinal, and returns copies of the disks' content.
 func (v *move) write(name string, folders []string) []string {
 	v.T.Helper()
 	for ordinal, folder := range folders {

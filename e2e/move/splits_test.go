@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// another begins one more Migration, under a name of its own, on what the former has left.
+// another prepares another Migration with its own name, which starts from the current split.
 func (v *move) another(name string, change func(*api.MigrationSpec)) {
 	v.T.Helper()
 	v.Migration = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: v.Migration.Namespace, Name: name}, Spec: v.Migration.Spec}
@@ -23,7 +23,7 @@ func (v *move) another(name string, change func(*api.MigrationSpec)) {
 	change(&v.Migration.Spec)
 }
 
-// back has the Migration that is next go the other way.
+// back runs another Migration in the opposite direction.
 func (v *move) back(name string, ordinals api.OrdinalsSpec) {
 	v.T.Helper()
 	v.another(name, func(s *api.MigrationSpec) { s.Ordinals = ordinals })
@@ -32,8 +32,8 @@ func (v *move) back(name string, ordinals api.OrdinalsSpec) {
 	v.Drive(mover)
 }
 
-// expectShares waits until both PodDisruptionBudgets together allow d evictions; each allows
-// at least so many.
+// expectShares waits until both PodDisruptionBudgets together allow d evictions, and checks that each allows at
+// least least.
 func (v *move) expectShares(d, least int32) {
 	v.T.Helper()
 	var allowed [2]int32
@@ -52,9 +52,8 @@ func (v *move) expectShares(d, least int32) {
 	}
 }
 
-// TestSplitLivesOn: a Migration that has moved a part leaves both sides with a part of the
-// budget, and another one takes the rest, or takes back what is there. The third goes on
-// from there (G11).
+// TestSplitLivesOn: a Migration that has moved a part leaves each side a share of the budget. Another Migration
+// moves the rest or moves ordinals back, and a third continues from there (G11).
 func TestSplitLivesOn(t *testing.T) {
 	split := func(t *testing.T) *move {
 		t.Helper()
@@ -90,9 +89,8 @@ func TestSplitLivesOn(t *testing.T) {
 	})
 }
 
-// TestSplitOfOneCluster: where both sides share what holds their disks, or even their
-// PodDisruptionBudget, the next Migration takes the rest all the same; rolled back, it ends at
-// the split that it had found (G11).
+// TestSplitOfOneCluster: the sides share the storage of their disks, or even the PodDisruptionBudget. The next
+// Migration still moves the rest. After a rollback the split is as it found it (G11).
 func TestSplitOfOneCluster(t *testing.T) {
 	for name, where := range map[string]harness.Setting{"namespaces": harness.AcrossNamespaces, "names": harness.AcrossNames} {
 		t.Run(name, func(t *testing.T) {
@@ -111,9 +109,8 @@ func TestSplitOfOneCluster(t *testing.T) {
 	}
 }
 
-// TestSplitBudgetHandedOver: where the budget is enough for one side only, the nodes of the
-// other cannot be drained. It is handed over when the Migration has been completed long since
-// (G11).
+// TestSplitBudgetHandedOver: if the budget is enough for one side only, the nodes of the other side cannot be
+// drained. The budget can be handed over long after the Migration has completed (G11).
 func TestSplitBudgetHandedOver(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) { s.Ordinals.Count = ptr.To[int32](1) }))
@@ -138,7 +135,7 @@ func TestSplitBudgetHandedOver(t *testing.T) {
 	v.Audit()
 }
 
-// edit changes what a record asks for.
+// edit changes the spec of a record.
 func edit(ctx context.Context, store records.ConfigMap, change func(*api.MigrationSpec)) error {
 	m, err := store.Load(ctx)
 	if err != nil {
@@ -152,8 +149,8 @@ func (v *move) evict(at harness.Endpoint, pod string) error {
 	return at.Client.CoreV1().Pods(at.Namespace).EvictV1(v.Ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod}})
 }
 
-// awaitAnew waits until the budget of a side can be used again: the pod that was evicted is
-// there, and counted.
+// awaitAnew waits until the budget of a side allows a disruption again. The evicted pod then exists and is
+// counted.
 func (v *move) awaitAnew(at harness.Endpoint, pod string) {
 	v.T.Helper()
 	v.Eventually(pod+" is there again", func(ctx context.Context) (bool, error) {
@@ -162,8 +159,8 @@ func (v *move) awaitAnew(at harness.Endpoint, pod string) {
 	})
 }
 
-// TestDeletedThenTaken: what a Migration that is deleted in mid-move leaves behind is a split as
-// any other, and the next Migration takes the rest (G11).
+// TestDeletedThenTaken: a Migration that is deleted during a move leaves a normal split, and the next Migration
+// moves the rest (G11).
 func TestDeletedThenTaken(t *testing.T) {
 	v, c := deletedInMidMove(t)
 	v.another("rest", func(*api.MigrationSpec) {})

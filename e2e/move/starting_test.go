@@ -19,8 +19,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 )
 
-// TestStarting: an API server that has just been started refuses what it allows a moment later. Nobody is told that
-// a right is missing, and who lacks one is told so.
+// TestStarting: an API server that has just started refuses requests that it allows a moment later. The client
+// hides these refusals, but reports a right that is really missing.
 func TestStarting(t *testing.T) {
 	t.Parallel()
 	b := startBare(t, "starting", cluster.Options{Binary: binary(t)})
@@ -100,7 +100,7 @@ func TestStarting(t *testing.T) {
 	}
 }
 
-// allow lets a user read ConfigMaps of namespace default, and waits until that counts.
+// allow grants a user the right to read ConfigMaps of namespace default, and waits until it is effective.
 func allow(t *testing.T, c client.Client, user string) {
 	t.Helper()
 	role := &rbacv1.Role{

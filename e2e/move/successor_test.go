@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// successorVariable is how many Migrations are under way when their manager is killed. Without
-	// it they are a few.
+	// successorVariable sets the number of Migrations under way when their manager is killed. The default is
+	// fewSucceeded.
 	successorVariable = "SLICESHIFT_SUCCESSOR_MIGRATIONS"
 	fewSucceeded      = 6
-	// shareDown is of how many Migrations one has an ordinal down, at the least, when the manager is killed.
+	// shareDown: at least one in this many Migrations has an ordinal down when the manager is killed.
 	shareDown = 20
-	// timeOfOne is what one move may take beside all others.
+	// timeOfOne is the time allowed for one move among all others.
 	timeOfOne = 6 * time.Second
-	// afterTheLease is how long after a manager has the lease an ordinal may be down that it found so.
+	// afterTheLease is the time after which the new leader must have started the ordinals that it found down.
 	afterTheLease = 10 * time.Second
 )
 
-// TestSuccessor kills the manager while ordinals are down. The next one, which gets the lease as it is
-// shipped, has asked for all of them again within ten seconds of it, whatever else it has to do.
+// TestSuccessor kills the manager while ordinals are down. The next manager acquires the lease with default
+// settings, and scales up for all of these ordinals within ten seconds, regardless of its other work.
 func TestSuccessor(t *testing.T) {
 	migrations := harness.FromEnvironment(t, successorVariable, fewSucceeded)
 	n := startTenancy(t, "successor")
@@ -47,7 +47,7 @@ func TestSuccessor(t *testing.T) {
 	for len(down) == 0 {
 		first.Eventually("ordinals are down", func(context.Context) (bool, error) { return len(s.down()) >= least, nil })
 		n.manager.Kill()
-		if down = s.down(); len(down) == 0 { // the last write was on its way
+		if down = s.down(); len(down) == 0 { // the last write was in flight
 			n.manager.Start()
 		}
 	}
@@ -80,13 +80,13 @@ func (n *tenancy) toNewNamespace(v *harness.Move) {
 	v.From, v.To, v.ToNamespace = n.at, n.at, v.App.Namespace+"-new"
 }
 
-// succession is one manager after another, and what they move.
+// succession holds successive managers and their moves.
 type succession struct {
 	*tenancy
 	moves []*move
 }
 
-// lease is the one that the managers take in turn.
+// lease returns the lease for which the managers compete.
 func (s *succession) lease() *coordinationv1.Lease {
 	s.t.Helper()
 	lease, err := s.typed.CoordinationV1().Leases("sliceshift-system").Get(s.t.Context(), "everywhere", metav1.GetOptions{})
@@ -96,7 +96,7 @@ func (s *succession) lease() *coordinationv1.Lease {
 	return lease
 }
 
-// asked is how many replicas a side of each application asks for, by namespace.
+// asked returns spec.replicas of all StatefulSets, by namespace.
 func (s *succession) asked() map[string]int32 {
 	s.t.Helper()
 	all, err := s.typed.AppsV1().StatefulSets(corev1.NamespaceAll).List(s.t.Context(), metav1.ListOptions{})
@@ -110,8 +110,8 @@ func (s *succession) asked() map[string]int32 {
 	return asked
 }
 
-// down are the applications of which neither side asks for all ordinals: by the destination's
-// namespace, with what that asks for.
+// down returns the applications whose two sides together have fewer replicas in their specs than the
+// application. It maps the destination's namespace to the replicas there.
 func (s *succession) down() map[string]int32 {
 	s.t.Helper()
 	asked := s.asked()
@@ -124,7 +124,7 @@ func (s *succession) down() map[string]int32 {
 	return down
 }
 
-// allTaken says whether each destination asks for more than it did.
+// allTaken reports whether the replicas of each destination have increased.
 func (s *succession) allTaken(down map[string]int32) bool {
 	s.t.Helper()
 	asked := s.asked()

@@ -21,7 +21,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// tenancy is one cluster whose manager works for all namespaces.
+// tenancy is a cluster whose manager works for all namespaces.
 type tenancy struct {
 	t       *testing.T
 	at      harness.Cluster
@@ -30,7 +30,7 @@ type tenancy struct {
 	manager *harness.Manager
 }
 
-// startTenancy starts a cluster of its own: the manager would take up what other tests move.
+// startTenancy starts a separate cluster, because its manager would also drive the moves of other tests.
 func startTenancy(t *testing.T, name string, flags ...string) *tenancy {
 	t.Helper()
 	at, err := cluster.Start(t.Context(), cluster.Options{Name: name, Binary: binary(t)})
@@ -77,8 +77,8 @@ func binary(t *testing.T) string {
 	return built
 }
 
-// neighbour is somebody else's move, from one namespace to another; how long it took, once it
-// has moved within the time.
+// neighbour moves another tenant's application between namespaces and returns the duration. It fails if the
+// move takes longer than within.
 func (n *tenancy) neighbour(t *testing.T, replicas int32, within time.Duration) time.Duration {
 	t.Helper()
 	v := newMove(t, harness.Usual(replicas), n.toNewNamespace)
@@ -95,15 +95,14 @@ func (n *tenancy) neighbour(t *testing.T, replicas int32, within time.Duration) 
 	return took
 }
 
-// tenant is a namespace whose owner means harm.
+// tenant is a namespace with a malicious owner.
 type tenant struct {
 	*tenancy
 	t         *testing.T
 	namespace string
 }
 
-// tenant makes a namespace in which the account that moves has the mover's rights, as those
-// of everybody else do.
+// tenant creates a namespace whose default account has the mover's rights, like the accounts of other tenants.
 func (n *tenancy) tenant(t *testing.T) *tenant {
 	t.Helper()
 	h := &tenant{n, t, "h-" + rand.String(8)}
@@ -126,7 +125,7 @@ func (h *tenant) must(err error) {
 	}
 }
 
-// server is one of the tenant's, with a kubeconfig in a Secret.
+// server starts a server of the tenant and stores its kubeconfig in a Secret.
 func (h *tenant) server(name string) *hostile.Server {
 	h.t.Helper()
 	s := hostile.Start()
@@ -141,8 +140,8 @@ func (h *tenant) secret(name string, s *hostile.Server) {
 	h.must(h.client.Create(h.t.Context(), secret))
 }
 
-// migrates creates a Migration of StatefulSet web, whose source and destination are in the
-// clusters of these Secrets; empty: in the tenant's own namespace.
+// migrates creates a Migration of StatefulSet web between the clusters of these Secrets. An empty name stands
+// for the tenant's own namespace.
 func (h *tenant) migrates(name, source, destination string) *api.Migration {
 	h.t.Helper()
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: name}, Spec: api.MigrationSpec{
@@ -158,7 +157,7 @@ func (h *tenant) migrates(name, source, destination string) *api.Migration {
 	return m
 }
 
-// awaitReason polls a Migration until a condition of it has one of the reasons.
+// awaitReason polls a Migration until one of its conditions has one of the reasons.
 func (h *tenant) awaitReason(m *api.Migration, within time.Duration, reasons ...string) *metav1.Condition {
 	h.t.Helper()
 	deadline := time.Now().Add(within)
@@ -178,10 +177,10 @@ func (h *tenant) awaitReason(m *api.Migration, within time.Duration, reasons ...
 	return nil
 }
 
-// silence is what 12 servers of one tenant, which take connections and answer nothing, cost others.
+// silence is the number of one tenant's servers that accept connections and never answer.
 const silence = 12
 
-// silent makes Migrations to servers that answer nothing.
+// silent creates Migrations to servers that never answer.
 func (h *tenant) silent() []*api.Migration {
 	h.t.Helper()
 	var all []*api.Migration

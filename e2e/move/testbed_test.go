@@ -14,9 +14,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestBenchIsMadeAnew kills kwok in mid-move behind the back of the harness. The run that
-// fails for it is repeated between new clusters, where the manager is at home as in the
-// first ones.
+// TestBenchIsMadeAnew kills kwok during a move without telling the harness. The failed run is repeated on new
+// clusters, where the manager works as before.
 func TestBenchIsMadeAnew(t *testing.T) {
 	began, total, tries := time.Now(), testbed.NewTally(), 0
 	first := harness.West()

@@ -31,8 +31,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// What a plan of a thousand ordinals takes at most, with all checks: requests to both API servers, and
-// time where nothing else runs.
+// Limits for a plan of a thousand ordinals with all checks: requests to both API servers, and the time on an
+// idle machine.
 const (
 	thousand         = 1000
 	requestsOfAPlan  = 200
@@ -41,7 +41,7 @@ const (
 	writersOfObjects = 16
 )
 
-// TestThousand: how often the API servers are asked does not grow with the number of ordinals.
+// TestThousand: the number of requests to the API servers does not grow with the number of ordinals.
 func TestThousand(t *testing.T) {
 	t.Parallel()
 	v := thousandOrdinals(t)
@@ -85,8 +85,8 @@ func TestThousand(t *testing.T) {
 	}
 }
 
-// thousandOrdinals is an application in a cluster whose controllers have stopped, with each object as
-// they would have left it: they would take minutes.
+// thousandOrdinals creates an application in a cluster whose controllers are stopped, with each object as they
+// would have left it. The controllers would need minutes.
 func thousandOrdinals(t *testing.T) *move {
 	t.Helper()
 	from := startBare(t, "thousand", cluster.Options{})
@@ -137,8 +137,8 @@ func thousandOrdinals(t *testing.T) *move {
 	return v
 }
 
-// makeOrdinal makes the pod, the claim and the volume of an ordinal, with what controllers and kubelets
-// would say of them.
+// makeOrdinal creates the pod, the claim and the volume of an ordinal, with the status that controllers and
+// kubelets would set.
 func (v *move) makeOrdinal(ctx context.Context, c client.Client, set *appsv1.StatefulSet, ordinal int) error {
 	name := fmt.Sprintf("%s-%d", set.Name, ordinal)
 	claim := set.Spec.VolumeClaimTemplates[0].DeepCopy()

@@ -9,10 +9,10 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight"
 )
 
-// onCall is who is asked before a StatefulSet that has this annotation is moved.
+// onCall is an annotation of a StatefulSet. It names the contact that must agree before a move.
 const onCall = "example.com/on-call"
 
-// toyCheck refuses a StatefulSet whose owners ask to be called first.
+// toyCheck refuses a StatefulSet whose owners want to be called first.
 var toyCheck = preflight.Check{Name: "on call", Run: func(_ context.Context, e *preflight.Inspector, s preflight.Subject) ([]plan.Finding, error) {
 	who := s.Source.Annotations[onCall]
 	if who == "" {
@@ -26,8 +26,8 @@ var toyCheck = preflight.Check{Name: "on call", Run: func(_ context.Context, e *
 
 func init() { preflight.Register(toyCheck) } //nolint:gochecknoinits // as a program that adds a check does it
 
-// TestToyCheck: a check is one file, and keeps a real migration from its first write until what it
-// has found is mended.
+// TestToyCheck: a check is one file, and prevents the first write of a real migration until its finding is
+// fixed.
 func TestToyCheck(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)

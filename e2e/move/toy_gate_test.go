@@ -12,10 +12,10 @@ import (
 	"github.com/sliceshift/sliceshift/migration/planner"
 )
 
-// freeze is the name of a PodDisruptionBudget of no pods that stands for a change freeze.
+// freeze is the name of a PodDisruptionBudget that selects no pods and represents a change freeze.
 const freeze = "change-freeze"
 
-// toyGate lets no ordinal go while there is a change freeze at either side.
+// toyGate stops no ordinal while there is a change freeze on either side.
 var toyGate = planner.Gate{Name: "change freeze", Blocks: func(v *planner.View, _ int32) *plan.Hold {
 	if !slices.Contains(slices.Concat(v.Source.OtherBudgets, v.Destination.OtherBudgets), freeze) {
 		return nil

@@ -25,7 +25,7 @@ import (
 
 var toyVersion = schema.GroupVersion{Group: "toys.example.com", Version: "v1"}
 
-// toySet is a StatefulSet of another group, with a controller of its own.
+// toySet is a StatefulSet of another group with its own controller.
 type toySet struct{ appsv1.StatefulSet }
 
 func (s *toySet) DeepCopyObject() runtime.Object { return &toySet{*s.DeepCopy()} }
@@ -44,7 +44,7 @@ func (l *toySetList) DeepCopyObject() runtime.Object {
 	return list
 }
 
-// toyKind says of it all that a migration has to know.
+// toyKind describes this kind for migrations.
 type toyKind struct{ workload.Native }
 
 func (toyKind) APIVersion() string { return toyVersion.String() }
@@ -64,8 +64,8 @@ func (toyKind) AddToScheme(scheme *runtime.Scheme) error {
 
 func init() { workload.Register(toyKind{}) } //nolint:gochecknoinits // as a program that adds a kind does it
 
-// TestToyKind: a kind of StatefulSet is one file, and its sets are moved by real API servers, from
-// apps/v1's and back to it.
+// TestToyKind: a kind of StatefulSet is one file. Real API servers move its sets from the kind of apps/v1 and
+// back to it.
 func TestToyKind(t *testing.T) {
 	t.Parallel()
 	at, err := harness.Client(harness.West())
@@ -95,7 +95,7 @@ func TestToyKind(t *testing.T) {
 	v.Audit()
 }
 
-// serveToys has an API server serve the kind.
+// serveToys defines the kind in an API server.
 func serveToys(ctx context.Context, at client.Client) error {
 	whatever := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 	crd := &apiextensionsv1.CustomResourceDefinition{
@@ -118,8 +118,8 @@ func serveToys(ctx context.Context, at client.Client) error {
 	})
 }
 
-// toyPass is the toy's controller: it makes and deletes pods, whose claims it leaves to others,
-// and tells how many there are. What went wrong is done again in the next pass.
+// toyPass runs one pass of the toy's controller. It creates and deletes pods and sets the status; it ignores
+// claims. The next pass retries errors.
 func toyPass(ctx context.Context, at client.Client, key client.ObjectKey) {
 	set, pods := &toySet{}, &corev1.PodList{}
 	if at.Get(ctx, key, set) != nil || at.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels(set.Spec.Selector.MatchLabels)) != nil {

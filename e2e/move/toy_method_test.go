@@ -16,8 +16,8 @@ import (
 // markGiver is the toy method's own verb.
 const markGiver volumes.Verb = "MarkGiver"
 
-// toyMethod is Rebind with a step of its own: before the ordinal is stopped the fence is written on
-// the claim that it leaves behind.
+// toyMethod is Rebind with an additional step: before the ordinal is stopped, the fence is written on the claim
+// that it leaves behind.
 type toyMethod struct{ volumes.Rebind }
 
 func (m toyMethod) Prepare(pair volumes.Pair) volumes.Verdict {
@@ -43,7 +43,7 @@ func (m toyMethod) Apply(ctx context.Context, c volumes.Carrier, action volumes.
 
 func init() { methods.Register("Toy", toyMethod{}) } //nolint:gochecknoinits // as a program that adds a method does it
 
-// TestToyMethod: a volume method is one file, and carries a real migration there and back.
+// TestToyMethod: a volume method is one file, and carries the volumes of a real migration in both directions.
 func TestToyMethod(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, withMethod("Toy"))
@@ -65,7 +65,7 @@ func TestToyMethod(t *testing.T) {
 	v.Audit()
 }
 
-// TestUnknownMethod: a method that this program does not know carries nothing.
+// TestUnknownMethod: a migration with an unknown method carries no volumes.
 func TestUnknownMethod(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, withMethod("Teleport"))

@@ -12,8 +12,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestHandoffsAtOnce: of two applications between the same clusters one has an ordinal on its way at once. The other
-// one says whom it waits for, also to a manager that takes over, and both arrive.
+// TestHandoffsAtOnce: of two applications between the same clusters, only one has a handoff at a time. The
+// other reports the application that it waits for, also after a restart of the manager. Both moves complete.
 func TestHandoffsAtOnce(t *testing.T) {
 	n := startTenancy(t, "traffic", "--handoffs-per-link", "1")
 	slow := func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = new(int32(3600)) }

@@ -18,7 +18,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// gitOps is who keeps a Migration in Git, with the mode Run.
+// gitOps is the field manager of a tool that keeps a Migration in Git, with mode Run.
 const gitOps = "kustomize-controller"
 
 // sync writes spec.mode as a GitOps tool does.
@@ -30,14 +30,15 @@ func (v *move) sync(ctx context.Context, c client.Client) error {
 	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(gitOps), client.ForceOwnership)
 }
 
-// reverts says whether a Migration stalls because its mode was written back.
+// reverts reports whether a Migration stalls because its mode was reverted.
 func reverts(m *api.Migration) bool {
 	stalled := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
 	return stalled != nil && stalled.Status == metav1.ConditionTrue && stalled.Reason == api.ReasonRollbackReverted && strings.Contains(stalled.Message, gitOps)
 }
 
-// TestModeIsWrittenBack: a gate takes a Migration back, and a tool writes the mode Run over it again and again. It is taken back by
-// itself once, and no ordinal more is stopped; it says who has written the mode, also at its end, until a person has paused it.
+// TestModeIsWrittenBack: a gate rolls a Migration back, and a tool repeatedly overwrites the mode with Run. The
+// Migration is rolled back automatically once, and no other ordinal is stopped. It names the writer of the
+// mode, even after its end, until the user pauses it.
 func TestModeIsWrittenBack(t *testing.T) {
 	t.Parallel()
 	gate := allRun(api.GateAfterStart)

@@ -23,8 +23,9 @@ func (v *move) scaleSource(replicas int32) error {
 	return err
 }
 
-// TestH9ScaledUpWithoutClaims: another writer scales the source of a set without claims up, so that an ordinal runs on both
-// sides. The migration takes its own last start back at once, stalls, and starts nothing until a person says so.
+// TestH9ScaledUpWithoutClaims: another writer scales up the source of a set without claims, so that an ordinal
+// runs on both sides. The migration undoes its own last start at once, stalls, and starts nothing until the
+// user intervenes.
 func TestH9ScaledUpWithoutClaims(t *testing.T) {
 	for name, moment := range map[string]harness.Moment{
 		"right after the start": harness.WroteOn(plan.DestinationSide, plan.ScaleUp),

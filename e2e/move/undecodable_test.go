@@ -24,8 +24,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestK0Tenants: what one tenant has written that does not decode, or was stored under an older resource definition, keeps
-// nobody else's pause and rollback from being carried out, nor a manager from starting. It is said which field it is.
+// TestK0Tenants: a tenant's object does not decode, or was stored under an older resource definition. Pauses
+// and rollbacks of other tenants still work, and a manager can start. The status names the field.
 func TestK0Tenants(t *testing.T) {
 	n := startTenancy(t, "undecodable")
 	a := newMove(t, harness.Usual(8), n.toNewNamespace)
@@ -50,18 +50,18 @@ func TestK0Tenants(t *testing.T) {
 	a.ExpectBack()
 	n.says(t, hook, api.ReasonHookInvalid, "job.spec.template.spec.containers[0].env[0].value holds 5432")
 	n.says(t, old, api.ReasonFieldUnreadable, `spec.volumes[0].copy.downtimeBudget holds "1d"`)
-	// It goes on once the field is corrected.
+	// The Migration continues once the field is corrected.
 	patch := `{"spec":{"volumes":[{"claimTemplate":"data","method":"Copy","copy":{"image":"mover","downtimeBudget":"24h"}}]}}`
 	if err := n.client.Patch(t.Context(), old, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
-	n.says(t, old, api.ReasonPermissionMissing, "") // nobody has given it any
+	n.says(t, old, api.ReasonPermissionMissing, "") // its account has no rights
 	if said := n.manager.Said(); strings.Contains(said, "cannot unmarshal") && strings.Contains(said, "Failed to watch") {
 		t.Error("an informer could not list")
 	}
 }
 
-// badHook is a Migration whose hook is no Job.
+// badHook creates a Migration whose hook is not a valid Job.
 func (n *tenancy) badHook(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	b := newMove(t, harness.Usual(1), n.toNewNamespace)
@@ -98,7 +98,8 @@ func asObject(t *testing.T, m *api.Migration) *unstructured.Unstructured {
 	return object
 }
 
-// olderDuration is a Migration with a duration that today's resource definition refuses, and one before it did not.
+// olderDuration creates a Migration with a duration that today's resource definition refuses, but an older one
+// accepted.
 func (n *tenancy) olderDuration(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "older-"}}
@@ -146,7 +147,7 @@ func (n *tenancy) olderDuration(t *testing.T) *unstructured.Unstructured {
 	return object
 }
 
-// loosen takes the patterns out of a schema.
+// loosen removes the patterns from a schema.
 func loosen(of *apiextensionsv1.JSONSchemaProps) {
 	of.Pattern = ""
 	for name, child := range of.Properties {
@@ -158,7 +159,7 @@ func loosen(of *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// says waits until a Migration is stalled for a reason, with some words.
+// says waits until a Migration is stalled with this reason and text.
 func (n *tenancy) says(t *testing.T, object *unstructured.Unstructured, reason, words string) {
 	t.Helper()
 	var told []metav1.Condition

@@ -19,10 +19,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// hasty is a move whose steps stall after three seconds.
+// hasty makes the steps of a move stall after three seconds.
 func hasty(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](3) }
 
-// backUpOn runs a pod of another user on a claim of the source; with a node it needs no scheduler.
+// backUpOn runs a pod of another user on a claim of the source. With onNode, the pod names its node and needs
+// no scheduler.
 func (v *move) backUpOn(claim string, onNode bool) error {
 	if !onNode {
 		return v.backUp(claim)
@@ -45,7 +46,7 @@ func (v *move) backUpOn(claim string, onNode bool) error {
 	return err
 }
 
-// keepClaimsOut refuses every new claim of the destination, but for dry runs.
+// keepClaimsOut refuses every new claim at the destination, except in a dry run.
 func (v *move) keepClaimsOut() {
 	v.T.Helper()
 	at, probe := v.There(), &corev1.PersistentVolumeClaim{
@@ -63,15 +64,15 @@ func (v *move) keepClaimsOut() {
 	})
 }
 
-// carried is when a volume of an ordinal was written in such a way on a side.
+// carried returns the moment at which a side carried out this volume step for an ordinal.
 func carried(side plan.SideName, ordinal int32, verb volumes.Verb) harness.Moment {
 	return harness.Wrote(func(e *plan.Effect) bool {
 		return e.Side == side && e.Verb == plan.CarryVolume && e.Ordinal == ordinal && e.Volume.Verb == verb
 	})
 }
 
-// TestH4PodNamesAParkedClaim: after an ordinal's volume was parked, a pod of another user names its claim. The pod can
-// never mount the volume, so the ordinal does not wait for it.
+// TestH4PodNamesAParkedClaim: after an ordinal's volume was parked, a pod of another user names its claim. The
+// pod can never mount the volume, so the ordinal does not wait for it.
 func TestH4PodNamesAParkedClaim(t *testing.T) {
 	for _, onNode := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bound to a node %t", onNode), func(t *testing.T) {
@@ -99,8 +100,8 @@ func TestH4PodNamesAParkedClaim(t *testing.T) {
 	}
 }
 
-// TestH4RollbackWithAPodOnTheParkedClaim: the ordinal does not come up at the destination, and meanwhile a pod at the
-// source names its claim there. The rollback takes the ordinal back all the same.
+// TestH4RollbackWithAPodOnTheParkedClaim: the ordinal does not start at the destination, and meanwhile a pod at
+// the source names its claim there. The rollback still takes the ordinal back.
 func TestH4RollbackWithAPodOnTheParkedClaim(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, harness.WithSpec(hasty))
@@ -122,8 +123,8 @@ func TestH4RollbackWithAPodOnTheParkedClaim(t *testing.T) {
 	v.Audit()
 }
 
-// TestP12PodUsesTheClaim: a pod of another user mounts the claim of an ordinal that is to move. Plan and run name it, and a
-// run that gives up at a stall ends.
+// TestP12PodUsesTheClaim: a pod of another user mounts the claim of an ordinal that will move. Plan and run
+// name the pod, and a run with --exit-on-stall exits.
 func TestP12PodUsesTheClaim(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
@@ -137,7 +138,7 @@ func TestP12PodUsesTheClaim(t *testing.T) {
 	v.expectUnchanged(before)
 }
 
-// TestP12PodUsesTheClaimInMidMove: the same while the move is under way, before the ordinal is stopped.
+// TestP12PodUsesTheClaimInMidMove: the same during a move, before the ordinal is stopped.
 func TestP12PodUsesTheClaimInMidMove(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
@@ -155,8 +156,8 @@ func TestP12PodUsesTheClaimInMidMove(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// TestP13AttachedElsewhere: a volume of an ordinal that is to move is attached to a node that does not exist. Plan and run
-// say so, and a run that gives up at a stall ends.
+// TestP13AttachedElsewhere: a volume of an ordinal that will move is attached to a node that does not exist.
+// Plan and run report it, and a run with --exit-on-stall exits.
 func TestP13AttachedElsewhere(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)

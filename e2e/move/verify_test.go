@@ -14,14 +14,16 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestCopyVerifyChanged: what has not changed since a warm pass read it is not read again while the ordinal is down, where the
-// file systems are trusted; the seal says so, and judges that read everything find both sides equal.
+// TestCopyVerifyChanged: on trusted file systems, files that are unchanged since a warm pass are not read again
+// while the ordinal is down. The seal records that, and the test, which reads everything, finds both sides
+// equal.
 func TestCopyVerifyChanged(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, func(v *harness.Move) {
 		v.Limit = 5 * time.Minute
 		asked := &v.Migration.Spec.Volumes[0].Copy
-		// The first warm pass takes longer than what has changed must be old to be trusted: what it has written first is.
+		// The first warm pass takes longer than the minimum age of a trusted file. So the files that it writes
+		// first are trusted.
 		asked.Verify, asked.Bandwidth = api.CopyVerifyChanged, new(resource.MustParse("220Ki"))
 	})
 	before := v.large()

@@ -23,8 +23,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestStorageClass maps the claim template to another class at the destination. On
-// the way back the source's claims have the class that they had.
+// TestStorageClass maps the claim template to another class at the destination. After a rollback the source's
+// claims have their original class.
 func TestStorageClass(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
@@ -53,7 +53,7 @@ func TestStorageClass(t *testing.T) {
 	v.Audit()
 }
 
-// classes are the storage classes of a slice's claims.
+// classes returns the storage classes of a slice's claims.
 func (v *move) classes(at harness.Endpoint) map[string]string {
 	v.T.Helper()
 	claims, err := at.Client.CoreV1().PersistentVolumeClaims(at.Namespace).List(v.Ctx, metav1.ListOptions{})
@@ -76,7 +76,7 @@ func (v *move) expectClass(at harness.Endpoint, claim, want string) {
 	}
 }
 
-// volumeClass is the class of the volume that a claim is bound to.
+// volumeClass returns the class of the volume that is bound to a claim.
 func volumeClass(ctx context.Context, client kubernetes.Interface, namespace, claim string) string {
 	pvc, err := client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, claim, metav1.GetOptions{})
 	if err != nil {
@@ -89,7 +89,7 @@ func volumeClass(ctx context.Context, client kubernetes.Interface, namespace, cl
 	return pv.Spec.StorageClassName
 }
 
-// onCSI gives each ordinal a volume of a CSI driver of this test's own.
+// onCSI gives each ordinal a volume of the test's own CSI driver.
 func onCSI(v *harness.Move) {
 	harness.AcrossClusters(v)
 	(&move{v}).csiVolumes()
@@ -139,8 +139,7 @@ func (v *move) csiDriver() {
 	v.Must(err)
 }
 
-// csiNode runs the driver on one of the destination's nodes, which may attach so many
-// volumes.
+// csiNode runs the driver on one of the destination's nodes, with this limit of attached volumes.
 func (v *move) csiNode(most int) {
 	v.T.Helper()
 	v.csiDriver()
@@ -162,12 +161,13 @@ func (v *move) runDriver(at kubernetes.Interface, most int) {
 	v.Must(err)
 }
 
-// nobody is a claim that does not exist. A volume that names it is nobody's, and the binder gives it to no other test.
+// nobody returns a reference to a claim that does not exist. The binder gives a volume with this claimRef to no
+// other test.
 func (v *move) nobody() *corev1.ObjectReference {
 	return &corev1.ObjectReference{Namespace: v.App.Namespace, Name: "nobody"}
 }
 
-// twin makes another volume for the disk of ordinal 0 at the destination.
+// twin creates another volume at the destination for the disk of ordinal 0.
 func (v *move) twin() {
 	v.T.Helper()
 	volume := v.csiVolume("twin-"+v.App.Namespace, "data-web-0")
@@ -177,8 +177,7 @@ func (v *move) twin() {
 	v.Must(err)
 }
 
-// TestCSIVolumes moves volumes of a CSI driver: their handles and attributes are the
-// same at the destination.
+// TestCSIVolumes: volumes of a CSI driver have the same handles and attributes at the destination.
 func TestCSIVolumes(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), onCSI)
@@ -197,8 +196,8 @@ func TestCSIVolumes(t *testing.T) {
 	v.Audit()
 }
 
-// TestBackupHoldsTheClaim: another pod uses the claim of the ordinal that is next. It is waited
-// for while the ordinal still runs, and not when it has been stopped (G5).
+// TestBackupHoldsTheClaim: another pod uses the claim of the next ordinal. The migration waits for that pod
+// before it stops the ordinal (G5).
 func TestBackupHoldsTheClaim(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
@@ -221,7 +220,7 @@ func TestBackupHoldsTheClaim(t *testing.T) {
 	v.ExpectMovedCleanly()
 }
 
-// backUp runs a pod of somebody else on a claim of the source.
+// backUp runs a pod of another user on a claim of the source.
 func (v *move) backUp(claim string) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "backup"},
@@ -236,10 +235,10 @@ func (v *move) backUp(claim string) error {
 	return err
 }
 
-// asShipped is a manager that makes no volumes but those that it makes by default.
+// asShipped is a flag that makes the manager create only the volumes that it allows by default.
 const asShipped = "--volumes-allow-paths=false"
 
-// withSecretElsewhere gives the volumes credentials of another namespace.
+// withSecretElsewhere makes the volumes refer to a Secret in another namespace.
 func withSecretElsewhere(v *harness.Move) {
 	v.CSI = func(source *corev1.CSIPersistentVolumeSource) {
 		source.NodePublishSecretRef = &corev1.SecretReference{Namespace: "kube-system", Name: "root"}
@@ -247,8 +246,7 @@ func withSecretElsewhere(v *harness.Move) {
 	onCSI(v)
 }
 
-// TestVolumesThatAreNotMade: the volumes that a Migration's author would have made are refused
-// unless the operator allows them, before anything is changed (S1).
+// TestVolumesThatAreNotMade: volumes that the operator does not allow are refused before anything changes (S1).
 func TestVolumesThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -276,7 +274,7 @@ func TestVolumesThatAreNotMade(t *testing.T) {
 	}
 }
 
-// TestVolumesThatAreMade: what is refused by default is moved where the operator allows it (S1).
+// TestVolumesThatAreMade: volumes that are refused by default move if the operator allows them (S1).
 func TestVolumesThatAreMade(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), withSecretElsewhere)
@@ -287,8 +285,8 @@ func TestVolumesThatAreMade(t *testing.T) {
 	v.awaitMoved(c)
 }
 
-// TestTwinInMidMove: a volume of the destination stands for the disk of an ordinal that has not
-// moved yet. The ordinal goes on running where it is until that volume is gone (S1).
+// TestTwinInMidMove: a volume at the destination refers to the disk of an ordinal that has not moved yet. The
+// ordinal continues to run at the source until that volume is deleted (S1).
 func TestTwinInMidMove(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), onCSI)

@@ -15,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// forOnePod has claims that no second pod may mount.
+// forOnePod gives the claims an access mode that allows no second pod.
 func forOnePod(v *harness.Move) {
 	adapt := v.App.Adapt
 	v.App.Adapt = func(set *appsv1.StatefulSet) {
@@ -24,8 +24,9 @@ func forOnePod(v *harness.Move) {
 	}
 }
 
-// TestCopyWarmBySnapshot: what no second pod may mount is copied while its ordinal runs from a snapshot that is restored
-// beside it, in Auto as in Snapshot. Its stop costs what was written since, and of snapshots and their disks nothing stays.
+// TestCopyWarmBySnapshot: while its ordinal runs, a volume that no second pod may mount is copied from a
+// restored snapshot. Warm modes Auto and Snapshot both do that. While the ordinal is down, only the data
+// written since are copied. No snapshot and no restored disk remains.
 func TestCopyWarmBySnapshot(t *testing.T) {
 	d := startSnapshots(t)
 	for name, setting := range map[string]harness.Setting{
@@ -53,7 +54,7 @@ func TestCopyWarmBySnapshot(t *testing.T) {
 			v.expectSeals()
 			v.expectNoSnapshots(d)
 			v.Eventually("the disks that were restored for warm passes are gone", func(context.Context) (bool, error) {
-				return len(v.diskIDs(d)) == before+1, nil // the copy
+				return len(v.diskIDs(d)) == before+1, nil // the copy itself
 			})
 			warm, seal := seen.last.Warm, seen.last.Seal
 			if warm.Passes < 1 || warm.Bytes < much || warm.By != api.CopyWarmSnapshot || warm.Why == "" {
@@ -67,7 +68,7 @@ func TestCopyWarmBySnapshot(t *testing.T) {
 	}
 }
 
-// diskIDs are the disks of the storage.
+// diskIDs returns the ids of the disks in the storage.
 func (v *move) diskIDs(d *disks) (ids []string) {
 	v.T.Helper()
 	all, err := d.folder.Volumes()
@@ -78,8 +79,8 @@ func (v *move) diskIDs(d *disks) (ids []string) {
 	return ids
 }
 
-// TestCopyWarmBySnapshotEnds: where the ordinal turns back, or rests, while a warm pass reads its snapshot, nothing of that
-// stays either.
+// TestCopyWarmBySnapshotEnds: if the ordinal is rolled back while a warm pass uses its snapshot, no snapshot
+// remains either.
 func TestCopyWarmBySnapshotEnds(t *testing.T) {
 	d := startSnapshots(t)
 	for _, verb := range []volumes.Verb{volumes.TakeBase, volumes.RestoreBase} {

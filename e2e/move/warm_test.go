@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	much   = 16 << 20 // what is there from the beginning
-	little = 100_000  // what is written since
+	much   = 16 << 20 // bytes that exist from the beginning
+	little = 100_000  // bytes that are written later
 )
 
-// copyOf keeps what was recorded last of the copy of ordinal 0.
+// copyOf holds the last recorded copy attempt of ordinal 0.
 type copyOf struct{ last api.CopyAttempt }
 
 func (c *copyOf) report(m *api.Migration, _ migration.Outcome) error {
@@ -35,14 +35,15 @@ func (c *copyOf) report(m *api.Migration, _ migration.Outcome) error {
 	return nil
 }
 
-// large has the volume of ordinal 0 hold so much that a whole copy of it is told from a part.
+// large gives ordinal 0 so much data that a complete copy is distinguishable from a partial one.
 func (v *move) large() []string {
 	folders := v.filled()
 	treetest.In(v.T, folders[0]).File("much", treetest.Bytes(7, much))
 	return folders
 }
 
-// TestCopyWarm: what an ordinal has is copied while it runs, and its stop costs what it has written since.
+// TestCopyWarm: the data of an ordinal are copied while it runs. While it is down, only the data written since
+// are copied.
 func TestCopyWarm(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy)
@@ -68,7 +69,7 @@ func TestCopyWarm(t *testing.T) {
 	v.Audit()
 }
 
-// slowly has a pass over what is much take some seconds.
+// slowly makes a pass over all data take some seconds.
 func slowly(v *harness.Move) {
 	v.Migration.Spec.Volumes[0].Copy.Bandwidth = new(resource.MustParse("4Mi"))
 }
@@ -76,7 +77,7 @@ func slowly(v *harness.Move) {
 // finalizer keeps an ordinal's pod Terminating.
 const finalizer = "sliceshift.io/test"
 
-// finalizers gives the pod of ordinal 0 these.
+// finalizers sets the finalizers of ordinal 0's pod.
 func (v *move) finalizers(names ...string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": names}})
 	if err != nil {
@@ -87,8 +88,8 @@ func (v *move) finalizers(names ...string) error {
 	return err
 }
 
-// TestCopyWarmPodMoves: the pod that reads beside an ordinal's own is deleted as soon as that is to go, whatever it
-// had still to read: the next node may need the volume. Nothing is stopped before a pass has come to its end.
+// TestCopyWarmPodMoves: the warm sender is deleted as soon as the ordinal's own pod is deleted, even if it has
+// more to read. The next node may need the volume. No ordinal is stopped before a pass has completed.
 func TestCopyWarmPodMoves(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, slowly)
@@ -120,7 +121,7 @@ func TestCopyWarmPodMoves(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyWarmPause: in a pause nobody reads beside an ordinal, and what was copied counts afterwards.
+// TestCopyWarmPause: no mover reads a running ordinal's volume during a pause. The copy continues afterwards.
 func TestCopyWarmPause(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, slowly)
@@ -144,7 +145,7 @@ func TestCopyWarmPause(t *testing.T) {
 	v.Audit()
 }
 
-// movers returns an error that names a mover that is not on its way to its end.
+// movers returns an error that names a mover that is not Terminating.
 func (v *move) movers() error {
 	for _, at := range []harness.Endpoint{v.Here(), v.There()} {
 		pods, err := at.Client.CoreV1().Pods(at.Namespace).List(v.Ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
@@ -160,8 +161,8 @@ func (v *move) movers() error {
 	return nil
 }
 
-// TestCopyLimit: an ordinal whose copy takes longer than it may while it is down is taken back by itself to the very disk that
-// it had, and runs there until somebody gives it more time.
+// TestCopyLimit: an ordinal whose copy exceeds its downtime limit is automatically rolled back to its original
+// disk. It runs there until the user raises the limit.
 func TestCopyLimit(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, func(v *harness.Move) {
@@ -190,7 +191,7 @@ func TestCopyLimit(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyWaitsForItsTime: a copy is kept warm until the time that was named, and stopped then.
+// TestCopyWaitsForItsTime: a copy is kept warm until the requested time, when the ordinal is stopped.
 func TestCopyWaitsForItsTime(t *testing.T) {
 	t.Parallel()
 	var at time.Time
@@ -212,8 +213,8 @@ func TestCopyWaitsForItsTime(t *testing.T) {
 	v.Audit()
 }
 
-// TestCopyWaitsForAWord: where a person is to say when, and where an ordinal would be down for longer than it may, it
-// runs on, with its copy kept warm, until somebody has said so.
+// TestCopyWaitsForAWord: with manual cutover, or when the expected downtime exceeds its budget, the ordinal
+// continues to run. Its copy is kept warm until the user requests the cutover.
 func TestCopyWaitsForAWord(t *testing.T) {
 	for reason, asked := range map[string]func(*api.CopySpec){
 		volumes.ReasonCopyAwaitsWord: func(c *api.CopySpec) { c.Cutover = api.CutoverManual },

@@ -14,8 +14,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestWaves: of two applications of one namespace the one of the later wave does not begin before the other
-// has moved. It names whom it waits for, and begins by itself.
+// TestWaves: of two applications in one namespace, the one in the later wave does not begin before the other
+// has moved. It names the application that it waits for, and begins on its own.
 func TestWaves(t *testing.T) {
 	n := startTenancy(t, "waves")
 	first := n.inLine(t, func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = new(int32(3600)) })

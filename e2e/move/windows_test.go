@@ -16,7 +16,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// hourly is a window that is open now and for the next hours, in a zone that has no round hours.
+// hourly returns a schedule whose window is open now and for the next hours. Its time zone has an offset that
+// is not in whole hours.
 func hourly() *api.ScheduleSpec {
 	return &api.ScheduleSpec{TimeZone: "Asia/Kathmandu", Windows: []api.Window{{Start: "*/10 * * * *", Duration: metav1.Duration{Duration: time.Hour}}}}
 }
@@ -25,13 +26,13 @@ func withSchedule(s *api.ScheduleSpec) harness.Setting {
 	return harness.WithSpec(func(spec *api.MigrationSpec) { spec.Schedule = s })
 }
 
-// reschedule gives a migration another schedule in mid-move.
+// reschedule changes the schedule of a migration during the move.
 func reschedule(ctx context.Context, mover *fixture.Mover, s *api.ScheduleSpec) error {
 	return rewrite(ctx, mover, func(m *api.Migration) { m.Spec.Schedule = s })
 }
 
-// TestWindows: no ordinal is stopped outside of a window, whatever is prepared; every replica runs meanwhile; and
-// the migration goes on when its window opens, here by an edit (I5, I6).
+// TestWindows: no ordinal is stopped outside a window, even if it is prepared, and every replica runs
+// meanwhile. The migration continues when its window opens, here by an edit (I5, I6).
 func TestWindows(t *testing.T) {
 	later := metav1.NewTime(time.Now().Add(time.Hour))
 	before := &api.ScheduleSpec{NotBefore: &later}
@@ -85,8 +86,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestWindowOpens: a migration that waits for a window goes on by the clock when it opens, and stops nothing before
-// (I6).
+// TestWindowOpens: a migration that waits for a window continues when the window opens, and stops no ordinal
+// before (I6).
 func TestWindowOpens(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, withSchedule(hourly()))
@@ -115,7 +116,7 @@ func TestWindowOpens(t *testing.T) {
 	v.Audit()
 }
 
-// TestWindowCloses: an ordinal that is down when its window closes is brought up, and the next one is not stopped
+// TestWindowCloses: an ordinal that is down when its window closes is started, and the next one is not stopped
 // (I6).
 func TestWindowCloses(t *testing.T) {
 	t.Parallel()
@@ -143,7 +144,7 @@ func TestWindowCloses(t *testing.T) {
 	v.Audit()
 }
 
-// TestRollbackInNoWindow: what a person takes back is not held by a window that is closed (I8).
+// TestRollbackInNoWindow: a closed window does not hold a rollback that the user requests (I8).
 func TestRollbackInNoWindow(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, withSchedule(hourly()))
@@ -161,7 +162,7 @@ func TestRollbackInNoWindow(t *testing.T) {
 	v.Audit()
 }
 
-// TestWindowsAreKept: an API server keeps a schedule as it was written, and refuses what is none.
+// TestWindowsAreKept: the API server stores a valid schedule unchanged and refuses an invalid one.
 func TestWindowsAreKept(t *testing.T) {
 	n := startTenancy(t, "windows")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "windows-"}}

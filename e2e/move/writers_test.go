@@ -33,7 +33,7 @@ var installTools = harness.OnceInBoth(func(at harness.Cluster) error {
 		define(definitionOf("argoproj.io", "v1alpha1", "applications", "Application"))(at))
 })
 
-// pausing is a move of an application that three writers keep.
+// pausing returns a move of an application that three tools write. The move pauses them.
 func pausing(t *testing.T, replicas int32) *move {
 	t.Helper()
 	v := newMove(t, harness.Usual(replicas), harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) { s.Writers.Pause = true }))
@@ -48,7 +48,7 @@ func pausing(t *testing.T, replicas int32) *move {
 	return v
 }
 
-// kept are the writers as they are stored, without what an API server counts.
+// kept returns the stored tools without server-side metadata.
 func (v *move) kept() map[string]map[string]any {
 	v.T.Helper()
 	from, _ := v.clients()
@@ -66,7 +66,7 @@ func (v *move) kept() map[string]map[string]any {
 	return all
 }
 
-// writing are those that are not paused.
+// writing returns the kinds of the tools that are not paused.
 func (v *move) writing() []string {
 	v.T.Helper()
 	var found []string
@@ -91,7 +91,7 @@ func (v *move) patchWriter(text, patch string) error {
 	return from.Patch(v.Ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// letsGo says that no writer fills the source again, once the move has asked for that.
+// letsGo checks that no tool is writing when the move waits for the end of the pause, and then ends it.
 func (v *move) letsGo(mover *fixture.Mover) harness.Report {
 	return harness.StalledWith(api.ReasonWriterWouldRefill)(func() error {
 		if writing := v.writing(); len(writing) > 0 {
@@ -101,8 +101,8 @@ func (v *move) letsGo(mover *fixture.Mover) harness.Report {
 	})
 }
 
-// TestPauseWriters: who else writes the source is paused before its first ordinal is stopped, and is at the end as it was, to
-// the letter: after a move, and after one that was taken back (I8, I9).
+// TestPauseWriters: other writers of the source are paused before its first ordinal is stopped. At the end they
+// are exactly as before, after a move and after a rollback (I8, I9).
 func TestPauseWriters(t *testing.T) {
 	for name, mode := range map[string]api.Mode{"U-29: moved": api.ModeRun, "U-29: taken back": api.ModeRollback} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,8 @@ func TestPauseWriters(t *testing.T) {
 	}
 }
 
-// readsWriters is a user of the source's cluster who may move and look at writers, and the path of a kubeconfig.
+// readsWriters creates a user of the source's cluster who may move and read writers. It returns the user and
+// the path of a kubeconfig.
 func (v *move) readsWriters() (rbacv1.Subject, string) {
 	v.T.Helper()
 	v.Must(harness.Install())
@@ -156,7 +157,7 @@ func (v *move) readsWriters() (rbacv1.Subject, string) {
 	return user, path
 }
 
-// mayWriters gives somebody rights over the writers of the source.
+// mayWriters grants a user verbs for the writers of the source.
 func (v *move) mayWriters(user rbacv1.Subject, verbs ...string) {
 	v.T.Helper()
 	name := "writers-" + verbs[0]
@@ -173,8 +174,8 @@ func (v *move) mayWriters(user rbacv1.Subject, verbs ...string) {
 	}))
 }
 
-// TestRightsOverWriters: that a writer may be read and not be patched is found before anything begins, each by its
-// name; and with the right there is nothing to be found.
+// TestRightsOverWriters: the preflight names each writer that the user may read but not patch. With the right,
+// it reports nothing.
 func TestRightsOverWriters(t *testing.T) {
 	t.Parallel()
 	v := pausing(t, 1)
@@ -203,7 +204,8 @@ func TestRightsOverWriters(t *testing.T) {
 	}
 }
 
-// TestWriterIsHeld: a writer that is paused for another migration refuses the move, which begins when that has let go.
+// TestWriterIsHeld: a move is refused while a writer is paused for another migration, and begins after that is
+// released.
 func TestWriterIsHeld(t *testing.T) {
 	t.Parallel()
 	v := pausing(t, 1)
@@ -228,8 +230,8 @@ func TestWriterIsHeld(t *testing.T) {
 	v.Audit()
 }
 
-// TestWriterWritesAgain: a writer whose pause somebody has ended in mid-move keeps the next ordinal from its stop, by name; and what
-// they have set since is not written over at the end.
+// TestWriterWritesAgain: another user resumes a writer during the move. The next ordinal is not stopped, and
+// the stall names the writer. The end of the move does not overwrite a setting that was changed meanwhile.
 func TestWriterWritesAgain(t *testing.T) {
 	t.Parallel()
 	v := pausing(t, 3)
@@ -256,8 +258,8 @@ func TestWriterWritesAgain(t *testing.T) {
 	v.Audit()
 }
 
-// TestWriterStillScales: a ScaledObject that is paused, and whose HorizontalPodAutoscaler nobody takes away, scales on: no
-// ordinal is stopped until that is gone (I1).
+// TestWriterStillScales: a paused ScaledObject still scales while its HorizontalPodAutoscaler exists. No
+// ordinal is stopped until that is deleted (I1).
 func TestWriterStillScales(t *testing.T) {
 	t.Parallel()
 	v := pausing(t, 2)

@@ -6,12 +6,12 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// embeddedOnly are the cases that are not run again on kind, with the reason.
+// embeddedOnly lists the cases that are not run on kind, each with the reason.
 var embeddedOnly = map[string]string{
 	"TestEveryCommandOfThePages":  "what each command does on kubelets, the cases of e2e/move and the tutorial show",
 	"TestCommandsElsewhereAreRun": "it reads files of the repository",
 	"TestEveryCaseHasItsGround":   "it reads files of the repository",
 }
 
-// TestEveryCaseHasItsGround: whoever adds a case says whether it runs on kind, or why not.
+// TestEveryCaseHasItsGround: each case either runs on kind or has a stated reason why it does not.
 func TestEveryCaseHasItsGround(t *testing.T) { harness.CheckCases(t, nil, embeddedOnly) }

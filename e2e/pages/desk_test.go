@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/child"
 )
 
-// terminal is where the commands of one scene are typed.
+// terminal runs the commands of one scene.
 type terminal struct {
 	t   *testing.T
 	ctx context.Context //nolint:containedctx // a scene has one context, and every command needs it
@@ -25,8 +25,8 @@ type terminal struct {
 	env []string
 }
 
-// prelude is what the shell of a scene has besides: jq, which only filters what was printed, where the machine has none, and
-// sudo, since nothing is put outside of the scene's folder.
+// prelude prepares the shell of a scene. It defines jq, which only filters output, on machines without it. It
+// defines sudo to run the command directly, since every file is inside the scene's folder.
 const prelude = "set -euo pipefail\ncommand -v jq >/dev/null || jq() { cat; }\nsudo() { \"$@\"; }\n"
 
 func (s terminal) bash(text string) *exec.Cmd {
@@ -37,7 +37,7 @@ func (s terminal) bash(text string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command to its end, and returns what it said and its exit code.
+// run runs a command to its end, and returns its output and its exit code.
 func (s terminal) run(text string) (string, int) {
 	s.t.Helper()
 	var out bytes.Buffer
@@ -58,7 +58,7 @@ func (s terminal) must(text string) {
 	}
 }
 
-// answer runs a command that asks a person, who answers.
+// answer runs a command that prompts the user, and enters the reply.
 func (s terminal) answer(text, reply string) (string, int) {
 	s.t.Helper()
 	cmd := s.bash(text)
@@ -72,15 +72,15 @@ func (s terminal) answer(text, reply string) (string, int) {
 		s.t.Fatal(err)
 	}
 	var out bytes.Buffer
-	_, _ = io.Copy(&out, tty) // a terminal whose other end has gone is an error
+	_, _ = io.Copy(&out, tty) // reading a terminal fails once its other end is closed
 	return out.String(), codeOf(cmd.Wait())
 }
 
-// errSilent is that a command has never said what it should.
+// errSilent reports that a command did not print the expected line.
 var errSilent = errors.New("it never said what it should")
 
-// until runs a command that ends when it is interrupted, and interrupts it when it has said what matches, and what follows
-// from that was looked at.
+// until runs a command that runs until it is interrupted. When a line matches says, it calls follow with the
+// match and then interrupts the command.
 func (s terminal) until(text string, says *regexp.Regexp, follow func(match []string) error) (string, error) {
 	s.t.Helper()
 	cmd := s.bash(text)
@@ -109,7 +109,7 @@ func (s terminal) until(text string, says *regexp.Regexp, follow func(match []st
 	return out.String(), outcome
 }
 
-// start has a command run until the scene ends, and returns what interrupts it before.
+// start runs a command until the scene ends, and returns a function that interrupts it earlier.
 func (s terminal) start(text string) (interrupt func()) {
 	s.t.Helper()
 	var out bytes.Buffer
@@ -129,7 +129,7 @@ func (s terminal) start(text string) (interrupt func()) {
 			return
 		}
 		over = true
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // it may have ended
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // it may have exited
 		<-ended
 		if s.t.Failed() {
 			s.t.Logf("%s:\n%s", text, out.String())

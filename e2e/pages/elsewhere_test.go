@@ -11,8 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/manual"
 )
 
-// TestCommandsElsewhereAreRun: what is not run here is run by a test that asks for the commands of the pages and runs them in
-// their words, or whose sources have the words that its rule names; and every rule has a command.
+// TestCommandsElsewhereAreRun: each command that is not run here is run by another test. That test either reads
+// the commands from the pages, or its source contains the words of the rule. Every rule has a command.
 func TestCommandsElsewhereAreRun(t *testing.T) {
 	for _, r := range manual.Rules {
 		if _, err := manual.Of(root, r.By); err != nil {
@@ -30,13 +30,14 @@ func TestCommandsElsewhereAreRun(t *testing.T) {
 	}
 }
 
-// asks is how a test asks for its commands: by the name that the rules have for it.
+// asks returns an expression that matches how a test requests its commands, by the rules' name for the test.
 func asks(by string) *regexp.Regexp {
 	name := map[string]string{manual.Release: "Release", manual.Image: "Image", manual.Mover: "Mover"}[by]
 	return regexp.MustCompile(`manual\.Of\([^\n]*, manual\.` + name + `\)`)
 }
 
-// sourceOf is what runs the commands of a rule: the tests of a package with that one among them, or a target with its recipe.
+// sourceOf returns the source that runs the commands of a rule: the tests of a package or a Makefile target
+// with its recipe. The package must contain the named test.
 func sourceOf(t *testing.T, r manual.Rule) []byte {
 	t.Helper()
 	if target, is := strings.CutPrefix(r.By, "make "); is {

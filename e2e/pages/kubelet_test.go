@@ -21,23 +21,24 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
-// kubelet answers for all nodes of a cluster what a person asks of a pod through the API server: kwok, which plays the pods,
-// runs nothing. The way there is that of a real one, and so is what kubectl finds: the pod of a Job, the port of a Service.
+// kubelet answers requests for logs, exec and port-forward for all nodes of a cluster, because the pods of kwok
+// run nothing. The API server forwards these requests as for a real kubelet. kubectl also resolves the same
+// objects, such as the pod of a Job or the port of a Service.
 type kubelet struct {
-	// ports are the addresses that stand for ports of the pods.
+	// ports maps ports of the pods to the addresses that serve them.
 	ports map[int32]string
 }
 
-// logged is what every pod has in its log: a line as the manager writes them.
+// logged is the log of every pod: a line in the manager's format.
 const logged = `{"level":"info","time":"2026-01-01T00:00:00Z","msg":"stopped","migration":"shop/web","ordinal":2,"reason":"Stopping"}` + "\n"
 
-// idle and creation bound a connection as a kubelet's defaults do.
+// idle and creation are the timeouts of a connection; the values are the kubelet's defaults.
 const idle, creation = 4 * time.Hour, 30 * time.Second
 
-// serve has the nodes that there are say that the kubelet is theirs. It answers as long as the process lives.
+// serve registers this kubelet in the status of all existing nodes. It serves until the process exits.
 func (k *kubelet) serve(ctx context.Context, client kubernetes.Interface) error {
 	server := httptest.NewUnstartedServer(k)
-	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}} // a connection is taken over
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}} // a connection is hijacked
 	server.StartTLS()
 	at, ok := server.Listener.Addr().(*net.TCPAddr)
 	if !ok {
@@ -61,7 +62,7 @@ func (k *kubelet) serve(ctx context.Context, client kubernetes.Interface) error 
 	return nil
 }
 
-// ServeHTTP answers /WHAT/NAMESPACE/POD, with the container where there is one.
+// ServeHTTP answers /WHAT/NAMESPACE/POD, optionally followed by the container.
 func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	what, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch what {
@@ -86,13 +87,13 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ExecInContainer says what it would run.
+// ExecInContainer prints the command that it would run.
 func (k *kubelet) ExecInContainer(_ context.Context, pod, _, _ string, command []string, _ io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
 	_, err := fmt.Fprintf(out, "%s: %s\n", pod, strings.Join(command, " "))
 	return err
 }
 
-// PortForward carries the bytes of one connection, until one end has ended it.
+// PortForward copies the bytes of one connection until one end closes it.
 func (k *kubelet) PortForward(ctx context.Context, pod, _ string, port int32, stream io.ReadWriteCloser) error {
 	address := k.ports[port]
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
@@ -101,7 +102,7 @@ func (k *kubelet) PortForward(ctx context.Context, pod, _ string, port int32, st
 	}
 	defer conn.Close()
 	go func() {
-		_, _ = io.Copy(conn, stream) // the other end has gone
+		_, _ = io.Copy(conn, stream) // the other end has closed it
 		_ = conn.Close()
 	}()
 	if _, err = io.Copy(stream, conn); errors.Is(err, net.ErrClosed) {

@@ -1,5 +1,5 @@
-// Package pages runs every command that a page of the documentation shows, between real control planes: with the program
-// as a user has it, kubectl, and one kubeconfig with the contexts that the pages name.
+// Package pages runs every command that a page of the documentation shows, between real control planes. The
+// commands use the built program, kubectl, and one kubeconfig with the contexts that the pages name.
 package pages
 
 import (

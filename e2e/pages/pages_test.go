@@ -10,23 +10,23 @@ import (
 	"github.com/sliceshift/sliceshift/internal/manual"
 )
 
-// set are commands that are run in one scene, one after the other.
+// set holds commands that run one after the other in one scene.
 type set struct {
 	name  string
 	world *world
 	all   []placed
 }
 
-// root is the folder of the repository.
+// root is the root folder of the repository.
 const root = "../.."
 
-// placed is a command with what is expected of it.
+// placed is a command with its expected result.
 type placed struct {
 	manual.Command
 	how
 }
 
-// TestEveryCommandOfThePages runs each command that a page shows: it ends as the page says.
+// TestEveryCommandOfThePages runs each command that a page shows and checks that it ends as the page states.
 func TestEveryCommandOfThePages(t *testing.T) {
 	sets := gather(t)
 	st := newStage(t)
@@ -50,7 +50,7 @@ func startManagers(t *testing.T) {
 	harness.ManagerWith(t, kubeconfig, "", "west.log").Run()
 }
 
-// gather places the commands of all pages. One that nobody takes is an error.
+// gather assigns the commands of all pages to sets. A command without a rule is an error.
 func gather(t *testing.T) []*set {
 	t.Helper()
 	pages, err := manual.Pages(root)
@@ -84,18 +84,18 @@ func gather(t *testing.T) []*set {
 	return sets
 }
 
-// setOf names the set that a command is in.
+// setOf names the set of a command.
 func (w *world) setOf(c manual.Command) string {
 	switch {
 	case w.alone:
-		return w.name + "/" + strings.Join(strings.Fields(c.Text), " ") // shown twice it is run once
+		return w.name + "/" + strings.Join(strings.Fields(c.Text), " ") // a command that is shown twice runs once
 	case w.once:
 		return w.name
 	}
 	return w.name + "/" + c.Page
 }
 
-// play runs commands in a scene of their own.
+// play runs commands in a new scene.
 func (st *stage) play(t *testing.T, all *set) {
 	t.Helper()
 	s := st.newScene(t)
@@ -120,7 +120,7 @@ func order(last bool) int {
 	return 0
 }
 
-// perform runs a command, and says where it does not end as it should.
+// perform runs a command and reports an error if it does not end as expected.
 func (s *scene) perform(c placed) {
 	s.t.Helper()
 	text := s.own(filled(c.Text))
@@ -149,7 +149,7 @@ func (s *scene) perform(c placed) {
 	}
 }
 
-// leadsWhereItShould follows what a command that goes on has said.
+// leadsWhereItShould follows the output of a command that runs until it is interrupted.
 func (s *scene) leadsWhereItShould(c placed, match []string) error {
 	if c.leads == nil {
 		return nil

@@ -8,28 +8,29 @@ import (
 	"github.com/sliceshift/sliceshift/internal/manual"
 )
 
-// rule places commands.
+// rule assigns commands to a world.
 type rule struct {
-	// verb matches the commands that it takes; the first rule counts.
+	// verb matches commands; the first matching rule applies.
 	verb *regexp.Regexp
-	// world is where they are run.
+	// world is the world in which they run.
 	world *world
 	how
 }
 
-// how is what is expected of a command.
+// how holds the expectations of a command.
 type how struct {
-	// exit is its exit code.
+	// exit is the exit code.
 	exit int
-	// says ends a command that goes on until it is interrupted, once a line matches, and once that has led where it should.
+	// says matches a line of a command that runs until it is interrupted. leads then follows that line before
+	// the interrupt.
 	says  *regexp.Regexp
 	leads func(s *scene, match []string) error
-	// reply answers a command that asks.
+	// reply is the answer to a command that prompts.
 	reply string
-	// first is a command that comes before, and makes that sensible; ready comes after that.
+	// first is a command that runs before and makes this command meaningful; ready runs after first.
 	first string
 	ready func(*scene)
-	// after must have come true when it is over, and is a command as well.
+	// after is a command that must succeed when this command has ended.
 	after string
 }
 
@@ -57,10 +58,10 @@ func ready(do func(*scene)) func(*how) { return func(h *how) { h.ready = do } }
 
 func after(command string) func(*how) { return func(h *how) { h.after = command } }
 
-// served is the address that a page is served at.
+// served matches the address that serves a page.
 const served = `http://127\.0\.0\.1`
 
-// What a command of a page that prepares another needs.
+// Commands of the pages that prepare other commands.
 const (
 	removed         = "kubectl migrate uninstall --crds"
 	installed       = "kubectl migrate install --image registry.example.com/sliceshift-manager:v1"
@@ -71,7 +72,7 @@ const (
 	beside          = "kubectl config view --raw --minify --flatten --context east >east.kubeconfig"
 )
 
-// claimed makes a claim of nobody in west.
+// claimed creates a claim in west that no pod uses.
 const claimed = `kubectl create --context west -f - <<'YAML'
 apiVersion: v1
 kind: PersistentVolumeClaim
@@ -79,7 +80,7 @@ metadata: {name: data-web-2, namespace: shop}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 YAML`
 
-// rules place every command that no other test runs.
+// rules assign every command that no other test runs.
 var rules = []rule{
 	in(shaped, `migrate run .*--recipe`, says(`moving StatefulSet`)),
 	in(fresh, `migrate run .*data=copy`, says(`moving StatefulSet`)),
@@ -144,7 +145,7 @@ var rules = []rule{
 	in(managed, `(get|describe|api-resources|version|auth can-i|explain|patch|annotate|delete) ?`),
 }
 
-// place finds the rule that takes a command.
+// place finds the rule for a command.
 func place(c manual.Command) (rule, bool) {
 	at := slices.IndexFunc(rules, func(r rule) bool { return r.verb.MatchString(strings.Join(strings.Fields(c.Text), " ")) })
 	if at < 0 {
@@ -153,13 +154,13 @@ func place(c manual.Command) (rule, bool) {
 	return rules[at], true
 }
 
-// fills are what a reader puts into a command.
+// fills lists the values that replace placeholders in a command.
 var fills = []struct {
 	blank *regexp.Regexp
 	with  string
 }{
 	{regexp.MustCompile(`/usr/local/bin/`), "./"},
-	{regexp.MustCompile(`--port \d+`), "--port 0"}, // any that is free
+	{regexp.MustCompile(`--port \d+`), "--port 0"}, // any free port
 	{regexp.MustCompile(`(port-forward .*) 8444`), "$1 :8444"},
 	{regexp.MustCompile(`\bimage=IMAGE\b`), "image=registry.example.com/sliceshift-manager:v1"},
 	{regexp.MustCompile(`\bjob/NAME\b`), "job/$(kubectl get jobs -n shop -o jsonpath='{.items[0].metadata.name}')"},
@@ -178,7 +179,7 @@ var fills = []struct {
 	{regexp.MustCompile(`--destination-is-off=\S+`), "--destination-is-off=$(" + status + " | grep -o '\"destinationCluster\": *\"[^\"]*' | cut -d'\"' -f4)"},
 }
 
-// filled is a command as somebody types it in the place of a reader.
+// filled returns a command with its placeholders replaced.
 func filled(text string) string {
 	for _, each := range fills {
 		text = each.blank.ReplaceAllString(text, each.with)

@@ -30,38 +30,38 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// scene is a world in namespaces of its own, for the commands of one page or for one command.
+// scene is a world with its own namespaces, for the commands of one page or for one command.
 type scene struct {
 	terminal
-	// namespace stands for shop, the namespace of the pages.
+	// namespace replaces shop, the namespace of the pages.
 	namespace  string
 	kubeconfig string
 	east, west kubernetes.Interface
 	// programs is the folder with kubectl and kubectl migrate.
 	programs string
-	// kubelet is that of a cluster of the scene's own.
+	// kubelet is the kubelet of the scene's own cluster, if it has one.
 	kubelet *kubelet
 }
 
-// stage is what all scenes share.
+// stage holds the parts that all scenes share.
 type stage struct {
 	// programs is the folder with kubectl and kubectl migrate.
 	programs string
 }
 
-// driver is that of the disks of a scene, which exist in name only: both clusters reach them.
+// driver is the driver of a scene's disks. They exist in name only, and both clusters can reach them.
 const driver = "disks.example.com"
 
-// replicas are those of each StatefulSet.
+// replicas is the number of replicas of each StatefulSet.
 const replicas = 3
 
-// limit bounds a scene: the longest has more than a hundred commands.
+// limit bounds a scene. The longest scene has more than a hundred commands.
 const limit = 10 * time.Minute
 
-// inPage are the names that a scene has names of its own for.
+// inPage matches the names that a scene replaces with its own.
 var inPage = regexp.MustCompile(`\b(shop|store)\b`)
 
-// own is a command with the names of the scene in place of the page's.
+// own returns a command with the page's names replaced by those of the scene.
 func (s *scene) own(text string) string {
 	return inPage.ReplaceAllStringFunc(text, func(name string) string {
 		if name == "shop" {
@@ -84,7 +84,8 @@ func newStage(t *testing.T) *stage {
 	return st
 }
 
-// drive has the driver of the disks run in both clusters.
+// drive prepares both clusters for scenes: it installs the driver of the disks, the kinds of third parties and
+// the kubelet.
 var drive = harness.OnceInBoth(func(at harness.Cluster) error {
 	ctx, client := context.Background(), kubernetes.NewForConfigOrDie(at.RESTConfig())
 	_, err := client.StorageV1().CSIDrivers().Create(ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}}, metav1.CreateOptions{})
@@ -115,7 +116,7 @@ var drive = harness.OnceInBoth(func(at harness.Cluster) error {
 	return (&kubelet{}).serve(ctx, client)
 })
 
-// kinds are those that others install.
+// kinds lists kinds that third parties install.
 var kinds = []struct {
 	group, version, kind, plural string
 	scope                        apiextensionsv1.ResourceScope
@@ -127,7 +128,7 @@ var kinds = []struct {
 	{"monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules", apiextensionsv1.NamespaceScoped},
 }
 
-// define defines the kinds that others install. What is in an object of them is not looked at.
+// define defines the kinds of third parties. Their schemas accept any content.
 func define(at harness.Cluster) error {
 	c, err := harness.Client(at)
 	if err != nil {
@@ -150,7 +151,8 @@ func define(at harness.Cluster) error {
 	return takeSnapshots(c)
 }
 
-// takeSnapshots makes the class that the pages name. A kind is served a moment after it is defined.
+// takeSnapshots creates the VolumeSnapshotClass that the pages name. It first waits until the kind is served,
+// which takes a moment after its definition.
 func takeSnapshots(c client.Client) error {
 	class := &unstructured.Unstructured{Object: map[string]any{"driver": driver, "deletionPolicy": "Delete"}}
 	class.SetAPIVersion("snapshot.storage.k8s.io/v1")
@@ -162,7 +164,7 @@ func takeSnapshots(c client.Client) error {
 	return errors.Join(fixture.AwaitServed(context.Background(), c, list), c.Create(context.Background(), class))
 }
 
-// newScene has an empty namespace, and a terminal that reaches both clusters.
+// newScene returns a scene with an empty namespace and a terminal that reaches both clusters.
 func (st *stage) newScene(t *testing.T) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -170,15 +172,15 @@ func (st *stage) newScene(t *testing.T) *scene {
 	s := &scene{namespace: "p-" + rand.String(6), programs: st.programs}
 	s.terminal = terminal{t: t, ctx: ctx, dir: t.TempDir()}
 	s.kubeconfig = filepath.Join(s.dir, "kubeconfig")
-	s.env = append(desk.Env(st.programs, s.kubeconfig), "KUBE_EDITOR=true") // somebody who looks, and leaves it as it is
+	s.env = append(desk.Env(st.programs, s.kubeconfig), "KUBE_EDITOR=true") // an editor that changes nothing
 	s.reach(harness.East().Kubeconfig(), harness.West().Kubeconfig())
 	s.east, s.west = kubernetes.NewForConfigOrDie(harness.East().RESTConfig()), kubernetes.NewForConfigOrDie(harness.West().RESTConfig())
 	s.files()
 	return s
 }
 
-// reach writes the kubeconfig: what contexts east and west lead to. hub is the cluster of a manager that is in neither of
-// both, and here is east.
+// reach writes the kubeconfig with contexts east and west. Context hub is a third cluster in the pages, in
+// which the manager runs; here it is east.
 func (s *scene) reach(east, west string) {
 	s.t.Helper()
 	err := desk.WriteKubeconfig(s.kubeconfig, desk.Context{Name: "east", Kubeconfig: east}, desk.Context{Name: "west", Kubeconfig: west}, desk.Context{Name: "hub", Kubeconfig: east})
@@ -187,8 +189,8 @@ func (s *scene) reach(east, west string) {
 	}
 }
 
-// files puts into the scene's folder what a clone of the repository has, with the names of the scene, and the files that
-// pages tell a reader to have.
+// files writes the files of a repository clone into the scene's folder, with the names of the scene. It also
+// writes the files that pages require a reader to have.
 func (s *scene) files() {
 	s.t.Helper()
 	source, err := filepath.Abs(root)
@@ -219,13 +221,13 @@ func (s *scene) rewrite(name string, change func(string) string) {
 	}
 }
 
-// must prepares the scene by a command in the words of the pages.
+// must prepares the scene by running a command of the pages.
 func (s *scene) must(text string) {
 	s.t.Helper()
 	s.terminal.must(s.own(text))
 }
 
-// deploy has StatefulSets run in east, each ordinal on a disk that west reaches, too.
+// deploy creates StatefulSets in east, each ordinal on a disk that west can reach, too.
 func (s *scene) deploy(names ...string) {
 	s.t.Helper()
 	if err := drive(); err != nil {
@@ -261,7 +263,7 @@ func (s *scene) deployOne(name string) error {
 	return app.Deploy(s.ctx, s.east)
 }
 
-// indented is a line of a message about a command.
+// indented indents the output of a command for a message.
 func indented(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
-// pagePort is where a manager serves its page.
+// pagePort is the port of a manager's page.
 const pagePort = 8444
 
-// servePage runs the manager of the scene's cluster, whose pods run nothing, until the test ends, and has its page stand for
-// the port of the pods.
+// servePage runs a manager for the scene's cluster until the test ends, because its pods run nothing. It maps
+// the pods' page port to that manager.
 func (s *scene) servePage() {
 	s.t.Helper()
 	address := loopback.AddressFor(s.t)
 	m := harness.ManagerWith(s.t, s.kubeconfig, "", "served.log")
 	m.Args = append(m.Args, "--ui-bind-address", address, "--leader-election-id", "served")
 	m.Run()
-	// kubectl gives up a port that refuses one connection, so the page is there before anybody asks for it.
+	// kubectl drops a port-forward after one refused connection, so wait until the page is served.
 	err := wait.PollUntilContextTimeout(s.ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		return accepts(ctx, address), nil
 	})
@@ -37,13 +37,13 @@ func (s *scene) servePage() {
 	s.kubelet.ports = map[int32]string{pagePort: address}
 }
 
-// accepts says whether somebody takes connections at an address.
+// accepts reports whether an address accepts connections.
 func accepts(ctx context.Context, address string) bool {
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	return err == nil && connection.Close() == nil
 }
 
-// pageIsThere: at the port that kubectl has printed is the page of the manager.
+// pageIsThere checks that the port that kubectl printed serves the manager's page.
 func (s *scene) pageIsThere(match []string) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true} //nolint:gosec // it is nobody else's
 	browser := &http.Client{Transport: transport}
@@ -51,7 +51,7 @@ func (s *scene) pageIsThere(match []string) error {
 	err := wait.PollUntilContextTimeout(s.ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		response, err := browser.Get("https://localhost:" + match[1] + "/ui/") //nolint:noctx // the poll ends it
 		if said = err; err != nil {
-			return false, nil // it is asked again
+			return false, nil // try again
 		}
 		defer response.Body.Close()
 		page, err := io.ReadAll(response.Body)

@@ -15,21 +15,23 @@ import (
 	"github.com/sliceshift/sliceshift/internal/tool"
 )
 
-// world is a state in which commands make sense.
+// world is a state of the clusters that commands require.
 type world struct {
 	name string
-	// prepare brings a scene into it.
+	// prepare creates this state in a scene.
 	prepare func(*scene)
-	// alone: each command needs it anew. Without it those of one page are run in it one after the other.
+	// alone means that each command needs a new scene. Otherwise the commands of one page run one after the
+	// other in one scene.
 	alone bool
-	// once: the commands of all pages are run in one scene, one after the other.
+	// once means that the commands of all pages run one after the other in one scene.
 	once bool
-	// last are the commands that end it, which come after the others.
+	// last matches the commands that end this state; they run after all others.
 	last *regexp.Regexp
 }
 
-// The worlds. Before is before a move, Split after a part of one, Moved after all of it, Moving in the middle of it; Lost is
-// in the middle as well, and nothing reaches the destination any more. Hooking has a hook that runs, Hooked one that has failed.
+// The worlds. Before is the state before a move, Split after a part of it, Moved after all of it, and Moving
+// during it. Lost is also during a move, and the destination is unreachable. Hooking has a hook that runs,
+// Hooked a hook that has failed.
 var (
 	before   = &world{name: "before", prepare: prepareBefore}
 	fresh    = &world{name: "fresh", prepare: prepareFresh, alone: true}
@@ -57,20 +59,20 @@ var (
 )
 
 const (
-	// moves is a move of all of web, or as much of it as more flags say.
+	// moves is a move of all of web, or of a part if more flags limit it.
 	moves = "kubectl migrate run web -n shop --context east --to-context west --create-namespace"
-	// grants is what a manager needs besides: an account that moves, and a way to west.
+	// grants creates an account for moves and access to west, which a manager needs.
 	grants = `kubectl create namespace shop --context west
 kubectl apply -f config/samples/mover.yaml --context west
 kubectl apply -f config/samples/mover.yaml --context east
 kubectl create secret generic west -n shop --context east --from-file=value=west.yaml`
-	// creates has a manager move web.
+	// creates is the command that makes a manager move web.
 	creates = "kubectl migrate create web -n shop --context east --destination-secret west --service-account mover"
-	// status is that of a move, for programs.
+	// status prints the status of a move as JSON.
 	status = "kubectl migrate status web -n shop --context east -o json"
 )
 
-// The files that pages name and show only a part of.
+// Files that pages name, but show only in part.
 const (
 	gatesFile = `gates:
 - name: quorum
@@ -79,7 +81,8 @@ const (
     objects: {apiVersion: v1, kind: ConfigMap, side: Source, name: members}
     expression: object != null && int(object.data.healthy) >= 3
 `
-	// hooksFile is of a hook that the kubelets of this machine let run for ever: its time is over after a second.
+	// hooksFile has a hook whose pod never ends here, because the kubelets are simulated. Its timeout is one
+	// second.
 	hooksFile = `hooks:
 - name: hand-over
   point: BeforeOrdinal
@@ -104,7 +107,7 @@ spec:
 `
 )
 
-// What the runbook looks at besides the application, in both clusters.
+// Other objects that the runbook inspects, in both clusters.
 const (
 	besidesEast = `apiVersion: storage.k8s.io/v1
 kind: VolumeAttachment
@@ -146,7 +149,7 @@ func prepareFresh(s *scene) {
 	s.must("kubectl create namespace store; kubectl create namespace shop --context west; kubectl create configmap members -n shop --from-literal healthy=3")
 }
 
-// begin has a move begin, which goes on until it is interrupted, and waits for its first ordinal.
+// begin starts a move, which runs until it is interrupted, and waits for its first ordinal.
 func (s *scene) begin(flags ...string) (interrupt func()) {
 	s.t.Helper()
 	s.deploy("web")
@@ -155,7 +158,7 @@ func (s *scene) begin(flags ...string) (interrupt func()) {
 	return interrupt
 }
 
-// prepareLost has nothing of the destination answer any more.
+// prepareLost interrupts a move and makes the destination unreachable.
 func prepareLost(s *scene) {
 	s.begin()()
 	config, err := clientcmd.LoadFromFile(s.kubeconfig)
@@ -175,7 +178,7 @@ func prepareHooked(s *scene) {
 	s.must(hookFails)
 }
 
-// prepareHooking waits until the hook of an ordinal runs, which has time.
+// prepareHooking waits until the hook of an ordinal runs. Its timeout is long.
 func prepareHooking(s *scene) {
 	s.deploy("web")
 	s.rewrite("hooks.yaml", func(text string) string {
@@ -185,7 +188,7 @@ func prepareHooking(s *scene) {
 	s.must("kubectl wait pod -l job-name -n shop --context east --for=create --timeout=1m; kubectl wait pod -l job-name -n shop --context east --for=condition=Ready --timeout=1m")
 }
 
-// hookFails waits until a hook has failed: its time is over.
+// hookFails waits until a hook has failed on its timeout.
 const hookFails = `timeout 60 bash -c 'until ` + status + ` 2>/dev/null | grep -q HookTimedOut; do sleep 0.2; done'`
 
 func prepareManaged(s *scene) {
@@ -198,7 +201,7 @@ func prepareManaged(s *scene) {
 	s.must("kubectl create -f east.yaml --context east; kubectl create -f west-besides.yaml --context west")
 }
 
-// prepareOurs makes a StatefulSet of ours, of which the third revision runs.
+// prepareOurs adopts a StatefulSet and updates it to its third revision.
 func prepareOurs(s *scene) {
 	s.deploy("web")
 	s.must("kubectl migrate adopt web -n shop")
@@ -208,7 +211,8 @@ kubectl migrate rollout status web -n shop`)
 	}
 }
 
-// prepareBare leads both contexts to a cluster into which nothing has been put, but for the kinds of Prometheus' operator.
+// prepareBare points both contexts to a new cluster that has only the kinds of third parties, such as those of
+// the Prometheus operator.
 func prepareBare(s *scene) {
 	c, err := cluster.Start(s.ctx, cluster.Options{Name: "bare"})
 	if err != nil {
@@ -227,7 +231,8 @@ func prepareBare(s *scene) {
 	s.bring()
 }
 
-// bring puts into the scene's folder what a clone of the repository has besides, once it was built, and programs that it names.
+// bring copies the charts into the scene's folder and adds the programs that the pages run: the built manager
+// and helm.
 func (s *scene) bring() {
 	s.t.Helper()
 	helm, err := tool.Path(s.ctx, "helm")
@@ -241,10 +246,10 @@ func (s *scene) bring() {
 		s.t.Fatal(err)
 	}
 	s.env = append(s.env, "PATH="+bin+":"+s.programs+":"+os.Getenv("PATH"), "HELM_CACHE_HOME="+s.dir, "HELM_CONFIG_HOME="+s.dir, "HELM_DATA_HOME="+s.dir,
-		"SLICESHIFT_METRICS_BIND_ADDRESS=0", "SLICESHIFT_HEALTH_PROBE_BIND_ADDRESS=0") // the ports of this machine are not the scene's
+		"SLICESHIFT_METRICS_BIND_ADDRESS=0", "SLICESHIFT_HEALTH_PROBE_BIND_ADDRESS=0") // avoid the ports of this machine
 }
 
-// write puts a file with the names of the scene into its folder.
+// write writes a file into the scene's folder, with the names of the scene.
 func (s *scene) write(name, text string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(s.own(text)), 0o600); err != nil {

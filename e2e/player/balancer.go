@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// balancer carries the connections to a Service to the pod behind it.
+// balancer forwards the connections to a Service to the pod behind it.
 type balancer struct {
 	player  *Player
 	service *corev1.Service
@@ -65,7 +65,7 @@ func (p *Player) missService(o any) {
 	}
 }
 
-// balanced is the address of this machine for a cluster's address of a Service.
+// balanced returns the address of this machine for the cluster IP of a Service.
 func (p *Player) balanced(clusterIP netip.Addr) (netip.Addr, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +77,7 @@ func (p *Player) balanced(clusterIP netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// publish writes the address into the status, as a cloud does.
+// publish writes the address into the status, like a cloud provider.
 func (b *balancer) publish(ctx context.Context) {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": b.service.UID},
@@ -110,7 +110,7 @@ func (b *balancer) run(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// carry connects a client to the pod; without one that answers it is turned away.
+// carry connects a client to the pod. If no pod answers, it closes the connection.
 func (b *balancer) carry(ctx context.Context, client net.Conn) {
 	defer func() { _ = client.Close() }()
 	address, found := b.backend()
@@ -127,14 +127,14 @@ func (b *balancer) carry(ctx context.Context, client net.Conn) {
 		ways.Go(func() {
 			_, _ = io.Copy(way[0], way[1])
 			if to, ok := way[0].(*net.TCPConn); ok {
-				_ = to.CloseWrite() // the other way goes on
+				_ = to.CloseWrite() // the other direction stays open
 			}
 		})
 	}
 	ways.Wait()
 }
 
-// backend is the address of a pod behind the Service, Ready or not.
+// backend returns the address of a pod behind the Service, Ready or not.
 func (b *balancer) backend() (netip.Addr, bool) {
 	selector := labels.SelectorFromSet(b.service.Spec.Selector)
 	for _, o := range b.player.movers.List() {

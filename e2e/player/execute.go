@@ -16,11 +16,11 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/child"
 )
 
-// errKilled is that a process was not even started.
+// errKilled means that a process was killed before it was started.
 var errKilled = errors.New("killed before it was started")
 
-// execute runs the program of a container to its end. When the pod's life is over it gets SIGTERM, and SIGKILL
-// after the pod's grace period, or at once when the pod is gone.
+// execute runs the program of a container to its end. When the pod's life ends, the process gets SIGTERM, and SIGKILL
+// after the pod's grace period, or at once if the pod's object was deleted.
 func (k *kubelet) execute(life context.Context, c corev1.Container, mounted mounts, message string, started func()) error {
 	log, err := os.Create(k.logFile(c.Name))
 	if err != nil {
@@ -54,7 +54,7 @@ func (k *kubelet) execute(life context.Context, c corev1.Container, mounted moun
 	return err
 }
 
-// program is the path of what the pod runs, and whether that is the mover.
+// program returns the path of the pod's program, and whether it is the mover.
 func (k *kubelet) program() (path string, isMover bool) {
 	if name, named := k.pod().Labels[ProgramKey]; named {
 		return k.player.options.Programs[name], false
@@ -62,8 +62,8 @@ func (k *kubelet) program() (path string, isMover bool) {
 	return k.player.options.Program, true
 }
 
-// environment is what a container is told by variables: nothing of this machine's, but for where the pod listens. A value may name
-// variables before it: $(POD_IP).
+// environment returns the variables of a container. It has none of this machine's variables, except the address on
+// which the pod listens. A value may refer to earlier variables: $(POD_IP).
 func (k *kubelet) environment(c corev1.Container) []string {
 	pod, variables := k.pod(), []string{}
 	for _, v := range c.Env {
@@ -95,7 +95,7 @@ func (k *kubelet) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// end ends a process: at once when the player itself is stopped.
+// end ends a process; if the player itself is stopped, it does so at once.
 func (k *kubelet) end(life context.Context, ended <-chan error) error {
 	if cause := context.Cause(life); !errors.Is(cause, errDeleted) && !errors.Is(cause, errLate) {
 		k.kill()
@@ -131,8 +131,8 @@ func grace(pod *corev1.Pod) time.Duration {
 	return time.Duration(*seconds) * time.Second
 }
 
-// onThisMachine makes addresses of the pods' network those of this machine: the one to listen on, and that of
-// a Service of this cluster to connect to.
+// onThisMachine replaces addresses of the pods' network by those of this machine: the address to listen on, and that
+// of a Service of this cluster to connect to.
 func (k *kubelet) onThisMachine(arg string) string {
 	flag, value, _ := strings.Cut(arg, "=")
 	host, port, err := net.SplitHostPort(value)

@@ -31,7 +31,7 @@ type side struct {
 	namespace string
 }
 
-// pair are a source in one cluster and a destination in the other one.
+// pair returns a source in one cluster and a destination in the other.
 func pair(t testing.TB) (from, to side) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.TimeLimit())
@@ -64,7 +64,7 @@ func (s side) until(what string, so func(context.Context) (bool, error)) {
 	}
 }
 
-// claim makes a claim; class "" is the default one.
+// claim creates a claim; class "" is the default class.
 func (s side) claim(name, class string) {
 	s.Helper()
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
@@ -78,7 +78,7 @@ func (s side) claim(name, class string) {
 	s.must(err)
 }
 
-// volume is the volume that a claim is bound to, once it is.
+// volume waits until a claim is bound and returns its volume.
 func (s side) volume(claim string) (volume *corev1.PersistentVolume) {
 	s.Helper()
 	s.until("claim "+claim+" is bound", func(ctx context.Context) (bool, error) {
@@ -92,7 +92,7 @@ func (s side) volume(claim string) (volume *corev1.PersistentVolume) {
 	return volume
 }
 
-// folder is where the content of a claim is.
+// folder returns the folder with the content of a claim.
 func (s side) folder(claim string) string {
 	s.Helper()
 	at := s.volume(claim).Spec.HostPath.Path
@@ -106,7 +106,7 @@ func (s side) create(pod *corev1.Pod) {
 	s.must(err)
 }
 
-// see is a mover as its cluster shows it now.
+// see returns the current state of a mover in its cluster.
 func (s side) see(ctx context.Context, name string) (manifest.Mover, error) {
 	pod, err := s.client.CoreV1().Pods(s.namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -123,7 +123,7 @@ func (s side) see(ctx context.Context, name string) (manifest.Mover, error) {
 	return manifest.Observe(pod), nil
 }
 
-// await waits until a mover is so.
+// await waits until a mover satisfies a condition.
 func (s side) await(name, what string, so func(manifest.Mover) bool) (m manifest.Mover) {
 	s.Helper()
 	s.until(name+" "+what, func(ctx context.Context) (done bool, err error) {
@@ -138,7 +138,7 @@ func (s side) keyOf(name string) string {
 	return s.await(name, "has a key", func(m manifest.Mover) bool { return m.Key != "" }).Key
 }
 
-// tell gives a mover its peer's fingerprint.
+// tell writes the peer's fingerprint to a mover.
 func (s side) tell(name, peer string) {
 	s.Helper()
 	m := s.await(name, "is there", func(m manifest.Mover) bool { return m.Found })
@@ -152,7 +152,7 @@ func (s side) delete(name string) {
 	s.must(s.client.CoreV1().Pods(s.namespace).Delete(s.ctx, name, metav1.DeleteOptions{}))
 }
 
-// address is where the Service of a claim is reached from outside.
+// address creates the Service of a claim and returns its external address.
 func (s side) address(spec manifest.Spec) (address string) {
 	s.Helper()
 	_, err := s.client.CoreV1().Services(s.namespace).Create(s.ctx, manifest.ServiceFor(spec, corev1.ServiceTypeLoadBalancer), metav1.CreateOptions{})
@@ -167,7 +167,7 @@ func (s side) address(spec manifest.Spec) (address string) {
 	return address
 }
 
-// on does something at a step of one pod, once.
+// on calls do at a step of one pod, once.
 func (s side) on(name string, step player.Step, do func(player.Moment)) {
 	s.Helper()
 	done := false

@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// idle and creation bound a forwarded connection as a kubelet's defaults do.
+	// idle and creation are the timeouts of a forwarded connection, as in a kubelet's defaults.
 	idle, creation = 4 * time.Hour, 30 * time.Second
-	// machine is where an API server finds the kubelets.
+	// machine is the address at which an API server reaches the kubelets.
 	machine = "127.0.0.1"
 )
 
-// forward serves what kubelets do for pods/portforward, with the library of Kubernetes' own container runtimes, and has the
-// nodes that there are say where.
+// forward serves pods/portforward like a kubelet, with the library of the Kubernetes container runtimes, and writes
+// its address into the status of the existing nodes.
 func (p *Player) forward(ctx context.Context) error {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(p.serveForward))
-	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}} // a connection is taken over
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}} // a connection is hijacked
 	server.StartTLS()
 	p.running.Go(func() {
 		<-ctx.Done()
@@ -82,7 +82,7 @@ func (p *Player) serveForward(w http.ResponseWriter, r *http.Request) {
 // forwarder connects to the ports of pods.
 type forwarder struct{ player *Player }
 
-// PortForward carries the bytes of one connection, until the pod or the other end has ended it.
+// PortForward forwards one connection until the pod or the other end has closed it.
 func (f forwarder) PortForward(ctx context.Context, pod, _ string, port int32, stream io.ReadWriteCloser) error {
 	address, err := f.player.addressOf(pod)
 	if err != nil {
@@ -102,7 +102,7 @@ func (f forwarder) PortForward(ctx context.Context, pod, _ string, port int32, s
 	go func() {
 		_, err := io.Copy(conn, stream)
 		if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-			_ = tcp.CloseWrite() // what the pod still says goes on
+			_ = tcp.CloseWrite() // the pod may still send
 			return
 		}
 		_ = conn.Close()
@@ -111,7 +111,7 @@ func (f forwarder) PortForward(ctx context.Context, pod, _ string, port int32, s
 	return err
 }
 
-// addressOf is that of a pod whose process runs.
+// addressOf returns the address of a pod whose process runs.
 func (p *Player) addressOf(pod string) (netip.Addr, error) {
 	o, found, err := p.movers.GetByKey(pod)
 	if err != nil {
@@ -124,14 +124,14 @@ func (p *Player) addressOf(pod string) (netip.Addr, error) {
 	return netip.ParseAddr(seen.Status.PodIP)
 }
 
-// Forwarded is how many bytes were carried from the pods of a namespace to who has their ports forwarded.
+// Forwarded returns how many bytes were forwarded from the pods of a namespace to clients of port-forwarding.
 func (p *Player) Forwarded(namespace string) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.forwarded[namespace]
 }
 
-// BreakForwards breaks all connections off that are forwarded to the pods of a namespace at the moment.
+// BreakForwards closes all connections that are currently forwarded to the pods of a namespace.
 func (p *Player) BreakForwards(namespace string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +142,7 @@ func (p *Player) BreakForwards(namespace string) {
 	}
 }
 
-// forwarding notes a connection; over is for when it has ended.
+// forwarding registers a connection; over unregisters it.
 func (p *Player) forwarding(conn net.Conn, namespace string) (over func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +154,7 @@ func (p *Player) forwarding(conn net.Conn, namespace string) (over func()) {
 	}
 }
 
-// counted counts what is written for the pods of a namespace.
+// counted counts the bytes that are written for the pods of a namespace.
 type counted struct {
 	io.Writer
 	player    *Player

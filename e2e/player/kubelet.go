@@ -19,10 +19,10 @@ import (
 type kubelet struct {
 	player *Player
 	dir    string
-	status status // of run's goroutine alone
+	status status // only for the goroutine of run
 
 	mu      sync.Mutex
-	now     view // what it has seen
+	now     view // the last state that it has seen
 	unseen  *view
 	silent  bool
 	changed chan struct{} // closed when any of these changes
@@ -30,13 +30,13 @@ type kubelet struct {
 	killed  bool
 }
 
-// view is a pod as it was seen, and whether it is gone since.
+// view is the observed state of a pod, and whether the pod is deleted since.
 type view struct {
 	pod  *corev1.Pod
 	gone bool
 }
 
-// leaving: the pod was deleted.
+// leaving reports whether the pod was deleted.
 func (v view) leaving() bool { return v.gone || v.pod.DeletionTimestamp != nil }
 
 var (
@@ -48,13 +48,13 @@ func newKubelet(p *Player, pod *corev1.Pod, dir string) *kubelet {
 	return &kubelet{player: p, dir: dir, now: view{pod: pod}, changed: make(chan struct{})}
 }
 
-// change lets everybody look again. The lock is held.
+// change wakes all waiting goroutines. The caller holds the lock.
 func (k *kubelet) change() {
 	close(k.changed)
 	k.changed = make(chan struct{})
 }
 
-// see takes what the API server says, unless the node is cut off: then later.
+// see records a state from the API server. While the node is cut off, it is stored for later.
 func (k *kubelet) see(pod *corev1.Pod, gone bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -77,7 +77,7 @@ func (k *kubelet) silence(silent bool) {
 	k.change()
 }
 
-// await waits until what was seen is so. While the node is cut off nothing is.
+// await waits until the observed state satisfies a condition. While the node is cut off, it keeps waiting.
 func (k *kubelet) await(ctx context.Context, so func(view) bool) (view, error) {
 	for {
 		k.mu.Lock()
@@ -120,7 +120,7 @@ func (k *kubelet) kill() {
 	_ = k.process.Kill()
 }
 
-// run is the life of the pod.
+// run handles the pod from its creation to its deletion.
 func (k *kubelet) run(ctx context.Context) {
 	v, err := k.await(ctx, func(v view) bool { return v.gone || v.pod.Spec.NodeName != "" })
 	if err != nil || v.gone {
@@ -130,7 +130,7 @@ func (k *kubelet) run(ctx context.Context) {
 	switch {
 	case finished(v.pod):
 	case v.pod.Status.StartTime != nil:
-		k.status.lost() // another player has run it, and none of its processes is left
+		k.status.lost() // another player has run it, and none of its processes remains
 		k.write(ctx)
 	default:
 		k.live(ctx, v.pod)
@@ -171,8 +171,7 @@ func (k *kubelet) live(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// play runs the containers, one after the other, for as long as the pod may live. What they come to is in the
-// status.
+// play runs the containers, one after the other, for as long as the pod may live. Their results are in the status.
 func (k *kubelet) play(life context.Context, pod *corev1.Pod) error {
 	k.write(life)
 	k.at(StepMount)
@@ -200,7 +199,7 @@ func (k *kubelet) play(life context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// container runs one container. It is not good when the pod has come to its end by that.
+// container runs one container. good is false if the pod ends with it.
 func (k *kubelet) container(life context.Context, c corev1.Container, mounted mounts, state *corev1.ContainerState) (good bool, err error) {
 	if life.Err() != nil {
 		return false, context.Cause(life)
@@ -232,7 +231,7 @@ func (k *kubelet) container(life context.Context, c corev1.Container, mounted mo
 
 func (k *kubelet) logFile(container string) string { return filepath.Join(k.dir, container+".log") }
 
-// write brings the status to the API server, however often that takes. One of a pod that is gone is nobody's.
+// write writes the status to the API server, and retries until it succeeds or the pod's object no longer exists.
 func (k *kubelet) write(ctx context.Context) {
 	pod := k.pod()
 	patch, err := k.status.patch(pod)
@@ -246,7 +245,7 @@ func (k *kubelet) write(ctx context.Context) {
 	})
 }
 
-// remove lets a deleted pod go, the very one.
+// remove deletes the object of a deleted pod, with its UID as a precondition.
 func (k *kubelet) remove(ctx context.Context) {
 	pod := k.pod()
 	k.untilWritten(ctx, func(ctx context.Context) error {
@@ -262,7 +261,7 @@ func (k *kubelet) untilWritten(ctx context.Context, write func(context.Context) 
 			return false, err
 		}
 		err := write(ctx)
-		// Another pod has the name, or none.
+		// NotFound and Conflict mean that the pod is deleted, or that another pod has the name.
 		return err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err), nil
 	})
 }

@@ -6,39 +6,39 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Step is where a pod is.
+// Step is a stage in the life of a pod.
 type Step string
 
-// The steps of a pod, in their order. Each is told before it is made; Started when the process is there.
+// The steps of a pod, in their order. Each is reported before it happens, except Started, which is reported when the
+// process runs.
 const (
-	StepMount   Step = "mount"   // its volumes are to be mounted
-	StepKey     Step = "key"     // the init container is to be started
-	StepStart   Step = "start"   // the mover, or another program, is to be started
+	StepMount   Step = "mount"   // before its volumes are mounted
+	StepKey     Step = "key"     // before the init container starts
+	StepStart   Step = "start"   // before the mover, or another program, starts
 	StepStarted Step = "started" // it runs
-	StepEnded   Step = "ended"   // its process is over, and its status is to be written
-	StepDelete  Step = "delete"  // the pod was deleted, its process is over, and it is to go away
+	StepEnded   Step = "ended"   // its process has ended; before its status is written
+	StepDelete  Step = "delete"  // the pod was deleted and its process has ended; before its object is deleted
 )
 
-// Moment is a step of a pod. By it harm is done, then or later.
+// Moment is a step of a pod. With it a test injects faults, then or later.
 type Moment struct {
 	Step Step
-	// Pod is as its kubelet last saw it.
+	// Pod is the last state that its kubelet saw.
 	Pod     *corev1.Pod
 	kubelet *kubelet
 }
 
-// Kill ends the pod's process at once (SIGKILL). If none runs, the next one is not started, and has ended
-// with 137.
+// Kill kills the pod's process (SIGKILL). If none runs, the next process is not started, and counts as ended with 137.
 func (m Moment) Kill() { m.kubelet.kill() }
 
-// Silence cuts the node off: nothing of the pod is written to the API server, and nothing that is written there
-// is seen, until Speak. Its process goes on.
+// Silence cuts the node off until Speak: no state of the pod is written to the API server, and no change there is
+// seen. The process continues to run.
 func (m Moment) Silence() { m.kubelet.silence(true) }
 
 // Speak ends Silence.
 func (m Moment) Speak() { m.kubelet.silence(false) }
 
-// Freeze has the whole node stand still: the pod's process too, until Thaw.
+// Freeze freezes the whole node, including the pod's process, until Thaw.
 func (m Moment) Freeze() {
 	m.Silence()
 	m.kubelet.signal(syscall.SIGSTOP)

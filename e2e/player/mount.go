@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// mounts are the folders and devices of this machine that the volumes of a pod are, by the volumes' names.
+// mounts maps the names of a pod's volumes to folders and devices of this machine.
 type mounts map[string]string
 
 // mount waits until all volumes of a pod can be mounted, as a kubelet does.
@@ -46,7 +46,7 @@ func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (mounts, error) {
 	return mounted, nil
 }
 
-// volume is where one volume is.
+// volume returns the path of one volume.
 func (k *kubelet) volume(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (string, error) {
 	own := filepath.Join(k.dir, "volumes", v.Name)
 	switch {
@@ -64,8 +64,7 @@ func (k *kubelet) volume(ctx context.Context, pod *corev1.Pod, v corev1.Volume) 
 	}
 }
 
-// claim is the folder or device of a claim. A kubelet mounts none whose volume is not bound to that very
-// claim.
+// claim returns the folder or device of a claim. Like a kubelet, it fails unless the volume is bound to that claim.
 func (k *kubelet) claim(ctx context.Context, pod *corev1.Pod, name string) (string, error) {
 	claim, err := k.player.client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -93,7 +92,7 @@ func (k *kubelet) claim(ctx context.Context, pod *corev1.Pod, name string) (stri
 	}
 }
 
-// unmount gives the volumes of a pod back to their driver, however often that takes.
+// unmount unmounts the volumes of a pod by their driver, and retries until it succeeds.
 func (k *kubelet) unmount(ctx context.Context) {
 	volumes := k.player.options.Volumes
 	if volumes == nil {
@@ -109,7 +108,7 @@ func (k *kubelet) unmount(ctx context.Context) {
 	})
 }
 
-// follow writes the files of a downwardAPI volume again whenever the pod is seen to have changed.
+// follow rewrites the files of a downwardAPI volume whenever the pod has changed.
 func (k *kubelet) follow(ctx context.Context, dir string, from *corev1.DownwardAPIVolumeSource) {
 	var last *corev1.Pod
 	for {
@@ -124,7 +123,7 @@ func (k *kubelet) follow(ctx context.Context, dir string, from *corev1.DownwardA
 	}
 }
 
-// project writes the annotations that a downwardAPI volume names, each at once.
+// project writes the annotations that a downwardAPI volume names, each atomically.
 func project(dir string, from *corev1.DownwardAPIVolumeSource, pod *corev1.Pod) error {
 	for _, item := range from.Items {
 		key, found := strings.CutPrefix(item.FieldRef.FieldPath, "metadata.annotations['")
@@ -143,7 +142,7 @@ func project(dir string, from *corev1.DownwardAPIVolumeSource, pod *corev1.Pod) 
 	return nil
 }
 
-// place makes an argument of a container one of this machine: a path below a mount.
+// place replaces a path below a mount in an argument of a container by the path on this machine.
 func (m mounts) place(c corev1.Container, arg string) string {
 	flag, path, found := strings.Cut(arg, "=")
 	if flag += "="; !found {

@@ -23,35 +23,35 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// ProgramKey is a label and an annotation of pods besides those of movers: by the label they are found, by the
-// annotation kwok leaves them alone. Its value is the program that their one container runs.
+// ProgramKey is a label and an annotation of additional pods that the player runs. It finds them by the label; kwok
+// ignores them because of the annotation. The value is the program of their one container.
 const ProgramKey = "e2e.sliceshift.io/program"
 
-// Options say for which cluster a player plays.
+// Options configure the player of a cluster.
 type Options struct {
 	// Config reaches the cluster as its administrator.
 	Config *rest.Config
 	// Program is the path of the mover.
 	Program string
-	// Programs are the paths of those that other pods run, by the value of their ProgramKey.
+	// Programs are the paths of the programs of other pods, by the value of their ProgramKey.
 	Programs map[string]string
-	// Dir is where the pods' folders are made, with their logs, and the player's own, player.log. They stay.
+	// Dir is the folder for the pods' folders, with their logs, and the player's own log, player.log. They remain.
 	Dir string
-	// Volumes mounts the volumes of a CSI driver; nil: there is none.
+	// Volumes mounts the volumes of a CSI driver; nil if there is no driver.
 	Volumes Volumes
 }
 
-// Volumes are those of a CSI driver, on the node of the cluster.
+// Volumes serves the volumes of a CSI driver on the node of the cluster.
 type Volumes interface {
-	// Serves says whether a volume is one of the driver.
+	// Serves reports whether a volume belongs to the driver.
 	Serves(volume *corev1.PersistentVolume) bool
-	// Mount returns where a volume is mounted for a pod. An error is one to try again.
+	// Mount returns the path at which a volume is mounted for a pod. After an error the caller should try again.
 	Mount(ctx context.Context, pod *corev1.Pod, volume *corev1.PersistentVolume) (string, error)
-	// Unmount gives back all that is mounted for a pod. An error is one to try again.
+	// Unmount unmounts everything that is mounted for a pod. After an error the caller should try again.
 	Unmount(ctx context.Context, pod *corev1.Pod) error
 }
 
-// Player plays for one cluster until it is stopped.
+// Player runs for one cluster until it is stopped.
 type Player struct {
 	options Options
 	client  kubernetes.Interface
@@ -69,7 +69,7 @@ type Player struct {
 	forwarded map[string]int64
 }
 
-// Start begins to play. It returns when the pods and Services that there are have been seen.
+// Start starts a player. It returns when the existing pods and Services have been seen.
 func Start(ctx context.Context, o Options) (*Player, error) {
 	client, err := kubernetes.NewForConfig(o.Config)
 	if err != nil {
@@ -94,14 +94,14 @@ func Start(ctx context.Context, o Options) (*Player, error) {
 	return p, nil
 }
 
-// Stop ends all processes of the pods, and leaves the pods as they are: so does a machine that loses power.
+// Stop kills all processes of the pods, and leaves the pods' objects unchanged, like a machine that loses power.
 func (p *Player) Stop() {
 	p.stop()
 	p.running.Wait()
 	_ = p.file.Close()
 }
 
-// watch follows the pods of movers and of programs, and the Services of migrations, and forwards ports.
+// watch follows the pods of movers and of programs, and the Services of migrations, and starts the port-forwarding.
 func (p *Player) watch(ctx context.Context) error {
 	onPods := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { p.seePod(ctx, o) },
@@ -132,7 +132,8 @@ func (p *Player) watch(ctx context.Context) error {
 	return p.forward(ctx)
 }
 
-// follow tells of all objects of a kind that have a label, and returns when those that there are have been told.
+// follow passes all objects of a kind that have a label to tell, and returns when the existing objects have been
+// passed.
 func (p *Player) follow(ctx context.Context, label string, of func(informers.SharedInformerFactory) cache.SharedIndexInformer, tell cache.ResourceEventHandler) (cache.Store, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(p.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = label }))
 	informer := of(factory)
@@ -168,7 +169,7 @@ func (p *Player) seePod(ctx context.Context, o any) {
 	p.running.Go(func() { k.run(ctx) })
 }
 
-// gone is the object of a deletion, which a watch that broke off tells by its last state.
+// gone returns the object of a deletion; after an interrupted watch it is the object's last known state.
 func gone[T any](o any) (object T, ok bool) {
 	if unknown, is := o.(cache.DeletedFinalStateUnknown); is {
 		o = unknown.Obj
@@ -190,8 +191,8 @@ func (p *Player) missPod(o any) {
 	}
 }
 
-// On has do called at each step of each pod, before the step is made. do may wait: then the step is late. It
-// returns what ends it.
+// On calls do at each step of each pod, before the step happens. do may block, which delays the step. off unregisters
+// do.
 func (p *Player) On(do func(Moment)) (off func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -213,5 +214,5 @@ func (p *Player) tell(m Moment) {
 	}
 }
 
-// retry is how long the player waits before it asks an API server again that has not answered.
+// retry is the interval between two requests to an API server that does not answer.
 const retry = 100 * time.Millisecond

@@ -23,7 +23,8 @@ const (
 	incoming, giver  = "sliceshift-in-x1-a1", "data-web-0"
 )
 
-// twoMovers makes both pods of a pass, with a tree to copy, and returns the two folders. before comes before them.
+// twoMovers creates both pods of a pass, with a tree to copy, and returns the two folders. before runs before their
+// creation.
 func twoMovers(t *testing.T, fill func(treetest.Tree), before ...func(from, to side)) (from, to side, source, destination string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -46,7 +47,7 @@ func twoMovers(t *testing.T, fill func(treetest.Tree), before ...func(from, to s
 	return from, to, source, destination
 }
 
-// introduce tells each of two movers the other one's key.
+// introduce gives each of two movers the other's key.
 func introduce(from, to side) {
 	from.Helper()
 	out, in := from.keyOf(sender), to.keyOf(receiver)
@@ -56,8 +57,8 @@ func introduce(from, to side) {
 
 func ended(m manifest.Mover) bool { return m.Ended }
 
-// TestCopy: two pods in two clusters, which know each other by what is written to them, copy a tree with all that is
-// kept, and both say the same root; then they go away when they are deleted.
+// TestCopy: two pods in two clusters, which know each other by their annotations, copy a tree with all its attributes,
+// and report the same root. Then they are removed when they are deleted.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	from, to, source, destination := twoMovers(t, treetest.Tree.Everything)
@@ -75,7 +76,7 @@ func TestCopy(t *testing.T) {
 
 func small(to treetest.Tree) { to.File("file", treetest.Bytes(1, 100_000)) }
 
-// TestKilled: a mover that is killed has ended without a result, and its peer goes on waiting.
+// TestKilled: a killed mover has ended without a result, and its peer continues to wait.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	from, to, _, _ := twoMovers(t, small, func(_, to side) {
@@ -90,7 +91,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestDeleted: a mover that waits for its peer ends in time when it is deleted, and is gone only then.
+// TestDeleted: a mover that waits for its peer ends in time when it is deleted, and its object is deleted only then.
 func TestDeleted(t *testing.T) {
 	t.Parallel()
 	from, _, _, _ := twoMovers(t, small)
@@ -111,8 +112,8 @@ func TestDeleted(t *testing.T) {
 	}
 }
 
-// TestCutOff: of a mover on a node that is cut off nothing is known, although it has ended, and it stays although it
-// was deleted; until the node is back.
+// TestCutOff: a mover on a node that is cut off reports nothing although it has ended, and its object remains although
+// it was deleted, until the node is back.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	from, to, _, _ := twoMovers(t, small)
@@ -132,7 +133,7 @@ func TestCutOff(t *testing.T) {
 	to.await(receiver, "is gone", func(m manifest.Mover) bool { return !m.Found })
 }
 
-// TestFrozen: a mover on a frozen node goes on when that thaws, and its peer has waited.
+// TestFrozen: a mover on a frozen node continues after Thaw, and its peer has waited.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	frozen := make(chan player.Moment, 1)
@@ -156,7 +157,7 @@ func TestFrozen(t *testing.T) {
 	treetest.Equal(t, source, destination)
 }
 
-// TestDeadline: a pod that takes longer than it may fails, as with a kubelet.
+// TestDeadline: a pod that exceeds its deadline fails, as with a kubelet.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	from, _ := pair(t)
@@ -176,7 +177,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestParked: what is not bound to its claim any more is not mounted, and is once it is pointed back.
+// TestParked: a volume that is no longer bound to its claim is not mounted; it is mounted once it is bound again.
 func TestParked(t *testing.T) {
 	t.Parallel()
 	from, _ := pair(t)
@@ -200,7 +201,7 @@ func TestParked(t *testing.T) {
 	from.on(sender, player.StepMount, func(player.Moment) { close(held) })
 	spec := from.spec(sender, giver)
 	spec.Connect = "127.0.0.1:9"
-	// The scheduler takes no pod whose claim has lost its volume.
+	// The scheduler rejects a pod whose claim has lost its volume.
 	pod := manifest.Sender(spec)
 	pod.Spec.NodeName = "node-0"
 	from.create(pod)
@@ -219,7 +220,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// TestFirstConsumer: a claim that waits for its first consumer is bound by the mover's pod.
+// TestFirstConsumer: the mover's pod triggers the binding of a claim that waits for its first consumer.
 func TestFirstConsumer(t *testing.T) {
 	t.Parallel()
 	from, _ := pair(t)

@@ -20,10 +20,10 @@ import (
 
 const patchType = types.StrategicMergePatchType
 
-// killed is the exit code of a process that was ended by SIGKILL, as shells and kubelets count.
+// killed is the exit code of a process that SIGKILL ended, as shells and kubelets report it.
 const killed = 128 + int32(syscall.SIGKILL)
 
-// status is what a kubelet says of a pod.
+// status is the pod status of a kubelet.
 type status struct {
 	began           metav1.Time
 	address         netip.Addr
@@ -41,26 +41,26 @@ func newStatus(pod *corev1.Pod) status {
 	return s
 }
 
-// randomAddress is one of a network x.0.0.0/8, without those that begin it: nobody else has them.
+// randomAddress returns an address in the upper half of a network x.0.0.0/8, which nothing else uses.
 func randomAddress(network byte) netip.Addr {
 	const free = 128
 	n := rand.Uint32()
 	return netip.AddrFrom4([4]byte{network, free + byte(n>>16)%(255-free), byte(n >> 8), byte(n)%254 + 1})
 }
 
-// Here returns the address of this machine that a pod's address stands for.
+// Here returns the address of this machine that corresponds to a pod's address.
 func Here(address netip.Addr) netip.Addr {
 	four := address.As4()
 	four[0] = 127
 	return netip.AddrFrom4(four)
 }
 
-// late is the end of a pod that has run for too long.
+// late sets the status of a pod that exceeded its deadline.
 func (s *status) late() {
 	s.phase, s.reason, s.message = corev1.PodFailed, "DeadlineExceeded", errLate.Error()
 }
 
-// lost is the end of a pod whose kubelet was not there when its processes ended.
+// lost sets the status of a pod whose kubelet did not run when its processes ended.
 func (s *status) lost() {
 	s.phase = corev1.PodFailed
 	s.main = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
@@ -69,7 +69,7 @@ func (s *status) lost() {
 	}}
 }
 
-// patch is the status as it is written, of this very pod.
+// patch returns the patch of the status, with the pod's UID.
 func (s *status) patch(pod *corev1.Pod) ([]byte, error) {
 	over := s.phase == corev1.PodSucceeded || s.phase == corev1.PodFailed
 	initialized := s.key.Waiting == nil && s.key.Running == nil && (s.key.Terminated == nil || s.key.Terminated.ExitCode == 0)
@@ -117,8 +117,8 @@ func containerStatus(c corev1.Container, state corev1.ContainerState) corev1.Con
 	}
 }
 
-// terminated is what a kubelet says of a container that has ended: its exit code, and its termination message or,
-// where a container that failed has left none, the end of its log.
+// terminated returns the state of an ended container, as a kubelet reports it: its exit code, and its termination
+// message. If a container failed without a message, it is the end of its log.
 func terminated(err error, message, log string) *corev1.ContainerStateTerminated {
 	ended := &corev1.ContainerStateTerminated{Reason: "Completed", ExitCode: exitCode(err)}
 	text, _ := os.ReadFile(message) //nolint:gosec // the player's own file

@@ -1,4 +1,4 @@
-// Command recipes moves a database by its recipe from one kind cluster to another, takes it back from the
-// middle, and moves it again, while clients in both clusters write. It then looks on every member for each
-// write that was acknowledged: make e2e-recipes.
+// Command recipes moves a database by its recipe from one kind cluster to another, rolls it back halfway, and moves it
+// again, while clients in both clusters write. It then checks every member for each acknowledged write: make
+// e2e-recipes.
 package main

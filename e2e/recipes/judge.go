@@ -13,50 +13,50 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 )
 
-// write is one that a client began, as it recorded it: a value that nobody else ever writes.
+// write is a write that a client began, as recorded, with a unique value.
 type write struct {
 	Client string    `json:"client"`
 	Value  string    `json:"value"`
 	Start  time.Time `json:"start"`
 	End    time.Time `json:"end"`
-	// Acknowledged is false for one that failed, or was not answered: it may be there or not.
+	// Acknowledged is false for a write that failed or was not answered; the value may be present or not.
 	Acknowledged bool   `json:"acknowledged"`
 	Error        string `json:"error,omitempty"`
 }
 
-// found is what one member had when all clients had ended, or all masters together.
+// found holds the values of one member, or of all masters together, after all clients had ended.
 type found struct {
 	Member string   `json:"member"`
 	Values []string `json:"values"`
 }
 
-// phase is a time of the run.
+// phase is a span of the run.
 type phase struct {
 	name        string
 	from, until time.Time
 }
 
-// figure is what a phase was to the clients.
+// figure holds the measurements of a phase from the view of the clients.
 type figure struct {
 	phase        string
 	seconds      float64
 	acknowledged int
-	// gap is the longest time without an acknowledged write of any client, and clientGap the longest that any
-	// one worker of a client had to wait for one of its own, in seconds.
+	// gap is the longest time without an acknowledged write of any client, clientGap the longest time between two
+	// acknowledged writes of one worker of a client, in seconds.
 	gap, clientGap float64
 }
 
-// result is what a run showed.
+// result holds the results of a run.
 type result struct {
 	recipe                string
 	acknowledged, unknown int
-	// lost are acknowledged writes that a member lacks, strange values that nobody wrote.
+	// lost are acknowledged writes that a member lacks, strange are values that no client wrote.
 	lost, strange []string
 	figures       []figure
 	audit         auditor.Report
 }
 
-// judge reads what the clients recorded and what the members had in the end.
+// judge reads the records of the clients and the final values of the members.
 func (r *run) judge(file func(name string) string) (result, error) {
 	var all []write
 	for _, c := range r.Pair.Both() {
@@ -98,7 +98,7 @@ func readWrites(path string) ([]write, error) {
 	return all, lines.Err()
 }
 
-// judge compares what was acknowledged with what is there.
+// judge compares the acknowledged writes with the values of the members.
 func judge(recipe string, all []write, members []found, phases []phase) result {
 	r := result{recipe: recipe}
 	begun := map[string]bool{}
@@ -130,14 +130,14 @@ func judge(recipe string, all []write, members []found, phases []phase) result {
 	return r
 }
 
-// measure looks at the writes that were acknowledged within a phase.
+// measure measures the writes that were acknowledged within a phase.
 func measure(all []write, p phase) figure {
 	f := figure{phase: p.name, seconds: p.until.Sub(p.from).Seconds()}
 	var times []time.Time
 	byClient := map[string][]time.Time{}
 	for _, w := range all {
 		if _, seen := byClient[w.Client]; !seen {
-			byClient[w.Client] = nil // one that is never answered has the longest gap
+			byClient[w.Client] = nil // a worker without any answer has the longest gap
 		}
 		if w.Acknowledged && !w.End.Before(p.from) && w.End.Before(p.until) {
 			times = append(times, w.End)
@@ -151,7 +151,7 @@ func measure(all []write, p phase) figure {
 	return f
 }
 
-// gap is the longest time without any of these, in seconds. The phase's ends bound it.
+// gap returns the longest time between two of these times, bounded by the phase's ends, in seconds.
 func gap(times []time.Time, p phase) (longest float64) {
 	slices.SortFunc(times, time.Time.Compare)
 	last := p.from
@@ -161,7 +161,7 @@ func gap(times []time.Time, p phase) (longest float64) {
 	return longest
 }
 
-// longest is the longest time without an acknowledged write, in seconds, from the first phase to the last.
+// longest returns the longest time without an acknowledged write in any phase, in seconds.
 func (r result) longest() (gap float64) {
 	for _, f := range r.figures {
 		gap = max(gap, f.gap)
@@ -169,7 +169,7 @@ func (r result) longest() (gap float64) {
 	return gap
 }
 
-// print shows it to people.
+// print prints the result.
 func (r result) print(out io.Writer) {
 	fmt.Fprintf(out, "\nrecipe %s: %d acknowledged writes, %d lost, %d values that nobody wrote, %d writes of unknown outcome\n",
 		r.recipe, r.acknowledged, len(r.lost), len(r.strange), r.unknown)
@@ -181,7 +181,7 @@ func (r result) print(out io.Writer) {
 	fmt.Fprintln(out, r.audit)
 }
 
-// verdict is an error for what was lost or broken.
+// verdict returns an error for everything that was lost or broken.
 func (r result) verdict() error {
 	var errs []error
 	complain := func(format string, args ...any) {

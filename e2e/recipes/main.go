@@ -33,7 +33,7 @@ func main() {
 	program.Run("recipes", func(ctx context.Context) error { return try(ctx, *only) })
 }
 
-// try brings up the clusters once and tries every recipe on them.
+// try starts the clusters once and tries every recipe on them.
 func try(ctx context.Context, only string) (err error) {
 	systems := slices.DeleteFunc(systems(), func(s system) bool { return only != "" && s.recipe != only })
 	if len(systems) == 0 {
@@ -61,10 +61,10 @@ func try(ctx context.Context, only string) (err error) {
 	return errors.Join(failed...)
 }
 
-// packages are what an image of Debian holds.
+// packages are the Debian packages of each image.
 var packages = map[string][]string{databaseImage: {"postgresql-15", "redis-server"}, zookeeperImage: {"zookeeper"}}
 
-// buildImages makes what these systems need.
+// buildImages builds the images that these systems need.
 func buildImages(ctx context.Context, dir string, systems []system) ([]string, error) {
 	images := []string{clientImage}
 	for _, s := range systems {

@@ -22,7 +22,7 @@ import (
 const (
 	// limit bounds a run.
 	limit = 12 * time.Minute
-	// steady is how long the database is watched before and after the moves.
+	// steady is how long the database is observed before and after the moves.
 	steady = 10 * time.Second
 )
 
@@ -33,7 +33,7 @@ type run struct {
 	phases []phase
 }
 
-// all deploys the database to east, moves it under the eyes of clients and auditor, and judges its data.
+// all deploys the database to east, moves it while clients and the auditor observe it, and judges its data.
 func (r *run) all(ctx context.Context) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -71,7 +71,7 @@ func (r *run) all(ctx context.Context) (result, error) {
 	return shown, stage.Clear(ctx, r.Pair, r.members)
 }
 
-// hooksRan counts the Jobs of the recipe's hooks that kubelets have run to their end.
+// hooksRan checks the Jobs of the recipe's hooks that kubelets have completed.
 func (r *run) hooksRan(ctx context.Context) error {
 	spec := api.MigrationSpec{Source: api.SourceReference{Name: r.members.Name}}
 	if err := fixture.ByRecipe(&spec, r.recipe, r.parameters); err != nil || len(spec.Hooks) == 0 {
@@ -104,7 +104,7 @@ func (r *run) hooksRan(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// hookOf is the hook that a Job is of; empty: it is one of a gate.
+// hookOf returns the hook that a Job belongs to; empty for a Job of a gate.
 func hookOf(job *batchv1.Job) string {
 	for _, each := range job.Spec.Template.Spec.Containers[0].Env {
 		if each.Name == "SLICESHIFT_HOOK" {
@@ -114,7 +114,7 @@ func hookOf(job *batchv1.Job) string {
 	return ""
 }
 
-// deploy starts the database in east and gives whoever moves it what it needs.
+// deploy starts the database in east and creates the rights and objects that the move needs.
 func (r *run) deploy(ctx context.Context) error {
 	namespace := r.members.Namespace
 	for _, c := range r.Pair.Both() {
@@ -136,7 +136,7 @@ func (r *run) deploy(ctx context.Context) error {
 	return r.putTogether(ctx)
 }
 
-// putTogether makes one database of members that need it.
+// putTogether joins the members to one database, if the database needs that.
 func (r *run) putTogether(ctx context.Context) error {
 	if r.form == "" {
 		return nil
@@ -147,7 +147,7 @@ func (r *run) putTogether(ctx context.Context) error {
 	return stage.RunPod(ctx, r.Pair.East, pod, corev1.PodSucceeded)
 }
 
-// undisturbed lets the clients work.
+// undisturbed lets the clients work for a while.
 func undisturbed(ctx context.Context) error {
 	select {
 	case <-time.After(steady):
@@ -157,8 +157,7 @@ func undisturbed(ctx context.Context) error {
 	}
 }
 
-// moveAndTurn begins the move by the recipe, and turns it round when a member is stopped: the primary, where
-// there is one.
+// moveAndTurn starts the move by the recipe, and rolls it back when a member is stopped: the primary, if there is one.
 func (r *run) moveAndTurn(ctx context.Context) error {
 	west, err := setup.Credentials(ctx, r.Pair.West, r.Pair.East, r.members.Namespace)
 	if err != nil {
@@ -186,18 +185,18 @@ func (r *run) moveAndTurn(ctx context.Context) error {
 
 func clientName(c *kind.Cluster) string { return "client-" + c.Name }
 
-// written is a file of the run, on this machine.
+// written returns the path of a file of the run on this machine.
 func (r *run) written(name string) string {
 	return filepath.Join(r.Pair.SharedDir(), r.recipe, name+".json")
 }
 
-// client is a pod that runs the client, as the name says, against these members.
+// client returns a pod that runs the client command does against these members.
 func (r *run) client(name, does string, members []string) *corev1.Pod {
 	return stage.Writer(r.members.Meta(name), r.recipe, clientImage, does,
 		"-system="+r.recipe, "-name="+name, "-members="+strings.Join(r.hosts(members), ","), "-out=/out/"+name+".json")
 }
 
-// startClients starts one in each cluster.
+// startClients starts a client in each cluster.
 func (r *run) startClients(ctx context.Context) error {
 	for _, c := range r.Pair.Both() {
 		if err := stage.RunPod(ctx, c, r.client(clientName(c), "run", r.clients()), corev1.PodRunning); err != nil {
@@ -216,7 +215,7 @@ func (r *run) stopClients(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// final asks every member, by a pod in west, for all that was written.
+// final requests all written values of every member, by a pod in west.
 func (r *run) final(ctx context.Context) error {
 	return stage.RunPod(ctx, r.Pair.West, r.client("final", "final", r.members.Names()), corev1.PodSucceeded)
 }

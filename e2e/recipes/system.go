@@ -33,22 +33,22 @@ var startZooKeeper string
 //go:embed scripts/zookeeper-ready.sh
 var readyZooKeeper string
 
-// system is a database and the recipe by which it moves.
+// system is a database and its recipe.
 type system struct {
 	recipe     string
 	parameters map[string]string
 	members    stage.Members
 	image      string
-	// start is run by a member, stop before it is asked to end, ready to see whether it answers, and form
-	// once when all are.
+	// start is the script of a member, stop that of its preStop hook, ready that of its readiness probe. form runs
+	// once when all members are Ready.
 	start, stop, ready, form string
-	// anywhere says that clients know all members, and not the first alone.
+	// anywhere is true if clients know all members, not just the first.
 	anywhere bool
-	// turn is the ordinal at whose stop the move is turned round.
+	// turn is the ordinal at whose stop the move is rolled back.
 	turn int32
 }
 
-// clients are the members that clients know.
+// clients returns the members that clients know.
 func (s system) clients() []string {
 	if s.anywhere {
 		return s.members.Names()
@@ -56,7 +56,7 @@ func (s system) clients() []string {
 	return s.members.Names()[:1]
 }
 
-// hosts are the host names of members.
+// hosts returns the host names of members.
 func (s system) hosts(members []string) []string {
 	hosts := make([]string, 0, len(members))
 	for _, member := range members {
@@ -65,7 +65,7 @@ func (s system) hosts(members []string) []string {
 	return hosts
 }
 
-// systems are those that can be tried here.
+// systems returns the databases that can be tried here.
 func systems() []system {
 	members := func(name string, replicas, port int32) stage.Members {
 		return stage.Members{Namespace: "shop", Name: name, Replicas: replicas, Ports: []corev1.ServicePort{{Name: "clients", Port: port}}}
@@ -94,7 +94,7 @@ func systems() []system {
 	}
 }
 
-// statefulSet is the database.
+// statefulSet returns the StatefulSet of the database.
 func (s system) statefulSet() *appsv1.StatefulSet {
 	field := func(name, path string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}

@@ -6,7 +6,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// onKind are the cases that make e2e-kind runs again where kubelets are real.
+// onKind are the cases that make e2e-kind runs again with real kubelets.
 var onKind = []string{
 	"TestIdentity", "TestScale", "TestReplaced", "TestRollingUpdate", "TestPartition", "TestWindow", "TestOvertaken", "TestMadeAnewInMidRollout", "TestNoHistory", "TestOnDelete", "TestRecreate", "TestBudget",
 	"TestStuckRollout", "TestPaused", "TestTerminationReason", "TestAdoption", "TestDeletion", "TestDeletionIsTold", "TestNobodyWaits",
@@ -21,7 +21,7 @@ var onKind = []string{
 	"TestInPlaceTakenBack", "TestInPlaceVariable", "TestInPlaceRestart", "TestResizeInfeasible", "TestResizeMadeAnew",
 }
 
-// embeddedOnly are the others, with the reason.
+// embeddedOnly are the other cases, each with the reason.
 var embeddedOnly = map[string]string{
 	"TestInPlace":             slowPulls,
 	"TestInPlaceResumes":      slowPulls,
@@ -66,5 +66,5 @@ const (
 	nothingRuns = "it asks the API server, and runs nothing"
 )
 
-// TestEveryCaseHasItsGround: whoever adds a case says whether it runs on kind, or why not.
+// TestEveryCaseHasItsGround: every case is either listed to run on kind, or has a reason why not.
 func TestEveryCaseHasItsGround(t *testing.T) { harness.CheckCases(t, onKind, embeddedOnly) }

@@ -27,14 +27,14 @@ const (
 	deleteClaims = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 )
 
-// retention is a set with claims and a retention policy.
+// retention returns a set with claims and a retention policy.
 func retention(replicas int32, deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType) *sliceapi.StatefulSet {
 	set := withClaim(slice(replicas))
 	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: deleted, WhenScaled: scaled}
 	return set
 }
 
-// claims are the claims of the namespace with their owners: "data-web-0: StatefulSet".
+// claims returns the claims of the namespace with their owners: "data-web-0: StatefulSet".
 func (p *play) claims() string {
 	var list corev1.PersistentVolumeClaimList
 	_ = api.List(p.ctx, &list, client.InNamespace(p.set.Namespace))
@@ -67,7 +67,7 @@ func (p *play) scale(replicas int32) {
 	p.change(func(s *sliceapi.StatefulSetSpec) { s.Replicas = &replicas })
 }
 
-// TestWhenDeleted: claims go with their set, or stay.
+// TestWhenDeleted: claims are deleted with their set, or retained.
 func TestWhenDeleted(t *testing.T) {
 	p := begin(t, retention(3, deleteClaims, retainClaims))
 	const owned, free = "data-web-0:StatefulSet data-web-1:StatefulSet data-web-2:StatefulSet", "data-web-0: data-web-1: data-web-2:"
@@ -98,8 +98,8 @@ func TestWhenDeleted(t *testing.T) {
 	})
 }
 
-// TestWhenScaled: claims go with their ordinal; those that another owner controls stay, and an
-// event says so.
+// TestWhenScaled: claims are deleted with their ordinal. Claims that another owner controls remain, and an event
+// reports it.
 func TestWhenScaled(t *testing.T) {
 	p := begin(t, retention(3, retainClaims, deleteClaims))
 	p.claimsAre("data-web-0: data-web-1: data-web-2:")
@@ -127,7 +127,7 @@ func TestWhenScaled(t *testing.T) {
 	})
 }
 
-// own gives a claim its owners.
+// own sets the owners of a claim.
 func (p *play) own(ordinal int32, owners ...metav1.OwnerReference) {
 	p.t.Helper()
 	claim := p.claim(ordinal)
@@ -151,8 +151,8 @@ func (p *play) event(reason, says string) {
 	})
 }
 
-// TestClaimOwners: owners of others stay, ours is put right, and what names a former set is
-// the garbage collector's.
+// TestClaimOwners: foreign owners of a claim remain, and our own reference is corrected. A claim of a former set is
+// left to the garbage collector.
 func TestClaimOwners(t *testing.T) {
 	p := begin(t, retention(4, deleteClaims, retainClaims))
 	p.claimsAre("data-web-0:StatefulSet data-web-1:StatefulSet data-web-2:StatefulSet data-web-3:StatefulSet")
@@ -196,7 +196,7 @@ func TestClaimOwners(t *testing.T) {
 	p.must(api.Patch(p.ctx, p.claim(3), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
-// ownersOf are the kinds of the owners of a claim.
+// ownersOf returns the kinds of the owners of a claim.
 func (p *play) ownersOf(ordinal int32) string {
 	p.t.Helper()
 	var owners []string
@@ -206,7 +206,7 @@ func (p *play) ownersOf(ordinal int32) string {
 	return strings.Join(owners, "+")
 }
 
-// TestAdoptedClaims: the claims of adopted pods follow the policy, too.
+// TestAdoptedClaims: the claims of adopted pods follow the policy too.
 func TestAdoptedClaims(t *testing.T) {
 	p := begin(t, retention(3, deleteClaims, deleteClaims))
 	for _, ordinal := range []int32{0, 2} {
@@ -224,8 +224,7 @@ func TestAdoptedClaims(t *testing.T) {
 	})
 }
 
-// TestClaimsOfFormerPods: a claim that goes with a pod that was scaled away is not given to a
-// new pod of its ordinal.
+// TestClaimsOfFormerPods: a claim that is deleted with a scaled-down pod is not used for a new pod of that ordinal.
 func TestClaimsOfFormerPods(t *testing.T) {
 	eachManagement(t, "K-186 K-187 ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
 		set := retention(3, retainClaims, deleteClaims)
@@ -248,7 +247,7 @@ func TestClaimsOfFormerPods(t *testing.T) {
 	})
 }
 
-// TestReservedClaims: reserved ordinals count for nothing when claims go.
+// TestReservedClaims: scaling down with reserved ordinals deletes exactly the claims of the removed ordinals.
 func TestReservedClaims(t *testing.T) {
 	t.Parallel()
 	t.Run("R-103, R-104: three of the ordinals from 0, and one", func(t *testing.T) {
@@ -261,7 +260,7 @@ func TestReservedClaims(t *testing.T) {
 	})
 }
 
-// TestLostClaim: the claim of a pod that waits for it is made again, and the pod is the same.
+// TestLostClaim: the claim of a Pending pod is recreated, and the pod stays.
 func TestLostClaim(t *testing.T) {
 	t.Parallel()
 	t.Run("K-036: the pod is Pending", func(t *testing.T) {
@@ -282,13 +281,13 @@ func TestLostClaim(t *testing.T) {
 	})
 }
 
-// class is a StorageClass whose volumes may grow, or not.
+// class creates a StorageClass whose volumes may or may not be expanded.
 func (p *play) class(name string, expand bool) string {
 	p.t.Helper()
 	return p.classOf(name, "kubernetes.io/host-path", expand)
 }
 
-// unprovided makes a StorageClass whose volumes can grow, and are made by hand.
+// unprovided creates a StorageClass whose volumes can be expanded and are created by hand.
 func (p *play) unprovided(name string) string {
 	p.t.Helper()
 	return p.classOf(name, "kubernetes.io/no-provisioner", true)
@@ -303,14 +302,14 @@ func (p *play) classOf(name, provisioner string, expand bool) string {
 	return class.Name
 }
 
-// growing is a complete set whose claims may grow. No label of its selector is on them.
+// growing returns a complete set whose claims may grow. They have none of the labels of its selector.
 func growing(t *testing.T, set *sliceapi.StatefulSet, when sliceapi.VolumeClaimUpdateStrategyType, expand bool) *play {
 	t.Helper()
 	p := newPlay(t, withClaim(set))
 	return p.growingOf(p.class("only", expand), when)
 }
 
-// growingOf is one whose claims are of a StorageClass.
+// growingOf returns such a set with claims of a given StorageClass.
 func (p *play) growingOf(class string, when sliceapi.VolumeClaimUpdateStrategyType) *play {
 	p.t.Helper()
 	set := p.set
@@ -322,7 +321,7 @@ func (p *play) growingOf(class string, when sliceapi.VolumeClaimUpdateStrategyTy
 	return p
 }
 
-// resize is what a resizer does, where there is none: every claim has what it asks for.
+// resize stands in for a resizer: it sets the capacity of every claim to its request.
 func (p *play) resize() {
 	if p.disks == nil {
 		resizeClaims(p.ctx, p.set.Namespace)
@@ -341,7 +340,7 @@ func resizeClaims(ctx context.Context, namespace string) {
 	}
 }
 
-// grows waits until the set is complete, and all claims have grown as they were asked to.
+// grows waits until the set is complete and all claims have their requested size.
 func (p *play) grows(claims int32) {
 	p.t.Helper()
 	p.eventually("all have grown", func() bool {
@@ -350,7 +349,7 @@ func (p *play) grows(claims int32) {
 	})
 }
 
-// ask writes the size of the claim template.
+// ask sets the size of the claim template.
 func (p *play) ask(size string, edit func(*sliceapi.StatefulSetSpec)) {
 	p.t.Helper()
 	p.change(func(s *sliceapi.StatefulSetSpec) {
@@ -361,7 +360,7 @@ func (p *play) ask(size string, edit func(*sliceapi.StatefulSetSpec)) {
 	})
 }
 
-// claimsGrown is what the status says of the claims that follow their template.
+// claimsGrown returns the status of the claims that follow their template.
 func (p *play) claimsGrown() sliceapi.VolumeClaimStatus {
 	if all := p.read().Status.VolumeClaims; len(all) == 1 {
 		return all[0]
@@ -369,7 +368,7 @@ func (p *play) claimsGrown() sliceapi.VolumeClaimStatus {
 	return sliceapi.VolumeClaimStatus{}
 }
 
-// TestGrowth: the claims of a pod grow before it is updated, one pod after the other.
+// TestGrowth: the claims of a pod grow before the pod is updated, one pod after the other.
 func TestGrowth(t *testing.T) {
 	for name, set := range map[string]*sliceapi.StatefulSet{"anew": slice(3), "in place": inPlace(3, sliceapi.InPlaceIfPossible)} {
 		t.Run("R-090 R-093 R-099 "+name, func(t *testing.T) {
@@ -378,7 +377,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// growsInTurn asks for more with a new image, and then for more alone.
+// growsInTurn requests a larger size with a new image, and then a larger size alone.
 func (p *play) growsInTurn() {
 	p.t.Helper()
 	before := p.uids()
@@ -398,7 +397,7 @@ func (p *play) growsInTurn() {
 	p.grows(3)
 }
 
-// TestGrowthOnDelete: a claim of that strategy grows for nobody.
+// TestGrowthOnDelete: with this strategy a claim never grows.
 func TestGrowthOnDelete(t *testing.T) {
 	p := growing(t, slice(2), sliceapi.OnClaimDelete, true)
 	p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
@@ -406,8 +405,8 @@ func TestGrowthOnDelete(t *testing.T) {
 	p.eventually("no claim follows", func() bool { return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data"} })
 }
 
-// TestGrowthRefused: a StorageClass that cannot grow its volumes stops the roll-out, and the
-// set says so; another strategy lets it go on.
+// TestGrowthRefused: a StorageClass that cannot expand its volumes stops the rollout, and the set reports it. Another
+// strategy lets the rollout continue.
 func TestGrowthRefused(t *testing.T) {
 	p := growing(t, slice(2), sliceapi.OnPodRollingUpdate, false)
 	before := p.uids()
@@ -434,7 +433,7 @@ func TestGrowthPartition(t *testing.T) {
 	growing(t, set, sliceapi.OnPodRollingUpdate, true).growsAtPartition()
 }
 
-// growsAtPartition asks for more at the partition of a set of three, and then of all.
+// growsAtPartition requests a larger size at the partition of a set of three, and then for all.
 func (p *play) growsAtPartition() {
 	p.t.Helper()
 	p.step("R-094: only the claim at the partition grows", func(*testing.T) {
@@ -461,7 +460,7 @@ func (p *play) growsAtPartition() {
 	})
 }
 
-// TestGrowthOfSome: of two claims only the one of a class that can grow is asked to.
+// TestGrowthOfSome: of two claims, only the claim whose class can expand volumes gets a larger request.
 func TestGrowthOfSome(t *testing.T) {
 	for name, set := range map[string]*sliceapi.StatefulSet{"anew": slice(2), "in place": inPlace(2, sliceapi.InPlaceIfPossible)} {
 		t.Run("R-092 R-099 "+name, func(t *testing.T) {
@@ -497,8 +496,8 @@ func TestGrowthOfSome(t *testing.T) {
 	}
 }
 
-// TestGrowthAlone: a change of size alone is a roll-out: one claim after the other, and the set is
-// complete when all have grown. Nothing restarts.
+// TestGrowthAlone: a change of size alone is a rollout: one claim after the other. The set is complete when all have
+// grown, and nothing restarts.
 func TestGrowthAlone(t *testing.T) {
 	p := growing(t, slice(3), sliceapi.OnPodRollingUpdate, true)
 	before := p.uids()
@@ -553,8 +552,8 @@ func TestGrowthAlone(t *testing.T) {
 	})
 }
 
-// TestUnboundClaim: a pod that cannot run has a claim that is not bound, which cannot be asked to grow:
-// a better template replaces the pod all the same.
+// TestUnboundClaim: a pod that cannot run has an unbound claim, which cannot grow. A corrected template still replaces
+// the pod.
 func TestUnboundClaim(t *testing.T) {
 	t.Run("X-02: the class binds with the first consumer, and nothing makes volumes", func(t *testing.T) {
 		set := withClaim(slice(1))

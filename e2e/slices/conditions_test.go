@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestConditionsOfClients: what a client wrote that knows apps/v1 alone is stored, stays, and
-// does not keep the controller from telling of the set.
+// TestConditionsOfClients: a condition that a client of apps/v1 wrote is stored and kept, and does not stop the
+// controller from updating the status.
 func TestConditionsOfClients(t *testing.T) {
 	p := begin(t, slice(1))
 	theirs := func() bool { return meta.FindStatusCondition(p.read().Status.Conditions, "Theirs") != nil }

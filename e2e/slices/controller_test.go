@@ -26,8 +26,8 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// controller runs the slice controller in this process, for all tests and all sets but
-// those that have one of their own.
+// controller runs the slice controller in this process, for all tests and all sets except those with their own
+// controller.
 var controller = sync.OnceValue(func() error {
 	immortal, err := labels.Parse("!" + mortalKey)
 	if err != nil {
@@ -38,16 +38,16 @@ var controller = sync.OnceValue(func() error {
 	return err
 })
 
-// play is one StatefulSet of ours in a namespace of its own.
+// play is one StatefulSet of our kind in its own namespace.
 type play struct {
 	t   *testing.T
 	ctx context.Context //nolint:containedctx // a test has one context, and every helper needs it
 	set *sliceapi.StatefulSet
-	// disks are what its claims are of, or nil: they are in name only.
+	// disks are the real disks of its claims; nil if the claims have no storage.
 	disks *site.Site
 }
 
-// slice is a StatefulSet of so many replicas.
+// slice returns a StatefulSet with the given number of replicas.
 func slice(replicas int32) *sliceapi.StatefulSet {
 	app := map[string]string{"app": "web"}
 	return &sliceapi.StatefulSet{
@@ -101,8 +101,8 @@ func begin(t *testing.T, set *sliceapi.StatefulSet) *play {
 	return p
 }
 
-// step runs a part of a case as a subtest of its own, within a limit of its own: on kind one takes half a minute and more, and a
-// case may have eight. The case ends with the first that fails.
+// step runs a part of a case as a subtest with its own time limit. On kind a step takes half a minute or more, and a
+// case may have eight. The case ends with the first step that fails.
 func (p *play) step(name string, run func(*testing.T)) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), limit)
@@ -135,7 +135,7 @@ func (p *play) eventually(what string, condition func() bool) {
 	}
 }
 
-// String shows the set and its pods.
+// String formats the set and its pods.
 func (p *play) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "status %+v\n", p.read().Status)
@@ -151,7 +151,7 @@ func (p *play) read() *sliceapi.StatefulSet {
 	return set
 }
 
-// pods are all pods of the namespace, by name.
+// pods returns all pods of the namespace, by name.
 func (p *play) pods() []corev1.Pod {
 	var list corev1.PodList
 	_ = api.List(context.WithoutCancel(p.ctx), &list, client.InNamespace(p.set.Namespace))
@@ -197,7 +197,7 @@ func (p *play) isComplete() bool {
 		s.UpdatedReplicas == want && s.CurrentRevision == s.UpdateRevision
 }
 
-// images are those of the pods, by name.
+// images returns the images of the pods, by name.
 func (p *play) images() map[string]string {
 	images := map[string]string{}
 	for _, pod := range p.pods() {

@@ -16,8 +16,8 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// disksOf brings a driver of its own for a set into the cluster. Its volumes are loop devices with xfs, which the
-// resizer of Kubernetes' own project grows.
+// disksOf installs a separate driver for a set. Its volumes are loop devices with xfs, which the resizer of the
+// Kubernetes project expands.
 func disksOf(t *testing.T, name string) *site.Site {
 	t.Helper()
 	treetest.NeedRoot(t)
@@ -41,7 +41,7 @@ func disksOf(t *testing.T, name string) *site.Site {
 	return s
 }
 
-// onDisks is a complete set whose claims are disks.
+// onDisks returns a complete set whose claims are real disks.
 func onDisks(t *testing.T, set *sliceapi.StatefulSet) *play {
 	t.Helper()
 	p := newPlay(t, withClaim(set))
@@ -51,7 +51,7 @@ func onDisks(t *testing.T, set *sliceapi.StatefulSet) *play {
 	return p.growingOf(driver, sliceapi.OnPodRollingUpdate)
 }
 
-// stall has disks not grow until they are freed.
+// stall keeps disks from growing until free is called.
 func (p *play) stall() (free func()) {
 	if p.disks == nil {
 		return func() {}
@@ -60,7 +60,7 @@ func (p *play) stall() (free func()) {
 	return p.disks.Driver.Hold("ControllerExpandVolume", often)
 }
 
-// expectDisks checks that each replica has a file system of a size mounted.
+// expectDisks checks that each replica has a mounted file system of at least that size.
 func (p *play) expectDisks(least uint64) {
 	p.t.Helper()
 	for ordinal := range *p.set.Spec.Replicas {
@@ -73,10 +73,10 @@ func (p *play) expectDisks(least uint64) {
 	}
 }
 
-// TestGrowthOfDisks: the disks of a set grow while they are used, by the provisioner and the resizer of Kubernetes' own
-// projects, and with them the file systems.
+// TestGrowthOfDisks: the disks of a set grow while in use, by the provisioner and the resizer of the Kubernetes
+// project, and their file systems grow too.
 func TestGrowthOfDisks(t *testing.T) {
-	const grown = 11 << 28 // of 3 GiB, when xfs has taken what it needs for itself
+	const grown = 11 << 28 // of 3 GiB, without the space that xfs uses itself
 	for name, set := range map[string]*sliceapi.StatefulSet{"anew": slice(3), "in place": inPlace(3, sliceapi.InPlaceIfPossible)} {
 		t.Run("R-090 R-093 "+name, func(t *testing.T) {
 			p := onDisks(t, set)

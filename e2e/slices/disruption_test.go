@@ -19,7 +19,7 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// budget protects the pods of the set.
+// budget creates a budget for the pods of the set.
 func (p *play) budget(name string, edit func(*policyv1.PodDisruptionBudgetSpec)) {
 	p.t.Helper()
 	pdb := &policyv1.PodDisruptionBudget{
@@ -30,10 +30,10 @@ func (p *play) budget(name string, edit func(*policyv1.PodDisruptionBudgetSpec))
 	p.must(api.Create(p.ctx, pdb))
 }
 
-// counts are those of a budget, in short.
+// counts are the fields of a budget's status.
 type counts struct{ expected, desired, healthy, allowed int32 }
 
-// judged waits until the disruption controller has counted so.
+// judged waits until the disruption controller has these counts.
 func (p *play) judged(name string, want counts) {
 	p.t.Helper()
 	pdb := &policyv1.PodDisruptionBudget{}
@@ -44,7 +44,7 @@ func (p *play) judged(name string, want counts) {
 	})
 }
 
-// evict asks for a pod to be evicted.
+// evict requests the eviction of a pod.
 func (p *play) evict(pod *corev1.Pod, conditions *metav1.Preconditions) error {
 	return api.SubResource("eviction").Create(p.ctx, pod.DeepCopy(), &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
@@ -89,8 +89,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestPodsToCome: a budget counts pods that do not exist yet, so that none is evicted while a
-// set grows.
+// TestPodsToCome: a budget counts pods that do not exist yet, so that no pod is evicted while a set grows.
 func TestPodsToCome(t *testing.T) {
 	set := slice(2)
 	set.Spec.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
@@ -100,8 +99,8 @@ func TestPodsToCome(t *testing.T) {
 	p.judged("half", counts{expected: 2, desired: 1})
 }
 
-// TestEvictions are granted and refused by the budget, the set heals what was evicted, and
-// preconditions keep a successor safe.
+// TestEvictions: the budget grants and refuses evictions, the set replaces evicted pods, and preconditions protect a
+// successor.
 func TestEvictions(t *testing.T) {
 	p := begin(t, slice(3))
 	p.step("K-262: another UID, another version", func(t *testing.T) {
@@ -140,7 +139,7 @@ func TestEvictions(t *testing.T) {
 	})
 }
 
-// hold gives a pod a finalizer, so that it stays when it is deleted; letGo takes it.
+// hold gives a pod a finalizer, so that it remains when it is deleted; letGo removes it.
 func (p *play) hold(pod *corev1.Pod) {
 	p.t.Helper()
 	p.must(api.Patch(p.ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["e2e.sliceshift.io/hold"]}}`))))
@@ -151,7 +150,7 @@ func (p *play) letGo(ordinal int32) {
 	p.must(api.Patch(p.ctx, p.pod(ordinal), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
-// TestUnhealthyEvictions: a pod that is not Ready may be evicted only as the policy says.
+// TestUnhealthyEvictions: a pod that is not Ready may be evicted only as the policy allows.
 func TestUnhealthyEvictions(t *testing.T) {
 	always, healthy := policyv1.AlwaysAllow, policyv1.IfHealthyBudget
 	for name, tc := range map[string]struct {
@@ -202,7 +201,7 @@ func TestUnhealthyEvictions(t *testing.T) {
 	}
 }
 
-// allSick makes every pod one that runs and is not Ready.
+// allSick makes every pod running but not Ready.
 func (p *play) allSick() {
 	p.t.Helper()
 	for _, pod := range p.pods() {
@@ -225,8 +224,8 @@ func TestOneBudgetForTwo(t *testing.T) {
 	})
 }
 
-// TestHorizontalPodAutoscaler: a HorizontalPodAutoscaler scales the set; it selects the pods
-// by what the scale subresource says.
+// TestHorizontalPodAutoscaler: a HorizontalPodAutoscaler scales the set. It selects the pods by the selector of the
+// scale subresource.
 func TestHorizontalPodAutoscaler(t *testing.T) {
 	p := begin(t, slice(1))
 	p.step("K-200, K-203: its scale", func(t *testing.T) {
@@ -241,7 +240,7 @@ func TestHorizontalPodAutoscaler(t *testing.T) {
 	p.complete()
 }
 
-// autoscale has the set scaled between two numbers.
+// autoscale creates an autoscaler with a minimum and a maximum.
 func (p *play) autoscale(least, most int32) *autoscalingv2.HorizontalPodAutoscaler {
 	p.t.Helper()
 	scaler := &autoscalingv2.HorizontalPodAutoscaler{
@@ -255,8 +254,8 @@ func (p *play) autoscale(least, most int32) *autoscalingv2.HorizontalPodAutoscal
 	return scaler
 }
 
-// TestBadAutoscaler: what an autoscaler asks for that no set may have is refused, it hears why, and
-// goes on when it is mended.
+// TestBadAutoscaler: a replica count that no set may have is refused, the autoscaler reports why, and it scales again
+// after it is corrected.
 func TestBadAutoscaler(t *testing.T) {
 	p := begin(t, slice(1))
 	scaler := p.autoscale(1000001, 1000001)

@@ -35,7 +35,7 @@ func TestDuel(t *testing.T) {
 	if os.Getenv(figuresVariable) == "" {
 		return
 	}
-	if err := figures.Write("../../docs/slices.md", "duel", report.Page(options.Seed)); err != nil {
+	if err := figures.Write("duel", report.Page(options.Seed)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -18,14 +18,14 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// healthy waits until the set says of no failure any more.
+// healthy waits until the set reports no failure of that kind.
 func (p *play) healthy(kind string) {
 	p.t.Helper()
 	p.eventually("no condition "+kind, func() bool { return meta.FindStatusCondition(p.read().Status.Conditions, kind) == nil })
 }
 
-// TestQuota: where the API server refuses pods, the status counts those that exist and says
-// what it said; the rest is made once it lets them.
+// TestQuota: while the API server refuses pods, the status counts the existing pods and reports the refusal. The
+// remaining pods are created once they are admitted.
 func TestQuota(t *testing.T) {
 	eachManagement(t, "K-019 K-027 D-020 ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
 		set := slice(4)
@@ -52,8 +52,8 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestRefusedTemplate: a template that the API server makes no pod of can be put right, as the
-// first one and in an update.
+// TestRefusedTemplate: a template whose pods the API server refuses can be corrected, both at creation and in an
+// update.
 func TestRefusedTemplate(t *testing.T) {
 	broken := func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.PriorityClassName = "missing" }
 	whole := func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.PriorityClassName = "" }
@@ -78,8 +78,7 @@ func TestRefusedTemplate(t *testing.T) {
 	})
 }
 
-// TestTerminating: a pod that is on its way out is not replaced before it is gone, those that
-// have ended are.
+// TestTerminating: a terminating pod is not replaced before it is deleted; finished pods are replaced.
 func TestTerminating(t *testing.T) {
 	t.Parallel()
 	t.Run("K-026, D-017: one that is held, one that failed, one that succeeded", func(t *testing.T) {
@@ -108,8 +107,8 @@ func TestTerminating(t *testing.T) {
 	})
 }
 
-// TestOrphans: a pod without a controller is adopted, one whose labels change is released, and
-// keeps running.
+// TestOrphans: a pod without a controller is adopted. A pod whose labels no longer match is released and keeps
+// running.
 func TestOrphans(t *testing.T) {
 	p := begin(t, slice(2))
 	before := p.uids()
@@ -168,8 +167,8 @@ func TestOrphans(t *testing.T) {
 	})
 }
 
-// TestDeletedSetAdoptsNothing: a set that is being deleted neither adopts nor makes a pod, and
-// its pods are told.
+// TestDeletedSetAdoptsNothing: a set that is being deleted neither adopts nor creates a pod, and its pods get the
+// termination reason.
 func TestDeletedSetAdoptsNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("K-031, K-035, D-050: a pod without an owner, and one that is missing", func(t *testing.T) {
@@ -194,8 +193,8 @@ func TestDeletedSetAdoptsNothing(t *testing.T) {
 	})
 }
 
-// TestOverlap: sets with the same selector keep to their own pods; one of the same name as an
-// apps/v1 set says that its pods exist already, and takes them over when they are left to it.
+// TestOverlap: sets with the same selector keep to their own pods. A set with the name of an apps/v1 set reports that
+// its pods exist already, and adopts them when they are orphaned.
 func TestOverlap(t *testing.T) {
 	p := begin(t, slice(2))
 	other := slice(2)
@@ -235,8 +234,7 @@ func TestOverlap(t *testing.T) {
 	p.complete()
 }
 
-// TestLongNames: the longest name that is accepted works up to the largest ordinal; a
-// longer one is refused with a reason.
+// TestLongNames: the longest accepted name works up to the largest ordinal. A longer name is refused with a reason.
 func TestLongNames(t *testing.T) {
 	set := withClaim(slice(2))
 	set.Name = strings.Repeat("n", 52)
@@ -251,8 +249,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestDeadline: a roll-out that makes no progress is told of, and goes on when it can, or is
-// taken back if that is asked for.
+// TestDeadline: a rollout without progress is reported. It continues when it can, or is rolled back if onFailure
+// requests that.
 func TestDeadline(t *testing.T) {
 	for _, onFailure := range []sliceapi.OnFailure{sliceapi.Halt, sliceapi.Rollback} {
 		t.Run("D-033 "+string(onFailure), func(t *testing.T) {
@@ -294,8 +292,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestRecreateIsTakenBack: all pods went at once, and those of the new template do not get Ready: the
-// old ones come again.
+// TestRecreateIsTakenBack: with Recreate, all pods were deleted at once, and those of the new template do not become
+// Ready: the set returns to the old template.
 func TestRecreateIsTakenBack(t *testing.T) {
 	t.Parallel()
 	t.Run("U-04: at its deadline", func(t *testing.T) {
@@ -317,8 +315,7 @@ func TestRecreateIsTakenBack(t *testing.T) {
 	})
 }
 
-// TestCollision: a revision of the same name and other content is none of ours: another name
-// is found.
+// TestCollision: a revision of the same name with other content is not adopted: another name is chosen.
 func TestCollision(t *testing.T) {
 	t.Parallel()
 	t.Run("K-223, D-018: a planted revision", func(t *testing.T) {

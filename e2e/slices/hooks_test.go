@@ -20,20 +20,20 @@ const (
 	hookFinalizer = "e2e.sliceshift.io/hook"
 )
 
-// patch merges into a pod.
+// patch applies a merge patch to a pod.
 func (p *play) patch(ordinal int32, text string) {
 	p.t.Helper()
 	p.must(api.Patch(p.ctx, p.pod(ordinal), client.RawPatch(types.MergePatchType, []byte(text))))
 }
 
-// unlabel takes a label from a pod.
+// unlabel removes a label from a pod.
 func (p *play) unlabel(ordinal int32, key string) {
 	p.t.Helper()
 	p.patch(ordinal, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, key))
 }
 
-// TestPreDelete: a pod that has the labels of the hook is told why it goes, is not Ready
-// meanwhile if the hook says so, and stays until the labels are taken.
+// TestPreDelete: a pod with the labels of the hook gets the termination reason. It is not Ready meanwhile if the hook
+// requires it, and it remains until the labels are removed.
 func TestPreDelete(t *testing.T) {
 	t.Parallel()
 	t.Run("R-073, R-074: by a label", func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestPreDelete(t *testing.T) {
 		if reason := p.pod(1).Annotations[sliceapi.TerminationReasonAnnotationKey]; reason != string(sliceapi.TerminationUpdate) {
 			t.Errorf("web-1 is told %q", reason)
 		}
-		p.image("web:1") // it is not to go after all
+		p.image("web:1") // it must not be deleted after all
 		p.eventually("web-1 is Ready again", func() bool {
 			_, told := p.pod(1).Annotations[sliceapi.TerminationReasonAnnotationKey]
 			return isReady(p.pod(1)) && !told
@@ -72,7 +72,7 @@ func TestPreDelete(t *testing.T) {
 	})
 }
 
-// TestPreDeleteFinalizer: the hook may be a finalizer, which whoever has it takes.
+// TestPreDeleteFinalizer: the hook may be a finalizer, which the owner of the hook removes.
 func TestPreDeleteFinalizer(t *testing.T) {
 	t.Parallel()
 	t.Run("R-074: by a finalizer", func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestPreDeleteFinalizer(t *testing.T) {
 	})
 }
 
-// TestInPlaceHook holds a pod back before it is updated in place.
+// TestInPlaceHook: a hook holds a pod back before its update in place.
 func TestInPlaceHook(t *testing.T) {
 	t.Parallel()
 	t.Run("R-072, R-073: by a label", func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestInPlaceHook(t *testing.T) {
 	})
 }
 
-// TestSpecifiedDelete: a pod that is asked to go is replaced, by label or annotation, as the
-// budget allows and at the revision of its ordinal.
+// TestSpecifiedDelete: a pod with a request for deletion, by label or annotation, is replaced as the budget allows and
+// at the revision of its ordinal.
 func TestSpecifiedDelete(t *testing.T) {
 	set := slice(4)
 	p := begin(t, set)
@@ -151,7 +151,7 @@ func TestSpecifiedDelete(t *testing.T) {
 	})
 }
 
-// TestPausedHeals: a paused roll-out heals and scales, says that it is paused, and goes on.
+// TestPausedHeals: a paused rollout replaces pods, scales, reports that it is paused, and can continue.
 func TestPausedHeals(t *testing.T) {
 	p := begin(t, slice(2))
 	p.step("R-043, D-031: its pods are left alone", func(t *testing.T) {
@@ -176,11 +176,10 @@ func TestPausedHeals(t *testing.T) {
 	})
 }
 
-// TestTerminationGrace: a pod has time to read why it goes, and keeps running when it is
-// not to go after all.
+// TestTerminationGrace: a pod has time to read its termination reason, and keeps running if the deletion is cancelled.
 func TestTerminationGrace(t *testing.T) {
 	set := slice(1)
-	set.Spec.TerminationReasonGraceSeconds = 60 // as long as it takes to see it, and to take it back
+	set.Spec.TerminationReasonGraceSeconds = 60 // long enough to see it and to cancel it
 	p := begin(t, set)
 	before := p.uids()
 	p.image("web:2")
@@ -200,7 +199,7 @@ func TestTerminationGrace(t *testing.T) {
 	p.eventually("web-0 goes", func() bool { return p.pod(0).DeletionTimestamp != nil })
 	told, err := time.Parse(time.RFC3339Nano, p.pod(0).Annotations[sliceapi.TerminationTimeAnnotationKey])
 	p.must(err)
-	// A deletion timestamp is when the grace period of the pod itself ends, cut to seconds.
+	// A deletion timestamp is the end of the pod's grace period, truncated to seconds.
 	gone := p.pod(0).DeletionTimestamp.Add(-time.Duration(*p.pod(0).DeletionGracePeriodSeconds) * time.Second)
 	if gone.Sub(told) < time.Second {
 		t.Errorf("told at %s, deleted at %s", told, gone)
@@ -245,8 +244,7 @@ func TestUnorderedUpdate(t *testing.T) {
 	}
 }
 
-// TestReserveOrdinals: an ordinal that is reserved is left, and the next one above is taken,
-// in any order of edits.
+// TestReserveOrdinals: a reserved ordinal is removed, and the next one above is used, in any order of edits.
 func TestReserveOrdinals(t *testing.T) {
 	p := begin(t, slice(4))
 	for _, step := range []struct {
@@ -273,7 +271,7 @@ func TestReserveOrdinals(t *testing.T) {
 	}
 }
 
-// podsAre waits until these pods are there, and no others.
+// podsAre waits until exactly these pods exist.
 func (p *play) podsAre(want string) {
 	p.t.Helper()
 	p.eventually("the pods are "+want, func() bool {
@@ -285,7 +283,7 @@ func (p *play) podsAre(want string) {
 	})
 }
 
-// TestScaleStrategy: not more pods than that are made at once.
+// TestScaleStrategy: no more pods than scaleStrategy allows are created at once.
 func TestScaleStrategy(t *testing.T) {
 	t.Parallel()
 	t.Run("R-042: two of five", func(t *testing.T) {
@@ -302,7 +300,7 @@ func TestScaleStrategy(t *testing.T) {
 	})
 }
 
-// makeReady is what a kubelet does in the end.
+// makeReady sets the Ready condition as a kubelet would.
 func (p *play) makeReady(ordinal int32) {
 	p.t.Helper()
 	pod := p.pod(ordinal)

@@ -12,14 +12,14 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// annotate writes an annotation of a pod, or takes it off.
+// annotate sets or removes an annotation of a pod.
 func (p *play) annotate(ordinal int32, key, value string) {
 	p.t.Helper()
 	p.must(api.Patch(p.ctx, p.pod(ordinal), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+key+`":`+value+`}}}`))))
 }
 
-// TestInPlaceTakenBack: an image is changed and changed back at once. Whatever the kubelet has made of
-// it, the pod is done.
+// TestInPlaceTakenBack: an image is changed and changed back at once. Whatever the kubelet did in between, the update
+// of the pod completes.
 func TestInPlaceTakenBack(t *testing.T) {
 	t.Parallel()
 	t.Run("X-04: to another image and back", func(t *testing.T) {
@@ -40,8 +40,7 @@ func TestInPlaceTakenBack(t *testing.T) {
 	})
 }
 
-// TestInPlaceUnseen: a change that is taken back before the kubelet has seen it restarts nothing, and
-// holds nothing up.
+// TestInPlaceUnseen: a change that is reverted before the kubelet has seen it restarts nothing and blocks nothing.
 func TestInPlaceUnseen(t *testing.T) {
 	p := begin(t, inPlace(2, sliceapi.InPlaceOnly))
 	before, container := p.uids(), p.pod(1).Status.ContainerStatuses[0].ContainerID
@@ -66,8 +65,8 @@ func TestInPlaceUnseen(t *testing.T) {
 	})
 }
 
-// TestInPlaceVariable: a container reads a label when it is started. Where it is not started anew,
-// the pod is made anew.
+// TestInPlaceVariable: a container reads a label when it starts. If the update does not restart the container, the pod
+// is recreated.
 func TestInPlaceVariable(t *testing.T) {
 	set := inPlace(2, sliceapi.InPlaceIfPossible)
 	set.Spec.Template.Labels = map[string]string{"app": "web", "tier": "front"}
@@ -95,7 +94,7 @@ func TestInPlaceVariable(t *testing.T) {
 	})
 }
 
-// madeAnew checks that no pod is the one that it was.
+// madeAnew checks that every pod was recreated.
 func (p *play) madeAnew(before map[string]types.UID) {
 	p.t.Helper()
 	for name, uid := range p.uids() {
@@ -105,8 +104,8 @@ func (p *play) madeAnew(before map[string]types.UID) {
 	}
 }
 
-// heldInPlace makes a change together with the policy InPlaceOnly, and waits until it is held. It
-// returns the pods, which are the ones that they were.
+// heldInPlace makes a change together with the policy InPlaceOnly, and waits until it is held. It returns the pods,
+// which are unchanged.
 func (p *play) heldInPlace(change func(*sliceapi.StatefulSetSpec), says string) map[string]types.UID {
 	p.t.Helper()
 	before := p.uids()
@@ -119,7 +118,7 @@ func (p *play) heldInPlace(change func(*sliceapi.StatefulSetSpec), says string) 
 	return before
 }
 
-// TestInPlaceRestart: who restarts a set wants other pods, whatever else could be changed in place.
+// TestInPlaceRestart: a restart of a set recreates the pods, even if they could be updated in place.
 func TestInPlaceRestart(t *testing.T) {
 	restart := func(at string) func(*sliceapi.StatefulSetSpec) {
 		return func(s *sliceapi.StatefulSetSpec) {
@@ -138,8 +137,8 @@ func TestInPlaceRestart(t *testing.T) {
 	})
 }
 
-// resizable is a set whose pods can be resized, on nodes that answer a resize with a reason why they do
-// not: more than any node has gets it from a real one.
+// resizable returns a set whose pods can be resized, on nodes that answer a resize with a reason for not doing it. A
+// real node gives that answer to a request that exceeds every node.
 func resizable(policy sliceapi.PodUpdatePolicy, reason string) *sliceapi.StatefulSet {
 	set := inPlace(2, policy)
 	set.Spec.Template.Annotations = map[string]string{cluster.ResizeAnnotationKey: reason}
@@ -156,8 +155,8 @@ func (p *play) asksFor(ordinal int32, request string) bool {
 	return pod != nil && pod.Spec.Containers[0].Resources.Requests.Cpu().Equal(resource.MustParse(request))
 }
 
-// TestResizeInfeasible: what no node can give is told, by the API server (Kubernetes 1.36) or the kubelet,
-// and the roll-out stops at the first pod, which goes on and serves.
+// TestResizeInfeasible: a request that no node can satisfy is reported by the API server (Kubernetes 1.36) or by the
+// kubelet. The rollout stops at the first pod, which keeps serving.
 func TestResizeInfeasible(t *testing.T) {
 	p := begin(t, resizable(sliceapi.InPlaceOnly, corev1.PodReasonInfeasible))
 	before := p.uids()
@@ -176,8 +175,7 @@ func TestResizeInfeasible(t *testing.T) {
 	})
 }
 
-// TestResizeMadeAnew: where another pod may come, one that its node cannot resize is made anew, on a
-// node that can or none.
+// TestResizeMadeAnew: where the policy allows another pod, a pod that its node cannot resize is recreated.
 func TestResizeMadeAnew(t *testing.T) {
 	t.Parallel()
 	t.Run("X-05: InPlaceIfPossible", func(t *testing.T) {
@@ -190,7 +188,7 @@ func TestResizeMadeAnew(t *testing.T) {
 	})
 }
 
-// TestResizeDeferred: a node that has no room now holds up the roll-out until it has; the pod serves.
+// TestResizeDeferred: a node without room blocks the rollout until it has room; meanwhile the pod serves.
 func TestResizeDeferred(t *testing.T) {
 	p := begin(t, resizable(sliceapi.InPlaceIfPossible, corev1.PodReasonDeferred))
 	before := p.uids()

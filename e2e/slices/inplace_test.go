@@ -18,10 +18,10 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// pullDelay is how long a container goes on with its former image.
+// pullDelay is how long a container keeps its former image.
 const pullDelay = cluster.PullDelayAnnotationKey
 
-// inPlace is a set whose pods are updated in place.
+// inPlace returns a set whose pods are updated in place.
 func inPlace(replicas int32, policy sliceapi.PodUpdatePolicy) *sliceapi.StatefulSet {
 	set := slice(replicas)
 	set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: sliceapi.InPlaceUpdateReady}}
@@ -29,7 +29,7 @@ func inPlace(replicas int32, policy sliceapi.PodUpdatePolicy) *sliceapi.Stateful
 	return set
 }
 
-// gateOf is the readiness gate of a pod.
+// gateOf returns the status of a pod's readiness gate.
 func gateOf(pod *corev1.Pod) corev1.ConditionStatus {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == sliceapi.InPlaceUpdateReady {
@@ -39,7 +39,7 @@ func gateOf(pod *corev1.Pod) corev1.ConditionStatus {
 	return ""
 }
 
-// kept checks that every pod is the one that it was.
+// kept checks that no pod was recreated.
 func (p *play) kept(before map[string]types.UID) {
 	p.t.Helper()
 	if now := p.uids(); !equality.Semantic.DeepEqual(now, before) {
@@ -47,7 +47,7 @@ func (p *play) kept(before map[string]types.UID) {
 	}
 }
 
-// condition waits until a condition is True and its message says something.
+// condition waits until a condition is True and its message contains says.
 func (p *play) condition(kind, says string) {
 	p.t.Helper()
 	p.eventually("condition "+kind+": "+says, func() bool {
@@ -56,14 +56,13 @@ func (p *play) condition(kind, says string) {
 	})
 }
 
-// held waits until the set says of a pod why it leaves it alone.
+// held waits until the set reports why it does not touch a pod.
 func (p *play) held(says string) {
 	p.t.Helper()
 	p.condition(sliceapi.ConditionHeld, says)
 }
 
-// pulling begins an update in place to another image, which nodes take so long to pull. It returns
-// the pods from before.
+// pulling begins an update in place to another image, which nodes pull with that delay. It returns the previous pods.
 func pulling(t *testing.T, replicas int32, delay string) (p *play, before map[string]types.UID) {
 	t.Helper()
 	set := inPlace(replicas, sliceapi.InPlaceIfPossible)
@@ -74,8 +73,8 @@ func pulling(t *testing.T, replicas int32, delay string) (p *play, before map[st
 	return p, before
 }
 
-// TestInPlace changes the image of running pods one after the other: each is not Ready for as
-// long as its container runs the former image.
+// TestInPlace: the image of running pods changes one after the other. Each pod is not Ready while its container runs
+// the former image.
 func TestInPlace(t *testing.T) {
 	t.Parallel()
 	t.Run("R-060, R-064, R-065: an image", func(t *testing.T) {
@@ -111,8 +110,8 @@ func TestInPlace(t *testing.T) {
 	})
 }
 
-// TestInPlaceMetadata: labels and annotations change while the pod runs; what others put on it
-// stays, what the template has no more goes.
+// TestInPlaceMetadata: labels and annotations change while the pod runs. Those that others set remain, and those that
+// the template no longer has are removed.
 func TestInPlaceMetadata(t *testing.T) {
 	t.Parallel()
 	t.Run("R-064: labels and annotations", func(t *testing.T) {
@@ -134,13 +133,13 @@ func TestInPlaceMetadata(t *testing.T) {
 	})
 }
 
-// TestInPlaceGrace: a pod is not Ready for the grace period before it is patched, and the note
-// on the pod is all that the controller needs to know of it.
+// TestInPlaceGrace: a pod is not Ready for the grace period before it is patched. The annotation of the pod is all
+// that the controller needs to know about it.
 func TestInPlaceGrace(t *testing.T) {
 	t.Parallel()
 	t.Run("R-060, R-066: 15 seconds", func(t *testing.T) {
 		set := inPlace(1, sliceapi.InPlaceIfPossible)
-		set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &sliceapi.InPlaceUpdateStrategy{GracePeriodSeconds: 15} // a real kubelet of a busy machine takes more than 5 to say that the pod is not Ready
+		set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &sliceapi.InPlaceUpdateStrategy{GracePeriodSeconds: 15} // a real kubelet of a busy machine takes more than 5 to report that the pod is not Ready
 		p := begin(t, set)
 		before := p.uids()
 		p.image("web:2")
@@ -158,15 +157,15 @@ func TestInPlaceGrace(t *testing.T) {
 				at = condition.LastTransitionTime
 			}
 		}
-		// Both are cut to seconds.
+		// Both are truncated to seconds.
 		if started := p.pod(0).Status.ContainerStatuses[0].State.Running.StartedAt; started.Sub(at.Time).Seconds() < 1 {
 			t.Errorf("the gate was closed at %s, and the container started at %s", at, started)
 		}
 	})
 }
 
-// TestInPlaceResumes: a gate that was closed while nobody watched, or opened by somebody, is
-// put right; an update in place whose controller died is taken up again.
+// TestInPlaceResumes: a readiness gate that others open or close is corrected. An update in place whose controller
+// died is resumed.
 func TestInPlaceResumes(t *testing.T) {
 	t.Parallel()
 	t.Run("R-066: a gate that others open and close", func(t *testing.T) {
@@ -190,8 +189,7 @@ func (p *play) setGate(pod *corev1.Pod, status corev1.ConditionStatus) error {
 	return api.Status().Patch(p.ctx, pod, client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"InPlaceUpdateReady","status":"`+string(status)+`"}]}}`)))
 }
 
-// TestInPlaceStuck: an image that never runs stops the roll-out at the first pod; the next one
-// needs no other pods.
+// TestInPlaceStuck: an image that never runs stops the rollout at the first pod; the next image needs no new pods.
 func TestInPlaceStuck(t *testing.T) {
 	p := begin(t, inPlace(3, sliceapi.InPlaceIfPossible))
 	before := p.uids()
@@ -215,8 +213,8 @@ func TestInPlaceStuck(t *testing.T) {
 	})
 }
 
-// TestInPlaceOnly: a change that needs another pod is refused. Where the policy comes later it is held,
-// and the field is named; with InPlaceIfPossible the pod is made anew.
+// TestInPlaceOnly: a change that needs another pod is refused. If the policy is set later, the change is held and the
+// field is named; with InPlaceIfPossible the pod is recreated.
 func TestInPlaceOnly(t *testing.T) {
 	policy := func(s *sliceapi.StatefulSetSpec, policy sliceapi.PodUpdatePolicy) {
 		s.UpdateStrategy.RollingUpdate.PodUpdatePolicy = policy
@@ -247,8 +245,8 @@ func TestInPlaceOnly(t *testing.T) {
 	})
 }
 
-// TestInPlaceResize changes CPU and memory through the resize subresource, waits for the
-// kubelet, and leaves alone what it was not asked to change.
+// TestInPlaceResize: an update changes CPU and memory through the resize subresource, waits for the kubelet, and
+// leaves all other resources alone.
 func TestInPlaceResize(t *testing.T) {
 	t.Parallel()
 	t.Run("R-069: more CPU", func(t *testing.T) {
@@ -275,7 +273,7 @@ func TestInPlaceResize(t *testing.T) {
 	})
 }
 
-// TestQoSChange: no resize can change the QoS class, so that the pod is made anew.
+// TestQoSChange: no resize can change the QoS class, so the pod is recreated.
 func TestQoSChange(t *testing.T) {
 	t.Parallel()
 	t.Run("R-062, R-069: Burstable becomes Guaranteed", func(t *testing.T) {
@@ -291,7 +289,7 @@ func TestQoSChange(t *testing.T) {
 	})
 }
 
-// burstable runs a pod that may use twice the CPU that it asks for.
+// burstable runs a pod whose CPU limit is twice its request.
 func burstable(t *testing.T) (p *play, before map[string]types.UID) {
 	t.Helper()
 	set := inPlace(1, sliceapi.InPlaceIfPossible)

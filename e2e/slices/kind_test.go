@@ -22,9 +22,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 )
 
-// startKind brings up a kind cluster, whose nodes have the images that the sets of these
-// tests name: each is the workload without a volume. The one called stuck is none of them,
-// and can be had nowhere.
+// startKind starts a kind cluster whose nodes have the images that the sets of these tests name. Each is the workload
+// without a volume. The image "stuck" does not exist anywhere.
 func startKind(ctx context.Context) (end func(failed bool) error, err error) {
 	pair, dir, err := harness.KindPair(ctx, "e2e-kind-slices")
 	if err != nil {
@@ -60,7 +59,7 @@ func remove(t *testing.T, namespace *corev1.Namespace) {
 	}
 }
 
-// loadWebs builds the images web:1 to web:3 and puts them into the nodes.
+// loadWebs builds the images web:1 to web:3 and loads them into the nodes.
 func loadWebs(ctx context.Context, pair *kind.Pair, dir string) error {
 	source, err := kind.SourceDir()
 	if err != nil {
@@ -78,8 +77,7 @@ func loadWebs(ctx context.Context, pair *kind.Pair, dir string) error {
 	return pair.Load(ctx, images...)
 }
 
-// provide makes a volume for each claim that waits for one, where the cluster's default
-// StorageClass makes none, until ctx ends.
+// provide creates a volume for each unbound claim whose default StorageClass creates none, until ctx ends.
 func provide(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := provideOnce(ctx); err != nil && ctx.Err() == nil {
@@ -105,7 +103,7 @@ func provideOnce(ctx context.Context) error {
 	return nil
 }
 
-// unprovided says whether a claim's class leaves it to others to make volumes.
+// unprovided reports whether the claim's class has no provisioner.
 func unprovided(ctx context.Context, claim *corev1.PersistentVolumeClaim) bool {
 	if claim.Spec.StorageClassName == nil {
 		return false

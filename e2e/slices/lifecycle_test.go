@@ -18,7 +18,7 @@ import (
 // stuck is an image whose pods never become ready: see block.
 const stuck = "web:stuck"
 
-// TestIdentity: names, hostnames, labels and claims are those that apps/v1 makes.
+// TestIdentity: names, hostnames, labels and claims are the same as with apps/v1.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	t.Run("K-002, K-012, K-029, S-013: three replicas, counted from 1", func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestIdentity(t *testing.T) {
 	})
 }
 
-// TestScale goes up and down, and shifts the range.
+// TestScale: a set scales up and down, and shifts its range.
 func TestScale(t *testing.T) {
 	for name, policy := range map[string]appsv1.PodManagementPolicyType{"ordered": appsv1.OrderedReadyPodManagement, "parallel": appsv1.ParallelPodManagement} {
 		t.Run("K-028 "+name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestReplaced: a pod that is deleted or given up comes again, with its claim.
+// TestReplaced: a deleted or failed pod is recreated with its claim.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	t.Run("D-015: one that is deleted, and one that has failed", func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestReplaced(t *testing.T) {
 	})
 }
 
-// TestRollingUpdate rolls in descending order, and back to the same revision.
+// TestRollingUpdate: an update proceeds in descending order, and back to the same revision.
 func TestRollingUpdate(t *testing.T) {
 	p := begin(t, slice(3))
 	first := p.read().Status.UpdateRevision
@@ -143,7 +143,7 @@ func TestRollingUpdate(t *testing.T) {
 	p.settled()
 }
 
-// settled checks that a complete set is not written to any more.
+// settled checks that the controller no longer writes to a complete set.
 func (p *play) settled() {
 	p.t.Helper()
 	version := p.read().ResourceVersion
@@ -154,8 +154,7 @@ func (p *play) settled() {
 	}
 }
 
-// TestPartition updates only what is not below it; a pod below is made at the current revision
-// again.
+// TestPartition: only pods at or above the partition are updated. A pod below it is recreated at the current revision.
 func TestPartition(t *testing.T) {
 	set := slice(3)
 	set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.Partition = new(int32(3)) })
@@ -196,8 +195,8 @@ func (p *play) imagesAre(images ...string) {
 	p.eventually("the images are those", func() bool { return equality.Semantic.DeepEqual(p.images(), want) })
 }
 
-// TestWindow: of the pods at or above the partition so many go at once as may be unavailable,
-// and the next one goes as soon as one of them is back.
+// TestWindow: of the pods at or above the partition, as many are updated at once as may be unavailable. The next pod
+// follows as soon as one of them is available.
 func TestWindow(t *testing.T) {
 	set := slice(5)
 	set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
@@ -243,7 +242,7 @@ func TestWindow(t *testing.T) {
 	p.complete()
 }
 
-// TestOvertaken: a third template comes when the roll-out of the second is half done.
+// TestOvertaken: a third template is set while the rollout of the second is half done.
 func TestOvertaken(t *testing.T) {
 	p := begin(t, slice(4))
 	p.hold(p.pod(1))
@@ -265,8 +264,7 @@ func TestOvertaken(t *testing.T) {
 	})
 }
 
-// TestMadeAnewInMidRollout: the set is deleted without its pods in the middle of a roll-out, and
-// made again.
+// TestMadeAnewInMidRollout: the set is deleted without its pods during a rollout, and recreated.
 func TestMadeAnewInMidRollout(t *testing.T) {
 	p := begin(t, slice(3))
 	p.hold(p.pod(1))
@@ -294,7 +292,7 @@ func rolling(edit func(*sliceapi.RollingUpdateStrategy)) sliceapi.StatefulSetUpd
 	return sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.RollingUpdate, RollingUpdate: r}
 }
 
-// TestNoHistory keeps no revision that no pod is of.
+// TestNoHistory: a revision without pods is deleted.
 func TestNoHistory(t *testing.T) {
 	t.Parallel()
 	t.Run("D-045: limit 0", func(t *testing.T) {
@@ -310,7 +308,7 @@ func TestNoHistory(t *testing.T) {
 	})
 }
 
-// TestOnDelete leaves it to whoever deletes a pod.
+// TestOnDelete: a pod is updated only when a user deletes it.
 func TestOnDelete(t *testing.T) {
 	set := slice(2)
 	set.Spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.OnDelete}
@@ -342,7 +340,7 @@ func TestOnDelete(t *testing.T) {
 	})
 }
 
-// TestRecreate starts no new pod while an old one is there.
+// TestRecreate: no new pod starts while an old pod exists.
 func TestRecreate(t *testing.T) {
 	t.Parallel()
 	t.Run("D-044: three pods, Parallel", func(t *testing.T) {
@@ -402,8 +400,8 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// TestStuckRollout: a roll-out whose pods never become ready is rolled back, and forward, and
-// nobody deletes a pod (kubernetes issue 67250).
+// TestStuckRollout: a rollout whose pods never become ready is rolled back, and forward, without a pod deletion by a
+// user (kubernetes issue 67250).
 func TestStuckRollout(t *testing.T) {
 	for way, name := range map[string]string{"web:1": "K-070 S-006 D-014 back", "web:3": "K-070 S-007 forward"} {
 		eachManagement(t, name+" ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
@@ -429,7 +427,7 @@ func TestStuckRollout(t *testing.T) {
 	}
 }
 
-// TestPaused stops updates and nothing else.
+// TestPaused: paused stops updates and nothing else.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	t.Run("S-019: paused, and scaled up", func(t *testing.T) {
@@ -447,7 +445,7 @@ func TestPaused(t *testing.T) {
 	})
 }
 
-// TestTerminationReason: a pod knows why it goes before it is deleted.
+// TestTerminationReason: a pod gets its termination reason before it is deleted.
 func TestTerminationReason(t *testing.T) {
 	set := slice(2)
 	set.Spec.TerminationReasonPolicy = sliceapi.AnnounceAlways
@@ -472,8 +470,7 @@ func TestTerminationReason(t *testing.T) {
 	p.complete()
 }
 
-// TestAdoption takes the pods of an apps/v1 StatefulSet over with no restart, and gives them
-// back.
+// TestAdoption: the pods of an apps/v1 StatefulSet are adopted without a restart, and returned.
 func TestAdoption(t *testing.T) {
 	p := newPlay(t, withClaim(slice(3)))
 	native := p.native()
@@ -503,7 +500,7 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// native is the same StatefulSet as apps/v1.
+// native returns the same StatefulSet as apps/v1.
 func (p *play) native() *appsv1.StatefulSet {
 	spec := p.set.Spec
 	return &appsv1.StatefulSet{
@@ -514,7 +511,7 @@ func (p *play) native() *appsv1.StatefulSet {
 	}
 }
 
-// TestDeletion leaves the pods to the garbage collector, and makes none.
+// TestDeletion: a deleted set leaves its pods to the garbage collector, and creates none.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	t.Run("K-031: with its pods", func(t *testing.T) {
@@ -526,7 +523,7 @@ func TestDeletion(t *testing.T) {
 	})
 }
 
-// readsReason shows the pods of a set why they go.
+// readsReason lets the pods of a set read their termination reason.
 func readsReason(set *sliceapi.StatefulSet) *sliceapi.StatefulSet {
 	set.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "podinfo", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
 		Items: []corev1.DownwardAPIVolumeFile{{Path: "reason", FieldRef: &corev1.ObjectFieldSelector{
@@ -536,8 +533,8 @@ func readsReason(set *sliceapi.StatefulSet) *sliceapi.StatefulSet {
 	return set
 }
 
-// TestNobodyWaits: pods that cannot read why they go are not told, and a set of such pods is
-// gone as soon as it is deleted, alone or with others.
+// TestNobodyWaits: pods that cannot read their termination reason do not get one. A set of such pods is removed as
+// soon as it is deleted, alone or with others.
 func TestNobodyWaits(t *testing.T) {
 	t.Parallel()
 	t.Run("X-26: DELETE of the collection, and LIST", func(t *testing.T) {
@@ -566,8 +563,7 @@ func TestNobodyWaits(t *testing.T) {
 	})
 }
 
-// TestDeletionIsTold: each pod of a set that is deleted carries the reason before the
-// garbage collector deletes it.
+// TestDeletionIsTold: each pod of a deleted set has the reason before the garbage collector deletes it.
 func TestDeletionIsTold(t *testing.T) {
 	set := readsReason(slice(4))
 	set.Spec.Template.Finalizers = []string{"e2e.sliceshift.io/hold"}

@@ -24,30 +24,28 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// lookAgain is how often what is waited for is read.
+// lookAgain is the interval between two reads of an awaited state.
 const lookAgain = 50 * time.Millisecond
 
-// one is the cluster that is shared by all tests: each works in a namespace of its own. api
-// is its administrator.
+// one is the cluster that all tests share: each works in its own namespace. api is its administrator.
 var (
 	one *rest.Config
 	api client.Client
 )
 
-// embedded is that cluster where it runs as processes of this machine.
+// embedded is that cluster if it runs as processes of this machine.
 var embedded *cluster.Cluster
 
-// limit bounds every test: none waits for ever.
+// limit bounds every test.
 var limit = time.Minute
 
-// tidy removes what a test that has passed leaves in the cluster: real nodes have only so
-// much room. An embedded cluster goes with all that is in it.
+// tidy removes the objects of a passed test from the cluster: real nodes have limited room. An embedded cluster is
+// removed with everything in it.
 var tidy = func(*testing.T, *corev1.Namespace) {}
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m, onKind, startEmbedded, startKind)) }
 
-// startEmbedded brings up a control plane in processes of this machine, with the resource
-// definition of our kind.
+// startEmbedded starts a control plane in processes of this machine, with the resource definition of our kind.
 func startEmbedded(ctx context.Context) (end func(failed bool) error, err error) {
 	binary, err := cluster.Build(ctx, os.Stderr)
 	if err != nil {
@@ -69,8 +67,7 @@ func startEmbedded(ctx context.Context) (end func(failed bool) error, err error)
 	return end, nil
 }
 
-// define creates a resource definition and waits until it is served: it is a moment
-// after it is established.
+// define creates a resource definition and waits until it is served, which is a moment after it is established.
 func define(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	if err := api.Create(ctx, crd); err != nil {
 		return fmt.Errorf("creating the resource definition %s: %w", crd.Name, err)

@@ -19,12 +19,12 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// native and ours are the apiVersions that a manifest is written for: the line that differs.
+// native and ours are the apiVersions of a manifest, the only line that differs.
 const native = "apps/v1"
 
 var ours = sliceapi.GroupVersion.String()
 
-// minimal is a manifest that both kinds accept, with nothing that has a default.
+// minimal is a manifest that both kinds accept, without fields that have defaults.
 const minimal = `
 kind: StatefulSet
 metadata:
@@ -43,8 +43,7 @@ spec:
 // edit changes a manifest.
 type edit func(object map[string]any) error
 
-// put writes a value, which is YAML text, at a path: names and indices with dots
-// between them.
+// put sets a value, which is YAML text, at a path: names and indices separated by dots.
 func put(path, text string) edit {
 	return func(object map[string]any) error {
 		value, err := fromYAML(text)
@@ -55,7 +54,7 @@ func put(path, text string) edit {
 	}
 }
 
-// drop removes what is at a path.
+// drop removes the value at a path.
 func drop(path string) edit {
 	return func(object map[string]any) error {
 		unstructured.RemoveNestedField(object, strings.Split(path, ".")...)
@@ -63,7 +62,7 @@ func drop(path string) edit {
 	}
 }
 
-// all does several edits.
+// all combines several edits.
 func all(edits ...edit) edit {
 	return func(object map[string]any) error {
 		for _, each := range edits {
@@ -110,7 +109,7 @@ func write(at any, path []string, value any) error {
 	return fmt.Errorf("%s is below a value of type %T", path[0], at)
 }
 
-// manifest is the minimal one for an apiVersion, changed.
+// manifest returns the minimal manifest for an apiVersion, with edits.
 func manifest(t testing.TB, apiVersion, namespace string, edits ...edit) *unstructured.Unstructured {
 	t.Helper()
 	value, err := fromYAML(minimal)
@@ -126,7 +125,7 @@ func manifest(t testing.TB, apiVersion, namespace string, edits ...edit) *unstru
 	return object
 }
 
-// changed is a copy of an object after the edits.
+// changed returns a copy of an object with edits.
 func changed(t testing.TB, object *unstructured.Unstructured, edits ...edit) *unstructured.Unstructured {
 	t.Helper()
 	object = object.DeepCopy()
@@ -136,13 +135,13 @@ func changed(t testing.TB, object *unstructured.Unstructured, edits ...edit) *un
 	return object
 }
 
-// at returns what is at a path, and nil when there is nothing.
+// at returns the value at a path, or nil if there is none.
 func at(object *unstructured.Unstructured, path string) any {
 	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...)
 	return value
 }
 
-// bounded is for what should fail rather than hang.
+// bounded returns a context for calls that should fail rather than hang.
 func bounded(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -150,7 +149,7 @@ func bounded(t testing.TB) context.Context {
 	return ctx
 }
 
-// newNamespace creates a namespace, which goes with the cluster.
+// newNamespace creates a namespace, which is removed with the cluster.
 func newNamespace(t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -165,7 +164,7 @@ func mustCreate(t testing.TB, object client.Object, options ...client.CreateOpti
 	}
 }
 
-// typed reads an unstructured object of our kind as the controller does.
+// typed decodes an unstructured object of our kind as the controller does.
 func typed(t testing.TB, object *unstructured.Unstructured) *sliceapi.StatefulSet {
 	t.Helper()
 	set := &sliceapi.StatefulSet{}

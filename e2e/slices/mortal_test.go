@@ -21,14 +21,14 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
-// mortalKey is a label of sets that have a controller of their own, which a test ends and
-// starts again. The one for all tests does not see them.
+// mortalKey is a label of sets with their own controller, which a test ends and restarts. The controller of all other
+// sets ignores them.
 const mortalKey = "e2e.sliceshift.io/mortal"
 
-// life is how long a controller lives: for so many writes or, without any, for a time.
+// life is how long a controller lives: for a number of writes or, if writes is 0, for a time.
 type life struct {
 	writes int64
-	// lands is true when the last write is carried out, and only its answer is lost.
+	// lands is true when the last write is carried out and only its answer is lost.
 	lands bool
 	span  time.Duration
 }
@@ -44,8 +44,8 @@ func (l life) String() string {
 	}
 }
 
-// someLives draws the lives of the controllers of one set. Most end at a write, for what
-// a controller leaves behind depends on that.
+// someLives draws the lives of the controllers of one set. Most end at a write, because the remaining state depends on
+// it.
 var someLives = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) life {
 	if rapid.IntRange(0, 3).Draw(r, "by time") == 0 {
 		return life{span: time.Duration(rapid.IntRange(1, 400).Draw(r, "ms")) * time.Millisecond}
@@ -53,15 +53,15 @@ var someLives = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) life {
 	return life{writes: rapid.Int64Range(1, 7).Draw(r, "writes"), lands: rapid.Bool().Draw(r, "lands")}
 }), 6, 10)
 
-// mortal is the way of a controller to the API server. It ends with the controller's life,
-// as that of a process that is killed: nothing is sent any more, and no answer arrives.
+// mortal is the connection of a controller to the API server. It ends with the controller's life, like that of a
+// killed process: nothing more is sent, and no answer arrives.
 type mortal struct {
 	next http.RoundTripper
-	// left counts the writes that are left; nil: they are not counted.
+	// left counts the remaining writes; nil if they are not counted.
 	left  *atomic.Int64
 	lands bool
 	die   context.CancelFunc
-	// underway are the writes that were sent. They are carried out, whoever waits for them.
+	// underway are the writes that were sent. They are carried out even if their controller has died.
 	underway *sync.WaitGroup
 }
 
@@ -69,7 +69,7 @@ var errDead = errors.New("the controller is dead")
 
 // RoundTrip implements http.RoundTripper.
 func (m mortal) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/events") { // events are told beside the work
+	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/events") { // events are sent outside of the main loop
 		if m.left != nil && m.left.Load() <= 0 {
 			return nil, errDead
 		}
@@ -93,7 +93,7 @@ func (m mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errDead
 }
 
-// send sends a write, which is carried out though its controller dies before the answer.
+// send sends a write, which is carried out even if its controller dies before the answer.
 func (m mortal) send(r *http.Request) (*http.Response, error) {
 	type answer struct {
 		response *http.Response
@@ -117,9 +117,9 @@ func (m mortal) send(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// live runs a controller of one namespace for a life. The channel is closed when it has
-// ended, and what it has sent is carried out: another one leads when a lease is over, which lasts
-// longer than a request. leave ends it before its time.
+// live runs a controller of one namespace for a life. The channel is closed when the controller has ended and its
+// writes are carried out. This matches leader election: the next leader waits for the end of the lease, which lasts
+// longer than a request. leave ends the controller early.
 func live(ctx context.Context, namespace string, l life) (ended <-chan struct{}, leave context.CancelFunc, err error) {
 	var lifetime context.Context
 	at := rest.CopyConfig(one)
@@ -139,7 +139,7 @@ func live(ctx context.Context, namespace string, l life) (ended <-chan struct{},
 		return way
 	})
 	stopped, err := fixture.StartSlices(lifetime, at, cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}})
-	if err != nil && lifetime.Err() != nil { // its life was too short to begin
+	if err != nil && lifetime.Err() != nil { // its life was too short to start
 		err = nil
 	}
 	over := make(chan struct{})
@@ -153,7 +153,7 @@ func live(ctx context.Context, namespace string, l life) (ended <-chan struct{},
 	return over, leave, err
 }
 
-// TestOneControllerForEach: a set that has a controller of its own has no other one beside it.
+// TestOneControllerForEach: a set with its own controller is not handled by the shared one.
 func TestOneControllerForEach(t *testing.T) {
 	mortals := slice(1)
 	mortals.Labels = map[string]string{mortalKey: "yes"}

@@ -12,8 +12,8 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestPrePull: images are pulled beside each pod before it is deleted, and what pulled them goes
-// with it.
+// TestPrePull: images are pulled by a pod next to each pod before that is deleted, and the pulling pod is deleted with
+// it.
 func TestPrePull(t *testing.T) {
 	t.Parallel()
 	t.Run("U-08: beside each pod, in turn", func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestPrePull(t *testing.T) {
 	})
 }
 
-// isPull looks at a pod that pulls images.
+// isPull checks a pod that pulls images.
 func (p *play) isPull(pull *corev1.Pod, node string) {
 	p.t.Helper()
 	owner := metav1.GetControllerOf(pull)

@@ -10,8 +10,7 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestStartOrdinal: the pods are those of the range that ordinals.start begins, when it is
-// set, raised, lowered and removed.
+// TestStartOrdinal: the pods are those of the range from ordinals.start, when it is set, raised, lowered and removed.
 func TestStartOrdinal(t *testing.T) {
 	eachManagement(t, "R-009 ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
 		set := slice(2)
@@ -36,8 +35,8 @@ func TestStartOrdinal(t *testing.T) {
 	})
 }
 
-// TestPhases: as the partition goes down the pods above it are updated, and those that are
-// deleted in between come back as what they were.
+// TestPhases: as the partition is lowered, the pods above it are updated. Deleted pods are recreated at their previous
+// revision.
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	t.Run("K-053, R-018: from 3 to 0", func(t *testing.T) {
@@ -78,8 +77,7 @@ func TestPhases(t *testing.T) {
 	})
 }
 
-// phase waits until the pods have their images and are available, so many of them at the
-// update revision.
+// phase waits until the pods have their images and are available, with updated pods at the update revision.
 func (p *play) phase(images map[string]string, updated int32) {
 	p.t.Helper()
 	p.eventually(fmt.Sprintf("the images are %v", images), func() bool {

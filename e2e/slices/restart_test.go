@@ -20,31 +20,29 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// upheaval is a change of a set that its controllers do not live to see the end of.
+// upheaval is a change of a set during which its controllers die.
 type upheaval struct {
 	set *sliceapi.StatefulSet
-	// prepare makes what the set needs.
+	// prepare creates the objects that the set needs.
 	prepare func(*play)
 	change  func(*sliceapi.StatefulSetSpec)
-	// least is how many pods are available at every moment, of those that count.
+	// least is how many pods, of those that counts selects, must be available at every moment.
 	least  int
 	counts func(ordinal int32) bool
-	// pods is how many pods each ordinal has had in the end, one after the other: "0:2 1:2".
+	// pods is how many pods each ordinal has had in the end: "0:2 1:2".
 	pods string
-	// meanwhile is what others do all the time; each judges every state of a pod, after the
-	// end.
+	// meanwhile acts all the time. each judges every state of a pod, after the end.
 	meanwhile func(*play)
 	each      func(*play, *corev1.Pod) error
 	after     func(*play)
 }
 
-// seeds of the lives of controllers; each failure says which one it was.
+// seeds of the lives of controllers; each failure names its seed.
 var seeds = []int{1, 2, 3}
 
-// TestKilled kills the controller again and again in the middle of a change, before a write or
-// when one has landed whose answer is lost, or at any time. Whoever comes after it goes on:
-// never more pods are unavailable than allowed, none is replaced twice, and no readiness gate
-// stays closed.
+// TestKilled kills the controller repeatedly in the middle of a change: before a write, after a write whose answer is
+// lost, or at any time. Its successor continues. Never are more pods unavailable than allowed, no pod is replaced
+// twice, and no readiness gate stays closed.
 func TestKilled(t *testing.T) {
 	for name, upheaval := range upheavals {
 		for _, seed := range seeds {
@@ -128,9 +126,8 @@ var upheavals = map[string]func() upheaval{
 
 func toSecond(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" }
 
-// slowly lets pods take their time to begin, in which a controller may die. With a
-// DeleteDelayAnnotationKey a pod may be lost: kwok deletes it by its name once more after
-// that time, when another one may have it.
+// slowly delays the readiness of pods, so that a controller may die meanwhile. With a DeleteDelayAnnotationKey a pod
+// may be lost: kwok deletes it again by name after that time, when another pod may have the name.
 func slowly(set *sliceapi.StatefulSet) *sliceapi.StatefulSet {
 	set.Spec.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "100ms"}
 	return set
@@ -138,12 +135,11 @@ func slowly(set *sliceapi.StatefulSet) *sliceapi.StatefulSet {
 
 func size(text string) resource.Quantity { return resource.MustParse(text) }
 
-// survive makes the change, with one controller after the other, and checks what becomes
-// of the pods.
+// survive makes the change, with one controller after the other, and checks the resulting pods.
 func survive(t *testing.T, u upheaval, seed int) {
 	t.Helper()
 	u.set.Labels = map[string]string{mortalKey: "yes"}
-	u.set.Spec.TerminationReasonPolicy = sliceapi.AnnounceAlways // by the reason the witness knows whose a deletion is
+	u.set.Spec.TerminationReasonPolicy = sliceapi.AnnounceAlways // the reason shows the witness which deletion is ours
 	p := newPlay(t, u.set)
 	if u.prepare != nil {
 		u.prepare(p)
@@ -179,7 +175,7 @@ func survive(t *testing.T, u upheaval, seed int) {
 	}
 }
 
-// lives runs a controller until it dies, or is done, and says which.
+// lives runs a controller until it dies or done holds, and reports whether done holds.
 func (p *play) lives(l life, done func() bool) (finished bool) {
 	p.t.Helper()
 	ended, leave, err := live(p.ctx, p.set.Namespace, l)
@@ -200,20 +196,19 @@ func (p *play) lives(l life, done func() bool) (finished bool) {
 	return finished
 }
 
-// witness sees every state of the pods, and judges it.
+// witness observes every state of the pods and judges it.
 type witness struct {
 	p  *play
 	u  upheaval
 	mu sync.Mutex
-	// begun is true once all pods that there were first have been seen.
+	// begun is true once all original pods have been seen.
 	begun bool
 	first int
 	pods  map[string]*corev1.Pod
 	had   map[string][]types.UID
 }
 
-// begin looks on until the function that it returns is called, which returns what was
-// wrong first.
+// begin observes the pods until the returned function is called, which returns the first violation.
 func (w *witness) begin() (end func() error) {
 	w.p.t.Helper()
 	ctx, stop := context.WithCancel(w.p.ctx)
@@ -260,8 +255,8 @@ func (w *witness) look(pod *corev1.Pod, gone bool) error {
 		w.had[pod.Name] = append(w.had[pod.Name], pod.UID)
 	}
 	if _, told := pod.Annotations[sliceapi.TerminationReasonAnnotationKey]; gone && !told {
-		// No controller of ours deletes a pod that it has not told. kwok deletes by name, and on
-		// a busy machine now and then the pod that has come in the place of the one it meant.
+		// Our controllers set the reason of a pod before they delete it. kwok deletes by name, and on a busy machine
+		// it now and then deletes the successor of the pod that it meant.
 		w.had[pod.Name] = slices.DeleteFunc(w.had[pod.Name], func(uid types.UID) bool { return uid == pod.UID })
 	}
 	available := 0
@@ -280,12 +275,12 @@ func (w *witness) look(pod *corev1.Pod, gone bool) error {
 	return w.u.each(w.p, pod)
 }
 
-// serves says whether a pod is available: nobody is about to take it away or to change it.
+// serves reports whether a pod is available and neither being deleted nor being updated.
 func serves(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && isReady(pod) && pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == ""
 }
 
-// String is how many pods each ordinal has had.
+// String returns how many pods each ordinal has had.
 func (w *witness) String() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(w.had)) {

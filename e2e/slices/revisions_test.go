@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// revisions are the ControllerRevisions that the set controls, by name.
+// revisions returns the ControllerRevisions that the set controls, by name.
 func (p *play) revisions() map[string]appsv1.ControllerRevision {
 	p.t.Helper()
 	var list appsv1.ControllerRevisionList
@@ -24,8 +24,8 @@ func (p *play) revisions() map[string]appsv1.ControllerRevision {
 	return found
 }
 
-// TestRevisions: what people do to ControllerRevisions costs no pod: their labels stay, one
-// that they make is taken over, and the one in use is made again when they delete it.
+// TestRevisions: user edits of ControllerRevisions replace no pod. Their labels remain, a revision that users create
+// is adopted, and the revision in use is recreated when they delete it.
 func TestRevisions(t *testing.T) {
 	t.Parallel()
 	t.Run("K-230: labelled, made, deleted", func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestRevisions(t *testing.T) {
 		awaits := func(what string, condition func(map[string]appsv1.ControllerRevision) bool) {
 			t.Helper()
 			p.eventually(what, func() bool {
-				touched++ // the controller looks at revisions when it looks at the set
+				touched++ // the controller reads revisions when it reconciles the set
 				p.must(api.Patch(p.ctx, p.read(), client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, touched))))
 				return condition(p.revisions())
 			})

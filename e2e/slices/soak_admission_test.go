@@ -13,15 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What others do to the writes of a set's pods: a label of the namespace, with the name of
-// the set behind it, switches it on.
+// Interference with the writes of a set's pods. A label of the namespace, with the set's name as suffix, enables it.
 const (
 	refusesPods    = "refuses-pods-"
 	refusesChanges = "refuses-changes-"
 	rewritesPods   = "rewrites-pods-"
 )
 
-// admissions puts them into the cluster, for one namespace.
+// admissions creates the policies for one namespace.
 func (p *play) admissions() {
 	p.t.Helper()
 	name := p.set.Namespace
@@ -33,7 +32,7 @@ func (p *play) admissions() {
 		}}},
 	}
 	off := func(what string) string {
-		// The namespace is not known to a condition of a policy, only to what it does.
+		// namespaceObject is not available in the match conditions of a policy, only in its other expressions.
 		return fmt.Sprintf("!(('%s' + object.metadata.labels['app']) in namespaceObject.metadata.labels)", what)
 	}
 	refuses := &admissionregistrationv1.ValidatingAdmissionPolicy{
@@ -75,7 +74,7 @@ func mutation(expression string) admissionregistrationv1.Mutation {
 	return admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeJSONPatch, JSONPatch: &admissionregistrationv1.JSONPatch{Expression: expression}}
 }
 
-// admit switches some of it on for the set, and all others off.
+// admit enables the given interference for the set, and disables all other.
 func (s *soak) admit(ctx context.Context, on ...string) error {
 	labels := map[string]string{refusesPods: "null", refusesChanges: "null", rewritesPods: "null"}
 	for _, what := range on {
@@ -89,7 +88,7 @@ func (s *soak) admit(ctx context.Context, on ...string) error {
 	return api.Patch(ctx, namespace, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{`+strings.Join(words, ",")+`}}}`)))
 }
 
-// TestAdmissions: what the soak asks for of the API server is what it does.
+// TestAdmissions: each interference has its effect on the API server.
 func TestAdmissions(t *testing.T) {
 	p := newPlay(t, slice(1))
 	p.admissions()

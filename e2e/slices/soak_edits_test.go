@@ -22,14 +22,14 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// step is one edit and the time after it.
+// step is one edit and the pause after it.
 type step struct {
 	kind  string
 	a, b  int32
 	pause time.Duration
 }
 
-// soakKinds are drawn as often as they are here: edits of the template are the most frequent ones.
+// soakKinds lists each kind of edit as often as its weight: edits of the template are the most frequent.
 var soakKinds = []string{
 	"image", "image", "image", "image", "image", "image", "image", "image", "broken image", "broken image",
 	"replicas", "replicas", "start", "reserve", "partition", "maxUnavailable", "surge", "surge", "strategy", "policy", "policy", "paused",
@@ -48,10 +48,10 @@ func drawStep(seed int) step {
 	}
 }
 
-// asRefused ends what is kept of a refused edit.
+// asRefused is the suffix of a refused edit in the log.
 const asRefused = " (refused)"
 
-// do carries out a step. What the API server refuses was no edit.
+// do carries out a step. A write that the API server refuses is not an edit.
 func (s *soak) do(ctx context.Context, step step) error {
 	s.edits = append(s.edits, fmt.Sprintf("%s %s %d %d", time.Now().Format(clockTime), step.kind, step.a, step.b))
 	if step.kind == "partition when complete" {
@@ -74,7 +74,7 @@ func (s *soak) do(ctx context.Context, step step) error {
 	return err
 }
 
-// edit writes the spec, and tells the judge before the controller can see it.
+// edit writes the spec, and informs the judge before the controller can see it.
 func (s *soak) edit(ctx context.Context, change func(*sliceapi.StatefulSetSpec)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		set := &sliceapi.StatefulSet{}
@@ -97,8 +97,8 @@ func (s *soak) tell(what func(*judge)) {
 	what(&s.judge)
 }
 
-// change makes the edits of a spec. Small numbers are drawn more often, so that large ones
-// are what stops a set until the next edit of that kind.
+// change makes the edit of a spec. Small numbers are drawn more often, so large numbers are those that stop a set
+// until the next edit of that kind.
 func (t step) change(s *sliceapi.StatefulSetSpec) {
 	switch t.kind {
 	case "image", "there and back":
@@ -106,7 +106,7 @@ func (t step) change(s *sliceapi.StatefulSetSpec) {
 	case "broken image":
 		s.Template.Spec.Containers[0].Image = stuck
 		s.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "1h", cluster.PullDelayAnnotationKey: "1h"}
-	case "resize": // the larger ones are too large for the node
+	case "resize": // the larger values are too large for the node
 		s.Template.Spec.Containers[0].Resources = resources(fmt.Sprintf("%dm", 10+t.a), "40m")
 		s.Template.Annotations = map[string]string{}
 		if t.b > 1 {
@@ -141,7 +141,7 @@ func (t step) change(s *sliceapi.StatefulSetSpec) {
 	case "retention":
 		policies := []appsv1.PersistentVolumeClaimRetentionPolicyType{retainClaims, deleteClaims}
 		s.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: policies[t.b/2], WhenDeleted: policies[t.b%2]}
-	case "late": // no roll-out can be complete within its deadline
+	case "late": // no rollout can complete within its deadline
 		s.MinReadySeconds, s.ProgressDeadlineSeconds = 2+t.b/2, new(int32(1))
 	case "claims grow":
 		size := s.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]
@@ -152,7 +152,7 @@ func (t step) change(s *sliceapi.StatefulSetSpec) {
 	}
 }
 
-// changeRolling makes the edits of a rolling update, which is what the strategy is then.
+// changeRolling makes the edit of a rolling update, and sets that strategy if needed.
 func (t step) changeRolling(s *sliceapi.StatefulSetSpec) {
 	rolls := s.UpdateStrategy.RollingUpdate
 	if rolls == nil {
@@ -180,7 +180,7 @@ func (t step) changeRolling(s *sliceapi.StatefulSetSpec) {
 	s.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.RollingUpdate, RollingUpdate: rolls}
 }
 
-// largest writes a number than which a manifest cannot have a larger one.
+// largest sets a number to the largest value that a manifest can have.
 func (t step) largest(s *sliceapi.StatefulSetSpec, rolls *sliceapi.RollingUpdateStrategy) {
 	switch t.b {
 	case 0:
@@ -194,13 +194,13 @@ func (t step) largest(s *sliceapi.StatefulSetSpec, rolls *sliceapi.RollingUpdate
 	}
 }
 
-// hooks are held by the label that new pods have.
+// hooks returns hooks that are held by the label of new pods.
 func (t step) hooks() *sliceapi.Lifecycle {
 	hook := &sliceapi.LifecycleHook{LabelsHandler: map[string]string{hookLabel: "yes"}, MarkPodNotReady: t.a%2 == 0}
 	return []*sliceapi.Lifecycle{nil, {PreDelete: hook}, {InPlaceUpdate: hook}, {PreDelete: hook, InPlaceUpdate: hook}}[t.b]
 }
 
-// disturb changes what others do to the writes of the set's pods, and to its claims.
+// disturb changes the interference with the writes of the set's pods, and with its claims.
 func (s *soak) disturb(ctx context.Context, step step) error {
 	switch step.kind {
 	case "refuse pods":
@@ -217,7 +217,7 @@ func (s *soak) disturb(ctx context.Context, step step) error {
 	return nil
 }
 
-// await waits until the set is complete, and not for long: it may never be.
+// await waits for a short time until the set is complete, which may never happen.
 func (s *soak) await(ctx context.Context) {
 	set := &sliceapi.StatefulSet{}
 	_ = wait.PollUntilContextTimeout(ctx, lookAgain, 20*soakStep, true, func(ctx context.Context) (bool, error) {
@@ -227,7 +227,7 @@ func (s *soak) await(ctx context.Context) {
 	})
 }
 
-// harm does something to a pod.
+// harm damages a pod.
 func (s *soak) harm(ctx context.Context, step step) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprintf("%s-%d", s.name, step.a)}}
 	status := func(text string) error {
@@ -238,7 +238,7 @@ func (s *soak) harm(ctx context.Context, step step) error {
 		return s.deletePod(ctx, pod)
 	case "fail a pod":
 		return status(`{"status":{"phase":"Failed"}}`)
-	case "unready a pod": // for the reason for which kwok makes it Ready again
+	case "unready a pod": // with the reason at which kwok makes it Ready again
 		return status(`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"ReadinessGatesNotReady"}]}}`)
 	case "ask a pod to go":
 		return api.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+sliceapi.SpecifiedDeleteKey+`":"true"}}}`)))
@@ -246,7 +246,7 @@ func (s *soak) harm(ctx context.Context, step step) error {
 	return nil
 }
 
-// deletePod tells the judge that it was not the controller, whatever the pod was told.
+// deletePod informs the judge that the deletion is not by the controller, whatever reason the pod has.
 func (s *soak) deletePod(ctx context.Context, pod *corev1.Pod) error {
 	if err := api.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return err

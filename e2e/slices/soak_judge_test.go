@@ -20,29 +20,27 @@ import (
 )
 
 const (
-	// lag is how long the controller may act on what was true before, on a machine that is not busy.
+	// lag is how long the controller may act on old state on an idle machine.
 	lag = 2 * time.Second
-	// blink is how long it may take a pod for down that has just come up.
+	// blink is how long the controller may consider a pod down after it has become ready.
 	blink = time.Second
-	// overdue is how long a pod may be there that no range owns, while nothing else happens.
+	// overdue is how long a pod outside of every range may exist while nothing else happens.
 	overdue = 20 * time.Second
 )
 
-// judge knows what was asked for lately, and since when pods are down. What it checks, of
-// whatever edits, harm and dead controllers there are:
+// judge knows the recent specs and since when pods are down. It checks, under any edits, harm and dead controllers:
 //
-//   - no pod goes down for an update, or because its deletion was requested, or at the end of a
-//     surge, when with it more are down than maxUnavailable, less the surge pods;
+//   - no pod goes down for an update, for a requested deletion or at the end of a surge, if
+//     that takes more pods down than maxUnavailable, less the surge pods;
 //   - nothing below the partition is updated, and nothing while the set is paused;
 //   - an ordinal never has two pods;
-//   - pods that nobody asks for leave;
-//   - no condition of its status contradicts another, or the counts;
-//   - a claim is deleted only with the pod of an ordinal that was scaled away, where the
-//     retention policy says so, or of a surge pod; none shrinks, and none of an ordinal
-//     becomes a surge pod's.
+//   - pods outside of the spec leave;
+//   - no condition of the status contradicts another, or the counts;
+//   - a claim is deleted only with the pod of an ordinal that was scaled down, if the retention
+//     policy says so, or with a surge pod; no claim shrinks, and no ordinal's claim becomes that
+//     of a surge pod.
 //
-// The controller may act on what was true a short while before, so that all that was
-// asked for in that time counts in its favour.
+// The controller may act on slightly old state, so every spec of that time counts in its favour.
 type judge struct {
 	set    string
 	specs  []wantedSpec
@@ -50,12 +48,12 @@ type judge struct {
 	claims map[string]observedClaim
 	// harmed are pods that the test deletes.
 	harmed map[types.UID]bool
-	// paid and judged count the pods that went down on the budget, and those of them for
-	// which the budget was checked.
+	// paid counts the pods that went down at the expense of the budget, judged those of them for which the budget was
+	// checked.
 	paid, judged int
-	// pace is how late the controller learns what happens.
+	// pace measures how late the controller sees changes.
 	pace *pace
-	// trace are the last events of pods, for whoever reads what was wrong.
+	// trace lists the last events of pods, to explain a violation.
 	trace []string
 }
 
@@ -63,10 +61,10 @@ func newJudge(set string, pace *pace) judge {
 	return judge{set: set, pace: pace, pods: map[int32]*seenPod{}, claims: map[string]observedClaim{}, harmed: map[types.UID]bool{}}
 }
 
-// wantedSpec is what counts of a spec, from a time on.
+// wantedSpec is the relevant part of a spec, valid from a time on.
 type wantedSpec struct {
 	at time.Time
-	// ordinals are owned; surge is how many surge pods there may be.
+	// ordinals are the owned ordinals; surge is the largest number of surge pods.
 	ordinals []int32
 	surge    int32
 	// allowed is how many pods may be down for an update.
@@ -75,7 +73,7 @@ type wantedSpec struct {
 	// partition is the ordinal below which nothing is updated.
 	partition int32
 	paused    bool
-	// deletesScaled is true when claims go with ordinals that are scaled away.
+	// deletesScaled is true if the claims of ordinals that are scaled down are deleted.
 	deletesScaled bool
 }
 
@@ -83,22 +81,22 @@ type wantedSpec struct {
 type seenPod struct {
 	uid    types.UID
 	exists bool
-	// up is true while it serves, which it has since then by its own account.
+	// up is true while it serves, which it has since the time in since, as its status reports.
 	up    bool
 	since time.Time
-	// down is when it went down last, and paid whether the controller did that on the
-	// budget; changed is when it went up or down.
+	// down is when it last went down, and paid whether the controller did that at the expense of the budget. changed
+	// is when it last went up or down.
 	down, changed time.Time
 	paid          bool
-	// shaken is when it was last down for anything else: the controller may still take
-	// it for down, and such a pod costs nothing to replace.
+	// shaken is when it was last down for another reason. The controller may still see it as down, and replacing such
+	// a pod does not count.
 	shaken time.Time
 }
 
-// lag is how long the controller may act on what was true before, as busy as the machine is.
+// lag returns how long the controller may act on old state, given the load of the machine.
 func (j *judge) lag(now time.Time) time.Duration { return lag + 2*j.pace.worst(now) }
 
-// available says whether a pod has been up for long enough.
+// available reports whether a pod has been up for at least minReady.
 func (p *seenPod) available(now time.Time, minReady time.Duration) bool {
 	return p.up && now.Sub(p.since) >= minReady
 }
@@ -108,7 +106,7 @@ type observedClaim struct {
 	doomed, surge bool
 }
 
-// spec tells the judge of a spec that is about to be written: the controller may act on it at once.
+// spec informs the judge of a spec that is about to be written: the controller may act on it at once.
 func (j *judge) spec(now time.Time, spec *sliceapi.StatefulSetSpec) {
 	wanted := wantedSpec{at: now, ordinals: ordinalsOf(spec), allowed: 1, minReady: time.Duration(spec.MinReadySeconds) * time.Second, paused: spec.Paused}
 	rolls := spec.UpdateStrategy.RollingUpdate
@@ -127,7 +125,7 @@ func (j *judge) spec(now time.Time, spec *sliceapi.StatefulSetSpec) {
 	}
 }
 
-// wrote tells the judge that the last spec was written, or was not.
+// wrote informs the judge whether the last spec was written.
 func (j *judge) wrote(now time.Time, err error) {
 	if last := len(j.specs) - 1; err != nil {
 		j.specs = j.specs[:last]
@@ -136,7 +134,7 @@ func (j *judge) wrote(now time.Time, err error) {
 	}
 }
 
-// hasSurgeClaim says whether the claim of an ordinal was made for a surge pod.
+// hasSurgeClaim reports whether the claim of an ordinal was created for a surge pod.
 func (j *judge) hasSurgeClaim(ordinal int32) bool {
 	return j.claims[fmt.Sprintf("data-%s-%d", j.set, ordinal)].surge
 }
@@ -183,7 +181,7 @@ func (j *judge) pod(now time.Time, pod *corev1.Pod, gone bool) error {
 	return j.strays(now)
 }
 
-// note keeps what an event has shown.
+// note records an event.
 func (j *judge) note(now time.Time, pod *corev1.Pod, gone bool) {
 	const most = 60
 	reason := pod.Annotations[sliceapi.TerminationReasonAnnotationKey]
@@ -222,7 +220,7 @@ func (j *judge) goesDown(now time.Time, ordinal int32, pod *corev1.Pod, was seen
 	return j.budget(now)
 }
 
-// pays says whether the controller takes a pod down on its budget.
+// pays reports whether the controller takes a pod down at the expense of its budget.
 func (j *judge) pays(now time.Time, ordinal int32, pod *corev1.Pod) bool {
 	if j.harmed[pod.UID] {
 		return false
@@ -247,7 +245,7 @@ func updatedInPlace(pod *corev1.Pod) bool {
 	return pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] != ""
 }
 
-// allowed checks that the update is for a pod that goes down for it.
+// allowed checks that an update which takes a pod down is permitted by partition and pause.
 func (j *judge) allowed(now time.Time, ordinal int32, pod *corev1.Pod) error {
 	if !updatedInPlace(pod) && pod.Annotations[sliceapi.TerminationReasonAnnotationKey] != string(sliceapi.TerminationUpdate) {
 		return nil
@@ -262,7 +260,7 @@ func (j *judge) allowed(now time.Time, ordinal int32, pod *corev1.Pod) error {
 	return nil
 }
 
-// lately are the specs that the controller may act on.
+// lately returns the specs that the controller may act on.
 func (j *judge) lately(now time.Time) []wantedSpec {
 	first := len(j.specs) - 1
 	for first > 0 && now.Sub(j.specs[first].at) < j.lag(now) {
@@ -271,9 +269,8 @@ func (j *judge) lately(now time.Time) []wantedSpec {
 	return j.specs[first:]
 }
 
-// budget checks that not too many owned pods are down: those that the controller has taken
-// down, and those that have been down for long enough to be known. Each surge pod
-// makes up for one.
+// budget checks that not too many owned pods are down: those that the controller has taken down, and those that have
+// been down for long enough to be known. Each surge pod compensates for one.
 func (j *judge) budget(now time.Time) error {
 	wanted := j.lately(now)
 	allowed, owned, minReady := int32(0), wanted[0].ordinals, wanted[0].minReady
@@ -300,7 +297,7 @@ func (j *judge) budget(now time.Time) error {
 	return nil
 }
 
-// scene says what is known of all pods, and what was asked for lately.
+// scene describes the known state of all pods, and the recent specs.
 func (j *judge) scene(now time.Time) string {
 	var lines []string
 	ago := func(at time.Time) string {
@@ -322,7 +319,7 @@ func (j *judge) scene(now time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// strays checks that no pod stays that is not asked for, when nothing else is to be done.
+// strays checks that no pod outside of the spec remains when nothing else is pending.
 func (j *judge) strays(now time.Time) error {
 	last := j.specs[len(j.specs)-1]
 	since := last.at
@@ -373,7 +370,7 @@ func (j *judge) claim(now time.Time, claim *corev1.PersistentVolumeClaim, gone b
 	return nil
 }
 
-// ordinalsOf are the ordinals that a spec asks for.
+// ordinalsOf returns the ordinals of a spec.
 func ordinalsOf(spec *sliceapi.StatefulSetSpec) []int32 {
 	start := int32(0)
 	if spec.Ordinals != nil {
@@ -382,7 +379,7 @@ func ordinalsOf(spec *sliceapi.StatefulSetSpec) []int32 {
 	return nextOrdinals(spec.ReserveOrdinals, start, *spec.Replicas)
 }
 
-// nextOrdinals are so many ordinals from one on that are not reserved.
+// nextOrdinals returns the next count ordinals from at on that are not reserved.
 func nextOrdinals(reserved []intstr.IntOrString, at, count int32) []int32 {
 	ordinals := []int32{}
 	for ; len(ordinals) < int(count); at++ {
@@ -393,7 +390,7 @@ func nextOrdinals(reserved []intstr.IntOrString, at, count int32) []int32 {
 	return ordinals
 }
 
-// reserves reads a number, or a range like "3-5".
+// reserves reports whether value, a number or a range like "3-5", includes the ordinal.
 func reserves(value intstr.IntOrString, ordinal int32) bool {
 	from, to, ranged := strings.Cut(value.String(), "-")
 	if !ranged {
@@ -412,7 +409,7 @@ func ordinalOf(set, pod string) int32 {
 	return int32(ordinal)
 }
 
-// readySince is when a pod says that it got Ready.
+// readySince returns since when a pod reports itself Ready.
 func readySince(pod *corev1.Pod) time.Time {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
@@ -424,7 +421,7 @@ func readySince(pod *corev1.Pod) time.Time {
 
 func isPod(owner metav1.OwnerReference) bool { return owner.Kind == "Pod" }
 
-// contradiction finds what a status says both of, or against its counts.
+// contradiction finds conditions of a status that contradict each other, or its counts.
 func contradiction(set *sliceapi.StatefulSet) error {
 	status := set.Status
 	is := func(kind string) bool { return meta.IsStatusConditionTrue(status.Conditions, kind) }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pace knows how late a watch shows what was written: on a machine that is busy, the controller
-// acts for longer on what was true before, and that is no fault of its own.
+// pace measures how late a watch shows a write. On a busy machine, the controller acts on old state for longer, which
+// is no fault of the controller.
 type pace struct {
 	mu sync.Mutex
 	// late are the delays of the last writes, and when they were seen.
@@ -27,13 +27,13 @@ type lateness struct{ at, written time.Time }
 const (
 	paceName = "pace"
 	paceKey  = "written"
-	// paceOf is how long a delay counts: what was late may have been decided upon until then.
+	// paceOf is how long a delay counts: the controller may decide on delayed state until then.
 	paceOf = 10 * time.Second
-	// paceEvery is how often something is written to see how late it is shown.
+	// paceEvery is the interval between the writes whose delay is measured.
 	paceEvery = 500 * time.Millisecond
 )
 
-// saw notes that what was written then is shown now.
+// saw records that a write of the time written is visible now.
 func (p *pace) saw(now, written time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +43,7 @@ func (p *pace) saw(now, written time.Time) {
 	}
 }
 
-// worst is the longest delay of late; that nothing is shown at all is one, too.
+// worst returns the longest recent delay; the time since the last visible write counts as one.
 func (p *pace) worst(now time.Time) (delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +58,7 @@ func (p *pace) worst(now time.Time) (delay time.Duration) {
 	return delay
 }
 
-// keep writes the time over and over, and watches it, until the context ends.
+// keep writes the time repeatedly, and watches it, until the context ends.
 func (p *pace) keep(ctx context.Context, namespace string) error {
 	mark := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: paceName, Labels: map[string]string{"app": paceName}}}
 	if err := api.Create(ctx, mark); err != nil {
@@ -76,7 +76,7 @@ func (p *pace) keep(ctx context.Context, namespace string) error {
 	})
 }
 
-// TestPace: a delay counts for a while, and silence is one.
+// TestPace: a delay counts for a while, and so does the absence of events.
 func TestPace(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(time.Second))) }

@@ -32,7 +32,7 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// What a soak looks like. The seed is logged, so that the same edits can be made again.
+// Parameters of a soak. The seed is logged, so that the same edits can be repeated.
 const (
 	soakFor  = "SLICESHIFT_SOAK"
 	soakSets = "SLICESHIFT_SOAK_SETS"
@@ -40,15 +40,14 @@ const (
 )
 
 const (
-	// soakStep is the time between two edits of a set, more or less.
+	// soakStep is the approximate time between two edits of a set.
 	soakStep = 300 * time.Millisecond
-	// soakSettles bounds how long a set may need to get complete at the end.
+	// soakSettles bounds how long a set may take to become complete at the end.
 	soakSettles = 2 * time.Minute
 )
 
-// TestSoak edits sets at random, deletes and breaks their pods and kills their controller,
-// while a judge sees every state of pods and claims: see judge. In the end all sets get
-// complete.
+// TestSoak edits sets at random, deletes and breaks their pods and kills their controller, while a judge observes
+// every state of pods and claims: see judge. In the end all sets become complete.
 func TestSoak(t *testing.T) {
 	p := newPlay(t, slice(1))
 	duration, count, seed := soakSize(t)
@@ -88,12 +87,12 @@ func TestSoak(t *testing.T) {
 	if os.Getenv(figuresVariable) == "" {
 		return
 	}
-	if err := figures.Write("../../docs/slices.md", "soak", soakPage(soaks, duration, seed, len(ends))); err != nil {
+	if err := figures.Write("soak", soakPage(soaks, duration, seed, len(ends))); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// soakPage is what has been tried, for the documentation.
+// soakPage returns the statistics of a soak for the documentation.
 func soakPage(soaks []*soak, duration time.Duration, seed, controllers int) string {
 	var edits, refused, paid, judged int
 	for _, s := range soaks {
@@ -113,7 +112,7 @@ var soakLives = rapid.Custom(func(r *rapid.T) life {
 	return life{writes: rapid.Int64Range(1, 150).Draw(r, "writes"), lands: rapid.Bool().Draw(r, "lands")}
 })
 
-// controllers runs the controller until ctx ends. For a time one dies after the other.
+// controllers runs controllers until ctx ends. During the given duration they die one after the other.
 func controllers(ctx context.Context, namespace string, seed int, duration time.Duration) (ends []string, err error) {
 	end := time.Now().Add(duration)
 	for i := 0; ctx.Err() == nil; i++ {
@@ -136,8 +135,8 @@ func controllers(ctx context.Context, namespace string, seed int, duration time.
 
 const clockTime = "15:04:05.000"
 
-// chores are what others do all the time: claims get their volumes and the size that they
-// ask for, and pods that lifecycle hooks hold back are let go after a while.
+// chores runs the background tasks: claims get volumes and their requested size, and pods that lifecycle hooks hold
+// back are released after a while.
 func chores(ctx context.Context, namespace string, soaks []*soak) {
 	const every = 300 * time.Millisecond
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -147,8 +146,8 @@ func chores(ctx context.Context, namespace string, soaks []*soak) {
 	}, every)
 }
 
-// growByOrdinal has claims grow: those of even ordinals at once, the file systems of the others
-// in the next round. What fails is done in the next round, too.
+// growByOrdinal expands claims: those of even ordinals at once, the file systems of the others in the next round. A
+// failure is retried in the next round.
 func growByOrdinal(ctx context.Context, namespace string) {
 	var claims corev1.PersistentVolumeClaimList
 	_ = api.List(ctx, &claims, client.InNamespace(namespace))
@@ -168,8 +167,8 @@ func growByOrdinal(ctx context.Context, namespace string) {
 	}
 }
 
-// bindClaims makes a volume for each claim, but for those of sets whose claims are to stay
-// unbound. What fails is done in the next round.
+// bindClaims creates a volume for each claim, except for sets whose claims must stay unbound. A failure is retried in
+// the next round.
 func bindClaims(ctx context.Context, namespace string, soaks []*soak) {
 	bound := map[string]bool{}
 	for _, s := range soaks {
@@ -185,8 +184,8 @@ func bindClaims(ctx context.Context, namespace string, soaks []*soak) {
 	}
 }
 
-// unhook takes the label of the hooks from pods that are to go or to be updated. What
-// fails is done in the next round.
+// unhook removes the label of the hooks from pods that are to be deleted or updated. A failure is retried in the next
+// round.
 func unhook(ctx context.Context, namespace string) {
 	var sets sliceapi.StatefulSetList
 	var pods corev1.PodList
@@ -224,10 +223,10 @@ func soakSize(t *testing.T) (duration time.Duration, sets, seed int) {
 	return duration, sets, seed
 }
 
-// soak is one set that is played with.
+// soak is one set under test.
 type soak struct {
 	namespace, name string
-	// class is that of its claims.
+	// class is the StorageClass of its claims.
 	class    string
 	seed     int
 	parallel bool
@@ -242,14 +241,14 @@ type soak struct {
 	judge judge
 }
 
-// String says how much has been tried.
+// String returns the number of edits.
 func (s *soak) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return fmt.Sprintf("%s: %d edits, of which %d were refused; %d pods went down on the budget, %d of them were judged", s.name, len(s.edits), s.refused(), s.judge.paid, s.judge.judged)
 }
 
-// refused is how many edits the API server did not take.
+// refused returns how many edits the API server refused.
 func (s *soak) refused() (count int) {
 	for _, edit := range s.edits {
 		if strings.HasSuffix(edit, asRefused) {
@@ -289,8 +288,8 @@ func (s *soak) run(ctx context.Context, duration time.Duration) error {
 	return errors.Join(err, <-results, <-results, <-results)
 }
 
-// first is the set as it begins; its pods can be updated in place, and have the label of
-// the hooks that may come, and its claims can grow.
+// first returns the initial set. Its pods can be updated in place and have the label of the hooks, and its claims can
+// grow.
 func (s *soak) first() *sliceapi.StatefulSet {
 	set := withClaim(inPlace(3, sliceapi.ReCreate))
 	set.Namespace, set.Name, set.Labels = s.namespace, s.name, map[string]string{mortalKey: "yes"}
@@ -299,14 +298,14 @@ func (s *soak) first() *sliceapi.StatefulSet {
 	set.Spec.Template.Spec.Containers[0].Resources = resources("10m", "40m")
 	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &s.class
 	set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: sliceapi.OnPodRollingUpdate}
-	set.Spec.TerminationReasonPolicy = sliceapi.AnnounceAlways // the judge reads whose a deletion is
+	set.Spec.TerminationReasonPolicy = sliceapi.AnnounceAlways // the judge reads the reason of a deletion
 	if s.parallel {
 		set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 	}
 	return set
 }
 
-// settle ends the edits with one that every pod can follow, and waits until all have.
+// settle makes a last edit that every pod can follow, and waits until all have.
 func (s *soak) settle(ctx context.Context) error {
 	const last = "web:last"
 	s.unbound.Store(false)
@@ -354,8 +353,7 @@ func (s *soak) settle(ctx context.Context) error {
 	return nil
 }
 
-// watchPods, watchClaims and watchSet hand every event of the set's objects to the judge, until the
-// context ends.
+// watchPods, watchClaims and watchSet pass every event of the set's objects to the judge until the context ends.
 func (s *soak) watchPods(ctx context.Context) error {
 	return watchPods(ctx, s.namespace, map[string]string{"app": s.name}, func(pod *corev1.Pod, gone bool) error {
 		s.mu.Lock()
@@ -382,8 +380,8 @@ func (s *soak) watchSet(ctx context.Context) error {
 	})
 }
 
-// watchPods shows all pods of a namespace that have labels, as they are and as they
-// become, until the context ends or one is found to be wrong.
+// watchPods passes the current and later states of all pods of a namespace with these labels to look, until the
+// context ends or look fails.
 func watchPods(ctx context.Context, namespace string, labels map[string]string, look func(pod *corev1.Pod, gone bool) error) error {
 	return watchAll(ctx, &corev1.PodList{}, namespace, labels, func(object client.Object, gone bool) error {
 		return look(object.(*corev1.Pod), gone)
@@ -403,7 +401,7 @@ func watchAll(ctx context.Context, list client.ObjectList, namespace string, lab
 	if err := meta.EachListItem(list, func(object runtime.Object) error { return look(object.(client.Object), false) }); err != nil {
 		return err
 	}
-	// An API server that works on much else may end a watch: it goes on where it was.
+	// A busy API server may end a watch: it continues where it was.
 	events, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return watcher.Watch(ctx, list, append(of, &client.ListOptions{Raw: &options})...)

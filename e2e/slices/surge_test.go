@@ -10,8 +10,8 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestSurge: ordinals above the range run the new revision during an update, so that never
-// fewer pods than replicas serve, and leave at its end.
+// TestSurge: during an update, ordinals above the range run the new revision, so that at least replicas pods serve.
+// They are removed at the end.
 func TestSurge(t *testing.T) {
 	for name, policy := range map[string]appsv1.PodManagementPolicyType{"ordered": appsv1.OrderedReadyPodManagement, "parallel": appsv1.ParallelPodManagement} {
 		t.Run("S-016 "+name, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestSurge(t *testing.T) {
 	}
 }
 
-// TestSurgeClaims: the claims of surge pods go with them, whatever the retention
-// policy; those of former ordinals are passed over, and stay as they are.
+// TestSurgeClaims: the claims of surge pods are deleted with them, whatever the retention policy. Claims of former
+// ordinals are skipped and remain unchanged.
 func TestSurgeClaims(t *testing.T) {
 	t.Parallel()
 	t.Run("K-175: of the ordinal above the range", func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestSurgeClaims(t *testing.T) {
 		})
 		pod, claim := p.pod(2), p.claim(2)
 		p.scale(3)
-		// web-1 is still held back, so the surge pod is one ordinal further up by then.
+		// web-1 is still held back, so the surge pod is one ordinal higher by then.
 		p.claimsAre("data-web-0: data-web-1: data-web-2: data-web-3:Pod")
 		if p.pod(2).UID != pod.UID || p.claim(2).UID != claim.UID || len(p.claim(2).Annotations[sliceapi.SurgeAnnotationKey]) > 0 {
 			t.Errorf("web-2 is another one, or its claim still goes with it: %+v", p.claim(2).ObjectMeta)
@@ -107,7 +107,7 @@ func TestSurgeClaims(t *testing.T) {
 	})
 }
 
-// heldBack is a hook that blocks every pod, so that an update goes no further than its surge pods.
+// heldBack returns a hook that blocks every pod, so that an update stops after its surge pods.
 func heldBack() *sliceapi.Lifecycle {
 	return &sliceapi.Lifecycle{PreDelete: &sliceapi.LifecycleHook{LabelsHandler: map[string]string{"app": "web"}}}
 }

@@ -14,7 +14,7 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// areReady plays kubelets that set Ready of all pods, as with probes that ask for a quorum.
+// areReady sets Ready of all pods, like kubelets whose probes depend on a quorum.
 func (p *play) areReady(status corev1.ConditionStatus) {
 	p.t.Helper()
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q}]}}`, status, time.Now().UTC().Format(time.RFC3339))
@@ -23,13 +23,13 @@ func (p *play) areReady(status corev1.ConditionStatus) {
 	}
 }
 
-// mortalSet gives a set controllers of its own, each of which lives until something is so.
+// mortalSet gives a set its own controllers, each of which lives until a condition holds.
 func mortalSet(set *sliceapi.StatefulSet) *sliceapi.StatefulSet {
 	set.Labels = map[string]string{mortalKey: "yes"}
 	return set
 }
 
-// noted says whether each pod has lost the mark of a pod that was never available.
+// noted reports whether no pod has the mark of a pod that was never available.
 func (p *play) noted() bool {
 	for _, pod := range p.pods() {
 		if _, marked := pod.Annotations[sliceapi.NotYetAvailableAnnotationKey]; marked {
@@ -41,8 +41,9 @@ func (p *play) noted() bool {
 
 const forTheBudget = "it is not Ready, and may have been available at the current revision"
 
-// TestY2UnhealthyPodsStay: all pods lose Ready for a moment, and the template changes meanwhile. None is deleted, as under the
-// native controller, although another process looks. Once they are Ready again they are updated one by one.
+// TestY2UnhealthyPodsStay: all pods lose Ready for a moment, and the template changes meanwhile. As with the native
+// controller, none is deleted, even if another process takes over. Once they are Ready again, they are updated one by
+// one.
 func TestY2UnhealthyPodsStay(t *testing.T) {
 	eachManagement(t, "Y2 ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
 		set := mortalSet(slice(5))
@@ -107,7 +108,7 @@ func TestY2AlwaysAllow(t *testing.T) {
 	p.imagesAre("web:2", "web:2", "web:2", "web:2", "web:2")
 }
 
-// TestY2ShareOfNothing: the share that a migration gives bounds this as well.
+// TestY2ShareOfNothing: the share that a migration grants limits this too.
 func TestY2ShareOfNothing(t *testing.T) {
 	set := slice(3)
 	set.Annotations = map[string]string{sliceapi.MigratingAnnotationKey: "yes", sliceapi.MaxUnavailableAnnotationKey: "0"}
@@ -122,7 +123,7 @@ func TestY2ShareOfNothing(t *testing.T) {
 	p.kept(before)
 }
 
-// TestY2NeverAvailable: pods that were never available are replaced at once, although another process looks.
+// TestY2NeverAvailable: pods that were never available are replaced at once, even if another process takes over.
 func TestY2NeverAvailable(t *testing.T) {
 	eachManagement(t, "Y2 ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
 		set := mortalSet(slice(3))

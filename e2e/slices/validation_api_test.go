@@ -16,9 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestSameManifestAgain: who writes the very spec again that they wrote first, without the
-// defaults, changes nothing, nor is it a change of the claim templates. A status is there: the first
-// write stores the default of one.
+// TestSameManifestAgain: writing the same spec again, without the defaults, changes nothing, and does not count as a
+// change of the claim templates. A status exists: the first write stores its default.
 func TestSameManifestAgain(t *testing.T) {
 	t.Run("K-030: without the defaults", func(t *testing.T) {
 		sent := manifest(t, quiet(t), newNamespace(t), claimed)
@@ -40,7 +39,7 @@ func TestSameManifestAgain(t *testing.T) {
 	})
 }
 
-// TestCollection: list, patch and delete many by their label.
+// TestCollection: many sets are listed, patched and deleted by their label.
 func TestCollection(t *testing.T) {
 	t.Run("K-148: of three, two have the label", func(t *testing.T) {
 		namespace := newNamespace(t)
@@ -79,7 +78,7 @@ func list(t *testing.T, namespace string) []unstructured.Unstructured {
 	return sets.Items
 }
 
-// TestStatusIsWritten: conditions by update and by patch, seen when read again.
+// TestStatusIsWritten: a condition that is written by update or by patch is read back.
 func TestStatusIsWritten(t *testing.T) {
 	t.Run("K-149: a condition by update, and one by patch", func(t *testing.T) {
 		object := manifest(t, quiet(t), newNamespace(t))
@@ -109,8 +108,8 @@ func TestStatusIsWritten(t *testing.T) {
 	})
 }
 
-// TestBudgetCountsByScale: the disruption controller of Kubernetes takes the number of pods to
-// expect from the scale of our kind, not from the pods there are.
+// TestBudgetCountsByScale: the disruption controller of Kubernetes takes the number of expected pods from the scale of
+// our kind, not from the existing pods.
 func TestBudgetCountsByScale(t *testing.T) {
 	t.Parallel()
 	t.Run("K-264: ten, of which four exist", func(t *testing.T) {
@@ -129,7 +128,7 @@ func TestBudgetCountsByScale(t *testing.T) {
 		for i := range 4 {
 			mustCreate(t, podOf(set, i))
 		}
-		// The controller looks anew when a budget changes: it may not know the kind yet.
+		// The controller reconciles when a budget changes: before, it may not know the kind yet.
 		err := wait.PollUntilContextCancel(bounded(t), 20*lookAgain, true, func(ctx context.Context) (bool, error) {
 			if err := api.Get(ctx, client.ObjectKeyFromObject(budget), budget); err != nil {
 				return false, err
@@ -157,7 +156,7 @@ func podOf(set *unstructured.Unstructured, ordinal int) *corev1.Pod {
 	}
 }
 
-// awaitAccount waits for what every pod needs.
+// awaitAccount waits for the service account that every pod needs.
 func awaitAccount(t *testing.T, namespace string) {
 	t.Helper()
 	err := wait.PollUntilContextCancel(bounded(t), lookAgain, true, func(ctx context.Context) (bool, error) {

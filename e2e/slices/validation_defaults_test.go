@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// everyDefault has a pod template in which the fields are that have defaults.
+// everyDefault has a pod template with all fields that have defaults in their structures.
 const everyDefault = `
 initContainers:
 - {name: init, image: "init:1"}
@@ -31,8 +31,8 @@ volumes:
 - {name: f, projected: {sources: [{serviceAccountToken: {path: t}}, {downwardAPI: {items: [{path: l, fieldRef: {fieldPath: metadata.name}}]}}]}}
 `
 
-// TestDefaultsAsNative: what is stored of a manifest is the same under both apiVersions, but
-// for what plain leaves out.
+// TestDefaultsAsNative: the stored form of a manifest is the same under both apiVersions, except for the fields that
+// plain removes.
 func TestDefaultsAsNative(t *testing.T) {
 	namespace := newNamespace(t)
 	for name, edit := range map[string]edit{
@@ -55,7 +55,7 @@ func TestDefaultsAsNative(t *testing.T) {
 	}
 }
 
-// TestDefaults: each default by its value.
+// TestDefaults: each default has its value.
 func TestDefaults(t *testing.T) {
 	namespace := newNamespace(t)
 	for _, tc := range []struct {

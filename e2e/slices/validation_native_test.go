@@ -16,13 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// These tests hold our kind against the native one. The API server of the cluster is
-// Kubernetes' own code, so a dry run under apps/v1 is its defaulting, its conversion and its
-// validation with the strategy of the registry around them: the same manifest, with only its
-// apiVersion changed, must fare the same under both.
+// These tests compare our kind with the native one. The API server of the cluster is Kubernetes' own code, so a dry
+// run under apps/v1 performs its defaulting, its conversion and its validation with the strategy of the registry. The
+// same manifest, with only its apiVersion changed, must have the same result under both.
 
-// field is a field that both kinds have, with values from both sides of its rules.
-// An empty value removes the field.
+// field is a field of both kinds, with values that its rules allow and refuse. An empty value removes the field.
 type field struct {
 	path   string
 	values []string
@@ -141,7 +139,7 @@ var (
 	}
 )
 
-// claimWith is a list of one claim template, with a part of its own.
+// claimWith returns a list of one claim template, with one part replaced.
 func claimWith(part string) string {
 	template := map[string]string{"metadata": "metadata: {name: data}", "spec": "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}"}
 	name, _, _ := strings.Cut(part, ":")
@@ -159,15 +157,14 @@ func (c change) apply(object map[string]any) error {
 	return put(c.path, c.value)(object)
 }
 
-// difference is one that is meant: of an object that it applies to, ours may be judged
-// otherwise than the native one.
+// difference is an intended difference: our kind may judge an object to which it applies differently.
 type difference struct {
 	reason  string
-	refused bool // by ours; or else by the native one
+	refused bool // by ours; otherwise by the native kind
 	applies func(object *unstructured.Unstructured) bool
 }
 
-// enumerated are fields where apps/v1 puts the default for an empty text.
+// enumerated are fields for which apps/v1 replaces an empty text with the default.
 var enumerated = []string{
 	"spec.podManagementPolicy", strategy + ".type", "spec.persistentVolumeClaimRetentionPolicy.whenDeleted",
 	"spec.template.spec.restartPolicy", "spec.template.spec.dnsPolicy",
@@ -214,7 +211,7 @@ func number(object *unstructured.Unstructured, path string, absent int64) int64 
 	return absent
 }
 
-// TestEveryValueAsNative: each value of each field alone.
+// TestEveryValueAsNative: each value of each field alone has the same result under both kinds.
 func TestEveryValueAsNative(t *testing.T) {
 	t.Parallel()
 	t.Run("S-004, K-211: each alone", func(t *testing.T) {
@@ -234,7 +231,7 @@ func TestEveryValueAsNative(t *testing.T) {
 	})
 }
 
-// TestManyValuesAsNative: several at once.
+// TestManyValuesAsNative: several values at once have the same result under both kinds.
 func TestManyValuesAsNative(t *testing.T) {
 	t.Parallel()
 	t.Run("S-004, K-211: several at once", func(t *testing.T) {
@@ -252,14 +249,14 @@ func drawChanges(r *rapid.T) []change {
 	}), 1, 4).Draw(r, "changes")
 }
 
-// reporter is what *testing.T and *rapid.T have in common.
+// reporter is the common part of *testing.T and *rapid.T.
 type reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// compareCreate returns whether ours accepts.
+// compareCreate compares a creation under both kinds and returns whether ours accepts it.
 func compareCreate(ctx context.Context, r reporter, namespace string, base edit, changes ...change) bool {
 	r.Helper()
 	theirs, err := build(native, namespace, base, changes)
@@ -295,13 +292,13 @@ func build(apiVersion, namespace string, base edit, changes []change) (*unstruct
 	return object, nil
 }
 
-// answer is what the API server made of a request.
+// answer is the API server's answer to a request.
 type answer struct {
 	object *unstructured.Unstructured
 	err    error
 }
 
-// compareAnswers fails when they differ and it is not meant.
+// compareAnswers fails when the answers differ and the difference is not intended.
 func compareAnswers(r reporter, what string, asked *unstructured.Unstructured, theirs, own answer) {
 	r.Helper()
 	for _, each := range []answer{theirs, own} {
@@ -326,22 +323,21 @@ func compareAnswers(r reporter, what string, asked *unstructured.Unstructured, t
 	}
 }
 
-// plain is the spec of an object without what is meant to differ after defaulting.
+// plain returns the spec of an object without the fields that intentionally differ after defaulting.
 func plain(object *unstructured.Unstructured) any {
 	object = object.DeepCopy()
-	// What only ours has.
+	// Fields that only our kind has.
 	unstructured.RemoveNestedField(object.Object, "spec", "progressDeadlineSeconds")
 	unstructured.RemoveNestedField(object.Object, "spec", "terminationReasonPolicy")
-	// Ours leaves out what means the default anyway, where a default of OpenAPI would
-	// also be filled in beside a value that forbids it (OnDelete), or is 1 only behind
-	// a feature gate.
+	// Our kind omits values that mean the default anyway. A default of OpenAPI would also be set next to a value that
+	// forbids it (OnDelete). The value 1 is the default only behind a feature gate.
 	if at(object, strategy+".rollingUpdate.maxUnavailable") == int64(1) {
 		unstructured.RemoveNestedField(object.Object, "spec", "updateStrategy", "rollingUpdate", "maxUnavailable")
 	}
-	// Another name of serviceAccountName, which apps/v1 keeps in step.
+	// Another name of serviceAccountName, which apps/v1 keeps equal.
 	unstructured.RemoveNestedField(object.Object, "spec", "template", "spec", "serviceAccount")
-	// The API server fills these in when a pod or a claim is created: their defaults
-	// depend on other fields, or they are not the user's.
+	// The API server sets these when a pod or a claim is created. Their defaults depend on other fields, or users do
+	// not set them.
 	for _, kind := range []string{"containers", "initContainers"} {
 		containers, _ := at(object, "spec.template.spec."+kind).([]any)
 		for _, container := range containers {
@@ -357,7 +353,7 @@ func plain(object *unstructured.Unstructured) any {
 	return withoutZeros(at(object, "spec"))
 }
 
-// withoutZeros leaves out what Go's encoding of apps/v1 leaves out: the empty.
+// withoutZeros removes the empty values that Go's encoding of apps/v1 omits.
 func withoutZeros(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -396,7 +392,7 @@ func withoutZeros(value any) any {
 	return nil
 }
 
-// updateBases are stored in both kinds, to be updated.
+// updateBases are the stored objects that the update tests change, under both kinds.
 var updateBases = []edit{
 	all(),
 	all(put("spec.podManagementPolicy", "Parallel"), put("spec.ordinals.start", "2"), put(strategy, "{type: OnDelete}")),
@@ -404,7 +400,7 @@ var updateBases = []edit{
 	put("spec.selector", "{matchLabels: {app: web}, matchExpressions: [{key: app, operator: Exists}]}"),
 }
 
-// TestUpdatesAsNative: what may be changed.
+// TestUpdatesAsNative: both kinds allow the same updates.
 func TestUpdatesAsNative(t *testing.T) {
 	t.Parallel()
 	t.Run("K-210: each alone, then several at once", func(t *testing.T) {
@@ -455,7 +451,7 @@ func compareUpdate(ctx context.Context, r reporter, theirs, own *unstructured.Un
 		answer{theirs, api.Update(ctx, theirs, client.DryRunAll)}, answer{own, api.Update(ctx, own, client.DryRunAll)})
 }
 
-// TestStatusAsNative: which counts a status may have.
+// TestStatusAsNative: both kinds allow the same counts in a status.
 func TestStatusAsNative(t *testing.T) {
 	t.Parallel()
 	t.Run("K-213, X-25: several counts at once, and conditions", func(t *testing.T) {
@@ -503,7 +499,7 @@ func TestStatusAsNative(t *testing.T) {
 	})
 }
 
-// anyCondition is what a client may send; nil: none.
+// anyCondition returns a condition that a client may send, or nil.
 func anyCondition(r *rapid.T) map[string]any {
 	if !rapid.Bool().Draw(r, "condition") {
 		return nil

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// rollingPath begins the path of a field that many rules are about.
+	// rollingPath is the path prefix of a field with many rules.
 	rollingPath = "spec.updateStrategy.rollingUpdate"
 	claim       = `{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
 	gate        = `[{conditionType: InPlaceUpdateReady}]`
@@ -21,15 +21,14 @@ var (
 	weights  = `{weightPriority: [{weight: 10, matchSelector: {matchLabels: {zone: a}}}]}`
 )
 
-// refusal is a change that must not be made, and what the message must have: the field, or the whole
-// of a rule.
+// refusal is a change that must be refused, and the required part of the message: the field, or the whole of a rule.
 type refusal struct {
 	name string
 	edit edit
 	want string
 }
 
-// refusals are manifests that must not be created.
+// refusals are manifests that must be refused.
 var refusals = []refusal{
 	// Names.
 	{"name is no DNS label", put("metadata.name", "Web"), "metadata.name"},
@@ -136,7 +135,7 @@ var refusals = []refusal{
 	{"unknown claim update strategy", put("spec.volumeClaimUpdateStrategy.type", "Now"), "spec.volumeClaimUpdateStrategy.type"},
 }
 
-// TestRefused: every rule, and that its message names the field.
+// TestRefused: every rule refuses its manifest, and its message names the field.
 func TestRefused(t *testing.T) {
 	namespace := newNamespace(t)
 	for _, tc := range refusals {

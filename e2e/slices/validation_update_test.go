@@ -31,14 +31,14 @@ var (
 	onlyInPlace = all(put("spec.replicas", "1"), put(rollingPath+".podUpdatePolicy", "InPlaceOnly"), put("spec.template.spec.readinessGates", gate))
 )
 
-// notInPlace is what is said of a template that needs other pods.
+// notInPlace is the message for a template change that needs new pods.
 const notInPlace = "template cannot be changed in place, and the podUpdatePolicy is InPlaceOnly"
 
 func restartedAt(at string) edit {
 	return put("spec.template.metadata.annotations", "{kubectl.kubernetes.io/restartedAt: \""+at+"\"}")
 }
 
-// TestImmutable: what may be changed in an update, and what not.
+// TestImmutable: an update may change some fields and not others.
 func TestImmutable(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -117,14 +117,14 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-// update asks for the change of a stored object and makes none.
+// update dry-runs the change of a stored object.
 func update(t testing.TB, object *unstructured.Unstructured, edits ...edit) error {
 	t.Helper()
 	return api.Update(bounded(t), changed(t, object, edits...), client.DryRunAll)
 }
 
-// TestPartitionIsLeftAlone: a partition that lies outside the range because the range moved
-// refuses neither scaling nor a migration.
+// TestPartitionIsLeftAlone: a partition that lies outside the range because the range moved prevents neither scaling
+// nor a migration.
 func TestPartitionIsLeftAlone(t *testing.T) {
 	object := manifest(t, quiet(t), newNamespace(t), put("spec.replicas", "5"), put(rollingPath+".partition", "4"))
 	mustCreate(t, object)
@@ -145,7 +145,7 @@ func TestPartitionIsLeftAlone(t *testing.T) {
 	})
 }
 
-// TestStatusRules: what counts a status may have, and that status and spec are written apart.
+// TestStatusRules: the rules limit the counts of a status, and status and spec are written separately.
 func TestStatusRules(t *testing.T) {
 	object := manifest(t, quiet(t), newNamespace(t), put("status", "{replicas: 9, collisionCount: 9}"))
 	mustCreate(t, object)
@@ -198,8 +198,8 @@ func TestStatusRules(t *testing.T) {
 	}
 }
 
-// TestSpecHasTheGeneration: what the spec says has a generation, metadata has none; and an update
-// of the spec cannot touch the status.
+// TestSpecHasTheGeneration: a change of the spec increases the generation, and a change of metadata does not. An
+// update of the spec cannot change the status.
 func TestSpecHasTheGeneration(t *testing.T) {
 	t.Run("K-207, K-208: metadata, the spec, and the status by the spec", func(t *testing.T) {
 		object := manifest(t, quiet(t), newNamespace(t))
@@ -226,8 +226,8 @@ func TestSpecHasTheGeneration(t *testing.T) {
 	})
 }
 
-// TestScaleSubresource: what it reads and writes, and how it refuses. The API server does not
-// look at the UID in the scale of a custom resource, as it does for apps/v1.
+// TestScaleSubresource covers reads, writes and refusals of scale. For a custom resource, unlike for apps/v1, the API
+// server does not check the UID in the scale.
 func TestScaleSubresource(t *testing.T) {
 	object := manifest(t, quiet(t), newNamespace(t), put("spec.replicas", "1"))
 	mustCreate(t, object)
@@ -291,7 +291,7 @@ func newScale() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale"}}
 }
 
-// TestScaleTogether: no client of many that scale at once sees a conflict.
+// TestScaleTogether: many concurrent clients that scale see no conflict.
 func TestScaleTogether(t *testing.T) {
 	t.Run("K-205: a hundred", func(t *testing.T) {
 		object := manifest(t, quiet(t), newNamespace(t))
@@ -323,8 +323,8 @@ func wantReplicas(t *testing.T, object *unstructured.Unstructured, want int64) {
 	}
 }
 
-// TestDiscovery: how people name the kind. The short name of apps/v1 is not taken: kubectl
-// would then answer for either kind.
+// TestDiscovery covers the names of the kind. The short name of apps/v1 is not used, because kubectl would then answer
+// for either kind.
 func TestDiscovery(t *testing.T) {
 	t.Run("K-215, R-143: short names and categories", func(t *testing.T) {
 		resources, err := discovery.NewDiscoveryClientForConfigOrDie(one).ServerResourcesForGroupVersion(ours)
@@ -344,8 +344,8 @@ func TestDiscovery(t *testing.T) {
 	})
 }
 
-// TestDeletionIsInTheBackground: who deletes the set and says nothing about its dependents
-// neither orphans them nor waits for them: no finalizer asks for that.
+// TestDeletionIsInTheBackground: a deletion of the set without a propagation policy neither orphans its dependents nor
+// waits for them. No finalizer requests that.
 func TestDeletionIsInTheBackground(t *testing.T) {
 	t.Run("K-215: without a word of its dependents", func(t *testing.T) {
 		object := manifest(t, quiet(t), newNamespace(t), put("metadata.finalizers", "[example.com/hold]"))
@@ -365,8 +365,8 @@ func TestDeletionIsInTheBackground(t *testing.T) {
 	})
 }
 
-// TestOldObjectsAreTolerated: what was stored under looser rules may be updated elsewhere. The
-// looser rules are those of a definition of its own.
+// TestOldObjectsAreTolerated: an object that was stored under looser rules may be updated in other fields. The looser
+// rules are those of a separate definition.
 func TestOldObjectsAreTolerated(t *testing.T) {
 	t.Parallel()
 	t.Run("K-212: under looser rules", func(t *testing.T) {
@@ -407,8 +407,8 @@ func TestOldObjectsAreTolerated(t *testing.T) {
 	})
 }
 
-// quiet returns the apiVersion of a copy of our kind that no controller watches, so
-// that what a test writes stays.
+// quiet returns the apiVersion of a copy of our kind that no controller watches, so that the objects of a test remain
+// unchanged.
 func quiet(t testing.TB) string {
 	t.Helper()
 	if err := defineQuiet(); err != nil {
@@ -436,7 +436,7 @@ func definitionIn(t *testing.T, group string) *apiextensionsv1.CustomResourceDef
 	return crd
 }
 
-// definition is that of our kind, under another group.
+// definition returns the definition of our kind under another group.
 func definition(group string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crds, err := config.CRDs()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// waits runs kubectl wait until the set has a condition, and says whether kstatus agrees.
+// waits runs kubectl wait until the set has a condition, and checks that kstatus agrees.
 func (p *play) waits(condition string, want status.Status) {
 	p.t.Helper()
 	out, err := embedded.Kubectl(p.ctx, "wait", "--for=condition="+condition, "slice/web", "-n", p.set.Namespace, "--timeout=30s").CombinedOutput()
@@ -32,8 +32,7 @@ func (p *play) waits(condition string, want status.Status) {
 	}
 }
 
-// healthCheck waits as Flux does, until the set is Current or has Failed, and returns what it is shown on
-// the way.
+// healthCheck waits, as Flux does, until the set is Current or has Failed, and returns the states on the way.
 func (p *play) healthCheck() (states []event.ResourceStatus) {
 	p.t.Helper()
 	ctx, leave := context.WithTimeout(p.ctx, time.Minute)
@@ -57,7 +56,8 @@ func (p *play) healthCheck() (states []event.ResourceStatus) {
 	return nil
 }
 
-// TestHealthCheck: a health check that is begun with a change ends with it, and not before.
+// TestHealthCheck: a health check that starts with a change ends when the change is complete or has failed, and not
+// before.
 func TestHealthCheck(t *testing.T) {
 	set := slice(3)
 	set.Spec.ProgressDeadlineSeconds = new(int32(2))
@@ -84,7 +84,7 @@ func TestHealthCheck(t *testing.T) {
 	})
 }
 
-// TestKubectlWait: who waits for a set goes on when it is as it was asked for, and not before.
+// TestKubectlWait: kubectl wait ends when the set has its requested state, and not before.
 func TestKubectlWait(t *testing.T) {
 	set := slice(3)
 	set.Spec.ProgressDeadlineSeconds = new(int32(2))

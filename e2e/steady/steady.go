@@ -1,5 +1,5 @@
-// Package steady is a client that works at a steady rate and records what it does. It is a module of its own,
-// which the programs of several demonstrations share, each a module with the client library of its database.
+// Package steady is a client that works at a steady rate and records its operations. It is a separate module, which
+// the programs of several demonstrations share. Each of those is a module with the client library of its database.
 package steady
 
 import (
@@ -16,26 +16,27 @@ import (
 	"time"
 )
 
-// Client is who works, and how.
+// Client is the configuration of a client.
 type Client struct {
-	// Out is the file that it writes, and Name how what it does is signed.
+	// Out is the file that it writes, Name the name in its records.
 	Out, Name string
-	// Workers are how many things are in flight at most. Each begins one every Interval, which may take Timeout.
+	// Workers is the largest number of concurrent operations. Each worker starts one every Interval, with a limit of
+	// Timeout.
 	Workers           int
 	Interval, Timeout time.Duration
 }
 
-// Program is a client with its commands: run works until it is asked to end, and final writes what is there then.
+// Program is a client with its commands: run works until a signal, and final writes the current values.
 type Program struct {
 	*Client
 	// Usage names the flags.
 	Usage string
-	// Flags adds those that it has besides.
+	// Flags adds the flags of the program.
 	Flags      func(*flag.FlagSet)
 	Run, Final func(context.Context) error
 }
 
-// Main does what the arguments of this process say, and ends it with 1 where that fails.
+// Main runs the command of this process's arguments, and exits with 1 if it fails.
 func (p Program) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := p.command(ctx, os.Args[1:])
@@ -69,8 +70,8 @@ func (p Program) command(ctx context.Context, args []string) error {
 	return fmt.Errorf("%q is neither run nor final", args[0])
 }
 
-// Work has the workers do one thing after the other until ctx ends, and records what each returns, one a line.
-// The end does not cut short what was begun: it would leave outcomes unknown for nothing.
+// Work lets the workers perform operations until ctx ends, and records each result, one a line. The end does not
+// interrupt a running operation, which would leave its outcome unknown needlessly.
 func (c Client) Work(ctx context.Context, do func(within context.Context, w Worker) any) error {
 	file, err := os.OpenFile(c.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -85,7 +86,7 @@ func (c Client) Work(ctx context.Context, do func(within context.Context, w Work
 	return errors.Join(r.err, file.Close())
 }
 
-// Worker has one thing in flight, the Nth of those that it does.
+// Worker identifies a worker and its current operation, the Nth.
 type Worker struct {
 	Number int
 	Name   string
@@ -108,7 +109,7 @@ func (c Client) work(ctx context.Context, w Worker, do func(context.Context, Wor
 	}
 }
 
-// recorder writes one line for each thing.
+// recorder writes one line for each operation.
 type recorder struct {
 	sync.Mutex
 	file *os.File
@@ -125,7 +126,7 @@ func (r *recorder) add(done any) {
 	r.err = errors.Join(r.err, err)
 }
 
-// Keep writes a value into the file in JSON, all of it or nothing.
+// Keep writes a value into the file in JSON, atomically.
 func (c Client) Keep(value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestWork: whatever was begun is recorded, also what is in flight when it is to end, and no record of another is
-// written on.
+// TestWork: every started operation is recorded, including those in flight at the end. An existing record is never
+// appended to.
 func TestWork(t *testing.T) {
 	c := Client{Out: filepath.Join(t.TempDir(), "record"), Name: "a", Workers: 2, Interval: time.Millisecond, Timeout: time.Minute}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,7 +54,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestKeep: what is kept replaces what was there.
+// TestKeep: a kept value replaces the previous one.
 func TestKeep(t *testing.T) {
 	c := Client{Out: filepath.Join(t.TempDir(), "final")}
 	for _, want := range []string{`["a"]`, `["b"]`} {
@@ -67,7 +67,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestCommand: each command has the flags of all and those of the program.
+// TestCommand: each command has the common flags and those of the program.
 func TestCommand(t *testing.T) {
 	var c Client
 	members := ""

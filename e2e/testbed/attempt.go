@@ -10,13 +10,13 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 )
 
-// Attempt is one try of a run. It is a test to all that is called with it, but its
-// failure is not yet that of the test that it belongs to.
+// Attempt is one try of a run. It is the testing.TB of everything that it calls, but its failure is not yet a failure
+// of its test.
 type Attempt struct {
 	testing.TB
 	ctx    context.Context //nolint:containedctx // a test has one context
 	cancel context.CancelFunc
-	// Tally counts what this attempt does.
+	// Tally counts the events of this attempt.
 	Tally *Tally
 	// auditors watch the moves of this attempt.
 	auditors []Watcher
@@ -27,7 +27,7 @@ type Attempt struct {
 	cleanups []func()
 }
 
-// Watcher is an auditor at work.
+// Watcher is a running auditor.
 type Watcher interface {
 	Finish(ctx context.Context) auditor.Report
 }
@@ -38,7 +38,7 @@ func start(t testing.TB) *Attempt {
 	return &Attempt{TB: t, ctx: ctx, cancel: cancel, Tally: NewTally()}
 }
 
-// run calls body and returns when it does, or when it fails with FailNow.
+// run calls body and returns when body returns, or when it fails with FailNow.
 func (a *Attempt) run(body func()) {
 	done := make(chan struct{})
 	go func() {
@@ -48,7 +48,7 @@ func (a *Attempt) run(body func()) {
 	<-done
 }
 
-// close ends the context and does the cleanups, the last first, as a test does.
+// close ends the context and runs the cleanups, the last first, as a test does.
 func (a *Attempt) close() {
 	a.cancel()
 	for {
@@ -65,10 +65,10 @@ func (a *Attempt) close() {
 	}
 }
 
-// Watch has an auditor of a move asked for its verdict when the attempt is over.
+// Watch registers an auditor, whose verdict is read at the end of the attempt.
 func (a *Attempt) Watch(auditor Watcher) { a.auditors = append(a.auditors, auditor) }
 
-// violated asks every auditor whether an invariant was broken, however the attempt ended.
+// violated reports whether any auditor has found a violation, however the attempt ended.
 func (a *Attempt) violated(ctx context.Context) bool {
 	a.Helper()
 	violated := false
@@ -111,8 +111,7 @@ func (a *Attempt) FailNow() {
 	runtime.Goexit()
 }
 
-// Log implements testing.TB. What comes when the attempt is over is dropped: the test
-// may be over, too.
+// Log implements testing.TB. Lines after the end of the attempt are dropped, because the test may have ended too.
 func (a *Attempt) Log(args ...any) {
 	a.Helper()
 	a.mu.Lock()

@@ -1,4 +1,3 @@
-// Package testbed repeats a run that failed because what it ran on broke: the control planes and
-// kwok are many processes on one machine, and now and then one dies by itself. A run whose
-// invariants were violated has failed all the same.
+// Package testbed repeats a run that failed because its testbed broke. The control planes and kwok are many processes
+// on one machine, and now and then one of them crashes. A run with a violated invariant fails in any case.
 package testbed

@@ -6,28 +6,28 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 )
 
-// Death is the end of a part of the testbed that nobody asked for.
+// Death is the unexpected end of a part of the testbed.
 type Death struct {
 	cluster.Death
-	// Side is the side of every move that the part's cluster plays.
+	// Side is the side of every move that the part's cluster is.
 	Side string
 }
 
 func (d Death) name() string { return string(d.Role) + " of the " + d.Side }
 
-// facts are what is known of a run that is over.
+// facts are the known facts of a run that has ended.
 type facts struct {
-	// failed: something that the run asks for did not come.
+	// failed is true if the run did not reach a state that it requires.
 	failed bool
-	// violated: an auditor has proved that an invariant was broken.
+	// violated is true if an auditor has proved that an invariant was broken.
 	violated bool
-	// deaths are the parts of the testbed that died by themselves during the run.
+	// deaths are the parts of the testbed that crashed during the run.
 	deaths []Death
-	// unusable is what the check of the testbed found when the run had failed.
+	// unusable is the result of the check of the testbed after the run had failed.
 	unusable error
 }
 
-// result is what a run comes to.
+// result is the verdict on a run.
 type result string
 
 const (
@@ -36,9 +36,9 @@ const (
 	migrationFailed result = "the migration failed"
 )
 
-// result tells a run whose testbed broke from one whose migration failed. A testbed is no
-// excuse for a violation: the invariants hold whatever breaks. Nor is it a fault: a
-// migration that comes through has passed, whatever died on its way.
+// result distinguishes a run whose testbed broke from a run whose migration failed. A broken testbed does not excuse a
+// violation: the invariants hold in any case. Nor is it a failure: a migration that completes has passed, whatever
+// crashed meanwhile.
 func (f facts) result() result {
 	switch {
 	case f.violated:
@@ -51,7 +51,7 @@ func (f facts) result() result {
 	return migrationFailed
 }
 
-// reasons name what broke of the testbed, each once.
+// reasons returns the parts of the testbed that broke, each once.
 func (f facts) reasons() []string {
 	var reasons []string
 	for _, d := range f.deaths {

@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// Tally is what all runs together did.
+// Tally counts the events of all runs together.
 type Tally struct {
 	mu       sync.Mutex
 	runs     int
 	handoffs int
 	faults   map[string]int
-	// repeated are the runs that were tried again; reasons says how often for what.
+	// repeated counts the repeated runs; reasons counts them by reason.
 	repeated int
 	reasons  map[string]int
-	// died are the parts of the testbed that died by themselves.
+	// died counts the parts of the testbed that crashed.
 	died map[string]int
 }
 
-// NewTally has counted nothing.
+// NewTally returns an empty Tally.
 func NewTally() *Tally {
 	return &Tally{faults: map[string]int{}, reasons: map[string]int{}, died: map[string]int{}}
 }
@@ -33,14 +33,14 @@ func (s *Tally) Add(fault string) {
 	s.faults[fault]++
 }
 
-// Ran counts a run that has come to its end.
+// Ran counts a completed run.
 func (s *Tally) Ran(handoffs int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs, s.handoffs = s.runs+1, s.handoffs+handoffs
 }
 
-// merge adds what one run did.
+// merge adds the counts of one run.
 func (s *Tally) merge(run *Tally) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Tally) merge(run *Tally) {
 	}
 }
 
-// repeat counts a run that is tried again, for these reasons.
+// repeat counts a repeated run, with these reasons.
 func (s *Tally) repeat(reasons []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *Tally) repeat(reasons []string) {
 	}
 }
 
-// Bury counts the parts of the testbed that died by themselves.
+// Bury counts the parts of the testbed that crashed.
 func (s *Tally) Bury(deaths []Death) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Tally) Bury(deaths []Death) {
 	}
 }
 
-// String is a table.
+// String returns a table.
 func (s *Tally) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,14 +80,14 @@ func (s *Tally) String() string {
 	return fmt.Sprintf("%d runs, %d handoffs, %d faults:%s\n%s", s.runs, s.handoffs, sum(s.faults), b.String(), s.testbedSentence())
 }
 
-// Sentence is the same for the documentation.
+// Sentence returns the counts as a sentence for the documentation.
 func (s *Tally) Sentence() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return fmt.Sprintf("%d runs, %d handoffs, %d faults, 0 violations: %s. %s", s.runs, s.handoffs, sum(s.faults), list(s.faults), s.testbedSentence())
 }
 
-// TestbedSentence is what the documentation says of the testbed alone.
+// TestbedSentence returns the sentence about the testbed for the documentation.
 func (s *Tally) TestbedSentence() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *Tally) testbedSentence() string {
 	return text
 }
 
-// Broken is how many parts of the testbed died by themselves, and how many runs were repeated because it broke.
+// Broken returns how many parts of the testbed crashed, and how many runs were repeated because the testbed broke.
 func (s *Tally) Broken() (died, repeated int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

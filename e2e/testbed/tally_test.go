@@ -2,7 +2,7 @@ package testbed
 
 import "testing"
 
-// TestTally: the documentation names what broke without being asked to.
+// TestTally: the sentences for the documentation always name the parts that broke.
 func TestTally(t *testing.T) {
 	t.Parallel()
 	run, total := NewTally(), NewTally()

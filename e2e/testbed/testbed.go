@@ -9,19 +9,17 @@ import (
 	"time"
 )
 
-// Testbed is what plays the world in a run: the components of the embedded clusters.
+// Testbed is the environment of a run: the components of the embedded clusters.
 type Testbed interface {
-	// Usable says what is wrong with it, nil if nothing is.
+	// Usable returns an error that describes the fault of the testbed, or nil.
 	Usable(ctx context.Context) error
-	// Renew puts new clusters in the place of those that there are.
+	// Renew replaces the clusters by new ones.
 	Renew(ctx context.Context) error
-	// Deaths are the parts that died by themselves since a moment, also those of
-	// clusters that were replaced since.
+	// Deaths returns the parts that crashed since a time, including those of clusters that were replaced since.
 	Deaths(since time.Time) []Death
 }
 
-// Runs are what is repeated when its testbed broke. They share the testbed, and one that
-// broke it does not spoil the next.
+// Runs repeats runs whose testbed broke. They share the testbed, and a run that broke it does not affect the next.
 type Runs struct {
 	Testbed Testbed
 	// inUse is held for reading by each run, and for writing while the testbed is renewed.
@@ -31,17 +29,17 @@ type Runs struct {
 }
 
 const (
-	// mostTries of one run. Whoever meets a broken testbed twice is told so.
+	// mostTries bounds the attempts of one run. A run that meets a broken testbed twice fails.
 	mostTries = 2
-	// mostRenewals of a testbed that is not usable before a run.
+	// mostRenewals bounds the renewals of a testbed that is not usable before a run.
 	mostRenewals = 2
 	checkLimit   = 30 * time.Second
 	renewalLimit = 5 * time.Minute
 	auditLimit   = time.Minute
 )
 
-// Do lets a run happen on a usable testbed, and once more if it failed because the testbed
-// broke. What it did is counted in the total if it counts.
+// Do runs body on a usable testbed, and once more if it failed because the testbed broke. The counts of the last attempt
+// are added to total.
 func (r *Runs) Do(t testing.TB, total *Tally, body func(*Attempt)) {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -74,7 +72,7 @@ func (r *Runs) Do(t testing.TB, total *Tally, body func(*Attempt)) {
 	}
 }
 
-// try is one attempt. If its testbed broke, that is renewed.
+// try is one attempt. If its testbed broke, the testbed is renewed.
 func (r *Runs) try(t testing.TB, body func(*Attempt)) (*Attempt, facts, error) {
 	t.Helper()
 	began := time.Now()
@@ -90,7 +88,7 @@ func (r *Runs) try(t testing.TB, body func(*Attempt)) (*Attempt, facts, error) {
 	return a, f, err
 }
 
-// begin waits for a testbed that is usable. Until the run has happened it stays as it is.
+// begin waits for a usable testbed, which is not renewed until the run has ended.
 func (r *Runs) begin(t testing.TB) (generation int, err error) {
 	t.Helper()
 	for renewals := 0; ; renewals++ {
@@ -116,13 +114,13 @@ func (r *Runs) check(ctx context.Context) error {
 	return r.Testbed.Usable(ctx)
 }
 
-// happen is the run itself, and what is known of it afterwards.
+// happen performs the run and returns its facts.
 func (r *Runs) happen(a *Attempt, began time.Time, body func(*Attempt)) facts {
 	defer r.inUse.RUnlock()
 	a.run(func() { body(a) })
 	var f facts
 	if a.Failed() {
-		// First this: a part that has just died gets the time to come back, for the auditors.
+		// Check first: a part that has just crashed gets the time to restart, for the auditors.
 		f.unusable = r.check(a.Context())
 	}
 	ctx, cancel := context.WithTimeout(a.Context(), auditLimit)
@@ -134,7 +132,7 @@ func (r *Runs) happen(a *Attempt, began time.Time, body func(*Attempt)) facts {
 	return f
 }
 
-// renew makes the testbed anew when no run is on it, unless another run has seen to that.
+// renew replaces the testbed when no run uses it, unless another run has done so.
 func (r *Runs) renew(t testing.TB, generation int) error {
 	t.Helper()
 	r.inUse.Lock()
@@ -151,5 +149,5 @@ func (r *Runs) renew(t testing.TB, generation int) error {
 	return nil
 }
 
-// Deaths are the parts of the testbed that died by themselves since a moment.
+// Deaths returns the parts of the testbed that crashed since a time.
 func (r *Runs) Deaths(since time.Time) []Death { return r.Testbed.Deaths(since) }

@@ -12,13 +12,13 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 )
 
-// fakeTestbed breaks as a test says.
+// fakeTestbed breaks as a test requires.
 type fakeTestbed struct {
 	mu       sync.Mutex
 	sick     error
 	incurred []Death
 	renewals int
-	// forGood: a new one is no better.
+	// forGood is true if a renewed testbed is broken too.
 	forGood bool
 }
 
@@ -64,7 +64,7 @@ func (b *fakeTestbed) sicken() {
 	b.sick = errors.New("no pods")
 }
 
-// refuting is an auditor that has seen a violation.
+// refuting is an auditor that reports a violation.
 type refuting struct{}
 
 // Finish implements watcher.
@@ -72,8 +72,7 @@ func (refuting) Finish(context.Context) auditor.Report {
 	return auditor.Report{Violations: []auditor.Finding{{Invariant: auditor.I1}}}
 }
 
-// TestRuns: a run whose testbed broke happens once more, and no other does; what it did
-// in vain is not counted.
+// TestRuns: only a run whose testbed broke is repeated, once, and its failed attempt is not counted.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	atFirst := func(harm func(*fakeTestbed), fail func(*Attempt, ...any)) func(*fakeTestbed, *Attempt, int) {
@@ -86,7 +85,7 @@ func TestRuns(t *testing.T) {
 	}
 	tests := map[string]struct {
 		before func(*fakeTestbed)
-		// run is what happens in a try, the first being 1.
+		// run is the behaviour in a try; the first try is 1.
 		run                      func(b *fakeTestbed, a *Attempt, try int)
 		tries, counted, renewals int
 		fails                    bool
@@ -179,7 +178,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestRunsShareTheBench: it is not made anew under a run, and once for all whom it failed.
+// TestRunsShareTheBench: the testbed is not renewed during a run, and only once for all runs that it failed.
 func TestRunsShareTheBench(t *testing.T) {
 	t.Parallel()
 	const together = 4

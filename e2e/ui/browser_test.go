@@ -19,16 +19,16 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// patience bounds each wait for something on a page.
+// patience bounds each wait for a change on a page.
 const patience = time.Minute
 
-// process is the command ui at work.
+// process is a running ui command.
 type process struct {
 	*exec.Cmd
 	address string
 }
 
-// built has programs of this repository made before the time of a move begins to run.
+// built builds programs of this repository before the time limit of a move starts.
 func built(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -36,7 +36,7 @@ func built(t *testing.T, names ...string) {
 	}
 }
 
-// serve starts the command ui with a kubeconfig, and ends it as a person does.
+// serve starts the command ui with a kubeconfig and interrupts it at the end of the test, as a user does.
 func serve(t *testing.T, kubeconfig string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(harness.Program(t, "migrate"), append([]string{"ui", "--open=false", "--kubeconfig", kubeconfig}, args...)...)}
@@ -68,7 +68,7 @@ type tab struct {
 	ctx context.Context //nolint:containedctx // a page is one
 }
 
-// screen is what a page is seen on.
+// screen describes the screen that shows a page.
 type screen struct {
 	width, height int64
 	scale         float64
@@ -80,22 +80,22 @@ var (
 	phone = screen{width: 360, height: 740, scale: 1}
 )
 
-// browse opens an address in a browser of its own.
+// browse opens an address in a new browser.
 func browse(t *testing.T, address string, on screen) *tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.WindowSize(int(desk.width), int(desk.height)))
 	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Chromium refuses one to root
+		options = append(options, chromedp.NoSandbox) // Chromium refuses its sandbox to root
 	}
 	if strings.HasPrefix(address, "https://") {
-		options = append(options, chromedp.Flag("ignore-certificate-errors", true)) // it is the manager's own
+		options = append(options, chromedp.Flag("ignore-certificate-errors", true)) // the manager's certificate is self-signed
 	}
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, closeTab := chromedp.NewContext(allocator)
 	t.Cleanup(closeTab)
 	b := &tab{t, ctx}
-	if err := chromedp.Do(ctx); err != nil { // the browser ends with the context that it is started with
+	if err := chromedp.Do(ctx); err != nil { // the browser ends with the context that starts it
 		t.Fatal(err)
 	}
 	b.on(on)
@@ -103,7 +103,7 @@ func browse(t *testing.T, address string, on screen) *tab {
 	return b
 }
 
-// on has the page be seen on a screen.
+// on shows the page on a screen.
 func (b *tab) on(s screen) {
 	b.Helper()
 	scheme, media := "light", "screen"
@@ -142,8 +142,8 @@ func (b *tab) run(script string) {
 	b.do(chromedp.Evaluate[chromedp.Void](script))
 }
 
-// await waits until an expression is true on the page. What polls within the page makes functions of texts, which
-// the policy of its contents refuses.
+// await waits until an expression is true on the page. It polls from outside, because polling within the page
+// creates functions from strings, which the Content-Security-Policy refuses.
 func (b *tab) await(expression string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -156,13 +156,13 @@ func (b *tab) await(expression string) {
 	}
 }
 
-// ask is what an expression comes to on the page.
+// ask evaluates an expression on the page and returns its value.
 func ask[T any](b *tab, expression string) T {
 	b.Helper()
 	return see(b, chromedp.Evaluate[T](expression))
 }
 
-// see is what an action comes to.
+// see runs an action and returns its result.
 func see[T any](b *tab, action chromedp.Action[T]) T {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -174,19 +174,19 @@ func see[T any](b *tab, action chromedp.Action[T]) T {
 	return got
 }
 
-// text is what an element says.
+// text returns the text of an element.
 func (b *tab) text(id string) string {
 	b.Helper()
 	return ask[string](b, `document.getElementById("`+id+`")?.innerText ?? ""`)
 }
 
-// says waits until an element says something.
+// says waits until an element contains a text.
 func (b *tab) says(id, text string) {
 	b.Helper()
 	b.await(`document.getElementById("` + id + `")?.innerText.includes("` + text + `")`)
 }
 
-// press presses keys one after the other.
+// press presses keys in sequence.
 func (b *tab) press(keys ...string) {
 	b.Helper()
 	for _, key := range keys {
@@ -194,7 +194,7 @@ func (b *tab) press(keys ...string) {
 	}
 }
 
-// go to one of the views.
+// visit opens one of the views.
 func (b *tab) visit(fragment string) {
 	b.Helper()
 	b.run(`location.hash = "` + fragment + `"`)

@@ -15,15 +15,16 @@ import (
 	"github.com/sliceshift/sliceshift/migration/staged"
 )
 
-// What the page has to keep to with 100 Migrations of 50 ordinals.
+// Limits of the page with 100 Migrations of 50 ordinals.
 const (
 	mostFirstPaint = time.Second
 	mostMemory     = 64 << 20
 	mostUpdate     = 500 * time.Millisecond
 )
 
-// TestHundred: 100 Migrations of 50 ordinals are shown within a second, by a process that takes less than 64 MiB beside
-// the pages of its own file, and a change of one within half a second: the medians of several, of which the log has all.
+// TestHundred: 100 Migrations of 50 ordinals are shown within a second. The process needs less than 64 MiB in
+// addition to the mapped pages of its own file. A change of one Migration is shown within half a second. The
+// limits apply to the medians of several measurements; the log lists all of them.
 func TestHundred(t *testing.T) {
 	shop := newShop(t)
 	arrivals := staged.Arrivals(t, "web", 50, time.Now())
@@ -40,7 +41,7 @@ func TestHundred(t *testing.T) {
 		b.await(painted)
 		return time.Duration(ask[float64](b, `Math.max(...performance.getEntriesByName("painted").map((e) => e.startTime))`) * float64(time.Millisecond))
 	}
-	first := paint() // by a browser and a command that have just been started: it is told, and not judged
+	first := paint() // the browser and the command have just started: logged, not judged
 	var paints, updates []time.Duration
 	for range 5 {
 		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.address))
@@ -75,7 +76,7 @@ func median(all []time.Duration) time.Duration {
 	return all[len(all)/2]
 }
 
-// memory is what a process takes, in bytes.
+// memory returns a memory figure of a process, in bytes.
 func memory(t *testing.T, p *process, field string) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))

@@ -18,7 +18,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/staged"
 )
 
-// oncall is an account that may use the page of a manager, and see the Migrations of a namespace.
+// oncall creates an account that may use the page of a manager and view the Migrations of a namespace. It
+// returns the account's token.
 func (s *shop) oncall() (token string) {
 	s.Helper()
 	api, ctx := kubernetes.NewForConfigOrDie(harness.East().RESTConfig()), s.Context()
@@ -43,7 +44,7 @@ func (s *shop) oncall() (token string) {
 	return made.Status.Token
 }
 
-// listens waits until somebody takes connections at an address.
+// listens waits until an address accepts connections.
 func (s *shop) listens(address string) {
 	s.Helper()
 	var dialer net.Dialer
@@ -59,13 +60,14 @@ func (s *shop) listens(address string) {
 	}
 }
 
-// TestLogin: the page of a manager asks for a token, says what is wrong with one, shows what its user may see, lets nobody do
-// what they may not, and shows nothing any more once the token is forgotten.
+// TestLogin: the page of a manager requests a token, explains why a token is refused, and shows the objects
+// that its user may see. It refuses actions that the user may not take, and shows nothing after the token is
+// forgotten.
 func TestLogin(t *testing.T) {
 	built(t, "manager")
 	shop := newShop(t)
 	address := loopback.AddressFor(t)
-	// It watches another namespace, so that nobody writes what is shown.
+	// The manager watches another namespace, so it does not change the objects on the page.
 	m := harness.NewManager(t, shop.namespace+"-other", "manager.log")
 	m.Args = append(m.Args, "--ui-bind-address", address)
 	m.Run()
@@ -92,7 +94,7 @@ func TestLogin(t *testing.T) {
 	b.press("p")
 	b.await(`document.getElementById("dialog").open`)
 	b.press(enter)
-	b.says("dialog", "cannot patch") // the API server says so: they may only look
+	b.says("dialog", "cannot patch") // the API server refuses: the user may only view
 	b.run(`document.getElementById("dialog").close(); document.getElementById("leave").click()`)
 	b.says("main", "The token is forgotten")
 	if ask[bool](b, `document.body.innerText.includes("orders") || sessionStorage.getItem("token") !== null`) {

@@ -22,12 +22,12 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write the images of the documentation into this `FOLDER`")
 
-// accessible returns what is wrong with a page for those who do not see it, or not well.
+// accessible is a script that returns the accessibility errors of a page.
 //
 //go:embed accessible.js
 var accessible string
 
-// views are those of the page, and what each of them says once it is there.
+// views lists the views of the page, each with a text that it contains once it is loaded.
 var views = []struct{ name, fragment, id, says string }{
 	{"list", "#/", "list", "stalled"},
 	{"moving", "#/migration/%/web", "handoff", "is in flight"},
@@ -37,7 +37,7 @@ var views = []struct{ name, fragment, id, says string }{
 	{"ahead", "#/migration/%/stock", "ahead", "What to do"},
 }
 
-// fill keeps Migrations in all states.
+// fill creates Migrations in all states.
 func (s *shop) fill() { s.keep(staged.Pictured(s.T, time.Now())...) }
 
 func (b *tab) show(namespace string, i int) {
@@ -47,8 +47,8 @@ func (b *tab) show(namespace string, i int) {
 	b.says(v.id, v.says)
 }
 
-// TestAccessible: on a desk and on a phone, light and dark, each view has names, headings and contrast, nothing is
-// wider than the screen, and nothing was refused by the policy of its contents.
+// TestAccessible: on a desktop and on a phone, light and dark, each view has names, headings and contrast.
+// Nothing is wider than the screen, and the Content-Security-Policy refused nothing.
 func TestAccessible(t *testing.T) {
 	shop := newShop(t)
 	shop.fill()
@@ -76,7 +76,7 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// TestScreenshots: the images of the documentation are those of the page; -screenshots writes them.
+// TestScreenshots takes the documentation's images of the page. -screenshots sets the folder for them.
 func TestScreenshots(t *testing.T) {
 	folder := *screenshots
 	if folder == "" {
@@ -111,7 +111,7 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// keep writes an image of the documentation, if it is not too large for that.
+// keep writes an image of the documentation, and fails if the image is too large.
 func keep(t *testing.T, folder, name string, shot []byte) {
 	t.Helper()
 	data := smaller(t, shot)
@@ -124,7 +124,7 @@ func keep(t *testing.T, folder, name string, shot []byte) {
 	}
 }
 
-// smaller is an image with at most 256 colours, those that it has most of.
+// smaller returns an image with at most 256 colours: the most frequent colours of the given image.
 func smaller(t *testing.T, data []byte) []byte {
 	t.Helper()
 	full, err := png.Decode(bytes.NewReader(data))

@@ -1,4 +1,4 @@
-// Package ui drives the page of the command ui in a browser, over moves between real control planes.
+// Package ui tests the page of the command ui in a browser, with moves between real control planes.
 package ui
 
 import (

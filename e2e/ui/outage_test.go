@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/staged"
 )
 
-// TestBehind: while the API server is away, or does not answer, the page says since when it is behind, and shows what
-// it has; when it is there again, so is each change.
+// TestBehind: while the API server is stopped or does not answer, the page shows its last data and the time
+// since which they are stale. When the server answers again, the page shows each change.
 func TestBehind(t *testing.T) {
 	shop := newShop(t)
 	shop.keep(staged.UnderWay(t, "web", time.Now()))
@@ -45,7 +45,8 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestForbidden: of a namespace that the user may not read the page says so, and shows what they may.
+// TestForbidden: if the user may not read a namespace, the page reports that, and shows the permitted
+// namespaces.
 func TestForbidden(t *testing.T) {
 	open, closed := newShop(t), newShop(t)
 	open.keep(staged.UnderWay(t, "web", time.Now()))
@@ -78,7 +79,7 @@ func TestForbidden(t *testing.T) {
 	}
 	b.visit("#/migration/" + open.namespace + "/web")
 	b.says("head", "moving")
-	b.await(`document.getElementById("pause")?.disabled === false`) // until then the key does nothing
+	b.await(`document.getElementById("pause")?.disabled === false`) // until then the key has no effect
 	b.press("p")
 	b.await(`document.getElementById("dialog").open`)
 	b.press(enter)

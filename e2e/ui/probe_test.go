@@ -11,8 +11,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestV5PageOfAProbe: the page says what clients saw in the words of the report, in all and for each handoff; of a move without a probe it
-// says nothing of clients.
+// TestV5PageOfAProbe: the page shows the measurements of clients in the words of the report, in total and for
+// each handoff. For a move without a probe it does not mention clients.
 func TestV5PageOfAProbe(t *testing.T) {
 	probed, silent := staged.UnderWay(t, "web", time.Now()), staged.UnderWay(t, "quiet", time.Now())
 	probed.Spec.Probe = &api.ProbeSpec{URL: "https://shop.example/"}

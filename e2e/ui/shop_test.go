@@ -20,7 +20,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// shop is a namespace with Migrations that no engine drives on: their status is what one has made before.
+// shop is a namespace with Migrations that no manager moves: the test writes their status.
 type shop struct {
 	*testing.T
 	client    client.Client
@@ -44,7 +44,7 @@ func shopNamed(t *testing.T, namespace string) *shop {
 	return &shop{t, c, namespace}
 }
 
-// keep writes Migrations with their status, and heartbeats as who drives them would, until the test ends.
+// keep creates Migrations with their status, and writes heartbeats until the test ends.
 func (s *shop) keep(migrations ...*api.Migration) {
 	s.Helper()
 	for _, m := range migrations {
@@ -64,7 +64,8 @@ func (s *shop) keep(migrations ...*api.Migration) {
 	}
 }
 
-// beat writes a heartbeat. While the API server is away there is none.
+// beat returns a function that writes a heartbeat. It only logs an error, because the API server may be
+// stopped.
 func (s *shop) beat(name string) func(context.Context) {
 	return func(ctx context.Context) {
 		m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
@@ -75,7 +76,7 @@ func (s *shop) beat(name string) func(context.Context) {
 	}
 }
 
-// change has a Migration say that it waits for something else.
+// change makes a Migration stall with another message.
 func (s *shop) change(name, message string) {
 	s.Helper()
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}

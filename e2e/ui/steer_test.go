@@ -14,14 +14,14 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// slow has a handoff take long enough for a person to do something meanwhile, on whatever machine.
+// slow makes a handoff long enough for user actions on any machine.
 func slow(spec *api.MigrationSpec) { spec.Handoff.MinReadySeconds = new(int32(8)) }
 
-// fast has the rest of it take as long as it must.
+// fast lets the remaining handoffs run at full speed.
 var fast = []byte(`{"spec":{"handoff":{"minReadySeconds":0}}}`)
 
-// TestSteer: a person finds a move in the list, opens it, pauses it, resumes it and takes it back, all with keys,
-// while the manager moves it between clusters; the auditor agrees.
+// TestSteer: while the manager moves an application between clusters, a user finds the move in the list, opens
+// it, pauses it, resumes it and rolls it back. All of that works with keys. The auditor agrees.
 func TestSteer(t *testing.T) {
 	built(t, "migrate", "manager")
 	v := harness.NewMove(t, harness.Usual(3), harness.AcrossClusters, harness.WithSpec(slow))
@@ -71,7 +71,8 @@ func TestSteer(t *testing.T) {
 	v.Audit()
 }
 
-// TestSteerARun: the record of a run is seen and steered as a Migration is, and what is left is planned.
+// TestSteerARun: the page shows and steers the record of a run like a Migration, and plans the remaining
+// ordinals.
 func TestSteerARun(t *testing.T) {
 	built(t, "migrate")
 	v := harness.NewMove(t, harness.Usual(2), harness.AcrossClusters, harness.WithSpec(slow))

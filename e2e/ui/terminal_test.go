@@ -25,11 +25,11 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
-// term is a terminal in which commands are run as a person would, beside the kubeconfig of both clusters.
+// term is a terminal for commands as a user types them, with a kubeconfig for both clusters.
 type term struct {
 	*harness.Move
 	t *testing.T
-	// dir has the programs and the kubeconfig; name is the server of the terminal that is seen.
+	// dir holds the programs and the kubeconfig; name is the tmux server of the visible terminal.
 	dir, name string
 }
 
@@ -53,10 +53,10 @@ func (c *term) tmux(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "tmux", append([]string{"-L", c.name, "-f", "/dev/null"}, args...)...)
 }
 
-// types runs a command line in a new terminal of so many columns and lines, below the line itself.
+// types runs a command line in a new terminal of the given size. The terminal shows the line above the output.
 func (c *term) types(columns, lines int, line string) {
 	c.t.Helper()
-	c.name = "sliceshift-" + rand.String(8)            // one that ends takes a while, and takes what is begun meanwhile with it
+	c.name = "sliceshift-" + rand.String(8)            // a server needs a while to exit, and would end a new session with it
 	end := c.tmux(context.Background(), "kill-server") // the test's context has ended by then
 	c.t.Cleanup(func() { _ = end.Run() })
 	script := fmt.Sprintf("export KUBECONFIG=%s/config PATH=%s:$PATH; printf '\\033[1m$ %%s\\033[0m\\n' %q; %s; exec cat", c.dir, c.dir, line, strings.Replace(line, "kubectl migrate", "kubectl-migrate", 1))
@@ -67,7 +67,7 @@ func (c *term) types(columns, lines int, line string) {
 	}
 }
 
-// shows waits until a terminal shows some words, and returns all that it shows, with its colours.
+// shows waits until the terminal shows the words, and returns its content with colours.
 func (c *term) shows(words ...string) string {
 	c.t.Helper()
 	var coloured []byte
@@ -92,13 +92,13 @@ func (c *term) shows(words ...string) string {
 
 var sgr = regexp.MustCompile("\x1b\\[([0-9;]*)m")
 
-// looks are the classes of what a terminal is told about its letters: how heavy they are, and their colour.
+// looks maps an escape sequence of the terminal to CSS classes: one for the weight, one for the colour.
 var looks = map[string][2]string{
 	"": {" ", " "}, "0": {" ", " "}, "1": {"bold"}, "2": {"dim"}, "22": {" "}, "39": {"", " "}, "49": {},
 	"31": {"", "red"}, "32": {"", "green"}, "33": {"", "yellow"}, "36": {"", "cyan"},
 }
 
-// page is a terminal as a document of its own.
+// page returns the content of a terminal as an HTML document.
 func page(t *testing.T, text string) string {
 	t.Helper()
 	var body strings.Builder
@@ -125,7 +125,7 @@ func page(t *testing.T, text string) string {
 	return `<!DOCTYPE html><meta charset="utf-8"><style>` + style + `</style><pre id="main">` + body.String() + `</pre>`
 }
 
-// shoot writes what a terminal shows as an image.
+// shoot writes the content of a terminal as an image.
 func (c *term) shoot(b *tab, folder, name, text string) {
 	c.t.Helper()
 	path := filepath.Join(c.dir, name+".html")
@@ -137,13 +137,13 @@ func (c *term) shoot(b *tab, folder, name, text string) {
 	b.on(desk)
 }
 
-// store has a move be of a namespace that is named as a person would.
+// store moves the application in a namespace with a realistic name.
 func store(v *harness.Move) {
 	v.App.Namespace, v.ToNamespace, v.Migration.Namespace = "store", "store", "store"
 }
 
-// TestTerminal: the images of the documentation are what the command shows on a terminal: a plan, a move under way, one that
-// has stalled and goes on, and a report of that in a browser. -screenshots writes them.
+// TestTerminal takes the documentation's images of the terminal: a plan, a move under way, and a stalled move.
+// It also takes one of the report in a browser. -screenshots sets the folder for them.
 func TestTerminal(t *testing.T) {
 	folder := *screenshots
 	if folder == "" {
@@ -167,17 +167,17 @@ func TestTerminal(t *testing.T) {
 	v.ExpectMoved()
 
 	report := filepath.Join(c.dir, "report.html")
-	c.types(120, 5, "kubectl migrate report web -n store --context east -o html > "+report+"; echo wri''tten") // what is typed is shown as well, and is another word
+	c.types(120, 5, "kubectl migrate report web -n store --context east -o html > "+report+"; echo wri''tten") // the echoed command line must not contain the word that is awaited
 	c.shows("written")
 	b.do(chromedp.Navigate("file://" + report))
 	short := desk
-	short.height = 730 // what follows names the machine that drove it
+	short.height = 730 // the part below names the machine that drove the move
 	b.on(short)
 	keep(t, folder, "report.png", see(b, chromedp.CaptureScreenshot()))
 	v.Audit()
 }
 
-// finalize gives a pod of the source finalizers: as long as it has one, it stays Terminating.
+// finalize sets the finalizers of a source pod. A pod with a finalizer remains Terminating.
 func finalize(v *harness.Move, pod string, finalizers ...string) {
 	data := `{"metadata":{"finalizers":null}}`
 	if len(finalizers) > 0 {

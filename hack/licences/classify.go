@@ -2,8 +2,8 @@ package main
 
 import "strings"
 
-// signs are sentences that only one licence has. All of them must be there, and none of
-// those that it must lack.
+// signs lists sentences that identify a licence. A text must contain all of its sentences, and none of those that it
+// must not contain.
 var signs = []struct {
 	licence string
 	has     []string
@@ -29,8 +29,8 @@ var signs = []struct {
 	{licence: "SSPL", has: []string{"server side public license"}},
 }
 
-// classify names the licences whose text is in a file: some hold several, one for each
-// part of the module. None: the file is no licence that is known.
+// classify returns the licences in a text. A file may hold several, one for each part of the module. The result is empty
+// if no known licence is found.
 func classify(text string) []string {
 	plain := strings.Join(strings.Fields(strings.ToLower(text)), " ")
 	plain = strings.ReplaceAll(plain, "license, version", "license version")

@@ -1,5 +1,5 @@
-// Command licences lists the modules that are linked into the programs, with the licences
-// of the packages that are used of them, and fails on one that is not allowed:
+// Command licences lists the modules that are linked into the programs, with the licences of the used packages. It fails
+// on a licence that is not allowed:
 //
 //	licences [-check] FILE
 //
@@ -20,11 +20,11 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// programs are what is shipped.
+// programs lists the published programs.
 var programs = []string{"./cmd/manager", "./cmd/mover", "./cmd/migrate"}
 
-// allowed are the licences that may be linked into what is given away under Apache 2.0. CC0 gives a work to
-// the public, and asks for nothing.
+// allowed lists the licences that may be linked into programs under Apache 2.0. CC0 waives all rights and has no
+// conditions.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT"}
 
 func main() {
@@ -61,18 +61,18 @@ func run(file string, check bool) error {
 	return nil
 }
 
-// module is one that is linked in.
+// module is a linked module.
 type module struct {
 	path, version string
 	licences      []string
-	// unknown are files that look like licences and are none that is known.
+	// unknown lists files that look like licences but are not recognised.
 	unknown []string
 }
 
-// linked are the modules of all packages of the programs, ascending.
+// linked returns the modules of all packages of the programs, in ascending order.
 func linked() ([]*module, error) {
 	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}} {{$.Dir}}{{end}}{{end}}`
-	everywhere := program.In{Env: []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0"}} // the same
+	everywhere := program.In{Env: []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0"}} // the same result on every machine
 	out, err := everywhere.Output(context.Background(), "go", append([]string{"list", "-deps", "-f", format}, programs...)...)
 	if err != nil {
 		return nil, err
@@ -103,8 +103,7 @@ func linked() ([]*module, error) {
 	return modules, nil
 }
 
-// read looks for the licence that is nearest to a package, from its folder up to the
-// module's.
+// read finds the licence nearest to a package, from its folder up to the module's root.
 func (m *module) read(root, dir string) error {
 	for {
 		files, err := licenceFiles(dir)
@@ -145,7 +144,7 @@ func licenceFiles(dir string) ([]string, error) {
 	return files, nil
 }
 
-// judge names every module that may not be linked in.
+// judge returns an error with every module that may not be linked.
 func judge(modules []*module) error {
 	var problems []error
 	for _, m := range modules {

@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestRead: the nearest licence counts, and what is no licence is told.
+// TestRead: the nearest licence counts, and an unknown licence is reported.
 func TestRead(t *testing.T) {
 	root := t.TempDir()
 	inner := filepath.Join(root, "third_party", "b")

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestProblems: each kind of dead link is found, and nothing else.
+// TestProblems: each kind of dead link is found, and no others.
 func TestProblems(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files map[string]string
@@ -53,7 +53,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestRun: what is found is told, and a folder without a site is none.
+// TestRun: problems are reported, and a folder without a site is an error.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.TempDir(), &out); err == nil || !strings.Contains(err.Error(), "index.html") {

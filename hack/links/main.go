@@ -1,7 +1,6 @@
-// Command links reads a built site and fails where a link leads nowhere: to a file that is not there,
-// to a place that a page does not have, to another machine than by https. Nothing is asked of the
-// network. It also names what a page would load from elsewhere, places that a page has twice, words that
-// a browser takes for a tag, and pages that nothing leads to.
+// Command links reads a built site and fails on dead links: to a missing file, to a missing anchor, or to another
+// machine without https. It uses no network. It also reports resources that a page would load from elsewhere, duplicate
+// anchors, words that a browser takes for a tag, and pages without a link to them.
 package main
 
 import (
@@ -21,7 +20,7 @@ func main() {
 	}
 }
 
-// run reports on the site in a folder.
+// run reports the problems of the site in a folder.
 func run(folder string, out io.Writer) error {
 	s, err := read(os.DirFS(folder))
 	if err != nil {

@@ -9,24 +9,24 @@ import (
 	"golang.org/x/net/html"
 )
 
-// page is what one file of HTML says.
+// page is the content of one HTML file.
 type page struct {
-	// links are where it leads, loads what a browser fetches for it.
+	// links holds the targets of links, and loads the resources that a browser fetches for the page.
 	links, loads []string
-	// places are the names that links can lead to, with how often each is given.
+	// places maps anchors to how often each is defined.
 	places map[string]int
-	// unknown are elements that no page has: <name> in a text that was not escaped.
+	// unknown lists unknown elements: <name> in a text that was not escaped.
 	unknown []string
 }
 
-// loading are the elements that make a browser fetch something, with the attribute that says what.
+// loading maps elements that make a browser fetch something to the attribute with the address.
 var loading = map[string]string{"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
 
-// elements are those of which pages are made.
+// elements lists the known elements.
 var elements = strings.Fields(`html head meta title link script style body header nav main footer form input div p a em strong del small code pre
 	br hr ul ol li h1 h2 h3 h4 h5 h6 blockquote table thead tbody tr th td img`)
 
-// parse reads a page.
+// parse parses a page.
 func parse(from io.Reader) (page, error) {
 	p := page{places: map[string]int{}}
 	root, err := html.Parse(from)

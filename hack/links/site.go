@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// first is the page at which readers begin.
+// first is the start page.
 const first = "index.html"
 
 // site is a built site: its pages, its style sheets, and the names of all its files.
@@ -57,7 +57,7 @@ func (s site) readPage(folder fs.FS, name string) error {
 	return nil
 }
 
-// links counts where the pages lead.
+// links returns the number of links.
 func (s site) links() (count int) {
 	for _, p := range s.pages {
 		count += len(p.links)
@@ -65,7 +65,7 @@ func (s site) links() (count int) {
 	return count
 }
 
-// problems are what is wrong with the site, in the order of its pages.
+// problems returns the problems of the site, in the order of its pages.
 func (s site) problems() (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.pages)) {
 		p := s.pages[name]
@@ -91,7 +91,7 @@ func (s site) problems() (all []string) {
 	return append(append(all, s.foreignStyles()...), s.unreached()...)
 }
 
-// wrong says what is wrong with a link of a page, or nothing.
+// wrong returns the problem of a link of a page, or an empty string.
 func (s site) wrong(from, to string) string {
 	u, err := url.Parse(to)
 	switch {
@@ -115,7 +115,7 @@ func (s site) wrong(from, to string) string {
 	return ""
 }
 
-// wrongLoad says what is wrong with what a page loads, or nothing.
+// wrongLoad returns the problem of a resource that a page loads, or an empty string.
 func (s site) wrongLoad(from, what string) string {
 	u, err := url.Parse(what)
 	switch {
@@ -131,7 +131,7 @@ func (s site) wrongLoad(from, what string) string {
 	return ""
 }
 
-// inside is the file of the site that a relative address of one of its pages names.
+// inside returns the file that a relative address of a page names.
 func inside(from string, u *url.URL) string {
 	switch {
 	case u.Path == "":
@@ -142,7 +142,7 @@ func inside(from string, u *url.URL) string {
 	return path.Join(path.Dir(from), u.Path)
 }
 
-// foreign is what a style sheet would fetch.
+// foreign matches resources that a style sheet would fetch.
 var foreign = regexp.MustCompile(`@import|url\(\s*["']?(https?:)?//[^)]*`)
 
 func (s site) foreignStyles() (all []string) {
@@ -154,7 +154,7 @@ func (s site) foreignStyles() (all []string) {
 	return all
 }
 
-// unreached names the pages that no way leads to from the first.
+// unreached returns the pages that cannot be reached by links from the start page.
 func (s site) unreached() (all []string) {
 	seen, next := map[string]bool{first: true}, []string{first}
 	for len(next) > 0 {

@@ -17,21 +17,21 @@ import (
 // bench compiles the tests with a fault, and runs them.
 type bench struct {
 	testbinary.Folder
-	// fast leaves the model out where the tests of the package that has the fault catch it.
+	// fast skips the model if the tests of the fault's own package catch it.
 	fast bool
 }
 
 // model is the package that explores the states of a migration.
 const model = "migration/model"
 
-// builtOn are the packages that are built on another one, and whose tests show what it is for.
+// builtOn maps packages to packages that use them, and whose tests cover their purpose.
 var builtOn = map[string][]string{
 	"volumes": {"volumes/copy", "volumes/snapshot"}, "mover/entry": {"mover/transfer"}, "cmd/migrate/command": {"cmd/migrate/move"},
 	"internal/clusters/slim": {"migration/observe"},
 }
 
-// packages are those whose tests may catch a fault in a file: its own, those that are built on that one, the model, and
-// migration, which is built on all of them. What is in a folder of package config is embedded by it.
+// packages returns the packages whose tests may catch a fault in a file: its own, those that use it, the model, and
+// migration, which uses all of them. Package config embeds the files in its subfolders.
 func packages(file string) []string {
 	own := filepath.ToSlash(filepath.Dir(file))
 	if strings.HasPrefix(own, "config/") {
@@ -88,7 +88,8 @@ func (b bench) try(ctx context.Context, m mutant) (verdict, error) {
 	return v, nil
 }
 
-// run runs the tests of a package and says whether one failed. Tests that do not end say nothing: a slow machine looks the same.
+// run runs the tests of a package and reports whether one failed. A timeout is an error and not a verdict, because a
+// slow machine may cause it, too.
 func (b bench) run(ctx context.Context, pkg string, args ...string) (output string, failed bool, err error) {
 	args = append(args, "-test.timeout=1h")
 	test := exec.CommandContext(ctx, b.Binary(pkg), args...)
@@ -105,17 +106,17 @@ func (b bench) run(ctx context.Context, pkg string, args ...string) (output stri
 }
 
 var (
-	// invariant is how a line of the model begins that says what is wrong.
+	// invariant matches the beginning of a line in which the model reports a violation.
 	invariant = regexp.MustCompile(`(?m)^\s+(?:(?:model|methods)_test\.go:\d+: )?((?:I\d|liveness): .*)$`)
-	// other is the first line of whatever else it says.
+	// other matches the first line of any other failure.
 	other  = regexp.MustCompile(`(?:model|methods)_test\.go:\d+: (.+)`)
 	failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 	stuck  = regexp.MustCompile(`(?m)^panic: (.+)`)
-	// endless is what a test binary says whose time is over.
+	// endless matches the output of a test binary that has timed out.
 	endless = regexp.MustCompile(`(?m)^panic: test timed out after `)
 )
 
-// firstWrong is what the model found, in one line.
+// firstWrong returns the first violation that the model found, in one line.
 func firstWrong(output string) string {
 	for _, pattern := range []*regexp.Regexp{invariant, stuck, other} {
 		if found := pattern.FindStringSubmatch(output); found != nil {
@@ -134,7 +135,7 @@ func shortened(line string) string {
 	return line[:strings.LastIndex(line[:most], " ")] + " ..."
 }
 
-// failures are the tests that failed.
+// failures returns the tests that failed.
 func failures(output string) []string {
 	var names []string
 	for _, found := range failed.FindAllStringSubmatch(output, -1) {

@@ -25,7 +25,7 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// TestTimeIsNoVerdict: tests that were ended because they took too long have caught nothing.
+// TestTimeIsNoVerdict: tests that were stopped by the timeout have caught nothing.
 func TestTimeIsNoVerdict(t *testing.T) {
 	dir := t.TempDir()
 	b := bench{Folder: testbinary.Folder{Root: dir, Dir: dir}}

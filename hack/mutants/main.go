@@ -1,11 +1,10 @@
-// Command mutants plants faults in the logic that keeps data safe, one at a time, and
-// runs the tests: each fault must be caught. It tells which tests are worth having, and
-// that none of the rules could be lost without anybody noticing. What a tool can think of is
-// hack/mutate's.
+// Command mutants plants faults in the logic that keeps data safe, one at a time, and runs the tests: each fault must be
+// caught. It shows which tests are valuable, and that no rule can be lost unnoticed. Faults that a tool can generate
+// belong to hack/mutate.
 //
-// A fault is a line of mutants.yaml: what is found in a file, and what it is replaced
-// by. It is compiled through `go test -overlay`, so that the work tree is not changed.
-// A fault whose text is not found exactly once is an error: the list must follow the code.
+// A fault is an entry of mutants.yaml: a text in a file, and its replacement. It is compiled through `go test -overlay`,
+// so that the work tree is not changed. A fault whose text is not found exactly once is an error: the list must follow
+// the code.
 package main
 
 import (
@@ -30,27 +29,27 @@ var list []byte
 
 // mutant is one fault.
 type mutant struct {
-	// File is where it is planted, from the top of the repository.
+	// File is the path of the file, from the root of the repository.
 	File string `json:"file"`
-	// Find is there exactly once, and becomes Replace.
+	// Find occurs exactly once, and is replaced by Replace.
 	Find    string `json:"find"`
 	Replace string `json:"replace"`
-	// Fault says what is wrong then, Breaks which invariants that breaks.
+	// Fault describes the fault, and Breaks lists the invariants that it breaks.
 	Fault  string `json:"fault"`
 	Breaks string `json:"breaks"`
 }
 
-// verdict is what caught a mutant.
+// verdict holds what caught a mutant.
 type verdict struct {
 	mutant
-	// model is what the model found first, tests are those that failed.
+	// model is the first violation that the model found, and tests are the failed tests.
 	model string
 	tests []string
-	// commit is the one at which it was planted.
+	// commit is the commit at which the mutant was planted.
 	commit string
 }
 
-// unexplored is the model's cell of a fault that tests had caught before the model was explored.
+// unexplored is the model's cell of a fault that tests caught, so that the model was skipped.
 const unexplored = "not explored"
 
 func (v verdict) caught() bool { return v.byModel() || len(v.tests) > 0 }
@@ -69,7 +68,7 @@ func main() {
 	}
 }
 
-// choice is which faults are planted, and how much is run for each.
+// choice selects the faults to plant, and how much to run for each.
 type choice struct {
 	only        string
 	fresh, fast bool
@@ -105,10 +104,10 @@ func run(ctx context.Context, chosen choice, out string) error {
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %v\n", i+1, len(mutants), m.File, m.Fault, err)
 			wrong = errors.Join(wrong, fmt.Errorf("%s: %s: %w", m.File, m.Fault, err))
-			delete(known, m.Fault) // it was caught once
+			delete(known, m.Fault) // its verdict from an earlier run does not hold any more
 		} else {
 			fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %s; %d tests\n", i+1, len(mutants), m.File, m.Fault, v.model, len(v.tests))
-			v.commit = figures.Commit(".")
+			v.commit = figures.Commit()
 			known[m.Fault] = v
 		}
 		if err := write(out, mutants, known); err != nil {
@@ -118,7 +117,7 @@ func run(ctx context.Context, chosen choice, out string) error {
 	return wrong
 }
 
-// write writes the list of what is known: hours of it are not lost with the process.
+// write writes the list of known verdicts, so that hours of results survive the end of the process.
 func write(out string, mutants []mutant, known map[string]verdict) error {
 	if out == "" {
 		return nil
@@ -130,15 +129,11 @@ func write(out string, mutants []mutant, known map[string]verdict) error {
 			verdicts = append(verdicts, v)
 		}
 	}
-	measured, err := figures.Block(".", "mutants-list", table(verdicts))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(out, []byte(intro+measured), 0o644)
+	return os.WriteFile(out, []byte(intro+figures.Block("mutants-list", table(verdicts))), 0o644)
 }
 
-// knownFrom reads the list again that table has written, by fault, for code moves from file to file; nothing
-// where there is none.
+// knownFrom reads the list that table has written, by fault, because code moves from file to file. It returns an empty
+// map if there is no list.
 func knownFrom(list string) map[string]verdict {
 	data, _ := os.ReadFile(list)
 	known := map[string]verdict{}
@@ -188,7 +183,7 @@ func (m mutant) apply() (string, error) {
 	return strings.Replace(string(data), m.Find, m.Replace, 1), nil
 }
 
-// intro is what the list begins with.
+// intro is the beginning of the list.
 const intro = "# Planted faults, and what catches them\n\nGenerated from hack/mutants/mutants.yaml: `make mutants-list`." + ` Small faults that a tool makes are in
 [mutants.md](mutants.md); these are what no tool thinks of. Each line is one fault that is planted
 in the code by itself, and what fails then: the model (TestModel of package model within its

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestPlanted: each fault of the list can be planted in the code as it is: a list that does not follow the code cannot be run.
+// TestPlanted: each fault of the list can be planted in the current code.
 func TestPlanted(t *testing.T) {
 	var mutants []mutant
 	if err := yaml.UnmarshalStrict(list, &mutants); err != nil {
@@ -21,7 +21,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestListIsReadAgain: what was planted before keeps its line.
+// TestListIsReadAgain: known verdicts keep their lines.
 func TestListIsReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "planted.md")
 	want := map[string]verdict{

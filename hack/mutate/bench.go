@@ -22,17 +22,17 @@ import (
 //go:embed switch.go.txt
 var switches string
 
-// layers are the packages of a migration, each with tests that are built on those before it.
+// layers lists the packages of a migration. The tests of each use the packages before it.
 var layers = []string{"migration/plan", "migration/checks", "migration/planner", "migration/scope", "migration/simulate", "migration/pass", "migration/model", "migration/observe", "migration/execute", "migration/preflight", "migration/queue", "migration"}
 
-// carriers are the packages of how volumes move; the tests of the methods are built on package volumes. What they
-// decide is used by the layers.
+// carriers lists the packages that move volumes. The tests of the methods use package volumes, and the layers use all of
+// them.
 var carriers = []string{"volumes", "volumes/copy", "volumes/snapshot", "volumes/methods"}
 
-// rooms are likewise those of the slice controller.
+// rooms lists the packages of the slice controller, in the same order.
 var rooms = []string{"slices/decide", "slices/observe", "slices/execute", "slices"}
 
-// modelTest explores the states of a migration: it is asked last, for it takes long.
+// modelTest explores the states of a migration. It runs last, because it takes long.
 const modelTest = "TestModel"
 
 // bench runs tests with one fault switched on.
@@ -41,22 +41,22 @@ type bench struct {
 	// tests of each package, the fastest first.
 	tests map[string][]*test
 	model bool
-	// asked are the tests that are asked.
+	// asked matches the tests that are run.
 	asked *regexp.Regexp
-	// keen are the tests that have failed for faults of a function, the last one first.
+	// keen holds, for each function, the tests that have failed for its faults, the latest first.
 	keen map[string][]string
 	// mu guards keen.
 	mu sync.Mutex
 }
 
-// test is one, how long it takes on the processor, and to which faults it comes.
+// test is a test with its CPU time, and the faults that it reaches.
 type test struct {
 	pkg, name string
 	took      time.Duration
 	reaches   map[int]bool
 }
 
-// newBench compiles the tests of the packages that the sources concern, and looks where each comes to.
+// newBench compiles the tests of the packages that the sources concern, and records which faults each reaches.
 func newBench(ctx context.Context, sources []*source, count int, o options) (*bench, error) {
 	asked, err := regexp.Compile(o.tests)
 	if err != nil {
@@ -82,7 +82,7 @@ func newBench(ctx context.Context, sources []*source, count int, o options) (*be
 	return b, nil
 }
 
-// concerned are the packages whose tests may notice a fault in the sources.
+// concerned returns the packages whose tests may notice a fault in the sources.
 func concerned(sources []*source) []string {
 	var found []string
 	for _, s := range sources {
@@ -95,8 +95,7 @@ func concerned(sources []*source) []string {
 	return found
 }
 
-// testers are the packages whose tests may notice a fault in a package, in the order in which
-// they are asked.
+// testers returns the packages whose tests may notice a fault in a package, in the order in which they run.
 func testers(pkg string) []string {
 	for _, each := range [][]string{layers, rooms} {
 		if at := slices.Index(each, pkg); at >= 0 {
@@ -109,8 +108,7 @@ func testers(pkg string) []string {
 	return slices.Concat([]string{pkg}, layers)
 }
 
-// overlay puts the sources with all faults in the place of the others, and beside them what
-// switches one on.
+// overlay replaces the sources by those with all faults, and adds the files with the switches.
 func (b *bench) overlay(sources []*source, count int) (string, error) {
 	texts := map[string]string{}
 	for _, s := range sources {
@@ -121,7 +119,7 @@ func (b *bench) overlay(sources []*source, count int) (string, error) {
 	return b.Overlay(texts)
 }
 
-// look runs each test of a package by itself, and notes to which faults it comes.
+// look runs each test of a package alone, and records which faults it reaches.
 func (b *bench) look(ctx context.Context, pkg string) error {
 	listed, err := b.start(ctx, pkg, time.Minute, nil, "-test.list=.")
 	if err != nil {
@@ -160,7 +158,7 @@ func (b *bench) look(ctx context.Context, pkg string) error {
 	return nil
 }
 
-// args have a binary run tests the same way each time.
+// args returns the arguments with which a binary runs tests the same way each time.
 func (b *bench) args(pkg string, names []string) []string {
 	args := []string{"-test.failfast", "-test.timeout=0", "-test.run=^(" + strings.Join(names, "|") + ")$"}
 	if short := b.RapidArgs(pkg); short != nil {
@@ -172,19 +170,19 @@ func (b *bench) args(pkg string, names []string) []string {
 	return args
 }
 
-// outcome is how a run of tests has ended.
+// outcome is the result of a test run.
 type outcome struct {
 	said   string
 	failed bool
 	took   time.Duration
 }
 
-// mostMemory is what a test may take, in KiB: a fault may have it take all there is.
+// mostMemory is the memory limit of a test in KiB, because a fault may cause unlimited allocation.
 const mostMemory = 6 << 20
 
-// start runs a binary for at most so long on the processor; what waits for ever is ended, too.
+// start runs a binary with a limit on its CPU time. A binary that waits forever is also stopped.
 func (b *bench) start(ctx context.Context, pkg string, most time.Duration, env []string, args ...string) (outcome, error) {
-	const slower = 10 // than on a machine that does nothing else
+	const slower = 10 // than on an idle machine
 	ctx, cancel := context.WithTimeout(ctx, slower*most+30*time.Second)
 	defer cancel()
 	limits := fmt.Sprintf(`ulimit -v %d; ulimit -t %d; exec "$@"`, mostMemory, int(most.Seconds())+1)
@@ -199,7 +197,7 @@ func (b *bench) start(ctx context.Context, pkg string, most time.Duration, env [
 	return outcome{said: string(said), failed: err != nil, took: took}, nil
 }
 
-// try switches a fault on, runs the tests of a round, and says what has become of it.
+// try switches a fault on, runs the tests of a round, and returns the verdict.
 func (b *bench) try(ctx context.Context, m *mutant, r round) (verdict, error) {
 	v := verdict{Fate: notReached}
 	if m.Fate == survived {
@@ -225,7 +223,7 @@ func (b *bench) try(ctx context.Context, m *mutant, r round) (verdict, error) {
 	return v, nil
 }
 
-// remember puts the test that has failed for a fault before the others of its function.
+// remember puts the test that failed for a fault before the others of its function.
 func (b *bench) remember(m *mutant, by string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -233,7 +231,7 @@ func (b *bench) remember(m *mutant, by string) {
 	b.keen[m.place()] = append([]string{by}, slices.DeleteFunc(slices.Clone(before), func(name string) bool { return name == by })...)
 }
 
-// keenest are the tests that have failed for other faults of the function of this one.
+// keenest returns the tests that have failed most recently for faults of the same function.
 func (b *bench) keenest(m *mutant) []string {
 	const most = 2
 	b.mu.Lock()
@@ -244,7 +242,7 @@ func (b *bench) keenest(m *mutant) []string {
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// firstFailure is the test that failed.
+// firstFailure returns the test that failed.
 func firstFailure(said string) string {
 	if found := failure.FindStringSubmatch(said); found != nil {
 		return found[1]
@@ -255,7 +253,7 @@ func firstFailure(said string) string {
 	return "no end"
 }
 
-// known are the verdicts of an earlier run.
+// known returns the verdicts of an earlier run.
 func known(file string) (map[string]verdict, error) {
 	found := map[string]verdict{}
 	data, err := os.ReadFile(file)

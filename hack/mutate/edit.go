@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// place orders what is written at one offset: what ends there, what stands there, what begins.
+// place orders texts at one offset: first the end of a node, then replacements, then the beginning of a node.
 type place int
 
 const (
-	before place = iota // the end of what is to the left
+	before place = iota // the end of the node on the left
 	instead
-	after // the beginning of what is to the right
+	after // the beginning of the node on the right
 )
 
 // edit puts text at an offset in place of length bytes.
@@ -23,16 +23,16 @@ type edit struct {
 	text       string
 }
 
-// edits are changes of one text; whoever comes first is around those that come later.
+// edits holds the changes of one text. An earlier wrap encloses later ones.
 type edits []edit
 
-// wrap puts text around what is from begin to end.
+// wrap puts text around the range from begin to end.
 func (e *edits) wrap(begin, end int, left, right string) {
 	n := len(*e)
 	*e = append(*e, edit{at: begin, place: after, order: n, text: left}, edit{at: end, place: before, order: -n, text: right})
 }
 
-// replace puts text in the place of another.
+// replace replaces the range from begin to end by text.
 func (e *edits) replace(begin, end int, text string) {
 	*e = append(*e, edit{at: begin, length: end - begin, place: instead, text: text})
 }

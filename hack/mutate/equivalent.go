@@ -12,13 +12,13 @@ import (
 //go:embed equivalent.yaml
 var equivalents []byte
 
-// equivalent is a mutant that changes nothing that a test could see, and why.
+// equivalent is a mutant without an observable effect, and the reason.
 type equivalent struct {
 	File    string `json:"file"`
 	Func    string `json:"func"`
 	Was     string `json:"was"`
 	Becomes string `json:"becomes"`
-	// Nth is which one of those that are the same; 0: the only one.
+	// Nth selects one of several identical mutants; 0 means the only one.
 	Nth int    `json:"nth,omitempty"`
 	Why string `json:"why"`
 }
@@ -27,8 +27,8 @@ func (e equivalent) names(m *mutant) bool {
 	return e.File == m.File && e.Func == m.Func && e.Was == m.Was && e.Becomes == m.Becomes && max(1, e.Nth) == m.Nth
 }
 
-// readEquivalents gives each mutant that has one its sentence. An entry without a mutant is an
-// error: the list must follow the code.
+// readEquivalents sets the reason of each mutant in the list. An entry without a mutant is an error: the list must
+// follow the code.
 func readEquivalents(mutants []*mutant, sources []*source) error {
 	var list []equivalent
 	if err := yaml.UnmarshalStrict(equivalents, &list); err != nil {

@@ -1,10 +1,9 @@
-// Command mutate makes every small fault that its operators know (operators.go) in the code
-// that decides (scope.go), and runs the tests on each: what they do not notice is either a test
-// that is missing, or a change that changes nothing, which equivalent.yaml says and why.
+// Command mutate creates every small fault that its operators know (operators.go) in the code that decides (scope.go),
+// and runs the tests on each. A fault that no test notices shows a missing test, or has no observable effect;
+// equivalent.yaml lists the latter with reasons.
 //
-// Faults are not compiled one by one. All of them are in one test binary of each package, each
-// behind a switch that an environment variable turns on, and each is tried with those tests alone
-// that come to its place, the fastest first.
+// Faults are not compiled one by one. One test binary of each package contains all of them, each behind a switch that an
+// environment variable turns on. Each is tried only with the tests that reach it, the fastest first.
 package main
 
 import (
@@ -17,7 +16,7 @@ import (
 	"time"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	since  string
 	only   string
@@ -89,18 +88,14 @@ func run(ctx context.Context, o options) error {
 	r := &report{mutants: mutants, took: time.Since(begin), partly: o.again || o.report}
 	r.print(os.Stderr)
 	if o.page != "" {
-		page, err := r.page()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(o.page, []byte(page), 0o644); err != nil {
+		if err := os.WriteFile(o.page, []byte(r.page()), 0o644); err != nil {
 			return err
 		}
 	}
 	return r.wrong(o.least)
 }
 
-// recall gives mutants the verdicts that are kept.
+// recall sets the stored verdicts of mutants.
 func recall(kept string, mutants []*mutant) error {
 	before, err := known(kept)
 	for _, m := range mutants {
@@ -109,7 +104,7 @@ func recall(kept string, mutants []*mutant) error {
 	return err
 }
 
-// list prints the mutants that are neither killed, as far as is known, nor equivalent.
+// list prints the mutants that are neither known to be killed nor equivalent.
 func list(kept string, mutants []*mutant) error {
 	before, err := known(kept)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

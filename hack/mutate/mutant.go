@@ -2,22 +2,21 @@ package main
 
 import "fmt"
 
-// mutant is one fault: a place, and what stands there instead.
+// mutant is one fault: a place, and its replacement.
 type mutant struct {
 	id int
-	// File, Func and the two texts name it, whatever lines are above it; Nth tells apart what is
-	// the same otherwise.
+	// File, Func and the two texts identify the mutant, independently of line numbers. Nth distinguishes identical ones.
 	File, Func, Was, Becomes string
 	Nth                      int
 	Line                     int
-	// why is the sentence that says why it changes nothing; empty: it changes something.
+	// why is the reason why it has no observable effect; empty if it has one.
 	why string
 	verdict
 }
 
-// verdict is what has become of it.
+// verdict is the result for a mutant.
 type verdict struct {
-	// Fate is what happened, By is the test that failed.
+	// Fate is the result, and By the test that failed.
 	Fate fate
 	By   string
 }
@@ -33,10 +32,10 @@ const (
 
 func (v verdict) alive() bool { return v.Fate == survived || v.Fate == notReached }
 
-// place is the function that it is in.
+// place returns the function of the mutant.
 func (m *mutant) place() string { return m.File + " " + m.Func }
 
-// key names a mutant from one run to the next.
+// key identifies a mutant across runs.
 func (m *mutant) key() string {
 	return fmt.Sprintf("%s %s: %s -> %s #%d", m.File, m.Func, m.Was, m.Becomes, m.Nth)
 }

@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// planter makes the faults of one file. Each is behind a switch; what is around another one
-// is written first.
+// planter creates the faults of one file, each behind a switch. Enclosing faults are written first.
 type planter struct {
 	*source
 	edits
 	mutants *[]*mutant
 	seen    map[string]int
-	// function is the name of the one it is in, results are the types that it returns.
+	// function is the name of the current function, and results holds its result types.
 	function string
 	results  []string
-	// inner is what a break would leave.
+	// inner is the statement that a break would leave.
 	inner breakable
 }
 
@@ -32,7 +31,7 @@ const (
 	choice
 )
 
-// plantAll makes the faults of all sources.
+// plantAll creates the faults of all sources.
 func plantAll(sources []*source) ([]*mutant, error) {
 	var mutants []*mutant
 	for _, s := range sources {
@@ -70,7 +69,7 @@ func (p *planter) declaration(decl ast.Decl) {
 	}
 }
 
-// body plants in a function, which may be in another one.
+// body plants faults in a function, which may be nested.
 func (p *planter) body(signature *ast.FuncType, body *ast.BlockStmt) {
 	results, inner := p.results, p.inner
 	p.results, p.inner = nil, nothing
@@ -99,7 +98,7 @@ func functionName(decl *ast.FuncDecl) string {
 	return decl.Name.Name
 }
 
-// add notes a fault and returns the number of its switch.
+// add records a fault and returns the number of its switch.
 func (p *planter) add(node ast.Node, was, becomes string) string {
 	m := &mutant{id: len(*p.mutants) + 1, File: p.file, Func: p.function, Was: was, Becomes: becomes, Line: p.set.Position(node.Pos()).Line}
 	m.Nth = 1
@@ -116,12 +115,12 @@ func (p *planter) around(node ast.Node, left, right string) {
 
 func (p *planter) offset(pos token.Pos) int { return p.set.Position(pos).Offset }
 
-// words is the text of a node in one line.
+// words returns the text of a node in one line.
 func (p *planter) words(node ast.Node) string {
 	return strings.Join(strings.Fields(string(p.text[p.offset(node.Pos()):p.offset(node.End())])), " ")
 }
 
-// typeOf is the type of an expression; nil when it has none.
+// typeOf returns the type of an expression, or nil if it has none.
 func (p *planter) typeOf(e ast.Expr) types.Type {
 	if tv, found := p.info.Types[e]; found {
 		return tv.Type
@@ -132,7 +131,7 @@ func (p *planter) typeOf(e ast.Expr) types.Type {
 	return nil
 }
 
-// is says whether an expression has a type of a kind.
+// is reports whether an expression has a type of a kind.
 func (p *planter) is(e ast.Expr, kind types.BasicInfo) bool {
 	t := p.typeOf(e)
 	if t == nil {
@@ -142,7 +141,7 @@ func (p *planter) is(e ast.Expr, kind types.BasicInfo) bool {
 	return ok && basic.Info()&kind != 0
 }
 
-// spelled is how a type is written in this file; empty when it cannot be.
+// spelled returns a type as written in this file, or an empty string if that is impossible.
 func (p *planter) spelled(t types.Type) string {
 	known := true
 	text := types.TypeString(types.Default(t), func(other *types.Package) string {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// expr plants in an expression and what is in it.
+// expr plants faults in an expression and its parts.
 func (p *planter) expr(e ast.Expr) {
 	if e == nil || p.info.Types[e].IsType() {
 		return
@@ -38,7 +38,7 @@ func (p *planter) expr(e ast.Expr) {
 	}
 }
 
-// parts are the expressions of which others are made that are no fault by themselves.
+// parts returns the parts of an expression that is not itself mutated.
 func parts(e ast.Expr) []ast.Expr {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -57,8 +57,7 @@ func parts(e ast.Expr) []ast.Expr {
 	return nil
 }
 
-// condition plants in an expression that decides what is done; what is only a name or a
-// call is turned round as well.
+// condition plants faults in a condition. A name or call is also negated.
 func (p *planter) condition(e ast.Expr) {
 	switch inner := e.(type) {
 	case *ast.ParenExpr:
@@ -97,12 +96,12 @@ func (p *planter) binary(e *ast.BinaryExpr) {
 	}
 }
 
-// turned is a comparison that says the opposite.
+// turned returns the negation of a comparison.
 func (p *planter) turned(e *ast.BinaryExpr) string {
 	return p.words(e.X) + " " + opposites[e.Op].String() + " " + p.words(e.Y)
 }
 
-// logical makes && of || and the other way round, and leaves out each side.
+// logical replaces && by || and vice versa, and removes each side.
 func (p *planter) logical(e *ast.BinaryExpr) {
 	other, left := token.LAND, " && !mutantOn("
 	if e.Op == token.LAND {
@@ -120,13 +119,12 @@ func (p *planter) logical(e *ast.BinaryExpr) {
 	}
 }
 
-// ordered moves the bound of a comparison by one, and turns it round.
+// ordered shifts the bound of a comparison by one, and negates it.
 func (p *planter) ordered(e *ast.BinaryExpr) {
 	p.negate(e, p.turned(e))
 	op := boundaries[e.Op]
 	p.helper(e, op, p.words(e.X)+" "+op.becomes.String()+" "+p.words(e.Y))
-	// To move the bound is to change an integer that it is compared with by one: only
-	// the other direction is left.
+	// Shifting the bound equals changing an integer operand by one, so only the other direction remains.
 	for i, side := range []ast.Expr{e.X, e.Y} {
 		if value := p.info.Types[side].Value; value != nil {
 			p.constant(side, value, op.moves*[]int{-1, 1}[i])
@@ -136,13 +134,13 @@ func (p *planter) ordered(e *ast.BinaryExpr) {
 	}
 }
 
-// helper has a function do what an operator does, and with the switch what another one does.
+// helper replaces an operator by a function that applies it, or the other operator if the switch is on.
 func (p *planter) helper(e *ast.BinaryExpr, op operator, becomes string) {
 	p.around(e, op.helper+"("+p.add(e, p.words(e), becomes)+", ", ")")
 	p.replace(p.offset(e.OpPos), p.offset(e.OpPos)+len(e.Op.String()), ",")
 }
 
-// compared plants in one side of == or !=.
+// compared plants faults in one side of == or !=.
 func (p *planter) compared(e ast.Expr) {
 	literal, ok := e.(*ast.BasicLit)
 	if ok && literal.Kind == token.STRING && len(literal.Value) > len(`""`) {
@@ -159,7 +157,7 @@ func (p *planter) call(e *ast.CallExpr) {
 		return
 	}
 	if name, ok := e.Fun.(*ast.Ident); ok && slices.Contains([]string{"make", "new", "panic"}, name.Name) {
-		return // a capacity changes nothing
+		return // changing a capacity has no effect
 	}
 	p.expr(e.Fun)
 	for _, argument := range e.Args {
@@ -184,7 +182,7 @@ func (p *planter) literal(e *ast.CompositeLit) {
 	}
 }
 
-// constant changes a truth, a number or a duration; without is a step that is not made.
+// constant changes a boolean, an integer or a duration. It skips the step without, which another fault covers.
 func (p *planter) constant(e ast.Expr, value constant.Value, without int) {
 	t := p.typeOf(e)
 	switch {
@@ -201,7 +199,7 @@ func (p *planter) constant(e ast.Expr, value constant.Value, without int) {
 			p.scaled(e, "0", "0")
 		}
 	case isNamed(e) && types.Default(t).Underlying() != types.Default(t):
-		// one of an enumeration
+		// a value of an enumeration
 	default:
 		if without != 1 {
 			p.added(e, "1", p.words(e)+" + 1")

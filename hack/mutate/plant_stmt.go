@@ -7,7 +7,7 @@ import (
 	"go/types"
 )
 
-// removed is what stands in the place of a statement that is left out.
+// removed stands for a removed statement.
 const removed = "(nothing)"
 
 func (p *planter) statements(list []ast.Stmt) {
@@ -16,7 +16,7 @@ func (p *planter) statements(list []ast.Stmt) {
 	}
 }
 
-// statement plants in a statement of a list.
+// statement plants faults in a statement of a list.
 func (p *planter) statement(s ast.Stmt) {
 	switch s := s.(type) {
 	case *ast.ExprStmt:
@@ -51,7 +51,7 @@ func (p *planter) statement(s ast.Stmt) {
 	}
 }
 
-// control plants in a statement that decides which others are done.
+// control plants faults in a control statement.
 func (p *planter) control(s ast.Stmt) {
 	switch s := s.(type) {
 	case *ast.IfStmt:
@@ -71,7 +71,7 @@ func (p *planter) control(s ast.Stmt) {
 	}
 }
 
-// within plants in statements that a break leaves.
+// within plants faults in statements that a break leaves.
 func (p *planter) within(what breakable, list []ast.Stmt) {
 	outer := p.inner
 	p.inner = what
@@ -85,12 +85,12 @@ func (p *planter) exprs(list []ast.Expr) {
 	}
 }
 
-// remove leaves a statement out.
+// remove plants the removal of a statement.
 func (p *planter) remove(s ast.Stmt, was string) {
 	p.around(s, "if !mutantOn("+p.add(s, was, removed)+") { ", " }")
 }
 
-// otherwise does something else in the place of a statement.
+// otherwise plants the replacement of a statement.
 func (p *planter) otherwise(s ast.Stmt, other string) {
 	p.around(s, "if mutantOn("+p.add(s, p.words(s), other)+") { "+other+" } else { ", " }")
 }
@@ -122,7 +122,7 @@ func isBlank(list []ast.Expr) bool {
 	return true
 }
 
-// simple plants in what is done before a condition is looked at.
+// simple plants faults in the init statement of a condition.
 func (p *planter) simple(s ast.Stmt) {
 	if assign, ok := s.(*ast.AssignStmt); ok {
 		p.exprs(assign.Rhs)
@@ -145,7 +145,7 @@ func (p *planter) branches(s *ast.IfStmt) {
 	}
 }
 
-// never makes a condition that is never true.
+// never plants a condition that is never true.
 func (p *planter) never(e ast.Expr, was, becomes string) {
 	p.around(e, "((", ") && !mutantOn("+p.add(e, was, becomes)+"))")
 }
@@ -180,7 +180,7 @@ func (p *planter) choices(s *ast.SwitchStmt) {
 	}
 }
 
-// other makes a case that nothing is equal to.
+// other plants a case that never matches.
 func (p *planter) other(e ast.Expr) {
 	value := p.info.Types[e].Value
 	switch {
@@ -193,7 +193,7 @@ func (p *planter) other(e ast.Expr) {
 	}
 }
 
-// branch makes continue of break, and the other way round.
+// branch replaces break by continue and vice versa.
 func (p *planter) branch(s *ast.BranchStmt) {
 	if s.Label != nil || p.inner != loop {
 		return
@@ -206,7 +206,7 @@ func (p *planter) branch(s *ast.BranchStmt) {
 	}
 }
 
-// returned gives the zero value back in the place of each result.
+// returned replaces each result by its zero value.
 func (p *planter) returned(s *ast.ReturnStmt) {
 	for i, e := range s.Results {
 		if len(s.Results) == len(p.results) && !p.isZero(e) && !p.isWords(e) {
@@ -216,7 +216,7 @@ func (p *planter) returned(s *ast.ReturnStmt) {
 	}
 }
 
-// isZero says whether an expression is a zero value, or a constant that is changed anyway.
+// isZero reports whether an expression is a zero value, or a constant that other faults change.
 func (p *planter) isZero(e ast.Expr) bool {
 	tv := p.info.Types[e]
 	if tv.IsNil() {

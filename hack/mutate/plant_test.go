@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// planted makes the faults of the statements of a function, which returns a bool.
+// planted returns the faults of the statements of a function that returns a bool.
 func planted(t *testing.T, statements string) (faults []string, text string) {
 	t.Helper()
 	const begin, end = "package p\n\nfunc f(a, b int, s string, ok bool) bool {\n", "\n}\n"
@@ -38,7 +38,7 @@ func planted(t *testing.T, statements string) (faults []string, text string) {
 	return faults, s.planted
 }
 
-// TestFaults: the faults that are made of a piece of code.
+// TestFaults: the faults of a piece of code.
 func TestFaults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		statements string
@@ -63,10 +63,10 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// standard is the standard library; to read it takes a while.
+// standard imports the standard library, which takes a while.
 var standard = importer.ForCompiler(token.NewFileSet(), "source", nil)
 
-// runs checks that a planted text compiles beside what switches its faults on.
+// runs checks that a planted text compiles together with its switches.
 func runs(t *testing.T, text string) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -84,7 +84,7 @@ func runs(t *testing.T, text string) {
 	}
 }
 
-// TestEffects: a file decides when it imports nothing by which it could do more.
+// TestEffects: a file is in scope if it imports nothing with side effects.
 func TestEffects(t *testing.T) {
 	for name, want := range map[string]bool{
 		"context": true, "os": true, "os/exec": true, "net/http": true, "sync/atomic": true, "log": true, "math/rand/v2": true,
@@ -98,7 +98,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestSample: which mutants are tried first depends on the commit, and on nothing else.
+// TestSample: the order of the mutants depends only on the commit.
 func TestSample(t *testing.T) {
 	mutants := func() []*mutant {
 		var all []*mutant

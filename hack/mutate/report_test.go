@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestWrong: where there was no time to try a single fault, nothing is known of the tests; where there was for some, they
-// are a sample, and it fails when that cannot be bad luck.
+// TestWrong: if no fault was tried in time, it is an error. If some were tried, they are a sample, and it is an error if
+// their result cannot be bad luck.
 func TestWrong(t *testing.T) {
 	with := func(fates ...fate) *report {
 		r := &report{took: time.Minute}

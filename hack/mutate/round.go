@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// round is which tests are run: those that take between two times. What a round has not killed
-// goes through the next one.
+// round selects the tests whose duration is between two limits. Mutants that survive a round go through the next one.
 type round struct{ above, upTo time.Duration }
 
-// rounds are the tests that are fast, those that are not, and at last the model.
+// rounds are the fast tests, and then the slow ones, which include the model.
 var rounds = []round{{-1, slow}, {slow, time.Hour}}
 
-// slow is what a test takes that is not among the first.
+// slow is the limit between fast and slow tests.
 const slow = 100 * time.Millisecond
 
-// mostTogether is how long tests take that are run together.
+// mostTogether is the maximal total duration of tests that run together.
 const mostTogether = 400 * time.Millisecond
 
-// batches are the tests of a round that come to a fault: first those that have failed for others
-// of its function, then all others, the fast ones together.
+// batches returns the tests of a round that reach a fault: first those that have failed for other faults of its
+// function, and then all others, the fast ones together.
 func (b *bench) batches(m *mutant, r round) [][]*test {
 	keenest := b.keenest(m)
 	var first, others [][]*test

@@ -21,23 +21,22 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// module is the path of this one.
+// module is the path of this module.
 const module = "github.com/sliceshift/sliceshift"
 
-// packages are those that decide. Of one that is not whole, the files are meant that do nothing
-// but decide.
+// packages lists the packages with logic. In a package that is not whole, only the files without side effects are in
+// scope.
 var packages = []struct {
 	name  string
 	whole bool
 }{{"pdb", true}, {"volumes", true}, {"volumes/copy", true}, {"volumes/copy/manifest", true}, {"volumes/snapshot", true}, {"migration/berths", true}, {"migration/plan", true}, {"migration/checks", true}, {"migration/planner", true}, {"migration/scope", true}, {"migration/simulate", true}, {"migration/pass", true}, {"migration/queue", true}, {"migration/observe", false}, {"migration/preflight", false}, {"migration", false}, {"slices/decide", true}, {"slices/observe", false}, {"slices/execute", false}, {"slices", false}}
 
-// effects are the imports of a file that does more than decide: it reads or writes, can be
-// cancelled, logs, or shares state.
+// effects matches imports of a file with side effects: it reads or writes, can be cancelled, logs, or shares state.
 var effects = regexp.MustCompile(`^(context|log|math/rand|net|os|sync)(/|$)|^k8s\.io/(client-go|klog)/|^sigs\.k8s\.io/controller-runtime(/|$)|^github\.com/go-logr/`)
 
-// source is a file in which faults are made.
+// source is a file in which faults are planted.
 type source struct {
-	// file is its path from the top of the repository.
+	// file is its path from the root of the repository.
 	file string
 	text []byte
 	tree *ast.File
@@ -48,10 +47,10 @@ type source struct {
 	planted string
 }
 
-// dir is the directory of the source's package.
+// dir returns the directory of the source's package.
 func (s *source) dir() string { return path.Dir(s.file) }
 
-// inScope are the files in which faults are made.
+// inScope returns the files in which faults are planted.
 func inScope(ctx context.Context, since, only string) ([]*source, error) {
 	match, err := regexp.Compile(only)
 	if err != nil {
@@ -88,7 +87,7 @@ func hasEffects(tree *ast.File) bool {
 	})
 }
 
-// exportData says where the compiler has put the types of each package that is imported.
+// exportData returns where the compiler has stored the types of each imported package.
 func exportData(ctx context.Context) (map[string]string, error) {
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}
 	for _, p := range packages {
@@ -143,7 +142,7 @@ func load(dir string, exports map[string]string) ([]*source, error) {
 	return found, err
 }
 
-// changedSince are the files that differ from those of a commit.
+// changedSince returns the files that differ from those of a commit.
 func changedSince(ctx context.Context, since string) ([]string, error) {
 	if since == "" {
 		return nil, nil
@@ -152,12 +151,12 @@ func changedSince(ctx context.Context, since string) ([]string, error) {
 	return strings.Fields(out), err
 }
 
-// head is the commit that is checked out.
+// head returns the commit that is checked out.
 func head(ctx context.Context) (string, error) {
 	return program.In{}.Output(ctx, "git", "rev-parse", "HEAD")
 }
 
-// writeJSON writes a value to a file and makes its directory.
+// writeJSON writes a value to a file and creates its directory.
 func writeJSON(file string, value any) error {
 	data, err := json.MarshalIndent(value, "", " ")
 	return errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644))

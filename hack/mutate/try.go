@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// try tries the mutants, as many as there is time for, and keeps the verdicts.
+// try tries as many mutants as there is time for, and stores the verdicts.
 func try(ctx context.Context, o options, begin time.Time, commit string, sources []*source, mutants []*mutant) error {
 	before := map[string]verdict{}
 	if o.again {
@@ -51,7 +51,7 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 	}
 	for n, r := range asked {
 		if n > 0 {
-			// What is said to change nothing would take all slow tests to show that once more.
+			// An equivalent mutant would need all slow tests to confirm that once more.
 			order = slices.DeleteFunc(order, func(m *mutant) bool { return m.why != "" })
 		}
 		if err := tryRound(ctx, bench, order, r, fmt.Sprintf("round %d of %d", n+1, len(asked)), begin); err != nil {
@@ -64,7 +64,7 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 	return nil
 }
 
-// trying is how long faults are tried at least, however long it took to build what tries them.
+// trying is the minimal time for trying faults, however long the build took.
 const trying = time.Minute
 
 // tryRound runs the tests of a round for each mutant that is not killed yet, on all processors.
@@ -116,7 +116,7 @@ func judge(ctx context.Context, bench *bench, order []*mutant, until time.Time) 
 	return all.Wait()
 }
 
-// keep writes the verdicts beside those of earlier runs.
+// keep writes the verdicts, together with those of earlier runs.
 func keep(file string, mutants []*mutant) error {
 	all, err := known(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -130,7 +130,7 @@ func keep(file string, mutants []*mutant) error {
 	return writeJSON(file, all)
 }
 
-// shuffle puts the mutants in an order that depends on the commit alone.
+// shuffle orders the mutants depending only on the commit.
 func shuffle(mutants []*mutant, commit string) {
 	hash := func(m *mutant) string {
 		sum := sha256.Sum256([]byte(commit + m.key()))

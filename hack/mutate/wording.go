@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// What is only told to people is not changed: the tests do not ask for each word.
+// Texts for users are not mutated, because tests do not check every word.
 
-// forPeople are the fields that hold what is told.
+// forPeople matches fields that hold texts for users.
 var forPeople = regexp.MustCompile(`^(Message|Remedy|Text|Title)$`)
 
-// isWording says whether a function only words something: it returns a string, and formats it.
+// isWording reports whether a function only formats a text: it returns a string, and formats it.
 func (p *planter) isWording(decl *ast.FuncDecl) bool {
 	results := decl.Type.Results
 	if results == nil || len(results.List) != 1 || p.words(results.List[0].Type) != "string" {
@@ -31,7 +31,7 @@ func (p *planter) isWording(decl *ast.FuncDecl) bool {
 	return formats
 }
 
-// isWords says whether an expression is a text for people: it is formatted, or has blanks.
+// isWords reports whether an expression is a text for users: it is formatted, or has blanks.
 func (p *planter) isWords(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.CallExpr:
@@ -44,7 +44,7 @@ func (p *planter) isWords(e ast.Expr) bool {
 	return false
 }
 
-// onlyWords says whether statements do nothing but word something.
+// onlyWords reports whether statements only assign texts.
 func (p *planter) onlyWords(list []ast.Stmt) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(s ast.Stmt) bool {
 		assign, ok := s.(*ast.AssignStmt)

@@ -23,10 +23,10 @@ const (
 	text644    = 0o644
 )
 
-// pluginCompletion is what kubectl calls to complete a plugin's arguments. It is a file beside the plugin.
+// pluginCompletion is the script that kubectl calls to complete a plugin's arguments. It is next to the plugin.
 const pluginCompletion = "kubectl_complete-migrate"
 
-// archiveName is what is downloaded.
+// archiveName returns the name of an archive.
 func (r *release) archiveName(b built) string {
 	end := ".tar.gz"
 	if b.os == "windows" {
@@ -69,7 +69,7 @@ func (r *release) archives(dir string, all []built) error {
 	return nil
 }
 
-// tarred packs files, each of the same time and of nobody.
+// tarred packs files, all with the same time and without an owner.
 func tarred(entries []entry, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -86,7 +86,7 @@ func tarred(entries []entry, at time.Time) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// tarGz is tarred and compressed.
+// tarGz packs and compresses files.
 func tarGz(entries []entry, at time.Time) ([]byte, error) {
 	packed, err := tarred(entries, at)
 	if err != nil {
@@ -101,7 +101,7 @@ func tarGz(entries []entry, at time.Time) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// zipped is the same for Windows.
+// zipped packs files for Windows.
 func zipped(entries []entry, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestArchiveEnds: an archive ends with two blocks of zeros (POSIX, pax), without which tar takes it for one that was
-// cut off; Go's reader does not ask for them.
+// TestArchiveEnds: an archive ends with two blocks of zeros (POSIX, pax). Without them tar reports a truncated archive;
+// Go's reader does not check them.
 func TestArchiveEnds(t *testing.T) {
 	const block = 512
 	packed, err := tarred([]entry{{"LICENSE", text644, []byte("free")}}, time.Unix(1700000000, 0))

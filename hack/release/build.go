@@ -12,21 +12,21 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// allPlatforms are those of a release.
+// allPlatforms lists the platforms of a release.
 var allPlatforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
-// product is a program that is published.
+// product is a published program.
 type product struct {
-	// name is that of its file and its archive; path is its package.
+	// name is the name of its file and archive; path is its package.
 	name, path string
-	// systems are those that it runs on.
+	// systems lists the systems that it runs on.
 	systems []string
-	// imaged says that it is in the image.
+	// imaged is true if the image contains it.
 	imaged bool
 }
 
-// products are the programs. The mover keeps what Linux keeps of a file. The manager is for who tries it beside a
-// cluster, on a machine of their own, too.
+// products lists the programs. The mover is only for Linux, because it keeps the file attributes of Linux. The manager
+// is also for other systems, so that users can try it on their own machine next to a cluster.
 var products = []product{
 	{name: "kubectl-migrate", path: "./cmd/migrate", systems: []string{"linux", "darwin", "windows"}},
 	{name: "manager", path: "./cmd/manager", systems: []string{"linux", "darwin"}, imaged: true},
@@ -37,11 +37,11 @@ var products = []product{
 type built struct {
 	product
 	os, arch string
-	// file is where it lies.
+	// file is the path of the program.
 	file string
 }
 
-// executable is the name that its system wants it to have.
+// executable returns the file name that its system requires.
 func (b built) executable() string {
 	if b.os == "windows" {
 		return b.name + ".exe"
@@ -73,11 +73,11 @@ func (r *release) build(ctx context.Context, dir string) ([]built, error) {
 	return all, nil
 }
 
-// versionPackage holds what is stamped into every program.
+// versionPackage holds the variables that are set in every program.
 const versionPackage = "github.com/sliceshift/sliceshift/internal/version"
 
-// compile builds one program. Nothing of this machine goes into it: no path, no cgo, no identity of a build, and the
-// version from here rather than from a repository that may not be there.
+// compile builds one program. The result does not depend on this machine: no path, no cgo, no build ID. The version is a
+// parameter, because the source may not be a repository.
 func (r *release) compile(ctx context.Context, b built) error {
 	flags := fmt.Sprintf("-s -w -buildid= -X %s.Version=%s -X %[1]s.Commit=%[3]s -X %[1]s.Date=%[4]s", versionPackage, r.version, r.commit, r.time.UTC().Format(time.RFC3339))
 	if strings.Contains(r.image, "/") { // a name without a registry cannot be pulled
@@ -87,7 +87,7 @@ func (r *release) compile(ctx context.Context, b built) error {
 	return err
 }
 
-// goIn is where Go runs, with nothing of this machine's settings.
+// goIn returns an environment for Go without the settings of this machine.
 func (r *release) goIn(env ...string) program.In {
 	fixed := []string{
 		"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GODEBUG=", "GOFIPS140=off",
@@ -96,7 +96,7 @@ func (r *release) goIn(env ...string) program.In {
 	return program.In{Dir: r.root, Env: slices.Concat(fixed, env, r.env)}
 }
 
-// manifests writes what kubectl applies.
+// manifests writes the manifests for kubectl.
 func (r *release) manifests(ctx context.Context, dir string) error {
 	text, err := r.goIn("GOFLAGS=-trimpath").Output(ctx, "go", "run", "./cmd/migrate", "install", "--dry-run=client", "-o", "yaml", "--image", r.image+":"+r.version)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// chartName is the archive of the chart.
+// chartName returns the name of the chart's archive.
 func (r *release) chartName() string {
 	return "sliceshift-" + strings.TrimPrefix(r.version, "v") + ".tgz"
 }
 
-// replacements are what a released chart says in place of what the source does.
+// replacements returns the texts that differ between the released chart and its source.
 func (r *release) replacements() map[string][]string {
 	return map[string][]string{
 		"Chart.yaml":  {"\nversion: 0.0.0-dev\n", "\nversion: " + strings.TrimPrefix(r.version, "v") + "\n", "\nappVersion: latest\n", "\nappVersion: " + r.version + "\n"},
@@ -22,8 +22,8 @@ func (r *release) replacements() map[string][]string {
 	}
 }
 
-// chart packs the chart with the version, the image, and what it links to. helm package writes the time of each
-// file into its archive, which is not the same twice.
+// chart packs the chart with the version, the image, and linked files. It does not use helm package, which writes the
+// time of each file into the archive, so that the result would not be reproducible.
 func (r *release) chart(dir string) error {
 	root := filepath.Join(r.root, "charts", "sliceshift")
 	names, err := filesBelow(root, "")
@@ -57,7 +57,7 @@ func (r *release) chart(dir string) error {
 	return write(dir, r.chartName(), packed)
 }
 
-// spaced leaves the line break at the end to the line that follows: two lines that are replaced may stand together.
+// spaced removes the line break at the end of each text, so that two adjacent lines can be replaced.
 func spaced(pairs []string) []string {
 	trimmed := slices.Clone(pairs)
 	for i := range trimmed {
@@ -66,7 +66,7 @@ func spaced(pairs []string) []string {
 	return trimmed
 }
 
-// filesBelow are the files of a folder, links followed, in the order of their names.
+// filesBelow returns the files of a folder, ordered by name. It follows links.
 func filesBelow(root, below string) ([]string, error) {
 	found, err := os.ReadDir(filepath.Join(root, below))
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// imageName is the archive of the image.
+// imageName returns the name of the image's archive.
 func (r *release) imageName() string { return "sliceshift-manager_" + r.version + "_image.tar" }
 
-// imageArchive packs the image for all platforms as an OCI layout, which docker load, podman load, ctr images
-// import, skopeo (oci-archive:) and kind load image-archive read. It is what the Dockerfile makes.
+// imageArchive packs the image for all platforms as an OCI layout, which docker load, podman load, ctr images import,
+// skopeo (oci-archive:) and kind load image-archive can read. The content is the same as from the Dockerfile.
 func (r *release) imageArchive(dir string, all []built) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, platform := range r.platforms {
@@ -48,7 +48,7 @@ func (r *release) imageArchive(dir string, all []built) error {
 	return write(dir, r.imageName(), packed)
 }
 
-// imageOf is the image for one platform: the programs and nothing else, not run by root.
+// imageOf returns the image for one platform. It contains only the programs, and does not run as root.
 func (r *release) imageOf(programs []built) (v1.Image, error) {
 	var entries []entry
 	for _, b := range programs {
@@ -84,7 +84,7 @@ func (r *release) imageOf(programs []built) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// labels are those that image registries show.
+// labels returns the labels that image registries show.
 func (r *release) labels() map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":    "sliceshift-manager",
@@ -95,7 +95,7 @@ func (r *release) labels() map[string]string {
 	}
 }
 
-// packLayout packs an index, under the name that it will have.
+// packLayout packs an index under the image's name.
 func (r *release) packLayout(index v1.ImageIndex) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "sliceshift-image-")
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// plainIndex is an index in the bytes in which the library of the OCI writes it. A program that copies it to a registry may
-// read it and write it anew, as skopeo does: in other bytes, or with a field that such a program does not know, it would arrive
-// under another digest than it has in the archive.
+// plainIndex encodes an index as the OCI library does. A program that copies the index to a registry may decode and
+// encode it again, as skopeo does. If the bytes differed, or had a field that the program does not know, the digest in
+// the registry would differ from that in the archive.
 type plainIndex struct{ madeIndex }
 
-// madeIndex is the index as it was made. A field cannot have the name of one of its methods.
+// madeIndex is the original index. A field cannot have the name of one of its methods, hence the alias.
 type madeIndex = v1.ImageIndex
 
 // RawManifest implements v1.ImageIndex.

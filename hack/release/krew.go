@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// krewFile is what `kubectl krew install --manifest` reads; it has the name of the plugin.
+// krewFile is the manifest for `kubectl krew install --manifest`; it has the name of the plugin.
 const krewFile = "migrate.yaml"
 
-// plugin is the manifest of a plugin, as krew's krew.googlecontainertools.github.com/v1alpha2 has it.
+// plugin is the manifest of a plugin, in version krew.googlecontainertools.github.com/v1alpha2.
 type plugin struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -97,7 +97,7 @@ func (r *release) krew(dir string) error {
 	return write(dir, krewFile, data)
 }
 
-// sumOf is the SHA-256 of a file.
+// sumOf returns the SHA-256 of a file.
 func sumOf(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

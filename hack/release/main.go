@@ -1,11 +1,11 @@
-// Command release makes all that is published of a version, in one folder:
+// Command release builds everything that is published of a version, in one folder:
 //
 //	release [flags] FOLDER
 //
-// Archives of the programs, the image of the manager for several platforms, the chart, manifests, what krew needs,
-// lists of what is linked in (CycloneDX), and the checksums of all. It needs Go and the modules that go.mod names,
-// and neither a container daemon nor a network besides. The same source gives the same bytes, wherever it lies:
-// with -verify everything is made once more, from a copy and without what the first run has left, and compared.
+// The folder has archives of the programs, the image of the manager for several platforms, the chart, manifests, the
+// files for krew, lists of linked modules (CycloneDX), and checksums. It needs only Go and the modules in go.mod, but no
+// container daemon and no network. The build is reproducible, independent of the path of the source. With -verify
+// everything is built again, from a copy and without results of the first build, and compared.
 package main
 
 import (
@@ -47,14 +47,14 @@ func main() {
 	})
 }
 
-// release is one version, and where it is made from.
+// release is one version and its source.
 type release struct {
 	// root is the folder of the source.
 	root string
-	// version begins with v and is semantic; commit is what it is made from, at time.
+	// version begins with v and is semantic; commit is its commit, made at time.
 	version, commit string
 	time            time.Time
-	// image and url are where what is made will be found.
+	// image and url are where the image and the files will be published.
 	image, url string
 	// platforms are GOOS/GOARCH.
 	platforms []string
@@ -63,7 +63,7 @@ type release struct {
 	progress io.Writer
 }
 
-// into makes the release in a folder, in place of what is there. Half a release is never there.
+// into builds the release in a folder and replaces its content. The folder never holds a partial release.
 func (r *release) into(ctx context.Context, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *release) into(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(draft) }() // it has its name by now, or nobody wants it
+	defer func() { _ = os.RemoveAll(draft) }() // renamed by now, or incomplete
 	if err := r.draft(ctx, draft); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r *release) into(ctx context.Context, dir string) error {
 	return nil
 }
 
-// draft makes everything, the checksums last.
+// draft builds everything, the checksums last.
 func (r *release) draft(ctx context.Context, dir string) error {
 	bin, err := os.MkdirTemp("", "sliceshift-release-")
 	if err != nil {

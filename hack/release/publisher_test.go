@@ -19,31 +19,30 @@ import (
 	"github.com/sliceshift/sliceshift/internal/tool"
 )
 
-// publisher is who types the commands of the pages about a release: in a checkout, and where others have what they have
-// downloaded.
+// publisher runs the commands on the pages about a release, in a checkout of the publisher and in the folders of a user.
 type publisher struct {
 	*testing.T
 	*world
 	// source is the folder of this repository; checkout is a checkout of the same files, as a commit.
 	source, checkout string
-	// downloads is where the files of the release are that somebody has downloaded, with a checkout of theirs.
+	// downloads holds the files of the release that a user has downloaded, with a checkout.
 	downloads string
-	// bin is where programs are installed, krew where krew keeps its plugins.
+	// bin is where programs are installed, and krew where krew keeps its plugins.
 	bin, krew string
 	env       []string
 }
 
-// place is where a command is typed, and when: those of a later place come after those of an earlier one.
+// place is where and when a command runs. The commands of a later place run after those of an earlier one.
 type place struct {
 	commands *regexp.Regexp
 	dir      func(*publisher) string
-	// ready comes before the first command.
+	// ready runs before the first command.
 	ready func(*publisher)
-	// away: it needs the registries, and what leads there leads nowhere else.
+	// away is true if the commands need the registries. Their proxy leads nowhere else.
 	away bool
 }
 
-// places have every command; one that none takes fails the test.
+// places covers every command; a command without a place fails the test.
 var places = []place{
 	{commands: regexp.MustCompile(`^(git tag|make release) `), dir: inCheckout},
 	{commands: regexp.MustCompile(`^git push `), dir: inCheckout},
@@ -57,7 +56,7 @@ var places = []place{
 func inCheckout(p *publisher) string  { return p.checkout }
 func inDownloads(p *publisher) string { return p.downloads }
 
-// fills are what a reader puts into a command.
+// fills replaces the placeholders in a command.
 var fills = strings.NewReplacer("OWNER", "acme", "REGISTRY", "registry.example.com", "VERSION", "v0.1.0", ":TAG", ":v1", "linux_amd64", "linux_"+runtime.GOARCH)
 
 func newPublisher(t *testing.T) *publisher {
@@ -77,13 +76,13 @@ func newPublisher(t *testing.T) *publisher {
 	return p
 }
 
-// fromMake tells what make passes on to the make that it calls: this one is called by a person.
+// fromMake reports whether make sets the variable for a make that it calls. Here a user calls make.
 func fromMake(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VERSION", "REPOSITORY"}, name)
 }
 
-// programs is a folder with what the commands need besides git, make and skopeo.
+// programs returns a folder with the programs that the commands need in addition to git, make and skopeo.
 func (p *publisher) programs(dir string) string {
 	p.Helper()
 	if _, err := exec.LookPath("skopeo"); err != nil {
@@ -97,12 +96,12 @@ func (p *publisher) programs(dir string) string {
 			p.Fatal(err)
 		}
 	}
-	binary := had(program.In{Dir: p.source}.Output(p.Context(), "go", "run", "./e2e/cluster/build"))(p.T) // it has kubectl in it
+	binary := had(program.In{Dir: p.source}.Output(p.Context(), "go", "run", "./e2e/cluster/build"))(p.T) // it includes kubectl
 	put(p.T, dir, "kubectl", "#!/bin/sh\nexec '"+binary+"' kubectl \"$@\"\n", 0o755)
 	return dir
 }
 
-// commit makes a commit of the files of this repository as they are, in a checkout that has an origin.
+// commit commits the current files of this repository in a checkout with an origin.
 func (p *publisher) commit(origin string) {
 	p.Helper()
 	had((&release{root: p.source}).copySource(p.Context(), p.checkout))(p.T)
@@ -120,8 +119,7 @@ func (p *publisher) git(dir string, args ...string) string {
 	return had(program.In{Dir: dir, Env: env}.Output(p.Context(), "git", args...))(p.T)
 }
 
-// download puts what was attached to the release where somebody has it, but for what is not for them, and a checkout of
-// theirs beside it.
+// download copies the files that were attached to the release for users, with a checkout next to them.
 func (p *publisher) download() {
 	p.Helper()
 	if err := os.CopyFS(p.downloads, os.DirFS(filepath.Join(p.checkout, "out", "release"))); err != nil {
@@ -159,7 +157,7 @@ func (p *publisher) run() {
 	}
 }
 
-// perform runs a command as somebody types it. Nothing is put outside of the test's folders.
+// perform runs a command as a user types it. It writes only to the test's folders.
 func (p *publisher) perform(at place, text string) {
 	p.Helper()
 	text = strings.ReplaceAll(fills.Replace(text), "/usr/local/bin/", p.bin+"/")
@@ -176,7 +174,7 @@ func (p *publisher) perform(at place, text string) {
 	}
 }
 
-// expectPushed: the image is in both registries as it was made, for each platform, and its layers.
+// expectPushed checks that both registries have the original image, for each platform, with its layers.
 func (p *publisher) expectPushed(t *testing.T, digest string) {
 	for _, name := range []string{"acme/sliceshift-manager", "sliceshift-manager"} {
 		tag := map[string]string{"acme/sliceshift-manager": "v0.1.0", "sliceshift-manager": "v1"}[name]
@@ -197,7 +195,7 @@ func (p *publisher) expectPushed(t *testing.T, digest string) {
 	}
 }
 
-// expectManifest: a manifest is there, with all that it names.
+// expectManifest checks that a manifest exists, with everything that it references.
 func (p *publisher) expectManifest(t *testing.T, name, reference string) (manifest v1.Manifest) {
 	t.Helper()
 	data, _ := p.pulled(t, name+"/manifests/"+reference)
@@ -212,7 +210,7 @@ func (p *publisher) expectManifest(t *testing.T, name, reference string) (manife
 	return manifest
 }
 
-// expectChart: the chart is in the registry as it was made.
+// expectChart checks that the registry has the original chart.
 func (p *publisher) expectChart(t *testing.T, archive string) {
 	const name = "acme/charts/sliceshift"
 	manifest := p.expectManifest(t, name, "0.1.0")
@@ -225,7 +223,7 @@ func (p *publisher) expectChart(t *testing.T, archive string) {
 	}
 }
 
-// expectInstalled: what krew has installed is the program of the release, and what was built is one of no release.
+// expectInstalled checks that krew has installed the released program, and that a local build has no release version.
 func (p *publisher) expectInstalled(t *testing.T) {
 	for path, want := range map[string]string{filepath.Join(p.krew, "bin", "kubectl-migrate"): "v0.1.0", filepath.Join(p.bin, "kubectl-migrate"): "dev"} {
 		said := had(program.In{}.Output(t.Context(), path, "version", "-o", "json"))(t)

@@ -25,13 +25,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// registries are those that the pages name.
+// registries lists the registries that the pages name.
 var registries = []string{"ghcr.io", "registry.example.com"}
 
-// world is where a release is published: a registry that has all these names, for whoever takes the way to it.
+// world is where a release is published: a registry with all these names, reachable through a proxy.
 type world struct {
 	registry http.Handler
-	// env leads there, and nowhere else.
+	// env makes programs use the proxy.
 	env []string
 }
 
@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// certified is a certificate of the registries, and the file by which programs trust it.
+// certified returns a certificate of the registries, and the file that makes programs trust it.
 func certified(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
 	key := had(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
@@ -65,7 +65,7 @@ func certified(t *testing.T) (tls.Certificate, string) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, authority
 }
 
-// tunnel is a proxy by which the names of the registries lead to an address, and no other name leads anywhere.
+// tunnel returns a proxy that connects the names of the registries to an address, and rejects other names.
 func tunnel(address string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		host, port, err := net.SplitHostPort(r.Host)
@@ -89,11 +89,11 @@ func tunnel(address string) http.HandlerFunc {
 	}
 }
 
-// carry carries both ways, until one end is closed.
+// carry copies data in both directions until one end is closed.
 func carry(from net.Conn, begun *bufio.Reader, to net.Conn) {
 	ended := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(to, begun) // the other end has gone
+		_, _ = io.Copy(to, begun) // the other end is closed
 		_ = to.Close()
 		close(ended)
 	}()
@@ -102,7 +102,7 @@ func carry(from net.Conn, begun *bufio.Reader, to net.Conn) {
 	<-ended
 }
 
-// pulled is what the registry has at a path below /v2/, and its digest.
+// pulled returns the content at a path below /v2/ of the registry, and its digest.
 func (w *world) pulled(t *testing.T, path string) (data []byte, digest string) {
 	t.Helper()
 	answer := httptest.NewRecorder()

@@ -26,11 +26,11 @@ import (
 	"github.com/sliceshift/sliceshift/internal/tool"
 )
 
-// platforms are those that are tried: of the image each has a part.
+// platforms lists the tested platforms, each of which has an image.
 var platforms = []string{"linux/amd64", "linux/arm64"}
 
-// TestRelease makes a release, publishes it and makes it again elsewhere, by the commands of the pages in their very words:
-// every byte is the same. What was made is looked at, and what was published, as its users do it.
+// TestRelease builds a release, publishes it and builds it again elsewhere, with the exact commands of the pages: every
+// byte is the same. It checks the files and the published artefacts as users would.
 func TestRelease(t *testing.T) {
 	p := newPublisher(t)
 	p.run()
@@ -67,7 +67,7 @@ func namesIn(t *testing.T, dir string) []string {
 	return names
 }
 
-// checksums has sha256sum judge.
+// checksums verifies the checksums with sha256sum.
 func checksums(t *testing.T, dir string) {
 	out, err := program.In{Dir: dir}.Output(t.Context(), "sha256sum", "--strict", "--check", sumsFile)
 	if err != nil {
@@ -78,7 +78,7 @@ func checksums(t *testing.T, dir string) {
 	}
 }
 
-// unpacked are the files of an archive, and their modes.
+// unpacked returns the files of an archive, and their modes.
 func unpacked(t *testing.T, path string) map[string][]byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -109,7 +109,7 @@ func unpacked(t *testing.T, path string) map[string][]byte {
 	}
 }
 
-// programRuns: the command in its archive runs, says which build it is, and is linked to nothing.
+// programRuns checks that the command in its archive runs, prints its build, and is statically linked.
 func programRuns(t *testing.T, r *release, dir string) {
 	files := unpacked(t, filepath.Join(dir, r.archiveName(built{product: products[0], os: "linux", arch: runtime.GOARCH})))
 	for _, name := range []string{"kubectl-migrate", "LICENSE", pluginCompletion} {
@@ -134,8 +134,8 @@ func programRuns(t *testing.T, r *release, dir string) {
 	}
 }
 
-// imageIsWhole: the image is as its index says, byte by byte, and has the programs of the archives of each platform. Its
-// digest is that of the index.
+// imageIsWhole checks the image against its index, byte by byte, and the programs of each platform against the archives.
+// It returns the digest of the index.
 func imageIsWhole(t *testing.T, r *release, dir string) (digest string) {
 	at := t.TempDir()
 	for name, data := range unpacked(t, filepath.Join(dir, r.imageName())) {
@@ -164,7 +164,7 @@ func imageIsWhole(t *testing.T, r *release, dir string) (digest string) {
 	return manifest.Manifests[0].Digest.String()
 }
 
-// imageRuns: the image for an architecture says so, and has its programs.
+// imageRuns checks the architecture in the image for arch, and its programs.
 func imageRuns(t *testing.T, r *release, dir, arch string, image v1.Image) {
 	config := had(image.ConfigFile())(t)
 	got := []any{config.OS, config.Architecture, config.Config.User, config.Config.Entrypoint, config.Config.Labels["org.opencontainers.image.version"]}
@@ -178,7 +178,7 @@ func imageRuns(t *testing.T, r *release, dir, arch string, image v1.Image) {
 	layerIsWhole(t, r, dir, arch, had(layers[0].Uncompressed())(t))
 }
 
-// had is what was returned without an error.
+// had returns the value, or fails the test on an error.
 func had[T any](value T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -189,7 +189,7 @@ func had[T any](value T, err error) func(*testing.T) T {
 	}
 }
 
-// layerIsWhole: the layer has the programs of the archives, and nothing else.
+// layerIsWhole checks that the layer contains only the programs of the archives.
 func layerIsWhole(t *testing.T, r *release, dir, arch string, content io.Reader) {
 	var names []string
 	for archive := tar.NewReader(content); ; {
@@ -215,7 +215,7 @@ func layerIsWhole(t *testing.T, r *release, dir, arch string, content io.Reader)
 	}
 }
 
-// chartRenders: helm takes the archive, and finds the version and the image in it.
+// chartRenders checks that helm accepts the archive, and renders its version and image.
 func chartRenders(t *testing.T, r *release, dir string) {
 	helm, err := tool.Path(t.Context(), "helm")
 	if err != nil {
@@ -252,7 +252,7 @@ func manifestsName(t *testing.T, r *release, dir string) {
 	}
 }
 
-// componentsAreListed: what is linked in is there with its version, and the program itself.
+// componentsAreListed checks that the lists contain the linked modules with versions, and the program itself.
 func componentsAreListed(t *testing.T, dir string) {
 	data, err := os.ReadFile(filepath.Join(dir, "manager_v0.1.0.cdx.json"))
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// semantic is what krew and helm take as a version, with a v before it.
+// semantic matches the versions that krew and helm accept, with a leading v.
 var semantic = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
 
-// fromGit takes from git what was not given: which version, which commit, and when that was.
+// fromGit sets the missing fields from git: version, commit, and time of the commit.
 func (r *release) fromGit(ctx context.Context, dir string) error {
 	git := func(args ...string) (string, error) { return program.In{Dir: dir}.Output(ctx, "git", args...) }
 	var err error
@@ -54,8 +54,8 @@ func (r *release) fromGit(ctx context.Context, dir string) error {
 	return nil
 }
 
-// described makes a version of what git says: of v1.2.0-5-gabc the fifth commit after that release. Without a
-// release before it everything is development.
+// described returns the version for an output of git describe: v1.2.0-5-gabc is the fifth commit after v1.2.0. Without
+// an earlier release it is a development version.
 func described(long string, err error) string {
 	parts := strings.Split(long, "-")
 	if n := len(parts); err == nil && n >= 3 {
@@ -72,7 +72,7 @@ func described(long string, err error) string {
 	return "v0.0.0-dev"
 }
 
-// dirtied marks a version that is of no commit.
+// dirtied marks a version that differs from its commit.
 func dirtied(version string) string {
 	if strings.Contains(version, "-") {
 		return ".dirty"
@@ -80,8 +80,8 @@ func dirtied(version string) string {
 	return "-dirty"
 }
 
-// again makes the release once more, from a copy of the source at another place and without what Go has built,
-// and compares the two.
+// again builds the release again, from a copy of the source at another path and without the build cache, and compares
+// the two.
 func (r *release) again(ctx context.Context, dir string) error {
 	elsewhere, err := os.MkdirTemp("", "sliceshift-again-")
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *release) again(ctx context.Context, dir string) error {
 	return nil
 }
 
-// copySource copies what git knows of the source, as it is now.
+// copySource copies the current files that git knows.
 func (r *release) copySource(ctx context.Context, to string) (string, error) {
 	list, err := program.In{Dir: r.root}.Output(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *release) copySource(ctx context.Context, to string) (string, error) {
 	}
 	for name := range strings.SplitSeq(strings.Trim(list, "\x00"), "\x00") {
 		if err := copyFile(filepath.Join(r.root, name), filepath.Join(to, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", err // one that git knows and that was deleted is no source
+			return "", err // skips a file that git knows but that was deleted
 		}
 	}
 	return to, nil
@@ -140,7 +140,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, info.Mode().Perm())
 }
 
-// read reads a file of the source with every line break as it is on all systems.
+// read reads a file of the source and normalises its line breaks.
 func (r *release) read(names ...string) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(append([]string{r.root}, names...)...))
 	return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), err

@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// TestDescribed: the version of a commit, and that krew and helm take it.
+// TestDescribed: the version of a commit is accepted by krew and helm.
 func TestDescribed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		said  string
@@ -41,7 +41,7 @@ func TestDescribed(t *testing.T) {
 	}
 }
 
-// repository is a git repository with one commit.
+// repository returns a git repository with one commit.
 func repository(t *testing.T) (dir string, git func(args ...string)) {
 	t.Helper()
 	dir = t.TempDir()
@@ -71,8 +71,8 @@ func put(t *testing.T, dir, name, text string, mode os.FileMode) {
 	}
 }
 
-// TestFromGit: version, commit and time are those of the commit; other tags do not count, and a checkout that
-// differs says so.
+// TestFromGit: version, commit and time are those of the commit. Other tags do not count, and a changed checkout is
+// marked.
 func TestFromGit(t *testing.T) {
 	dir, git := repository(t)
 	git("tag", "other")
@@ -99,7 +99,7 @@ func TestFromGit(t *testing.T) {
 	}
 }
 
-// TestCopySource copies what belongs to the source, and nothing that is ignored or was deleted.
+// TestCopySource: the copy has the files of the source, without ignored and deleted ones.
 func TestCopySource(t *testing.T) {
 	dir, _ := repository(t)
 	put(t, dir, "ignored", "", 0o644)
@@ -127,7 +127,7 @@ func TestCopySource(t *testing.T) {
 	}
 }
 
-// TestSameSums names what differs.
+// TestSameSums: the error names the files that differ.
 func TestSameSums(t *testing.T) {
 	one, other := t.TempDir(), t.TempDir()
 	for _, dir := range []string{one, other} {

@@ -13,10 +13,10 @@ import (
 	"github.com/sliceshift/sliceshift/internal/tool"
 )
 
-// sumsFile is as sha256sum --check reads it.
+// sumsFile has the format of sha256sum --check.
 const sumsFile = "SHA256SUMS"
 
-// writeSums lists the checksums of all that is in a folder.
+// writeSums lists the checksums of all files in a folder.
 func writeSums(dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -33,7 +33,7 @@ func writeSums(dir string) error {
 	return write(dir, sumsFile, []byte(text.String()))
 }
 
-// sameSums says which files of two releases differ.
+// sameSums returns an error with the files that differ between two releases.
 func sameSums(one, other string) error {
 	sums := [2][]string{}
 	for i, dir := range []string{one, other} {
@@ -55,7 +55,7 @@ func sameSums(one, other string) error {
 	return errors.Join(differ...)
 }
 
-// components writes what is linked into each program, as CycloneDX has it.
+// components writes the modules that are linked into each program, in CycloneDX format.
 func (r *release) components(ctx context.Context, dir string, all []built) error {
 	path, err := tool.Path(ctx, "cyclonedx-gomod")
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// kinds are the types of our resource definitions.
+// kinds holds the types of our resource definitions.
 var kinds = map[string]reflect.Type{
 	migrationKind: reflect.TypeFor[api.Migration](),
 	"StatefulSet": reflect.TypeFor[sliceapi.StatefulSet](),
 }
 
-// bounds are the smallest and largest number that a type holds. As JSON schemas know them they are floating-point numbers:
-// beyond those of an int64 here they are not exact.
+// bounds holds the smallest and largest number of a type. JSON schemas use floating-point numbers, so the bounds of
+// int64 are the largest integers that these represent exactly.
 var bounds = map[reflect.Kind][2]float64{
 	reflect.Int32: {-1 << 31, 1<<31 - 1},
 	reflect.Int64: {-(1<<53 - 1), 1<<53 - 1},
 }
 
-// A time in RFC 3339: day is one that its month has, in its year.
+// Patterns for a time in RFC 3339. day matches only days that exist in the month and year.
 const (
 	day = `([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))` +
 		`|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)`
@@ -34,7 +34,7 @@ const (
 	zone  = `(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])`
 )
 
-// texts are the types that are written as text, with what their decoders take of it, and how long that is at most.
+// texts holds the types that are encoded as text, with a pattern that their decoders accept, and the maximal length.
 var texts = map[reflect.Type]struct {
 	pattern string
 	most    int64
@@ -42,13 +42,14 @@ var texts = map[reflect.Type]struct {
 	reflect.TypeFor[metav1.Time]():      {`^` + day + `T` + clock + `(\.[0-9]{1,9})?` + zone + `$`, 40},
 	reflect.TypeFor[metav1.MicroTime](): {`^` + day + `T` + clock + `\.[0-9]{6}` + zone + `$`, 40},
 	reflect.TypeFor[[]byte]():           {`^([A-Za-z0-9+/]{4}[\r\n]*)*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?[\r\n]*$`, 1 << 20},
-	// Of so many parts with so many digits the sum is no more than a duration holds.
+	// The number of digits is limited so that the sum of the parts does not overflow a duration.
 	reflect.TypeFor[metav1.Duration]():   {`^([0-9]{1,5}(\.[0-9]{1,9})?h)?([0-9]{1,7}(\.[0-9]{1,9})?m)?([0-9]{1,9}(\.[0-9]{1,9})?s)?([0-9]{1,12}(\.[0-9]{1,9})?ms)?([0-9]{1,15}(\.[0-9]{1,9})?(us|µs))?([0-9]{1,17}ns)?$|^0$`, 64},
 	reflect.TypeFor[resource.Quantity](): {`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?$`, 64},
 }
 
-// fit has the API server refuse what a type does not decode, wherever a schema is of a field of it. No text keeps a format:
-// API servers take any list for a text with one (k8s.io/kube-openapi, pkg/validation/validate/type.go), and a pattern says more.
+// fit makes the API server reject values that a type cannot decode, in the schema of a type and all its fields. It
+// removes formats of strings: API servers accept any list for a string with a format (k8s.io/kube-openapi,
+// pkg/validation/validate/type.go), and a pattern is stricter.
 func fit(schema *apiextensionsv1.JSONSchemaProps, of reflect.Type) {
 	if schema.Type == "string" {
 		schema.Format = ""
@@ -94,7 +95,7 @@ func fitField(schema *apiextensionsv1.JSONSchemaProps, field reflect.StructField
 	}
 }
 
-// within leaves what is bounded closer as it is.
+// within sets bounds that the schema does not set itself.
 func within(schema *apiextensionsv1.JSONSchemaProps, of [2]float64) {
 	if schema.Minimum == nil {
 		schema.Minimum = new(of[0])

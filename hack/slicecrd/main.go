@@ -1,7 +1,7 @@
-// Command slicecrd finishes what controller-gen made of our APIs: it has the API server refuse what the types do not decode.
-// In that of slices it puts the rules and defaults of amendments.yaml into the parts of the schema that are types of
-// Kubernetes, where our own types can carry no marker, takes out rules that apps/v1 does
-// not have, and the descriptions, which alone would be three quarters of the file.
+// Command slicecrd completes the output of controller-gen for our APIs: it makes the API server reject values that the
+// types cannot decode. For slices it adds the rules and defaults of amendments.yaml to the parts of the schema that are
+// types of Kubernetes, where our own types cannot carry a marker. It removes rules that apps/v1 does not have, and the
+// descriptions, which alone would be three quarters of the file.
 package main
 
 import (
@@ -19,22 +19,22 @@ import (
 //go:embed amendments.yaml
 var amendmentsFile []byte
 
-// amendments are what is added to a schema.
+// amendments holds the changes of a schema.
 type amendments struct {
-	// Foreign are the paths of types that are not ours.
+	// Foreign lists the paths of types that are not ours.
 	Foreign []string `json:"foreign"`
-	// Amend is done in this order. A later one may add to an earlier one.
+	// Amend is applied in this order. A later amendment may add to an earlier one.
 	Amend []amendment `json:"amend"`
 }
 
-// amendment is one addition, or what stands in place of what was there.
+// amendment is one addition or replacement.
 type amendment struct {
-	// At are the places: names of properties with dots between them, "[]" after a
-	// list and "{}" after a map for what is in it.
+	// At lists the places: names of properties separated by dots, with "[]" after a list and "{}" after a map for its
+	// elements.
 	At []string `json:"at"`
-	// Add is laid over the schema there.
+	// Add is merged into the schema there.
 	Add apiextensionsv1.JSONSchemaProps `json:"add"`
-	// Replace is all that the schema there says from then on.
+	// Replace replaces the schema there.
 	Replace *apiextensionsv1.JSONSchemaProps `json:"replace"`
 }
 
@@ -65,7 +65,7 @@ func run(args []string) error {
 	return nil
 }
 
-// migrationKind is the kind whose types are all ours: they carry their rules.
+// migrationKind is the kind whose types are all ours, so that they carry their rules as markers.
 const migrationKind = "Migration"
 
 // finish returns the resource definition with the amendments.
@@ -93,7 +93,8 @@ func finish(definition, additions []byte) ([]byte, error) {
 	return render(&crd)
 }
 
-// unwrap joins the lines of each description: kubectl explain breaks them itself, at the width of the terminal. Paragraphs and lists stay.
+// unwrap joins the lines of each description, because kubectl explain wraps them at the width of the terminal. It keeps
+// paragraphs and lists.
 func unwrap(schema *apiextensionsv1.JSONSchemaProps) {
 	schema.Description = broken.ReplaceAllString(schema.Description, "$1 $2")
 	each := func(children map[string]apiextensionsv1.JSONSchemaProps) {
@@ -111,7 +112,7 @@ func unwrap(schema *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// broken is the end of a line within a paragraph: the next one is neither empty nor an item of a list.
+// broken matches a line break within a paragraph: the next line is neither empty nor a list item.
 var broken = regexp.MustCompile(`([^\n])\n([^\s*-])`)
 
 func (a amendments) apply(root *apiextensionsv1.JSONSchemaProps) error {
@@ -142,8 +143,7 @@ func (a amendments) apply(root *apiextensionsv1.JSONSchemaProps) error {
 	return nil
 }
 
-// overlay lays what the addition says over the schema, and leaves the rest. Rules are
-// appended.
+// overlay merges the addition into the schema, and leaves the rest unchanged. Rules are appended.
 func overlay(schema *apiextensionsv1.JSONSchemaProps, addition apiextensionsv1.JSONSchemaProps) error {
 	text, err := yaml.Marshal(addition)
 	if err != nil {
@@ -158,8 +158,7 @@ func overlay(schema *apiextensionsv1.JSONSchemaProps, addition apiextensionsv1.J
 	return nil
 }
 
-// at calls do with the schema at a path and puts back what do made of it: schemas are
-// kept by value in their parents.
+// at calls do with the schema at a path and stores the result, because schemas are values in their parents.
 func at(schema *apiextensionsv1.JSONSchemaProps, path string, do func(*apiextensionsv1.JSONSchemaProps) error) error {
 	if path == "" {
 		return do(schema)
@@ -187,7 +186,7 @@ func at(schema *apiextensionsv1.JSONSchemaProps, path string, do func(*apiextens
 	return nil
 }
 
-// silence takes the descriptions out of a schema and all below it.
+// silence removes the descriptions from a schema and all schemas below it.
 func silence(schema *apiextensionsv1.JSONSchemaProps) {
 	schema.Description = ""
 	for name, child := range schema.Properties {
@@ -202,8 +201,7 @@ func silence(schema *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// render writes the definition as controller-gen does: without the empty status that
-// the type always has.
+// render encodes the definition as controller-gen does: without the empty status that the type always has.
 func render(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 	text, err := yaml.Marshal(crd)
 	if err != nil {

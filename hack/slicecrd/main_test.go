@@ -61,7 +61,7 @@ amend:
 	}
 }
 
-// TestFinishReplaces: nothing is left of what was there, and what is added comes after it.
+// TestFinishReplaces: Replace removes the whole schema, and a later addition is kept.
 func TestFinishReplaces(t *testing.T) {
 	finished, err := finish([]byte(definition), []byte(`
 amend:
@@ -78,7 +78,7 @@ amend:
 	}
 }
 
-// TestFinishKnowsItsPlaces: what Kubernetes renames must not pass unnoticed.
+// TestFinishKnowsItsPlaces: an amendment at a missing place is an error, so that a rename in Kubernetes is noticed.
 func TestFinishKnowsItsPlaces(t *testing.T) {
 	for path, want := range map[string]string{
 		"template.missing": "missing",

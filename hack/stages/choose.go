@@ -7,32 +7,37 @@ import (
 	"time"
 )
 
-// situation is what decides which stages are run.
+// situation holds the facts that decide which stages run.
 type situation struct {
-	// Targets are the only ones to run; empty: the plan decides.
+	// Targets are the only targets to run; if empty, the plan decides.
 	Targets []string
+	// Rest leaves out what make test runs.
+	Rest bool
 	// Everything runs every part, however long that takes.
 	Everything bool
-	// Turns are the targets whose turn it is, of those that take turns.
+	// Turns lists the targets whose turn it is, of those that take turns.
 	Turns []string
-	// Since is the commit that the change began at, or empty.
+	// Since is the base commit of the change, or empty.
 	Since string
-	// Docker is why it cannot be had, or empty.
+	// Docker is why Docker is not available, or empty.
 	Docker string
-	// Clusters is why the shared clusters cannot be had, or empty.
+	// Clusters is why the shared clusters are not available, or empty.
 	Clusters string
-	// Stopped is why nothing more is run, or empty.
+	// Stopped is why no further stage runs, or empty.
 	Stopped string
-	// Elapsed of Limit has gone; without a limit nothing is too long.
+	// Elapsed is the used part of Limit; a Limit of 0 means no limit.
 	Elapsed, Limit time.Duration
 }
 
-// wanted is whether a stage belongs to this run at all.
+// wanted reports whether a stage belongs to this run.
 func (s situation) wanted(each stage) bool {
+	if s.Rest && each.Test {
+		return false
+	}
 	return len(s.Targets) == 0 || slices.Contains(s.Targets, each.Target)
 }
 
-// turn is why a stage is not this commit's, or empty.
+// turn returns why it is not the stage's turn, or an empty string.
 func (s situation) turn(each stage) string {
 	if s.Everything || len(s.Targets) > 0 || each.Minutes == 0 || slices.Contains(s.Turns, each.Target) {
 		return ""
@@ -40,7 +45,7 @@ func (s situation) turn(each stage) string {
 	return "it is the turn of others: make " + each.Target
 }
 
-// leaveOut is why a stage is not run now, or empty.
+// leaveOut returns why a stage does not run now, or an empty string.
 func (s situation) leaveOut(each stage) string {
 	if why := s.turn(each); why != "" {
 		return why
@@ -60,8 +65,8 @@ func (s situation) leaveOut(each stage) string {
 	return ""
 }
 
-// turnsOf are the targets of the stages that a commit runs, of those that take turns: as many as there is time for, from the one on that
-// its hash chooses, which is always among them.
+// turnsOf returns the targets that a commit runs, of the stages that take turns. It begins at the stage that the
+// commit's hash selects, which always runs, and adds as many as there is time for.
 func turnsOf(taking []stage, commit string, left time.Duration) ([]string, error) {
 	if len(taking) == 0 {
 		return nil, nil
@@ -83,7 +88,7 @@ func turnsOf(taking []stage, commit string, left time.Duration) ([]string, error
 	return chosen, nil
 }
 
-// numberOf is the number, from 0 and below most, that a commit's hash chooses.
+// numberOf returns the number, from 0 and below most, that a commit's hash selects.
 func numberOf(commit string, most int) (int, error) {
 	const digits = 15 // of 4 bits: they fit into 63
 	if len(commit) < digits {

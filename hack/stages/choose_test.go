@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTurns: whatever the hashes are, each stage has its turn every few commits, and none of them takes longer than there is time for, or
-// than one stage does.
+// TestTurns: with any hashes, each stage has its turn every few commits. No turn takes longer than the available time,
+// or than a single stage.
 func TestTurns(t *testing.T) {
 	const commits, left = 1000, 20
 	for count := 1; count <= 12; count++ {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// counts is how many tests, subtests included, ended in which way.
+// counts is the number of tests, including subtests, by result.
 type counts struct{ Passed, Failed, Skipped int }
 
 func (c *counts) add(action string) {
@@ -30,13 +30,13 @@ func (c counts) plus(other counts) counts {
 	return counts{c.Passed + other.Passed, c.Failed + other.Failed, c.Skipped + other.Skipped}
 }
 
-// tested is what a stage has tested in one package.
+// tested is the result of a stage in one package.
 type tested struct {
 	Package string
 	Tests   counts
-	Broken  bool // the package failed, whether or not one of its tests did, or never ended
+	Broken  bool // the package failed, with or without a failed test, or never ended
 	Took    time.Duration
-	// Failures are of the tests that failed and said why, in the order in which they ended.
+	// Failures holds the failed tests with output, in the order in which they ended.
 	Failures []failure
 
 	begun, over bool
@@ -44,7 +44,7 @@ type tested struct {
 	said        map[string]*remarks
 }
 
-// event is what go test -json says of one.
+// event is an event of go test -json.
 type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64
@@ -55,7 +55,7 @@ var (
 	errNotEnded = errors.New("tests have failed, or have not ended, and who ran them says that all is well")
 )
 
-// readTests counts what a file of go test -json holds. Without a file no test was to be run.
+// readTests counts the events in a file of go test -json. A missing file means that there are no tests.
 func readTests(path string) ([]tested, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +75,7 @@ func readTests(path string) ([]tested, error) {
 	return all, nil
 }
 
-// count is over the packages that have tests or have failed, the longest first.
+// count returns the packages that have tests or have failed, the longest first.
 func count(events io.Reader) ([]tested, error) {
 	found := map[string]*tested{}
 	for decoder := json.NewDecoder(events); ; {
@@ -136,7 +136,7 @@ func (t *tested) ended(test string, failed bool) {
 	delete(t.said, test)
 }
 
-// end counts those that never ended as failed: their process was killed, or took too long.
+// end counts tests that never ended as failed, because their process was killed or took too long.
 func (t *tested) end() {
 	t.Tests.Failed += len(t.running)
 	for _, test := range slices.Sorted(maps.Keys(t.running)) {
@@ -146,7 +146,7 @@ func (t *tested) end() {
 	t.running, t.said = nil, nil
 }
 
-// sound says whether all tests have ended well: make may end with 0 although a signal has ended what runs them.
+// sound returns an error unless all tests have passed. make may exit with 0 although a signal has ended the test runner.
 func sound(all []tested) error {
 	if slices.ContainsFunc(all, func(t tested) bool { return t.Broken || t.Tests.Failed > 0 }) {
 		return errNotEnded

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// failure is a test that failed, and what it said.
+// failure is a failed test and its output.
 type failure struct {
 	Test string
 	Said []string
 }
 
 const (
-	mostRemarks = 12  // of one test: the last ones, for a test often logs before it fails
-	mostLines   = 6   // of one remark: what a test logs of a program can be long
+	mostRemarks = 12  // of one test: the last ones, because a test often logs before it fails
+	mostLines   = 6   // of one remark, because a test may log long output of a program
 	mostRunes   = 400 // of one line
 )
 
-// remarks are what one test says with Log, Error and Fatal: lines that begin with a file's name
-// and line, and what follows them.
+// remarks holds the messages of one test from Log, Error and Fatal: lines that begin with a file name and line number,
+// and the lines that follow.
 type remarks struct {
 	lines []string
-	// begins are where the remarks begin in lines; left is how many more lines the last one may have.
+	// begins holds where remarks begin in lines; left is how many more lines the last one may have.
 	begins []int
 	left   int
 }
@@ -55,7 +55,7 @@ func (r *remarks) hear(output string) {
 	}
 }
 
-// printFailures shows each failed test with its own words, for the log above the table is long.
+// printFailures prints each failed test with its output, because the log above the table is long.
 func printFailures(out io.Writer, rows []row) {
 	for _, r := range rows {
 		for _, each := range r.Tested {

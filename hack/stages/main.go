@@ -1,6 +1,6 @@
-// Command stages runs the stages of a plan, each a target of the Makefile, and prints a table
-// of what was run, in how long, and what was not run and why. Stages named as arguments are the
-// only ones. Of those that take turns it runs as many as there is time for, from the one on that the commit's hash chooses.
+// Command stages runs the stages of a plan, each a target of the Makefile. It prints a table of the stages with their
+// duration, and why others did not run. Stages named as arguments are the only ones. Of the stages that take turns, it
+// runs as many as there is time for, beginning at the one that the commit's hash selects.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 type options struct {
 	plan, dir  string
 	everything bool
+	test, rest bool
 	turns      time.Duration
 	limit      time.Duration
 }
@@ -31,6 +32,8 @@ func main() {
 	flag.StringVar(&o.plan, "plan", ".ci/stages.yaml", "the stages")
 	flag.StringVar(&o.dir, "dir", "out/stages", "for the events of the tests, a file of go test -json for each stage")
 	flag.BoolVar(&o.everything, "everything", false, "run every part, and go on when a stage fails; one that is not run is a failure")
+	flag.BoolVar(&o.test, "test", false, "run the stages of make test alone")
+	flag.BoolVar(&o.rest, "rest", false, "leave out the stages of make test")
 	flag.DurationVar(&o.turns, "turns", 20*time.Minute, "how much time there is for stages that take turns")
 	flag.DurationVar(&o.limit, "limit", 0, "leave out what takes turns and would not end within this time")
 	flag.Parse()
@@ -49,13 +52,16 @@ func (o options) run(ctx context.Context, targets []string) (code int, err error
 	if err != nil {
 		return usage, err
 	}
+	if o.test {
+		targets = append(targets, p.ofTest()...)
+	}
 	for _, target := range targets {
 		if !slices.ContainsFunc(p.Stages, func(s stage) bool { return s.Target == target }) {
 			return usage, fmt.Errorf("%s has no stage with the target %s", o.plan, target)
 		}
 	}
 	r := &run{plan: p, keepGoing: o.everything, begin: time.Now(), turns: o.turns}
-	r.now = situation{Targets: targets, Everything: o.everything, Limit: o.limit, Since: since(ctx)}
+	r.now = situation{Targets: targets, Rest: o.rest, Everything: o.everything, Limit: o.limit, Since: since(ctx)}
 	if r.commit, err = git(ctx, "rev-parse", "HEAD"); err == nil {
 		err = r.chooseTurns()
 	}
@@ -80,8 +86,8 @@ func (o options) run(ctx context.Context, targets []string) (code int, err error
 	return 0, nil
 }
 
-// since is the commit that the change began at: where it left the main branch, or the one before
-// the last. It is empty where neither is here.
+// since returns the base commit of the change: where it left the main branch, or the previous commit. It is empty if
+// neither exists here.
 func since(ctx context.Context) string {
 	head, _ := git(ctx, "rev-parse", "HEAD")
 	if base, err := git(ctx, "merge-base", "HEAD", "origin/main"); err == nil && base != head {

@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// plan is what the stages are, in the order in which they are run.
+// plan lists the stages, in the order in which they run.
 type plan struct {
 	Stages []stage `json:"stages"`
-	// ByHand are the targets of the Makefile that no run takes in.
+	// ByHand lists the targets of the Makefile that no run includes.
 	ByHand []string `json:"byHand"`
 }
 
@@ -20,15 +20,17 @@ type plan struct {
 type stage struct {
 	Name   string `json:"name"`
 	Target string `json:"target"`
-	// Since says that the target is given the commit that the change began at.
+	// Test is true for the stages of make test.
+	Test bool `json:"test"`
+	// Since is true if the target gets the base commit of the change.
 	Since bool `json:"since"`
-	// Docker says that it needs Docker.
+	// Docker is true if it needs Docker.
 	Docker bool `json:"docker"`
-	// Minutes is how long a stage takes that takes turns with others; 0: every commit runs it.
+	// Minutes is the duration of a stage that takes turns with others; 0 if every commit runs it.
 	Minutes int `json:"minutes"`
 	// Clusters is how many kind clusters it needs.
 	Clusters int `json:"clusters"`
-	// Breaks says that it stops machines of these clusters.
+	// Breaks is true if it stops machines of these clusters.
 	Breaks bool `json:"breaks"`
 }
 
@@ -61,6 +63,9 @@ func (p plan) validate() error {
 			errs = append(errs, fmt.Errorf("target %s is named twice", s.Target))
 		}
 		seen[s.Target] = true
+		if s.Test && s.Minutes > 0 {
+			errs = append(errs, fmt.Errorf("stage %s: make test runs whole, so none of its stages takes turns", s.Name))
+		}
 		if s.Docker && s.Minutes <= 0 {
 			errs = append(errs, fmt.Errorf("stage %s: what needs Docker takes turns, so it must have minutes", s.Name))
 		}
@@ -71,7 +76,8 @@ func (p plan) validate() error {
 	return errors.Join(append(errs, p.validateClusters())...)
 }
 
-// validateClusters: what shares the clusters is one run of stages, and what breaks them its last.
+// validateClusters checks that the stages that share clusters are consecutive, and that a stage that breaks them is the
+// last.
 func (p plan) validateClusters() error {
 	var sharing []int
 	for i, s := range p.Stages {
@@ -90,7 +96,18 @@ func (p plan) validateClusters() error {
 	return nil
 }
 
-// takingTurns are the stages that take turns; those that need Docker are among them where it can be had.
+// ofTest returns the targets of make test.
+func (p plan) ofTest() []string {
+	var targets []string
+	for _, s := range p.Stages {
+		if s.Test {
+			targets = append(targets, s.Target)
+		}
+	}
+	return targets
+}
+
+// takingTurns returns the stages that take turns. Stages that need Docker are included if it is available.
 func (p plan) takingTurns(docker bool) []stage {
 	return slices.DeleteFunc(slices.Clone(p.Stages), func(s stage) bool { return s.Minutes == 0 || s.Docker && !docker })
 }

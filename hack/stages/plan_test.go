@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPlan: the plan is one that can be run, and the Makefile has all that it names.
+// TestPlan: the plan is valid, and the Makefile has all its targets.
 func TestPlan(t *testing.T) {
 	p, err := load("../../.ci/stages.yaml")
 	if err != nil {
@@ -51,6 +51,7 @@ func TestValidate(t *testing.T) {
 		"no minutes":              {stages: []stage{{Name: "moves", Target: "moves", Docker: true}}, want: "takes turns, so it must have minutes"},
 		"no cluster":              {stages: []stage{{Name: "pages", Target: "pages", Minutes: 20}}},
 		"twice":                   {stages: []stage{on("lint", 0), on("lint", 0)}, want: "named twice"},
+		"a test that takes turns": {stages: []stage{{Name: "unit", Target: "unit", Test: true, Minutes: 5}}, want: "none of its stages takes turns"},
 		"no name":                 {stages: []stage{{Target: "lint"}}, want: "both must be given"},
 	} {
 		t.Run(name, func(t *testing.T) {

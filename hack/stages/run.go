@@ -16,24 +16,24 @@ import (
 type run struct {
 	plan plan
 	now  situation
-	// commit is what is run, and turns how much time there is for stages that take turns.
+	// commit is the commit under test, and turns the time for stages that take turns.
 	commit string
 	turns  time.Duration
 	// keepGoing runs the rest after a stage has failed.
 	keepGoing bool
-	// dir gets what the stages leave: the events of their tests.
+	// dir is where the stages write the events of their tests.
 	dir    string
 	begin  time.Time
 	rows   []row
 	shared *shared
 }
 
-// all runs the stages that this run is about.
+// all runs the stages of this run.
 func (r *run) all(ctx context.Context) {
 	defer r.giveBack()
 	r.askForDocker(ctx)
-	if r.now.Docker != "" { // others have their turn instead
-		_ = r.chooseTurns() // it has chosen before
+	if r.now.Docker != "" { // other stages have their turn instead
+		_ = r.chooseTurns() // it has succeeded before
 	}
 	for _, each := range r.plan.Stages {
 		if !r.now.wanted(each) {
@@ -87,14 +87,13 @@ func (r *run) one(ctx context.Context, each stage) row {
 	return done
 }
 
-// chooseTurns says whose turn it is.
+// chooseTurns decides whose turn it is.
 func (r *run) chooseTurns() (err error) {
 	r.now.Turns, err = turnsOf(r.plan.takingTurns(r.now.Docker == ""), r.commit, r.turns)
 	return err
 }
 
-// askForDocker finds out whether it can be had, if a stage of this run needs it. Clusters of the
-// user need none.
+// askForDocker checks whether Docker is available, if a stage of this run needs it. Clusters of the user do not need it.
 func (r *run) askForDocker(ctx context.Context) {
 	if os.Getenv("E2E_KUBECONFIGS") != "" {
 		return
@@ -111,7 +110,7 @@ func (r *run) askForDocker(ctx context.Context) {
 	}
 }
 
-// command is ended in peace when ctx is: what it has started gets the time to clean up.
+// command returns a command that is interrupted when ctx ends, with time to clean up.
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// shared is the kind clusters that stages share. Another process holds them: it takes them
-// down when its input ends, which is so however this one ends.
+// shared is the kind clusters that stages share. Another process owns them. It deletes them when its input is closed,
+// which happens however this process ends.
 type shared struct {
 	cmd   *exec.Cmd
 	lease io.Closer
-	// said is the end of what it complained of.
+	// said is the end of its error output.
 	said *ending
-	// variable tells the tests of the clusters.
+	// variable is the environment variable that names the clusters to tests.
 	variable string
 }
 
@@ -46,7 +46,7 @@ func (r *run) share(ctx context.Context) {
 	r.rows = append(r.rows, done)
 }
 
-// clusters is how many the stages of this run need.
+// clusters returns how many clusters the stages of this run need.
 func (r *run) clusters() int {
 	most := 0
 	for _, each := range r.plan.Stages {
@@ -62,7 +62,7 @@ func startClusters(ctx context.Context, number int) (*shared, error) {
 	if number > 2 {
 		args = append(args, "-hub")
 	}
-	cmd := exec.Command("go", args...) // not of ctx: it ends with its input
+	cmd := exec.Command("go", args...) // not CommandContext: it ends with its input
 	said := &ending{}
 	cmd.Stderr = io.MultiWriter(os.Stderr, said)
 	lease, err := cmd.StdinPipe()
@@ -86,7 +86,7 @@ func startClusters(ctx context.Context, number int) (*shared, error) {
 	return &shared{cmd: cmd, lease: lease, said: said, variable: strings.TrimSpace(line)}, nil
 }
 
-// giveBack takes the clusters down.
+// giveBack deletes the clusters.
 func (r *run) giveBack() {
 	if r.shared == nil {
 		return
@@ -110,7 +110,7 @@ func (e *ending) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// String is one line, as a table wants it.
+// String returns one line, for a table.
 func (e *ending) String() string {
 	return strings.Join(strings.FieldsFunc(string(e.text), func(r rune) bool { return r == '\n' || r == '\t' }), "; ")
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEnding: of all that was said the end is kept, in one line, for a table has no room for more.
+// TestEnding: the end of the output is kept, in one line, because a table has no room for more.
 func TestEnding(t *testing.T) {
 	var e ending
 	for i := range 1000 {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// row is what became of one stage.
+// row is the result of one stage.
 type row struct {
 	Stage string
-	// NotRun is why it was not run, or empty.
+	// NotRun is why it did not run, or empty.
 	NotRun string
 	// Failed is how it failed, or empty.
 	Failed string
@@ -20,11 +20,11 @@ type row struct {
 	Took   time.Duration
 }
 
-// long is how long a package's tests take that get a line of their own.
+// long is the duration from which a package's tests get a line of their own.
 const long = 10 * time.Second
 
-// printTable shows what was run, in how long, and what was not run and why. It says whether
-// nothing failed, and never that everything was run when something was not.
+// printTable prints the stages with their duration, and why others did not run. ok is true if none failed, and whole if
+// all ran.
 func printTable(out io.Writer, rows []row, took time.Duration) (ok, whole bool) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "stage\tpassed\tfailed\tskipped\tseconds\tresult")
@@ -76,7 +76,7 @@ func (r row) print(w io.Writer) {
 
 const module = "github.com/sliceshift/sliceshift"
 
-// cells are the numbers of tests; a stage without any has none.
+// cells returns the numbers of tests; a stage without tests has none.
 func cells(all []tested) string {
 	if len(all) == 0 {
 		return "\t\t"

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// events are what go test -json says of five packages: one with a skipped subtest, one whose
-// process was killed in the middle of a test, one that does not build, one without tests, and one that was not
-// heard of again once who runs them was killed.
+// events is the output of go test -json for five packages. One has a skipped subtest, one was killed in the middle of a
+// test, one does not build, and one has no tests. The last one has no further events, because the test runner was
+// killed.
 const events = `
 {"Action":"start","Package":"github.com/sliceshift/sliceshift/pdb"}
 {"Action":"run","Package":"github.com/sliceshift/sliceshift/pdb","Test":"TestSplit"}
@@ -59,8 +59,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestKilled: go tool ends with 0 where a signal ends its tool, as the kernel does when memory runs out. What has not ended, or has said
-// nothing at all, has not passed.
+// TestKilled: go tool exits with 0 if a signal ends its tool, for example when memory runs out. A package that has not
+// ended, or without any output, has not passed.
 func TestKilled(t *testing.T) {
 	silent := t.TempDir() + "/unit.json"
 	if err := os.WriteFile(silent, nil, 0o600); err != nil {

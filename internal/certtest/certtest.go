@@ -1,4 +1,4 @@
-// Package certtest makes the certificates of tests.
+// Package certtest creates certificates for tests.
 package certtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// SelfSigned is a certificate for names, which is its own authority for an hour, and its key, in PEM.
+// SelfSigned returns a self-signed certificate for names, valid for an hour, and its key, in PEM.
 func SelfSigned(t testing.TB, names ...string) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,18 +7,17 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
 )
 
-// Allowance bounds what is held at once of all that the clusters of one tenant have answered:
-// what is being read and decided on, and what views keep. It is safe for concurrent use; a nil
-// one bounds nothing.
+// Allowance limits the memory for the answers of all clusters of one tenant: answers that are being read and used, and the
+// contents of views. It is safe for concurrent use. A nil Allowance has no limit.
 type Allowance struct {
 	mu   sync.Mutex
 	left int64
 }
 
-// NewAllowance is of so many bytes, as they are estimated when they are read.
+// NewAllowance returns an allowance of this many bytes. Sizes are estimated when answers are read.
 func NewAllowance(bytes int64) *Allowance { return &Allowance{left: bytes} }
 
-// take says whether there is room for so much more, and takes it.
+// take reserves n bytes, and reports whether they were available.
 func (a *Allowance) take(n int64) bool {
 	if a == nil {
 		return true
@@ -32,7 +31,7 @@ func (a *Allowance) take(n int64) bool {
 	return true
 }
 
-// give returns what was taken.
+// give returns reserved bytes.
 func (a *Allowance) give(n int64) {
 	if a == nil {
 		return
@@ -42,7 +41,7 @@ func (a *Allowance) give(n int64) {
 	a.left += n
 }
 
-// tab is what one holder has taken of a room; nil: of none that is bounded.
+// tab is the amount that one holder has reserved from a room. If of is nil, there is no limit.
 type tab struct {
 	of room
 
@@ -51,7 +50,7 @@ type tab struct {
 	closed bool
 }
 
-// take says whether there is room, until the tab is closed.
+// take reserves n bytes, and reports whether they were available. It fails after close.
 func (t *tab) take(n int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +71,7 @@ func (t *tab) give(n int64) {
 	}
 }
 
-// clear returns all.
+// clear returns all bytes.
 func (t *tab) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +85,7 @@ func (t *tab) giveBack(n int64) {
 	}
 }
 
-// close returns all for good, and says how much it was.
+// close returns all bytes and ends the tab. It returns the amount.
 func (t *tab) close() (taken int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +95,7 @@ func (t *tab) close() (taken int64) {
 	return taken
 }
 
-// holding are the tabs of one who reads and decides, by what they are of.
+// holding holds the tabs of one reader, by room.
 type holding struct {
 	mu     sync.Mutex
 	tabs   map[room]*tab
@@ -105,8 +104,8 @@ type holding struct {
 
 type holdingKey struct{}
 
-// Hold books what is read under the context that it returns until release is called: whoever
-// reads keeps it so long.
+// Hold charges all answers that are read under the returned context, until release is called. Readers keep the answers in
+// memory until then.
 func Hold(ctx context.Context) (holding context.Context, release func()) {
 	h := newHolding()
 	return context.WithValue(ctx, holdingKey{}, h), h.release
@@ -114,13 +113,13 @@ func Hold(ctx context.Context) (holding context.Context, release func()) {
 
 func newHolding() *holding { return &holding{tabs: map[room]*tab{}} }
 
-// unheld is a context under which nothing is booked on whoever reads under this one.
+// unheld returns a context whose reads are not charged to the holding of ctx.
 func unheld(ctx context.Context) context.Context {
 	return context.WithValue(ctx, holdingKey{}, (*holding)(nil))
 }
 
-// tabIn is the tab of a room of who reads under a context; nil when nobody does, or not
-// any more.
+// tabIn returns the tab of a room in the context's holding. found is false if the context has no holding. The tab is nil
+// after the release of the holding.
 func tabIn(ctx context.Context, of room) (t *tab, found bool) {
 	h, _ := ctx.Value(holdingKey{}).(*holding)
 	if h == nil {
@@ -137,7 +136,7 @@ func tabIn(ctx context.Context, of room) (t *tab, found bool) {
 	return h.tabs[of], true
 }
 
-// settle returns all, as release does, and says how much it was of each room.
+// settle returns all bytes, like release, and returns the amount of each room.
 func (h *holding) settle() map[room]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,7 +148,8 @@ func (h *holding) settle() map[room]int64 {
 	return weights
 }
 
-// onNobody books what several wait for, of a cluster, on each of them once it has come.
+// onNobody returns the Booking of shared lists of a cluster. A list has a holding of its own while it is read, and is
+// charged to each waiting reader when it is complete.
 func onNobody(cluster string) podlist.Booking {
 	return func(ctx context.Context) (context.Context, func() podlist.Pay) {
 		held := newHolding()
@@ -160,8 +160,7 @@ func onNobody(cluster string) podlist.Booking {
 	}
 }
 
-// book books what somebody else has read of a cluster on whoever reads under a context, as long as that one
-// decides on it.
+// book charges data of a cluster that another reader has read to the holding of the context.
 func book(ctx context.Context, cluster string, weights map[room]int64) error {
 	for of, weight := range weights {
 		if held, _ := tabIn(ctx, of); held != nil && !held.take(weight) {

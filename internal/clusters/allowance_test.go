@@ -24,7 +24,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
 
-// TestAllowance: never more is taken than there is, and all of it comes back (S3).
+// TestAllowance: the reserved total never exceeds the allowance, and all of it is returned (S3).
 func TestAllowance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const all = 100
@@ -61,7 +61,7 @@ func TestAllowance(t *testing.T) {
 	})
 }
 
-// within connects, as cluster west of a tenant, to a server that answers so.
+// within connects, as cluster west of a tenant, to a server with this handler.
 func within(t *testing.T, allowance *Allowance, answer http.HandlerFunc) *Connection {
 	t.Helper()
 	server := httptest.NewTLSServer(answer)
@@ -74,7 +74,7 @@ func within(t *testing.T, allowance *Allowance, answer http.HandlerFunc) *Connec
 	return west
 }
 
-// pods answers with a list of so many.
+// pods answers with a list of n pods.
 func pods(n int) http.HandlerFunc {
 	return discovered(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -82,7 +82,7 @@ func pods(n int) http.HandlerFunc {
 	})
 }
 
-// podsInProtobuf answers with as many in protobuf, where it is asked for.
+// podsInProtobuf answers like pods, in protobuf if it is requested.
 func podsInProtobuf(t *testing.T, n int) http.HandlerFunc {
 	list := &corev1.PodList{Items: make([]corev1.Pod, n)}
 	for i := range list.Items {
@@ -99,11 +99,11 @@ func podsInProtobuf(t *testing.T, n int) http.HandlerFunc {
 			t.Errorf("%s is asked for in %q", r.URL.Path, r.Header.Get("Accept"))
 		}
 		w.Header().Set("Content-Type", protobufType)
-		_, _ = w.Write(answer) // who asked may have heard enough
+		_, _ = w.Write(answer) // the client may have closed the connection
 	})
 }
 
-// TestAnswersAreHeld: what was read is booked as long as it is decided on, and no longer (S3).
+// TestAnswersAreHeld: the memory for an answer is reserved while decisions use it, and no longer (S3).
 func TestAnswersAreHeld(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{"JSON": pods(100), "protobuf": podsInProtobuf(t, 100)} {
 		t.Run(name, func(t *testing.T) { answersAreHeld(t, answer) })
@@ -136,7 +136,8 @@ func answersAreHeld(t *testing.T, answer http.HandlerFunc) {
 	}
 }
 
-// TestListOutlivesWhoAsked: a list of pods that comes after who asked for it has ended its pass is a list, and nobody's to pay.
+// TestListOutlivesWhoAsked: a list of pods that completes after its caller has ended its pass is valid, and is charged to no
+// holding.
 func TestListOutlivesWhoAsked(t *testing.T) {
 	const room = 300 << 10
 	allowance := NewAllowance(room)
@@ -167,7 +168,8 @@ func TestListOutlivesWhoAsked(t *testing.T) {
 	}
 }
 
-// stream answers every list with none, and every watch of a resource with so many, and then nothing.
+// stream answers every list with an empty one. It answers the watch of one resource with n events, and then sends nothing
+// more.
 func stream(streamed string, n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -193,13 +195,13 @@ func stream(streamed string, n int) http.HandlerFunc {
 	}
 }
 
-// kinds are those of a view, and their versions.
+// kinds maps the resources of a view to their versions.
 var kinds = map[string][2]string{
 	"pods": {"Pod", "v1"}, "persistentvolumeclaims": {"PersistentVolumeClaim", "v1"}, "persistentvolumes": {"PersistentVolume", "v1"}, "services": {"Service", "v1"},
 	"statefulsets": {"StatefulSet", "apps/v1"}, "poddisruptionbudgets": {"PodDisruptionBudget", "policy/v1"}, "volumeattachments": {"VolumeAttachment", "storage.k8s.io/v1"},
 }
 
-// viewed is what a client asks before it watches all of a view.
+// viewed holds the answers that a client needs before it watches everything in a view.
 var viewed = func() map[string]string {
 	answers := map[string]string{"/api": `{"kind":"APIVersions","versions":["v1"]}`}
 	listed := map[string]string{}
@@ -223,14 +225,14 @@ var viewed = func() map[string]string {
 	return answers
 }()
 
-// room is how much is left.
+// room returns the remaining allowance.
 func (a *Allowance) room() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.left
 }
 
-// untilFull is what a view says once it is full.
+// untilFull returns the error of a view once it is full.
 func untilFull(ctx context.Context, view *View) (err error) {
 	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
 		err = view.List(ctx, &corev1.PodList{})
@@ -239,8 +241,8 @@ func untilFull(ctx context.Context, view *View) (err error) {
 	return err
 }
 
-// TestViewsAreBounded: a view keeps no more than its tenant may, however small the objects are,
-// shows nothing once there were more, and gives all of it back (S3).
+// TestViewsAreBounded: a view keeps no more than its tenant's allowance, however small the objects are. It shows nothing
+// once the limit was reached, and returns all of it (S3).
 func TestViewsAreBounded(t *testing.T) {
 	const room = 1 << 20
 	for name, tc := range map[string]struct {
@@ -255,7 +257,7 @@ func TestViewsAreBounded(t *testing.T) {
 				t.Cleanup(leave)
 			}
 			if err == nil && tc.bounded {
-				err = untilFull(t.Context(), view) // it was filled before it was full
+				err = untilFull(t.Context(), view) // the view was filled before it was full
 				leave()
 			}
 			if tc.bounded != (err != nil) {
@@ -286,8 +288,8 @@ func TestViewsAreBounded(t *testing.T) {
 	}
 }
 
-// TestStub: what is left of an object that finds no room is its name alone: nothing of it is
-// logged, and none of its memory is held (S3).
+// TestStub: an object that exceeds the allowance is reduced to its name, so that none of its content is logged or kept in
+// memory (S3).
 func TestStub(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", ResourceVersion: "7", Labels: map[string]string{"a": "b"}}}
 	pod.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: "PASSWORD", Value: "secret"}}}}

@@ -1,7 +1,6 @@
-// Package clusters connects to Kubernetes clusters: one Connection for each
-// cluster and identity, live reads that tell an absent object from an unreachable
-// API server, and cached views of single namespaces that are shared by whoever
-// watches the same one.
+// Package clusters connects to Kubernetes clusters. It has one Connection for each cluster and identity, live reads that
+// distinguish an absent object from an unreachable API server, and cached views of single namespaces. Views of the same
+// namespace share their data.
 package clusters
 
 import (
@@ -48,7 +47,7 @@ func NewScheme() *runtime.Scheme {
 		autoscalingv2.AddToScheme, batchv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, mcsv1alpha1.Install, mcsv1beta1.Install, api.AddToScheme, addKinds,
 	} {
 		if err := add(scheme); err != nil {
-			panic(fmt.Sprintf("building the scheme: %v", err)) // only a programming error gets here
+			panic(fmt.Sprintf("building the scheme: %v", err)) // only a programming error leads here
 		}
 	}
 	return scheme
@@ -63,31 +62,31 @@ func addKinds(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Connection is one cluster under one identity, as one who asks it has it. What is watched over it is
-// shared with all others who have it from the same Pool. It is safe for concurrent use.
+// Connection is a connection to one cluster under one identity. It shares its watches with all connections to the same key
+// from one Pool. It is safe for concurrent use.
 type Connection struct {
 	name string
-	// flags lead kubectl there; empty: they are not known.
+	// flags are the kubectl flags that select the cluster. Empty means unknown.
 	flags string
 	core  *core
 	live  client.Client
-	// pods lists pods as package slim leaves them.
+	// pods lists pods in the form of package slim.
 	pods  client.Client
 	guard *guard
-	// payer is on whom what is watched is booked; nil: nobody.
+	// payer is the tenant that watched data is charged to, or nil.
 	payer *payer
-	// batches are the lists of pods that several wait for.
+	// batches are the shared lists of pods.
 	batches *podlist.Batches
 }
 
-// Connect prepares a connection. It does not talk to the cluster yet. The config's
-// QPS must be set by the caller: client-go's default is 5 requests a second.
+// Connect returns a connection. It sends no request yet. The caller must set the config's QPS, because client-go's default
+// is 5 requests a second.
 func Connect(name string, config *rest.Config) (*Connection, error) {
 	return ConnectWithin(name, config, nil)
 }
 
-// ConnectWithin is Connect for a cluster that is not trusted: what it answers is held within an
-// allowance. It is asked in JSON, of which can be told what it will take, but for lists of pods.
+// ConnectWithin is Connect for an untrusted cluster: the memory for its answers is limited by an allowance. Requests accept
+// JSON only, because the memory of JSON can be estimated while it is read. Lists of pods are an exception.
 func ConnectWithin(name string, config *rest.Config, allowance *Allowance) (*Connection, error) {
 	core, err := newCore(name, config, nil, &slim.Volumes{}, allowance != nil)
 	if err != nil {
@@ -96,14 +95,13 @@ func ConnectWithin(name string, config *rest.Config, allowance *Allowance) (*Con
 	return core.connect(name, allowance)
 }
 
-// Off is the connection of a cluster that is not to be talked to, because it is lost for
-// good. Every read and every write over it is an error, and none leaves this process: what
-// is asked of it cannot end up in another cluster.
+// Off returns the connection of a lost cluster, which must not receive requests. Each read and write fails inside this
+// process, so that no request can reach another cluster.
 func Off(name string) (*Connection, error) {
 	return Connect(name, &rest.Config{Host: "https://off.invalid", QPS: -1, Transport: refusing{name}})
 }
 
-// refusing is a way that leads nowhere.
+// refusing is a transport that refuses every request.
 type refusing struct{ name string }
 
 // RoundTrip implements http.RoundTripper.
@@ -111,21 +109,21 @@ func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("cluster %s is to be recovered from: it was declared lost, and nothing is asked of it", r.name)
 }
 
-// Name of the cluster, for people.
+// Name is the name of the cluster for display.
 func (c *Connection) Name() string { return c.name }
 
-// ReachedBy notes the flags that lead kubectl to the cluster, as they are typed. A manager knows none.
+// ReachedBy sets the kubectl flags that select the cluster, as typed. A manager knows none.
 func (c *Connection) ReachedBy(flags string) *Connection {
 	c.flags = flags
 	return c
 }
 
-// Flags lead kubectl to the cluster, as they are typed: --context east. Empty where no context is known, as in a manager.
+// Flags returns the kubectl flags that select the cluster, as typed, for example --context east. It is empty if no context
+// is known, as in a manager.
 func (c *Connection) Flags() string { return c.flags }
 
-// ID tells one cluster from another, whatever address and name it is reached by: it
-// is the UID of the namespace kube-system, which no cluster is without. It is read
-// anew each time, because an address may lead elsewhere tomorrow.
+// ID identifies a cluster independently of its address and name. It is the UID of the namespace kube-system, which exists in
+// every cluster. It is read each time, because an address may lead to another cluster later.
 func (c *Connection) ID(ctx context.Context) (types.UID, error) {
 	var system corev1.Namespace
 	if err := c.Live().Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
@@ -134,16 +132,17 @@ func (c *Connection) ID(ctx context.Context) (types.UID, error) {
 	return system.UID, nil
 }
 
-// Same says whether two connections are one: to one address, under one identity, within this process. Nothing that an
-// API server answers has a part in it.
+// Same reports whether two connections share their core: the same address and identity, within this process. It does not
+// depend on any answer of an API server.
 func (c *Connection) Same(other *Connection) bool {
 	return c == other || c != nil && other != nil && c.core == other.core
 }
 
-// ServerTime is the time of the cluster's API server at a local time: times that several machines write are compared by it.
+// ServerTime converts a local time to the time of the cluster's API server. Times that several machines write are compared
+// in server time.
 func (c *Connection) ServerTime(local time.Time) time.Time { return local.Add(c.Skew()) }
 
-// Version is that of the API server, as it is written in releases: v1.37.2.
+// Version returns the version of the API server, in the form v1.37.2.
 func (c *Connection) Version(ctx context.Context) (string, error) {
 	discover, err := kubediscovery.NewDiscoveryClientForConfigAndClient(c.core.config, &http.Client{Transport: c.guard, Timeout: c.core.transport.Timeout})
 	if err != nil {
@@ -160,15 +159,15 @@ func (c *Connection) Version(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// Live reads and writes straight at the API server. Reads are repeated for a short
-// while when the connection fails; writes never are, because the first may have
-// landed. All pods of a namespace are listed as package slim leaves them, and those who list them at the same time
-// get the same ones: who changes a pod changes a copy. NodesWithin lets nodes be shared, too.
+// Live returns a client that reads and writes without a cache. Reads are retried for a short time when the connection fails.
+// Writes are never retried, because the first attempt may have succeeded. Lists of all pods of a namespace have the form of
+// package slim, and concurrent callers share the result: a caller must copy a pod before changing it. NodesWithin allows
+// sharing of nodes too.
 func (c *Connection) Live() client.Client {
 	return podlist.Shared{Client: nodes{exact{retrying{c.live}, c.name}, c.core.nodes}, Pods: exact{retrying{c.pods}, c.name}, Batches: c.batches}
 }
 
-// Watching lists and watches straight at the API server; nothing is cached, and nothing repeated.
+// Watching returns a client that lists and watches without cache or retries.
 func (c *Connection) Watching() (client.WithWatch, error) {
 	watching, err := client.NewWithWatch(c.core.config, client.Options{HTTPClient: c.core.http, Scheme: c.core.scheme, Mapper: c.core.mapper})
 	if err != nil {
@@ -177,14 +176,14 @@ func (c *Connection) Watching() (client.WithWatch, error) {
 	return watching, nil
 }
 
-// close returns what is held of the cluster's answers.
+// close returns the memory that is reserved for the connection.
 func (c *Connection) close() {
 	c.guard.close()
 	c.core.share.leave(c.payer)
 }
 
-// Serves says whether the cluster serves a kind in a version. Each identity asks for itself: behind one address there are
-// proxies that lead each to a cluster of its own.
+// Serves reports whether the cluster serves a kind in a version. Each identity asks the API server itself, because a proxy
+// may lead identities at one address to different clusters.
 func (c *Connection) Serves(ctx context.Context, object client.Object) (bool, error) {
 	gvk, err := apiutil.GVKForObject(object, c.core.scheme)
 	if err != nil {
@@ -202,7 +201,7 @@ func (c *Connection) Serves(ctx context.Context, object client.Object) (bool, er
 // Object is an API object; it is the key type of cache.Options.ByObject.
 type Object = client.Object
 
-// NewCache returns a cache of the cluster that shares this connection.
+// NewCache returns a cache of the cluster that uses this connection.
 func (c *Connection) NewCache(options cache.Options) (cache.Cache, error) {
 	options.HTTPClient, options.Scheme, options.Mapper = c.core.http, c.core.scheme, c.core.mapper
 	objects, err := cache.New(c.core.config, options)

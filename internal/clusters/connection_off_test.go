@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestOff: whatever is asked of a cluster that is off is an error, and never an absence.
+// TestOff: every request to a cluster that is off is an error, and never a NotFound.
 func TestOff(t *testing.T) {
 	off, err := Off("west")
 	if err != nil {

@@ -22,38 +22,37 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// core is what all connections to one cluster under one identity share: the way there, what it
-// serves, and what is watched of it.
+// core is shared by all connections to one cluster under one identity: transport, served resources and watches.
 type core struct {
 	config *rest.Config
-	// transport is the way there; each connection guards it for itself, and http is guarded for
-	// what is watched.
+	// transport is the HTTP client without a guard. Each connection guards it separately. http is the guarded client for
+	// watches.
 	transport, http *http.Client
-	// upgrading is a way of which a connection can be had, made when it is asked for.
+	// upgrading returns a client for requests that upgrade to a connection. It is created when first needed.
 	upgrading func() (*http.Client, error)
 	guard     *guard
-	// skew is how far the clock of the API server is from ours.
+	// skew is the difference between the clock of the API server and the local clock.
 	skew   *skew
 	scheme *runtime.Scheme
 	mapper resources
 	hub    *hub
-	// volumes are kept once for all cores of a pool.
+	// volumes deduplicates volumes of all cores of a pool.
 	volumes *slim.Volumes
-	// share is on whom what is watched is booked; nil: nobody.
+	// share charges watched data to tenants. nil means that nothing is charged.
 	share *share
-	// nodes are those that were listed lately; nil: none are kept.
+	// nodes are the recently listed nodes. nil means that none are kept.
 	nodes *keptNodes
 
 	mu     sync.Mutex
 	spaces map[Scope]*store
 }
 
-// sharedScheme is that of all cores: nothing is added to it any more, and each of a hundred identities would have as
-// large a one.
+// sharedScheme is the scheme of all cores. It is not changed any more. A scheme for each of a hundred identities would waste
+// memory.
 var sharedScheme = sync.OnceValue(NewScheme)
 
-// newCore prepares the way to a cluster, whose volumes are kept among those that are given. What it serves is found out
-// where mapper is nil. What is watched of one that is not trusted is booked on those who connect.
+// newCore prepares the connection to a cluster. volumes deduplicates its volumes. If mapper is nil, discovery finds the
+// served resources. If booked is true, the cluster is untrusted, and watched data is charged to the tenants that connect.
 func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *slim.Volumes, booked bool) (*core, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "sliceshift"
@@ -62,7 +61,7 @@ func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *
 		return printable.Transport{Next: starting.New(counted{dated{patience{next}, clock}})}
 	})
 	if config.QPS > 0 && config.RateLimiter == nil {
-		// Without it each kind would have a limit of its own.
+		// Otherwise each kind would have its own rate limit.
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, cmp.Or(config.Burst, rest.DefaultBurst))
 	}
 	c := &core{config: config, skew: clock, scheme: sharedScheme(), hub: newHub(), volumes: volumes, spaces: map[Scope]*store{}}
@@ -90,8 +89,8 @@ func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *
 	return c, nil
 }
 
-// connect is for one more who asks the cluster, by a name for people. What is read live and what is
-// watched is held within its allowance; nil: nothing bounds it.
+// connect returns a connection for one more user of the cluster, under a display name. The allowance limits the memory for
+// live reads and watches. nil means no limit.
 func (c *core) connect(name string, allowance *Allowance) (*Connection, error) {
 	payer, err := c.share.join(name, allowance)
 	if err != nil {
@@ -117,7 +116,7 @@ func (c *core) connect(name string, allowance *Allowance) (*Connection, error) {
 	}, nil
 }
 
-// cached is what is kept of a namespace already; nil: nothing is.
+// cached returns a store that shows the namespace, or nil.
 func (c *core) cached(namespace string) client.Reader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,10 +128,10 @@ func (c *core) cached(namespace string) client.Reader {
 	return nil
 }
 
-// close returns what is held of what is watched.
+// close returns the memory that is reserved for watches.
 func (c *core) close() { c.guard.close() }
 
-// enter returns what is kept of a scope, for one more view.
+// enter returns the store of a scope, for one more view.
 func (c *core) enter(ctx context.Context, scope Scope) *store {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +144,7 @@ func (c *core) enter(ctx context.Context, scope Scope) *store {
 	return space
 }
 
-// exit is for a view that is not looked at any more.
+// exit releases the store of a closed view.
 func (c *core) exit(scope Scope, space *store) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

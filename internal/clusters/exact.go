@@ -12,14 +12,14 @@ import (
 	"github.com/sliceshift/sliceshift/internal/tolerant"
 )
 
-// exact refuses answers about another object than was asked for: what is done with an answer is
-// done in the name of what was asked. It refuses objects of which something could not be read, too.
+// exact rejects answers about an object other than the requested one, because the result is used for the requested object.
+// It also rejects objects with unreadable fields.
 type exact struct {
 	client.Client
 	cluster string
 }
 
-// Get implements client.Reader. It reads no more than an event may bring of one object.
+// Get implements client.Reader. It reads at most as much as one watch event may have.
 func (e exact) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if err := e.same(key, object, e.Client.Get(AtMost(ctx, MaxEvent), key, object, opts...)); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (e exact) Get(ctx context.Context, key client.ObjectKey, object client.Obje
 	return whole(e.cluster, key, object)
 }
 
-// whole is an error where something was left out of what a cluster has answered: no decision is based on the rest.
+// whole returns an error if fields of an answer were left out, because decisions need the whole object.
 func whole(cluster string, key client.ObjectKey, object any) error {
 	if err := tolerant.Check(object); err != nil {
 		return fmt.Errorf("cluster %s: what is stored as %s cannot be read: %w; correct it: kubectl edit takes it as it is written", cluster, strings.Trim(key.String(), "/"), err)
@@ -82,7 +82,7 @@ func (e exact) same(asked client.ObjectKey, object client.Object, err error) err
 	return err
 }
 
-// another is no Status of Kubernetes: what came of the request is not known.
+// another returns an error that is not a Status of Kubernetes, because the result of the request is unknown.
 func (e exact) another(asked, got client.ObjectKey) error {
 	return fmt.Errorf("cluster %s answered about another object, %q instead of %q; check the address in the kubeconfig", e.cluster, got, asked)
 }

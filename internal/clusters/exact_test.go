@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAnotherObject: an answer about another object than was asked for is none, and never an
-// absence; a name that the server gives is no other one.
+// TestAnotherObject: an answer about an object other than the requested one is an error, and never a NotFound. A generated
+// name is accepted.
 func TestAnotherObject(t *testing.T) {
 	for answer, refused := range map[[2]string]bool{{"shop", "data-web-0"}: false, {"shop", "victim"}: true, {"bank", "data-web-0"}: true, {"", ""}: true} {
 		west := serve(t, discovered(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func wantAnother(t *testing.T, what string, refused bool, err error) {
 	}
 }
 
-// TestOneObject: of an answer about one object no more is read than one may have, whatever a list may have.
+// TestOneObject: the size limit for one object is smaller than that for a list.
 func TestOneObject(t *testing.T) {
 	west := serve(t, discovered(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -10,9 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Follow watches one object and brings each state of it, the latest only when they
-// come faster than they are taken. decode makes of an object what is brought, unless
-// it says false. stop ends it.
+// Follow watches one object and sends its states. If the receiver is slower, it gets only the latest state. decode converts
+// the object to the sent value, and skips the state if it returns false. stop ends the watch.
 func Follow[T any](ctx context.Context, connection *Connection, object client.Object, decode func(object any) (T, bool)) (changes <-chan T, stop func(), err error) {
 	running, cancel := context.WithCancel(ctx)
 	latest := make(chan T, 1)
@@ -22,7 +21,7 @@ func Follow[T any](ctx context.Context, connection *Connection, object client.Ob
 			return
 		}
 		select {
-		case <-latest: // the reader has not taken the one before
+		case <-latest: // the receiver has not taken the previous state
 		default:
 		}
 		latest <- state
@@ -45,6 +44,6 @@ func Follow[T any](ctx context.Context, connection *Connection, object client.Ob
 		cancel()
 		return nil, nil, fmt.Errorf("cluster %s: watching %s: %w", connection.Name(), client.ObjectKeyFromObject(object), err)
 	}
-	go func() { _ = objects.Start(running) }() // it returns when stop is called
+	go func() { _ = objects.Start(running) }() // it returns after stop
 	return latest, cancel, nil
 }

@@ -21,30 +21,28 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
 
-// What a cluster may answer. Its API server is not trusted: who wrote the kubeconfig chose
-// it, and the process that asks it works for others too. Sizes are those after
-// decompression, which net/http does below a guard.
+// Limits of a cluster's answers. An API server is untrusted: the author of the kubeconfig chose it, and this process serves
+// other tenants too. Sizes are after decompression, which net/http does below a guard.
 const (
-	// MaxAnswer bounds one answer that is not a watch. An API server's own etcd has 2 GiB at
-	// most by default (etcd, --quota-backend-bytes) and a list of 10000 pods has about so much.
+	// MaxAnswer limits one answer that is not a watch. By default, the etcd of an API server has at most 2 GiB (etcd,
+	// --quota-backend-bytes). A list of 10000 pods has about 64 MiB.
 	MaxAnswer = 64 << 20
-	// MaxList bounds all pages of one list after the first, and one watch, which may begin
-	// with a list of its own (KEP-3157). A watch that has brought so much is begun anew.
+	// MaxList limits all pages of one list after the first, and one watch, which may begin with a list (KEP-3157). A watch
+	// that reaches the limit is restarted.
 	MaxList = 256 << 20
-	// MaxEvent bounds one event of a watch, as the decoder of client-go does, which has read
-	// the whole event by then (apimachinery, serializer/streaming, NewDecoder).
+	// MaxEvent limits one watch event. The decoder of client-go has the same limit, but applies it after it has read the
+	// whole event (apimachinery, serializer/streaming, NewDecoder).
 	MaxEvent = 16 << 20
-	// MaxStatus bounds an answer that is an error.
+	// MaxStatus limits an error answer.
 	MaxStatus = 1 << 20
 )
 
-// ErrTooMuch is what an answer is that is larger than is read of one.
+// ErrTooMuch is the error of an answer that exceeds its limit.
 var ErrTooMuch = errors.New("sends more than is read")
 
 type atMostKey struct{}
 
-// AtMost bounds each answer that is read under the context that it returns to so many bytes, where that
-// is less than what bounds all.
+// AtMost limits each answer under the returned context to this many bytes, if that is less than the general limit.
 func AtMost(ctx context.Context, bytes int64) context.Context {
 	if less, bounds := ctx.Value(atMostKey{}).(int64); bounds {
 		bytes = min(bytes, less)
@@ -52,38 +50,37 @@ func AtMost(ctx context.Context, bytes int64) context.Context {
 	return context.WithValue(ctx, atMostKey{}, bytes)
 }
 
-// jsonType and protobufType are what an API server answers in.
+// jsonType and protobufType are the content types of an API server.
 const (
 	jsonType     = "application/json"
 	protobufType = runtime.ContentTypeProtobuf
 )
 
-// limits are the bounds of a guard.
+// limits are the limits of a guard.
 type limits struct{ answer, list, event int64 }
 
 var defaultLimits = limits{MaxAnswer, MaxList, MaxEvent}
 
-// guard lets through only what an API server answers. It follows no redirect: that would
-// carry requests, and what is answered to them, to addresses that nobody has checked. Errors
-// that are no Status of Kubernetes are reduced to their code, so that the answers of
-// something else never appear in a status or a log.
+// guard passes only answers of an API server. It does not follow redirects, because a redirect could send requests to an
+// address that was never checked. Error answers that are not a Status of Kubernetes are reduced to their code, so that
+// content of another server never appears in a status or a log.
 type guard struct {
 	cluster string
 	next    http.RoundTripper
 	limits  limits
 	decoder runtime.Decoder
 
-	// allowance bounds what is held of all answers; nil: nothing does.
+	// allowance limits the memory for all answers. nil means no limit.
 	allowance room
 
-	// buffers are for answers that are read whole, one after the other.
+	// buffers holds the buffers for answers that are read as a whole.
 	buffers sync.Pool
 
 	mu sync.Mutex
-	// paged is how much the pages of a list have brought, by its path.
+	// paged counts the bytes of a list's pages, by path.
 	paged map[string]int64
-	// tabs are of what nobody holds for a time of its own, by its path: lists of views, until
-	// they watch, and what is served, until it is asked again.
+	// tabs holds the charges that belong to no reader's holding, by path: the lists of views, until they watch, and
+	// discovery, until it is repeated.
 	tabs map[string]*tab
 }
 
@@ -95,7 +92,7 @@ func newGuard(cluster string, next http.RoundTripper, scheme *runtime.Scheme, al
 	}
 }
 
-// guarded is a client like this one that is guarded. The other one may be shared.
+// guarded returns a guarded copy of an HTTP client. The original may be shared.
 func guarded(cluster string, of *http.Client, scheme *runtime.Scheme, allowance room) (*http.Client, *guard) {
 	next := of.Transport
 	if next == nil {
@@ -116,7 +113,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	switch code := resp.StatusCode; {
 	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
-		_ = resp.Body.Close() // nothing of it is used
+		_ = resp.Body.Close() // the body is not used
 		return nil, fmt.Errorf("cluster %s answered with a redirect (HTTP %d), and redirects are not followed; set the address of the API server itself in the kubeconfig", g.cluster, code)
 	case code < http.StatusOK || code > http.StatusPartialContent:
 		return g.failure(resp)
@@ -124,8 +121,8 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.success(req, resp)
 }
 
-// weighable asks for an answer in JSON, which is weighed as it is read, where what is held of answers is bounded. A client of
-// metadata alone asks for protobuf first, whatever it is configured for (client-go metadata, ConfigFor).
+// weighable removes protobuf from the Accept header if the memory for answers is limited, because only JSON can be estimated
+// while it is read. A metadata client asks for protobuf first, regardless of its config (client-go metadata, ConfigFor).
 func (g *guard) weighable(req *http.Request) *http.Request {
 	if g.allowance == nil || podlist.Takes(req.Context()) {
 		return req
@@ -145,7 +142,7 @@ func (g *guard) weighable(req *http.Request) *http.Request {
 	return req
 }
 
-// failure leaves a Status of Kubernetes of an answer that is an error, or else its code.
+// failure reduces an error answer to its Status of Kubernetes, or to its code.
 func (g *guard) failure(resp *http.Response) (*http.Response, error) {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxStatus))
@@ -166,7 +163,7 @@ func (g *guard) failure(resp *http.Response) (*http.Response, error) {
 	return &answer, nil
 }
 
-// status is the Status of Kubernetes that an answer holds, in JSON; nil when it holds none.
+// status returns the Status of Kubernetes in an answer as JSON, or nil.
 func (g *guard) status(data []byte) []byte {
 	object, _, err := g.decoder.Decode(data, nil, nil)
 	status, ok := object.(*metav1.Status)
@@ -181,12 +178,12 @@ func (g *guard) status(data []byte) []byte {
 	return out
 }
 
-// success bounds what is read of an answer that is none.
+// success limits a successful answer.
 func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	trims := podlist.Takes(req.Context()) && kind == protobufType
 	if resp.StatusCode != http.StatusNoContent && (err != nil || kind != jsonType && (kind != protobufType || g.allowance != nil && !trims)) {
-		_ = resp.Body.Close() // nothing of it is used
+		_ = resp.Body.Close() // the body is not used
 		return nil, fmt.Errorf("cluster %s answered HTTP %d, and not as an API server of Kubernetes does; check the address in the kubeconfig", g.cluster, resp.StatusCode)
 	}
 	query := req.URL.Query()
@@ -222,10 +219,11 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 	return resp, nil
 }
 
-// trimmed reads a list of pods, and leaves of it what was not taken. What is taken is booked before it is decoded.
+// trimmed reads a list of pods, takes the pods from it, and returns the rest as the answer. Each pod is charged before it is
+// decoded.
 func (g *guard) trimmed(ctx context.Context, resp *http.Response, body *bounded) (*http.Response, error) {
 	defer body.ReadCloser.Close()
-	whole := g.buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // nothing else is put there
+	whole := g.buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds only buffers
 	defer g.buffers.Put(whole)
 	whole.Reset()
 	var data []byte
@@ -254,7 +252,7 @@ func (g *guard) trimmed(ctx context.Context, resp *http.Response, body *bounded)
 	return &answer, nil
 }
 
-// booked is what was read of a body, which ends what is booked of that.
+// booked is the rest of an answer. Its Close settles the charge of the whole answer.
 type booked struct {
 	io.Reader
 	body *bounded
@@ -266,7 +264,7 @@ func (b *booked) Close() error {
 	return nil
 }
 
-// tabOf is where an answer is booked; nil: on its own, for as long as it is read.
+// tabOf returns the tab for an answer, or nil if the answer gets a tab of its own while it is read.
 func (g *guard) tabOf(req *http.Request, watches, goesOn bool) *tab {
 	if held, found := tabIn(req.Context(), g.allowance); found {
 		return held
@@ -287,7 +285,7 @@ func (g *guard) tabOf(req *http.Request, watches, goesOn bool) *tab {
 	return before
 }
 
-// close returns all that is booked on nobody's time.
+// close returns the memory of all tabs.
 func (g *guard) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -296,7 +294,7 @@ func (g *guard) close() {
 	}
 }
 
-// readOf adds to how much the pages of a list have brought, and returns it.
+// readOf adds n to the bytes of a list's pages, and returns the sum.
 func (g *guard) readOf(path string, n int) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -304,25 +302,25 @@ func (g *guard) readOf(path string, n int) int64 {
 	return g.paged[path]
 }
 
-// forget is for a list that begins.
+// forget resets the count when a list restarts.
 func (g *guard) forget(path string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.paged, path)
 }
 
-// bounded is a body of which no more than so much can be read.
+// bounded is a body with a size limit.
 type bounded struct {
 	io.ReadCloser
 	cluster string
 	left    int64
-	// read is told how much was read; nil: nobody is.
+	// read is called with the number of bytes read. It may be nil.
 	read func(int)
-	// event bounds each value of it; 0: nothing does.
+	// event limits each value of the body. 0 means no limit.
 	event   int64
 	scanner *weigh.Scanner
-	// tab is where it is booked: with passes only until each value has ended; own is true when
-	// nothing else is.
+	// tab is charged for the body. If passes is true, each value is charged only until its end. If own is true, the tab is
+	// used for nothing else.
 	tab         *tab
 	passes, own bool
 }
@@ -357,10 +355,10 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// book says whether there is room for so much more, and takes it.
+// book charges a weight, and reports whether it was available.
 func (b *bounded) book(weight int64) bool { return b.tab == nil || b.tab.take(weight) }
 
-// unbook is for what is not held any more.
+// unbook returns a weight.
 func (b *bounded) unbook(weight int64) {
 	if b.tab != nil {
 		b.tab.give(weight)
@@ -373,7 +371,7 @@ func (b *bounded) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// settle returns what is booked of it alone.
+// settle returns the charge if the tab is used for this body only.
 func (b *bounded) settle() {
 	if b.own {
 		b.tab.close()

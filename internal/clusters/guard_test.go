@@ -21,10 +21,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// secretBody is what no error may hold.
+// secretBody must not appear in any error.
 const secretBody = "the-answer-of-something-internal"
 
-// serve connects, as cluster west, to a server that answers so.
+// serve connects, as cluster west, to a server with this handler.
 func serve(t *testing.T, answer http.HandlerFunc) *Connection {
 	t.Helper()
 	server := httptest.NewTLSServer(answer)
@@ -37,7 +37,7 @@ func serve(t *testing.T, answer http.HandlerFunc) *Connection {
 	return west
 }
 
-// discovery answers what a client asks before anything else.
+// discovery holds the answers that a client needs first.
 var discovery = map[string]string{
 	"/api":  `{"kind":"APIVersions","versions":["v1"]}`,
 	"/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"migration.sliceshift.io","versions":[{"groupVersion":"migration.sliceshift.io/v1alpha1","version":"v1alpha1"}]}]}`,
@@ -45,7 +45,7 @@ var discovery = map[string]string{
 		`{"name":"persistentvolumeclaims","namespaced":true,"kind":"PersistentVolumeClaim"},{"name":"namespaces","kind":"Namespace"}]}`,
 }
 
-// discovered answers so once it has been discovered.
+// discovered adds the answers of discovery to a handler.
 func discovered(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		known, found := discovery[r.URL.Path]
@@ -58,7 +58,7 @@ func discovered(answer http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// everyWay are all the ways in which a connection asks.
+// everyWay returns all ways in which a connection sends requests.
 func everyWay(west *Connection) map[string]func(context.Context) error {
 	claim := &corev1.PersistentVolumeClaim{}
 	claim.Namespace, claim.Name = "shop", "data-web-0"
@@ -80,7 +80,7 @@ func everyWay(west *Connection) map[string]func(context.Context) error {
 	}
 }
 
-// bare sends a request as the caches' lists and watches do: over the connection's client.
+// bare sends a request with the client of the caches' lists and watches.
 func bare(ctx context.Context, west *Connection, path string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, west.core.config.Host+path, nil)
 	if err != nil {
@@ -95,8 +95,8 @@ func bare(ctx context.Context, west *Connection, path string) error {
 	return err
 }
 
-// TestRedirectsAreNotFollowed: who writes a kubeconfig must not send the manager's requests,
-// with their token, to an address that nobody has checked (S2).
+// TestRedirectsAreNotFollowed: the author of a kubeconfig must not be able to send the manager's requests, with their token,
+// to an address that was not checked (S2).
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, code := range []int{301, 302, 303, 304, 307, 308} {
 		var requests atomic.Int32
@@ -139,8 +139,8 @@ func wantRedirectRefused(t *testing.T, what string, code int, err error) {
 	}
 }
 
-// TestBodiesAreNotEchoed: what something else answers that is no API server does not appear
-// in an error, which becomes a condition that the author of a Migration reads (S2).
+// TestBodiesAreNotEchoed: the answer of a server that is no API server does not appear in an error, because the author of a
+// Migration reads the error in a condition (S2).
 func TestBodiesAreNotEchoed(t *testing.T) {
 	for _, code := range []int{200, 400, 401, 403, 404, 406, 409, 415, 418, 422, 500, 502} {
 		for _, kind := range []string{"", "text/plain", "text/html", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"} {
@@ -153,7 +153,7 @@ func TestBodiesAreNotEchoed(t *testing.T) {
 				err := west.Live().Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-0"}, &corev1.Pod{})
 				switch {
 				case err == nil && code == http.StatusOK && kind == "application/json":
-					// it is read as an object without a name
+					// the body decodes as an object without a name
 				case err == nil:
 					t.Errorf("%d, %q, %s: no error", code, kind, body)
 				case strings.Contains(fmt.Sprintf("%v %+v", err, err), secretBody):
@@ -166,7 +166,7 @@ func TestBodiesAreNotEchoed(t *testing.T) {
 	}
 }
 
-// TestStatusesAreKept: what an API server says of a failure arrives as it is.
+// TestStatusesAreKept: an API server's Status of a failure is passed on unchanged.
 func TestStatusesAreKept(t *testing.T) {
 	west := serve(t, discovered(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -179,8 +179,8 @@ func TestStatusesAreKept(t *testing.T) {
 	}
 }
 
-// TestAnswersAreBounded: an answer that is small on the way and large when it is unpacked
-// does not take the memory of a process that works for others too (S3).
+// TestAnswersAreBounded: an answer that is small in transit and large when it is decompressed does not use up the memory of
+// a process that serves several tenants (S3).
 func TestAnswersAreBounded(t *testing.T) {
 	const size = 1 << 30
 	west := serve(t, discovered(func(w http.ResponseWriter, _ *http.Request) {
@@ -194,7 +194,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		block := strings.Repeat("a", 1<<20)
 		for range size >> 20 {
 			if _, err := io.WriteString(packed, block); err != nil {
-				return // nobody reads on
+				return // the client has stopped reading
 			}
 		}
 		_ = packed.Close()
@@ -211,8 +211,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestStreamsAreBounded: neither an event that never ends, nor a watch, nor a list whose
-// pages never end is read on and on (S3).
+// TestStreamsAreBounded: an endless event, watch or list of pages is not read without limit (S3).
 func TestStreamsAreBounded(t *testing.T) {
 	event := `{"type":"ADDED","object":{"a":"}\"]"}}` + "\n"
 	for name, tc := range map[string]struct {
@@ -247,7 +246,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// bounds makes the limits of a connection small: 100 bytes an event, 400 an answer, 1000 a list.
+// bounds lowers the limits of a connection: 100 bytes for an event, 400 for an answer, 1000 for a list.
 func bounds(t *testing.T, west *Connection) {
 	t.Helper()
 	lasting, ok := west.core.http.Transport.(timely)
@@ -261,8 +260,7 @@ func bounds(t *testing.T, west *Connection) {
 	of.limits = limits{answer: 400, list: 1000, event: 100}
 }
 
-// TestPagesAreBounded: what a server says to go on with is gone on with only so long, and a
-// new list begins anew (S3).
+// TestPagesAreBounded: the pages of a list are limited in total, and a new list starts a new count (S3).
 func TestPagesAreBounded(t *testing.T) {
 	west := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

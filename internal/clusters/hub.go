@@ -10,28 +10,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Subscription says whom a view is for.
+// Subscription describes the user of a view.
 type Subscription struct {
-	// Set is the name of the StatefulSet whose objects are looked at.
+	// Set is the name of the StatefulSet whose objects are needed.
 	Set string
-	// Notify is called after every change of what was read in the view or is of the set. It must
-	// not block.
+	// Notify is called after each change of an object that was read in the view or belongs to the set. It must not block.
 	Notify func()
 }
 
-// mostAsked is how many objects a subscriber may have asked for by name until all that happens
-// wakes it: a set of 1000 ordinals asks for some thousand.
+// mostAsked is the maximum number of questions of a subscriber. Beyond it, every event wakes the subscriber. A set of 1000
+// ordinals asks a few thousand.
 const mostAsked = 1 << 13
 
-// subscriber is one that looks at a view.
+// subscriber is the subscriber of a view.
 type subscriber struct {
 	Subscription
 	namespace string
 	asked     map[uint64]struct{}
 }
 
-// question is for an object by its name, whether it exists or not, or, where kind is nil, for the
-// volumes of a disk.
+// question identifies an object by its name, whether it exists or not. If kind is nil, it identifies the volumes of a disk.
 type question struct {
 	kind reflect.Type
 	key  client.ObjectKey
@@ -41,22 +39,22 @@ func questionOf(object client.Object) question {
 	return questionAt(object, client.ObjectKeyFromObject(object))
 }
 
-// questionAt is for an object of the same kind as another one.
+// questionAt returns the question for a key and the kind of another object.
 func questionAt(like client.Object, key client.ObjectKey) question {
 	return question{reflect.TypeOf(like), key}
 }
 
-// hub finds the subscribers of a connection that an event is about.
+// hub finds the subscribers that an event concerns.
 type hub struct {
 	seed maphash.Seed
 
 	mu sync.Mutex
-	// of are the subscribers, by namespace and set.
+	// of holds the subscribers, by namespace and set.
 	of map[string]map[string]map[*subscriber]struct{}
-	// asked are those who asked a question. Answers may be large and come from anywhere: of a
-	// question only a digest is kept.
+	// asked holds the subscribers of each question. It keeps only a digest of a question, because names may be large and
+	// come from untrusted clusters.
 	asked map[uint64]map[*subscriber]struct{}
-	// curious are those whom everything wakes.
+	// curious holds the subscribers that every event wakes.
 	curious map[*subscriber]struct{}
 }
 
@@ -95,8 +93,7 @@ func (h *hub) leave(s *subscriber) {
 	delete(h.curious, s)
 }
 
-// ask notes that a subscriber reads an answer: it is woken when that changes. It is to be called
-// before the answer is read.
+// ask records that a subscriber reads an object, so that a change wakes it. It must be called before the read.
 func (h *hub) ask(s *subscriber, q question) {
 	digest := maphash.Comparable(h.seed, q)
 	h.mu.Lock()
@@ -117,7 +114,7 @@ func (h *hub) ask(s *subscriber, q question) {
 	h.asked[digest][s] = struct{}{}
 }
 
-// wonder is for a subscriber that reads more than can be told by name.
+// wonder makes every event wake a subscriber that reads more than single names.
 func (h *hub) wonder(s *subscriber) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,7 +128,7 @@ func (h *hub) askAll(s *subscriber) {
 	}
 }
 
-// joined is false for one that has left: nothing wakes it any more.
+// joined reports whether a subscriber has not left. Nothing wakes it after that.
 func (h *hub) joined(s *subscriber) bool {
 	_, is := h.of[s.namespace][s.Set][s]
 	return is
@@ -146,7 +143,7 @@ func (h *hub) forget(s *subscriber) {
 	clear(s.asked)
 }
 
-// setsIn are the sets of a namespace that somebody looks at.
+// setsIn returns the sets of a namespace that have subscribers.
 func (h *hub) setsIn(namespace string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

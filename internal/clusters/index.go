@@ -12,25 +12,25 @@ import (
 	"github.com/sliceshift/sliceshift/internal/disk"
 )
 
-// Fields by which a view finds objects.
+// Fields by which a view can select objects.
 const (
-	// SetField finds the pods and the claims that a StatefulSet of a name may have, and the pods that
-	// mount such claims. It finds others besides: names are not one-to-one.
+	// SetField selects the pods and claims that may belong to a StatefulSet of a name, and the pods that mount such claims.
+	// It may select others too, because the names are ambiguous.
 	SetField = "set"
-	// DiskField finds the volumes that may be one disk, as package disk files them.
+	// DiskField selects the volumes that may be the same disk, by the keys of package disk.
 	DiskField = "disk"
-	// VolumeField finds the VolumeAttachments of a volume.
+	// VolumeField selects the VolumeAttachments of a volume.
 	VolumeField = "volume"
 )
 
-// Index is how a view finds objects by a field.
+// Index is an index of a view's store.
 type Index struct {
 	Object client.Object
 	Field  string
 	Values client.IndexerFunc
 }
 
-// Indexes are those of every view.
+// Indexes returns the indexes of every view.
 func Indexes() []Index {
 	return []Index{
 		{&corev1.Pod{}, SetField, indexBy(setsOfPod)},
@@ -61,11 +61,11 @@ func unlessEmpty(value string) []string {
 	return []string{value}
 }
 
-// weightOfIndexed is of a value that an index finds an object by, twice, beside its text: in its namespace, and
-// in all.
+// weightOfIndexed is the memory of an index value without its text. The value is stored twice: by namespace and for all
+// namespaces.
 const weightOfIndexed = 800
 
-// weightIndexed is what the indexes take that a view finds an object by.
+// weightIndexed returns the memory of an object's entries in the indexes.
 func weightIndexed(object client.Object) (weight int64) {
 	for _, index := range Indexes() {
 		if reflect.TypeOf(index.Object) != reflect.TypeOf(object) {
@@ -78,12 +78,11 @@ func weightIndexed(object client.Object) (weight int64) {
 	return weight
 }
 
-// Which StatefulSets an object may be of, by the names that Kubernetes gives: a pod is
-// <set>-<ordinal>, a claim <template>-<set>-<ordinal>. A template's name may have dashes as well as
-// a set's, so that a claim may be of several. What is too many costs a look, what is too few is
-// never seen: in doubt a set is named.
+// These functions derive the StatefulSets that an object may belong to from its name. A pod is <set>-<ordinal>, a claim
+// <template>-<set>-<ordinal>. Both names may contain dashes, so a claim may match several sets. A wrong set costs an
+// unnecessary read. A missing set would hide a change. Therefore the result includes every possible set.
 
-// setOf is the set of a name that ends in an ordinal; empty: it does not.
+// setOf returns the set in a name that ends in an ordinal, or an empty string.
 func setOf(name string) string {
 	set := strings.TrimRight(name, "0123456789")
 	if set == name || !strings.HasSuffix(set, "-") {
@@ -92,8 +91,8 @@ func setOf(name string) string {
 	return set[:len(set)-1]
 }
 
-// setsOfClaim are the sets that a claim of this name may be of. An underscore is in no claim's
-// name: from there on it is what a parked volume says of its claim.
+// setsOfClaim returns the sets that a claim of this name may belong to. A claim's name has no underscore. In a parked
+// volume's claim reference, the part after it is not the claim's name.
 func setsOfClaim(name string) []string {
 	name, _, _ = strings.Cut(name, "_")
 	var sets []string
@@ -108,7 +107,7 @@ func setsOfClaim(name string) []string {
 	return sets
 }
 
-// setsOfPod are the sets whose pod it is, or whose claims it mounts.
+// setsOfPod returns the sets that the pod, or a claim that it mounts, may belong to.
 func setsOfPod(pod *corev1.Pod) []string {
 	sets := owners(pod.OwnerReferences)
 	if set := setOf(pod.Name); set != "" {
@@ -122,12 +121,12 @@ func setsOfPod(pod *corev1.Pod) []string {
 	return unique(sets)
 }
 
-// setsOf are the sets that a claim may be of.
+// setsOf returns the sets that a claim may belong to.
 func setsOf(claim *corev1.PersistentVolumeClaim) []string {
 	return unique(append(owners(claim.OwnerReferences), setsOfClaim(claim.Name)...))
 }
 
-// owners are the StatefulSets, of any kind, that own an object.
+// owners returns the StatefulSets of any kind that own an object.
 func owners(references []metav1.OwnerReference) []string {
 	var sets []string
 	for _, reference := range references {
@@ -138,7 +137,7 @@ func owners(references []metav1.OwnerReference) []string {
 	return sets
 }
 
-// unique keeps each name once.
+// unique removes duplicates.
 func unique(names []string) []string {
 	kept := names[:0]
 	seen := make(map[string]bool, len(names))

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestSetsOfNames: an object is of each set whose name its own may hold.
+// TestSetsOfNames: an object belongs to each set whose name its own name may contain.
 func TestSetsOfNames(t *testing.T) {
 	for name, want := range map[string][]string{
 		"data-web-0": {"web"}, "data-web-10": {"web"}, "my-data-web-0": {"data-web", "web"}, "data-a-web-1-3": {"a-web-1", "web-1", "1"},
@@ -30,7 +30,7 @@ func TestSetsOfNames(t *testing.T) {
 	}
 }
 
-// TestIndexWeights: what finds an object takes no more than is booked for it, whatever it is called (S3).
+// TestIndexWeights: the index entries of an object use no more memory than is charged for them, with any names (S3).
 func TestIndexWeights(t *testing.T) {
 	const many = 500
 	claims := func(name func(int) string) (all []client.Object) {
@@ -49,7 +49,7 @@ func TestIndexWeights(t *testing.T) {
 			for _, object := range objects {
 				booked += weightIndexed(object)
 			}
-			// It is how a cache of controller-runtime indexes a field: in the namespace, and in all.
+			// A cache of controller-runtime indexes a field in the same way: by namespace, and for all namespaces.
 			index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{SetField: func(object any) ([]string, error) {
 				claim, _ := object.(*corev1.PersistentVolumeClaim)
 				var values []string

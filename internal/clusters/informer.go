@@ -14,31 +14,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// informer watches one kind, keeps what it is told of, and tells one store what has changed, in the goroutine in which
-// it watches. One of client-go has a queue and goroutines for whoever may ask to be told, and a hundred namespaces
-// have a thousand informers. A cache uses nothing of the interface but what is here.
+// informer watches one kind, keeps its objects, and reports changes to one store, in the goroutine of its watch. It replaces
+// client-go's informer, which has a queue and goroutines for event handlers: a hundred namespaces have a thousand informers.
+// It implements only the methods that a cache uses.
 type informer struct {
 	toolscache.SharedIndexInformer
 	source toolscache.ListerWatcher
 	object runtime.Object
 	index  toolscache.Indexer
 
-	// keep is what is kept of an object.
+	// keep returns the form of an object that is kept.
 	keep toolscache.TransformFunc
-	// event is called after each change of what is kept: of what was and is so, nil for what was not, or is not any more.
+	// event is called after each change, with the object before and after it. nil means that it did not exist, or no longer
+	// exists.
 	event func(before, after client.Object)
-	// ended is called when a watch has ended with an error; it begins anew then.
+	// ended is called when a watch has ended with an error. The watch is restarted.
 	ended func(error)
 	// running ends with the store.
-	running context.Context //nolint:containedctx // a cache makes one of a channel, and each of those has goroutines of its own
+	running context.Context //nolint:containedctx // a cache derives a context from a channel, which costs goroutines for each informer
 
-	// listed is closed once all was listed, and settled then or when it ends without: a cache waits for that.
+	// listed is closed once the first list is complete. settled is closed then too, or when the informer ends without it. A
+	// cache waits for settled.
 	listed, settled chan struct{}
 	list, settle    sync.Once
 }
 
-// Between two attempts to watch it waits as long as an informer of client-go does (k8s.io/client-go, tools/cache,
-// reflector.go), so that API servers that begin anew are not asked by all at once.
+// The backoff between watch attempts is that of client-go's informer (k8s.io/client-go, tools/cache, reflector.go).
+// It keeps restarted API servers from getting all requests at once.
 const (
 	watchAgain       = 800 * time.Millisecond
 	watchAgainAtMost = 30 * time.Second
@@ -94,7 +96,7 @@ func (i *informer) HasSynced() bool {
 // HasSyncedChecker implements toolscache.SharedIndexInformer.
 func (i *informer) HasSyncedChecker() toolscache.DoneChecker { return settled{i} }
 
-// settled is an informer as what a cache waits for.
+// settled is the DoneChecker of an informer.
 type settled struct{ of *informer }
 
 // Name implements toolscache.DoneChecker.
@@ -103,14 +105,13 @@ func (s settled) Name() string { return fmt.Sprintf("%T", s.of.object) }
 // Done implements toolscache.DoneChecker.
 func (s settled) Done() <-chan struct{} { return s.of.settled }
 
-// reflected is an informer as what watches writes to it, one after the other.
+// reflected is the ReflectorStore of an informer. The reflector calls it from one goroutine.
 type reflected struct{ *informer }
 
-// slimmed is an object of a list that goes on, as it is to be kept: that may be shared already, and is not to be changed
-// any more.
+// slimmed is an object of a streamed list in the form that is kept. It may be shared already, and must not be changed.
 type slimmed struct{ client.Object }
 
-// Transformer implements toolscache.TransformingStore: a list that is streamed is kept object by object.
+// Transformer implements toolscache.TransformingStore. It transforms each object of a streamed list as it arrives.
 func (r reflected) Transformer() toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		object, err := r.slim(in)
@@ -121,7 +122,7 @@ func (r reflected) Transformer() toolscache.TransformFunc {
 	}
 }
 
-// slim is what is kept of an object; nil: it is none.
+// slim returns the form of an object that is kept, or nil if it is not an object.
 func (r reflected) slim(in any) (client.Object, error) {
 	if done, is := in.(slimmed); is {
 		return done.Object, nil
@@ -164,14 +165,14 @@ func (r reflected) Delete(in any) error {
 	return nil
 }
 
-// known is how an object was kept; nil: it was not.
+// known returns the kept object, or nil.
 func (r reflected) known(object any) (client.Object, error) {
 	found, _, err := r.index.Get(object)
 	before, _ := found.(client.Object)
 	return before, err
 }
 
-// Replace implements toolscache.ReflectorStore: it is for all that there is.
+// Replace implements toolscache.ReflectorStore. all is the complete list.
 func (r reflected) Replace(all []any, resourceVersion string) error {
 	before := map[string]client.Object{}
 	for _, key := range r.index.ListKeys() {
@@ -202,7 +203,7 @@ func (r reflected) Replace(all []any, resourceVersion string) error {
 	return nil
 }
 
-// replaced tells what has come of what was kept.
+// replaced reports the changes between the former objects and a list.
 func (r reflected) replaced(before map[string]client.Object, now []any) error {
 	for _, in := range now {
 		key, err := toolscache.MetaNamespaceKeyFunc(in)
@@ -219,5 +220,5 @@ func (r reflected) replaced(before map[string]client.Object, now []any) error {
 	return nil
 }
 
-// Resync implements toolscache.ReflectorStore: who looks at a store looks again by itself.
+// Resync implements toolscache.ReflectorStore. It does nothing, because the users of a store requeue on their own.
 func (r reflected) Resync() error { return nil }

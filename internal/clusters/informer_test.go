@@ -19,15 +19,15 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 )
 
-// claimOf is a claim of a set, in one of its states.
+// claimOf returns a claim of a set, in one of several states.
 func claimOf(set string, state int) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data-" + set + "-0", ResourceVersion: strconv.Itoa(state)},
 	}
 }
 
-// TestInformerTells: what was added, changed and deleted is kept so before it is told, also where it has happened while
-// nobody watched.
+// TestInformerTells: an added, changed or deleted object is stored before its event is reported, also if it changed between
+// two watches.
 func TestInformerTells(t *testing.T) {
 	var told []string
 	i := newInformer(nil, &corev1.PersistentVolumeClaim{}, nil)
@@ -71,7 +71,7 @@ func TestInformerTells(t *testing.T) {
 	}
 }
 
-// TestStreamedVolumesAreSlimmedOnce: what of a streamed list is kept for several already is not changed any more.
+// TestStreamedVolumesAreSlimmedOnce: an object of a streamed list that is already shared is not changed any more.
 func TestStreamedVolumesAreSlimmedOnce(t *testing.T) {
 	i, times := newInformer(nil, &corev1.PersistentVolume{}, nil), 0
 	i.keep = func(in any) (any, error) {
@@ -95,7 +95,7 @@ func TestStreamedVolumesAreSlimmedOnce(t *testing.T) {
 	}
 }
 
-// TestNotKept: of what cannot be kept nothing is told, and a list of which that is one is read anew.
+// TestNotKept: an object that cannot be kept causes no event, and a list that contains it is repeated.
 func TestNotKept(t *testing.T) {
 	refused := errors.New("refused")
 	i := newInformer(nil, &corev1.PersistentVolumeClaim{}, nil)
@@ -109,7 +109,7 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// TestInformerWatches: it lists, watches, and begins anew when a watch has failed.
+// TestInformerWatches: an informer lists, watches, and restarts after a failed watch.
 func TestInformerWatches(t *testing.T) {
 	running, stop := context.WithCancel(t.Context())
 	var mu sync.Mutex
@@ -154,7 +154,7 @@ func TestInformerWatches(t *testing.T) {
 	<-done
 }
 
-// TestInformerThatEnds: nobody waits for one that has ended before all was listed.
+// TestInformerThatEnds: no caller waits for an informer that ended before its first list was complete.
 func TestInformerThatEnds(t *testing.T) {
 	i := newInformer(&toolscache.ListWatch{}, &corev1.PersistentVolumeClaim{}, nil)
 	ended, stop := context.WithCancel(t.Context())
@@ -167,8 +167,8 @@ func TestInformerThatEnds(t *testing.T) {
 	}
 }
 
-// TestUnfilledWakesNobody: who waits for the first lists finds there what has happened meanwhile, and who looks at a
-// store that is filled is woken.
+// TestUnfilledWakesNobody: changes before the first lists are complete wake no subscriber, and are in these lists. Changes
+// of a filled store wake the subscribers.
 func TestUnfilledWakesNobody(t *testing.T) {
 	hub, woken := newHub(), 0
 	hub.join(&subscriber{Subscription: Subscription{Set: "web", Notify: func() { woken++ }}, namespace: "shop", asked: map[uint64]struct{}{}})

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Judged refuses to change or delete an object without its UID and its resourceVersion. An API server takes an empty
-// one for none at all, and changes whatever object has the name: so a server that answers with empty ones could direct a
+// Judged refuses to change or delete an object without its UID and resourceVersion. An API server treats an empty
+// precondition as absent, and changes any object of that name. A server that answers with empty values could then direct a
 // write at an object of another cluster. Creations and dry runs pass.
 func Judged(c client.Client) client.Client { return judged{c} }
 
@@ -32,7 +32,7 @@ func (j judged) Patch(ctx context.Context, object client.Object, patch client.Pa
 	return j.Client.Patch(ctx, object, patch, opts...)
 }
 
-// preconditionsOf are those in a merge patch; another kind of patch has none that are understood here.
+// preconditionsOf returns the preconditions in a merge patch. Other patch types return none.
 func preconditionsOf(object client.Object, patch client.Patch) (uid, version string, err error) {
 	if patch.Type() != types.MergePatchType {
 		return "", "", nil

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// counting is a client that counts the writes that reach it.
+// counting returns a client that counts the writes that reach it.
 func counting(writes *int) client.Client {
 	return fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(_ context.Context, _ client.WithWatch, _ client.Object, _ client.Patch, _ ...client.PatchOption) error {
@@ -34,7 +34,8 @@ func counting(writes *int) client.Client {
 	}).Build()
 }
 
-// TestK1Unconditional: no write that an API server would carry out on whatever object has the name leaves this process.
+// TestK1Unconditional: a write without preconditions, which an API server would apply to any object of that name, does not
+// leave this process.
 func TestK1Unconditional(t *testing.T) {
 	merge := func(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }
 	object := func(uid types.UID, version string) client.Object {

@@ -10,12 +10,12 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
 
-// keep drops what nobody reads of an object, and books the rest, before it is kept. A store in
-// which there is no room for one ends.
+// keep removes unused fields of an object and charges the rest, before it is kept. If the allowance is used up, the store
+// ends.
 func (s *store) keep(in any) (any, error) {
 	object, isObject := in.(client.Object)
 	if !isObject {
-		return in, nil // a tombstone has nothing to drop
+		return in, nil // a tombstone has no fields to remove
 	}
 	slim.Down(object)
 	object = s.volumes.Once(object)
@@ -28,12 +28,12 @@ func (s *store) keep(in any) (any, error) {
 	}
 	if !s.book(nameOf(object), weight+weightIndexed(object)) {
 		s.hub.wake(audience{everyone: true})
-		return stub(object), nil // an error would have all of it logged, whatever it holds
+		return stub(object), nil // after an error, the reflector would log the whole object
 	}
 	return object, nil
 }
 
-// book takes room for an object.
+// book charges the memory of an object.
 func (s *store) book(key string, weight int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *store) book(key string, weight int64) bool {
 	return true
 }
 
-// stub has nothing of an object but its name. A store that is full shows nobody that.
+// stub returns an object with only its name and version. A full store does not show it.
 func stub(of client.Object) client.Object {
 	empty, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(of).Elem()))
 	if !ok {
@@ -60,12 +60,12 @@ func stub(of client.Object) client.Object {
 	return empty
 }
 
-// nameOf tells an object from every other one of a store.
+// nameOf returns a key that is unique in a store.
 func nameOf(object client.Object) string {
 	return fmt.Sprintf("%T/%s/%s", object, object.GetNamespace(), object.GetName())
 }
 
-// drop is for an object that is not kept any more.
+// drop returns the memory of a deleted object.
 func (s *store) drop(object client.Object) {
 	key := nameOf(object)
 	s.mu.Lock()
@@ -74,7 +74,7 @@ func (s *store) drop(object client.Object) {
 	delete(s.weights, key)
 }
 
-// trusted is the error of a store that shows nothing any more.
+// trusted returns an error if the store is full, because it then shows nothing.
 func (s *store) trusted() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Lender is a client of whoever lends the connection its identity: a manager acts as the ServiceAccount of a Migration.
-// user is that account. Where the connection has an identity of its own, there is no lender.
+// Lender returns a client with the identity that impersonates. A manager impersonates the ServiceAccount of a Migration,
+// which is user. If the connection has an identity of its own, there is no lender.
 func (c *Connection) Lender() (lender client.Client, user string, err error) {
 	user = c.core.config.Impersonate.UserName
 	if user == "" {

@@ -11,28 +11,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NodesWithin is an option of a list of nodes: it may be one that was listed no longer ago, for anybody who asks under the
-// same identity. With 0 it is listed now. All nodes come at once, without what takes most of an answer: their
-// images and the fields that each writer manages. Whoever gets them changes a copy.
+// NodesWithin is an option for a list of nodes. The result may be a list that the same identity made at most this long ago.
+// With 0, nodes are listed now. The result has all nodes in one page, without images and managed fields, which are most of
+// an answer. Callers must copy a node before changing it.
 type NodesWithin time.Duration
 
-// ApplyToList implements client.ListOption; it changes nothing of what is asked for.
+// ApplyToList implements client.ListOption. It does not change the request.
 func (NodesWithin) ApplyToList(*client.ListOptions) {}
 
-// nodesAPage is how many nodes are read at once, since an answer is bounded.
+// nodesAPage is the page size of a list of nodes, because an answer is limited.
 const nodesAPage = 500
 
-// keepNodes is the longest time for which nodes are kept.
+// keepNodes is the maximum time for which nodes are kept.
 const keepNodes = time.Minute
 
-// nodes lists all nodes page by page, and keeps them for those who ask again.
+// nodes lists all nodes page by page, and keeps them for later callers.
 type nodes struct {
 	client.Client
 	kept *keptNodes
 }
 
-// keptNodes are the nodes of one cluster, as one identity may see them. A nil one keeps none: what a cluster answers that is
-// not trusted is not held beyond its allowance.
+// keptNodes are the nodes of one cluster that one identity may see. A nil keptNodes keeps none: the answers of an untrusted
+// cluster must not be held beyond its allowance.
 type keptNodes struct {
 	mu    sync.Mutex
 	items []corev1.Node
@@ -68,7 +68,7 @@ func (n nodes) List(ctx context.Context, list client.ObjectList, opts ...client.
 	return nil
 }
 
-// since are the nodes that were listed after a time; nil: none were.
+// since returns the kept nodes if they were listed after a time, or nil.
 func (k *keptNodes) since(oldest time.Time) []corev1.Node {
 	if k == nil {
 		return nil
@@ -81,7 +81,7 @@ func (k *keptNodes) since(oldest time.Time) []corev1.Node {
 	return slices.Clone(k.items)
 }
 
-// keep keeps them for a while. An answer that comes late never takes the place of a newer one.
+// keep keeps the nodes for keepNodes. A late answer never replaces a newer one.
 func (k *keptNodes) keep(items []corev1.Node, asked time.Time) {
 	if k == nil {
 		return
@@ -95,7 +95,7 @@ func (k *keptNodes) keep(items []corev1.Node, asked time.Time) {
 	time.AfterFunc(keepNodes, func() { k.drop(asked) })
 }
 
-// drop lets them go, unless newer ones were kept.
+// drop removes the nodes, unless newer ones were kept.
 func (k *keptNodes) drop(asked time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

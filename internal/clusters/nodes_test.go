@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pagesOfNodes answers each list with one node, and says of the first two that more come.
+// pagesOfNodes answers each list with one node, and the first two with a continue token.
 type pagesOfNodes struct {
 	client.Client
 	asked []string
@@ -33,7 +33,7 @@ func (p *pagesOfNodes) List(_ context.Context, list client.ObjectList, opts ...c
 	return nil
 }
 
-// TestH6Nodes: nodes are read a page at a time, without what nobody looks at, and are kept for those who ask within a while.
+// TestH6Nodes: nodes are read page by page, without unused fields, and are kept for callers within a limited time.
 func TestH6Nodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &pagesOfNodes{}

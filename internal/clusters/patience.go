@@ -10,14 +10,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// mostRetryAfter bounds how long an API server may have a client wait before it asks again: client-go waits as long as it is
-// asked to, ten times, with the worker of whoever asks.
+// mostRetryAfter limits the Retry-After of an API server. client-go waits as long as requested, up to ten times, and blocks
+// its worker meanwhile.
 const mostRetryAfter = 2 * time.Second
 
-// patience shortens what an answer asks a client to wait.
+// patience shortens the Retry-After of an answer.
 type patience struct{ next http.RoundTripper }
 
-// Impatient has the clients of a config wait no longer than mostRetryAfter, whatever an API server asks them to.
+// Impatient limits the waits of the config's clients to mostRetryAfter.
 func Impatient(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return patience{next} })
 }
@@ -38,14 +38,14 @@ func (p patience) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// searched is what a search for a kind has come to.
+// searched is the result of a search for a kind.
 type searched struct {
 	mapping *meta.RESTMapping
 	err     error
 }
 
-// search asks the API server where a kind is served, no longer than one request may take: it is several requests, and none of
-// them ends with the context of whoever asks.
+// search asks the API server where a kind is served, for at most the timeout of one request. It needs several requests, and
+// none of them ends with the caller's context.
 func (r resources) search(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	if r.within <= 0 {
 		return r.RESTMapper.RESTMapping(kind, versions...)
@@ -65,7 +65,7 @@ func (r resources) search(kind schema.GroupKind, versions ...string) (*meta.REST
 	}
 }
 
-// LateError is that an API server has not said in time where a kind is served.
+// LateError is the error of an API server that did not report in time where a kind is served.
 type LateError struct {
 	Kind   schema.GroupKind
 	Within time.Duration
@@ -76,5 +76,5 @@ func (e *LateError) Error() string {
 	return "the API server has not said within " + e.Within.String() + " whether it serves " + e.Kind.String()
 }
 
-// Timeout implements net.Error's.
+// Timeout implements net.Error.
 func (e *LateError) Timeout() bool { return true }

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestK2RetryAfter: whatever an API server asks to wait, whoever asks it has an answer, or an error, in about the time of
-// one request: what it serves, an object, its version.
+// TestK2RetryAfter: with any Retry-After of an API server, each caller gets an answer or an error in about the time of one
+// request: for discovery, an object, and the version.
 func TestK2RetryAfter(t *testing.T) {
 	const timeout = 500 * time.Millisecond
 	for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
@@ -59,7 +59,7 @@ func TestK2RetryAfter(t *testing.T) {
 	}
 }
 
-// slowMapper finds every kind after a while.
+// slowMapper finds every kind after a delay.
 type slowMapper struct {
 	meta.RESTMapper
 	takes time.Duration
@@ -70,7 +70,7 @@ func (m slowMapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping,
 	return &meta.RESTMapping{}, nil
 }
 
-// TestK2SlowSearch: it is searched where a kind is served no longer than one request may take, however many requests that is.
+// TestK2SlowSearch: a search for a kind takes no longer than one request may, however many requests it needs.
 func TestK2SlowSearch(t *testing.T) {
 	c, err := Connect("slow", &rest.Config{Host: "https://slow.invalid", QPS: -1, Timeout: time.Minute})
 	if err != nil || c.core.mapper.within != time.Minute {
@@ -89,8 +89,8 @@ func TestK2SlowSearch(t *testing.T) {
 	})
 }
 
-// TestK2EveryClient: also who waits for an answer without a bound, as what is watched does, is asked to wait a moment at most,
-// and reads a refusal that acts upon no terminal.
+// TestK2EveryClient: clients without a timeout, such as those of watches, also wait only a short time for a retry, and get
+// refusals without control characters.
 func TestK2EveryClient(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
@@ -103,7 +103,7 @@ func TestK2EveryClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := c.core.http.Get(server.URL) //nolint:noctx // nothing bounds what is watched
+	resp, err := c.core.http.Get(server.URL) //nolint:noctx // watches have no timeout
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestK2EveryClient(t *testing.T) {
 	}
 }
 
-// TestK2Patience: what an answer asks to wait is shortened, and nothing else of it is changed.
+// TestK2Patience: a long Retry-After is shortened, and the rest of the answer is not changed.
 func TestK2Patience(t *testing.T) {
 	for given, want := range map[string]string{"": "", "0": "0", "1": "1", "2": "2", "3": "2", "3600": "2", "99999999999999999999": "99999999999999999999", "soon": "soon"} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -19,16 +19,16 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/portforward"
 )
 
-// What is read of a pod. It goes through the API server, which is not trusted either.
+// Limits of what is read from a pod. It is read through the API server, and neither is trusted.
 const (
-	// MaxPodAnswer bounds what is read of the body of one answer.
+	// MaxPodAnswer limits the body of one answer.
 	MaxPodAnswer = 64 << 10
-	// maxTunnel bounds what comes back through one connection to a port where answers are read, with what it is wrapped in.
+	// maxTunnel limits the bytes received through one connection to a port, including the framing.
 	maxTunnel = 1 << 20
 )
 
-// auditID is the header that every answer of an API server has which does not hand over the
-// connection (kubernetes apiserver, endpoints/filters/audit_init.go).
+// auditID is a header of every answer of an API server, except upgrades to a connection (kubernetes apiserver,
+// endpoints/filters/audit_init.go).
 const auditID = "Audit-Id"
 
 // PodRequest is a GET of an endpoint of a pod.
@@ -37,19 +37,19 @@ type PodRequest struct {
 	// Scheme is http or https.
 	Scheme string
 	Port   int32
-	// Path of the endpoint, and its query as it is written in a URL.
+	// Path of the endpoint, and its query in URL encoding.
 	Path, Query string
 	Header      http.Header
 }
 
-// PodAnswer is what a pod has answered, and the beginning of it: up to MaxPodAnswer.
+// PodAnswer is the answer of a pod, with up to MaxPodAnswer of its body.
 type PodAnswer struct {
 	Code int
 	Body []byte
 }
 
-// AskPod asks a pod through the API server of the cluster. What the API server answers in its own name is
-// an error, and so is what has not come through one. Redirects are an answer, and not followed.
+// AskPod sends a request to a pod through the API server of the cluster. It returns an error if the API server itself
+// answered, or if the answer did not pass an API server. A redirect is returned, and not followed.
 func (c *Connection) AskPod(ctx context.Context, r PodRequest) (PodAnswer, error) {
 	for name := range r.Header {
 		if err := CheckPodHeader(name); err != nil {
@@ -85,8 +85,8 @@ func (c *Connection) AskPod(ctx context.Context, r PodRequest) (PodAnswer, error
 	return PodAnswer{Code: resp.StatusCode, Body: body}, nil
 }
 
-// The headers that are between us and the API server, by their whole names or what these begin with: with
-// some of them a request is made in somebody else's name.
+// The headers between this process and the API server, by name or prefix. With some of them, a request would have another
+// identity.
 var (
 	ownHeaders = []string{
 		"Authorization", "Host", "Connection", "Upgrade", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Content-Length", "Expect",
@@ -95,7 +95,7 @@ var (
 	ownPrefixes = []string{"Impersonate-", "X-Remote-", "X-Forwarded-", "Proxy-", "Sec-", "X-Stream-Protocol-"}
 )
 
-// CheckPodHeader says why a header cannot be sent to a pod.
+// CheckPodHeader returns an error if a header must not be sent to a pod.
 func CheckPodHeader(name string) error {
 	canonical := http.CanonicalHeaderKey(name)
 	own := slices.ContainsFunc(ownPrefixes, func(prefix string) bool { return strings.HasPrefix(canonical, prefix) })
@@ -108,7 +108,7 @@ func CheckPodHeader(name string) error {
 	return nil
 }
 
-// Confidential says why what is sent to the cluster could be read on the way; nil: it could not.
+// Confidential returns an error if data for the cluster is sent unencrypted, or nil.
 func (c *Connection) Confidential() error {
 	base, _, err := rest.DefaultServerUrlFor(c.core.config)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *Connection) Confidential() error {
 	return fmt.Errorf("cluster %s: its API server is asked by http, where it could be read on the way; set its https address in the kubeconfig", c.name)
 }
 
-// podURL is that of a subresource of a pod.
+// podURL returns the URL of a pod's subresource.
 func (c *Connection) podURL(namespace, pod, subresource string) (*url.URL, error) {
 	base, _, err := rest.DefaultServerUrlFor(c.core.config)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Connection) podURL(namespace, pod, subresource string) (*url.URL, error
 	return base.JoinPath("api", "v1", "namespaces", namespace, "pods", pod, subresource), nil
 }
 
-// roundTrip asks at the rate that is allowed, and follows no redirect.
+// roundTrip sends a request at the allowed rate, without following redirects.
 func (c *Connection) roundTrip(of *http.Client, req *http.Request) (*http.Response, error) {
 	if limiter := c.core.config.RateLimiter; limiter != nil {
 		if err := limiter.Wait(req.Context()); err != nil {
@@ -147,7 +147,7 @@ func (c *Connection) roundTrip(of *http.Client, req *http.Request) (*http.Respon
 	return resp, nil
 }
 
-// ownAnswer is what an API server has answered in its own name, as the error that it is.
+// ownAnswer returns an error if the API server itself answered.
 func (c *Connection) ownAnswer(body []byte) error {
 	object, _, err := c.guard.decoder.Decode(body, nil, nil)
 	if status, is := object.(*metav1.Status); err == nil && is {
@@ -156,13 +156,13 @@ func (c *Connection) ownAnswer(body []byte) error {
 	return nil
 }
 
-// DialPod connects to a port of a pod through the API server of the cluster, for an answer: no more comes back than one
-// may have. The connection ends with the context.
+// DialPod connects to a port of a pod through the API server of the cluster, to read one answer of limited size. The
+// connection ends with the context.
 func (c *Connection) DialPod(ctx context.Context, pod client.ObjectKey, port int32) (*portforward.Conn, error) {
 	return c.dialPod(ctx, pod, port, maxTunnel)
 }
 
-// RelayPod connects as DialPod does, for as many bytes as there are. No more of them are kept than the caller reads soon.
+// RelayPod is DialPod without a limit of the size. It buffers only a small amount that the caller has not read.
 func (c *Connection) RelayPod(ctx context.Context, pod client.ObjectKey, port int32) (*portforward.Conn, error) {
 	return c.dialPod(ctx, pod, port, math.MaxInt64)
 }
@@ -179,7 +179,7 @@ func (c *Connection) dialPod(ctx context.Context, pod client.ObjectKey, port int
 	return conn, nil
 }
 
-// upgrade turns a request into a connection.
+// upgrade sends a request that is upgraded to a connection.
 func (c *Connection) upgrade(ctx context.Context, pod client.ObjectKey) (io.ReadWriteCloser, error) {
 	transport, err := c.core.upgrading()
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 
 var web2 = client.ObjectKey{Namespace: "shop", Name: "web-2"}
 
-// podOf is an API server with one pod, whose port 8080 is served so.
+// podOf returns an API server with one pod, whose port 8080 has this handler.
 func podOf(t *testing.T, serve http.HandlerFunc) *clustertest.Pods {
 	t.Helper()
 	app := httptest.NewServer(serve)
@@ -83,7 +83,7 @@ func TestAskPod(t *testing.T) {
 	}
 }
 
-// TestPodNotReached: what has not come from the pod is an error, whatever code it has.
+// TestPodNotReached: an answer that does not come from the pod is an error, with any code.
 func TestPodNotReached(t *testing.T) {
 	t.Parallel()
 	says := func(code int, headers map[string]string, body string) func(http.ResponseWriter, *http.Request) bool {
@@ -128,7 +128,7 @@ func TestPodNotReached(t *testing.T) {
 	}
 }
 
-// TestPodHeaders: with these a request would be made in another name, or its connection used otherwise.
+// TestPodHeaders: headers that would change the identity of a request or the use of its connection are refused.
 func TestPodHeaders(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32
@@ -158,7 +158,7 @@ func TestPodHeaders(t *testing.T) {
 	}
 }
 
-// TestSilentPod: whoever asks is not kept longer than they want to wait.
+// TestSilentPod: a caller waits no longer than its context allows.
 func TestSilentPod(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -195,7 +195,7 @@ func TestDialPod(t *testing.T) {
 	}
 }
 
-// TestRelayPod: where bytes are only passed on as many come as there are.
+// TestRelayPod: a relayed connection has no size limit.
 func TestRelayPod(t *testing.T) {
 	t.Parallel()
 	const much = 4 << 20 // more than an answer may have
@@ -216,7 +216,7 @@ func TestRelayPod(t *testing.T) {
 	}
 }
 
-// TestDialPodRefused: what the API server says is an error, and what the kubelet says can be read.
+// TestDialPodRefused: an answer of the API server is an error, and the message of the kubelet can be read.
 func TestDialPodRefused(t *testing.T) {
 	t.Parallel()
 	server := podOf(t, func(http.ResponseWriter, *http.Request) {})
@@ -249,7 +249,7 @@ func TestDialPodRefused(t *testing.T) {
 	}
 }
 
-// TestEndlessPod: what comes through a port is bounded, whoever sends it.
+// TestEndlessPod: the data from a port is limited, for any sender.
 func TestEndlessPod(t *testing.T) {
 	t.Parallel()
 	conn, err := podOf(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -264,13 +264,13 @@ func TestEndlessPod(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
-	n, _ := io.Copy(io.Discard, conn) // the error is the connection's end
+	n, _ := io.Copy(io.Discard, conn) // the error is the end of the connection
 	if n == 0 || n > 1<<20 {
 		t.Errorf("read %d bytes", n)
 	}
 }
 
-// TestPodsAreDialledAsTheCluster: an address that may not be connected to is not, by either way.
+// TestPodsAreDialledAsTheCluster: an address that must not be connected to is refused, by both ways.
 func TestPodsAreDialledAsTheCluster(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("not there")
@@ -298,7 +298,7 @@ func TestPodsAreDialledAsTheCluster(t *testing.T) {
 	}
 }
 
-// TestAtMost: who needs little reads little.
+// TestAtMost: the caller can lower the size limit of an answer.
 func TestAtMost(t *testing.T) {
 	t.Parallel()
 	east := podOf(t, func(http.ResponseWriter, *http.Request) {}).Connect(t)

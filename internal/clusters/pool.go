@@ -10,21 +10,20 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 )
 
-// Pool shares what is watched between all who ask for the same key, and forgets it when the last of
-// them lets go.
+// Pool shares watches among all users of the same key, and removes a key when its last user releases it.
 type Pool struct {
-	// Mapper is of the cluster of tenants that are trusted: what it serves need not be found out for each of
-	// them. Nil: it is.
+	// Mapper holds the resources of the cluster of trusted tenants, so that discovery need not run for each of them. nil
+	// means discovery.
 	Mapper meta.RESTMapper
 
 	mu    sync.Mutex
 	cores map[string]*shared
-	// kinds are by API server, while anybody is connected to it.
+	// kinds are by API server, and are kept while any connection to it exists.
 	kinds map[server]*served
 	// held is the allowance of each tenant, in bytes.
 	held       int64
 	allowances map[Tenant]*Allowance
-	// volumes are those of all clusters, each once.
+	// volumes deduplicates the volumes of all clusters.
 	volumes slim.Volumes
 }
 
@@ -35,31 +34,29 @@ type shared struct {
 	connections map[user]*lease
 }
 
-// user is who has a connection: a tenant, under the name that a person knows the cluster by.
+// user identifies the owner of a connection: a tenant, and its display name of the cluster.
 type user struct {
 	tenant Tenant
 	name   string
 }
 
-// lease is a connection that some hold.
+// lease is a connection with a reference count.
 type lease struct {
 	*Connection
 	holders int
 }
 
-// NewPool returns an empty pool. Of what the clusters of one tenant answer no more than so many
-// bytes are held.
+// NewPool returns an empty pool. held limits the memory for the answers of all clusters of one tenant, in bytes.
 func NewPool(held int64) *Pool {
 	return &Pool{cores: map[string]*shared{}, kinds: map[server]*served{}, held: held, allowances: map[Tenant]*Allowance{}}
 }
 
-// Tenant is whose allowance holds what a cluster answers; empty: it is trusted.
+// Tenant identifies the allowance for a cluster's answers. Empty means trusted.
 type Tenant string
 
-// Get returns a tenant's connection of a key, made from config when there is none yet. Who asks for
-// the same key shares what is watched, so the key must name cluster, identity and credentials:
-// whoever may not use those must not be able to come by the key. Tenants that are trusted and those
-// that are not must not ask for the same one. release must be called once.
+// Get returns a tenant's connection of a key. It connects with config if there is none yet. All users of a key share its
+// watches, so the key must identify cluster, identity and credentials, and must not be available to users that may not use
+// these credentials. Trusted and untrusted tenants must not use the same key. release must be called once.
 func (p *Pool) Get(key, name string, config *rest.Config, tenant Tenant) (connection *Connection, release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +90,7 @@ func (p *Pool) Get(key, name string, config *rest.Config, tenant Tenant) (connec
 	return has.Connection, sync.OnceFunc(func() { p.release(key, of, who) }), nil
 }
 
-// known is what is known of what a server serves; nil: it does not prove which one it is.
+// known returns the known resources of a server, or nil if the server has no verified identity.
 func (p *Pool) known(at server) *served {
 	if at == (server{}) {
 		return nil
@@ -104,7 +101,7 @@ func (p *Pool) known(at server) *served {
 	return p.kinds[at]
 }
 
-// forget drops what is known of a server that nobody is connected to.
+// forget removes the known resources of a server without connections.
 func (p *Pool) forget(at server) {
 	for _, of := range p.cores {
 		if of.server == at {
@@ -114,7 +111,7 @@ func (p *Pool) forget(at server) {
 	delete(p.kinds, at)
 }
 
-// allowance is shared by all clusters of a tenant.
+// allowance returns the allowance of a tenant, which all of its clusters share.
 func (p *Pool) allowance(tenant Tenant) *Allowance {
 	if tenant == "" {
 		return nil
@@ -140,7 +137,7 @@ func (p *Pool) release(key string, of *shared, who user) {
 	}
 }
 
-// Len is how many clusters, each under one identity, are connected to.
+// Len returns the number of connected clusters, counted for each identity.
 func (p *Pool) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

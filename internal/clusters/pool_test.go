@@ -36,7 +36,7 @@ func (w *watching) of(path string) int {
 	return w.paths[path]
 }
 
-// tenants connects tenants of one pool to a server, and looks at namespace shop.
+// tenants connects tenants of one pool to a server, and watches namespace shop.
 type tenants struct {
 	*testing.T
 	pool   *Pool
@@ -63,8 +63,8 @@ func (s tenants) look(key string, tenant Tenant) (view *View, leave func()) {
 	return view, func() { away(); release(); release() }
 }
 
-// TestPoolShares: however many tenants and Secrets lead to a cluster under one identity, it is watched
-// once, and under two identities twice, whose volumes are kept once; each tenant pays for what it is shown, and has it all back.
+// TestPoolShares: for any number of tenants and Secrets, a cluster is watched once for each identity, and its volumes are
+// kept once. Each tenant is charged for the objects that it is shown, and all of it is returned.
 func TestPoolShares(t *testing.T) {
 	const volumes = "/api/v1/persistentvolumes"
 	w := &watching{paths: map[string]int{}}
@@ -95,8 +95,8 @@ func TestPoolShares(t *testing.T) {
 	}
 }
 
-// TestPoolPutsOut: a tenant that has used its allowance up is shown nothing any more of what it shares,
-// and the others are; a tenant without room for what is held is not let in (S3).
+// TestPoolPutsOut: a tenant whose allowance is used up is not shown shared data any more, and the others are. A tenant
+// without room for the kept data cannot connect (S3).
 func TestPoolPutsOut(t *testing.T) {
 	s := newTenants(t, stream("pods", 50))
 	poor, leavePoor := s.look("same", "poor")
@@ -124,7 +124,7 @@ func TestPoolPutsOut(t *testing.T) {
 	}
 }
 
-// TestPoolMapper: what the trusted cluster serves is known already; of any other one nobody takes that for granted.
+// TestPoolMapper: the resources of the trusted cluster are known in advance, and those of other clusters are discovered.
 func TestPoolMapper(t *testing.T) {
 	s := newTenants(t, stream("pods", 1))
 	known := meta.NewDefaultRESTMapper(nil)

@@ -14,7 +14,7 @@ var requestsTotal = metric.Counter(metric.Definition{
 	Use:  "What moves cost API servers: divided by sliceshift_migration_handoffs_completed_total, the reads and writes of one handoff. failed is a cluster that does not answer.",
 })
 
-// counted counts requests by what came of them.
+// counted counts requests by result.
 type counted struct{ next http.RoundTripper }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery.
@@ -27,7 +27,7 @@ func (c counted) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// resultOf is in few words: a cluster that is not trusted could answer with any code.
+// resultOf returns one of a few labels, because an untrusted cluster could answer with any code.
 func resultOf(resp *http.Response, err error) string {
 	switch {
 	case err != nil, resp.StatusCode >= http.StatusInternalServerError:
@@ -41,7 +41,7 @@ func resultOf(resp *http.Response, err error) string {
 	}
 }
 
-// verbOf is what Kubernetes calls a request in its audit log, of those that this product makes.
+// verbOf returns the verb of a request as in the audit log of Kubernetes.
 func verbOf(req *http.Request) string {
 	switch req.Method {
 	case http.MethodPost:
@@ -66,11 +66,11 @@ func verbOf(req *http.Request) string {
 	}
 }
 
-// resourceOf is what follows the version, and the namespace of what is in one: resource, name,
-// subresource. Empty: the path names none.
+// resourceOf returns the path after the version and namespace: resource, name, subresource. It is empty if the path has no
+// resource.
 func resourceOf(path string) []string {
 	parts, skip := strings.Split(strings.Trim(path, "/"), "/"), 3 // apis, group, version
-	// An API server may be below a path.
+	// An API server may be served under a path prefix.
 	if i := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" }); i >= 0 {
 		if parts = parts[i:]; parts[0] == "api" {
 			skip = 2

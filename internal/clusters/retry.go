@@ -12,11 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// retryFor bounds the repeats of one read: longer troubles are for the caller to
-// report.
+// retryFor limits the retries of one read. The caller reports longer failures.
 const retryFor = 500 * time.Millisecond
 
-// retrying repeats reads that failed on the way.
+// retrying retries reads whose connection failed.
 type retrying struct{ client.Client }
 
 // Get implements client.Reader.
@@ -43,8 +42,7 @@ func repeat(ctx context.Context, read func() error) error {
 	}, backoff.WithContext(policy, ctx))
 }
 
-// passing says whether an error of a read may be over in a moment. A time-out is
-// not: it has taken its time already.
+// passing reports whether an error of a read may be transient. A timeout is not retried, because it has already taken long.
 func passing(err error) bool {
 	var netErr net.Error
 	if errors.As(err, &netErr) && netErr.Timeout() {

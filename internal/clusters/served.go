@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// server names an API server that proves who it is; the zero one proves nothing.
+// server identifies an API server with a verified identity. The zero value means no verified identity.
 type server struct{ host, name, authority string }
 
-// serverOf is the server that a config leads to, by whatever identity and proxy.
+// serverOf returns the server of a config, independently of identity and proxy.
 func serverOf(config *rest.Config) server {
 	tls := config.TLSClientConfig
 	if !strings.HasPrefix(config.Host, "https://") || tls.Insecure || tls.CAFile != "" {
@@ -22,20 +22,20 @@ func serverOf(config *rest.Config) server {
 	return server{config.Host, tls.ServerName, string(tls.CAData)}
 }
 
-// served is which resource each kind is at one API server, as any identity there has found it out. It holds nothing else of what
-// that one was shown, and nobody's credentials: who finds a kind here asks for its objects as itself, and who does not finds
-// out by itself. A kind that the server has ceased to serve is one that it does not find, as with what one
-// identity remembers. It is safe for concurrent use.
+// served maps each kind to its resource at one API server, as discovered by any identity. It holds nothing else of that
+// identity's data and no credentials. An identity that uses an entry requests the objects with its own credentials, and an
+// identity without an entry runs its own discovery. If the server stops serving a kind, requests return not found, as with a
+// mapper of a single identity. It is safe for concurrent use.
 type served struct {
 	mu    sync.RWMutex
 	kinds map[schema.GroupVersionKind]*meta.RESTMapping
 }
 
-// resources is the mapper of one identity, beside what is known of its server.
+// resources is the mapper of one identity, with the known resources of its server.
 type resources struct {
 	meta.RESTMapper
 	known *served
-	// within bounds how long a kind is searched for; 0: nothing does.
+	// within limits the search for a kind. 0 means no limit.
 	within time.Duration
 }
 

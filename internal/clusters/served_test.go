@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// asked is a mapper that counts what it is asked for.
+// asked is a mapper that counts its requests.
 type asked struct {
 	meta.RESTMapper
 	kinds []string
@@ -22,8 +22,8 @@ func (a *asked) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RE
 	return a.RESTMapper.RESTMapping(kind, versions...)
 }
 
-// TestServed: what one identity has found out of a server, the next one there need not ask for; what it has not found, each asks
-// for itself.
+// TestServed: a kind that one identity has discovered at a server is known to the next one. A kind that it has not found is
+// searched for by each identity.
 func TestServed(t *testing.T) {
 	pods, budgets := corev1.SchemeGroupVersion.WithKind("Pod"), policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
 	serves := meta.NewDefaultRESTMapper(nil)
@@ -53,7 +53,8 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestServerOf: what one identity has found counts for another one only where both have shown that they speak to the same server.
+// TestServerOf: the discovery of one identity is used for another one only if both have verified that they use the same
+// server.
 func TestServerOf(t *testing.T) {
 	tls := func(change func(*rest.TLSClientConfig)) rest.Config {
 		config := rest.Config{Host: "https://east", BearerToken: "a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("a")}}
@@ -87,8 +88,8 @@ func TestServerOf(t *testing.T) {
 	}
 }
 
-// TestServesAsksForItself: whether a kind is served at all, no identity takes another one's word for: behind one address each may
-// be led to a cluster of its own.
+// TestServesAsksForItself: each identity checks itself whether a kind is served, because a proxy may lead identities at one
+// address to different clusters.
 func TestServesAsksForItself(t *testing.T) {
 	pods := corev1.SchemeGroupVersion.WithKind("Pod")
 	known := NewPool(1).known(server{host: "https://proxy"})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestV3ServerClock: the time is that of the header Date, and a difference that this cannot show is none.
+// TestV3ServerClock: the time is that of the header Date, and a difference within its precision counts as none.
 func TestV3ServerClock(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// room is where what is held is booked.
+// room accounts for memory.
 type room interface {
-	// take says whether there is room for so many bytes more, and takes it; give returns it.
+	// take reserves n bytes and reports whether they were available. give returns them.
 	take(n int64) bool
 	give(n int64)
 }
 
-// share books what is watched of a cluster with all who pay for it, in full with each: so no tenant
-// holds more than its own allowance, whoever else pays for the same, and each that is left alone
-// with it has paid. A nil one books nothing. It is safe for concurrent use.
+// share charges the watched data of a cluster to all of its tenants, in full to each. No tenant can exceed its own
+// allowance, even if others share the data, and a tenant that remains alone has already paid. A nil share charges nothing.
+// It is safe for concurrent use.
 type share struct {
-	// out is called after somebody was put out.
+	// out is called after a tenant was removed.
 	out func()
 
 	mu     sync.Mutex
@@ -29,15 +29,15 @@ type share struct {
 // payer is one tenant.
 type payer struct {
 	of *Allowance
-	// users is how many connections it has, and out is true once its allowance was used up while
-	// others could pay; the lock of the share guards both.
+	// users is the number of its connections. out is true once its allowance was used up while others could pay. The lock of
+	// the share guards both.
 	users int
 	out   bool
 }
 
 func newShare(out func()) *share { return &share{out: out, payers: map[*Allowance]*payer{}} }
 
-// join books all that is held with one more connection's tenant, once for all of its connections.
+// join charges all watched data to the tenant of a new connection, once for all of its connections.
 func (s *share) join(cluster string, of *Allowance) (*payer, error) {
 	if s == nil {
 		return nil, nil
@@ -56,7 +56,7 @@ func (s *share) join(cluster string, of *Allowance) (*payer, error) {
 	return p, nil
 }
 
-// leave is for a connection that is closed.
+// leave removes a closed connection.
 func (s *share) leave(p *payer) {
 	if s == nil {
 		return
@@ -68,13 +68,13 @@ func (s *share) leave(p *payer) {
 	}
 }
 
-// putOut returns what a payer has paid.
+// putOut removes a payer and returns its charge.
 func (s *share) putOut(p *payer) {
 	p.of.give(s.taken)
 	delete(s.payers, p.of)
 }
 
-// take implements room. Who cannot pay is put out, while anybody can.
+// take implements room. It removes the payers that cannot pay, as long as any payer can.
 func (s *share) take(n int64) bool {
 	broke, paid := s.charge(n)
 	if paid && broke {
@@ -108,7 +108,7 @@ func (s *share) give(n int64) {
 	}
 }
 
-// pays is the error of one that was put out: it is shown nothing any more.
+// pays returns an error if the payer was removed, because it may not see the data any more.
 func (s *share) pays(p *payer) error {
 	if s == nil {
 		return nil
@@ -121,7 +121,7 @@ func (s *share) pays(p *payer) error {
 	return nil
 }
 
-// errFull is the error of a cluster that holds more than there is room for.
+// errFull is the error of a cluster whose data exceeds the allowance.
 type errFull struct{ where string }
 
 func (e errFull) Error() string {

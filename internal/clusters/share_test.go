@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestShare: whoever pays has paid for all that is held, once however many connections it has; nobody
-// pays more than it has, or is put out while nobody else could pay; and all of it comes back (S3).
+// TestShare: each payer is charged for all watched data, once for all of its connections. No payer exceeds its allowance, or
+// is removed while no other could pay. All of it is returned (S3).
 func TestShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const all = 100
@@ -59,7 +59,7 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// checkPaid: who pays has paid for all, and whoever does not has paid nothing.
+// checkPaid checks that a payer is charged for all data, and any other allowance for none.
 func checkPaid(t *rapid.T, s *share, of *Allowance, paid int64) {
 	p := s.payers[of]
 	if p != nil && (paid != s.taken || s.pays(p) != nil) || p == nil && paid != 0 || of.left < 0 {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// skew learns by how much the clock of an API server differs from ours, from the Date of its answers. That has whole seconds: what each
-// answer says is a range, and all of them together are a smaller one.
+// skew estimates the difference between the clocks of an API server and this process, from the Date of its answers. A Date
+// has whole seconds, so each answer gives a range. The ranges of all answers intersect to a smaller one.
 type skew struct {
 	mu          sync.Mutex
 	least, most time.Duration
 	learned     bool
 }
 
-// learn takes an answer that was dated by the server, between two times of ours.
+// learn adds the Date of an answer, with the local times before the request and after the answer.
 func (s *skew) learn(date, asked, answered time.Time) {
 	least, most := date.Sub(answered), date.Add(time.Second).Sub(asked)
 	s.mu.Lock()
@@ -26,7 +26,8 @@ func (s *skew) learn(date, asked, answered time.Time) {
 	s.least, s.most = max(s.least, least), min(s.most, most)
 }
 
-// by is how far the server's clock is ahead of ours, at least; 0: no difference is known.
+// by returns the smallest difference in the range, positive if the server's clock is ahead. 0 means that no difference is
+// known.
 func (s *skew) by() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +41,7 @@ func (s *skew) by() time.Duration {
 	}
 }
 
-// dated learns from each answer.
+// dated is a transport that calls learn for each answer.
 type dated struct {
 	next http.RoundTripper
 	skew *skew
@@ -62,7 +63,8 @@ func (d dated) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Skew is how far the clock of the cluster's API server is ahead of ours, as far as its answers have shown; 0: no difference is known.
+// Skew returns how far the clock of the cluster's API server is ahead of the local clock, as far as its answers show. 0
+// means that no difference is known.
 func (c *Connection) Skew() time.Duration {
 	if c.core == nil || c.core.skew == nil {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestH12Skew: from dates of whole seconds a difference is known that is at least so large, and none where there may be none.
+// TestH12Skew: from dates of whole seconds, skew returns a lower bound of the difference, and 0 if there may be none.
 func TestH12Skew(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 500e6, time.UTC)
 	for name, tc := range map[string]struct {
@@ -38,7 +38,7 @@ func TestH12Skew(t *testing.T) {
 	}
 }
 
-// TestDated: each answer tells, and one without a date does not.
+// TestDated: each answer with a date updates the skew, and an answer without a date does not.
 func TestDated(t *testing.T) {
 	date := ""
 	s := &skew{}

@@ -19,48 +19,47 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// syncFor bounds the first filling of a store.
+// syncFor limits the first lists of a store.
 const syncFor = 20 * time.Second
 
-// store keeps what is watched of a part of a cluster, for several views. It stops when the last of
-// them leaves.
+// store keeps the watched objects of a part of a cluster, for several views. It stops when the last view leaves.
 type store struct {
 	cache.Cache
 	part part
 	stop context.CancelFunc
 	hub  *hub
-	// users is how many views there are of it; the lock of the core guards it.
+	// users is the number of its views. The lock of the core guards it.
 	users int
-	// filled is closed once all was listed, or failed to be, for the reason in err.
+	// filled is closed once everything was listed, or after a failure, which is in err.
 	filled chan struct{}
 	err    error
 
-	// volumes are kept once for all stores of a pool.
+	// volumes deduplicates volumes of all stores of a pool.
 	volumes *slim.Volumes
-	// informers watch what it shows.
+	// informers are the informers of the store.
 	informers []*informer
 
 	mu sync.Mutex
-	// kept is what is kept of the cluster's objects, and weights what each weighs.
+	// kept is the memory of the kept objects, and weights is that of each one.
 	kept    *tab
 	weights map[string]int64
-	// full is true once there was no room for one: then nothing is shown any more.
+	// full is true once the allowance was used up. The store shows nothing after that.
 	full bool
 }
 
-// part is what a store shows.
+// part is the content of a store.
 type part struct {
-	// namespace is where it is; empty: the whole cluster.
+	// namespace is the namespace of the objects. Empty means the whole cluster.
 	namespace string
 	shown     []client.Object
 }
 
-// sets are the kinds of StatefulSets that it shows.
+// sets returns the kinds of StatefulSets in the part.
 func (p part) sets() []client.Object {
 	return slices.DeleteFunc(slices.Clone(p.shown), func(object client.Object) bool { return !workload.Is(object) })
 }
 
-// of says what it is, for people.
+// of describes the part in messages.
 func (p part) of() string {
 	if p.namespace == "" {
 		return "in PersistentVolumes and VolumeAttachments"
@@ -68,7 +67,7 @@ func (p part) of() string {
 	return "in namespace " + p.namespace
 }
 
-// newStore begins to fill a store, which outlives the call that made it: it belongs to its views.
+// newStore starts to fill a store. Its watches outlive the call, because they belong to its views.
 func (c *core) newStore(ctx context.Context, of part) *store {
 	running, stop := context.WithCancel(unheld(context.WithoutCancel(ctx)))
 	s := &store{
@@ -87,7 +86,7 @@ func (c *core) newStore(ctx context.Context, of part) *store {
 func (s *store) fill(running context.Context, c *core) error {
 	options := cache.Options{
 		HTTPClient: c.http, Scheme: c.scheme, Mapper: c.mapper,
-		// What is watched is never changed in place by us, and it may be large.
+		// The watched objects are never changed in place, and may be large.
 		DefaultTransform:             s.keep,
 		DefaultUnsafeDisableDeepCopy: new(true),
 		ReaderFailOnMissingInformer:  true,
@@ -124,7 +123,7 @@ func (s *store) fill(running context.Context, c *core) error {
 	return nil
 }
 
-// listed returns once all kinds were listed, or the error of a context that has ended before.
+// listed returns nil once all kinds were listed, or the error of a context that ended before.
 func (s *store) listed(waiting context.Context) error {
 	for _, informer := range s.informers {
 		select {
@@ -136,15 +135,15 @@ func (s *store) listed(waiting context.Context) error {
 	return nil
 }
 
-// unwatched is for a watch that has ended, and begins again by itself. A cluster that does not answer is
-// told of by the migrations that need it, and not once more by each kind of object.
+// unwatched returns a handler that logs a failed watch, which restarts automatically. It logs at V(1) only, because the
+// migrations that need the cluster report the failure.
 func unwatched(cluster string) func(error) {
 	return func(err error) {
 		log.Log.WithName("clusters").V(1).Info("a watch has ended", "cluster", cluster, "message", err.Error())
 	}
 }
 
-// watch shows one kind.
+// watch adds an informer for one kind.
 func (s *store) watch(ctx context.Context, object client.Object) error {
 	for _, index := range Indexes() {
 		if reflect.TypeOf(index.Object) != reflect.TypeOf(object) {
@@ -158,8 +157,8 @@ func (s *store) watch(ctx context.Context, object client.Object) error {
 	return err
 }
 
-// event is for an object that was and is so; nil: it was not, or is not any more. It wakes those whom that is about.
-// Until all was listed nobody looks at the store, and who waits to finds there what has happened.
+// event handles a change of an object. nil means that it did not exist, or no longer exists. It wakes the subscribers
+// concerned. Until everything is listed it wakes none, because a new view reads the store afterwards.
 func (s *store) event(before, after client.Object) {
 	if after == nil {
 		s.drop(before)
@@ -169,7 +168,7 @@ func (s *store) event(before, after client.Object) {
 	}
 }
 
-// wait returns once it is filled.
+// wait returns once the store is filled.
 func (s *store) wait(ctx context.Context) error {
 	select {
 	case <-s.filled:
@@ -179,7 +178,7 @@ func (s *store) wait(ctx context.Context) error {
 	}
 }
 
-// failed says whether it could not be filled.
+// failed reports whether the store could not be filled.
 func (s *store) failed() bool {
 	select {
 	case <-s.filled:
@@ -189,7 +188,7 @@ func (s *store) failed() bool {
 	}
 }
 
-// shows says whether it was filled, and is not full.
+// shows reports whether the store is filled, and not full.
 func (s *store) shows() bool {
 	select {
 	case <-s.filled:
@@ -199,7 +198,7 @@ func (s *store) shows() bool {
 	}
 }
 
-// close ends the store and returns what it has kept.
+// close ends the store and returns its memory.
 func (s *store) close() {
 	s.stop()
 	s.kept.close()

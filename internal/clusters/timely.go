@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// timely bounds each request, the reading of its answer included. Of a watch it bounds the time until it is answered:
-// what comes then comes for as long as the API server lets it (k8s.io/client-go, tools/cache: 5 to 10 minutes), and a
-// connection that is lost ends it (k8s.io/apimachinery, util/net: pings of HTTP/2). The timeout of a http.Client
-// would end every watch after that time, too.
+// timely limits the duration of each request, including the reading of its answer. For a watch, it limits only the time
+// until the answer starts. After that, the API server ends the watch (k8s.io/client-go, tools/cache: 5 to 10 minutes), or
+// HTTP/2 pings detect a lost connection (k8s.io/apimachinery, util/net). The timeout of an http.Client would end every
+// watch.
 type timely struct {
 	http.RoundTripper
 	timeout time.Duration
 }
 
-// lasting is a client like this one by which watches last. An API server is not told how long its requests may take.
+// lasting returns a copy of an HTTP client that does not time out watches. It does not send the timeout to the API server.
 func lasting(of *http.Client) *http.Client {
 	return &http.Client{Transport: timely{of.Transport, of.Timeout}}
 }
@@ -47,7 +47,7 @@ func (t timely) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// orCause says that it took too long where that is why a request ended.
+// orCause returns the timeout as the error if it ended a request.
 func orCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause == context.DeadlineExceeded { //nolint:errorlint // that very one is the cause
 		return cause
@@ -55,13 +55,13 @@ func orCause(ctx context.Context, err error) error {
 	return err
 }
 
-// watches says whether a request is a watch.
+// watches reports whether a request is a watch.
 func watches(req *http.Request) bool {
 	value := req.URL.Query().Get("watch")
 	return value == "true" || value == "1"
 }
 
-// timelyBody is an answer that is read in time.
+// timelyBody is a body that must be read before the timeout.
 type timelyBody struct {
 	io.ReadCloser
 	ctx context.Context //nolint:containedctx // of the request whose answer it is

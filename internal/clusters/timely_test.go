@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// slowAnswer answers after a while, and its answer goes on for another one.
+// slowAnswer answers after a delay, and its body ends after another one.
 type slowAnswer struct{ answers, goesOn time.Duration }
 
 // RoundTrip implements http.RoundTripper.
@@ -42,7 +42,7 @@ func (s slowReader) Read([]byte) (int, error) {
 	}
 }
 
-// TestTimely: a request takes no longer than it may, and of a watch that is the time until it is answered.
+// TestTimely: the timeout applies to a whole request, and for a watch to the time until its answer starts.
 func TestTimely(t *testing.T) {
 	const timeout = 10 * time.Second
 	for name, tc := range map[string]struct {
@@ -74,7 +74,7 @@ func TestTimely(t *testing.T) {
 	}
 }
 
-// TestTimelyCancelled: who goes away has not waited for too long.
+// TestTimelyCancelled: a canceled request does not report a timeout.
 func TestTimelyCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -107,7 +107,7 @@ func read(t *testing.T, client *http.Client, address string) error {
 	return err
 }
 
-// TestWatchesLast: what bounds a request does not end a watch.
+// TestWatchesLast: the timeout of requests does not end a watch.
 func TestWatchesLast(t *testing.T) {
 	w := &watching{paths: map[string]int{}}
 	s := newTenants(t, w.count(stream("pods", 1)))
@@ -125,7 +125,7 @@ func TestWatchesLast(t *testing.T) {
 	}
 }
 
-// all are the watches of each path.
+// all returns the number of watches of each path.
 func (w *watching) all() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,9 +16,8 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// View is a cached, watched view of one namespace and of the cluster's volumes, for one subscriber.
-// What it shows of the namespace is kept once for all its views, and the volumes once for all views
-// of the connection.
+// View is a cached, watched view of one namespace and of the cluster's volumes, for one subscriber. All views of the
+// namespace share its objects. All views of the connection share the volumes.
 type View struct {
 	connection *Connection
 	subscriber *subscriber
@@ -26,11 +25,11 @@ type View struct {
 	volumes    *store
 }
 
-// Scope is what a view shows.
+// Scope is the content of a view.
 type Scope struct {
 	Namespace string
-	// Kind is the apiVersion of the StatefulSets that are shown beside those of apps/v1; the
-	// cluster must serve it. Empty: none.
+	// Kind is the apiVersion of the StatefulSets in addition to those of apps/v1. The cluster must serve it. Empty means
+	// none.
 	Kind string
 }
 
@@ -47,17 +46,16 @@ func (s Scope) part() part {
 	return of
 }
 
-// clusterWide is the scope of what is in no namespace: no view asks for it by itself.
+// clusterWide is the scope of the objects without a namespace. It is part of every view.
 var clusterWide = Scope{}
 
-// Watch returns the view of a namespace, filled, and notifies the subscriber of changes until
-// leave is called.
+// Watch returns a filled view of a namespace, and notifies the subscriber of changes until leave is called.
 func (c *Connection) Watch(ctx context.Context, scope Scope, subscription Subscription) (view *View, leave func(), err error) {
 	view = &View{
 		connection: c, space: c.core.enter(ctx, scope), volumes: c.core.enter(ctx, clusterWide),
 		subscriber: &subscriber{Subscription: subscription, namespace: scope.Namespace, asked: map[uint64]struct{}{}},
 	}
-	// What changes from now on is told, and what has changed before is in the first lists.
+	// Changes after this point notify the subscriber. Earlier changes are in the first lists.
 	c.core.hub.join(view.subscriber)
 	leave = sync.OnceFunc(func() {
 		c.core.hub.leave(view.subscriber)
@@ -71,7 +69,7 @@ func (c *Connection) Watch(ctx context.Context, scope Scope, subscription Subscr
 	return view, leave, nil
 }
 
-// trusted is the error of a view of which a part could not be kept: it shows nothing any more.
+// trusted returns an error if a part of the view could not be kept, because the view then shows nothing.
 func (v *View) trusted() error {
 	if err := v.full(); err != nil {
 		return fmt.Errorf("cluster %s: %w", v.connection.name, err)
@@ -117,7 +115,7 @@ func (v *View) List(ctx context.Context, list client.ObjectList, opts ...client.
 	}
 }
 
-// note has the subscriber woken by what a list may show that the set's name does not tell of.
+// note subscribes to the objects of a list that the name of the set does not imply.
 func (v *View) note(list client.ObjectList, opts []client.ListOption) {
 	var options client.ListOptions
 	options.ApplyOptions(opts)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// TestVolumesAreKeptOnce: however many namespaces are viewed, a cluster's volumes are watched once,
-// until the last view leaves.
+// TestVolumesAreKeptOnce: with any number of viewed namespaces, a cluster's volumes are watched once, until the last view
+// leaves.
 func TestVolumesAreKeptOnce(t *testing.T) {
 	const room, volumes = 4 << 20, 50
 	var mu sync.Mutex
@@ -59,8 +59,8 @@ func TestVolumesAreKeptOnce(t *testing.T) {
 	}
 }
 
-// TestFullOfVolumes: a cluster whose volumes find no room shows nothing in any of its namespaces, and
-// wakes all who look at one (S3).
+// TestFullOfVolumes: if the volumes of a cluster exceed the allowance, its views show nothing in any namespace, and all
+// subscribers are woken (S3).
 func TestFullOfVolumes(t *testing.T) {
 	west := within(t, NewAllowance(4<<20), stream("persistentvolumes", 5))
 	woken := make(chan struct{}, 100)
@@ -98,8 +98,8 @@ func TestFullOfVolumes(t *testing.T) {
 	}
 }
 
-// TestNamespaceThatIsNotListed: a namespace whose lists are not answered keeps nobody else waiting, and
-// is tried anew by who comes next.
+// TestNamespaceThatIsNotListed: a namespace whose lists are not answered delays no other, and the next caller tries it
+// again.
 func TestNamespaceThatIsNotListed(t *testing.T) {
 	answer := stream("pods", 1)
 	refused := true

@@ -21,8 +21,8 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// audience is whom an event is about. In doubt it is larger: whoever is woken in vain has looked
-// once more, whoever is not waits until it looks by itself.
+// audience lists the subscribers that an event concerns. In doubt it is larger: a subscriber that is woken without need
+// reads once more, but a missed subscriber waits until its next periodic pass.
 type audience struct {
 	everyone   bool
 	namespaces map[string]bool
@@ -46,13 +46,13 @@ func (a *audience) all(namespace string) {
 // waker finds the audience of an event.
 type waker struct {
 	hub *hub
-	// known shows what is kept beside the object of the event, of StatefulSets these kinds. Of
-	// another one the cluster would be asked whether it serves that.
+	// known reads the kept objects, and kinds lists the kinds of StatefulSets among them. A read of another kind would ask
+	// the cluster whether it is served.
 	known client.Reader
 	kinds []client.Object
 }
 
-// about is for an object that was and is so; nil: it was not, or is not any more.
+// about returns the audience of a change. nil means that the object did not exist, or no longer exists.
 func (w waker) about(before, after client.Object) audience {
 	var a audience
 	for _, object := range []client.Object{before, after} {
@@ -77,13 +77,13 @@ func either(before, after client.Object) client.Object {
 	return before
 }
 
-// as is an object of a type; nil where there is none.
+// as returns an object as a type, or nil.
 func as[T any](object client.Object) *T {
 	typed, _ := any(object).(*T)
 	return typed
 }
 
-// named adds whom an object is about by what it names.
+// named adds the subscribers that an object's names refer to.
 func (w waker) named(a *audience, object client.Object) {
 	switch object := object.(type) {
 	case *corev1.Pod:
@@ -120,7 +120,7 @@ func questionOfDisk(key string) question { return question{key: client.ObjectKey
 func (w waker) attachment(a *audience, attachment *storagev1.VolumeAttachment) {
 	name := attachment.Spec.Source.PersistentVolumeName
 	if name == nil {
-		return // of a volume that only a pod has
+		return // an inline volume of a pod
 	}
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: *name}}
 	a.questions = append(a.questions, questionOf(volume))
@@ -131,8 +131,7 @@ func (w waker) attachment(a *audience, attachment *storagev1.VolumeAttachment) {
 	w.volume(a, volume)
 }
 
-// presence is what PodDisruptionBudgets, and what is made of them, depend on of a pod of whatever
-// set.
+// presence holds the properties of a pod, of any set, that PodDisruptionBudgets and their shares depend on.
 type presence struct {
 	uid           types.UID
 	labels        map[string]string
@@ -155,7 +154,7 @@ func (p presence) equal(other presence) bool {
 	return p.uid == other.uid && p.ended == other.ended && p.marked == other.marked && maps.Equal(p.labels, other.labels)
 }
 
-// pod adds the sets whose budgets select the pod, too: it counts for these as their own do.
+// pod also adds the sets whose budgets select the pod, because the pod counts for these budgets.
 func (w waker) pod(a *audience, before, after *corev1.Pod) {
 	was, is := presenceOf(before), presenceOf(after)
 	if before != nil && after != nil && was.equal(is) {
@@ -187,8 +186,8 @@ func namespaceAndName(before, after *corev1.Pod) (namespace, name string) {
 	return after.Namespace, after.Name
 }
 
-// budget adds the sets that a PodDisruptionBudget selects. Which that are may be another question
-// when it was made, deleted or selects anew: everyone's, who may say by name what selects nothing.
+// budget adds the sets that a PodDisruptionBudget selects. If the budget is created or deleted, or its selector changes, the
+// selection of every set in the namespace may change. All are added then.
 func (w waker) budget(a *audience, before, after *policyv1.PodDisruptionBudget) {
 	switch {
 	case before == nil:
@@ -203,15 +202,14 @@ func (w waker) budget(a *audience, before, after *policyv1.PodDisruptionBudget) 
 	}
 }
 
-// selected are the sets whose pods are selected, made or still to be made, of those that somebody
-// looks at.
+// selected returns the sets with subscribers whose existing or future pods the selector matches.
 func (w waker) selected(namespace string, selector labels.Selector) []string {
 	return slices.DeleteFunc(w.hub.setsIn(namespace), func(set string) bool { return !w.selects(namespace, set, selector) })
 }
 
 func (w waker) selects(namespace, set string, selector labels.Selector) bool {
 	templates := w.templates(client.ObjectKey{Namespace: namespace, Name: set})
-	// Where no set is seen, its pods are to be like those of the other cluster.
+	// If no set exists here, its pods will be like those of the other cluster.
 	if len(templates) == 0 || slices.ContainsFunc(templates, func(of labels.Set) bool { return selector.Matches(of) }) {
 		return true
 	}
@@ -222,8 +220,8 @@ func (w waker) selects(namespace, set string, selector labels.Selector) bool {
 	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return selector.Matches(labels.Set(pod.Labels)) })
 }
 
-// templates are the labels of the pod templates of a set, of each kind that has one of the name; none
-// where they are not known.
+// templates returns the labels of the pod templates of a set, of each kind that exists under the name. It returns none if
+// they are unknown.
 func (w waker) templates(key client.ObjectKey) []labels.Set {
 	var found []labels.Set
 	for _, kind := range w.kinds {

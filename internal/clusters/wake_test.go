@@ -26,10 +26,10 @@ import (
 
 var testScheme = NewScheme()
 
-// objects are those of a cluster, by nameOf.
+// objects are the objects of a cluster, by nameOf.
 type objects map[string]client.Object
 
-// reader shows them as a store does.
+// reader returns them as a store does.
 func (o objects) reader() client.Reader {
 	b := fake.NewClientBuilder().WithScheme(testScheme)
 	for _, index := range Indexes() {
@@ -52,13 +52,13 @@ func of[T any](o objects) []*T {
 	return all
 }
 
-// What the subscriber of the test has asked for, and how the pods of the other cluster are labelled.
+// The questions of the test's subscriber, and the labels of the pods in the other cluster.
 const (
 	askedVolume, askedService, askedDisk = "asked", "governing", "csi driver/asked"
 	otherTemplate                        = "b"
 )
 
-// input is all that a Snapshot of a set may depend on, found by looking at everything.
+// input returns everything that a Snapshot of a set may depend on, by looking at all objects.
 func (o objects) input(set string) string {
 	n := &naive{own: regexp.MustCompile("^" + set + "-[0-9]+$"), claim: regexp.MustCompile("^.+-" + set + "-[0-9]+(_parked)?$")}
 	n.budgets(o, append(n.pods(o), n.template(o, set)))
@@ -76,7 +76,7 @@ func (o objects) input(set string) string {
 	return strings.Join(n.lines, "\n")
 }
 
-// naive finds what is of a set by the patterns of names.
+// naive finds the objects of a set by name patterns.
 type naive struct {
 	own, claim *regexp.Regexp
 	lines      []string
@@ -100,7 +100,7 @@ func (n *naive) template(o objects, set string) labels.Set {
 	return labels.Set{"app": otherTemplate}
 }
 
-// pods returns the labels of those of the set.
+// pods returns the labels of the set's pods.
 func (n *naive) pods(o objects) (own []labels.Set) {
 	for _, pod := range of[corev1.Pod](o) {
 		mounts := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return n.claim.MatchString(v.PersistentVolumeClaim.ClaimName) })
@@ -157,7 +157,7 @@ func anyLabels(t *rapid.T) map[string]string {
 	return map[string]string{"app": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "app")}
 }
 
-// anyObject is one of whichever kind.
+// anyObject returns an object of any kind.
 func anyObject(t *rapid.T) client.Object {
 	meta := metav1.ObjectMeta{Namespace: "shop", Generation: rapid.Int64Range(0, 3).Draw(t, "version")}
 	switch rapid.IntRange(0, 6).Draw(t, "kind") {
@@ -203,7 +203,7 @@ func anyObject(t *rapid.T) client.Object {
 	}
 }
 
-// TestWhoIsMeantIsWoken: whoever would see something else after an event is woken by it.
+// TestWhoIsMeantIsWoken: an event wakes every subscriber whose input it changes.
 func TestWhoIsMeantIsWoken(t *testing.T) {
 	spared := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -246,7 +246,7 @@ func TestWhoIsMeantIsWoken(t *testing.T) {
 	}
 }
 
-// TestOthersAreNotWoken: an event of one set leaves the others of its namespace alone.
+// TestOthersAreNotWoken: an event of one set does not wake the other sets of its namespace.
 func TestOthersAreNotWoken(t *testing.T) {
 	there := objects{}
 	for _, set := range []string{"web", "db"} {
@@ -292,7 +292,7 @@ func TestOthersAreNotWoken(t *testing.T) {
 	}
 }
 
-// TestQuestions: who has asked for too much is woken by everything, and who has left by nothing.
+// TestQuestions: a subscriber with too many questions is woken by every event, and one that has left by none.
 func TestQuestions(t *testing.T) {
 	hub, woken := newHub(), 0
 	s := &subscriber{Subscription: Subscription{Set: "web", Notify: func() { woken++ }}, namespace: "shop", asked: map[uint64]struct{}{}}
@@ -317,7 +317,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// setKinds are all kinds of StatefulSets.
+// setKinds returns all kinds of StatefulSets.
 func setKinds() []client.Object {
 	return Scope{Namespace: "shop", Kind: workload.SliceVersion}.part().sets()
 }

@@ -10,8 +10,7 @@ type unlimited struct{}
 func (unlimited) take(int64) bool { return true }
 func (unlimited) give(int64)      {}
 
-// TestWeighableAnswers: where what is held is bounded nobody is asked for protobuf, which a client of metadata alone asks for
-// first.
+// TestWeighableAnswers: with a limited allowance no request accepts protobuf, which a metadata client asks for first.
 func TestWeighableAnswers(t *testing.T) {
 	const (
 		metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"

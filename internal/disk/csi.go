@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// naming are the attributes of CSI volumes, in lower case, that say which data a volume is, for drivers whose handle is
-// free text; beside them are those that say where such a name counts.
+// naming lists attributes of CSI volumes, in lower case, that identify the data of a volume, for drivers whose handle is
+// free text. placing lists attributes that give the scope of such a name.
 var (
 	naming = []string{
 		"share", "subdir", "source", "path", "export", "exportpath", "hostpath", "rootpath", "subvolumepath", "subvolumename", "imagename",
@@ -22,7 +22,7 @@ var (
 	}
 )
 
-// Locating are those attributes of a CSI volume that tell which data it is. All others say how it is made or mounted.
+// Locating returns the attributes of a CSI volume that identify its data. The others configure provisioning or mounting.
 func Locating(attributes map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range attributes {
@@ -37,7 +37,7 @@ func Locating(attributes map[string]string) map[string]string {
 	return kept
 }
 
-// twins are the kinds of disks that a source within Kubernetes and a CSI driver know by one name.
+// twins maps CSI drivers to the kind of the in-tree source that uses the same disk names.
 var twins = map[string]string{
 	"ebs.csi.aws.com": ebs, "ebs.csi.eks.amazonaws.com": ebs, "pd.csi.storage.gke.io": gcePD, "cinder.csi.openstack.org": cinder,
 	"disk.csi.azure.com": azureDisk, "pxd.portworx.com": portworx,
@@ -58,7 +58,7 @@ func ofCSI(csi *corev1.CSIPersistentVolumeSource) identity {
 	if kind := twins[csi.Driver]; kind != "" {
 		id.places = append(id.places, place{kind: kind, path: lastOf(csi.VolumeHandle)})
 	}
-	if strings.HasPrefix(csi.Driver, "efs.csi.") { // the folder follows the file system, or the access point does
+	if strings.HasPrefix(csi.Driver, "efs.csi.") { // the folder is part of the handle after the file system, or follows from the access point
 		id.places = append(id.places, place{kind: "efs", path: folder(strings.ReplaceAll(csi.VolumeHandle, ":", "/")), folder: true})
 	}
 	id.places = append(id.places, placesIn(at, csi.VolumeHandle)...)
@@ -68,8 +68,8 @@ func ofCSI(csi *corev1.CSIPersistentVolumeSource) identity {
 	return id
 }
 
-// placesIn are the places that attributes tell of, whichever driver has them: those of NFS, SMB, Ceph, iSCSI and shares of Azure
-// are known by the same words in all.
+// placesIn returns the places in the attributes of any driver. NFS, SMB, Ceph, iSCSI and Azure shares have the same
+// attribute names in all drivers.
 func placesIn(at map[string]string, handle string) []place {
 	var places []place
 	share := first(at["share"], at["export"], at["exportpath"])
@@ -95,7 +95,7 @@ func placesIn(at map[string]string, handle string) []place {
 	return places
 }
 
-// first is the first text that is not empty.
+// first returns the first text that is not empty.
 func first(texts ...string) string {
 	for _, text := range texts {
 		if text != "" {
@@ -105,7 +105,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-// lastOf is the last part of a name that has slashes, in lower case: zones and subscriptions are before it.
+// lastOf returns the last path element of a name in lower case, without zones and subscriptions.
 func lastOf(name string) string {
 	return strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
 }

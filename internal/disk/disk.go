@@ -1,6 +1,6 @@
-// Package disk tells which storage a PersistentVolume stands for, of whatever kind its source is: whether two volumes are
-// one disk, or may be. It is the only place that knows; what is read or mounted in which way (readOnly, fsType, mount
-// options, credentials) makes no other disk.
+// Package disk identifies the storage of a PersistentVolume with any kind of source, and reports whether two volumes are or
+// may be the same disk. It is the only package that does so. The way in which a volume is mounted (readOnly, fsType, mount
+// options, credentials) does not matter.
 package disk
 
 import (
@@ -12,24 +12,24 @@ import (
 
 // identity identifies the storage behind a volume.
 type identity struct {
-	// handle tells the storage from all other: volumes with one handle are one disk. Empty: it is not known.
+	// handle identifies the storage. Volumes with equal handles are the same disk. Empty means unknown.
 	handle string
-	// places are where the data are. Volumes with a place in common may be one disk, by whatever kind of source.
+	// places are the locations of the data. Volumes with a common place may be the same disk, with any kind of source.
 	places []place
 }
 
-// place is where data are: a disk, or a folder with all that is below it.
+// place is the location of data: a disk, or a folder with everything below it.
 type place struct {
 	kind string
-	// host has a name or an address, where a path is of a host; empty: of any.
+	// host is the name or address of the host of the path. Empty means any host.
 	host string
 	path string
-	// folder is true for one with others below it.
+	// folder is true for a place with subfolders.
 	folder bool
 }
 
-// Handle tells the storage behind a volume from all other, in words that people recognise. Of a volume whose storage is not
-// known it says no more than its name.
+// Handle returns a readable handle that identifies the storage of a volume. If the storage is unknown, it has only the
+// volume's name.
 func Handle(volume *corev1.PersistentVolume) string {
 	if known := of(volume).handle; known != "" {
 		return known
@@ -37,28 +37,28 @@ func Handle(volume *corev1.PersistentVolume) string {
 	return Unknown(volume.Name)
 }
 
-// Unknown is the handle of a volume of that name whose storage is not known.
+// Unknown returns the handle of a volume with unknown storage.
 func Unknown(name string) string { return "unknown " + name }
 
 // Known reports whether the source of a volume identifies its storage.
 func Known(volume *corev1.PersistentVolume) bool {
-	return of(volume).handle != "" && volume.Spec.FlexVolume == nil // what the options of a flexVolume mean, its driver alone knows
+	return of(volume).handle != "" && volume.Spec.FlexVolume == nil // only its driver knows the meaning of the options of a flexVolume
 }
 
-// Relation is how the data of two volumes lie to each other.
+// Relation is the relation between the data of two volumes.
 type Relation int
 
 // The relations of a volume to another one.
 const (
-	// Apart: nothing that is known is in common.
+	// Apart means that nothing known is common.
 	Apart Relation = iota
-	// Within: it may be a folder below the other one.
+	// Within means that the volume may be a folder below the other one.
 	Within
-	// Same: it may be the same disk, or a folder that has the other one below it.
+	// Same means that the volume may be the same disk, or a folder that contains the other one.
 	Same
 )
 
-// Relate returns how a volume lies to another one. In doubt it returns Same.
+// Relate returns the relation of a volume to another one. In doubt it returns Same.
 func Relate(volume, other *corev1.PersistentVolume) Relation {
 	relation := Apart
 	for _, here := range of(volume).places {
@@ -86,7 +86,8 @@ func below(folder, path string) bool {
 	return path != folder && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// Filed returns the index keys of a volume: its places and, for a folder, the folders above it. Sought finds it by these.
+// Filed returns the index keys of a volume: its places and, for a folder, the folders above it. A lookup of the keys of
+// Sought finds the volume by them.
 func Filed(volume *corev1.PersistentVolume) []string {
 	var keys []string
 	for _, p := range of(volume).places {
@@ -113,7 +114,7 @@ func Sought(volume *corev1.PersistentVolume) []string {
 	return unique(keys)
 }
 
-// above are the folders that a folder is below.
+// above returns the folders above a folder.
 func (p place) above() []string {
 	if !p.folder || p.path == "/" {
 		return nil

@@ -13,14 +13,14 @@ func volumeOf(source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source}}
 }
 
-// mounting are the fields, of any kind of source, that say how a volume is mounted, or with which credentials.
+// mounting lists the fields, of any kind of source, that configure mounting or credentials.
 var mounting = []string{
 	"FSType", "ReadOnly", "SecretRef", "SecretFile", "Keyring", "User", "Group", "RadosUser", "CachingMode", "DiscoveryCHAPAuth", "SessionCHAPAuth",
 	"ISCSIInterface", "InitiatorName", "Portals", "SSLEnabled", "StorageMode", "StoragePolicyName", "StoragePolicyID", "Type", "Kind", "ProtectionDomain", "StoragePool",
 	"ControllerPublishSecretRef", "NodeStageSecretRef", "NodePublishSecretRef", "ControllerExpandSecretRef", "NodeExpandSecretRef",
 }
 
-// filled is a value with all its fields set to something.
+// filled sets all fields of a value.
 func filled(t *testing.T, value reflect.Value, text string) {
 	t.Helper()
 	switch value.Kind() {
@@ -47,8 +47,8 @@ func filled(t *testing.T, value reflect.Value, text string) {
 	}
 }
 
-// TestK4EveryKind: of each kind of source that Kubernetes has it is known which disk a volume is. Another disk is another one,
-// and what says how it is mounted makes none.
+// TestK4EveryKind: for each kind of source in Kubernetes, the disk of a volume is known. A different disk has a different
+// identity, and different mount settings do not change it.
 func TestK4EveryKind(t *testing.T) {
 	kinds := reflect.TypeFor[corev1.PersistentVolumeSource]()
 	for i := range kinds.NumField() {
@@ -82,7 +82,7 @@ func TestK4EveryKind(t *testing.T) {
 	}
 }
 
-// found reports whether the keys that are sought for one volume find another one.
+// found reports whether the index keys of one volume find another one.
 func found(volume, by *corev1.PersistentVolume) bool {
 	return slices.ContainsFunc(Sought(by), func(key string) bool { return slices.Contains(Filed(volume), key) })
 }
@@ -103,7 +103,7 @@ func iscsiOf(portal, iqn string, lun int32) *corev1.PersistentVolume {
 	return volumeOf(corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{TargetPortal: portal, IQN: iqn, Lun: lun}})
 }
 
-// TestK4Relate: volumes that may have the same data are found, whatever their kind of source and spelling.
+// TestK4Relate: volumes that may have the same data are found, with any kind of source and spelling.
 func TestK4Relate(t *testing.T) {
 	aws := func(id string) *corev1.PersistentVolume {
 		return volumeOf(corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: id}})
@@ -158,7 +158,7 @@ func TestK4Relate(t *testing.T) {
 	}
 }
 
-// TestK4Handle: two volumes of one handle are one disk, so all that tells disks from each other is in it.
+// TestK4Handle: volumes with equal handles are the same disk, so a handle contains everything that distinguishes disks.
 func TestK4Handle(t *testing.T) {
 	if got := Handle(csiOf("d", "h", "type", "ssd", "csi.storage.k8s.io/pv/name", "pvc-1")); got != "d/h" {
 		t.Errorf("how a disk is made is in %q", got)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mayBeOne says whether two hosts may be one: of the same name, of a name and an address, or of a short name and a long one.
-// That one host has two names, or two addresses, is not known here.
+// mayBeOne reports whether two hosts may be the same: equal names, a name and an address, or a short name and its long form.
+// It cannot detect that one host has two names or two addresses.
 func mayBeOne(a, b string) bool {
 	if a == b || a == "" || b == "" {
 		return true
@@ -20,7 +20,7 @@ func mayBeOne(a, b string) bool {
 	return strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }
 
-// host is the name or the address of one, in one spelling.
+// host returns a normalized host name or address.
 func host(name string) string {
 	name = strings.TrimSuffix(strings.Trim(strings.ToLower(strings.TrimSpace(name)), "[]"), ".")
 	if address, err := netip.ParseAddr(name); err == nil {
@@ -29,5 +29,5 @@ func host(name string) string {
 	return name
 }
 
-// folder is the path of one, in one spelling.
+// folder returns a normalized path.
 func folder(parts ...string) string { return path.Clean("/" + path.Join(parts...)) }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Kinds of places that more than one kind of source has.
+// Kinds of places that several kinds of sources use.
 const (
 	nfs       = "nfs"
 	iSCSI     = "iscsi"
@@ -25,7 +25,7 @@ const (
 	onMachine = "path"
 )
 
-// ofInTree identifies the storage of a source within Kubernetes. A kind that is not listed is not known.
+// ofInTree identifies the storage of an in-tree source. It returns an empty identity for kinds that are not listed.
 func ofInTree(s *corev1.PersistentVolumeSource) identity {
 	switch {
 	case s.HostPath != nil:
@@ -93,13 +93,14 @@ func ofDevice(s *corev1.PersistentVolumeSource) identity {
 	return identity{}
 }
 
-// inFolder is a folder of a host. The same path may be another folder on every machine: whether it is, a person says.
+// inFolder identifies a folder of a host. The same path may be another folder on each machine, and only the user can decide
+// that.
 func inFolder(kind, server, path string) identity {
 	at := place{kind: kind, host: host(server), path: folder(path), folder: true}
 	return identity{handle: kind + " " + at.host + ":" + at.path, places: []place{at}}
 }
 
-// oneDisk identifies a disk by its name, and by further texts that tell it from others.
+// oneDisk identifies a disk by its name, and by further texts that distinguish it from others.
 func oneDisk(kind, name string, besides ...string) identity {
 	var handle strings.Builder
 	handle.WriteString(kind + " " + name)
@@ -111,7 +112,7 @@ func oneDisk(kind, name string, besides ...string) identity {
 	return identity{handle: handle.String(), places: []place{{kind: kind, path: name}}}
 }
 
-// ofFC is a disk that several ports lead to.
+// ofFC identifies a disk that several ports lead to.
 func ofFC(fc *corev1.FCVolumeSource) identity {
 	var ways []string
 	for _, wwid := range fc.WWIDs {
@@ -133,7 +134,7 @@ func ofFC(fc *corev1.FCVolumeSource) identity {
 	return id
 }
 
-// ofFlex is a volume of a driver that only its nodes know: alike by what it is asked for.
+// ofFlex identifies a volume of a flexVolume driver by its options, because only the driver on the nodes knows more.
 func ofFlex(flex *corev1.FlexPersistentVolumeSource) identity {
 	options, err := json.Marshal(flex.Options)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// codeOf names the code of packages: each with a hash of what the compiler reads of it. Tests and
-// comments do not count.
+// codeOf returns the names of packages, each with a hash of its code. Tests and comments do not count.
 func codeOf(root string, packages []string) (string, error) {
 	var all []string
 	for _, name := range packages {
@@ -51,7 +50,7 @@ func hashOf(dir string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:digits]), nil
 }
 
-// tokens writes what the compiler sees of a file, whatever it is laid out like.
+// tokens writes the tokens of a file, independently of its layout.
 func tokens(to io.Writer, text []byte) error {
 	var s scanner.Scanner
 	var wrong error
@@ -63,7 +62,7 @@ func tokens(to io.Writer, text []byte) error {
 			return wrong
 		}
 		if tok == token.SEMICOLON {
-			literal = "" // one that the end of a line stands for
+			literal = "" // an automatic semicolon
 		}
 		if _, err := fmt.Fprintln(to, tok, literal); err != nil {
 			return err

@@ -2,34 +2,34 @@ package figures
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
 )
 
-// Table is where a run that takes long writes what it has found, a line for each of its parts: hours are not lost with the process.
+// Table is a table in Page to which a long run writes its results, a line for each part, so that an aborted run loses
+// little.
 type Table struct {
-	// Page has the figures of the make target Target.
-	Page, Target string
-	// Head are the columns that say which part a line is of, and those of its numbers.
+	// Target is the make target.
+	Target string
+	// Head are the titles of the columns that identify a part, Numbers those of its numbers.
 	Head, Numbers []string
-	// Parts are how the lines begin, in their order: the cells of Head.
+	// Parts are the cells of Head for each line, in order.
 	Parts [][]string
-	// Sentence sums up so many parts of all that were measured, whose numbers add up to sums.
+	// Sentence returns the summary: the number of measured parts of all, and the sums of their numbers.
 	Sentence func(measured, all int, sums []int) string
 }
 
-// Line is what was found of a part: its numbers, and the commit that they were found at.
+// Line is the result of a part: its numbers, and the commit that was measured.
 type Line struct {
 	Numbers []int
 	Commit  string
 }
 
-// begin is how the line of a part begins.
+// begin returns the start of a part's line.
 func begin(part []string) string { return "| " + strings.Join(part, " | ") + " |" }
 
-// Found reads the lines that the text of a page has, by how they begin.
+// Found returns the lines in the text of a page, by their start.
 func (a Table) Found(page string) map[string]Line {
 	found := map[string]Line{}
 	_, rest, _ := strings.Cut(page, "<!-- figures: written by make "+a.Target+" -->\n")
@@ -45,7 +45,7 @@ func (a Table) Found(page string) map[string]Line {
 	return found
 }
 
-// read reads the cells of a line behind those that say which it is.
+// read parses the cells after the start of a line.
 func (a Table) read(cells []string) (line Line, is bool) {
 	if len(cells) != len(a.Numbers)+1 {
 		return line, false
@@ -61,7 +61,7 @@ func (a Table) read(cells []string) (line Line, is bool) {
 	return line, true
 }
 
-// Text is the table with what was found: a line for each part, measured or not.
+// Text returns the table with the found lines, and a line for each part that is not measured yet.
 func (a Table) Text(found map[string]Line) string {
 	var lines strings.Builder
 	sums, measured := make([]int, len(a.Numbers)), 0
@@ -84,25 +84,21 @@ func (a Table) Text(found map[string]Line) string {
 		a.Sentence(measured, len(a.Parts), sums), begin(columns), strings.Repeat("|---", len(columns)), lines.String())
 }
 
-// Current reports whether the text of a page has a line for each of the parts there are now, and no others.
+// Current reports whether the text of a page has exactly a line for each current part.
 func (a Table) Current(page string) bool { return strings.Contains(page, a.Text(a.Found(page))) }
 
-// inTurn lets one part after the other write its line.
+// inTurn serializes the writes of the parts.
 var inTurn sync.Mutex
 
-// Write writes what was found of a part into the page, and leaves the other lines as they are.
+// Write writes the result of a part into Page, and keeps the other lines.
 func (a Table) Write(part []string, numbers ...int) error {
 	inTurn.Lock()
 	defer inTurn.Unlock()
-	page, err := os.ReadFile(a.Page)
+	page, err := Read()
 	if err != nil {
 		return err
 	}
-	root, err := rootOf(a.Page)
-	if err != nil {
-		return err
-	}
-	found := a.Found(string(page))
-	found[begin(part)] = Line{numbers, Commit(root)}
-	return Write(a.Page, a.Target, a.Text(found))
+	found := a.Found(page)
+	found[begin(part)] = Line{numbers, Commit()}
+	return Write(a.Target, a.Text(found))
 }

@@ -2,24 +2,15 @@ package figures
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestTable: a line that is written stays with its commit when another one is; one of which the part is not there any more goes.
+// TestTable: a line keeps its commit when another one is written. The line of a removed part is deleted.
 func TestTable(t *testing.T) {
-	dir := t.TempDir()
-	page := filepath.Join(dir, "page.md")
-	empty := "above\n<!-- figures: written by make verify-model -->\nnothing\n\nMeasured at commit x.\n<!-- end of figures -->\nbelow\n"
-	for name, text := range map[string]string{"go.mod": "module m\n", "page.md": empty} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	inModule(t, "above\n<!-- figures: written by make verify-model -->\nnothing\n\nMeasured at commit x.\n<!-- end of figures -->\nbelow\n")
 	a := Table{
-		Page: page, Target: "verify-model", Head: []string{"world", "faults"}, Numbers: []string{"states", "runs"},
+		Target: "verify-model", Head: []string{"world", "faults"}, Numbers: []string{"states", "runs"},
 		Parts:    [][]string{{"calm", "0"}, {"any", "1"}, {"any", "10"}},
 		Sentence: func(measured, all int, sums []int) string { return fmt.Sprintf("%d of %d: %v.", measured, all, sums) },
 	}
@@ -27,11 +18,7 @@ func TestTable(t *testing.T) {
 		if err := a.Write(part, numbers...); err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+		return read(t)
 	}
 	write([]string{"any", "10"}, 7, 8)
 	got := write([]string{"calm", "0"}, 1, 2)

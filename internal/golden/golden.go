@@ -1,4 +1,4 @@
-// Package golden compares what a test has got with a file that people have reviewed.
+// Package golden compares the output of a test with a reviewed file.
 package golden
 
 import (

@@ -1,4 +1,4 @@
-// Package heap bounds how much memory a manager takes for what it has thrown away.
+// Package heap limits the memory that a manager uses for garbage.
 package heap
 
 import (
@@ -9,20 +9,19 @@ import (
 	"sync"
 )
 
-// The heap may grow by growth percent of what is in use between two collections, and by spare bytes more: most of
-// it are the pods of the cache, and there is little garbage beside it, but of a small heap that would be so little that
-// most of the time went into collecting.
+// Between two collections, the heap may grow by growth percent of the live heap, plus spare bytes. Most of the heap are
+// cached pods, and there is little garbage. Without spare, a small heap would be collected too often.
 //
-// room is what the process may take before the collector runs more often than that: what a hundred
-// migrations throw away within one collection would take half as much again.
+// room is the total size above which the collector runs more often. Without it, the garbage of a hundred migrations between
+// two collections would increase the memory by half.
 const (
 	growth = 40
 	spare  = 19 << 20
 	room   = 112 << 20
 )
 
-// Bound makes the collector run that often, unless the environment variable GOGC says how often it shall. The limit
-// of GOMEMLIMIT, which the shipped manifests set, is not exceeded. What it returns ends that.
+// Bound configures the collector accordingly, unless the environment variable GOGC is set. It never exceeds the limit of
+// GOMEMLIMIT, which the shipped manifests set. The returned function restores the former settings.
 func Bound() (end func()) {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return func() {}
@@ -44,18 +43,17 @@ func Bound() (end func()) {
 	}
 }
 
-// percentFor is by how many percent of what is in use the heap may grow. The runtime lets any heap grow to 4 MiB, and by that many
-// percent of them.
+// percentFor returns the percentage by which the live heap may grow. The runtime applies it to at least 4 MiB.
 func percentFor(live uint64) int { return growth + int(100*spare/max(live, 4<<20)) } //nolint:gosec // at most 515
 
-// limitFor is the limit for what is in use after a collection, in bytes; it is never more than most. Of a heap that
-// fills the room it lets as much be thrown away as is in use: near its limit the collector would run all the time.
+// limitFor returns the memory limit for a live heap, in bytes, and at most most. A live heap that fills the room may double.
+// Near its limit, the collector would run all the time.
 func limitFor(live uint64, most int64) int64 {
 	return int64(min(max(room, 2*live), uint64(most))) //nolint:gosec // most is a limit, and at most that
 }
 
-// live are the bytes that the last collection has found in use: what is reachable, with the stacks and variables that it looks
-// through, of which the runtime takes its percents, too.
+// live returns the bytes in use at the last collection: reachable objects, and the stacks and globals that the collector
+// scans. The runtime applies the percentage to all of these.
 func live() uint64 {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(samples)
@@ -66,17 +64,17 @@ func live() uint64 {
 	return sum
 }
 
-// bound is what is done after each collection, until it ends. A collection is answered by a goroutine of the runtime, beside
-// which it may end: what is undone then must not be done again.
+// bound runs a function after each collection, until it ends. A goroutine of the runtime runs the function, possibly
+// concurrently with end. After end, the function must not run again.
 type bound struct {
 	mu    sync.Mutex
 	ended bool
 }
 
-// collected is an object that nothing uses: a collection has run when it goes.
+// collected is an unreferenced object. Its finalizer runs after a collection.
 type collected struct{ _ *byte }
 
-// afterEach has something done after each collection.
+// afterEach runs do after each collection.
 func (b *bound) afterEach(do func()) {
 	runtime.SetFinalizer(&collected{}, func(*collected) {
 		b.mu.Lock()
@@ -88,7 +86,7 @@ func (b *bound) afterEach(do func()) {
 	})
 }
 
-// end undoes what was done, for good.
+// end stops the function and runs undo.
 func (b *bound) end(undo func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

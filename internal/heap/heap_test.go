@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestBound: a small heap may grow by more than itself before it is collected, and the environment has the last word.
+// TestBound: a small heap may more than double before a collection, and the environment variable takes precedence.
 func TestBound(t *testing.T) {
 	t.Run("a small heap", func(t *testing.T) {
 		end := Bound()
@@ -33,7 +33,7 @@ func TestBound(t *testing.T) {
 			t.Errorf("%d bytes are in use, and the limit is %d", len(kept), limit)
 		}
 		runtime.KeepAlive(kept)
-		debug.FreeOSMemory() // what is mapped counts against the limit of the next one
+		debug.FreeOSMemory() // mapped memory counts against the limit of the next case
 	})
 	t.Run("GOMEMLIMIT", func(t *testing.T) {
 		before := debug.SetMemoryLimit(room / 2)
@@ -60,7 +60,8 @@ func TestBound(t *testing.T) {
 	})
 }
 
-// TestBoundEndsBesideACollection: what is done after a collection may be under way when it ends, and is not the last word then.
+// TestBoundEndsBesideACollection: a function that runs after a collection while the bound ends does not overwrite the
+// restored settings.
 func TestBoundEndsBesideACollection(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	order := make(chan string, 2)

@@ -1,4 +1,4 @@
-// Package jsontree compares values by what they are as JSON.
+// Package jsontree compares values in their JSON form.
 package jsontree
 
 import (
@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Of is a value as plain JSON; nil where it cannot be one.
+// Of returns a value as plain JSON, or nil if it cannot be encoded.
 func Of(value any) any {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -21,7 +21,7 @@ func Of(value any) any {
 	return out
 }
 
-// Differ names the paths at which two JSON trees differ, in a stable order.
+// Differ returns the paths at which two JSON trees differ, in a stable order.
 func Differ(path string, a, b any) []string {
 	switch left := a.(type) {
 	case map[string]any:

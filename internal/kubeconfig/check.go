@@ -9,7 +9,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Why and remedy of what several fields share.
+// Reasons and remedies that several fields share.
 const (
 	readsFile   = "names a file, which would be read on the manager's machine"
 	impersonate = "acts as another identity, which hides whose rights a migration uses"
@@ -19,7 +19,7 @@ const (
 	isLocal     = "is an address of the manager's own machine or of a cloud's metadata service, which are not for the author of a Migration"
 )
 
-// inline says how to replace a file by its content.
+// inline returns the remedy that replaces a file by its content.
 func inline(field string) string { return strings.Replace(inlineData, "%s", field, 1) }
 
 func checkCluster(prefix string, c *clientcmdapi.Cluster, options Options) error {

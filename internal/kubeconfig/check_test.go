@@ -105,7 +105,7 @@ func TestParseRefusesUser(t *testing.T) {
 	}
 }
 
-// TestAllowLocal: who runs the manager may allow what is refused by default.
+// TestAllowLocal: the operator of the manager may allow addresses that are refused by default.
 func TestAllowLocal(t *testing.T) {
 	data := newPair(t).kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo, _ *clientcmdapi.Config) {
 		c.Server, c.ProxyURL = "https://127.0.0.1:6443", "http://localhost:3128"
@@ -120,8 +120,7 @@ func TestAllowLocal(t *testing.T) {
 	wantRefused(t, data, `clusters["east"].cluster.server`)
 }
 
-// TestNamesThatLeadHere: a name may lead anywhere, so the address that it leads to is
-// judged, and before a byte is sent.
+// TestNamesThatLeadHere: the address that a name resolves to is checked, before any data is sent.
 func TestNamesThatLeadHere(t *testing.T) {
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
@@ -153,8 +152,8 @@ func portOf(t *testing.T, address string) string {
 	return port
 }
 
-// TestRefuseLocal judges addresses as they are connected to: also the metadata services that
-// are reached over IPv6, and IPv4 addresses that are written as one of IPv6 (S8).
+// TestRefuseLocal checks addresses at connect time, including IPv6 addresses of metadata services, and IPv4 addresses
+// embedded in IPv6 (S8).
 func TestRefuseLocal(t *testing.T) {
 	for address, want := range map[string]bool{
 		"10.0.0.1:6443": false, "192.168.1.1:443": false, "[2001:db8::1]:6443": false, "[fd00::1]:6443": false, "[64:ff9b::a00:1]:6443": false,

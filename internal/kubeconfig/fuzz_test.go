@@ -10,10 +10,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// FuzzParse: whatever the bytes, Parse does not panic, refuses with a complete
-// RefusedError, and never returns a configuration that runs a program, reads a
-// file, borrows an identity, talks to a server that it does not verify or to this
-// machine.
+// FuzzParse: for any input, Parse does not panic, and refuses with a complete RefusedError. It never returns a configuration
+// that runs a program, reads a file, impersonates an identity, or connects to an unverified server or to this machine.
 func FuzzParse(f *testing.F) {
 	pair := newPair(f)
 	for _, edit := range []change{

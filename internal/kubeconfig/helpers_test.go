@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/certtest"
 )
 
-// Secrets of the tests: no error may hold them.
+// Secrets of the tests, which must not appear in any error.
 const (
 	secretToken    = "SecretTokenOfTheTest"
 	secretPassword = "SecretPasswordOfTheTest"
@@ -24,7 +24,7 @@ func newPair(t testing.TB) pair {
 	return pair{cert, key}
 }
 
-// kubeconfig writes a good kubeconfig, changed.
+// kubeconfig returns a valid kubeconfig with a change.
 func (p pair) kubeconfig(t testing.TB, edit change) []byte {
 	t.Helper()
 	cluster := &clientcmdapi.Cluster{Server: "https://api.east:6443", CertificateAuthorityData: p.cert}

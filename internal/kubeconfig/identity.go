@@ -9,10 +9,10 @@ import (
 	"strconv"
 )
 
-// secret is of this process only: without it nobody can try passwords on an identity.
+// secret exists only in this process. Without it, a digest cannot be used to guess passwords.
 var secret = []byte(rand.Text())
 
-// identity is a digest of all that restConfig copies.
+// identity returns a digest of all values that restConfig copies.
 func (s selection) identity() string {
 	return digest(
 		[]byte(s.cluster.Server), []byte(s.cluster.TLSServerName), []byte(s.cluster.ProxyURL), s.cluster.CertificateAuthorityData,
@@ -21,12 +21,12 @@ func (s selection) identity() string {
 	)
 }
 
-// place is a digest of what tells the cluster, whoever goes there, and by whichever proxy.
+// place returns a digest that identifies the cluster, for any identity and proxy.
 func (s selection) place() string {
 	return digest([]byte(s.cluster.Server), []byte(s.cluster.TLSServerName), s.cluster.CertificateAuthorityData)
 }
 
-// digest is of parts, each with its length: no two lists of them are of the same text.
+// digest returns a digest of parts. It includes their lengths, so that different lists never hash the same text.
 func digest(parts ...[]byte) string {
 	sum := hmac.New(sha256.New, secret)
 	for _, part := range parts {

@@ -7,8 +7,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestIdentity: whoever shares what is watched of a cluster has the same way there, authority and
-// credentials, down to the last byte; how the entries are called does not matter.
+// TestIdentity: kubeconfigs with an equal identity have exactly the same address, authority and credentials. The names of
+// the entries do not matter.
 func TestIdentity(t *testing.T) {
 	pair, other := newPair(t), newPair(t)
 	identity := func(change change) string {
@@ -65,7 +65,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestCluster: who goes to a cluster, and by which proxy, makes it no other one.
+// TestCluster: identity and proxy do not change the cluster of a target.
 func TestCluster(t *testing.T) {
 	pair, other := newPair(t), newPair(t)
 	cluster := func(change change) string {

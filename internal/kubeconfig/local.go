@@ -20,11 +20,10 @@ var metadata = map[netip.Addr]bool{
 	netip.MustParseAddr("fd00:42::42"):        true, // Scaleway
 }
 
-// amazon is where Amazon has its metadata, and the credentials of pods.
+// amazon is the range of Amazon's metadata service and of its pod credentials.
 var amazon = netip.MustParsePrefix("fd00:ec2::/32")
 
-// Prefixes under which an address of IPv6 is one of IPv4: its last four bytes, or those after
-// the prefix.
+// Prefixes of IPv6 addresses that embed an IPv4 address, in the last four bytes or after the prefix.
 var (
 	lastBytes = []netip.Prefix{
 		netip.MustParsePrefix("64:ff9b::/96"),    // NAT64 (RFC 6052)
@@ -35,8 +34,8 @@ var (
 	sixToFour = netip.MustParsePrefix("2002::/16") // RFC 3056
 )
 
-// local says whether a host is the machine itself or a metadata service. Names are not
-// looked up here, because they may lead elsewhere a moment later: see dialOutside.
+// local reports whether a host is the machine itself or a metadata service. It does not resolve names, because they may
+// resolve differently later: see dialOutside.
 func local(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "localhost.localdomain" {
 		return true
@@ -48,8 +47,8 @@ func local(host string) bool {
 	return localAddress(ip)
 }
 
-// localAddress: loopback, unspecified (which connects to loopback), link-local (where
-// most clouds have their metadata services), or one of metadata.
+// localAddress reports whether an address is loopback, unspecified (which connects to loopback), link-local (where most
+// clouds have their metadata services), or listed in metadata.
 func localAddress(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	return notForOthers(ip) || notForOthers(embedded(ip))
@@ -59,7 +58,7 @@ func notForOthers(ip netip.Addr) bool {
 	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || metadata[ip] || amazon.Contains(ip)
 }
 
-// embedded is the address of IPv4 that one of IPv6 leads to, or else the address itself.
+// embedded returns the embedded IPv4 address of an IPv6 address, or the address itself.
 func embedded(ip netip.Addr) netip.Addr {
 	bytes := ip.As16()
 	if sixToFour.Contains(ip) {
@@ -73,24 +72,24 @@ func embedded(ip netip.Addr) netip.Addr {
 	return ip
 }
 
-// allNumeric finds the short and the hexadecimal forms of an IPv4 address, such as
-// 127.1 and 0x7f000001: some resolvers take them, so they are refused.
+// allNumeric reports whether a host is a short or hexadecimal form of an IPv4 address, such as 127.1 or 0x7f000001. Some
+// resolvers accept these forms, so they are refused.
 func allNumeric(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	return last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
 }
 
-// Of connections, as client-go has them.
+// The values of client-go.
 const dialTimeout, keepAlive = 30 * time.Second, 30 * time.Second
 
-// dialOutside connects to no local address, whatever name has led there: it is looked
-// up by servers of whoever wrote the kubeconfig.
+// dialOutside refuses to connect to local addresses, after the name was resolved. The author of the kubeconfig may control
+// the name's DNS servers.
 func dialOutside(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive, Control: refuseLocal}
 	return dialer.DialContext(ctx, network, address)
 }
 
-// refuseLocal is asked with the address that was looked up, before anything is sent.
+// refuseLocal is called with the resolved address, before data is sent.
 func refuseLocal(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -8,13 +8,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Outside keeps a transport to addresses that are not of the manager's own machine nor of a cloud's
-// metadata service, whatever names lead there: as it is kept for kubeconfigs.
+// Outside prevents a transport from connecting to the manager's own machine or a cloud's metadata service, for all names
+// that resolve to them. Kubeconfigs have the same restriction.
 func Outside(transport *http.Transport) {
 	transport.DialContext = dialOutside
 	transport.Proxy = proxyOutside(transport.Proxy, net.DefaultResolver.LookupNetIP, clock.RealClock{})
 }
 
-// Local says whether a host, as it is written, is such an address. A name is judged when it is connected
-// to: see Outside.
+// Local reports whether a literal host is such an address. A name is checked only at connect time: see Outside.
 func Local(host string) bool { return local(strings.ToLower(strings.TrimSuffix(host, "."))) }

@@ -1,14 +1,11 @@
-// Package kubeconfig turns the kubeconfig in a Secret into a client configuration.
+// Package kubeconfig converts the kubeconfig in a Secret to a client configuration.
 //
-// Whoever may write the Secret must gain nothing on the machine of the manager
-// that reads it, so everything is refused that would run a program or read a file
-// there, borrow another identity, or send credentials over a connection that is
-// not authenticated, or to a service of the machine itself. What is left is the address, certificates and credentials in
-// the kubeconfig itself. The result is built from those fields one by one: what is
-// not named here cannot get in.
+// Authors of the Secret must gain no access to the machine of the manager that reads it. Everything is refused that would
+// run a program or read a file there, or impersonate another identity. It also refuses to send credentials over an
+// unauthenticated connection, or to a service of the machine itself. It uses only the address, the certificates and the
+// credentials in the kubeconfig itself. The result is built from these fields one by one, so that no other field can get in.
 //
-// Only the current context counts, with its cluster and user. Parse reads nothing
-// and connects to nothing.
+// Only the current context is used, with its cluster and user. Parse reads no files and opens no connections.
 package kubeconfig
 
 import (
@@ -25,29 +22,27 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxSize is the size limit of a Secret; no kubeconfig comes near it.
+// maxSize is the size limit of a Secret, which is far larger than a kubeconfig.
 const maxSize = 1 << 20
 
-// Options are what the operator of the manager allows.
+// Options are the choices of the manager's operator.
 type Options struct {
-	// AllowLocal lets addresses lead to the manager's own machine and to link-local
-	// addresses.
+	// AllowLocal allows addresses of the manager's own machine and link-local addresses.
 	AllowLocal bool
 }
 
-// Target is where the current context of a kubeconfig leads.
+// Target is the cluster and identity of a kubeconfig's current context.
 type Target struct {
-	// Config has no QPS, Burst and Timeout: they are left to the caller.
+	// Config has no QPS, Burst and Timeout. The caller sets them.
 	Config *rest.Config
-	// Cluster is the same for two kubeconfigs with the same address and authority, whoever goes there.
+	// Cluster is equal for two kubeconfigs with the same address and authority, for any identity.
 	Cluster string
-	// Identity is the same for two kubeconfigs of which all counts that Config is made from: the way to
-	// the cluster, its authority, and the credentials. It tells nothing of those, and is another one in
-	// each process.
+	// Identity is equal for two kubeconfigs with the same Config: address, proxy, authority and credentials. It reveals no
+	// credentials, and differs between processes.
 	Identity string
 }
 
-// Parse returns where the current context leads. Every error is a *RefusedError.
+// Parse returns the target of the current context. Every error is a *RefusedError.
 func Parse(data []byte, options Options) (Target, error) {
 	selected, err := load(data)
 	if err != nil {
@@ -78,10 +73,10 @@ func (s selection) clusterField() string { return "clusters[" + label(s.clusterN
 
 func (s selection) userField() string { return "users[" + label(s.userName) + "].user." }
 
-// label makes a name fit for a message: of bounded length and printable.
+// label returns a name for a message, printable and of limited length.
 func label(name string) string { return fmt.Sprintf("%.63q", name) }
 
-// restConfig copies what checkCluster and checkUser have let pass.
+// restConfig copies the fields that checkCluster and checkUser accept.
 func (s selection) restConfig() *rest.Config {
 	config := &rest.Config{
 		Host:               s.cluster.Server,
@@ -104,14 +99,14 @@ func (s selection) restConfig() *rest.Config {
 
 var yamlLine = regexp.MustCompile(`line \d+`)
 
-// load decodes the kubeconfig and follows its current context.
+// load decodes the kubeconfig and resolves its current context.
 func load(data []byte) (selection, error) {
 	if len(data) > maxSize {
 		return selection{}, &RefusedError{Field: "content", Why: "is larger than a Secret can be", Remedy: "store the kubeconfig of one cluster only"}
 	}
 	config, err := clientcmd.Load(data)
 	if err != nil {
-		// The cause quotes the content: only its line number is passed on.
+		// The error quotes the content, so only its line number is passed on.
 		why := "is not a kubeconfig in YAML or JSON"
 		if line := yamlLine.FindString(err.Error()); line != "" {
 			why += " (" + line + ")"
@@ -150,7 +145,7 @@ func selectContext(config *clientcmdapi.Config) (selection, error) {
 	})
 }
 
-// host is the host name of an address, in the form in which it is compared.
+// host returns the host name of an address in a normalized form.
 func host(u *url.URL) string {
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 }

@@ -14,7 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// change edits the cluster, the user and the rest of a good kubeconfig.
+// change edits the cluster, the user and the rest of a valid kubeconfig.
 type change func(c *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo, all *clientcmdapi.Config)
 
 func TestParse(t *testing.T) {
@@ -128,7 +128,7 @@ func TestParseRefusesContent(t *testing.T) {
 	}
 }
 
-// wantRefused wants a complete refusal of that field, without a secret in it.
+// wantRefused checks for a complete refusal of that field, without a secret in it.
 func wantRefused(t *testing.T, data []byte, wantField string) {
 	t.Helper()
 	target, err := Parse(data, Options{})

@@ -12,21 +12,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// chooser says by which proxy a request goes; nil: by none.
+// chooser returns the proxy of a request, or nil.
 type chooser = func(*http.Request) (*url.URL, error)
 
-// lookup is that of net.Resolver, LookupNetIP.
+// lookup is the LookupNetIP of a net.Resolver.
 type lookup = func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-// A proxy is asked for with every request, so what a name leads to is looked up anew only after
-// lookupEvery, and not for longer than lookupTimeout.
+// The proxy function runs for every request. Therefore a name is resolved again only after lookupEvery, for at most
+// lookupTimeout.
 const lookupEvery, lookupTimeout = 10 * time.Second, 2 * time.Second
 
-// proxyOutside judges where a request goes that goes by a proxy: of its connections dialOutside
-// sees only the one to the proxy. choose is that of the kubeconfig; nil: the proxy is the one of
-// the manager's environment, as client-go would have it. A name that cannot be looked up here,
-// such as in a network where only the proxy knows names, is the proxy's to judge, and so is
-// what it makes of a name that it looks up anew.
+// proxyOutside checks the target of requests that use a proxy, because dialOutside sees only the connection to the proxy.
+// choose is the proxy function of the kubeconfig. nil means the proxy of the manager's environment, as in client-go. If a
+// name cannot be resolved here, for example because only the proxy can, the proxy must check it. It must also check the
+// result when it resolves a name again.
 func proxyOutside(choose chooser, look lookup, now clock.PassiveClock) chooser {
 	if choose == nil {
 		choose = http.ProxyFromEnvironment
@@ -41,7 +40,7 @@ func proxyOutside(choose chooser, look lookup, now clock.PassiveClock) chooser {
 	}
 }
 
-// verdict is what was found of a target, and when.
+// verdict is the last result for a target, with its time.
 type verdict struct {
 	clock clock.PassiveClock
 
@@ -51,7 +50,7 @@ type verdict struct {
 	err    error
 }
 
-// of judges a target, unless it was judged a moment ago.
+// of checks a target, unless the last result is recent.
 func (v *verdict) of(ctx context.Context, target string, look lookup) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -65,7 +64,7 @@ func (v *verdict) of(ctx context.Context, target string, look lookup) error {
 	return v.err
 }
 
-// judgeTarget refuses a host that is a local address, or a name that leads to one.
+// judgeTarget refuses a local address, or a name that resolves to one.
 func judgeTarget(ctx context.Context, target string, look lookup) error {
 	if local(target) {
 		return fmt.Errorf("%s %s", target, isLocal)
@@ -75,7 +74,7 @@ func judgeTarget(ctx context.Context, target string, look lookup) error {
 	}
 	addresses, err := look(ctx, "ip", target)
 	if err != nil {
-		return nil //nolint:nilerr // the proxy may know the name
+		return nil //nolint:nilerr // the proxy may be able to resolve the name
 	}
 	for _, address := range addresses {
 		if localAddress(address) {

@@ -17,7 +17,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// TestTargetsBehindAProxy: of a request that goes by a proxy the target is judged, too (S8).
+// TestTargetsBehindAProxy: the target of a request through a proxy is checked too (S8).
 func TestTargetsBehindAProxy(t *testing.T) {
 	names := map[string][]string{
 		"api.east": {"10.0.0.1", "2001:db8::1"}, "here.example.com": {"127.0.0.1"}, "metadata.example.com": {"10.0.0.1", "169.254.169.254"},
@@ -46,15 +46,15 @@ func TestTargetsBehindAProxy(t *testing.T) {
 		if refused != (err != nil) || err != nil && !strings.Contains(err.Error(), isLocal) || err == nil && by.Host != proxy.Host {
 			t.Errorf("%s: by %v, %v", target, by, err)
 		}
-		// Without a proxy the connection itself is judged.
+		// Without a proxy, the connection itself is checked.
 		if by, err := proxyOutside(http.ProxyURL(nil), look, clock.RealClock{})(req); by != nil || err != nil {
 			t.Errorf("%s: by %v, %v, without a proxy", target, by, err)
 		}
 	}
 }
 
-// TestTargetsAreJudgedAgain: a name that leads elsewhere a while later is not trusted for what it
-// led to before, and it is not looked up for each request (S8).
+// TestTargetsAreJudgedAgain: a name is resolved again after some time, because it may lead elsewhere, but not for each
+// request (S8).
 func TestTargetsAreJudgedAgain(t *testing.T) {
 	leads, looked := netip.MustParseAddr("10.0.0.1"), 0
 	look := func(context.Context, string, string) ([]netip.Addr, error) {
@@ -83,8 +83,8 @@ func TestTargetsAreJudgedAgain(t *testing.T) {
 	}
 }
 
-// TestProxyOfTheEnvironment: HTTPS_PROXY is used, and no way around the check (S8). It is read
-// once in a process, so another one reads it.
+// TestProxyOfTheEnvironment: HTTPS_PROXY is used, and does not bypass the check (S8). A process reads it only once, so the
+// test runs another process.
 func TestProxyOfTheEnvironment(t *testing.T) {
 	if os.Getenv("PROXY_OF_THE_TEST") == "" {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyOfTheEnvironment$", "-test.v")

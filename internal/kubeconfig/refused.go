@@ -1,14 +1,13 @@
 package kubeconfig
 
-// RefusedError says why a kubeconfig is not used, and what to do about it. It
-// never holds what is secret in the kubeconfig: no token, key or password, and no
-// parser's message, because those quote what they could not read.
+// RefusedError is the reason why a kubeconfig is refused, with the remedy. It never contains secrets of the kubeconfig: no
+// token, key or password. It contains no parser message either, because parsers quote the text that they reject.
 type RefusedError struct {
-	// Field is the place in the kubeconfig, such as `users[admin].user.exec`.
+	// Field is the path in the kubeconfig, such as `users[admin].user.exec`.
 	Field string
-	// Why says what was found there and why it is refused.
+	// Why is what the field contains and the reason for the refusal.
 	Why string
-	// Remedy says how to mend it.
+	// Remedy is how to fix it.
 	Remedy string
 }
 

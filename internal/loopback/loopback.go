@@ -1,4 +1,4 @@
-// Package loopback finds where a process of a test or of a bench can listen, also one that starts later, or again.
+// Package loopback finds addresses where a process of a test or benchmark can listen, now or later.
 package loopback
 
 import (
@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// ports are below those that a kernel gives to who asks for any port, and to outgoing connections: 32768 and above on
-// Linux (net.ipv4.ip_local_port_range), 49152 and above elsewhere (RFC 6335). One of those can be gone before the process
-// listens: a connection of anybody on this machine takes it, even one that was to lead to it.
+// ports is below the ephemeral range of the kernel: 32768 and above on Linux (net.ipv4.ip_local_port_range), 49152 and above
+// elsewhere (RFC 6335). Any outgoing connection on the machine could take an ephemeral port before the process listens, even
+// a connection to that process.
 var ports = struct{ first, count int }{20_000, 10_000}
 
-// attempts are far more than a machine needs that has one port of ports free in ten.
+// attempts is far more than needed if one port in ten is free.
 const attempts = 200
 
-// Address is one of the loopback interface that nobody listens on, and that no outgoing connection takes. Two callers get
-// the same one in the same moment once in 10,000 times. It is an error if none is found.
+// Address returns a loopback address that is not in use and that no outgoing connection takes. Two concurrent callers get
+// the same address once in 10,000 times. It returns an error if none is free.
 func Address() (string, error) {
 	var err error
 	for range attempts {
@@ -31,7 +31,7 @@ func Address() (string, error) {
 	return "", fmt.Errorf("no port of the loopback interface is free from %d to %d; see what listens there (ss -ltn): %w", ports.first, ports.first+ports.count-1, err)
 }
 
-// AddressFor is Address for a test, which ends if there is none.
+// AddressFor is Address for a test. The test fails if none is free.
 func AddressFor(t testing.TB) string {
 	t.Helper()
 	address, err := Address()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAddress: what is found can be listened on, and is none that the kernel gives to a connection.
+// TestAddress: the address can be listened on, and its port is outside the ephemeral range.
 func TestAddress(t *testing.T) {
 	for range 100 {
 		address := AddressFor(t)
@@ -26,7 +26,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestAddressTaken: a port that somebody listens on is not found.
+// TestAddressTaken: a port in use is not returned.
 func TestAddressTaken(t *testing.T) {
 	taken := AddressFor(t)
 	listener, err := net.Listen("tcp", taken)

@@ -1,3 +1,3 @@
-// Package manual reads the commands that the pages of the documentation show, and says which test runs which: those that
-// need more than a cluster, such as a registry or Docker, are run by the test that has what they need.
+// Package manual reads the commands in the pages of the documentation, and maps them to the tests that run them. Commands
+// that need more than a cluster, such as a registry or Docker, are run by the test that has it.
 package manual

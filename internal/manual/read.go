@@ -9,48 +9,48 @@ import (
 	"strings"
 )
 
-// Command is a command that a page shows.
+// Command is a command in a page.
 type Command struct {
-	// Page is the name of its file, Line where it begins.
+	// Page is the file name. Line is the first line of the command.
 	Page string
 	Line int
-	// Text is what a shell gets.
+	// Text is the text that the shell runs.
 	Text string
 }
 
-// String is a command in one line, behind its place.
+// String returns the location and the command in one line.
 func (c Command) String() string { return fmt.Sprintf("%s:%d: %s", c.Page, c.Line, c.flat()) }
 
-// flat is a command in one line.
+// flat returns the command in one line.
 func (c Command) flat() string { return strings.Join(strings.Fields(c.Text), " ") }
 
 var (
-	// fence is a block of commands.
+	// fence matches a code block.
 	fence = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```")
-	// quoted is what stands between backquotes in a line of prose, or over the end of one.
+	// quoted matches a command in backquotes in prose, also across lines.
 	quoted = regexp.MustCompile("`((?:kubectl|helm|skopeo|docker|git|make)\\s[^`]+)`")
-	// option is a flag. A command of prose that has none is a mention of one.
+	// option matches a flag. A command in prose without flags is only a mention.
 	option = regexp.MustCompile(`(^|\s)--?[a-zA-Z]`)
-	// leftOut stands for a part of a command that a reader knows.
+	// leftOut matches a placeholder for a part of a command.
 	leftOut = regexp.MustCompile(`\.\.\.|<TAB>|\s-[kf]$`)
-	// variable is set in a line, for the lines behind it.
+	// variable matches an assignment, which later lines of the block use.
 	variable = regexp.MustCompile(`(?m)^\w+=`)
-	// remark is a comment behind a command, and document begins one that is given to the command.
+	// remark matches a comment after a command. document matches the start of a here-document.
 	remark   = regexp.MustCompile(`(?m)(^|\s)#.*$`)
 	document = regexp.MustCompile(`<<'?(\w+)'?`)
 )
 
-// generated are the pages of text that no reader types: messages are filled in when they are said.
+// generated lists the pages whose commands no reader types, because messages are filled in at run time.
 var generated = []string{"messages.md"}
 
-// Pages are the pages of the documentation of the repository that lies there, with the README.
+// Pages returns the pages of the documentation in the repository at root, with the README.
 func Pages(root string) ([]string, error) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	pages = slices.DeleteFunc(pages, func(page string) bool { return slices.Contains(generated, filepath.Base(page)) })
 	return append(pages, filepath.Join(root, "README.md")), err
 }
 
-// Read finds the commands of a page, in their order.
+// Read returns the commands of a page, in order.
 func Read(page string) ([]Command, error) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -73,7 +73,7 @@ func inBlocks(page, text string) []Command {
 	return found
 }
 
-// apart takes a block apart. One that sets a variable stays whole: its lines need each other.
+// apart splits a block into commands. A block that sets a variable stays whole, because its lines depend on each other.
 func apart(page string, line int, block string) []Command {
 	if variable.MatchString(block) {
 		return []Command{{page, line, strings.TrimSpace(block)}}
@@ -98,7 +98,7 @@ func apart(page string, line int, block string) []Command {
 	return found
 }
 
-// strip takes the remarks away, which a document has none of.
+// strip removes comments. A command with a here-document has none.
 func strip(command string) string {
 	if document.MatchString(command) {
 		return command
@@ -106,7 +106,7 @@ func strip(command string) string {
 	return remark.ReplaceAllString(command, "")
 }
 
-// whole says whether nothing is to follow: no line that goes on, no quotes that are open, no document.
+// whole reports whether a command is complete: no continuation line, open quotes or open here-document.
 func whole(command string) bool {
 	if begins := document.FindStringSubmatch(command); begins != nil {
 		return strings.HasSuffix(strings.TrimSpace(command), "\n"+begins[1])

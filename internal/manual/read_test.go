@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReadFindsCommands: what a reader would type is found, whole, and a mention is not.
+// TestReadFindsCommands: complete commands are found, and mentions are not.
 func TestReadFindsCommands(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string

@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// The tests that run commands in the words of the pages, as FOLDER.TEST. What each of them runs it learns here, by Of.
+// The tests that run commands verbatim from the pages, as FOLDER.TEST. They get their commands from Of.
 const (
 	// Release has a checkout, git, registries and krew.
 	Release = "hack/release.TestRelease"
@@ -15,15 +15,15 @@ const (
 	Mover = "cmd/mover.TestPage"
 )
 
-// Rule says what runs commands other than e2e/pages does.
+// Rule maps commands to the test or target that runs them instead of e2e/pages.
 type Rule struct {
-	// Page is that of the commands; "" is any.
+	// Page is the page of the commands. "" means any page.
 	Page string
 	verb *regexp.Regexp
 	// By is a test, as FOLDER.TEST, or a target of the Makefile, as "make TARGET".
 	By string
-	// Words tell that it does: the sources of the test's folder, or the recipe of the target, match each of them. Without them
-	// the test asks Of, and runs what that says in its very words.
+	// Words match the sources of the test's folder, or the recipe of the target, and prove that it runs the command. Without
+	// Words, the test calls Of and runs the commands verbatim.
 	Words []*regexp.Regexp
 }
 
@@ -35,7 +35,7 @@ func words(by, verb string, words ...string) Rule {
 	return r
 }
 
-// Rules are looked at in their order; the first one that takes a command counts.
+// Rules are applied in order. The first match counts.
 var Rules = []Rule{
 	{Page: "tutorial.md", verb: regexp.MustCompile(``), By: "e2e/kind/tutorial.TestTutorial", Words: []*regexp.Regexp{regexp.MustCompile(`commandsOf\(page\)`)}},
 	words(Release, `(git|cd|skopeo|sha256sum|sudo|helm push|kubectl krew|make build|make release)\b`),
@@ -48,7 +48,7 @@ var Rules = []Rule{
 	words("e2e/move.TestAdoptKruise", `kubectl migrate adopt .*--from kruise`, `v\.cli\("adopt", append\(\[\]string\{"--from", "kruise"\}`),
 }
 
-// By is the rule that takes a command, if any does.
+// By returns the rule that matches a command, if any.
 func By(c Command) (Rule, bool) {
 	for _, r := range Rules {
 		if (r.Page == "" || r.Page == c.Page) && r.verb.MatchString(c.flat()) {
@@ -58,7 +58,7 @@ func By(c Command) (Rule, bool) {
 	return Rule{}, false
 }
 
-// Of are the commands of all pages that a test has to run in their words, in the order of the pages.
+// Of returns the commands of all pages that a test must run verbatim, in the order of the pages.
 func Of(root, test string) ([]Command, error) {
 	pages, err := Pages(root)
 	if err != nil {

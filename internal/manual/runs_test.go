@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBy: the first rule that takes a command counts, and most commands have none: those are run between control planes.
+// TestBy: the first matching rule counts. Most commands have none, and are run between control planes.
 func TestBy(t *testing.T) {
 	for text, want := range map[string]string{
 		"make release REPOSITORY=x":                       Release,
@@ -29,7 +29,7 @@ func TestBy(t *testing.T) {
 	}
 }
 
-// TestOf: a test that no page has a command for is an error: it would run nothing.
+// TestOf: a test for which no page has a command is an error, because it would run nothing.
 func TestOf(t *testing.T) {
 	all, err := Of("../..", Release)
 	if err != nil || len(all) < 5 {

@@ -1,6 +1,5 @@
-// Package metric defines the metrics that this product serves, and lists them: what is registered
-// here is what docs/metrics.md tells of. All are in the registry of controller-runtime, which the
-// manager serves.
+// Package metric defines and lists the metrics of this product. docs/metrics.md documents all metrics that are registered
+// here. They are in the registry of controller-runtime, which the manager serves.
 package metric
 
 import (
@@ -13,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Kind is what Prometheus calls the type of a metric.
+// Kind is the Prometheus type of a metric.
 type Kind string
 
 // The kinds.
@@ -25,15 +24,16 @@ const (
 
 // Definition is one metric.
 type Definition struct {
-	// Name in full, with its unit.
+	// Name is the full name, with the unit.
 	Name string
-	// Help says what is measured.
+	// Help describes the measured value.
 	Help string
-	// Use says what it is good for, for people: it is in the documentation only.
+	// Use describes how to use the metric. It appears only in the documentation.
 	Use string
-	// Labels by their names. Each has few values, but for the name of a resource, which goes with it.
+	// Labels are the label names. Each label has few values, except the name of a resource, whose series are deleted with
+	// it.
 	Labels []string
-	// Kind is set by who registers it.
+	// Kind is set at registration.
 	Kind Kind
 }
 
@@ -42,7 +42,7 @@ var (
 	all []Definition
 )
 
-// All are the metrics of all packages that are linked in, by name.
+// All returns the metrics of all linked packages, sorted by name.
 func All() []Definition {
 	mu.Lock()
 	defer mu.Unlock()
@@ -64,11 +64,10 @@ func Counter(d Definition) *prometheus.CounterVec {
 	return vec
 }
 
-// seconds are the buckets of what takes between a tenth of a second and an hour, for who does not read
-// native histograms.
+// seconds are the buckets for durations between a tenth of a second and an hour, for systems without native histograms.
 var seconds = []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600}
 
-// Seconds registers a histogram of seconds, native and classic.
+// Seconds registers a histogram of seconds, both native and classic.
 func Seconds(d Definition) *prometheus.HistogramVec {
 	list(d, KindHistogram)
 	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{

@@ -1,5 +1,5 @@
-// Package printable is the one gate for text that others have written: names, messages and errors of clusters. A terminal acts upon
-// control characters, and bidirectional overrides and invisible characters make text look like another one. The gate escapes both.
+// Package printable escapes foreign text for display: names, messages and errors of clusters. Terminals interpret control
+// characters. Bidirectional overrides and invisible characters make text look like other text. The package escapes both.
 package printable
 
 import (
@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// safe reports whether a rune is shown as it is, wherever it is shown.
+// safe reports whether a rune can be displayed unchanged anywhere.
 func safe(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= ' ' && r != 0x7f || r == '\n' || r == '\t'
@@ -17,7 +17,7 @@ func safe(r rune) bool {
 	return r != utf8.RuneError && unicode.IsGraphic(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) && !unicode.Is(unicode.Variation_Selector, r)
 }
 
-// Text returns a text in which every rune can be shown: each other one is escaped as JSON escapes it, so that a JSON document keeps its values.
+// Text escapes every rune that cannot be displayed, in the syntax of JSON, so that a JSON document keeps its values.
 func Text(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return !safe(r) }) < 0 {
 		return text
@@ -44,10 +44,10 @@ func escape(out *strings.Builder, r rune) {
 	}
 }
 
-// colours are the sequences by which this program colours its own text.
+// colours are the escape sequences with which this program colours its own text.
 var colours = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"}
 
-// Coloured is Text, but for the colours of this program.
+// Coloured is Text, but keeps the colour sequences of this program.
 func Coloured(text string) string {
 	var out strings.Builder
 	for text != "" {

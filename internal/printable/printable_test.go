@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// hostile has what makes a terminal act, and text look like another one: OSC 52 and 8, CSI, C1, a carriage return, bidirectional
-// overrides, zero-width characters, tags and fillers.
+// hostile contains text that controls a terminal, or looks like other text: OSC 52 and 8, CSI, C1, a carriage return,
+// bidirectional overrides, zero-width characters, tags and fillers.
 const hostile = "a\x1b]52;c;ZXZpbA==\a\x1b]8;;http://evil\x1b\\\x1b[2J\x1b[31mred\u009b31m\rb\b\u202edcba\u2066\u200b\u200d\ufeff\u00ad\u2028\U000e0041\u3164\ufe0f\x00\x7f"
 
 func acts(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return !safe(r) && r != '\uFFFD' })
 }
 
-// TestK6Text: nothing of it is left that acts, JSON keeps its value, and text that can be shown stays as it is.
+// TestK6Text: no control character remains, JSON keeps its value, and displayable text does not change.
 func TestK6Text(t *testing.T) {
 	got := Text(hostile)
 	if acts(got) {
@@ -38,7 +38,7 @@ func TestK6Text(t *testing.T) {
 	}
 }
 
-// TestK6Coloured: the colours of this program pass, and no other sequence.
+// TestK6Coloured: only the colour sequences of this program remain.
 func TestK6Coloured(t *testing.T) {
 	for text, want := range map[string]string{
 		"\x1b[31mred\x1b[0m":      "\x1b[31mred\x1b[0m",
@@ -54,7 +54,7 @@ func TestK6Coloured(t *testing.T) {
 	}
 }
 
-// TestK6Writer: a text in parts passes the gate as it would in one, and Behind leads around it.
+// TestK6Writer: text in several parts is escaped like text in one part, and Behind bypasses the Writer.
 func TestK6Writer(t *testing.T) {
 	var out strings.Builder
 	gate := NewWriter(&out)
@@ -71,7 +71,7 @@ func TestK6Writer(t *testing.T) {
 	}
 }
 
-// TestK6Transport: what an API server refuses with, and what a connection fails with, can be shown; other answers are left alone.
+// TestK6Transport: error answers of an API server and connection errors are escaped, and other answers are not changed.
 func TestK6Transport(t *testing.T) {
 	status, err := json.Marshal(map[string]any{"kind": "Status", "code": 403, "message": hostile, "details": map[string]any{"causes": []any{map[string]any{"message": hostile}}}})
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 )
 
-// statuses reads and writes the answers of API servers in protobuf.
+// statuses encodes and decodes protobuf answers of API servers.
 var statuses = sync.OnceValue(func() *protobuf.Serializer {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	return protobuf.NewSerializer(scheme, scheme)
 })
 
-// status gates the texts of a Status. What is none has no text that becomes an error.
+// status escapes the texts of a Status. Other objects have no text that becomes an error.
 func status(body []byte) []byte {
 	object, _, err := statuses().Decode(body, nil, nil)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestK6Protobuf: an answer in protobuf passes the gate, and stays one.
+// TestK6Protobuf: a protobuf answer is escaped, and remains valid protobuf.
 func TestK6Protobuf(t *testing.T) {
 	sent := &metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Code: 403, Reason: metav1.StatusReasonForbidden, Message: hostile,

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// mostOfAnswer bounds the answer of an API server that refuses a request.
+// mostOfAnswer limits the size of an error answer.
 const mostOfAnswer = 1 << 20
 
-// Transport gates what an API server answers to a request that it refuses, and what a connection to it fails with: both become errors,
-// and errors become messages of all kinds.
+// Transport escapes error answers of API servers and connection errors, because both become errors and then messages.
 type Transport struct{ Next http.RoundTripper }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery.
@@ -24,7 +23,7 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return resp, Error(err)
 	}
-	if resp.StatusCode < http.StatusBadRequest || resp.Body == nil || strings.Contains(req.URL.Path, "/proxy/") { // that is the answer of a pod
+	if resp.StatusCode < http.StatusBadRequest || resp.Body == nil || strings.Contains(req.URL.Path, "/proxy/") { // the answer of a pod
 		return resp, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, mostOfAnswer))
@@ -38,7 +37,7 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// answer is the text of an answer.
+// answer escapes an answer in its content type.
 func answer(body []byte, form string) []byte {
 	switch {
 	case strings.Contains(form, "json"):
@@ -60,7 +59,7 @@ func answer(body []byte, form string) []byte {
 	}
 }
 
-// values gates all texts of a JSON document.
+// values escapes all texts of a JSON document.
 func values(value any) any {
 	switch value := value.(type) {
 	case string:
@@ -77,7 +76,7 @@ func values(value any) any {
 	return value
 }
 
-// Error returns an error whose text can be shown; what it wraps is the same.
+// Error returns an error whose text can be displayed and that wraps err.
 func Error(err error) error {
 	if err == nil || Text(err.Error()) == err.Error() {
 		return err
@@ -90,10 +89,10 @@ type gated struct{ error }
 // Error implements error.
 func (g gated) Error() string { return Text(g.error.Error()) }
 
-// Unwrap gives errors.Is and errors.As the error.
+// Unwrap returns the error for errors.Is and errors.As.
 func (g gated) Unwrap() error { return g.error }
 
-// JSON gates all texts of a JSON document for a reader that shows their values.
+// JSON escapes all texts of a JSON document, for readers that display the values.
 func JSON(document []byte) []byte {
 	if !bytes.Contains(document, []byte(`\u`)) && !bytes.Contains(document, []byte(`\r`)) && bytes.IndexFunc(document, func(r rune) bool { return !safe(r) }) < 0 {
 		return document

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Writer is the last gate before a terminal, a file or a pipe: what is written to it is Coloured.
+// Writer applies Coloured to everything that is written to a terminal, a file or a pipe.
 type Writer struct {
 	mu   sync.Mutex
 	out  io.Writer
 	rest []byte
 }
 
-// NewWriter returns the gate before a writer; of a gate it is that one.
+// NewWriter returns a Writer for out. If out is a Writer already, it returns out.
 func NewWriter(out io.Writer) io.Writer {
 	if gate, is := out.(*Writer); is {
 		return gate
@@ -22,7 +22,7 @@ func NewWriter(out io.Writer) io.Writer {
 	return &Writer{out: out}
 }
 
-// Behind is the writer behind a gate, for what draws on a terminal and gates each text by itself.
+// Behind returns the writer below a Writer, for code that draws on a terminal and escapes each text itself.
 func Behind(out io.Writer) io.Writer {
 	if gate, is := out.(*Writer); is {
 		return gate.out
@@ -30,7 +30,7 @@ func Behind(out io.Writer) io.Writer {
 	return out
 }
 
-// Write implements io.Writer. A rune whose bytes come in two parts is written with the second one.
+// Write implements io.Writer. A rune that is split between two calls is written with the second one.
 func (w *Writer) Write(part []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,7 @@ func (w *Writer) Write(part []byte) (int, error) {
 	return len(part), nil
 }
 
-// complete is how many bytes of a text are whole runes.
+// complete returns the number of bytes that form whole runes.
 func complete(text []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		at := len(text) - back

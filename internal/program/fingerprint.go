@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Fingerprint is a digest of what a program is made from: a recipe, and the files of these patterns, one
-// pattern after the other. Tests and folders do not count.
+// Fingerprint returns a digest of the inputs of a program: a recipe, and the files of these patterns, in the order of the
+// patterns. Tests and directories do not count.
 func Fingerprint(recipe string, patterns ...string) (string, error) {
 	sum := sha256.New()
 	sum.Write([]byte(recipe))
@@ -33,7 +33,7 @@ func Fingerprint(recipe string, patterns ...string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			// With the size a line that goes from one file to the next is a change.
+			// With the size, moving a line from one file to the next changes the digest.
 			fmt.Fprintf(sum, "%s %d\n", filepath.Base(file), len(content))
 			sum.Write(content)
 		}

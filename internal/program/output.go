@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// In is where another program runs: in this process's folder and environment, unless it says more.
+// In is the environment of another program. By default, it is the directory and environment of this process.
 type In struct {
 	Dir string
 	// Env is added to the environment of this process.
 	Env []string
-	// Stdin is what it reads.
+	// Stdin is the standard input.
 	Stdin io.Reader
 }
 
-// Output runs a program to its end and returns what it printed, without the last line break. An
-// error holds the end of what it complained of.
+// Output runs a program to its end and returns its output without the last newline. An error contains the end of its
+// standard error.
 func (in In) Output(ctx context.Context, name string, args ...string) (string, error) {
 	var out, complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -35,7 +35,7 @@ func (in In) Output(ctx context.Context, name string, args ...string) (string, e
 	return strings.TrimRight(out.String(), "\n"), nil
 }
 
-// Tail keeps the end of what a program said: that is where the reason is.
+// Tail returns the end of a program's output, where the reason of an error is.
 func Tail(text string) string {
 	const most = 2000
 	text = strings.TrimSpace(text)

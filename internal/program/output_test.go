@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOutput: what a program has printed is all that is returned of it, and nothing else is.
+// TestOutput: exactly the standard output of a program is returned.
 func TestOutput(t *testing.T) {
 	dir := t.TempDir()
 	got, err := In{Dir: dir, Env: []string{"SAID=b"}, Stdin: strings.NewReader("a\n")}.Output(t.Context(), "sh", "-c", `cat; echo "$SAID" "$HOME"; pwd; echo complaint >&2; echo`)
@@ -25,8 +25,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestOutputFails: the error of a program that fails says which one it was, how it ended, and the end of
-// what it complained of, which is where the reason is. What it has printed until then is not returned.
+// TestOutputFails: the error of a failed program contains its name, its exit status and the end of its standard error, where
+// the reason is. Its standard output is not returned.
 func TestOutputFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script string

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Run runs a program to its end, or until it is interrupted. An error is printed behind the name, and
-// ends the process with 1.
+// Run runs a function until it returns or the process is interrupted. After an error, it prints the name and the error, and
+// exits with 1.
 func Run(name string, run func(context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx)

@@ -13,17 +13,17 @@ import (
 const (
 	// HeartbeatEvery is the longest time between two heartbeats of a process that drives a migration.
 	HeartbeatEvery = 15 * time.Second
-	// undrivenAfter is the age of a last heartbeat from which people read that no process drives the migration.
+	// undrivenAfter is the age of the last heartbeat after which commands report that no process drives the migration.
 	undrivenAfter = 2 * HeartbeatEvery
 )
 
-// Beats reports whether the process that drives a migration writes heartbeats: into the record of a run until it is completed, and into a
-// Migration while an ordinal is in flight. A settled, completed or queued Migration has none.
+// Beats reports whether the process that drives a migration writes heartbeats: into the record of a run until it is
+// completed, and into a Migration while an ordinal is in flight. A settled, completed or queued Migration has none.
 func Beats(m *api.Migration, record bool) bool {
 	return m.Status.Baseline != nil && Completed(m) == "" && (record || m.Status.Handoff != nil)
 }
 
-// HeartbeatDue returns the time until the next heartbeat is due. In a mode that the last one does not name it is due immediately.
+// HeartbeatDue returns the time until the next heartbeat is due. After a change of the mode, it is due immediately.
 func HeartbeatDue(m *api.Migration, record bool, now time.Time) (left time.Duration, beats bool) {
 	if !Beats(m, record) {
 		return 0, false
@@ -32,10 +32,10 @@ func HeartbeatDue(m *api.Migration, record bool, now time.Time) (left time.Durat
 	if last == nil || last.Mode != modeOf(m) {
 		return 0, true
 	}
-	return min(HeartbeatEvery, max(0, last.Time.Add(HeartbeatEvery).Sub(now))), true // also after a clock was set back
+	return min(HeartbeatEvery, max(0, last.Time.Add(HeartbeatEvery).Sub(now))), true // also after the clock was set back
 }
 
-// Beat sets the heartbeat of the status, with a time by the API server's clock and the mode of the spec.
+// Beat sets the heartbeat of the status to the mode of the spec and a time of the API server's clock.
 func Beat(m *api.Migration, record bool, now time.Time) {
 	m.Status.Heartbeat = nil
 	if Beats(m, record) {
@@ -49,12 +49,13 @@ func modeOf(m *api.Migration) api.Mode { return cmp.Or(m.Spec.Mode, api.ModeRun)
 type Undriven struct {
 	// Since is the time of the last heartbeat.
 	Since time.Time
-	// Down is the ordinal that is stopped; nil: none.
+	// Down is the ordinal that is stopped, or nil.
 	Down *int32
 }
 
-// UndrivenAt reports whether no process drives a migration any more; nil: one does, none needs to, or the driver writes no heartbeats.
-// now is by the clock of the API server that keeps the migration. Every command and the page use this answer; no decision does.
+// UndrivenAt returns a description if no process drives a migration any more. It returns nil if a process drives it, if none
+// is needed, or if the driver writes no heartbeats. now is the time of the API server that stores the migration. Every
+// command and the page use this result. No decision does.
 func UndrivenAt(m *api.Migration, record bool, now time.Time) *Undriven {
 	last := m.Status.Heartbeat
 	if last == nil || !Beats(m, record) || AtRest(m) || now.Sub(last.Time.Time) < undrivenAfter {
@@ -63,7 +64,7 @@ func UndrivenAt(m *api.Migration, record bool, now time.Time) *Undriven {
 	return &Undriven{Since: last.Time.Time, Down: down(m)}
 }
 
-// down is the ordinal that was stopped and is not Ready yet, by the status.
+// down returns the ordinal that is stopped and not Ready yet, according to the status, or nil.
 func down(m *api.Migration) *int32 {
 	h, history := m.Status.Handoff, m.Status.History
 	switch {
@@ -80,7 +81,7 @@ func down(m *api.Migration) *int32 {
 	return nil
 }
 
-// StoppedAt reports whether an ordinal at a step of its handoff was stopped, and may not be Ready yet.
+// StoppedAt reports whether an ordinal at a step of its handoff was stopped and may not be Ready yet.
 func StoppedAt(step api.Step) bool {
 	switch step {
 	case api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness:
@@ -90,7 +91,7 @@ func StoppedAt(step api.Step) bool {
 	}
 }
 
-// Text describes it for people, without the command that continues the migration.
+// Text describes u for users, without the command that continues the migration.
 func (u *Undriven) Text() string {
 	text := "nobody has driven this since " + u.Since.UTC().Format(time.TimeOnly) + " UTC"
 	if u.Down != nil {
@@ -99,8 +100,8 @@ func (u *Undriven) Text() string {
 	return text
 }
 
-// Noticed reports whether the process that drives a migration acts upon the mode of the spec. known is false for the record of a run
-// that is completed, or whose driver writes no heartbeats.
+// Noticed reports whether the process that drives a migration has acted on the mode of the spec. known is false for a
+// completed record of a run, or if its driver writes no heartbeats.
 func Noticed(m *api.Migration, record bool) (noticed, known bool) {
 	switch last := m.Status.Heartbeat; {
 	case last != nil && Beats(m, record):

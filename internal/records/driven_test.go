@@ -12,7 +12,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// beating is a migration with an ordinal at a step, whose driver wrote so long before noon.
+// beating returns a migration with an ordinal at a step, whose driver wrote its last heartbeat some time before noon.
 func beating(step api.Step, ago time.Duration) *api.Migration {
 	m := moving()
 	m.Spec.Mode, m.Status.Conditions = api.ModeRun, nil
@@ -31,8 +31,8 @@ func without(m *api.Migration) *api.Migration {
 	return m
 }
 
-// TestV3Undriven: no process drives a migration whose last heartbeat is two periods old, and the answer names the ordinal that is down. A
-// migration that needs no process, or whose driver is of an older version, is not judged.
+// TestV3Undriven: no process drives a migration whose last heartbeat is two periods old, and the result names the ordinal
+// that is down. A migration that needs no process, or whose driver has an older version, is not reported.
 func TestV3Undriven(t *testing.T) {
 	rests := without(beating("", time.Hour))
 	rests.Spec.Mode = api.ModePause
@@ -73,7 +73,8 @@ func TestV3Undriven(t *testing.T) {
 	}
 }
 
-// TestV3HeartbeatDue: a heartbeat is due 15 s after the last one, at once in another mode, and never where nothing is under way.
+// TestV3HeartbeatDue: a heartbeat is due 15 s after the last one, at once after a change of the mode, and never when nothing
+// is in progress.
 func TestV3HeartbeatDue(t *testing.T) {
 	paused, fresh := beating("", time.Second), beating("", time.Second)
 	paused.Spec.Mode, fresh.Status.Heartbeat = api.ModePause, nil
@@ -110,7 +111,7 @@ func TestV3HeartbeatDue(t *testing.T) {
 	}
 }
 
-// TestV3Noticed: whether a driver acts upon a mode is known by its heartbeat, and of a Migration that has none by its generation.
+// TestV3Noticed: a heartbeat shows whether a driver has acted on a mode. For a Migration without one, its generation does.
 func TestV3Noticed(t *testing.T) {
 	other, waits := beating("", 0), without(beating("", 0))
 	other.Spec.Mode = api.ModeRollback

@@ -9,8 +9,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Follow watches a migration and brings each state of it that somebody wrote, the
-// latest only when they come faster than they are taken. stop ends it.
+// Follow watches a migration and sends its states. If the receiver is slower, it gets only the latest state. stop ends the
+// watch.
 func Follow(ctx context.Context, connection *clusters.Connection, store Store) (changes <-chan *api.Migration, stop func(), err error) {
 	return clusters.Follow(ctx, connection, store.Watched(), func(object any) (*api.Migration, bool) { return decoded(store, object) })
 }
@@ -22,7 +22,7 @@ func decoded(store Store, object any) (*api.Migration, bool) {
 	case *corev1.ConfigMap:
 		if in, ok := store.(ConfigMap); ok {
 			m, err := in.decode(object)
-			return m, err == nil // Load says what is wrong to whoever asks next
+			return m, err == nil // the next Load returns the error
 		}
 	}
 	return nil, false

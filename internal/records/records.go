@@ -1,6 +1,5 @@
-// Package records keeps what a migration must not forget: in the status of the
-// Migration resource, or in a ConfigMap at the source when no resource definition
-// is installed.
+// Package records stores the state of a migration: in the status of the Migration resource, or in a ConfigMap at the source
+// if the resource definition is not installed.
 package records
 
 import (
@@ -21,28 +20,27 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Store is where one migration is kept.
+// Store stores one migration.
 type Store interface {
-	// Load reads it. The error is a NotFound of the API when there is none.
+	// Load reads the migration. If there is none, the error is NotFound.
 	Load(ctx context.Context) (*api.Migration, error)
-	// Save writes the status over the resourceVersion that m was read with. Where not all of it was stored, the
-	// error is a NotStoredError, and the new resourceVersion is in m.
+	// Save writes the status, with the resourceVersion of m as precondition. If not all of it was stored, the error is a
+	// NotStoredError, and m has the new resourceVersion.
 	Save(ctx context.Context, m *api.Migration) error
-	// Stores is a Save that writes nothing: nil: all of it would be stored.
+	// Stores is a dry run of Save. nil means that all of the status would be stored.
 	Stores(ctx context.Context, m *api.Migration) error
 	// SetMode writes spec.mode.
 	SetMode(ctx context.Context, mode api.Mode) error
-	// TurnBack writes the mode Rollback and for which automatic rollback of the status that is, at once, and only over the
-	// resourceVersion that m was read with.
+	// TurnBack writes the mode Rollback, and the automatic rollback of the status that it is for, in one write. The
+	// precondition is the resourceVersion of m.
 	TurnBack(ctx context.Context, m *api.Migration) error
-	// Change writes some fields of the spec, all of them at once.
+	// Change writes some fields of the spec, in one write.
 	Change(ctx context.Context, change Change) error
-	// Watched is the object that changes when the migration does.
+	// Watched is the object that is watched for changes of the migration.
 	Watched() client.Object
 }
 
-// Change is what may be changed of a migration while it goes on, or after its end. What is
-// empty stays as it is.
+// Change holds the fields that may change while a migration runs, or after its end. An empty field is not changed.
 type Change struct {
 	Mode        api.Mode          `json:"mode,omitempty"`
 	Recovery    *api.RecoverySpec `json:"recovery,omitempty"`
@@ -69,7 +67,7 @@ func (c Change) apply(spec *api.MigrationSpec) {
 	}
 }
 
-// Resource keeps a migration in its resource.
+// Resource stores a migration in a Migration resource.
 type Resource struct {
 	Client          client.Client
 	Namespace, Name string
@@ -81,7 +79,7 @@ func (r Resource) Load(ctx context.Context) (*api.Migration, error) {
 	return m, r.Client.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Name}, m)
 }
 
-// TurnBack writes the mode Rollback, and only over the resourceVersion of m.
+// TurnBack implements Store.
 func (r Resource) TurnBack(ctx context.Context, m *api.Migration) error {
 	before := m.DeepCopy()
 	turnBack(m)
@@ -111,29 +109,29 @@ func (r Resource) Watched() client.Object {
 // dataKey is the key of the migration in its ConfigMap.
 const dataKey = "migration.yaml"
 
-// LabelKey is on every ConfigMap that keeps a migration.
+// LabelKey is on every ConfigMap that stores a migration.
 const LabelKey = "migration.sliceshift.io/record"
 
-// Annotations of a migration that is kept in a ConfigMap. They are kept with it:
-// its spec names no cluster, and whoever goes on with it must not go elsewhere.
+// Annotations of a migration in a ConfigMap. They are stored because its spec names no cluster, and every process that
+// continues the migration must use the same one.
 const (
-	// DestinationAnnotationKey identifies the destination's cluster.
+	// DestinationAnnotationKey identifies the destination cluster.
 	DestinationAnnotationKey = "migration.sliceshift.io/destination-cluster"
-	// ResumedUIDAnnotationKey is the UID of the migration whose record was lost and rebuilt here. It is the migration's UID from
-	// then on: the marks on the objects have it.
+	// ResumedUIDAnnotationKey is the UID of the migration whose lost record was rebuilt here. It replaces the ConfigMap's
+	// UID as UID of the migration, because the marks on the objects have it.
 	ResumedUIDAnnotationKey = "migration.sliceshift.io/resumed-uid"
-	// DestinationNameAnnotationKey is what its first user called that cluster.
+	// DestinationNameAnnotationKey is the first user's name for that cluster.
 	DestinationNameAnnotationKey = "migration.sliceshift.io/destination-cluster-name"
 )
 
-// ConfigMap keeps a migration in a ConfigMap of the source's namespace. The
-// ConfigMap's UID and resourceVersion are the migration's.
+// ConfigMap stores a migration in a ConfigMap in the source namespace. The ConfigMap's UID and resourceVersion are those of
+// the migration.
 type ConfigMap struct {
 	Client          client.Client
 	Namespace, Name string
 }
 
-// ObjectName is the name of the ConfigMap for a migration.
+// ObjectName returns the name of the ConfigMap for a migration.
 func (c ConfigMap) ObjectName() string { return "sliceshift-" + c.Name }
 
 // Load implements Store.
@@ -145,16 +143,16 @@ func (c ConfigMap) Load(ctx context.Context) (*api.Migration, error) {
 	return c.decode(object)
 }
 
-// Decode is the migration that a ConfigMap with LabelKey keeps.
+// Decode returns the migration in a ConfigMap with LabelKey.
 func Decode(object *corev1.ConfigMap) (*api.Migration, error) {
 	return ConfigMap{Namespace: object.Namespace, Name: object.Labels[LabelKey]}.decode(object)
 }
 
-// NotAMigrationError is that of a ConfigMap which was read, and holds no migration.
+// NotAMigrationError is the error of a ConfigMap that contains no valid migration.
 type NotAMigrationError struct {
-	// Namespace and Name are those of the ConfigMap.
+	// Namespace and Name identify the ConfigMap.
 	Namespace, Name string
-	// Cause is what is wrong with its text.
+	// Cause is the decoding error.
 	Cause error
 }
 
@@ -163,11 +161,11 @@ func (e *NotAMigrationError) Error() string {
 	return fmt.Sprintf("ConfigMap %s/%s does not hold a migration: %v", e.Namespace, e.Name, e.Cause)
 }
 
-// Unwrap gives errors.Is and errors.As the cause.
+// Unwrap returns the cause for errors.Is and errors.As.
 func (e *NotAMigrationError) Unwrap() error { return e.Cause }
 
 func (c ConfigMap) decode(object *corev1.ConfigMap) (*api.Migration, error) {
-	type strict api.Migration // without its own way to decode, which leaves out what does not fit
+	type strict api.Migration // without UnmarshalJSON, which would leave out invalid values
 	m := &api.Migration{}
 	text, found := object.Data[dataKey]
 	err := yaml.UnmarshalStrict([]byte(text), (*strict)(m))
@@ -182,12 +180,12 @@ func (c ConfigMap) decode(object *corev1.ConfigMap) (*api.Migration, error) {
 	return m, nil
 }
 
-// uidOf is the UID of a migration that a ConfigMap keeps: the ConfigMap's, or the one whose record was rebuilt.
+// uidOf returns the UID of a migration in a ConfigMap: that of the rebuilt record, or that of the ConfigMap.
 func uidOf(m *api.Migration, object *corev1.ConfigMap) types.UID {
 	return cmp.Or(types.UID(m.Annotations[ResumedUIDAnnotationKey]), object.UID)
 }
 
-// Create writes a migration that is not kept yet.
+// Create creates the record of a migration.
 func (c ConfigMap) Create(ctx context.Context, m *api.Migration) error {
 	object, err := c.encode(m)
 	if err != nil {
@@ -214,16 +212,16 @@ func (c ConfigMap) Save(ctx context.Context, m *api.Migration) error {
 	return nil
 }
 
-// Stores implements Store: a ConfigMap holds any text.
+// Stores implements Store. A ConfigMap stores any text.
 func (c ConfigMap) Stores(context.Context, *api.Migration) error { return nil }
 
-// TurnBack writes the mode Rollback, and only over the resourceVersion of m.
+// TurnBack implements Store.
 func (c ConfigMap) TurnBack(ctx context.Context, m *api.Migration) error {
 	turnBack(m)
 	return c.Save(ctx, m)
 }
 
-// turnBack sets the mode, and says for which automatic rollback: both are in one write.
+// turnBack sets the mode and the automatic rollback that it is for, so that one write has both.
 func turnBack(m *api.Migration) {
 	m.Spec.Mode = api.ModeRollback
 	if turn := m.Status.AutomaticRollback; turn != nil {
@@ -241,7 +239,7 @@ func (c ConfigMap) encode(m *api.Migration) (*corev1.ConfigMap, error) {
 	}
 	uid := m.UID
 	if m.Annotations[ResumedUIDAnnotationKey] != "" {
-		uid = "" // it is not the ConfigMap's; the resourceVersion is
+		uid = "" // the ConfigMap has another UID; the resourceVersion is its own
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -257,7 +255,7 @@ func (c ConfigMap) SetMode(ctx context.Context, mode api.Mode) error {
 	return c.Change(ctx, Change{Mode: mode})
 }
 
-// Change implements Store. It tries again when the migration moves on meanwhile.
+// Change implements Store. It retries after a conflict.
 func (c ConfigMap) Change(ctx context.Context, change Change) error {
 	for {
 		m, err := c.Load(ctx)
@@ -266,7 +264,7 @@ func (c ConfigMap) Change(ctx context.Context, change Change) error {
 		}
 		change.apply(&m.Spec)
 		if change.Mode == api.ModeRun || change.Mode == api.ModePause {
-			m.Status.AutomaticRollback = nil // no tool writes a record: it is the word of a person
+			m.Status.AutomaticRollback = nil // only users change the mode in a record, no tool does
 			m.Status.StartWithdrawn = nil
 		}
 		if err := c.Save(ctx, m); !apierrors.IsConflict(err) {
@@ -283,7 +281,7 @@ func (c ConfigMap) Watched() client.Object {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.ObjectName()}}
 }
 
-// Completed is why a migration is completed: the reason of its condition. It is empty until then.
+// Completed returns the reason of the condition Completed, or an empty string before completion.
 func Completed(m *api.Migration) string {
 	if c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted); c != nil && c.Status == metav1.ConditionTrue {
 		return c.Reason
@@ -291,16 +289,15 @@ func Completed(m *api.Migration) string {
 	return ""
 }
 
-// AwaitsPause says whether the mode Run does not have a migration go on to its destination, because it was turned back by itself:
-// a pause comes first, which is the word of a person. In the record of a run that turns back the mode Run is that word
-// already: no tool writes one.
+// AwaitsPause reports whether the mode Run has no effect because the migration was rolled back automatically. The user must
+// pause it first, to confirm. In the record of a run, the mode Run itself is the confirmation, because no tool writes it.
 func AwaitsPause(m *api.Migration, record bool) bool {
 	running := m.Spec.Mode == api.ModeRun || m.Spec.Mode == ""
 	return m.Status.AutomaticRollback != nil && (running || !record)
 }
 
-// AtRest says whether a migration is paused and has no ordinal on its way: every ordinal runs, on one side or the
-// other, and nobody is needed for that. What was seen of an older spec does not count.
+// AtRest reports whether a migration is paused with no ordinal in flight. Every ordinal then runs on one side, and no
+// process is needed. A status of an older generation does not count.
 func AtRest(m *api.Migration) bool {
 	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
 	return m.Spec.Mode == api.ModePause && m.Status.Handoff == nil && progressing != nil &&

@@ -2,10 +2,10 @@ package records
 
 import "strings"
 
-// wayOut stands between what a condition's message says and what a person can do.
+// wayOut separates a condition's message from the remedy.
 const wayOut = ". What to do: "
 
-// WithRemedy returns a message with what a person can do; empty: nothing.
+// WithRemedy returns a message with its remedy, which may be empty.
 func WithRemedy(message, remedy string) string {
 	if remedy == "" {
 		return message
@@ -13,7 +13,7 @@ func WithRemedy(message, remedy string) string {
 	return message + wayOut + remedy
 }
 
-// CutRemedy returns both parts of such a message.
+// CutRemedy returns both parts of a message of WithRemedy.
 func CutRemedy(message string) (what, remedy string) {
 	what, remedy, _ = strings.Cut(message, wayOut)
 	return what, remedy

@@ -17,19 +17,19 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// recorded are the fields of the status that decisions rest on: what they say cannot be found again.
+// recorded lists the status fields that decisions depend on and that cannot be derived again.
 var recorded = []string{"baseline", "fence", "handoff", "ahead", "turnedBack", "automaticRollback", "pace", "pausedWriters", "owedCopies", "hooks", "hookTurns"}
 
-// mostNamed bounds how many fields an error names.
+// mostNamed limits the number of fields in an error.
 const mostNamed = 4
 
-// NotStoredError is that of a status which was written, or would be, and of which the API server has not stored
-// what a decision rests on: its resource definition is older than the writer. Or it was refused as invalid, and nothing of it
-// was stored.
+// NotStoredError is the error of a status of which the API server does not store fields that decisions depend on, because
+// its resource definition is older than the writer. It is also the error of a status that was refused as invalid and not
+// stored at all.
 type NotStoredError struct {
-	// Fields are what is missing or different, the first ones.
+	// Fields are the first missing or different fields.
 	Fields []string
-	// Refused is the answer of an API server that has stored nothing; nil: it has stored the rest.
+	// Refused is the error of an API server that stored nothing. nil means that it stored the other fields.
 	Refused error
 }
 
@@ -41,13 +41,13 @@ func (e *NotStoredError) Error() string {
 	return "not stored: " + strings.Join(e.Fields, ", ")
 }
 
-// Unwrap gives errors.Is and errors.As the answer.
+// Unwrap returns the API server's error for errors.Is and errors.As.
 func (e *NotStoredError) Unwrap() error { return e.Refused }
 
-// Save implements Store. What this version does not know stays as it is stored.
+// Save implements Store. Stored fields that this version does not know remain.
 func (r Resource) Save(ctx context.Context, m *api.Migration) error {
 	answer, err := r.write(ctx, m)
-	if answer.ResourceVersion != "" { // it was written, whatever was made of it
+	if answer.ResourceVersion != "" { // it was written, possibly without some fields
 		m.ResourceVersion = answer.ResourceVersion
 	}
 	if err != nil {
@@ -57,14 +57,14 @@ func (r Resource) Save(ctx context.Context, m *api.Migration) error {
 	return nil
 }
 
-// Stores says whether all of the status would be stored, and writes nothing: nil: it would.
+// Stores implements Store with a dry run.
 func (r Resource) Stores(ctx context.Context, m *api.Migration) error {
 	_, err := r.write(ctx, m, client.DryRunAll)
 	return err
 }
 
-// write sends the status, and compares what comes back. That is read into an object of its own: what an answer
-// lacks would else stay as it was sent.
+// write sends the status and compares the response with it. The response is decoded into a new object, so that a missing
+// field does not keep its sent value.
 func (r Resource) write(ctx context.Context, m *api.Migration, options ...client.SubResourcePatchOption) (api.Migration, error) {
 	sent, err := document(m.Status)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r Resource) write(ctx context.Context, m *api.Migration, options ...client
 	return answer, nil
 }
 
-// document is a status as it is sent.
+// document returns a status as a JSON document.
 func document(status api.MigrationStatus) (map[string]any, error) {
 	text, err := json.Marshal(status)
 	if err != nil {
@@ -113,8 +113,8 @@ func document(status api.MigrationStatus) (map[string]any, error) {
 	return found, err
 }
 
-// whole is a document in which all that its type has and it lacks is null: a merge patch leaves alone what it does
-// not name, and is to leave alone what this version cannot name. Lists are replaced as they are.
+// whole returns a document with null for every known field that it lacks. A merge patch does not change fields that it
+// omits, and only fields that are unknown to this version must stay. Lists are replaced as a whole.
 func whole(of reflect.Type, document map[string]any) map[string]any {
 	all := maps.Clone(document)
 	for field := range of.Fields() {
@@ -137,8 +137,8 @@ func whole(of reflect.Type, document map[string]any) map[string]any {
 	return all
 }
 
-// lost are the fields of what was sent that are not so in what is stored. What is stored besides is no loss: a
-// definition may have defaults.
+// lost returns the sent fields that were not stored or were stored differently. Additional stored fields are ignored,
+// because a resource definition may have defaults.
 func lost(at string, sent, stored any) []string {
 	switch sent := sent.(type) {
 	case nil:

@@ -22,14 +22,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// definition is an API server that keeps one Migration as the text that it was sent, without the fields of the status
-// that its definition lacks.
+// definition is an API server that stores one Migration as text, without the status fields that its definition lacks.
 type definition struct {
 	t      *testing.T
 	stored map[string]any
 	lacks  []string
 	writes int
-	// refuses is its answer to every write; nil: it takes them.
+	// refuses is its answer to every write. nil means that it accepts them.
 	refuses error
 }
 
@@ -80,10 +79,10 @@ func (d *definition) read(text []byte) map[string]any {
 	return found
 }
 
-// has sets what is stored of the status.
+// has sets the stored status.
 func (d *definition) has(status string) { d.stored = map[string]any{"status": d.read([]byte(status))} }
 
-// merged is a merge patch (RFC 7386).
+// merged applies a merge patch (RFC 7386).
 func merged(target, patch map[string]any) map[string]any {
 	after := maps.Clone(target)
 	if after == nil {
@@ -118,7 +117,7 @@ func drop(from map[string]any, path []string) {
 	}
 }
 
-// moving is the status of a migration with all that decisions rest on.
+// moving returns a migration whose status has all fields that decisions depend on.
 func moving() *api.Migration {
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC))
 	exact := metav1.NewMicroTime(now.Time)
@@ -136,7 +135,8 @@ func moving() *api.Migration {
 	return m
 }
 
-// TestSaveKeepsWhatItDoesNotKnow: fields of a newer version outlive what an older one writes, and go with what they are in.
+// TestSaveKeepsWhatItDoesNotKnow: fields of a newer version survive a write of an older one, and are deleted with the object
+// that contains them.
 func TestSaveKeepsWhatItDoesNotKnow(t *testing.T) {
 	d := &definition{t: t}
 	d.has(`{"newer":1,"baseline":{"newer":2,"destinationReplicas":1},"handoff":{"ordinal":2,"newer":3}}`)
@@ -155,7 +155,7 @@ func TestSaveKeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestSaveIsWhole: whatever was stored before, all that this version knows is stored as it was sent, and read so.
+// TestSaveIsWhole: for any former status, all fields that this version knows are stored and read back as sent.
 func TestSaveIsWhole(t *testing.T) {
 	full, bare := moving(), &api.Migration{ObjectMeta: moving().ObjectMeta}
 	bare.Status.Baseline, bare.Status.Handoff = &api.Baseline{StartTime: full.Status.Baseline.StartTime}, &api.Handoff{StartTime: full.Status.Handoff.StartTime}
@@ -173,7 +173,7 @@ func TestSaveIsWhole(t *testing.T) {
 	}
 }
 
-// TestNotStored: what an older definition drops of what decisions rest on is named, and all else is no reason to stop.
+// TestNotStored: a dropped field that decisions depend on is named, and other dropped fields are no error.
 func TestNotStored(t *testing.T) {
 	for lacks, want := range map[string][]string{
 		"":                               nil,
@@ -215,7 +215,7 @@ func TestNotStored(t *testing.T) {
 	}
 }
 
-// TestNotStoredNamesAFew: an error names the first fields.
+// TestNotStoredNamesAFew: an error names only the first fields.
 func TestNotStoredNamesAFew(t *testing.T) {
 	d := &definition{t: t, lacks: []string{"baseline", "fence", "handoff", "ahead", "hooks"}}
 	const want = "not stored: status.baseline, status.fence, status.handoff, status.ahead"
@@ -224,7 +224,7 @@ func TestNotStoredNamesAFew(t *testing.T) {
 	}
 }
 
-// TestSaveMeetsAChange: a status is written over the version that was read, and over no other.
+// TestSaveMeetsAChange: a status is written only over the version that was read.
 func TestSaveMeetsAChange(t *testing.T) {
 	d := &definition{t: t}
 	m := moving()
@@ -234,8 +234,8 @@ func TestSaveMeetsAChange(t *testing.T) {
 	}
 }
 
-// TestStatusRefused: a status that is invalid was not stored, and its error still says what the API server has answered. Any other
-// error is none of that.
+// TestStatusRefused: an invalid status was not stored, and its error contains the API server's answer. Other errors are not
+// a NotStoredError.
 func TestStatusRefused(t *testing.T) {
 	kind := api.GroupVersion.WithKind("Migration").GroupKind()
 	for name, tc := range map[string]struct {

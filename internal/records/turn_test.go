@@ -12,8 +12,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestTurnBack: one write has the mode and says for which automatic rollback it is, as precisely as that is kept. What a person
-// sets in a record forgets it, what writes the record otherwise does not, and Rollback is no word that it may go on.
+// TestTurnBack: one write has the mode and the automatic rollback that it is for, with full precision. A mode that the user
+// sets in a record clears it, other writes do not, and the mode Rollback does not confirm it.
 func TestTurnBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change records.Change

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// begin is where a text has a command: a program that messages name, and a verb of it.
+// begin matches the start of a command in a text: a program that messages name.
 var begin = regexp.MustCompile(`(?:^|[ (\n])((?:kubectl|helm) )`)
 
-// commandVerbs are the verbs that such a command has, beside flags that lead to a cluster.
+// commandVerbs are the verbs of such commands. Flags that select a cluster may precede them.
 var commandVerbs = map[string]bool{
 	"annotate": true, "apply": true, "auth": true, "cluster-info": true, "cordon": true, "create": true, "delete": true, "describe": true,
 	"edit": true, "explain": true, "get": true, "label": true, "logs": true, "migrate": true, "patch": true, "rollout": true, "scale": true,
 	"taint": true, "uncordon": true, "upgrade": true, "version": true,
 }
 
-// Commands returns the commands that a remedy has, in order, each as a shell takes it. Text around them is for people. A command
-// ends where its words do: before any rune that Quote does not leave bare, and before a comma or a full stop that ends a word.
-// One with an ellipsis is an example, and is left out.
+// Commands returns the commands in a remedy, in order, as typed in a shell, without the text around them. A command ends
+// before any rune that Quote does not leave bare, and before a comma or full stop at the end of a word. A command with an
+// ellipsis is an example, and is left out.
 func Commands(remedy string) []string {
 	var found []string
 	for remedy != "" {
@@ -36,9 +36,9 @@ func Commands(remedy string) []string {
 	return found
 }
 
-// hasVerb reports whether one of the first words of a command, of which the others are flags with their values, is a known verb.
+// hasVerb reports whether one of the first words of a command is a known verb. The others are flags with their values.
 func hasVerb(command string) bool {
-	const most = 8 // --kubeconfig FILE --context NAME, and what leads to a user
+	const most = 8 // --kubeconfig FILE --context NAME, and the flags that select a user
 	words := strings.Fields(command)
 	for _, word := range words[1:min(most, len(words))] {
 		if commandVerbs[word] {
@@ -48,7 +48,7 @@ func hasVerb(command string) bool {
 	return false
 }
 
-// commandLength is how long the command is with which a text begins.
+// commandLength returns the length of the command at the start of a text.
 func commandLength(text string) int {
 	end := 0
 	for at := 0; at < len(text); {
@@ -72,7 +72,7 @@ func commandLength(text string) int {
 	return end
 }
 
-// wordLength is how long the word is with which a text begins, as Quote writes words; ends is true where the punctuation of a
+// wordLength returns the length of the word at the start of a text, in the syntax of Quote. ends is true if punctuation of a
 // sentence follows it.
 func wordLength(text string) (length int, ends bool) {
 	for length < len(text) {
@@ -94,7 +94,7 @@ func wordLength(text string) (length int, ends bool) {
 	return trimmed(text, length)
 }
 
-// trimmed leaves out the punctuation of a sentence: Quote leaves no word bare that ends so.
+// trimmed leaves out punctuation of a sentence. Quote leaves no word bare that ends with it.
 func trimmed(text string, length int) (int, bool) {
 	bare := len(strings.TrimRight(text[:length], punctuation))
 	return bare, bare < length

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestV6Commands: the commands of a remedy are found between the words for people.
+// TestV6Commands: the commands in a remedy are found within its text.
 func TestV6Commands(t *testing.T) {
 	for remedy, want := range map[string][]string{
 		"":                         nil,
@@ -33,7 +33,7 @@ func TestV6Commands(t *testing.T) {
 	}
 }
 
-// TestV6CommandsOfWords: whatever words a command is built from, it is found whole, alone and within a sentence.
+// TestV6CommandsOfWords: a command with any words is found as a whole, alone and within a sentence.
 func TestV6CommandsOfWords(t *testing.T) {
 	word := rapid.OneOf(rapid.SampledFrom(hostile), rapid.StringMatching(`[a-z0-9'=/-]{0,9}[a-z0-9'=/-]`))
 	rapid.Check(t, func(t *rapid.T) {

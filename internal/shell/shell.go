@@ -1,5 +1,5 @@
-// Package shell builds the commands that messages show: from words, each of which is one word for the shell whatever it contains.
-// Names come from clusters that need not be trusted, and commands are copied into terminals.
+// Package shell builds the commands in messages. Each argument becomes one word for the shell, whatever it contains. Names
+// come from untrusted clusters, and users copy commands into terminals.
 package shell
 
 import (
@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// plain are the runes, beside letters and digits, that no shell gives a meaning to.
+// plain are the runes, in addition to letters and digits, that have no meaning in any shell.
 const plain = "-_./:=,@%+"
 
-// punctuation ends a word of a sentence.
+// punctuation may end a word in a sentence.
 const punctuation = ",.:"
 
-// Quote protects a word from the shell, and from the sentence that it stands in.
+// Quote quotes a word for the shell, and for the sentence around it.
 func Quote(word string) string {
 	safe := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(plain, r)
@@ -35,15 +35,15 @@ func Command(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Kubectl builds commands for one cluster, because an object of the same name may be in use in another one.
+// Kubectl builds commands for one cluster, because another cluster may use an object of the same name.
 type Kubectl struct {
-	// Cluster is named in words before a command where no flags are known, as in a manager.
+	// Cluster is the name that precedes a command if no flags are known, as in a manager.
 	Cluster string
-	// Flags lead kubectl there, quoted: which context is the current one when the command is run is not known.
+	// Flags are the quoted flags that select the cluster, because the current context at the time of the command is unknown.
 	Flags string
 }
 
-// Do returns a command of kubectl.
+// Do returns a kubectl command.
 func (k Kubectl) Do(verb string, words ...string) string {
 	command := Command(append([]string{verb}, words...)...)
 	switch {
@@ -55,7 +55,7 @@ func (k Kubectl) Do(verb string, words ...string) string {
 	return "kubectl " + command
 }
 
-// Migrate returns a command of the plugin, which has its flags behind its name.
+// Migrate returns a command of the plugin, whose flags follow its verb.
 func (k Kubectl) Migrate(verb string, words ...string) string {
 	command := "kubectl migrate " + Command(append([]string{verb}, words...)...)
 	switch {
@@ -67,7 +67,8 @@ func (k Kubectl) Migrate(verb string, words ...string) string {
 	return command
 }
 
-// printed is a name in the words before a command: text is copied with them, so no shell may take it for more than a word.
+// printed returns a name for the text before a command. Users copy the text too, so the name is quoted if a shell would
+// interpret it.
 func printed(name string) string {
 	if quoted := Quote(name); strings.ContainsAny(name, "'\"`$;&|<>\\\n\r") {
 		return quoted
@@ -75,8 +76,8 @@ func printed(name string) string {
 	return name
 }
 
-// Format returns a command of kubectl whose words are filled in: each word of the format is one word for the shell, whatever its values
-// contain. Quotes in the format hold a word together; a | between words leads into another command.
+// Format returns a kubectl command from a format. Each word of the format becomes one word for the shell, whatever its
+// values contain. Quotes in the format group a word. A | between words starts another command.
 func (k Kubectl) Format(format string, values ...any) string {
 	words := split(format)
 	for i, word := range words {
@@ -92,10 +93,10 @@ func (k Kubectl) Format(format string, values ...any) string {
 	return k.Do(words[0], words[1:]...)
 }
 
-// verb is where a format takes a value.
+// verb matches a verb of a format.
 var verb = regexp.MustCompile(`%[sdvqt]`)
 
-// split are the words of a format, without the quotes that hold them together.
+// split returns the words of a format, without the grouping quotes.
 func split(format string) (words []string) {
 	var word strings.Builder
 	quoted := false
@@ -113,5 +114,5 @@ func split(format string) (words []string) {
 	return words
 }
 
-// String begins a command, for what builds one otherwise: nothing should.
+// String returns the start of a command, for code that builds commands without this package, which should not exist.
 func (k Kubectl) String() string { return strings.TrimSuffix(k.Do("VERB"), " VERB") }

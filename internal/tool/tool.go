@@ -1,5 +1,5 @@
-// Package tool finds programs of others that tests and releases run, such as helm and krew. Each is
-// built by Go from the module that its folder below hack/release/tools pins, and is kept in Go's build cache.
+// Package tool provides third-party programs for tests and releases, such as helm and krew. Go builds each from the module
+// that is pinned in a folder below hack/release/tools, and keeps it in its build cache.
 package tool
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// Path is where the program of that name lies. The first time it is built, which takes minutes. It
-// needs the checkout that this process was built from.
+// Path returns the path of the program. The first call builds it, which takes minutes. It needs the checkout that this
+// process was built from.
 func Path(ctx context.Context, name string) (string, error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {

@@ -1,5 +1,5 @@
-// Package treediff says in what two trees of files differ, by rsync and by go-mtree, or two devices: it is for those who judge the
-// mover, and shares no code with it.
+// Package treediff compares two file trees, with rsync and go-mtree, or two devices. Tests of the mover use it, and it
+// shares no code with the mover.
 package treediff
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/vbatts/go-mtree"
 )
 
-// ErrNoRsync is that rsync is not installed.
+// ErrNoRsync is the error if rsync is not installed.
 var ErrNoRsync = errors.New("rsync is not installed")
 
-// huge is the size, in bytes, of a file that consists of holes: nobody reads all of it for a comparison.
+// huge is the size, in bytes, above which a file consists of holes and is not read for a comparison.
 const huge = 1 << 30
 
-// Compare has both judges compare, rsync where it is installed, and returns what they found, a line each. What is no
-// folder, but a block device, is compared byte by byte.
+// Compare compares with both tools, with rsync only if it is installed, and returns the differences, one per line. Block
+// devices are compared byte by byte.
 func Compare(ctx context.Context, source, destination string) ([]string, error) {
 	if !isFolder(source) {
 		return Devices(source, destination)
@@ -37,9 +37,9 @@ func Compare(ctx context.Context, source, destination string) ([]string, error) 
 	return append(found, more...), err
 }
 
-// Rsync has rsync say what it would change. Without --delete and -i it would be silent about what is too much,
-// without the window about parts of seconds. It compares contents, and then, of files that are too large for that,
-// sizes and times.
+// Rsync returns the changes that rsync would make. Without --delete and -i it would not report extra files. Without the
+// window it would ignore fractions of seconds. It compares contents first, and then sizes and times, also of the files that
+// are too large to read.
 func Rsync(ctx context.Context, source, destination string) (found []string, err error) {
 	path, err := exec.LookPath("rsync")
 	if err != nil {
@@ -79,7 +79,7 @@ func tooLarge(root string) (exclude []string, err error) {
 
 var keywords = append(append([]mtree.Keyword{}, mtree.DefaultKeywords...), "sha256digest", "xattr", "time")
 
-// Mtree compares specifications of both trees. It leaves out what is too large to be read.
+// Mtree compares the specifications of two trees. It omits files that are too large to read.
 func Mtree(source, destination string) (found []string, err error) {
 	exclude := func(_ string, info os.FileInfo) bool { return info.Size() > huge || info.Name() == "lost+found" }
 	spec, err := mtree.Walk(source, []mtree.ExcludeFunc{exclude}, keywords, nil)
@@ -96,7 +96,7 @@ func Mtree(source, destination string) (found []string, err error) {
 	}
 	for _, delta := range deltas {
 		for _, key := range delta.Diff() {
-			// A folder's size is its file system's affair.
+			// The size of a directory depends on its file system.
 			if key.Name() != "size" || !isFolder(filepath.Join(source, delta.Path())) {
 				found = append(found, fmt.Sprintf("go-mtree: %s %s: %s differs (%v, %v)", delta.Type(), delta.Path(), key.Name(), key.Old(), key.New()))
 			}
@@ -108,7 +108,7 @@ func Mtree(source, destination string) (found []string, err error) {
 	return found, nil
 }
 
-// Devices compares all that is on a device with as much of another one, which may be larger.
+// Devices compares the content of a device with the start of another one, which may be larger.
 func Devices(source, destination string) (found []string, err error) {
 	from, err := os.Open(source)
 	if err != nil {

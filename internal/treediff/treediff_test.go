@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestCompare: two equal trees, and each difference that one of the judges must see.
+// TestCompare: two equal trees, and each difference that one of the tools must report.
 func TestCompare(t *testing.T) {
 	stamp := time.Unix(1_700_000_000, 123)
 	build := func(t *testing.T, change func(root string) error) string {

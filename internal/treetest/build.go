@@ -1,5 +1,5 @@
-// Package treetest makes trees with all that a file system holds, and judges whether two are equal, with
-// programs that share no code with the mover.
+// Package treetest creates trees with everything that a file system can hold, and compares two trees with programs that
+// share no code with the mover.
 package treetest
 
 import (
@@ -15,13 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tree is a folder to build in.
+// Tree is a folder in which a test creates files.
 type Tree struct {
 	testing.TB
 	Root string
 }
 
-// In makes helpers for a folder.
+// In returns helpers for a folder.
 func In(t testing.TB, root string) Tree { return Tree{t, root} }
 
 func (t Tree) path(name string) string { return t.Root + "/" + name }
@@ -34,14 +34,14 @@ func (t Tree) Must(err error) {
 	}
 }
 
-// File makes a file, with the folders above it.
+// File creates a file, with its parent folders.
 func (t Tree) File(name string, content []byte) {
 	t.Helper()
 	t.Must(os.MkdirAll(filepath.Dir(t.path(name)), 0o755))
 	t.Must(os.WriteFile(t.path(name), content, 0o644))
 }
 
-// Sparse makes a file of a size, with data at some offsets.
+// Sparse creates a file of a size, with data at some offsets.
 func (t Tree) Sparse(name string, size int64, data map[int64][]byte) {
 	t.Helper()
 	f, err := os.Create(t.path(name))
@@ -54,7 +54,7 @@ func (t Tree) Sparse(name string, size int64, data map[int64][]byte) {
 	t.Must(f.Close())
 }
 
-// Age gives a thing a time to the nanosecond.
+// Age sets a modification time, to the nanosecond.
 func (t Tree) Age(name string, sec, nsec int64) {
 	t.Helper()
 	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: sec, Nsec: nsec}}
@@ -67,8 +67,8 @@ func (t Tree) Xattr(name, attribute string, value []byte) {
 	t.Must(unix.Lsetxattr(t.path(name), attribute, value, 0))
 }
 
-// acl is an ACL as the kernel keeps it (acl_ea_header and entries, version 2): the owner and user 1234 read
-// and write, the group and others read.
+// acl returns an ACL in the format of the kernel (acl_ea_header and entries, version 2): the owner and user 1234 read and
+// write, the group and others read.
 func acl() []byte {
 	b := []byte{2, 0, 0, 0}
 	add := func(tag, perm uint16, id uint32) {
@@ -86,7 +86,7 @@ func acl() []byte {
 // netBind is the capability to bind low ports (vfs_cap_data, version 2, effective).
 var netBind = []byte{1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-// Bytes are as many bytes, the same for the same seed.
+// Bytes returns n bytes, the same for the same seed.
 func Bytes(seed uint64, n int) []byte {
 	b := make([]byte, n)
 	source := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24)})
@@ -94,14 +94,14 @@ func Bytes(seed uint64, n int) []byte {
 	return b
 }
 
-// Everything makes a tree with every kind of thing that is kept; it needs root.
+// Everything creates a tree with every kind of file that is copied. It needs root.
 func (t Tree) Everything() {
 	t.Helper()
 	t.ordinary()
 	t.links()
 	t.special()
 	t.sparse()
-	// Times last: all else changes those of folders.
+	// Times are set last, because every other change updates those of folders.
 	t.Age("times", 1_000_000_000, 123_456_789)
 	t.Age("times/old", -5, 1)
 	t.Age("times/far", 10_000_000_000, 999_999_999)
@@ -123,7 +123,7 @@ func (t Tree) ordinary() {
 	for i, name := range []string{" ", "-n", "*", "new\nline", "\xff\xfe no utf-8", "ünïcödé", "a.b", strings.Repeat("n", 255), "tab\t\x01", `back\slash`, "...", ".hidden"} {
 		t.File("names/"+name, fmt.Appendf(nil, "%d", i))
 	}
-	t.File("a.b/x", nil) // sorts after what is in "a", and before it as a string
+	t.File("a.b/x", nil) // sorts after the entries of "a", but before them as a string
 	t.File("modes/setuid", []byte("x"))
 	t.File("modes/none", []byte("x"))
 	t.Must(os.Mkdir(t.path("modes/sticky"), 0o755))
@@ -175,7 +175,7 @@ func (t Tree) sparse() {
 	t.Sparse("tebibyte", 1<<40, map[int64][]byte{1 << 39: Bytes(8, 5000)})
 }
 
-// Extents are the parts of a file that are no holes, by lseek(2); none of one that is not there.
+// Extents returns the ranges of a file that are not holes, by lseek(2). It returns none if the file does not exist.
 func (t Tree) Extents(name string) (extents [][2]int64) {
 	t.Helper()
 	f, err := os.Open(t.path(name))
@@ -197,7 +197,7 @@ func (t Tree) Extents(name string) (extents [][2]int64) {
 	}
 }
 
-// NeedRoot skips what an ordinary user cannot make.
+// NeedRoot skips a test that needs root.
 func NeedRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// Disk is a file system on a loop device of its own, mounted on a folder as long as the test runs.
+// Disk is a file system on a loop device, mounted for the duration of the test.
 type Disk struct {
 	testing.TB
-	// Device is mounted on Root, and Image is the file that it is.
+	// Device is mounted on Root. Image is the file of the loop device.
 	Device, Image, Root string
 }
 
-// NewDisk makes one of a type, without lost+found. Where that cannot be, the test is skipped, or fails if judges are Required;
-// where only the type's mkfs is not installed, it is skipped.
+// NewDisk returns a disk of a type, without lost+found. If a loop device is not available, the test is skipped, or fails if
+// judges are Required. If only the type's mkfs is not installed, the test is skipped.
 func NewDisk(t testing.TB, system string) *Disk {
 	t.Helper()
-	sizes := map[string]int64{"ext4": 64 << 20, "xfs": 320 << 20, "btrfs": 128 << 20} // what each takes at least
+	sizes := map[string]int64{"ext4": 64 << 20, "xfs": 320 << 20, "btrfs": 128 << 20} // the minimum size of each
 	mkfs, err := exec.LookPath("mkfs." + system)
 	if err != nil {
 		t.Skip(err)
@@ -33,13 +33,13 @@ func NewDisk(t testing.TB, system string) *Disk {
 	return d
 }
 
-// Mount mounts it.
+// Mount mounts the disk.
 func (d *Disk) Mount() {
 	d.Helper()
 	d.run("mount", d.Device, d.Root)
 }
 
-// Unmount writes it to its image, and unmounts it. Nobody has anything open on it.
+// Unmount unmounts the disk and flushes it to its image. No file on it may be open.
 func (d *Disk) Unmount() {
 	d.Helper()
 	d.run("umount", d.Root)

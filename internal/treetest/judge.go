@@ -13,10 +13,10 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treediff"
 )
 
-// Required is the environment variable that makes a judge that is not installed a failure.
+// Required is the environment variable that turns a missing comparison tool into a failure.
 const Required = "SLICESHIFT_MOVER_JUDGES"
 
-// Equal fails the test where two trees are not equal: by rsync, by go-mtree, and by their holes.
+// Equal fails the test if two trees differ, according to rsync, go-mtree and their holes.
 func Equal(t testing.TB, source, destination string) {
 	t.Helper()
 	byRsync(t, source, destination)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// verdict is a test that only notes that it failed.
+// verdict is a test that only records whether it failed.
 type verdict struct {
 	testing.TB
 	failed bool
@@ -14,7 +14,7 @@ type verdict struct {
 
 func (v *verdict) Errorf(string, ...any) { v.failed = true }
 
-// TestJudges: the judges see each kind of difference, and none between equal trees.
+// TestJudges: the tools report each kind of difference, and none between equal trees.
 func TestJudges(t *testing.T) {
 	NeedRoot(t)
 	if _, err := exec.LookPath("rsync"); err != nil {

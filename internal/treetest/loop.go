@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Loop is a block device over a file of a size, as long as the test runs. Where none can be made, the test
-// is skipped, or fails if judges are Required.
+// Loop returns a block device on a file of a size, for the duration of the test. If that is not possible, the test is
+// skipped, or fails if judges are Required.
 func Loop(t testing.TB, size int64) (device, image string) {
 	t.Helper()
 	NeedRoot(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Same fails the test where two trees differ in names, kinds, modes, times, links or contents: a judge
-// that is fast and knows only the standard library.
+// Same fails the test if two trees differ in names, types, modes, times, links or contents. It is fast and uses only the
+// standard library.
 func Same(t testing.TB, source, destination string) {
 	t.Helper()
 	if diff := cmp.Diff(lines(t, source), lines(t, destination)); diff != "" {
@@ -21,7 +21,7 @@ func Same(t testing.TB, source, destination string) {
 	}
 }
 
-// lines are what is known of each path.
+// lines returns a description of each path.
 func lines(t testing.TB, root string) map[string]string {
 	t.Helper()
 	all, first := map[string]string{}, map[uint64]string{}

@@ -1,4 +1,4 @@
-// Package version says which build this is.
+// Package version describes this build.
 package version
 
 import (
@@ -7,37 +7,38 @@ import (
 	"runtime/debug"
 )
 
-// Version is set by the release build; a build from a checkout is "dev".
+// Version is set by the release build. A build from a checkout is "dev".
 var Version = "dev"
 
-// Commit is set by the release build; a build from a checkout knows it from git.
+// Commit is set by the release build. A build from a checkout gets it from git.
 var Commit string
 
-// Date is when that was committed (RFC 3339), and is known as Commit is.
+// Date is the time of the commit (RFC 3339), from the same source as Commit.
 var Date string
 
-// Image is the manager's of this version. The release build sets it to the repository that it pushes to; empty: none is known.
+// Image is the manager image of this version. The release build sets it to the repository that it pushes to. Empty means
+// unknown.
 var Image string
 
 // Info describes a build.
 type Info struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
-	// Date is when the commit was made. When the build was made is in no build: two of one commit are the same.
+	// Date is the time of the commit. The build has no time of its own, so that two builds of one commit are equal.
 	Date string `json:"date,omitempty"`
-	// Modified is true where the checkout differed from its commit.
+	// Modified is true if the checkout differed from its commit.
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 }
 
-// Get returns what this binary is.
+// Get returns the description of this binary.
 func Get() Info {
 	build, _ := debug.ReadBuildInfo()
 	return of(build)
 }
 
-// of is what is known of a build: what was set, or else what Go has written into a binary that it built in a repository; nil: it
-// has written nothing.
+// of returns the description of a build: the values that the release build set, or those that Go recorded for a build in a
+// repository. build may be nil.
 func of(build *debug.BuildInfo) Info {
 	info := Info{Version: Version, Commit: Commit, Date: Date, Go: runtime.Version()}
 	if build == nil || Commit != "" {

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOf: a release says what it was given, a build from a checkout what Go has noted of that, and any other one neither.
+// TestOf: a release has the values that were set, a build from a checkout has those that Go recorded, and any other build
+// has neither.
 func TestOf(t *testing.T) {
 	checkout := func(modified string) *debug.BuildInfo {
 		return &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-11-27T03:06:21Z"}, {Key: "vcs.modified", Value: modified}}}

@@ -1,5 +1,5 @@
-// Package berths says what the handoffs of all migrations use that others use, too: nodes, links and storage
-// classes, and whether one more can be under way.
+// Package berths describes the shared resources that handoffs use, namely nodes, links and storage classes, and
+// decides whether one more handoff fits.
 package berths
 
 import (
@@ -10,41 +10,41 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Limits are how many handoffs of all migrations may use one thing at once; 0: as many as there are.
+// Limits are the numbers of handoffs, over all migrations, that may use one resource at once; 0 means no limit.
 type Limits struct {
-	// Node is of those that leave one node, Link of those between two clusters, whichever way, and
-	// StorageClass of those whose volumes are of one class of the cluster that they leave.
+	// Node limits the handoffs that leave one node, and Link those between two clusters in either direction.
+	// StorageClass limits those with volumes of one class in the cluster that they leave.
 	Node, Link, StorageClass int
 }
 
-// Berth is what one handoff uses that others use, too. It is what is known of it before it begins; a node of
-// the taker is chosen by a scheduler, later.
+// Berth is the shared resources of one handoff, as far as known before it begins. The scheduler
+// chooses the taker's node later.
 type Berth struct {
 	Migration types.NamespacedName
 	api.HandoffLoad
-	// Clusters are both sides, in the order of their IDs.
+	// Clusters are both clusters, ordered by ID.
 	Clusters [2]types.UID
 }
 
-// Load is what the handoffs of other migrations use that are under way, and how much may be used.
+// Load is the use by the current handoffs of other migrations, and the limits.
 type Load struct {
 	Limits
 	Others []Berth
 }
 
-// Fits says whether one more handoff can be under way.
+// Fits reports whether one more handoff can begin.
 func (l *Load) Fits(b Berth) bool { return l.Full(b) == nil }
 
-// Shortage is what too many handoffs use.
+// Shortage is a resource that is used by too many handoffs.
 type Shortage struct {
-	// What they use, and Setting is what bounds it to Most at once.
+	// What names the resource. Setting is the limit, whose value is Most.
 	What, Setting string
 	Most          int
-	// By names their migrations.
+	// By lists their migrations.
 	By []string
 }
 
-// Full is the first thing that too many others use for one more handoff; nil: there is none.
+// Full returns the first resource without room for one more handoff; nil if there is none.
 func (l *Load) Full(b Berth) *Shortage {
 	if l == nil {
 		return nil
@@ -80,7 +80,8 @@ func (l *Load) Full(b Berth) *Shortage {
 	return nil
 }
 
-// Of is what a handoff uses that is recorded; false: none is, or of a migration that has not begun.
+// Of returns the berth of a recorded handoff. It returns false if none is recorded, or if the migration has not
+// begun.
 func Of(migration types.NamespacedName, base *api.Baseline, handoff *api.Handoff) (Berth, bool) {
 	if base == nil || handoff == nil {
 		return Berth{}, false

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNeverTooMany: whatever others use, who fits in leaves nothing used more often than may be.
+// TestNeverTooMany: for any load, a handoff that fits exceeds no limit.
 func TestNeverTooMany(t *testing.T) {
 	some := rapid.Custom(func(t *rapid.T) Berth {
 		b := Berth{Clusters: [2]types.UID{"id-east", "id-west"}}

@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// Budgets finds why the PodDisruptionBudgets cannot be shared out between both slices (I4).
+// Budgets finds reasons why the PodDisruptionBudgets cannot be split between the two slices (I4).
 func Budgets(s plan.Snapshot) []plan.Finding {
 	for _, side := range []plan.Side{s.Source, s.Destination} {
 		if len(side.Budgets) > 1 {
@@ -26,7 +26,7 @@ func Budgets(s plan.Snapshot) []plan.Finding {
 		}
 	}
 	if s.Source.Set.Replicas == 0 && s.Destination.Set.Replicas == 0 {
-		return nil // what is said of the source says it
+		return nil // the finding about the source covers it
 	}
 	if _, finding := Allowance(s); finding != nil {
 		return []plan.Finding{*finding}
@@ -34,7 +34,7 @@ func Budgets(s plan.Snapshot) []plan.Finding {
 	return foreignBudgetFindings(s)
 }
 
-// Allowance is how many replicas of the application may be unavailable (d), or why none may.
+// Allowance returns how many replicas of the application may be unavailable (d), or why none may.
 func Allowance(s plan.Snapshot) (int32, *plan.Finding) {
 	_, replicas := s.Extent()
 	d := int32(1)
@@ -76,8 +76,8 @@ func Allowance(s plan.Snapshot) (int32, *plan.Finding) {
 	return asked, nil
 }
 
-// CoversOthers refuses a budget that other pods draw from as well: what it says of the
-// slice would be said of them too, and shrinking one would widen the other.
+// CoversOthers refuses a budget that also selects other pods. A share of it would apply to them too, and a smaller
+// share on one side would widen the other.
 func CoversOthers(s plan.Side) *plan.Finding {
 	if len(s.Budgets) != 1 || s.Budgets[0].Covers == "" {
 		return nil
@@ -90,8 +90,8 @@ func CoversOthers(s plan.Side) *plan.Finding {
 	}
 }
 
-// LeavesOut refuses a budget that selects some pods of the slice and not all: how many of the
-// slice may be unavailable does not follow from it, so it cannot be shared out.
+// LeavesOut refuses a budget that selects only some pods of the slice. It does not define how many of the slice may
+// be unavailable, so it cannot be split.
 func LeavesOut(s plan.Side) *plan.Finding {
 	if len(s.Budgets) != 1 || s.Budgets[0].LeavesOut == "" {
 		return nil
@@ -117,9 +117,8 @@ func SeveralBudgets(side plan.Side) plan.Finding {
 	}
 }
 
-// foreignBudgetFindings are about a PodDisruptionBudget that the destination has
-// already: the split of the source's goes over both, and in the end both get the
-// source's form back.
+// foreignBudgetFindings checks a PodDisruptionBudget that the destination already has. The source's budget is split
+// over both, and at the end both get the source's form.
 func foreignBudgetFindings(s plan.Snapshot) []plan.Finding {
 	source, destination := s.Source.Budgets, s.Destination.Budgets
 	add := func(message, remedy string) []plan.Finding {
@@ -145,8 +144,7 @@ func foreignBudgetFindings(s plan.Snapshot) []plan.Finding {
 	return nil
 }
 
-// notInCommon is about a PodDisruptionBudget that selects the pods of only one of two StatefulSets
-// of a namespace.
+// notInCommon checks a PodDisruptionBudget that selects the pods of only one of two StatefulSets in a namespace.
 func notInCommon(source, destination []plan.Budget, add func(message, remedy string) []plan.Finding) []plan.Finding {
 	all := slices.Concat(source, destination)
 	if len(all) == 0 || len(source) == len(destination) && destination[0].UID == source[0].UID {
@@ -156,14 +154,14 @@ func notInCommon(source, destination []plan.Budget, add func(message, remedy str
 		"let its selector match the labels of both pod templates")
 }
 
-// BudgetTaken says what is wrong with a PodDisruptionBudget that bears the name of the one to be made, and
-// does not select the slice's pods.
+// BudgetTaken describes a PodDisruptionBudget that has the name of the one to create, and does not select the slice's
+// pods.
 func BudgetTaken(side plan.Side, name string) (message, remedy string) {
 	return fmt.Sprintf("%s does not select the pods of %s, and the one that is to share its budget needs its name", side.BudgetNamed(name), side.Set.Name),
 		"let it select them, or delete it: " + side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, name)
 }
 
-// Forms warns of how budgets are written, where both sides say how many pods may be down.
+// Forms warns of a percentage that is rounded up, and of different eviction policies on the two sides.
 func Forms(s plan.Snapshot) []plan.Finding {
 	if len(s.Source.Budgets) != 1 {
 		return nil

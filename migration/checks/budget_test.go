@@ -13,8 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// TestBudgetOfTheApplication: d is what was asked for within what the PodDisruptionBudget allows, or
-// what that allows, or one without either (I4). None of 0 lets an ordinal move.
+// TestBudgetOfTheApplication: d is maxUnavailable, or without it the PodDisruptionBudget's budget, or 1 without either (I4).
+// A maxUnavailable above the PodDisruptionBudget's is refused, and so is a budget of 0.
 func TestBudgetOfTheApplication(t *testing.T) {
 	const pod, set = "PodDisruptionBudget shop/web in cluster east", "StatefulSet shop/web in cluster east"
 	none, one, two, three := intstr.FromInt32(0), intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromInt32(3)
@@ -62,7 +62,7 @@ func TestBudgetOfTheApplication(t *testing.T) {
 	}
 }
 
-// TestBudgetFindings: one PodDisruptionBudget, on pods of the application alone, can be shared out.
+// TestBudgetFindings: a single PodDisruptionBudget that selects only pods of the application can be split.
 func TestBudgetFindings(t *testing.T) {
 	more := func(side *plan.Side) { side.Budgets = append(side.Budgets, plan.Budget{Name: "more"}) }
 	wantFindings(t, map[string]preflightCase{
@@ -77,8 +77,8 @@ func TestBudgetFindings(t *testing.T) {
 	}, Budgets)
 }
 
-// TestCoversOthers: a budget from which others draw is named, with its cluster; several are refused for
-// another reason.
+// TestCoversOthers: a budget that also selects other pods is reported with its cluster; several budgets are refused
+// for another reason.
 func TestCoversOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		budgets []plan.Budget
@@ -97,8 +97,8 @@ func TestCoversOthers(t *testing.T) {
 	}
 }
 
-// TestForeignBudgetFindings: what the destination has for a budget must be one with the source's: the
-// same form in two namespaces, the same object in one.
+// TestForeignBudgetFindings: the destination's budget must agree with the source's: the same form in two namespaces,
+// the same object in one.
 func TestForeignBudgetFindings(t *testing.T) {
 	apart := func(change func(source, destination *plan.Side)) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { change(&s.Source, &s.Destination) }
@@ -142,7 +142,7 @@ func TestForeignBudgetFindings(t *testing.T) {
 	}
 }
 
-// TestFormFindings: a share that is rounded up is told as a number, and eviction policies that differ.
+// TestFormFindings: a percentage that is rounded up is reported as a number, and so are different eviction policies.
 func TestFormFindings(t *testing.T) {
 	share := func(text string) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) {

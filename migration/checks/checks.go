@@ -1,6 +1,6 @@
-// Package checks finds in a snapshot what stands in the way of a migration: of both StatefulSets, their PodDisruptionBudgets,
-// volumes and names. It asks no cluster; what only a cluster can answer is looked at by package preflight. A migration
-// does not begin while there is a finding, and what may come up in mid-move holds the next stop as well.
+// Package checks finds reasons against a migration in a snapshot: in the StatefulSets, their PodDisruptionBudgets,
+// volumes and names. It reads no cluster; package preflight performs the checks that do. A migration does not start
+// while there is a finding. Findings that may occur during a move also block the next stop.
 package checks
 
 import (
@@ -12,7 +12,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Source finds why the source is not there to stay, at rest, with what is to move.
+// Source finds reasons why the source is not stable, is being deleted, or lacks the ordinals to move.
 func Source(s plan.Snapshot) []plan.Finding {
 	var findings []plan.Finding
 	side, set, object := s.Source, s.Source.Set, s.Source.Object()
@@ -22,7 +22,7 @@ func Source(s plan.Snapshot) []plan.Finding {
 	if set.Terminating {
 		add(api.ReasonSourceBeingDeleted, object+" is being deleted: its pods may all go at any moment", side.WhatKeepsIt())
 	}
-	if set.Replicas == 0 && len(StrandedOrdinals(s)) == 0 { // what was left down must not be started here
+	if set.Replicas == 0 && len(StrandedOrdinals(s)) == 0 { // an ordinal that was left down must not be started here
 		add(api.ReasonNothingToMove, object+" has no replicas", side.Kubectl().Do("scale", set.ResourceName(), "-n", side.Namespace, set.Name, "--replicas=1"))
 	}
 	if s.Spec.Count > set.Replicas {
@@ -37,7 +37,7 @@ func Source(s plan.Snapshot) []plan.Finding {
 	return append(findings, healthFindings(s, side)...)
 }
 
-// healthFindings are about a slice that must be at rest and available when a migration begins.
+// healthFindings checks that a slice is stable and available when a migration starts.
 func healthFindings(s plan.Snapshot, side plan.Side) []plan.Finding {
 	var findings []plan.Finding
 	set, object := side.Set, side.Object()
@@ -60,12 +60,12 @@ func healthFindings(s plan.Snapshot, side plan.Side) []plan.Finding {
 	return findings
 }
 
-// unavailable names the pods of a slice that are not available.
+// unavailable returns the names of the unavailable pods of a slice.
 func unavailable(s plan.Snapshot, side plan.Side) []string {
 	return plan.PodNames(side, plan.Down(s, side), nil)
 }
 
-// DeletesClaims refuses a slice whose scale-downs delete claims.
+// DeletesClaims refuses a slice whose claims are deleted on scale-down.
 func DeletesClaims(s plan.Side) *plan.Finding {
 	if !s.Set.DeletesClaims {
 		return nil

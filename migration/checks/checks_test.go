@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// preflightCase changes what a part of the preflight looks at, and says what it finds then.
+// preflightCase changes the input of a part of the preflight, and holds its expected findings.
 type preflightCase struct {
 	change func(*plan.Snapshot)
 	want   []string
@@ -28,7 +28,7 @@ func wantFindings(t *testing.T, cases map[string]preflightCase, look func(plan.S
 	}
 }
 
-// TestSourceFindings: the source must be there to stay, at rest, and have what is to move.
+// TestSourceFindings: the source must be stable, must not be in deletion, and must have the ordinals to move.
 func TestSourceFindings(t *testing.T) {
 	wantFindings(t, map[string]preflightCase{
 		"nothing is wrong":       {func(*plan.Snapshot) {}, nil},
@@ -47,7 +47,7 @@ func TestSourceFindings(t *testing.T) {
 	}, Source)
 }
 
-// TestSingleFindings: what is asked for in mid-move, too, names its object and says what mends it.
+// TestSingleFindings: checks that are also used during a move name the object and the fix.
 func TestSingleFindings(t *testing.T) {
 	s := plantest.Unmoved()
 	s.Source.Set.DeletesClaims = true

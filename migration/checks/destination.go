@@ -8,8 +8,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Destination finds why there is no room at the destination: it lacks its namespace, somebody else moves its StatefulSet, or it
-// has a pod of an ordinal that the source has (I1).
+// Destination finds reasons why the destination is not free: its namespace is missing, another migration moves its
+// StatefulSet, or it has a pod of an ordinal of the source (I1).
 func Destination(s plan.Snapshot) []plan.Finding {
 	side, set, object := s.Destination, s.Destination.Set, s.Destination.Object()
 	var findings []plan.Finding
@@ -50,8 +50,8 @@ func NamespaceMissing(side plan.Side) plan.Finding {
 	}
 }
 
-// Split finds what is wrong with a destination that owns ordinals already. Nobody is told to scale
-// it down: what runs there may be the only one of its ordinal.
+// Split finds problems of a destination that already owns ordinals. No remedy scales it down, because it may run the
+// only pod of an ordinal.
 func Split(s plan.Snapshot) []plan.Finding {
 	side, set := s.Destination, s.Destination.Set
 	if set.Presence != plan.Seen || set.Replicas == 0 || set.UID == s.Source.Set.UID {
@@ -79,8 +79,7 @@ func Split(s plan.Snapshot) []plan.Finding {
 	return findings
 }
 
-// orderFindings refuse an order in which the next ordinal would not be the one beside the
-// destination's.
+// orderFindings refuses an order in which the next ordinal is not adjacent to the destination's.
 func orderFindings(s plan.Snapshot) []plan.Finding {
 	want, next := api.HighestFirst, s.Source.Set.End()-1
 	if s.Destination.Set.Start < s.Source.Set.Start {

@@ -11,8 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestDestinationFindings: the destination must have room: its namespace, a StatefulSet that nobody
-// else moves, and no pod of an ordinal that the source has (I1).
+// TestDestinationFindings: the destination must have its namespace, a StatefulSet that no other migration moves, and
+// no pod of an ordinal of the source (I1).
 func TestDestinationFindings(t *testing.T) {
 	pods := func(ordinals ...int32) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) {
@@ -44,8 +44,8 @@ func TestDestinationFindings(t *testing.T) {
 	}, Destination)
 }
 
-// TestSplitIsRefused: a destination that owns ordinals already is one part of the application, in health and
-// on its disks, or it is refused: what runs there may be the only one of its ordinal (I1, I3).
+// TestSplitIsRefused: a destination that already owns ordinals must be a healthy part of the application, on its
+// disks. Otherwise it is refused, because it may run the only pod of an ordinal (I1, I3).
 func TestSplitIsRefused(t *testing.T) {
 	set := func(change func(*plan.Set)) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { change(&s.Destination.Set) }
@@ -81,8 +81,8 @@ func TestSplitIsRefused(t *testing.T) {
 	}
 }
 
-// TestOrderFindings: the ordinals go on from the end at which the destination has begun, and it is told
-// which is next.
+// TestOrderFindings: ordinals continue from the end at which the destination started, and the finding names the next
+// one.
 func TestOrderFindings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		s     plan.Snapshot

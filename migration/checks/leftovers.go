@@ -10,8 +10,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Leftovers returns findings about objects that another migration has left on a side. An ordinal that no slice owns, and whose
-// volume was being filled, is down: the move is refused. Anything else is a warning, since this move removes only its own objects.
+// Leftovers returns findings about objects that another migration has left on a side. An ordinal that no slice owns,
+// and whose volume was being filled, is down: the move is refused. Other leftovers are warnings, because this move
+// deletes only its own objects.
 func Leftovers(s plan.Snapshot, name plan.SideName, left []plan.Leftover) []plan.Finding {
 	side := *s.Side(name)
 	type life struct {
@@ -38,7 +39,7 @@ func Leftovers(s plan.Snapshot, name plan.SideName, left []plan.Leftover) []plan
 	return findings
 }
 
-// leftBy is the finding about all objects that a migration has left for one ordinal of a side.
+// leftBy returns the finding about all objects that a migration has left for one ordinal of a side.
 func leftBy(s plan.Snapshot, side plan.Side, by types.UID, left []plan.Leftover) plan.Finding {
 	names := make([]string, 0, len(left))
 	for _, object := range left {
@@ -58,7 +59,7 @@ func leftBy(s plan.Snapshot, side plan.Side, by types.UID, left []plan.Leftover)
 	}
 }
 
-// located are the arguments by which kubectl finds an object.
+// located returns the arguments with which kubectl finds an object.
 func located(side plan.Side, object plan.Leftover) []string {
 	if object.Global {
 		return []string{object.Resource, object.Name}
@@ -66,8 +67,8 @@ func located(side plan.Side, object plan.Leftover) []string {
 	return []string{object.Resource, "-n", side.Namespace, object.Name}
 }
 
-// LeftBudgets warns of a PodDisruptionBudget that another migration has left at its share, though one side has all replicas: this
-// move goes by the form that the migration has noted of the author.
+// LeftBudgets warns of a PodDisruptionBudget that another migration has left at its share although one side has all
+// replicas. This move uses the author's form that the other migration recorded.
 func LeftBudgets(s plan.Snapshot, name plan.SideName, budget plan.Budget, by types.UID) []plan.Finding {
 	split := s.Source.Set.Replicas > 0 && s.Destination.Set.Replicas > 0
 	if split || by == "" || by == s.UID || budget.Form.Equal(budget.AuthorForm()) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// leftBeside is a move whose source has ordinals 0 and 1, and whose destination has ordinal 3.
+// leftBeside returns a move whose source has ordinals 0 and 1, and whose destination has ordinal 3.
 func leftBeside() plan.Snapshot {
 	side := func(cluster string, start, replicas int32) plan.Side {
 		return plan.Side{Cluster: cluster, Namespace: "shop", Set: plan.Set{Name: "web", Presence: plan.Seen, Start: start, Replicas: replicas}}
@@ -19,7 +19,8 @@ func leftBeside() plan.Snapshot {
 	return plan.Snapshot{UID: "new", Source: side("east", 0, 2), Destination: side("west", 3, 1)}
 }
 
-// TestH1Leftovers: what another migration has left is found, and names the ordinal. It refuses the move where that ordinal is down.
+// TestH1Leftovers: leftovers of another migration are found, and the finding names the ordinal. The move is refused
+// if that ordinal is down.
 func TestH1Leftovers(t *testing.T) {
 	pod := func(ordinal int32, by types.UID) plan.Leftover {
 		return plan.Leftover{Resource: "pod", Name: "sliceshift-last-x1-a1", Ordinal: ordinal, By: by, Filling: true}
@@ -30,7 +31,7 @@ func TestH1Leftovers(t *testing.T) {
 	content := plan.Leftover{Resource: "volumesnapshotcontent", Name: "sliceshift-snap-x1-a1", Global: true, Ordinal: 2, By: "former", Filling: true}
 	for name, tc := range map[string]struct {
 		left []plan.Leftover
-		// reasons are those of the findings, remedy is part of the first one's.
+		// reasons are those of the findings; remedy is a part of the first finding's.
 		reasons []string
 		remedy  string
 	}{

@@ -7,7 +7,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Names finds Services of somebody else that have the names of ordinals.
+// Names finds Services of other owners that have the names of ordinals.
 func Names(s plan.Snapshot) []plan.Finding {
 	var findings []plan.Finding
 	for _, side := range []plan.Side{s.Source, s.Destination} {
@@ -20,7 +20,7 @@ func Names(s plan.Snapshot) []plan.Finding {
 	return findings
 }
 
-// ServiceTaken refuses a Service of somebody else that has the name of an ordinal's.
+// ServiceTaken refuses a Service of another owner that has the name of an ordinal's Service.
 func ServiceTaken(side plan.Side, ordinal int32) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonServiceTaken, Object: side.ServiceOf(ordinal),

@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestNameFindings: Services of somebody else that have the names of ordinals are found on both sides.
+// TestNameFindings: Services of other owners that have the names of ordinals are found on both sides.
 func TestNameFindings(t *testing.T) {
 	s := plantest.Unmoved()
 	named := func(k int32) plan.Name {

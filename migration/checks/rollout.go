@@ -8,8 +8,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// StaysBehind refuses while pods of a slice keep a former revision and nothing replaces them: as long as nobody ends that, no
-// ordinal moves either way (I6).
+// StaysBehind refuses a move while pods of a slice have a former revision and are not replaced. No ordinal moves in
+// either direction until a user changes that (I6).
 func StaysBehind(s plan.Side) plan.Finding {
 	why, patch := "its roll-out is paused", `{"spec":{"paused":false,"updateStrategy":{"rollingUpdate":{"paused":false}}}}`
 	var more []string

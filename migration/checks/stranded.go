@@ -11,19 +11,19 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Stranded is an ordinal that no slice owns, and that a migration had stopped when its record was lost.
+// Stranded is an ordinal that no slice owns, and that a migration had stopped before its record was lost.
 type Stranded struct {
 	Ordinal int32
-	// By is the UID of that migration, and What shows it.
+	// By is the UID of that migration, and What is the evidence.
 	By   types.UID
 	What string
-	// side and object name the object that a person annotates to leave the ordinal out.
+	// side and object identify the object that a user annotates to leave the ordinal out.
 	side   plan.Side
 	object []string
 }
 
-// StrandedOrdinals returns the ordinals next to both slices, or between them, that a former migration has left down. A move that
-// began without them would end without them.
+// StrandedOrdinals returns the ordinals next to the slices, or between them, that a former migration has left down. A
+// move that started without them would end without them.
 func StrandedOrdinals(s plan.Snapshot) []Stranded {
 	var found []Stranded
 	for _, side := range []plan.Side{s.Source, s.Destination} {
@@ -46,16 +46,16 @@ func StrandedOrdinals(s plan.Snapshot) []Stranded {
 	return found
 }
 
-// atRest reports whether the claim of a mark is bound on either side to a volume without a mark: then the ordinal was scaled away,
-// and no migration moves it.
+// atRest reports whether the claim of a mark is bound on either side to a volume without a mark. The ordinal was then
+// scaled down, and no migration moves it.
 func atRest(s plan.Snapshot, mark plan.Mark) bool {
 	return slices.ContainsFunc(slices.Concat(s.Source.Marks, s.Destination.Marks), func(other plan.Mark) bool {
 		return other.AtRest && other.Ordinal == mark.Ordinal && other.Template == mark.Template
 	})
 }
 
-// gapBeside returns the one ordinal between the source and a slice that a migration has made, or holds: of a set without claims
-// nothing else shows it.
+// gapBeside returns the single ordinal between the source and a slice that a migration has created, or holds. For a
+// set without claims there is no other evidence.
 func gapBeside(s plan.Snapshot) *Stranded {
 	source, destination := s.Source.Set, s.Destination.Set
 	by := cmp.Or(destination.Owner, api.FenceOwner(destination.Fence))
@@ -77,7 +77,7 @@ func gapBeside(s plan.Snapshot) *Stranded {
 	}
 }
 
-// LeftOut refuses a move that would leave out an ordinal which a former migration has left down.
+// LeftOut refuses a move that would leave out an ordinal that a former migration has left down.
 func LeftOut(s plan.Snapshot) []plan.Finding {
 	var findings []plan.Finding
 	for _, stranded := range StrandedOrdinals(s) {
@@ -89,7 +89,7 @@ func LeftOut(s plan.Snapshot) []plan.Finding {
 	return findings
 }
 
-// refused is the finding about the ordinal.
+// refused returns the finding about the ordinal.
 func (o Stranded) refused(source plan.Side) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonOrdinalLeftOut, Object: source.Object(),
@@ -99,7 +99,7 @@ func (o Stranded) refused(source plan.Side) plan.Finding {
 	}
 }
 
-// Rebuilds is the command that rebuilds the record of a migration that does not exist any more.
+// Rebuilds returns the command that rebuilds the record of a migration that does not exist any more.
 func Rebuilds(source plan.Side, by types.UID) string {
 	return plan.Kubectl("", source.Flags).Migrate("run", source.Set.Name, "-n", source.Namespace, "--resume-uid", string(by)) + ", with the other flags of that move"
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// InUse refuses to stop an ordinal while pods of other users name its claim: its volume could not leave. Pods of the migration
-// itself end without a person's help.
+// InUse refuses to stop an ordinal while pods of other users reference its claim, because its volume could not be
+// detached. Pods of the migration itself are deleted automatically.
 func InUse(h volumes.Holding) *plan.Finding {
 	users := slices.DeleteFunc(slices.Clone(h.Claim.Users), func(pod string) bool { return slices.Contains(h.Claim.Own, pod) })
 	if len(users) == 0 {
@@ -23,8 +23,8 @@ func InUse(h volumes.Holding) *plan.Finding {
 	}
 }
 
-// AttachedElsewhere refuses to stop an ordinal whose volume is attached to another node than its pod's: the stop does not detach
-// it there.
+// AttachedElsewhere refuses to stop an ordinal whose volume is attached to another node than its pod's, because the
+// stop does not detach it there.
 func AttachedElsewhere(side plan.Side, ordinal int32, h volumes.Holding) *plan.Finding {
 	pod, _ := side.Pod(ordinal)
 	for _, attachment := range h.Volume.Attachments {
@@ -41,8 +41,8 @@ func AttachedElsewhere(side plan.Side, ordinal int32, h volumes.Holding) *plan.F
 	return nil
 }
 
-// BeingDeleted refuses to stop an ordinal while its claim or volume of a side is being deleted: a deletion cannot be taken back,
-// and may not end.
+// BeingDeleted refuses to stop an ordinal while its claim or volume on a side is being deleted. A deletion cannot be
+// undone, and may not complete.
 func BeingDeleted(h volumes.Holding) *plan.Finding {
 	going := h.Going()
 	if going == nil {

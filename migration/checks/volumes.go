@@ -8,8 +8,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Volumes finds why the volumes of the ordinals that are to move cannot be carried, by the methods of these, and what those
-// warn of.
+// Volumes finds reasons why the volumes of the moving ordinals cannot be moved by their methods, and returns the
+// warnings of these methods.
 func Volumes(s plan.Snapshot) []plan.Finding {
 	var findings []plan.Finding
 	for _, v := range s.Volumes {
@@ -34,7 +34,7 @@ func Volumes(s plan.Snapshot) []plan.Finding {
 	return append(findings, methodWarnings(s)...)
 }
 
-// methodWarnings say what the methods mean by which claim templates move.
+// methodWarnings returns the warnings of the methods of the claim templates.
 func methodWarnings(s plan.Snapshot) []plan.Finding {
 	var findings []plan.Finding
 	for _, v := range s.Volumes {
@@ -49,7 +49,7 @@ func methodWarnings(s plan.Snapshot) []plan.Finding {
 	return findings
 }
 
-// warningsOf are what a person should know of a method, or of it for a claim.
+// warningsOf returns the warnings of a method, in general and for a claim.
 func warningsOf(s plan.Snapshot, v plan.OrdinalVolume) []volumes.Problem {
 	switch method := v.Way().(type) {
 	case volumes.Warner:

@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestVolumeFindings: the volumes of the ordinals that are to move are looked at, and no others.
+// TestVolumeFindings: only the volumes of the moving ordinals are checked.
 func TestVolumeFindings(t *testing.T) {
 	lacks := func(at int, count int32, order api.Order) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) {
@@ -27,7 +27,7 @@ func TestVolumeFindings(t *testing.T) {
 	}, Volumes)
 }
 
-// TestCopyColdIsSaid: the plan says of a claim that no second pod can mount what that means.
+// TestCopyColdIsSaid: the plan warns of the consequence for a claim that no second pod can mount.
 func TestCopyColdIsSaid(t *testing.T) {
 	s := plantest.Unmoved()
 	for i := range s.Volumes {

@@ -11,37 +11,36 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Place is where one side of a migration has its objects.
+// Place is the namespace and the set of one side of a migration.
 type Place struct{ Namespace, Set string }
 
-// Way is the way of a copy.
+// Way is the origin and the target of a copy.
 type Way struct {
 	From, To Place
 	// Account is the ServiceAccount of the pods.
 	Account string
 }
 
-// Home is the way of an object that stays where copies come to.
+// Home returns the way of an object that remains at the target.
 func (w Way) Home() Way { return Way{From: w.To, To: w.To, Account: w.Account} }
 
-// Trackers are the labels and annotations by which GitOps tools know their objects.
+// Trackers are the labels and annotations by which GitOps tools track their objects.
 var Trackers = []string{
 	"argocd.argoproj.io/tracking-id", "argocd.argoproj.io/instance",
 	"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name",
 }
 
-// Annotations and labels that are of one object, of one cluster, or of us.
+// Annotations and labels that belong to one object, one cluster, or this project.
 const (
 	ours = "migration.sliceshift.io/"
-	// Names in a zone outside of the clusters: two objects would fight for them.
+	// externalNames marks names in a DNS zone outside of the clusters, for which two objects would compete.
 	externalNames = "external-dns.alpha.kubernetes.io/"
 )
 
-// Clean is the copy of an object that is to be made at the other side, less what belongs to one
-// object or one cluster: its identity, its owners, who tracks it, addresses and ports that a cluster
-// assigns, tokens that it signs, and what opens a Service to the outside, where the same address may
-// be somebody else's. What is cleaned is cleaned of the object at the other side, too, before the two
-// are compared.
+// Clean returns the copy of an object for the other side. It leaves out all fields that belong to one object or
+// one cluster. These are its identity, owners and trackers, addresses and ports that a cluster assigns, and
+// tokens that it signs. It also leaves out fields that expose a Service externally, because the same address
+// may be in use there. The object at the other side is cleaned in the same way before the two are compared.
 func Clean(object *unstructured.Unstructured, way Way) *unstructured.Unstructured {
 	copied := object.DeepCopy()
 	delete(copied.Object, "status")
@@ -80,7 +79,7 @@ func kept(from map[string]string, besides string) map[string]string {
 	return to
 }
 
-// cleanSecret takes a ServiceAccount's token out: the other cluster signs its own (kubernetes
+// cleanSecret removes a ServiceAccount's token, because the other cluster signs its own (kubernetes
 // pkg/controller/serviceaccount/tokens_controller.go, generateTokenIfNeeded).
 func cleanSecret(copied *unstructured.Unstructured) {
 	if text(copied.Object, "type") != string(corev1.SecretTypeServiceAccountToken) {
@@ -111,8 +110,8 @@ func cleanAccount(copied *unstructured.Unstructured) {
 	}
 }
 
-// cleanBinding leaves the rights to the ServiceAccount of the pods alone: nobody else gets any by the
-// move, and nobody who has some at the other side is looked at.
+// cleanBinding keeps only the ServiceAccount of the pods as a subject. The move gives no rights to any other
+// subject, and ignores subjects that have rights at the other side.
 func cleanBinding(copied *unstructured.Unstructured, way Way) {
 	subjects := items(copied.Object, "subjects")
 	delete(copied.Object, "subjects")
@@ -123,7 +122,7 @@ func cleanBinding(copied *unstructured.Unstructured, way Way) {
 	}
 }
 
-// assigned are the fields of a Service that a cluster assigns, or that open it to the outside.
+// assigned are the fields of a Service that a cluster assigns, or that expose it externally.
 var assigned = []string{
 	"type", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "externalIPs", "externalName", "externalTrafficPolicy", "healthCheckNodePort",
 	"loadBalancerIP", "loadBalancerClass", "loadBalancerSourceRanges", "allocateLoadBalancerNodePorts",
@@ -151,7 +150,7 @@ func cleanService(copied *unstructured.Unstructured, way Way) {
 	}
 }
 
-// bookkeeping are the annotations by which the controllers of one cluster keep track of claims and volumes.
+// bookkeeping are the annotations by which the controllers of one cluster track claims and volumes.
 var bookkeeping = []string{
 	"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "pv.kubernetes.io/migrated-to",
 	"volume.kubernetes.io/selected-node", "volume.kubernetes.io/storage-resizer",
@@ -163,8 +162,9 @@ func withoutBookkeeping(copied *unstructured.Unstructured) {
 	copied.SetAnnotations(annotations)
 }
 
-// cleanVolume is a second volume for the same storage: nobody deletes that through it, and it is reserved
-// for the claim of the other side. A claimRef with the uid of another cluster would make it Released.
+// cleanVolume makes a second volume for the same storage. Its policy Retain prevents a deletion of the storage
+// through it, and it is reserved for the claim of the other side. A claimRef with the UID of another cluster
+// would make it Released.
 func cleanVolume(copied *unstructured.Unstructured, way Way) {
 	withoutBookkeeping(copied)
 	spec := object(copied.Object, "spec")
@@ -183,8 +183,8 @@ func cleanVolume(copied *unstructured.Unstructured, way Way) {
 	spec["claimRef"] = map[string]any{"apiVersion": "v1", "kind": PersistentVolumeClaim, "namespace": namespace, "name": text(ref, "name")}
 }
 
-// cleanClaim is the claim of that volume. It has no data source: the volume has the data. One without a
-// class would be given the default class of the other cluster, and not be bound then.
+// cleanClaim makes the claim of that volume. It has no data source, because the volume has the data. A claim
+// without a class would get the default class of the other cluster, and would then not be bound.
 func cleanClaim(copied *unstructured.Unstructured) {
 	withoutBookkeeping(copied)
 	spec := object(copied.Object, "spec")
@@ -198,7 +198,7 @@ func cleanClaim(copied *unstructured.Unstructured) {
 	}
 }
 
-// object is a tree in a tree, not a copy of it; nil where there is none.
+// object returns a tree in a tree, without copying it; nil if there is none.
 func object(tree map[string]any, field string) map[string]any {
 	value, _ := tree[field].(map[string]any)
 	return value

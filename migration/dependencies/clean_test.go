@@ -8,7 +8,7 @@ import (
 
 var way = Way{From: Place{Namespace: "shop", Set: "web"}, To: Place{Namespace: "team", Set: "site"}, Account: "app"}
 
-// cleaned are objects as they are at the source, and as they are made at the destination.
+// cleaned maps objects at the source to their copies at the destination.
 var cleaned = map[string]struct{ from, to string }{
 	"what belongs to one object": {
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u, resourceVersion: "7", generation: 3, creationTimestamp: x, finalizers: [f], ownerReferences: [{uid: o}], managedFields: [{manager: m}], generateName: g,
@@ -66,8 +66,8 @@ var cleaned = map[string]struct{ from, to string }{
 	},
 }
 
-// TestClean: what belongs to one object or one cluster stays behind. What was read is not changed, and
-// what is clean stays as it is.
+// TestClean: fields that belong to one object or one cluster are not copied. The input is not changed, and
+// cleaning twice has no further effect.
 func TestClean(t *testing.T) {
 	for name, tc := range cleaned {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestMark: what a copy bears is read again, and nothing else is taken for it.
+// TestMark: a written mark is parsed again, and no other value is taken for a mark.
 func TestMark(t *testing.T) {
 	mark := Mark{Cluster: "c", Namespace: "shop", Name: "a.b", UID: "u", Hash: "0a", PutBack: 2}
 	if diff := cmp.Diff(&mark, ParseMark(mark.String())); diff != "" {

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// content is what two objects are compared by: all but their metadata, which says who keeps an
-// object and how, and not what pods get of it. With the annotations of a ServiceAccount it does:
-// by them a cloud knows which rights its pods have.
+// content returns the fields by which two objects are compared. It excludes the metadata, which describes the
+// object's owners and not its use by pods. The annotations of a ServiceAccount are included, because a cloud
+// derives the rights of its pods from them.
 func content(cleaned *unstructured.Unstructured) map[string]any {
 	tree := maps.Clone(cleaned.Object)
 	for _, field := range []string{"apiVersion", "kind", "metadata"} {
@@ -39,7 +39,7 @@ func content(cleaned *unstructured.Unstructured) map[string]any {
 	return tree
 }
 
-// unsized is what a claim or a volume is, however large it has become.
+// unsized returns the spec of a claim or a volume without its size, which may grow.
 func unsized(spec map[string]any) map[string]any {
 	spec = maps.Clone(spec)
 	delete(spec, "capacity")
@@ -47,7 +47,7 @@ func unsized(spec map[string]any) map[string]any {
 	return spec
 }
 
-// empty says whether a field is as good as absent.
+// empty reports whether a field is equivalent to an absent one.
 func empty(value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -61,25 +61,25 @@ func empty(value any) bool {
 	}
 }
 
-// Hash tells the content of a cleaned object from every other one.
+// Hash returns a digest of the content of a cleaned object.
 func Hash(cleaned *unstructured.Unstructured) string {
 	data, err := json.Marshal(content(cleaned))
 	if err != nil {
-		return "" // of no object that came as JSON
+		return "" // never for an object that was decoded from JSON
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }
 
-// Most that a difference shows.
+// Limits of the text of a difference.
 const (
 	mostDifferences = 8
 	mostOfAValue    = 60
 	mostOfAPath     = 120
 )
 
-// Difference says in one line where a cleaned object is not as another one: what is there now, after
-// a minus, and what would be there, after a plus. Of a Secret it names the keys and no value.
+// Difference returns, in one line, where a cleaned object differs from another one: the current value after a
+// minus, and the wanted one after a plus. For a Secret it lists the keys but no values.
 func Difference(now, wanted *unstructured.Unstructured) string {
 	kind, _ := KindOf(now.GetKind())
 	before, after := map[string]string{}, map[string]string{}
@@ -140,9 +140,9 @@ func flatten(into map[string]string, path string, value any) {
 	}
 }
 
-// Rigid says whether an object cannot be changed into another one, so that it would have to be
-// made anew (kubernetes pkg/apis: validation of ConfigMaps, Secrets, RoleBindings,
-// ResourceClaimTemplates, claims, volumes and the clusterIP of Services).
+// Rigid reports whether an object cannot be updated to another one and would have to be recreated (kubernetes
+// pkg/apis: validation of ConfigMaps, Secrets, RoleBindings, ResourceClaimTemplates, claims, volumes and the
+// clusterIP of Services).
 func Rigid(now, wanted *unstructured.Unstructured) bool {
 	switch now.GetKind() {
 	case ConfigMap, Secret:
@@ -161,8 +161,8 @@ func Rigid(now, wanted *unstructured.Unstructured) bool {
 
 const headless = "None"
 
-// Merge is an object that is there with the content of a cleaned one: what cleaning leaves out
-// stays as it is there, so that a Service keeps its address and a ServiceAccount its tokens.
+// Merge returns an existing object with the content of a cleaned one. Fields that cleaning leaves out remain
+// unchanged, so a Service keeps its address and a ServiceAccount its tokens.
 func Merge(now, wanted *unstructured.Unstructured, way Way) *unstructured.Unstructured {
 	home := Clean(now, way.Home())
 	merged := now.DeepCopy()
@@ -195,7 +195,7 @@ func Merge(now, wanted *unstructured.Unstructured, way Way) *unstructured.Unstru
 	return merged
 }
 
-// mergeSubjects leaves those their rights who have some there.
+// mergeSubjects keeps the other subjects of an existing binding.
 func mergeSubjects(now, wanted *unstructured.Unstructured, way Way) []any {
 	var subjects []any
 	for _, subject := range items(now.Object, "subjects") {
@@ -232,5 +232,5 @@ func union(a, b map[string]any) map[string]bool {
 	return keys
 }
 
-// Bare says whether a cleaned object has no content: it says nothing that another one would not.
+// Bare reports whether a cleaned object has no content, so that it is equal to any other bare object.
 func Bare(cleaned *unstructured.Unstructured) bool { return len(content(cleaned)) == 0 }

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHash: metadata is no content, but for the annotations of a ServiceAccount.
+// TestHash: metadata is not content, except for the annotations of a ServiceAccount.
 func TestHash(t *testing.T) {
 	for name, tc := range map[string]struct {
 		a, b string
@@ -35,7 +35,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestDifference is read by people: a minus before what is there, a plus before what would be.
+// TestDifference: the text has a minus before the current value and a plus before the wanted one.
 func TestDifference(t *testing.T) {
 	many := `{kind: ConfigMap, data: {a: "", b: "", c: "", d: "", e: "", f: "", g: "", h: "", i: "", j: ""}}`
 	for want, tc := range map[string][2]string{
@@ -52,7 +52,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotShown, whatever is in them.
+// TestSecretsAreNotShown: for any contents, no value of a Secret is shown.
 func TestSecretsAreNotShown(t *testing.T) {
 	value := rapid.StringMatching(`[a-z]{12,20}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -80,7 +80,7 @@ func secretOf(values map[string]string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"kind": Secret, "type": "Opaque", "data": data}}
 }
 
-// TestRigid: what an API server does not let anybody change must be made anew.
+// TestRigid: an object that the API server does not allow to be updated must be recreated.
 func TestRigid(t *testing.T) {
 	for name, tc := range map[string]struct {
 		now, wanted string
@@ -105,8 +105,8 @@ func TestRigid(t *testing.T) {
 	}
 }
 
-// TestMerge: the content becomes that of the original; what a cluster has assigned, and rights of
-// others, stay.
+// TestMerge: the content becomes that of the original. Fields that a cluster has assigned and rights of other
+// subjects remain.
 func TestMerge(t *testing.T) {
 	for name, tc := range map[string]struct{ now, wanted, want string }{
 		"data": {
@@ -148,7 +148,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergedIsTheSame: whatever was there, once it is merged nothing differs any more.
+// TestMergedIsTheSame: for any objects, nothing differs after a merge.
 func TestMergedIsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{ConfigMap, Secret, ServiceAccount, RoleBinding, Service}).Draw(t, "kind")
@@ -165,7 +165,7 @@ func TestMergedIsTheSame(t *testing.T) {
 	})
 }
 
-// anObject is any object of a kind in a namespace.
+// anObject returns an arbitrary object of a kind in a namespace.
 func anObject(t *rapid.T, kind, namespace string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": "a", "namespace": namespace}}}
 	pick := func(of ...any) any { return rapid.SampledFrom(of).Draw(t, "value") }

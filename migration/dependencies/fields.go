@@ -10,7 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Names of the checks that judge what a field says, where an object of that name is not all that matters.
+// Names of the checks that judge the value of a field, if the existence of an object with that name is not
+// sufficient.
 const (
 	CheckNodes      = "nodes"
 	CheckImages     = "images"
@@ -27,21 +28,21 @@ const (
 	CheckGates      = "feature gates"
 )
 
-// Use is what a move does about a field of a pod template, a claim or a volume. The zero Use is for a field that is copied as
-// it is and needs nothing at the destination.
+// Use is the treatment of a field of a pod template, a claim or a volume. The zero Use is for a field that is
+// copied unchanged and needs nothing at the destination.
 type Use struct {
-	// Names is the kind of the object that the value names. It is looked for at the destination.
+	// Names is the kind of the object that the value names. The object is looked up at the destination.
 	Names string
 	// Judged is the check that judges the value.
 	Judged string
 
-	// beside is the field of the same struct, as Go names it, that has the namespace of the object.
+	// beside is the Go name of the field in the same struct that has the namespace of the object.
 	beside string
-	// of reads the name from the struct that has the field, where the value alone does not tell it.
+	// of returns the name from the struct that has the field, if the value is not the name itself.
 	of func(parent reflect.Value) string
 }
 
-// line is a use, and the fields of one type that it is for.
+// line is a use, and the fields of one type to which it applies.
 type line struct {
 	use    Use
 	fields string
@@ -54,7 +55,7 @@ func in(namespace, kind, fields string) line {
 	return line{Use{Names: kind, beside: namespace}, fields}
 }
 
-// uses are those of each field, by its type and its name in JSON: "PodSpec.nodeName".
+// uses maps each field, by its type and its name in JSON ("PodSpec.nodeName"), to its use.
 var uses = index(podFields, sourceFields, claimFields)
 
 func index(tables ...map[string][]line) map[string]Use {
@@ -71,7 +72,7 @@ func index(tables ...map[string][]line) map[string]Use {
 	return all
 }
 
-// Judged are the names of all checks that judge fields.
+// Judged returns the names of all checks that judge fields.
 func Judged() []string {
 	checks := map[string]bool{}
 	for _, use := range uses {
@@ -81,13 +82,13 @@ func Judged() []string {
 	return slices.Sorted(maps.Keys(checks))
 }
 
-// field is one field of a struct, with those of the structs that are embedded in it.
+// field is one field of a struct, including those of embedded structs.
 type field struct {
 	reflect.StructField
 	json string
 }
 
-// listed are the fields of all types of which pod templates, claims and volumes consist.
+// listed holds the fields of all types of which pod templates, claims and volumes consist.
 var listed = listAll(corev1.PodTemplateSpec{}, corev1.PersistentVolumeClaimSpec{}, corev1.PersistentVolumeSpec{})
 
 func listAll(roots ...any) map[reflect.Type][]field {
@@ -111,7 +112,7 @@ func listAll(roots ...any) map[reflect.Type][]field {
 	return all
 }
 
-// listFields are the fields of a type as its JSON has them.
+// listFields returns the fields of a type as its JSON has them.
 func listFields(of reflect.Type) []field {
 	var all []field
 	for f := range of.Fields() {
@@ -128,20 +129,20 @@ func listFields(of reflect.Type) []field {
 	return all
 }
 
-// Value is a field of a pod template, a claim or a volume that is set.
+// Value is a set field of a pod template, a claim or a volume.
 type Value struct {
 	// Field is its type and name: "Container.image".
 	Field string
-	// From is where it is, for people: "container web".
+	// From is its place in text for the user: "container web".
 	From string
 	Use  Use
-	// Text is what it says, where it is a text.
+	// Text is the value, if it is a string.
 	Text string
 
 	parent, value reflect.Value
 }
 
-// visit calls for each field that is set and known in the table, with the place where it is.
+// visit calls a function for each field that is set and known in the table, with its place.
 func visit(of reflect.Value, from string, call func(Value)) {
 	for of.Kind() == reflect.Pointer {
 		if of.IsNil() {
@@ -178,7 +179,7 @@ func visit(of reflect.Value, from string, call func(Value)) {
 	}
 }
 
-// each is a value, or the elements of a list of which each one names an object.
+// each returns the elements of a list whose elements name objects, or else the value itself.
 func each(value reflect.Value, use Use) []reflect.Value {
 	if use.Names == "" || value.Kind() != reflect.Slice {
 		return []reflect.Value{value}
@@ -190,7 +191,7 @@ func each(value reflect.Value, use Use) []reflect.Value {
 	return all
 }
 
-// opaque are structs that stand for one value.
+// opaque reports whether a struct represents a single value.
 func opaque(of reflect.Type) bool {
 	return slices.Contains([]string{"Quantity", "Time", "MicroTime", "IntOrString", "FieldsV1"}, of.Name())
 }
@@ -205,7 +206,7 @@ func textOf(value reflect.Value) string {
 	return value.String()
 }
 
-// placeOf says for people where an element of a list is.
+// placeOf returns the place of a list's element in text for the user.
 func placeOf(list, from string, element reflect.Value) string {
 	name := ""
 	if element.Kind() == reflect.Struct {
@@ -216,7 +217,7 @@ func placeOf(list, from string, element reflect.Value) string {
 	switch list {
 	case "containers":
 		return "container " + name
-	case "initContainers": // sidecars are among them
+	case "initContainers": // includes sidecars
 		return "init container " + name
 	case "ephemeralContainers":
 		return "ephemeral container " + name
@@ -233,7 +234,7 @@ func placeOf(list, from string, element reflect.Value) string {
 	}
 }
 
-// reference is the object that a value names; false: it names none.
+// reference returns the object that a value names; false if it names none.
 func (v Value) reference() (ref Reference, names bool) {
 	ref = Reference{Kind: v.Use.Names, Name: v.Text, From: v.From, Optional: optional(v.parent)}
 	value := reflect.Indirect(v.value)
@@ -254,7 +255,7 @@ func (v Value) reference() (ref Reference, names bool) {
 	return ref, ref.Name != ""
 }
 
-// optional reads whether pods start without what a struct names.
+// optional reports whether pods start without the object that a struct names.
 func optional(parent reflect.Value) bool {
 	said := parent.FieldByName("Optional")
 	return said.IsValid() && !said.IsNil() && said.Elem().Bool()

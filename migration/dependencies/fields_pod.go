@@ -1,6 +1,6 @@
 package dependencies
 
-// podFields are those of pod templates, without the sources of their volumes.
+// podFields lists the fields of pod templates, without the sources of their volumes.
 var podFields = map[string][]line{
 	"PodTemplateSpec": {same("metadata spec")},
 	"ObjectMeta": {same("name generateName namespace selfLink uid resourceVersion generation creationTimestamp deletionTimestamp " +
@@ -87,7 +87,7 @@ var podFields = map[string][]line{
 	"WindowsSecurityContextOptions":   {names(CredentialSpec, "gmsaCredentialSpecName"), same("gmsaCredentialSpec runAsUserName"), judged(CheckAdmission, "hostProcess")},
 }
 
-// securityFields are those of pods and of containers, with those of one of them.
+// securityFields returns the fields that pods and containers share, with additional ones.
 func securityFields(more string) []line {
 	return []line{judged(CheckAdmission, "seLinuxOptions windowsOptions runAsUser runAsGroup runAsNonRoot seccompProfile appArmorProfile "+more)}
 }

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestP11EachFieldIsKnown walks the types of pod templates, claims and volumes: a field of a newer Kubernetes is noticed here,
-// and so is a line of the table that no type has.
+// TestP11EachFieldIsKnown: the table has every field of the types of pod templates, claims and volumes, and no
+// other. A field of a newer Kubernetes fails this test.
 func TestP11EachFieldIsKnown(t *testing.T) {
 	found := map[string]bool{}
 	for of, fields := range listed {
@@ -43,7 +43,8 @@ func TestP11EachFieldIsKnown(t *testing.T) {
 	}
 }
 
-// TestP11VolumesAndClaims: what a claim and a volume name is found, in the namespace that they say.
+// TestP11VolumesAndClaims: the objects that a claim and a volume name are found, in the namespaces that they
+// specify.
 func TestP11VolumesAndClaims(t *testing.T) {
 	var volume corev1.PersistentVolumeSpec
 	if err := yaml.UnmarshalStrict([]byte(`

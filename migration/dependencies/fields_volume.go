@@ -6,18 +6,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// secretsStore is the driver whose volumes name a SecretProviderClass, and the attribute that does
-// (kubernetes-sigs/secrets-store-csi-driver).
+// secretsStore is the driver with volumes that name a SecretProviderClass, and secretsStoreAttribute the
+// attribute that names it (kubernetes-sigs/secrets-store-csi-driver).
 const (
 	secretsStore          = "secrets-store.csi.k8s.io"
 	secretsStoreAttribute = "secretProviderClass"
 )
 
-// disks are the fields of volumes whose data are on a disk or a share of their own, which no claim stands for.
+// disks are the fields of volumes with data on a separate disk or share without a claim.
 const disks = "hostPath gcePersistentDisk awsElasticBlockStore nfs iscsi glusterfs rbd flexVolume cinder cephfs flocker fc azureFile vsphereVolume quobyte " +
 	"azureDisk photonPersistentDisk portworxVolume scaleIO storageos"
 
-// sourceFields are those of the sources of volumes, of pods and of persistent ones.
+// sourceFields lists the fields of volume sources, for volumes of pods and persistent volumes.
 var sourceFields = map[string][]line{
 	"Volume": {same("name emptyDir gitRepo secret persistentVolumeClaim downwardAPI configMap projected csi ephemeral image"), judged(CheckOutside, disks)},
 
@@ -86,7 +86,7 @@ var sourceFields = map[string][]line{
 	},
 }
 
-// claimFields are those of claims and of volumes besides their sources.
+// claimFields lists the fields of claims, and of volumes without their sources.
 var claimFields = map[string][]line{
 	"PersistentVolumeClaimSpec": {
 		same("accessModes selector resources volumeName volumeMode dataSourceRef"),
@@ -105,7 +105,7 @@ var claimFields = map[string][]line{
 	"ObjectReference":    {same("kind namespace name uid apiVersion resourceVersion fieldPath")},
 }
 
-// providerClass is the SecretProviderClass that a volume of the secrets store names.
+// providerClass returns the SecretProviderClass that a volume of the secrets store names.
 func providerClass(parent reflect.Value) string {
 	csi, is := reflect.TypeAssert[corev1.CSIVolumeSource](parent)
 	if !is || csi.Driver != secretsStore {
@@ -114,7 +114,7 @@ func providerClass(parent reflect.Value) string {
 	return csi.VolumeAttributes[secretsStoreAttribute]
 }
 
-// snapshotOf is the VolumeSnapshot that a claim is restored from.
+// snapshotOf returns the VolumeSnapshot from which a claim is restored.
 func snapshotOf(parent reflect.Value) string {
 	spec, is := reflect.TypeAssert[corev1.PersistentVolumeClaimSpec](parent)
 	if !is || spec.DataSource == nil || spec.DataSource.Kind != VolumeSnapshot {

@@ -9,23 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// harmless are the types of Secrets that only their readers act on. Each was checked against the controllers of
-// Kubernetes: none of these types has one. Every other type is not copied.
+// harmless are the types of Secrets on which no controller of Kubernetes acts. Each type was checked against
+// the controllers. All other types are not copied.
 var harmless = []corev1.SecretType{
 	corev1.SecretTypeOpaque, corev1.SecretTypeTLS, corev1.SecretTypeBasicAuth, corev1.SecretTypeSSHAuth,
 	corev1.SecretTypeDockercfg, corev1.SecretTypeDockerConfigJson,
 }
 
-// acts says what a type of Secret does in the cluster that it is copied to.
+// acts maps a type of Secret to its effect in the cluster to which it would be copied.
 var acts = map[corev1.SecretType]string{
 	corev1.SecretTypeServiceAccountToken: "the destination would put a token of ServiceAccount %s into it, and the pods run as another account",
 	corev1.SecretTypeBootstrapToken:      "it lets nodes join a cluster",
 	"helm.sh/release.v1":                 "Helm takes it for a release of its own, and deletes and upgrades by it",
 }
 
-// Refused returns why an object is never copied for pods that run as an account, or nothing. A Secret whose type a
-// controller acts on gives rights, and the source chooses type and annotations. The token of the pods' own account
-// gives them nothing new.
+// Refused returns the reason why an object is never copied for pods that run as an account; empty if it may be
+// copied. A Secret of a type on which a controller acts can give rights, and the source chooses the type and
+// annotations. The token of the pods' own account gives them no new rights.
 func Refused(origin *unstructured.Unstructured, account string) string {
 	if origin.GetKind() != Secret {
 		return ""

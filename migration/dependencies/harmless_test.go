@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestK11NobodyGetsRightsByACopy: of Secrets the harmless types alone are copied, and of tokens that of the pods' own account.
+// TestK11NobodyGetsRightsByACopy: only Secrets of harmless types are copied, and only the token of the pods'
+// own account.
 func TestK11NobodyGetsRightsByACopy(t *testing.T) {
 	for name, tc := range map[string]struct{ kind, account, says string }{
 		"no type":                      {"", "", ""},

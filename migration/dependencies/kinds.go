@@ -1,6 +1,6 @@
-// Package dependencies knows what the pods of a StatefulSet need besides their volumes: it finds
-// what a pod template names and what selects its pods, makes a copy of an object for another
-// cluster or namespace, and compares two of them. Nothing here reads a cluster or decides.
+// Package dependencies describes the objects that the pods of a StatefulSet need in addition to its volumes. It
+// finds the objects that a pod template names and those that select its pods, copies an object for another
+// cluster or namespace, and compares two objects. It neither reads a cluster nor makes decisions.
 package dependencies
 
 import (
@@ -11,20 +11,20 @@ import (
 
 // Kind is a kind of object that pods depend on.
 type Kind struct {
-	// Name is the kind as the API has it: "ConfigMap".
+	// Name is the kind in the API: "ConfigMap".
 	Name string
-	// Group is its API group, and Versions are those in which it is understood, the best first.
+	// Group is its API group, and Versions are the supported versions, in order of preference.
 	Group    string
 	Versions []string
-	// Resource is its name in rights.
+	// Resource is its resource name for RBAC.
 	Resource string
-	// Copied is true for what a migration may copy. Everything else is only looked for.
+	// Copied is true if a migration may copy it. Objects of other kinds are only looked up.
 	Copied bool
-	// Cluster is true for what is in no namespace.
+	// Cluster is true if it is cluster-scoped.
 	Cluster bool
-	// Secret is true where values are shown to nobody.
+	// Secret is true if its values must not be shown.
 	Secret bool
-	// Storage is true for what stands for storage: it is made once, and never replaced.
+	// Storage is true if it represents storage: it is created once, and never replaced.
 	Storage bool
 }
 
@@ -53,7 +53,7 @@ const (
 	CredentialSpec        = "GMSACredentialSpec"
 	Endpoints             = "Endpoints"
 
-	// A claim that all pods share, and its volume, stand for one storage.
+	// A claim that all pods share, and its volume, represent one storage.
 	PersistentVolume      = "PersistentVolume"
 	PersistentVolumeClaim = "PersistentVolumeClaim"
 )
@@ -65,7 +65,7 @@ const (
 	deviceGroup  = "resource.k8s.io"
 )
 
-// kinds are all of them, in the order in which copies are made: what others name comes first.
+// kinds lists all of them in the order in which copies are created: referenced kinds come first.
 var kinds = []Kind{
 	{Name: PersistentVolume, Versions: []string{"v1"}, Resource: "persistentvolumes", Copied: true, Cluster: true, Storage: true},
 	{Name: PersistentVolumeClaim, Versions: []string{"v1"}, Resource: "persistentvolumeclaims", Copied: true, Storage: true},
@@ -93,10 +93,10 @@ var kinds = []Kind{
 	{Name: Endpoints, Versions: []string{"v1"}, Resource: "endpoints"},
 }
 
-// deviceVersions are those of dynamic resource allocation.
+// deviceVersions are the versions of dynamic resource allocation.
 var deviceVersions = []string{"v1", "v1beta2", "v1beta1"}
 
-// KindOf finds a kind by its name.
+// KindOf returns the kind of a name.
 func KindOf(name string) (Kind, bool) {
 	at := slices.IndexFunc(kinds, func(kind Kind) bool { return kind.Name == name })
 	if at < 0 {
@@ -105,26 +105,26 @@ func KindOf(name string) (Kind, bool) {
 	return kinds[at], true
 }
 
-// Copied are the kinds that a migration may copy, in the order in which it does.
+// Copied returns the kinds that a migration may copy, in the order of creation.
 func Copied() []Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(kind Kind) bool { return !kind.Copied })
 }
 
-// GroupKind names the kind in its group.
+// GroupKind returns the kind with its group.
 func (k Kind) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Name} }
 
 // Reference is an object that pods depend on.
 type Reference struct {
 	Kind, Name string
-	// Namespace is the object's where a volume says it; empty: that of the pods.
+	// Namespace is the object's namespace if a volume specifies it; empty means that of the pods.
 	Namespace string
-	// Optional is true when pods start without it.
+	// Optional is true if pods start without the object.
 	Optional bool
-	// From is where it is named, for people: "env PASSWORD of container web".
+	// From is the place that names it, in text for the user: "env PASSWORD of container web".
 	From string
 }
 
-// rank is the order of references.
+// rank returns the sort order of references.
 func (r Reference) rank() int {
 	return slices.IndexFunc(kinds, func(kind Kind) bool { return kind.Name == r.Kind })
 }

@@ -7,15 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Own is what a migration itself uses in the namespace where it creates pods.
+// Own lists the objects that a migration itself uses in the namespace where it creates pods.
 type Own struct {
-	// Account is the ServiceAccount of that namespace as which the migration writes there; empty: it is none of it.
+	// Account is the ServiceAccount of that namespace with which the migration writes there; empty if there is
+	// none.
 	Account string
-	// Secrets are those with the migration's credentials.
+	// Secrets are the Secrets with the migration's credentials.
 	Secrets []string
 }
 
-// Named returns which of it a pod template names, or nothing. Such pods could do there all that the migration may do.
+// Named returns the ones that a pod template names; empty if there are none. Such pods could do everything
+// there that the migration may do.
 func (o Own) Named(spec corev1.PodSpec) string {
 	var found []string
 	if o.Account != "" && AccountOf(spec) == o.Account {
@@ -32,7 +34,7 @@ func (o Own) Named(spec corev1.PodSpec) string {
 // accounts begins the user names of ServiceAccounts (kubernetes apiserver, pkg/authentication/serviceaccount).
 const accounts = "system:serviceaccount:"
 
-// AccountIn returns the name of the ServiceAccount of a namespace that a user is; empty: it is none.
+// AccountIn returns the name of the ServiceAccount of a namespace that a user is; empty if it is not one.
 func AccountIn(user, namespace string) string {
 	name, is := strings.CutPrefix(user, accounts+namespace+":")
 	if !is || strings.Contains(name, ":") {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestK13Own: a template that names what the migration itself uses is known by it, wherever it names that.
+// TestK13Own: a template that names an object of the migration itself is detected, wherever it names it.
 func TestK13Own(t *testing.T) {
 	ref := corev1.LocalObjectReference{Name: "west"}
 	for name, tc := range map[string]struct {

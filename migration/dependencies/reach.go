@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Names under which an API server knows a ServiceAccount (kubernetes apiserver,
+// Names by which an API server knows a ServiceAccount (kubernetes apiserver,
 // pkg/authentication/serviceaccount).
 const (
 	accountUser   = "system:serviceaccount:"
@@ -22,33 +22,33 @@ const (
 	authenticated = "system:authenticated"
 )
 
-// Reaches says whether a RoleBinding gives rights to a ServiceAccount of its own namespace: by its
-// name, its user name, or a group that it is in.
+// Reaches reports whether a RoleBinding gives rights to a ServiceAccount of its own namespace, by its name, its
+// user name, or one of its groups.
 func Reaches(binding *unstructured.Unstructured, account string) bool {
 	return ReachesIn(binding, binding.GetNamespace(), account)
 }
 
-// ReachesIn is Reaches for a binding that may be of all namespaces.
+// ReachesIn is Reaches for a binding that may be cluster-scoped.
 func ReachesIn(binding *unstructured.Unstructured, namespace, account string) bool {
 	return slices.ContainsFunc(items(binding.Object, "subjects"), func(subject map[string]any) bool {
 		return reached(subject, binding.GetNamespace(), namespace, account)
 	})
 }
 
-// Names says whether a binding gives rights to a ServiceAccount by its name, not by a group that it is in.
+// Names reports whether a binding gives rights to a ServiceAccount by its name, not by one of its groups.
 func Names(binding *unstructured.Unstructured, namespace, account string) bool {
 	return slices.ContainsFunc(items(binding.Object, "subjects"), func(subject map[string]any) bool {
 		return text(subject, "kind") != rbacv1.GroupKind && reached(subject, binding.GetNamespace(), namespace, account)
 	})
 }
 
-// RoleOf is the kind and the name of the role that a binding gives.
+// RoleOf returns the kind and the name of the role of a binding.
 func RoleOf(binding *unstructured.Unstructured) (kind, name string) {
 	return text(binding.Object, "roleRef", "kind"), text(binding.Object, "roleRef", "name")
 }
 
-// reached says whether a subject of a binding is the account. One that names no namespace is of the binding's
-// (kubernetes pkg/registry/rbac/validation/rule.go, appliesToUser).
+// reached reports whether a subject of a binding is the account. A subject without a namespace is in the
+// binding's namespace (kubernetes pkg/registry/rbac/validation/rule.go, appliesToUser).
 func reached(subject map[string]any, of, namespace, account string) bool {
 	name := text(subject, "name")
 	switch text(subject, "kind") {
@@ -63,7 +63,7 @@ func reached(subject map[string]any, of, namespace, account string) bool {
 	}
 }
 
-// Selector is what a Service or a NetworkPolicy selects pods by; nil: it selects none.
+// Selector returns the selector by which a Service or a NetworkPolicy selects pods; nil if it selects none.
 func Selector(object *unstructured.Unstructured) labels.Selector {
 	switch object.GetKind() {
 	case Service:
@@ -91,12 +91,12 @@ func Selector(object *unstructured.Unstructured) labels.Selector {
 	}
 }
 
-// own are the labels that the StatefulSet controller gives each pod besides those of the template
+// own are the labels that the StatefulSet controller adds to each pod in addition to those of the template
 // (kubernetes stateful_set_utils.go, newVersionedStatefulSetPod, initIdentity).
 var own = []string{appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel, appsv1.ControllerRevisionHashLabelKey}
 
-// Selects says whether a selector may select a pod of a set with these labels in its template. One
-// that asks for a single pod by name counts when the name is of the set.
+// Selects reports whether a selector may select a pod of a set with these labels in its template. A selector
+// for a single pod by name counts if the name belongs to the set.
 func Selects(selector labels.Selector, set string, template map[string]string) bool {
 	if selector == nil {
 		return false
@@ -117,14 +117,14 @@ func Selects(selector labels.Selector, set string, template map[string]string) b
 	})
 }
 
-// ofSet says whether a pod has a name of the set: <set>-<ordinal>.
+// ofSet reports whether a pod has a name of the set: <set>-<ordinal>.
 func ofSet(pod, set string) bool {
 	ordinal, is := strings.CutPrefix(pod, set+"-")
 	return is && ordinal != "" && strings.Trim(ordinal, "0123456789") == ""
 }
 
-// Stranger is the first of some pods that is selected and not of the set; empty: there is none. A
-// pod that has ended does not count.
+// Stranger returns the first selected pod that does not belong to the set; empty if there is none. Pods that
+// have ended do not count.
 func Stranger(selector labels.Selector, set string, pods []corev1.Pod) string {
 	for i := range pods {
 		pod := &pods[i]
@@ -135,7 +135,7 @@ func Stranger(selector labels.Selector, set string, pods []corev1.Pod) string {
 	return ""
 }
 
-// SomebodyElses says whether a pod that has not ended is no replica of the set.
+// SomebodyElses reports whether a pod that has not ended is not a replica of the set.
 func SomebodyElses(pod *corev1.Pod, set string) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && !ofSet(pod.Name, set)
 }

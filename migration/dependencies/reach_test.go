@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestReaches: a RoleBinding is of a ServiceAccount by any of the names by which an API server knows it.
+// TestReaches: a RoleBinding reaches a ServiceAccount by any of the names by which an API server knows it.
 func TestReaches(t *testing.T) {
 	for subject, want := range map[string]bool{
 		`{kind: ServiceAccount, name: app, namespace: shop}`:   true,
@@ -30,7 +30,7 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// TestSelects: a Service and a NetworkPolicy are of a set when they may select one of its pods.
+// TestSelects: a Service or a NetworkPolicy belongs to a set if it may select one of its pods.
 func TestSelects(t *testing.T) {
 	labels := map[string]string{"app": "web", "tier": "db"}
 	for text, want := range map[string]bool{
@@ -58,7 +58,7 @@ func TestSelects(t *testing.T) {
 	}
 }
 
-// TestStranger: a pod of somebody else that is selected is named, unless it has ended.
+// TestStranger: a selected pod that does not belong to the set is named, unless it has ended.
 func TestStranger(t *testing.T) {
 	pod := func(name, app string, phase corev1.PodPhase) corev1.Pod {
 		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}}, Status: corev1.PodStatus{Phase: phase}}

@@ -13,10 +13,10 @@ import (
 // DefaultAccount is the ServiceAccount of pods that name none.
 const DefaultAccount = "default"
 
-// AccountOf is the name of the ServiceAccount that pods run under.
+// AccountOf returns the name of the ServiceAccount that pods run as.
 func AccountOf(spec corev1.PodSpec) string { return cmp.Or(spec.ServiceAccountName, DefaultAccount) }
 
-// walker gathers references: of each object one, which is optional when all that name it are.
+// walker collects one reference for each object. It is optional if all references to the object are.
 type walker map[[3]string]Reference
 
 func (w walker) add(next Reference) {
@@ -29,11 +29,11 @@ func (w walker) add(next Reference) {
 	}
 }
 
-// published are the ConfigMaps that each cluster makes in each namespace by itself (kubernetes
+// published are the ConfigMaps that each cluster creates in every namespace (kubernetes
 // pkg/controller/certificates/rootcacertpublisher; OpenShift service-ca).
 var published = []string{"kube-root-ca.crt", "openshift-service-ca.crt"}
 
-// list are the references in the order in which copies are made.
+// list returns the references in the order in which copies are created.
 func (w walker) list() []Reference {
 	all := make([]Reference, 0, len(w))
 	for _, ref := range w {
@@ -47,15 +47,15 @@ func compareReferences(a, b Reference) int {
 	return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
 }
 
-// Walk finds all that a pod template names, in the order in which copies are made. Volumes that are
-// named as a claim template are left out: the StatefulSet puts its own claims there. Of claims that
-// all pods share SharedClaims tells.
+// Walk returns all objects that a pod template names, in the order in which copies are created. It leaves out
+// volumes with the name of a claim template, which the StatefulSet replaces by its own claims, and claims that
+// all pods share (see SharedClaims).
 func Walk(spec corev1.PodSpec, claimTemplates []string) []Reference {
 	return slices.DeleteFunc(named(spec, claimTemplates), shared)
 }
 
-// SharedClaims finds the claims that a pod template names itself and all pods share. A volume that is
-// named as a claim template is left out.
+// SharedClaims returns the claims that a pod template names itself and that all pods share. It leaves out
+// volumes with the name of a claim template.
 func SharedClaims(spec corev1.PodSpec, claimTemplates []string) []Reference {
 	return slices.DeleteFunc(named(spec, claimTemplates), func(ref Reference) bool { return !shared(ref) })
 }
@@ -72,18 +72,19 @@ func named(spec corev1.PodSpec, claimTemplates []string) []Reference {
 	return w.list()
 }
 
-// Values are all fields of a pod template that are set, less the volumes that a StatefulSet replaces by its own claims.
+// Values returns all set fields of a pod template, without the volumes that a StatefulSet replaces by its own
+// claims.
 func Values(spec corev1.PodSpec, claimTemplates []string) []Value {
 	spec.Volumes = slices.DeleteFunc(slices.Clone(spec.Volumes), func(v corev1.Volume) bool { return slices.Contains(claimTemplates, v.Name) })
 	return valuesOf(spec, "")
 }
 
-// WalkClaim finds what a claim names, from is where it is.
+// WalkClaim returns the objects that a claim names; from is the place of the claim.
 func WalkClaim(spec corev1.PersistentVolumeClaimSpec, from string) []Reference {
 	return namedIn(spec, from)
 }
 
-// WalkVolume finds what a volume names, and in which namespace it says that to be.
+// WalkVolume returns the objects that a volume names, with the namespaces that it specifies.
 func WalkVolume(spec corev1.PersistentVolumeSpec, from string) []Reference {
 	return namedIn(spec, from)
 }
@@ -104,8 +105,9 @@ func valuesOf(of any, from string) []Value {
 	return all
 }
 
-// Further is what an object that pods depend on needs itself: a ServiceAccount its image pull
-// Secrets, a RoleBinding its role, a ResourceClaimTemplate its device classes, a claim its volume.
+// Further returns the objects that a dependency itself needs. These are the image pull Secrets of a
+// ServiceAccount, the role of a RoleBinding, the device classes of a ResourceClaimTemplate, and the volume of a
+// claim.
 func Further(object *unstructured.Unstructured) []Reference {
 	w := walker{}
 	from := object.GetKind() + " " + object.GetName()
@@ -132,7 +134,7 @@ func Further(object *unstructured.Unstructured) []Reference {
 	return w.list()
 }
 
-// Together are the references of several lists, each object once.
+// Together merges several lists of references, with each object once.
 func Together(lists ...[]Reference) []Reference {
 	w := walker{}
 	for _, ref := range slices.Concat(lists...) {
@@ -141,11 +143,11 @@ func Together(lists ...[]Reference) []Reference {
 	return w.list()
 }
 
-// generated says whether a cluster has made a pull Secret for a ServiceAccount by itself
-// (OpenShift, image registry).
+// generated reports whether a pull Secret was generated for a ServiceAccount by the cluster (OpenShift, image
+// registry).
 func generated(account, secret string) bool { return strings.HasPrefix(secret, account+"-dockercfg-") }
 
-// items is a list of objects in a tree; what is none is left out.
+// items returns the objects of a list in a tree; other elements are left out.
 func items(tree map[string]any, path ...string) []map[string]any {
 	list, _, _ := unstructured.NestedSlice(tree, path...)
 	var found []map[string]any
@@ -157,7 +159,7 @@ func items(tree map[string]any, path ...string) []map[string]any {
 	return found
 }
 
-// text is a string in a tree; empty where there is none.
+// text returns a string in a tree; empty if there is none.
 func text(tree map[string]any, path ...string) string {
 	value, _, _ := unstructured.NestedString(tree, path...)
 	return value

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// template names one object in each of the places where a pod template can.
+// template names one object in each possible place of a pod template.
 const template = `
 serviceAccountName: app
 priorityClassName: high
@@ -68,7 +68,7 @@ func podSpec(t testing.TB, text string) corev1.PodSpec {
 	return spec
 }
 
-// read is an object as an API server sends it.
+// read decodes an object like the API server's answer.
 func read(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -78,7 +78,7 @@ func read(t testing.TB, text string) *unstructured.Unstructured {
 	return object
 }
 
-// TestWalk finds what a template names in each place, and nothing else.
+// TestWalk: the objects that a template names in each place are found, and no others.
 func TestWalk(t *testing.T) {
 	var got []string
 	for _, ref := range Walk(podSpec(t, template), []string{"data"}) {
@@ -107,8 +107,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestWalkKnowsEachKind: what is found is of a kind that is known, and an object is optional only where
-// all places say so.
+// TestWalkKnowsEachKind: every found object has a known kind, and it is optional only if all its references
+// are.
 func TestWalkKnowsEachKind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var spec corev1.PodSpec
@@ -138,7 +138,7 @@ func TestWalkKnowsEachKind(t *testing.T) {
 	})
 }
 
-// TestFurther: what the pods need may itself need something.
+// TestFurther: dependencies of the pods may have dependencies themselves.
 func TestFurther(t *testing.T) {
 	for text, want := range map[string][]Reference{
 		`{kind: ServiceAccount, metadata: {name: app}, imagePullSecrets: [{name: pull}, {name: app-dockercfg-x1}], secrets: [{name: app-token-1}]}`: {
@@ -157,7 +157,7 @@ func TestFurther(t *testing.T) {
 	}
 }
 
-// TestTogether: an object that several lists name is there once, and needed when one of them needs it.
+// TestTogether: an object in several lists is returned once, and is required if one of them requires it.
 func TestTogether(t *testing.T) {
 	got := Together([]Reference{{Kind: ConfigMap, Name: "b", From: "x", Optional: true}, {Kind: Secret, Name: "c", From: "x"}}, []Reference{{Kind: ConfigMap, Name: "b", From: "y"}, {Kind: ConfigMap, Name: "a", From: "y"}})
 	want := []Reference{{Kind: Secret, Name: "c", From: "x"}, {Kind: ConfigMap, Name: "a", From: "y"}, {Kind: ConfigMap, Name: "b", From: "y"}}
@@ -166,7 +166,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestKinds: each has all that is needed to read it, and of what is in no namespace only volumes are copied.
+// TestKinds: each kind is complete, and volumes are the only cluster-scoped kind that is copied.
 func TestKinds(t *testing.T) {
 	for _, kind := range kinds {
 		found, known := KindOf(kind.Name)
@@ -179,7 +179,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestSharedClaims: a claim that all pods share is found by its name, and by it its volume.
+// TestSharedClaims: a claim that all pods share is found by its name, and its volume by the claim.
 func TestSharedClaims(t *testing.T) {
 	var spec corev1.PodSpec
 	if err := yaml.Unmarshal([]byte(template), &spec); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 )
 
-// Serves says in which of some versions the side's API server serves a kind, the first that it
-// does; nil: in none.
+// Serves returns the first of some versions in which the side's API server serves a kind; nil if it serves none of
+// them.
 func (p Endpoint) Serves(kind dependencies.Kind, versions ...string) (*schema.GroupVersionKind, error) {
 	mapping, err := p.Live.RESTMapper().RESTMapping(kind.GroupKind(), versions...)
 	switch {
@@ -26,8 +26,8 @@ func (p Endpoint) Serves(kind dependencies.Kind, versions ...string) (*schema.Gr
 	return &mapping.GroupVersionKind, nil
 }
 
-// CommonVersion is the best version of a kind that the API servers of both sides serve; empty: there is none.
-// A newer one may not serve an old version any more, and an older one not yet a new one.
+// CommonVersion returns the best version of a kind that the API servers of both sides serve; empty if there is none.
+// A newer API server may no longer serve an old version, and an older one may not serve a new version yet.
 func (e *Pair) CommonVersion(kind dependencies.Kind) (string, error) {
 	for _, version := range kind.Versions {
 		both := true
@@ -45,8 +45,8 @@ func (e *Pair) CommonVersion(kind dependencies.Kind) (string, error) {
 	return "", nil
 }
 
-// Dependency reads an object that pods depend on, in one of some versions; nil without an error when
-// the API server says that it does not exist, or that it does not know the kind.
+// Dependency reads an object that pods depend on, in one of some versions. It returns nil without an error if the API
+// server reports that the object does not exist, or does not serve the kind.
 func (p Endpoint) Dependency(ctx context.Context, kind dependencies.Kind, name string, versions ...string) (*unstructured.Unstructured, error) {
 	served, err := p.Serves(kind, versions...)
 	if served == nil || err != nil {
@@ -68,8 +68,8 @@ func (p Endpoint) Dependency(ctx context.Context, kind dependencies.Kind, name s
 	return object, nil
 }
 
-// Dependents lists all objects of a kind in the side's namespace, or in none where the kind has none;
-// nothing where the kind is not known.
+// Dependents lists all objects of a kind, in the side's namespace if the kind is namespaced; none if the kind is not
+// served.
 func (p Endpoint) Dependents(ctx context.Context, kind dependencies.Kind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
 	served, err := p.Serves(kind, kind.Versions...)
 	if served == nil || err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 )
 
-// serving is the client of an API server that serves a kind in some versions.
+// serving returns the client of an API server that serves a kind in some versions.
 func serving(kind dependencies.Kind, versions ...string) client.Client {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, version := range versions {
@@ -19,7 +19,7 @@ func serving(kind dependencies.Kind, versions ...string) client.Client {
 	return fake.NewClientBuilder().WithRESTMapper(mapper).Build()
 }
 
-// TestCommonVersion: what is read on one side can be written on the other, whichever of them is newer.
+// TestCommonVersion: an object that is read on one side can be written on the other, whichever cluster is newer.
 func TestCommonVersion(t *testing.T) {
 	kind, _ := dependencies.KindOf(dependencies.ResourceClaimTemplate)
 	for name, tc := range map[string]struct {

@@ -1,5 +1,5 @@
-// Package endpoint says where one side of a migration is, and reads its objects: by what apiVersion
-// its StatefulSet goes, through which client or cache. It decides nothing.
+// Package endpoint holds the location of one side of a migration, and reads its objects: the apiVersion of its
+// StatefulSet, and the client or cache to use. It decides nothing.
 package endpoint
 
 import (
@@ -13,31 +13,31 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// Endpoint is where one side's objects are, and how to read and write them.
+// Endpoint holds the location of one side's objects, and the clients to read and write them.
 type Endpoint struct {
 	Side    plan.SideName
 	Cluster string
-	// Flags lead kubectl there; empty where no context is known.
+	// Flags select the cluster in kubectl commands; empty if no context is known.
 	Flags string
-	// ID tells the cluster from every other one.
+	// ID identifies the cluster.
 	ID        types.UID
 	Namespace string
 	Set       string
 	// APIVersion is the apiVersion of the StatefulSet.
 	APIVersion string
-	// ExportVersion is the version of ServiceExport that the cluster serves; empty
-	// when it serves none.
+	// ExportVersion is the version of ServiceExport that the cluster serves; empty if it serves none.
 	ExportVersion string
-	// Cached answers from a watched view; live asks the API server.
+	// Cached reads from a watched view; Live sends requests to the API server.
 	Cached client.Reader
 	Live   client.Client
-	// Lender is whoever lends Live its identity, and as whom; nil, or no client: it has its own.
+	// Lender returns the client of the identity that impersonates another one for Live, and the name of the
+	// impersonated user. If Lender or that client is nil, Live uses an identity of its own.
 	Lender func() (lender client.Client, user string, err error)
-	// Skew is how far the clock of the cluster is ahead of ours; nil: it is taken for ours.
+	// Skew is how far the clock of the cluster is ahead of ours; nil means that both are the same.
 	Skew func() time.Duration
 }
 
-// Ours is when by our clock it was what the cluster calls so.
+// Ours converts a time of the cluster's clock to our clock.
 func (p Endpoint) Ours(theirs time.Time) time.Time {
 	if p.Skew == nil || theirs.IsZero() {
 		return theirs
@@ -45,7 +45,7 @@ func (p Endpoint) Ours(theirs time.Time) time.Time {
 	return theirs.Add(-p.Skew())
 }
 
-// Theirs is what the cluster calls a time by our clock.
+// Theirs converts a time of our clock to the cluster's clock.
 func (p Endpoint) Theirs(ours time.Time) time.Time {
 	if p.Skew == nil {
 		return ours
@@ -53,10 +53,10 @@ func (p Endpoint) Theirs(ours time.Time) time.Time {
 	return ours.Add(p.Skew())
 }
 
-// Pair are both sides of a migration.
+// Pair holds both sides of a migration.
 type Pair struct{ Source, Destination Endpoint }
 
-// At is one of them.
+// At returns one side.
 func (e *Pair) At(name plan.SideName) Endpoint {
 	if name == plan.SourceSide {
 		return e.Source
@@ -64,21 +64,21 @@ func (e *Pair) At(name plan.SideName) Endpoint {
 	return e.Destination
 }
 
-// SameCluster says whether both are in one cluster.
+// SameCluster reports whether the two sides are in one cluster.
 func (e *Pair) SameCluster() bool { return e.Source.ID == e.Destination.ID }
 
-// Resource is how kubectl calls the kind of the side's StatefulSet.
+// Resource returns kubectl's name for the kind of the side's StatefulSet.
 func (p Endpoint) Resource() string { return p.Kind().Resource() }
 
-// Kubectl begins a command for the cluster of the side.
+// Kubectl returns the prefix of commands for the cluster of the side.
 func (p Endpoint) Kubectl() shell.Kubectl { return plan.Kubectl(p.Cluster, p.Flags) }
 
-// Key names an object of the side's namespace.
+// Key returns the key of an object in the side's namespace.
 func (p Endpoint) Key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: p.Namespace, Name: name}
 }
 
-// Object names the side's StatefulSet, for people.
+// Object describes the side's StatefulSet for users.
 func (p Endpoint) Object() string {
 	return fmt.Sprintf("StatefulSet %s/%s in cluster %s", p.Namespace, p.Set, p.Cluster)
 }

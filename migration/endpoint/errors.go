@@ -8,20 +8,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// LacksRight says whether an API server refused a request for want of a right: admission
-// and quotas answer with the same code, and in other words (kubernetes apiserver,
-// handlers/responsewriters/errors.go, forbiddenMessage).
+// LacksRight reports whether an API server refused a request because of a missing right. Admission and quotas return
+// the same code with other texts (kubernetes apiserver, handlers/responsewriters/errors.go, forbiddenMessage).
 func LacksRight(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), " cannot ")
 }
 
-// NotLent says whether an API server refused to let one identity act as another one.
+// NotLent reports whether an API server refused impersonation.
 func NotLent(err error) bool {
 	return LacksRight(err) && strings.Contains(err.Error(), " cannot impersonate")
 }
 
-// WebhookRefused says whether an admission webhook kept a request from being carried out, whatever code that
-// was answered with: one that denies chooses its own, and for one that fails it is 500 (kubernetes apiserver,
+// WebhookRefused reports whether an admission webhook prevented a request, whatever the status code. A webhook that
+// denies chooses its own code, and for a webhook that fails it is 500 (kubernetes apiserver,
 // admission/plugin/webhook, errors/statuserror.go and the dispatchers; util/webhook/error.go).
 func WebhookRefused(err error) bool {
 	var status apierrors.APIStatus
@@ -33,8 +32,8 @@ func WebhookRefused(err error) bool {
 	return denied || apierrors.IsInternalError(err) && strings.HasPrefix(message, `Internal error occurred: failed calling webhook "`)
 }
 
-// OneLine is an error in one line, and what several reads say alike said once. It says so where it
-// was the API server's load that was in the way, and nothing of ours.
+// OneLine returns an error in one line, without repeated messages of several reads. For a 429 it adds that the API
+// server limits requests.
 func OneLine(err error) string {
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestLacksRight: to bind a role helps only where a right is missing.
+// TestLacksRight: only an error about a missing right counts, because only then does a role binding help.
 func TestLacksRight(t *testing.T) {
 	sets, claims := appsv1.Resource("statefulsets"), corev1.Resource("persistentvolumeclaims")
 	for text, want := range map[string]bool{
@@ -31,8 +31,8 @@ func TestLacksRight(t *testing.T) {
 	}
 }
 
-// TestWebhookRefused: a webhook that denies with a code of its own, and one that fails, have kept a request from being
-// carried out; another internal error has perhaps not.
+// TestWebhookRefused: a webhook that denies with its own code, and a webhook that fails, have prevented a request;
+// another internal error may not have.
 func TestWebhookRefused(t *testing.T) {
 	denied := func(code int32, reason metav1.StatusReason) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: `admission webhook "policy.corp" denied the request: not today`}}
@@ -55,8 +55,7 @@ func TestWebhookRefused(t *testing.T) {
 	}
 }
 
-// TestOneLine: reads that fail alike are told once, and a server that is busy is not told as one that
-// is gone.
+// TestOneLine: equal errors of several reads appear once, and a busy server is not reported as unreachable.
 func TestOneLine(t *testing.T) {
 	gone, other := errors.New("no route to host"), errors.New("i/o timeout")
 	for want, err := range map[string]error{

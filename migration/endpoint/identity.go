@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// Identity returns as whom the API server knows the side's client; empty where the API server does not say that, as
-// those before Kubernetes 1.28.
+// Identity returns the user name of the side's client; empty if the API server does not report it, as before
+// Kubernetes 1.28.
 func (p Endpoint) Identity(ctx context.Context) (user string, err error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	err = p.Live.Create(ctx, review)
@@ -19,7 +19,7 @@ func (p Endpoint) Identity(ctx context.Context) (user string, err error) {
 	return review.Status.UserInfo.Username, err
 }
 
-// SameNamespace says whether both sides are in one namespace of one cluster.
+// SameNamespace reports whether the two sides are in one namespace of one cluster.
 func (e *Pair) SameNamespace() bool {
 	return e.SameCluster() && e.Source.Namespace == e.Destination.Namespace
 }

@@ -14,9 +14,9 @@ type Object[T any] interface {
 	client.Object
 }
 
-// Get reads one object: nil without an error when the API server says that it does
-// not exist. A 404 that is no Status of Kubernetes says nothing about the object: it
-// comes from a proxy on the way, or for a kind that is not served now.
+// Get reads one object. It returns nil without an error if the API server reports that the object does not exist. A
+// 404 without a Kubernetes Status does not prove that: it comes from a proxy, or for a kind that is currently not
+// served.
 func Get[T any, P Object[T]](ctx context.Context, reader client.Reader, key client.ObjectKey) (*T, error) {
 	value := P(new(T))
 	err := reader.Get(ctx, key, value)
@@ -29,7 +29,7 @@ func Get[T any, P Object[T]](ctx context.Context, reader client.Reader, key clie
 	return (*T)(value), nil
 }
 
-// GetAll reads objects by name, at the same time; those that do not exist are left out.
+// GetAll reads objects by name, concurrently; missing objects are left out.
 func GetAll[T any, P Object[T]](ctx context.Context, reader client.Reader, namespace string, names []string) (map[string]*T, error) {
 	var mu sync.Mutex
 	found := make(map[string]*T, len(names))

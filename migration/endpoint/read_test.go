@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAbsence: only what Kubernetes itself says does not exist is absent (I1). A proxy's
-// 404 page is taken for an unreachable cluster.
+// TestAbsence: only an object that Kubernetes itself reports as not found is absent (I1). A proxy's 404 page counts
+// as an unreachable cluster.
 func TestAbsence(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind, body string

@@ -17,10 +17,10 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// Kind is the kind of the side's StatefulSet.
+// Kind returns the kind of the side's StatefulSet.
 func (p Endpoint) Kind() workload.Kind { return workload.Of(p.APIVersion) }
 
-// NewSet is an empty StatefulSet of the side's kind.
+// NewSet returns an empty StatefulSet of the side's kind.
 func (p Endpoint) NewSet(meta metav1.ObjectMeta) client.Object { return p.Kind().New(meta) }
 
 // GetSet reads the side's StatefulSet; nil without an error when it does not exist.
@@ -29,8 +29,8 @@ func (p Endpoint) GetSet(ctx context.Context, reader client.Reader) (*appsv1.Sta
 	return set, err
 }
 
-// GetBoth reads the side's StatefulSet, and returns it as apps/v1 and as it is of its kind; nil
-// without an error when it does not exist.
+// GetBoth reads the side's StatefulSet, and returns it as apps/v1 and in its own kind; nil without an error when it
+// does not exist.
 func (p Endpoint) GetBoth(ctx context.Context, reader client.Reader) (*appsv1.StatefulSet, client.Object, error) {
 	if problem := workload.Problem(p.APIVersion); problem != "" {
 		return nil, nil, errors.New(problem)
@@ -46,8 +46,7 @@ func (p Endpoint) GetBoth(ctx context.Context, reader client.Reader) (*appsv1.St
 	return set, object, err
 }
 
-// Convert makes one kind of StatefulSet of another: fields that the other kind does
-// not have are left out.
+// Convert converts one kind of StatefulSet to another. Fields that the other kind lacks are dropped.
 func Convert[T any](from client.Object) (*T, error) {
 	to := new(T)
 	if err := ConvertTo(to, from); err != nil {
@@ -56,7 +55,7 @@ func Convert[T any](from client.Object) (*T, error) {
 	return to, nil
 }
 
-// ConvertTo is Convert into an object that is there.
+// ConvertTo is Convert into an existing object.
 func ConvertTo(to any, from client.Object) error {
 	data, err := json.Marshal(from)
 	if err == nil {
@@ -68,7 +67,7 @@ func ConvertTo(to any, from client.Object) error {
 	return nil
 }
 
-// AsSet is an object as a StatefulSet of apps/v1; nil: it is of no kind of StatefulSet.
+// AsSet returns an object as a StatefulSet of apps/v1; nil if it is not of a kind of StatefulSet.
 func AsSet(object client.Object) (*appsv1.StatefulSet, error) {
 	if set, native := object.(*appsv1.StatefulSet); native {
 		return set, nil
@@ -79,7 +78,7 @@ func AsSet(object client.Object) (*appsv1.StatefulSet, error) {
 	return Convert[appsv1.StatefulSet](object)
 }
 
-// UnstructuredOf is an object as the very JSON that is sent.
+// UnstructuredOf returns an object in the JSON form that is sent.
 func UnstructuredOf(at Endpoint, object client.Object) (*unstructured.Unstructured, error) {
 	kinds, err := apiutil.GVKForObject(object, at.Live.Scheme())
 	if err != nil {

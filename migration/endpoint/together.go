@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Together runs reads at the same time and joins their errors. A panic of one, on what a foreign cluster says, is one of the
-// caller: the manager recovers it for one Migration, and would end by it in another goroutine.
+// Together runs reads concurrently and joins their errors. A panic in a read, such as on an invalid answer of a
+// foreign cluster, is raised in the caller. There the manager recovers it for one Migration; in another goroutine it
+// would end the manager.
 func Together(reads ...func() error) error { return Within(len(reads), reads...) }
 
-// Within is Together, with at most so many reads at the same time.
+// Within is Together with a limit of concurrent reads.
 func Within(most int, reads ...func() error) error {
 	errs, panics := make([]error, len(reads)), make([]any, len(reads))
 	var group errgroup.Group

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTogether: all reads are done, and all their errors are said.
+// TestTogether: all reads are performed, and all their errors are returned.
 func TestTogether(t *testing.T) {
 	one, two := errors.New("one"), errors.New("two")
 	met := make(chan struct{})
@@ -25,7 +25,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestWithin: no more reads than allowed are under way.
+// TestWithin: no more reads than allowed run at the same time.
 func TestWithin(t *testing.T) {
 	var now, highest atomic.Int32
 	read := func() error {
@@ -44,7 +44,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestTogetherPanic: a panic of a read is one of the caller, who can recover it.
+// TestTogetherPanic: a panic in a read is raised in the caller, which can recover it.
 func TestTogetherPanic(t *testing.T) {
 	done := false
 	defer func() {

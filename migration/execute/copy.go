@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// copyMeta takes over labels and annotations, less what belongs to one object.
+// copyMeta copies labels and annotations, except those that belong to a single object.
 func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) metav1.ObjectMeta {
 	annotations := maps.Clone(from.Annotations)
 	if annotations == nil {
@@ -30,14 +30,14 @@ func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) m
 	delete(annotations, slicesapi.SplitAnnotationKey)
 	labels := maps.Clone(from.Labels)
 	for _, key := range Trackers {
-		delete(annotations, key) // whoever tracks the source would prune the copy
+		delete(annotations, key) // a GitOps tool that tracks the source would prune the copy
 		delete(labels, key)
 	}
 	annotations[api.OwnerAnnotationKey] = string(owner)
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: annotations}
 }
 
-// MapTemplates gives claim templates the form that their claims have at the destination.
+// MapTemplates applies the forms of the destination's claims to claim templates.
 func MapTemplates(templates []corev1.PersistentVolumeClaim, forms map[string]volumes.Form) {
 	for i := range templates {
 		templates[i].Status = corev1.PersistentVolumeClaimStatus{}
@@ -45,9 +45,9 @@ func MapTemplates(templates []corev1.PersistentVolumeClaim, forms map[string]vol
 	}
 }
 
-// copyService makes the destination's governing Service, less what a cluster assigns, and
-// less what opens it to the outside: there the same address may be somebody else's. One that
-// is a name of something else becomes headless, as a governing Service is.
+// copyService returns the destination's governing Service. It drops fields that a cluster assigns, and fields that
+// expose it externally, because the same address may belong to another user there. A Service of type ExternalName
+// becomes headless, as a governing Service is.
 func copyService(from *corev1.Service, meta metav1.ObjectMeta) *corev1.Service {
 	service := &corev1.Service{ObjectMeta: meta, Spec: *from.Spec.DeepCopy()}
 	spec := &service.Spec
@@ -67,7 +67,8 @@ func copyService(from *corev1.Service, meta metav1.ObjectMeta) *corev1.Service {
 	return service
 }
 
-// createdNamespace is as strict as the source's is by Pod Security, where that may be read, and never laxer than without it.
+// createdNamespace returns the destination's namespace with the Pod Security labels of the source's, if these may be
+// read. Labels that would allow more than an unlabelled namespace are left out.
 func (e *Executor) createdNamespace(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
 	meta.Namespace = ""
 	namespace := &corev1.Namespace{ObjectMeta: meta}
@@ -82,7 +83,7 @@ func (e *Executor) createdNamespace(ctx context.Context, meta metav1.ObjectMeta)
 	return namespace, nil
 }
 
-// forms are those of the destination's claims by claim template.
+// forms returns the forms of the destination's claims by claim template.
 func (e *Executor) forms() map[string]volumes.Form {
 	forms := map[string]volumes.Form{}
 	for template, asked := range e.Volumes {
@@ -91,7 +92,7 @@ func (e *Executor) forms() map[string]volumes.Form {
 	return forms
 }
 
-// Forms are what is asked for of the destination's claims, by claim template.
+// Forms returns the requested forms of the destination's claims by claim template.
 func Forms(m *api.Migration) map[string]volumes.Form {
 	forms := map[string]volumes.Form{}
 	for _, volume := range m.VolumesAsAccepted() {
@@ -100,7 +101,7 @@ func Forms(m *api.Migration) map[string]volumes.Form {
 	return forms
 }
 
-// Trackers are the labels and annotations by which GitOps tools know their objects.
+// Trackers lists the labels and annotations with which GitOps tools mark their objects.
 var Trackers = []string{
 	"argocd.argoproj.io/tracking-id", "argocd.argoproj.io/instance",
 	"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name",

@@ -19,8 +19,8 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// TestCopiesAreNotTracked: a copy does not bear the marks by which a GitOps tool would
-// take it for its own and prune it, nor those of a migration of the original.
+// TestCopiesAreNotTracked: a copy has neither the marks with which a GitOps tool would take it as its own and prune
+// it, nor those of a migration of the original.
 func TestCopiesAreNotTracked(t *testing.T) {
 	marks := map[string]string{"team": "shop", api.FenceAnnotationKey: "m.1", api.TemplateAnnotationKey: "h"}
 	for _, key := range Trackers {
@@ -41,8 +41,8 @@ func TestCopiesAreNotTracked(t *testing.T) {
 	}
 }
 
-// TestCopiedServicesAreInternal: what opens the source's Service to the outside is not copied:
-// in another cluster the same address may be somebody else's, and a load balancer costs (S8).
+// TestCopiedServicesAreInternal: fields that expose the source's Service externally are not copied. In another
+// cluster the same address may belong to another user, and a load balancer costs money (S8).
 func TestCopiedServicesAreInternal(t *testing.T) {
 	ports := func(node int32) []corev1.ServicePort {
 		return []corev1.ServicePort{{Name: "http", Port: 80, NodePort: node}}
@@ -73,8 +73,9 @@ func TestCopiedServicesAreInternal(t *testing.T) {
 	}
 }
 
-// TestK5CopiedNamespacesAreStricter: a namespace that the migration makes is as strict as the source's by Pod Security, where
-// that may be read, and never laxer than an unlabelled one (S8): the source's API server chooses the labels.
+// TestK5CopiedNamespacesAreStricter: a namespace that the migration creates has the source's Pod Security labels, if
+// they may be read. It never allows more than an unlabelled namespace (S8), because the source's API server chooses
+// the labels.
 func TestK5CopiedNamespacesAreStricter(t *testing.T) {
 	const enforce, audit, warn = "pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/audit", "pod-security.kubernetes.io/warn"
 	type labels = map[string]string
@@ -115,7 +116,7 @@ func TestK5CopiedNamespacesAreStricter(t *testing.T) {
 	}
 }
 
-// createdNamespaceOf is the namespace that is made where the source's has labels.
+// createdNamespaceOf returns the namespace that is created if the source's has labels.
 func createdNamespaceOf(t *testing.T, hooks clustertest.Hooks, labels map[string]string) (client.Object, error) {
 	t.Helper()
 	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: labels}}
@@ -123,8 +124,8 @@ func createdNamespaceOf(t *testing.T, hooks clustertest.Hooks, labels map[string
 	return e.Created(t.Context(), endpoint.Endpoint{Namespace: "store"}, plan.Effect{Verb: plan.CreateNamespace, Name: "store"})
 }
 
-// TestClaimTemplatesGetTheirClasses: each claim template of the destination has the class that is
-// asked for by its name, and its own without that.
+// TestClaimTemplatesGetTheirClasses: each claim template of the destination has the class that the migration maps it
+// to, and its own class without a mapping.
 func TestClaimTemplatesGetTheirClasses(t *testing.T) {
 	for name, tc := range map[string]struct{ classes, want map[string]string }{
 		"M-061 no mapping":       {nil, map[string]string{"data": "slow", "logs": "slow"}},

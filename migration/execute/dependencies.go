@@ -23,10 +23,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// errAnother is why a copy is not written: what was judged is not what is there.
+// errAnother is why a copy is not written: the object is not the one that the decision was based on.
 var errAnother = errors.New("it has changed since it was looked at")
 
-// writeCopy makes a copy of a dependency, or brings one up to date.
+// writeCopy creates or updates a copy of a dependency.
 func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
 	copied, way, err := e.CopyOf(ctx, effect)
 	if err != nil {
@@ -52,9 +52,9 @@ func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect p
 	owner := there.GetLabels()[api.OwnerLabelKey]
 	merged := dependencies.Merge(there, copied, way)
 	if owner != "" && dependencies.Hash(dependencies.Clean(there, way.Home())) == effect.Copied.Origin {
-		merged = there.DeepCopy() // it stays the copy that it is
+		merged = there.DeepCopy() // its content is already that of the source
 	}
-	if owner != string(e.Owner) { // it was somebody else's, and is not deleted
+	if owner != string(e.Owner) { // it belonged to another owner, so the cleanup must not delete it
 		labels := merged.GetLabels()
 		delete(labels, api.OwnerLabelKey)
 		merged.SetLabels(labels)
@@ -62,8 +62,8 @@ func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect p
 	return merged, at.Live.Update(ctx, merged)
 }
 
-// mayMake refuses a volume of a claim that all ordinals share, where it may not be made by now: another volume of the disk
-// may have come since it was judged.
+// mayMake refuses the volume of a claim that all ordinals share if it may not be created any more, because another
+// volume of the disk may have appeared since the decision.
 func (e *Executor) mayMake(ctx context.Context, at endpoint.Endpoint, copied *unstructured.Unstructured) error {
 	if copied.GetKind() != dependencies.PersistentVolume {
 		return nil
@@ -86,8 +86,8 @@ func (e *Executor) mayMake(ctx context.Context, at endpoint.Endpoint, copied *un
 	return nil
 }
 
-// disown takes the mark of the migration that has made it from a copy that stands for storage, so that its
-// cleanup leaves it to the others that need it. Nothing else of it is written.
+// disown removes the owner label from a copy that represents storage, so that its migration's cleanup keeps it for
+// the others that need it. It writes nothing else.
 func disown(ctx context.Context, c client.Client, there *unstructured.Unstructured) error {
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": there.GetUID(), "resourceVersion": there.GetResourceVersion(), "labels": map[string]any{api.OwnerLabelKey: nil},
@@ -98,8 +98,8 @@ func disown(ctx context.Context, c client.Client, there *unstructured.Unstructur
 	return c.Patch(ctx, there, client.RawPatch(types.MergePatchType, data))
 }
 
-// CopyOf is the copy of a dependency as it is at the source now, and the way that it takes. It is
-// refused when the source has another one than was judged.
+// CopyOf returns the copy of a dependency from its current state at the source, and its way. It fails if the source's
+// object is not the one that the decision was based on.
 func (e *Executor) CopyOf(ctx context.Context, effect plan.Effect) (*unstructured.Unstructured, dependencies.Way, error) {
 	kind, _ := dependencies.KindOf(effect.Kind)
 	version, err := e.CommonVersion(kind)
@@ -117,7 +117,7 @@ func (e *Executor) CopyOf(ctx context.Context, effect plan.Effect) (*unstructure
 		return nil, dependencies.Way{}, conflict(kind, effect.Name)
 	}
 	way := observe.WayOf(e.Pair, "")
-	if effect.Kind == dependencies.RoleBinding { // of no other kind the copy depends on the account
+	if effect.Kind == dependencies.RoleBinding { // only the copy of this kind depends on the account
 		set, err := e.Source.GetSet(ctx, e.Source.Live)
 		if err != nil {
 			return nil, way, err
@@ -152,11 +152,11 @@ func conflict(kind dependencies.Kind, name string) error {
 	return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Resource}, name, errAnother)
 }
 
-// replaceCopy deletes the very copy that was judged, where another one is to take its place: only once the API server has shown that it
-// would let that one in. It is rehearsed under a name of its own, and the one that goes makes room in the quotas.
+// replaceCopy deletes the copy that the decision was based on so that another one can replace it. Before that it
+// dry-runs the replacement, under a generated name. An exceeded quota is ignored, because the deletion frees it.
 func (e *Executor) replaceCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
 	if kind, _ := dependencies.KindOf(effect.Kind); kind.Storage || effect.Copied.Origin == "" {
-		return removeCopy(ctx, at, effect) // nothing is to take its place
+		return removeCopy(ctx, at, effect) // it is not replaced
 	}
 	copied, _, err := e.CopyOf(ctx, effect)
 	if err != nil {
@@ -172,7 +172,7 @@ func (e *Executor) replaceCopy(ctx context.Context, at endpoint.Endpoint, effect
 	return removeCopy(ctx, at, effect)
 }
 
-// removeCopy deletes the very copy that was judged.
+// removeCopy deletes the copy that the decision was based on.
 func removeCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
 	kind, _ := dependencies.KindOf(effect.Kind)
 	if effect.Kind == dependencies.PersistentVolumeClaim {
@@ -196,8 +196,8 @@ func removeCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) e
 	return at.Live.Delete(ctx, object, client.Preconditions{UID: &effect.UID, ResourceVersion: &effect.ResourceVersion})
 }
 
-// keepsStorage refuses to delete a claim whose volume would go with it: the policy is read now, since a
-// claim's own version does not tell of it.
+// keepsStorage refuses to delete a claim whose volume would be deleted with it. The policy is read now, because a
+// change of it does not change the claim's resourceVersion.
 func keepsStorage(ctx context.Context, at endpoint.Endpoint, name string) error {
 	claim, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, at.Live, at.Key(name))
 	if claim == nil || claim.Spec.VolumeName == "" || err != nil {

@@ -25,7 +25,7 @@ const (
 	other  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop, uid: there, labels: {theirs: kept}}, data: {colour: red, size: small}}`
 )
 
-// copier writes copies of a namespace into another one.
+// copier returns an executor that copies from one namespace into another.
 func copier(there ...client.Object) *Executor {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	return &Executor{Owner: "m", Pair: endpointtest.Pair(
@@ -33,7 +33,7 @@ func copier(there ...client.Object) *Executor {
 	)}
 }
 
-// settings is what the destination has afterwards; nil: nothing.
+// settings returns the ConfigMap of the destination; nil if it does not exist.
 func (e *Executor) settings(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	kind, _ := dependencies.KindOf("ConfigMap")
@@ -54,7 +54,7 @@ func copyEffect(verb plan.Verb, change func(*plan.Effect)) plan.Effect {
 	return e
 }
 
-// TestCopyIsMade of the very object that was judged, and says what it is a copy of.
+// TestCopyIsMade: a copy is made of the object that the decision was based on, and records its origin.
 func TestCopyIsMade(t *testing.T) {
 	e := copier()
 	if _, err := e.Do(t.Context(), copyEffect(plan.CreateCopy, nil)); err != nil {
@@ -74,7 +74,7 @@ func TestCopyIsMade(t *testing.T) {
 	}
 }
 
-// TestRightsAreOfTheAccount: a copied RoleBinding gives rights to the account of the pods alone.
+// TestRightsAreOfTheAccount: a copied RoleBinding grants rights to the account of the pods only.
 func TestRightsAreOfTheAccount(t *testing.T) {
 	const binding = `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: reader, namespace: shop}, roleRef: {kind: Role, name: reader}, subjects: [{kind: User, name: jane}, {kind: ServiceAccount, name: app, namespace: shop}]}`
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
@@ -98,8 +98,8 @@ func TestRightsAreOfTheAccount(t *testing.T) {
 	}
 }
 
-// TestCopyIsBroughtUpToDate: what somebody else has made gets the content and the mark, and keeps the rest;
-// it does not become the migration's own, which would delete it.
+// TestCopyIsBroughtUpToDate: an object of another owner gets the content and the mark, and keeps the rest. The
+// migration does not own it afterwards, so its cleanup does not delete it.
 func TestCopyIsBroughtUpToDate(t *testing.T) {
 	e := copier(endpointtest.Object(other))
 	if _, err := e.Do(t.Context(), copyEffect(plan.UpdateCopy, nil)); err != nil {
@@ -114,7 +114,8 @@ func TestCopyIsBroughtUpToDate(t *testing.T) {
 	}
 }
 
-// TestCopyOfTwoMigrations: what another migration has made, and this one needs too, is what it was, and deleted by neither.
+// TestCopyOfTwoMigrations: a copy that another migration made, and that this one also needs, is unchanged, and
+// neither deletes it.
 func TestCopyOfTwoMigrations(t *testing.T) {
 	e := copier()
 	if _, err := e.Do(t.Context(), copyEffect(plan.CreateCopy, nil)); err != nil {
@@ -134,7 +135,7 @@ func TestCopyOfTwoMigrations(t *testing.T) {
 	}
 }
 
-// TestStorageOfTwoMigrations: what stands for storage only loses the mark of who has made it (I9).
+// TestStorageOfTwoMigrations: an object that represents storage only loses the mark of its creator (I9).
 func TestStorageOfTwoMigrations(t *testing.T) {
 	claim := `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared, namespace: shop, uid: there, resourceVersion: "999", labels: {app: web, migration.sliceshift.io/created-by: other}}, spec: {volumeName: nfs}}`
 	e := copier(endpointtest.Object(claim))
@@ -164,7 +165,7 @@ func TestStorageOfTwoMigrations(t *testing.T) {
 	}
 }
 
-// TestCopyIsRefused where anything is not as it was judged (I9).
+// TestCopyIsRefused: a copy is refused if any object differs from the one that the decision was based on (I9).
 func TestCopyIsRefused(t *testing.T) {
 	for name, effect := range map[string]plan.Effect{
 		"another origin, created": copyEffect(plan.CreateCopy, func(e *plan.Effect) { e.Copied.Origin = "0" }),
@@ -186,7 +187,7 @@ func TestCopyIsRefused(t *testing.T) {
 	}
 }
 
-// TestCopyIsDeleted: the very one that was judged.
+// TestCopyIsDeleted: only the object that the decision was based on is deleted.
 func TestCopyIsDeleted(t *testing.T) {
 	e := copier(endpointtest.Object(other))
 	if _, err := e.Do(t.Context(), copyEffect(plan.DeleteCopy, nil)); err != nil || e.settings(t) != nil {
@@ -208,8 +209,8 @@ func TestStorageStaysWithItsClaim(t *testing.T) {
 	}
 }
 
-// TestK15SharedVolume: the volume of a claim that all ordinals share is judged again right before it is made: another volume of
-// its storage may have come since, and the policy is the one of all volumes.
+// TestK15SharedVolume: the volume of a claim that all ordinals share is checked again right before its creation,
+// because another volume of its storage may have appeared. The policy is that of all volumes.
 func TestK15SharedVolume(t *testing.T) {
 	const volume = `{apiVersion: v1, kind: PersistentVolume, metadata: {name: shared, uid: origin}, spec: {persistentVolumeReclaimPolicy: Retain, nfs: {server: nfs.corp, path: /exports/a}, claimRef: {namespace: shop, name: shared}}}`
 	of := func(name, path string) client.Object {

@@ -1,5 +1,5 @@
-// Package execute carries out one effect of a plan: one write, to the very object that was judged.
-// It decides nothing.
+// Package execute performs one effect of a plan: one write, to the object that the decision was based on. It decides
+// nothing.
 package execute
 
 import (
@@ -25,22 +25,23 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
-// Executor carries effects out.
+// Executor performs effects.
 type Executor struct {
 	*endpoint.Pair
 	// Owner is the UID of the Migration.
 	Owner  types.UID
 	Policy volumes.Policy
-	// Volumes is what was asked for of each claim template, by its name.
+	// Volumes holds the settings of each claim template, by its name.
 	Volumes map[string]api.VolumeSpec
-	// OwnSecrets are those of the destination's namespace that the Migration itself uses.
+	// OwnSecrets lists the Secrets of the destination's namespace that the Migration itself uses.
 	OwnSecrets []string
-	// Parked is the volume that this process parked last, as the API server of side ParkedAt returned it; nil: none.
+	// Parked is the volume that this process parked last, as the API server of side ParkedAt returned it; nil if
+	// there is none.
 	Parked   *corev1.PersistentVolume
 	ParkedAt plan.SideName
 }
 
-// New is the executor of a migration.
+// New returns the executor of a migration.
 func New(m *api.Migration, sides *endpoint.Pair, policy volumes.Policy) *Executor {
 	asked := map[string]api.VolumeSpec{}
 	for _, v := range m.VolumesAsAccepted() {
@@ -50,9 +51,8 @@ func New(m *api.Migration, sides *endpoint.Pair, policy volumes.Policy) *Executo
 	return &Executor{Pair: sides, Owner: m.UID, Policy: policy, Volumes: asked, OwnSecrets: own}
 }
 
-// Do does one effect: one write, with the uid and resourceVersion of the
-// object that was judged. It returns the object as it was written; nil when it
-// was deleted.
+// Do performs one effect: one write, with the uid and resourceVersion of the object that the decision was based on.
+// It returns the written object; nil after a deletion.
 func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, error) {
 	at := e.At(effect.Side)
 	switch effect.Verb {
@@ -104,21 +104,21 @@ func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, e
 	return nil, fmt.Errorf("unknown effect %q", effect.Verb)
 }
 
-// fenceMarks are the annotations of a StatefulSet with a fence.
+// fenceMarks returns the annotations of a StatefulSet with a fence.
 func fenceMarks(p endpoint.Endpoint, value string) map[string]any {
 	annotations := map[string]any{api.FenceAnnotationKey: value}
 	maps.Copy(annotations, p.Kind().Fenced())
 	return annotations
 }
 
-// noFenceMarks are those of one that is let go.
+// noFenceMarks returns the annotations of a released StatefulSet.
 func noFenceMarks(p endpoint.Endpoint, split bool) map[string]any {
 	annotations := map[string]any{api.FenceAnnotationKey: nil, api.TemplateAnnotationKey: nil}
 	maps.Copy(annotations, p.Kind().Released(split))
 	return annotations
 }
 
-// shareOf is the metadata of a StatefulSet of our own kind with a share, or without one.
+// shareOf returns the metadata of a StatefulSet of our own kind with a share of the budget, or without one.
 func shareOf(value any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{slicesapi.MaxUnavailableAnnotationKey: value}}}
 }
@@ -158,8 +158,7 @@ func budgetTarget(at endpoint.Endpoint, effect plan.Effect) pdb.Target {
 	return pdb.Target{Namespace: at.Namespace, Name: effect.Name, UID: effect.UID, ResourceVersion: effect.ResourceVersion}
 }
 
-// Created is the object that a create effect makes, copied from the source as it
-// is now.
+// Created returns the object of a create effect, copied from the current state of the source.
 func (e *Executor) Created(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
 	owned := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name, Annotations: map[string]string{api.OwnerAnnotationKey: string(e.Owner)}}
 	if effect.Verb == plan.CreatePodService || effect.Verb == plan.CreatePodExport {
@@ -196,7 +195,7 @@ func (e *Executor) Created(ctx context.Context, at endpoint.Endpoint, effect pla
 	}
 }
 
-// createdPodService takes ports over from the source's governing Service, if there is one.
+// createdPodService copies the ports of the source's governing Service, if there is one.
 func (e *Executor) createdPodService(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
 	set, err := e.Source.GetSet(ctx, e.Source.Live)
 	if err != nil || set == nil || set.Spec.ServiceName == "" {
@@ -206,7 +205,7 @@ func (e *Executor) createdPodService(ctx context.Context, meta metav1.ObjectMeta
 	return podService(governing, meta), err
 }
 
-// must reads an object that was seen a moment ago.
+// must reads an object that existed a moment ago.
 func must[T any, P endpoint.Object[T]](ctx context.Context, at endpoint.Endpoint, name string) (*T, error) {
 	value := P(new(T))
 	if err := at.Live.Get(ctx, at.Key(name), value); err != nil {
@@ -232,7 +231,7 @@ func (e *Executor) carryVolume(ctx context.Context, effect plan.Effect) (client.
 	return methods.Of(effect.Carriage.Method).Apply(ctx, carrier, effect.Volume, effect.Carriage.Pair)
 }
 
-// template is the pod template of the source, or the destination's where that is gone.
+// template returns the pod template of the source, or that of the destination if the source was deleted.
 func (e *Executor) template(ctx context.Context) (*corev1.PodTemplateSpec, error) {
 	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
 		set, err := at.GetSet(ctx, at.Live)
@@ -246,7 +245,7 @@ func (e *Executor) template(ctx context.Context) (*corev1.PodTemplateSpec, error
 	return nil, fmt.Errorf("neither cluster %s nor %s has the StatefulSet, whose template says where pods may run", e.Source.Cluster, e.Destination.Cluster)
 }
 
-// remove deletes the very object that was judged.
+// remove deletes the object that the decision was based on.
 func (e *Executor) remove(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
 	meta := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name}
 	var object client.Object

@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// wire keeps what is sent to an API server.
+// wire records the requests to an API server.
 type wire struct{ sent []string }
 
 func (w *wire) client() client.Client {
@@ -43,7 +43,7 @@ func (w *wire) client() client.Client {
 	}).Build()
 }
 
-// TestMarksOfSlices: what the controller of our own kind is told of a migration, and of its end.
+// TestMarksOfSlices: the annotations that the controller of our own kind gets during a migration, and after its end.
 func TestMarksOfSlices(t *testing.T) {
 	const gone = `"apps.sliceshift.io/max-unavailable":null,"apps.sliceshift.io/migrating":null,"apps.sliceshift.io/split":`
 	for name, tc := range map[string]struct {
@@ -68,8 +68,8 @@ func TestMarksOfSlices(t *testing.T) {
 	}
 }
 
-// TestExecute: each effect is one write, and it carries the UID and the resourceVersion
-// of what was judged.
+// TestExecute: each effect is one write, with the UID and the resourceVersion of the object that the decision was
+// based on.
 func TestExecute(t *testing.T) {
 	judged := func(e plan.Effect) plan.Effect {
 		e.Side, e.Name, e.UID, e.ResourceVersion = plan.SourceSide, "web", "u", "7"

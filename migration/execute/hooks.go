@@ -16,8 +16,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// HookJob is the Job of a hook's turn. It is held until it is known by its UID: one that had run, and was gone before anybody
-// saw it, would be run again.
+// HookJob returns the Job of a hook's turn. It is held until its UID is recorded: a Job that has run and was deleted
+// before it was observed would run again.
 func HookJob(sides *endpoint.Pair, migration types.UID, t plan.HookTurn) *batchv1.Job {
 	job := jobs.New(jobs.Order{
 		Migration: migration, Namespace: sides.At(t.Side).Namespace, Name: t.Run.Job, Spec: t.Hook.Job.Spec.JobSpec,
@@ -27,7 +27,7 @@ func HookJob(sides *endpoint.Pair, migration types.UID, t plan.HookTurn) *batchv
 	return job
 }
 
-// startHook lets the Job of a hook begin.
+// startHook releases the Job of a hook.
 func startHook(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
 	data, err := jobs.Release(effect.UID, effect.ResourceVersion)
 	if err != nil {
@@ -37,7 +37,7 @@ func startHook(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (c
 	return job, at.Live.Patch(ctx, job, client.RawPatch(types.MergePatchType, data))
 }
 
-// toldTo is what the Job of a hook is told.
+// toldTo returns the environment variables of the Job of a hook.
 func toldTo(sides *endpoint.Pair, t plan.HookTurn) []corev1.EnvVar {
 	about, side, pod, ordinal := sides.At(t.About), api.GateSource, "", ""
 	if t.Side == plan.DestinationSide {

@@ -16,7 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestHookIsRun once, on its side, and is told what it is run for.
+// TestHookIsRun: a hook runs once, on its side, and its Job gets the variables of its turn.
 func TestHookIsRun(t *testing.T) {
 	hook := api.Hook{Name: "join", Point: api.HookAfterOrdinal, TimeoutSeconds: new(int32(7))}
 	hook.Job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "tool", Image: "tool"}}

@@ -19,7 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// knownAs is an API server that knows its client as a user; without one it does not say.
+// knownAs returns an API server that reports the user name of its client; without a user it reports none.
 func knownAs(user string) clustertest.Hooks {
 	return clustertest.Hooks{Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
 		review, is := o.(*authenticationv1.SelfSubjectReview)
@@ -34,8 +34,8 @@ func knownAs(user string) clustertest.Hooks {
 	}}
 }
 
-// TestK13OwnCredentialsAreNotCopied: no StatefulSet is created whose pods would hold what the migration itself uses in the
-// destination's namespace. The template is the one of the moment.
+// TestK13OwnCredentialsAreNotCopied: no StatefulSet is created whose pods would have the migration's own credentials
+// in the destination's namespace. The current template is checked.
 func TestK13OwnCredentialsAreNotCopied(t *testing.T) {
 	const mover = "system:serviceaccount:shop:mover"
 	for name, tc := range map[string]struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/observe"
 )
 
-// podService is the headless Service of one pod. It has the ports of the governing
-// Service, and publishes the pod as early as that one does.
+// podService returns the headless Service of one pod. It has the ports of the governing Service, and the same
+// publishNotReadyAddresses.
 func podService(governing *corev1.Service, meta metav1.ObjectMeta) *corev1.Service {
 	service := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: observe.SelectPod(meta.Name)}}
 	if governing == nil {

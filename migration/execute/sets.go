@@ -18,8 +18,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// copiedSet makes the destination's StatefulSet: the source's as it is now, without
-// replicas, of the destination's kind.
+// copiedSet returns the destination's StatefulSet: a copy of the source's current state without replicas, of the
+// destination's kind.
 func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) metav1.ObjectMeta, start int32, forms map[string]volumes.Form) (client.Object, error) {
 	from := e.Source.NewSet(metav1.ObjectMeta{})
 	if err := e.Source.Live.Get(ctx, e.Source.Key(e.Source.Set), from); err != nil {
@@ -46,12 +46,12 @@ func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) m
 	return made, endpoint.ConvertTo(made, to)
 }
 
-// OwnCredentialsError is why a template is not copied that names what the migration itself uses.
+// OwnCredentialsError is why a template is not copied that references the migration's own credentials.
 type OwnCredentialsError struct{ *apierrors.StatusError }
 
-// OwnNamed returns what a template of the source names of that which the migration itself uses in the destination's
-// namespace, or nothing. The source's API server chooses the template; within one namespace of one cluster its pods
-// run there already.
+// OwnNamed returns a reference of a source's template to an object that the migration itself uses in the
+// destination's namespace; empty if there is none. The source's API server chooses the template. Within one namespace
+// of one cluster its pods already run there.
 func (e *Executor) OwnNamed(ctx context.Context, template corev1.PodSpec) (string, error) {
 	if e.SameNamespace() {
 		return "", nil

@@ -1,12 +1,12 @@
 package execute
 
-// podSecurity begins the labels by which a namespace enforces Pod Security (kubernetes
+// podSecurity is the prefix of the labels with which a namespace enforces Pod Security (kubernetes
 // pod-security-admission, api/constants.go).
 const podSecurity = "pod-security.kubernetes.io/"
 
-// stricter are the labels of a namespace's Pod Security that only take something away. The source's API server chooses
-// them, so a label that allows more than an unlabelled namespace of the destination is left out: the level privileged,
-// and every version, since an older one has fewer checks. A level that nobody knows is enforced as restricted, as Pod
+// stricter returns the labels of a namespace's Pod Security that only restrict. The source's API server chooses them,
+// so labels that allow more than an unlabelled namespace of the destination are left out: the level privileged, and
+// every version, because an older version has fewer checks. An unknown level is enforced as restricted, as Pod
 // Security does itself (pod-security-admission, api/helpers.go, ParseLevel).
 func stricter(labels map[string]string) map[string]string {
 	found := map[string]string{}

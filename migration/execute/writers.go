@@ -16,7 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// writeWriter writes the setting of who else writes the source, and the mark on it.
+// writeWriter writes the pause setting of another writer of the source, and the annotation for it.
 func writeWriter(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
 	w := effect.Writer
 	change := map[string]any{}
@@ -48,7 +48,7 @@ func writeWriter(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) 
 	return object, at.Live.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
 }
 
-// under is a field of an object that is one itself.
+// under returns a nested object of an object; an empty one if there is none.
 func under(of map[string]any, key string) map[string]any {
 	field, _ := of[key].(map[string]any)
 	if field == nil {

@@ -1,6 +1,6 @@
-// Package handoffs follows the handoffs of one migration through its status: when one has begun, how
-// long its ordinal stayed at each step and what it waited for there, and how it ended. It is what
-// metrics and traces are made of. Nothing is decided by it, and nothing is read for it.
+// Package handoffs derives the handoffs of one migration from its status. It reports when each began, how long its
+// ordinal stayed at each step, the reasons for its waits, and its outcome. Metrics and traces use it. It makes no
+// decisions and causes no reads.
 package handoffs
 
 import (
@@ -11,32 +11,32 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Outcome is how a handoff, or a stay at one of its steps, has ended.
+// Outcome is the end of a handoff, or of a stay at one of its steps.
 type Outcome string
 
-// The outcomes.
+// Outcomes of a handoff or a stay.
 const (
-	// Arrived: the ordinal is available at the side that took it.
+	// Arrived: the ordinal is available on the side that took it.
 	Arrived Outcome = "arrived"
-	// TurnedBack: the direction was turned while it was on its way. The way back is another handoff.
+	// TurnedBack: the direction changed while the ordinal was in flight. Its return is another handoff.
 	TurnedBack Outcome = "turned_back"
-	// Withdrawn: the ordinal stays where it was, and had not been stopped: a gate has closed, or the
-	// migration was paused.
+	// Withdrawn: the ordinal was not stopped and remains at the giver, because a gate has closed or the migration
+	// was paused.
 	Withdrawn Outcome = "withdrawn"
-	// Done is of a step only: the ordinal went on to another one, or arrived.
+	// Done is only for a step: the ordinal entered another step, or arrived.
 	Done Outcome = "done"
 )
 
-// Handoff is one ordinal on its way in one direction.
+// Handoff is the movement of one ordinal in one direction.
 type Handoff struct {
 	Migration types.UID
 	Ordinal   int32
 	Direction api.Direction
-	// Start is when it began, or was turned round, as the status has it: to the microsecond.
+	// Start is when it began, or changed direction, with the microsecond precision of the status.
 	Start time.Time
 }
 
-// Wait is what a step began to wait for, and when.
+// Wait is the reason of a wait within a step, and its start.
 type Wait struct {
 	Reason string
 	Time   time.Time
@@ -46,12 +46,12 @@ type Wait struct {
 type Stay struct {
 	Step       api.Step
 	Start, End time.Time
-	// Waits are what it waited for, in their order.
+	// Waits lists the waits in their order.
 	Waits   []Wait
 	Outcome Outcome
 }
 
-// Ending is how a handoff has ended.
+// Ending is the end of a handoff.
 type Ending struct {
 	Handoff
 	End      time.Time
@@ -59,30 +59,30 @@ type Ending struct {
 	Attempts int32
 }
 
-// Changes are what a look has shown. The zero value is nothing.
+// Changes are the differences between two looks. The zero value is none.
 type Changes struct {
-	// Current is the handoff under way, if any.
+	// Current is the handoff in flight, if any.
 	Current *Handoff
-	// Begun is a handoff that was not under way at the look before.
+	// Begun is a handoff that was not in flight at the previous look.
 	Begun *Handoff
-	// Stay is one that has ended, of the handoff Of.
+	// Stay is a stay that has ended, of the handoff Of.
 	Stay *Stay
 	Of   Handoff
-	// Ended is the handoff that was under way at the look before, and is not any more.
+	// Ended is the handoff that was in flight at the previous look, and no longer is.
 	Ended *Ending
 }
 
-// Look is what one pass over a migration has come to.
+// Look is the result of one pass over a migration.
 type Look struct {
 	Now time.Time
-	// Step is where the ordinal is; empty: as before.
+	// Step is the step of the ordinal; empty: unchanged.
 	Step api.Step
-	// Reason is what is waited for; empty: nothing is.
+	// Reason is the reason of the wait; empty: there is none.
 	Reason string
 }
 
-// Tracker follows the handoffs of one migration. The zero value has seen nothing; it is not safe for
-// concurrent use.
+// Tracker tracks the handoffs of one migration. The zero value has seen no status. It is not safe for concurrent
+// use.
 type Tracker struct {
 	// looked is true once a status was seen.
 	looked  bool
@@ -98,8 +98,8 @@ type underway struct {
 	down time.Time
 }
 
-// See takes the status that a pass has left. A handoff that was under way before the first look is
-// followed from there, and not told of as begun.
+// See processes the status after a pass. A handoff that was in flight before the first look is tracked from there,
+// and not reported as begun.
 func (t *Tracker) See(m *api.Migration, look Look) Changes {
 	changes, seen := Changes{}, handoffOf(m)
 	before := t.current
@@ -129,7 +129,7 @@ func (t *Tracker) See(m *api.Migration, look Look) Changes {
 	return changes
 }
 
-// Down is since when the ordinal on its way has been down; false: it is not, or none is on its way.
+// Down returns since when the ordinal in flight has been down; false: it is not down, or none is in flight.
 func (t *Tracker) Down() (since time.Time, down bool) {
 	if t.current == nil || t.current.down.IsZero() {
 		return time.Time{}, false
@@ -149,7 +149,7 @@ func handoffOf(m *api.Migration) *Handoff {
 	return &Handoff{Migration: m.UID, Ordinal: handoff.Ordinal, Direction: direction, Start: micro(handoff.StartTime.Time)}
 }
 
-// micro is a time as the status keeps it.
+// micro rounds a time to the precision of the status.
 func micro(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() }
 
 func begin(h Handoff, recorded *api.Handoff, fresh bool, look Look) *underway {
@@ -157,8 +157,8 @@ func begin(h Handoff, recorded *api.Handoff, fresh bool, look Look) *underway {
 	if fresh {
 		return u
 	}
-	// Another process has begun it. How long the ordinal has been at its step is known where that was
-	// written down, and it is not taken for up while it may be down.
+	// Another process has begun the handoff. The start of the current stay is known only if it was recorded, and
+	// the ordinal counts as down if it may be.
 	u.stay.Start = look.Now
 	if !recorded.StepTime.IsZero() && (look.Step == "" || look.Step == recorded.Step) {
 		u.stay.Start = recorded.StepTime.Time
@@ -173,7 +173,7 @@ func begin(h Handoff, recorded *api.Handoff, fresh bool, look Look) *underway {
 	return u
 }
 
-// see notes a look at the same handoff, and returns the stay that has ended.
+// see processes a look at the same handoff, and returns the stay that has ended.
 func (u *underway) see(look Look) *Stay {
 	var ended *Stay
 	if look.Step != "" && look.Step != u.stay.Step {
@@ -198,7 +198,7 @@ func (u *underway) wait(look Look) {
 	u.stay.Waits = append(u.stay.Waits, Wait{Reason: look.Reason, Time: look.Now})
 }
 
-// mostWaits bounds what is kept of a stay: two reasons may take turns for days.
+// mostWaits bounds the recorded waits of a stay: two reasons may alternate for days.
 const mostWaits = 32
 
 func (u *underway) leave(now time.Time, outcome Outcome) *Stay {
@@ -224,7 +224,7 @@ func lastOf(h *api.History) *api.PastHandoff {
 	return &h.Handoffs[len(h.Handoffs)-1]
 }
 
-// later is the later one of two times: clocks of two processes differ.
+// later returns the later of two times, because the clocks of two processes differ.
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
@@ -239,7 +239,7 @@ func stepOutcome(of Outcome) Outcome {
 	return of
 }
 
-// stopped says whether an ordinal that is at a step is down.
+// stopped reports whether an ordinal at a step is down.
 func stopped(step api.Step) bool {
 	switch step {
 	case api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness:

@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// world is a migration whose status changes as an engine changes it.
+// world is a migration whose status changes like an engine changes it.
 type world struct {
 	m       *api.Migration
 	now     time.Time
@@ -34,7 +34,7 @@ func (w *world) begin(ordinal int32) {
 	w.m.Status.Handoff = &api.Handoff{Ordinal: ordinal, Step: api.StepGate, StartTime: metav1.NewMicroTime(w.now), Attempts: 1}
 }
 
-// arrive ends the handoff as an engine does, which notes it.
+// arrive ends the handoff like an engine, which records it in the history.
 func (w *world) arrive() {
 	was := w.m.Status.Handoff
 	if w.m.Status.History == nil {
@@ -59,8 +59,7 @@ func (w *world) turn() {
 	}
 }
 
-// TestHandoff: a handoff is told of as begun, by each stay at a step with what it waited for, and as
-// arrived.
+// TestHandoff: a handoff is reported as begun, with each stay at a step and its waits, and as arrived.
 func TestHandoff(t *testing.T) {
 	w := newWorld()
 	w.pass(0, "", "")
@@ -100,7 +99,7 @@ func TestHandoff(t *testing.T) {
 	}
 }
 
-// TestTurnedRound: the way back is another handoff, and the ordinal has been down since before it.
+// TestTurnedRound: the return is another handoff, and the ordinal has been down since before it.
 func TestTurnedRound(t *testing.T) {
 	w := newWorld()
 	w.pass(0, "", "")
@@ -123,8 +122,8 @@ func TestTurnedRound(t *testing.T) {
 	}
 }
 
-// TestTakenOver: who takes a handoff over does not tell of it as begun, and knows no less of it than
-// the status says.
+// TestTakenOver: a process that takes over a handoff does not report it as begun, and knows as much of it as the
+// status.
 func TestTakenOver(t *testing.T) {
 	w := newWorld()
 	w.begin(4)
@@ -142,7 +141,7 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestWithdrawn: an ordinal that was let be before it was stopped has not arrived anywhere.
+// TestWithdrawn: a handoff that ends before the ordinal was stopped has not arrived.
 func TestWithdrawn(t *testing.T) {
 	w := newWorld()
 	w.pass(0, "", "")
@@ -154,8 +153,8 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestAccounts: whatever happens, each handoff that begins ends once, unless it is under way, and its
-// stays are all of its time.
+// TestAccounts: for any events, each handoff that begins ends once, unless it is in flight, and its stays cover
+// all of its time.
 func TestAccounts(t *testing.T) {
 	steps := []api.Step{"", api.StepGate, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown, api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness}
 	rapid.Check(t, func(t *rapid.T) {

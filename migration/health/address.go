@@ -14,29 +14,30 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Addresses are where gates may ask a Prometheus, or probes an application. It is asked from where the manager runs, at an address
-// that the author of a Migration has chosen.
+// Addresses restricts the Prometheus servers that gates may query and the applications that probes may request.
+// The requests come from the manager's network, to an address that the author of a Migration has chosen.
 type Addresses struct {
-	// Listed are those that the operator of the manager names, as URLs; what is below the path of one is
-	// named, too. Where it holds none, every one is asked by https that is not of the manager's own
-	// machine nor of a cloud's metadata service, as with the servers of kubeconfigs.
+	// Listed are the URLs that the operator of the manager allows, including everything below the path of each.
+	// If it is empty, any https address is allowed except for the manager's own machine and cloud metadata
+	// services, as with the servers of kubeconfigs.
 	Listed []string
-	// AllowLocal lets addresses that are not listed lead to those all the same.
+	// AllowLocal also allows unlisted addresses of the manager's own machine and of cloud metadata services.
 	AllowLocal bool
-	// Any lets everything be asked: the process runs for the one who asks, with their rights and in
-	// their network.
+	// Any allows everything. It is for a process that runs for its own user, with the user's rights and in the
+	// user's network.
 	Any bool
 }
 
-// Purpose is what an address is for.
+// Purpose describes the use of an address, for messages.
 type Purpose struct {
-	// Field of the Migration that holds it, and Setting of the manager that lists which may be asked.
+	// Field is the field of the Migration that holds it, and Setting the manager's setting that lists the
+	// allowed ones.
 	Field, Setting string
-	// User and Query say what to do about a user name, and about a query or a fragment.
+	// User and Query are the remedies for a user name, and for a query or a fragment.
 	User, Query string
 }
 
-// ofPrometheus is the purpose of the address of a Prometheus, which a field of a Migration describes.
+// ofPrometheus returns the purpose of the address of a Prometheus server that a field of a Migration describes.
 func ofPrometheus(field string) Purpose {
 	return Purpose{
 		Field: field + ".address", Setting: "gates.prometheus",
@@ -44,8 +45,8 @@ func ofPrometheus(field string) Purpose {
 	}
 }
 
-// Allow returns where an address leads, and whether its connections are to be judged by where they really go. The error is an
-// *InvalidError.
+// Allow parses an address and checks that it is allowed. judge reports whether its connections must be checked
+// by the IP address that they connect to. The error is an *InvalidError.
 func (a Addresses) Allow(of Purpose, address string) (u *url.URL, judge bool, err error) {
 	u, err = url.Parse(address)
 	switch {
@@ -72,8 +73,9 @@ func (a Addresses) Allow(of Purpose, address string) (u *url.URL, judge bool, er
 	return u, !a.AllowLocal, nil
 }
 
-// Transport returns one for the requests of gates and probes. Connections are not kept: gates come and go, and each asks seldom. If
-// judge is true, it connects to no address of the manager's own machine nor of a cloud's metadata service, whatever name leads there.
+// Transport returns a transport for the requests of gates and probes. It keeps no connections, because gates
+// are short-lived and each one sends few requests. If judge is true, it refuses to connect to the manager's own
+// machine or to a cloud metadata service, whatever name resolves to it.
 func Transport(judge bool) *http.Transport {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: handshake, MaxResponseHeaderBytes: maxResultHeader,
@@ -85,13 +87,13 @@ func Transport(judge bool) *http.Transport {
 	return transport
 }
 
-// plain says whether nothing is hidden in a path.
+// plain reports whether a path is in canonical form.
 func plain(u *url.URL) bool {
 	at := strings.TrimSuffix(u.Path, "/")
 	return u.RawPath == "" && !strings.Contains(at, `\`) && (at == "" || path.Clean(at) == at)
 }
 
-// within says whether a URL is a listed one or below its path.
+// within reports whether a URL is a listed one or below its path.
 func within(u *url.URL, listed string) bool {
 	of, err := url.Parse(listed)
 	if err != nil || u.Scheme != of.Scheme || origin(u) != origin(of) {
@@ -101,7 +103,7 @@ func within(u *url.URL, listed string) bool {
 	return strings.TrimSuffix(u.Path, "/") == base || strings.HasPrefix(u.Path, base+"/")
 }
 
-// origin is the host and port of a URL.
+// origin returns the host and port of a URL.
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -18,7 +18,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// What one expression may be about.
+// Limits of the objects for one expression.
 const (
 	maxObjects = 500
 	maxBytes   = 4 << 20
@@ -57,12 +57,12 @@ func newCEL(gate api.CELGate, at []api.GatePoint, sides Sides) (*celAsker, error
 	return a, err
 }
 
-// found is what an expression is about.
+// found is the input of an expression.
 type found struct {
-	// named is the object by its name; nil: there is none.
+	// named is the object with the configured name; nil if it does not exist.
 	named map[string]any
 	all   []any
-	// of says for people what it is.
+	// of describes the objects for the user.
 	of string
 }
 
@@ -93,7 +93,7 @@ func (a *celAsker) Ask(ctx context.Context, s Subject) Answer {
 	return answerTo("cel.expression", about.of, holds, err)
 }
 
-// read reads the one object, or those that are selected.
+// read reads the named object, or the selected ones.
 func (a *celAsker) read(ctx context.Context, s Subject) (found, *Answer) {
 	side, cluster := a.side(s)
 	where := fmt.Sprintf("%s in cluster %s", a.kind.Kind, cluster)
@@ -116,7 +116,7 @@ func (a *celAsker) read(ctx context.Context, s Subject) (found, *Answer) {
 	return a.get(ctx, live, client.ObjectKey{Namespace: namespace, Name: s.fill(a.objects.Name)}, where)
 }
 
-// side is where the objects are, and its cluster.
+// side returns the side of the objects, and the name of its cluster.
 func (a *celAsker) side(s Subject) (side Side, cluster string) {
 	which := a.objects.Side
 	if which == "" {
@@ -162,7 +162,7 @@ func (a *celAsker) list(ctx context.Context, live client.Reader, namespace, wher
 	return about, nil
 }
 
-// unread is for objects that could not be read.
+// unread returns the answer for objects that could not be read.
 func (a *celAsker) unread(what string, err error) Answer {
 	switch {
 	case meta.IsNoMatchError(err):

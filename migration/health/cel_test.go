@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// objectsIn is an API server that has some objects, by their path, each in JSON.
+// objectsIn returns an API server with some objects, in JSON by their path.
 func objectsIn(objects map[string]string) *clustertest.Pods {
 	kinds, _ := json.Marshal(metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1", APIResources: []metav1.APIResource{
 		{Name: "configmaps", Kind: "ConfigMap", Namespaced: true, Verbs: metav1.Verbs{"get", "list"}},
@@ -128,7 +128,7 @@ func TestCEL(t *testing.T) {
 	}
 }
 
-// dear costs much whatever it is about.
+// dear returns an expression with a high cost for any input.
 func dear() string {
 	ten := "[0,1,2,3,4,5,6,7,8,9]"
 	text := "[1]"
@@ -138,14 +138,14 @@ func dear() string {
 	return text + ".size() > 0"
 }
 
-// TestCELNoOrdinal: a name that means nothing at a point is wrong before anything is asked there.
+// TestCELNoOrdinal: a variable without a value at a point is refused before the gate is queried.
 func TestCELNoOrdinal(t *testing.T) {
 	t.Parallel()
 	gate := api.HealthGate{CEL: oneMap("${pod}", "true"), At: []api.GatePoint{api.GateAfterStart, api.GateAtEnd}}
 	wrong("cel.objects.name: ${pod} stands for nothing AtEnd").check(t, ask(t.Context(), t, gate, Sides{}, atEnd))
 }
 
-// TestCELUnreachable: a cluster that does not answer says nothing.
+// TestCELUnreachable: a cluster that does not answer gives no answer about the application.
 func TestCELUnreachable(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -157,7 +157,7 @@ func TestCELUnreachable(t *testing.T) {
 	none("whether cluster east answers").check(t, ask(shortly(t), t, api.HealthGate{CEL: oneMap("a", "true")}, sides, web2))
 }
 
-// TestCELCancelled: an evaluation ends with the time that it has.
+// TestCELCancelled: an evaluation ends with its context.
 func TestCELCancelled(t *testing.T) {
 	t.Parallel()
 	e, err := compile("e", `objects.all(a, objects.all(b, a != b + 1))`, ofObjects)

@@ -14,18 +14,18 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// credential is one key of a Secret, whose value is sent with a question and is in no answer.
+// credential is one key of a Secret. Its value is sent with a request and is in no answer.
 type credential struct {
 	from Secrets
 	at   client.ObjectKey
 	key  string
-	// where names the Secret for people, and use what its value is.
+	// where is the name of the Secret for the user, and use is the purpose of its value.
 	where, use string
 	// bearer is true for a token, and false for the whole value of a header.
 	bearer bool
 }
 
-// read is the value as it is now.
+// read returns the current value.
 func (c credential) read(ctx context.Context) (string, *Answer) {
 	if c.from.Reader == nil {
 		return "", new(because(api.ReasonGateUnanswered, c.where+" cannot be read here"))
@@ -52,10 +52,10 @@ func (c credential) read(ctx context.Context) (string, *Answer) {
 	return value, nil
 }
 
-// bearer is what a bearer token looks like (RFC 6750, 2.1).
+// bearer matches a bearer token (RFC 6750, 2.1).
 var bearer = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-// fitsHeader says whether a text can be the value of a header.
+// fitsHeader reports whether a text can be the value of a header.
 func fitsHeader(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) })
 }

@@ -17,17 +17,18 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// maxCost is what one evaluation may cost: some hundredths of a second. A policy of admission may cost ten
-// times that, but not every second.
+// maxCost is the cost limit of one evaluation, which takes some hundredths of a second. An admission policy may
+// cost ten times as much, but is not evaluated every second.
 const maxCost = celconfig.PerCallLimit / 10
 
-// language is CEL as Kubernetes has it, its functions and what they cost included, with variables.
+// language returns the CEL environment of Kubernetes, with its functions and their costs, and additional
+// variables.
 func language(variables ...cel.EnvOption) (*cel.Env, error) {
-	// MustBaseEnvSet panics for a version that does not exist only.
+	// MustBaseEnvSet panics only for a version that does not exist.
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv().Extend(variables...)
 }
 
-// Both languages are the same for all gates: to make one takes longer than to compile an expression.
+// Both environments are shared by all gates: creating one takes longer than compiling an expression.
 var (
 	ofObjects = sync.OnceValues(func() (*cel.Env, error) {
 		return language(
@@ -38,10 +39,11 @@ var (
 	ofResults = sync.OnceValues(func() (*cel.Env, error) { return language(cel.Variable("result", cel.ListType(cel.DynType))) })
 )
 
-// expression is compiled, and yields true or false.
+// expression is a compiled expression that returns true or false.
 type expression struct{ program cel.Program }
 
-// compile refuses what is no expression, cannot be true or false, or costs too much whatever it is about.
+// compile returns an expression. It refuses a text that is not CEL, that cannot be true or false, or whose
+// minimum cost exceeds the limit.
 func compile(field, text string, in func() (*cel.Env, error)) (*expression, error) {
 	env, err := in()
 	if err != nil {
@@ -64,7 +66,7 @@ func compile(field, text string, in func() (*cel.Env, error)) (*expression, erro
 	return &expression{program}, nil
 }
 
-// positions says where in an expression what is wrong, the first few times.
+// positions returns the first few errors of an expression with their positions.
 func positions(found []*common.Error) string {
 	const most = 3
 	var at []string
@@ -74,7 +76,7 @@ func positions(found []*common.Error) string {
 	return strings.Join(at, "; ")
 }
 
-// What an evaluation may come to that is neither true nor false.
+// Results of an evaluation that are neither true nor false.
 var (
 	errCost   = errors.New("it costs more than is allowed")
 	errNoBool = errors.New("it yields neither true nor false")
@@ -82,7 +84,8 @@ var (
 	errAbort  = errors.New("it took too long")
 )
 
-// holds evaluates it. An error that is none of the above is of what it is about: a field that is not there.
+// holds evaluates the expression. An error that is none of the above is caused by the input, for instance by a
+// missing field.
 func (e *expression) holds(ctx context.Context, about map[string]any) (bool, error) {
 	value, _, err := e.program.ContextEval(ctx, about)
 	if cancelled, is := errors.AsType[interpreter.EvalCancelledError](err); is {
@@ -106,7 +109,8 @@ func (e *expression) holds(ctx context.Context, about map[string]any) (bool, err
 	return holds, nil
 }
 
-// unquoted is an error of an evaluation without what it may quote: what is in a Secret does not get into a status.
+// unquoted returns an evaluation error without the values that it may quote: the contents of a Secret must not
+// reach a status.
 func unquoted(err error) error {
 	for _, known := range []error{errAbort, errCost, errNoBool, errType} {
 		if errors.Is(err, known) {
@@ -119,7 +123,7 @@ func unquoted(err error) error {
 	return nil
 }
 
-// answerTo is what an evaluation means: of says what it was about.
+// answerTo returns the answer for the result of an evaluation; of describes its input.
 func answerTo(field, of string, holds bool, err error) Answer {
 	switch {
 	case errors.Is(err, errAbort):

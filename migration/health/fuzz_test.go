@@ -12,7 +12,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// FuzzExpression: whatever the text, it is refused, or evaluates within its cost and time.
+// FuzzExpression: any text is refused, or evaluates within its cost and time limits.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
 		"object.data.ready == 'true'", "objects.all(o, objects.exists(p, p == o))", dear(), "[[1,2],[3]].map(x, x.map(y, y + ordinal)).size() > 0",
@@ -46,7 +46,7 @@ func FuzzExpression(f *testing.F) {
 	})
 }
 
-// FuzzText: a text that is let through has no variables left when it is filled.
+// FuzzText: an accepted text has no variables left after Fill.
 func FuzzText(f *testing.F) {
 	f.Add("a{pod=\"${pod}\"}")
 	f.Add("${ordinal}${statefulset}-${namespace}$${pod}${")
@@ -65,7 +65,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// FuzzPath: a path that is let through leads nowhere else than into the pod.
+// FuzzPath: an accepted path never leads out of the pod.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{"/", "/a/../b", "/%2e%2e/a", "/a?b=../c", "//a", "/a;b/..", "/%5c..", "/a/%2e"} {
 		f.Add(seed)
@@ -82,8 +82,8 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// FuzzAddress: without the word of the operator no address is let through that is not asked by https, or
-// is of the manager's own machine.
+// FuzzAddress: unless the operator lists it, every accepted address uses https and is not one of the manager's
+// own machine.
 func FuzzAddress(f *testing.F) {
 	for _, seed := range []string{"https://a", "http://a", "https://127.1", "https://[::1%25lo]", "https://a@127.0.0.1", "https://a\\@b", "https://LOCALHOST."} {
 		f.Add(seed)

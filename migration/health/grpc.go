@@ -20,13 +20,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// maxHeaders bounds the headers of an answer, in bytes.
+// maxHeaders is the maximum size of the headers of an answer, in bytes.
 const maxHeaders = 16 << 10
 
-// faultWithin is how long is waited for what a kubelet says about a connection that has ended.
+// faultWithin is how long to wait for the kubelet's error after a connection has ended.
 const faultWithin = time.Second
 
-// grpcAsker asks the health service of a pod.
+// grpcAsker queries the gRPC health service of a pod.
 type grpcAsker struct {
 	gate  api.GRPCGate
 	sides Sides
@@ -94,7 +94,7 @@ type tunnel struct {
 	err  error
 }
 
-// dial connects for as long as the question lasts.
+// dial connects for the duration of the question.
 func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,7 +105,7 @@ func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
 	return t.conn, t.err
 }
 
-// trouble is why there was no connection, or none any more.
+// trouble returns the reason why there was no connection, or why it ended.
 func (t *tunnel) trouble(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

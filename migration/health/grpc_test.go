@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// serveGRPC serves, and returns where.
+// serveGRPC starts a server, and returns its address.
 func serveGRPC(t *testing.T, register func(*grpc.Server)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

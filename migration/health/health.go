@@ -1,9 +1,9 @@
-// Package health asks whether an application is well: an endpoint of a pod, an expression over objects, a
-// query of a Prometheus, a Job. It asks one question at a time, and writes nothing but the Job that is
-// to answer it. When a question is asked and what its answers mean for a migration is decided elsewhere.
+// Package health checks whether an application is healthy, by an endpoint of a pod, an expression over objects,
+// a Prometheus query, or a Job. It asks one question at a time, and writes nothing but the Job that answers it.
+// Other packages decide when a question is asked and what its answer means for a migration.
 //
-// Four things an answer can be, and they are never taken for each other: it is good, it is bad, there is
-// none (a connection that fails says nothing about the application), or the question is wrong.
+// There are four kinds of answers, which are never confused: good, bad, none, and an invalid question. A
+// connection that fails is no answer and says nothing about the application.
 package health
 
 import (
@@ -23,53 +23,54 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Subject is what a question is about.
+// Subject is the subject of a question.
 type Subject struct {
 	Migration types.NamespacedName
-	// MigrationUID tells it from one that had its name before.
+	// MigrationUID distinguishes it from an earlier one of the same name.
 	MigrationUID types.UID
-	// Side where it runs, and the cluster, namespace and StatefulSet there.
+	// Side is where the ordinals run, followed by the cluster, namespace and StatefulSet of that side.
 	Side                            api.GateSide
 	Cluster, Namespace, StatefulSet string
-	// Pod of the ordinal; empty, and Ordinal nil, at the end, when all are asked about.
+	// Pod is the pod of the ordinal. It is empty, and Ordinal is nil, at the end, when the question is about
+	// all ordinals.
 	Pod     string
 	PodUID  types.UID
 	Ordinal *int32
-	// Direction in which the ordinals go.
+	// Direction is the direction in which the ordinals move.
 	Direction string
 	Point     api.GatePoint
-	// Look is true when nothing may come of the question: what has been begun is looked at.
+	// Look is true if the question must have no side effects: a Job is read, but not created.
 	Look bool
 }
 
-// Verdict is what an answer comes to.
+// Verdict is the kind of an answer.
 type Verdict string
 
 // The verdicts.
 const (
-	// Passed: the answer is good.
+	// Passed means that the answer is good.
 	Passed Verdict = "Passed"
-	// Failed: the answer is bad.
+	// Failed means that the answer is bad.
 	Failed Verdict = "Failed"
-	// Pending: it is being worked on.
+	// Pending means that the answer is being determined.
 	Pending Verdict = "Pending"
-	// Unanswered: there is none.
+	// Unanswered means that there is no answer.
 	Unanswered Verdict = "Unanswered"
-	// Invalid: there can be none to such a question.
+	// Invalid means that the question cannot be answered.
 	Invalid Verdict = "Invalid"
 )
 
-// Answer is what became of a question.
+// Answer is the result of a question.
 type Answer struct {
 	Verdict Verdict
-	// Reason is one of those of conditions that begin with Gate; empty for what has passed.
+	// Reason is one of the condition reasons that begin with Gate; empty for an answer that has passed.
 	Reason string
-	// Message says what was asked, what was found, and what to do about it.
+	// Message has the question, the finding, and the remedy.
 	Message string
 }
 
-// Asker asks one question, as often as it is called. It ends with the context, never panics, and writes
-// nothing but the one Job of a question, once. It is safe for concurrent use.
+// Asker asks one question each time it is called. It ends with the context, never panics, and writes nothing
+// but the one Job of a question, once. It is safe for concurrent use.
 type Asker interface {
 	Ask(ctx context.Context, s Subject) Answer
 }
@@ -80,23 +81,23 @@ type Side struct {
 	Namespace, StatefulSet string
 }
 
-// kubectl begins a command for its cluster.
+// kubectl returns the beginning of a kubectl command for its cluster.
 func (s Side) kubectl() shell.Kubectl {
 	return endpoint.Endpoint{Cluster: s.Connection.Name(), Flags: s.Connection.Flags()}.Kubectl()
 }
 
-// Secrets are those of a namespace: how they are read, live, and what begins a command for their cluster.
+// Secrets reads the Secrets of a namespace, without a cache. Kubectl begins a command for their cluster.
 type Secrets struct {
 	Reader  client.Reader
 	Kubectl shell.Kubectl
 }
 
-// Sides is where questions go.
+// Sides is where questions are asked.
 type Sides struct {
 	Source, Destination Side
-	// Secrets are those of the Migration's namespace.
+	// Secrets reads the Secrets of the Migration's namespace.
 	Secrets Secrets
-	// Addresses are where a Prometheus may be.
+	// Addresses restricts the addresses of Prometheus servers.
 	Addresses Addresses
 }
 
@@ -107,7 +108,7 @@ func (s Sides) at(side api.GateSide) Side {
 	return s.Destination
 }
 
-// InvalidError says why a gate cannot be asked as it is written.
+// InvalidError is the reason why a gate cannot be queried with its configuration.
 type InvalidError struct {
 	// Reason is GateInvalid or GateTooCostly.
 	Reason, Message string
@@ -118,8 +119,8 @@ func (e *InvalidError) Error() string { return e.Message }
 
 func refuse(reason, message string) error { return &InvalidError{reason, message} }
 
-// New returns who asks the question of a gate. It connects to nothing, so that it also tells before a
-// migration begins whether the gate can be asked. The error is an *InvalidError.
+// New returns the asker of a gate. It opens no connection, so it can also validate the gate before a migration
+// begins. The error is an *InvalidError.
 func New(gate api.HealthGate, sides Sides) (Asker, error) {
 	asker, err := provider(gate, sides)
 	if err != nil {
@@ -145,7 +146,7 @@ func provider(gate api.HealthGate, sides Sides) (Asker, error) {
 	}
 }
 
-// AnswerOf is the answer of a gate that New has refused.
+// AnswerOf returns the answer for a gate that New has refused.
 func AnswerOf(err error) Answer {
 	if invalid, is := errors.AsType[*InvalidError](err); is {
 		return Answer{Invalid, invalid.Reason, line(invalid.Message)}
@@ -153,11 +154,11 @@ func AnswerOf(err error) Answer {
 	return Answer{Invalid, api.ReasonGateInvalid, line(err.Error())}
 }
 
-// checked keeps to what an Asker promises, whatever a provider and its libraries do.
+// checked enforces the guarantees of Asker for any provider and its libraries.
 type checked struct{ Asker }
 
-// Ask implements Asker. Not all that is called on the way is told of the context, as what finds out which kinds
-// an API server serves: it has timeouts of its own, and is not waited for.
+// Ask implements Asker. Some calls ignore the context, such as the discovery of the kinds that an API server
+// serves. Those have their own timeouts, and Ask does not wait for them.
 func (c checked) Ask(ctx context.Context, s Subject) Answer {
 	answered := make(chan Answer, 1)
 	go func() { answered <- c.recovered(ctx, s) }()
@@ -168,7 +169,7 @@ func (c checked) Ask(ctx context.Context, s Subject) Answer {
 	case <-ctx.Done():
 	}
 	select {
-	case answer := <-answered: // it may say better why there is none
+	case answer := <-answered: // it may have a better explanation
 		answer.Message = line(answer.Message)
 		return answer
 	case <-time.After(grace):
@@ -176,7 +177,7 @@ func (c checked) Ask(ctx context.Context, s Subject) Answer {
 	}
 }
 
-// grace is how long is waited for who has been told to end.
+// grace is how long to wait for a cancelled question to end.
 const grace = 100 * time.Millisecond
 
 func (c checked) recovered(ctx context.Context, s Subject) (answer Answer) {
@@ -192,7 +193,7 @@ func passed(format string, args ...any) Answer {
 	return Answer{Passed, "", fmt.Sprintf(format, args...)}
 }
 
-// because is an answer that is not good, by its reason.
+// because returns an answer that is not good, with its reason.
 func because(reason, message string) Answer {
 	verdict := map[string]Verdict{api.ReasonGateFailed: Failed, api.ReasonGateUnanswered: Unanswered, api.ReasonGatePending: Pending}[reason]
 	if verdict == "" {
@@ -201,10 +202,10 @@ func because(reason, message string) Answer {
 	return Answer{verdict, reason, message}
 }
 
-// maxMessage is what a message in a status may have.
+// maxMessage is the maximum size of a message in a status, in bytes.
 const maxMessage = 1024
 
-// line is a text in one line of bounded length, whoever has written it.
+// line returns a text of any origin as one line of bounded length.
 func line(text string) string {
 	return cut(strings.Join(strings.Fields(strings.Map(printable, strings.ToValidUTF8(text, "?"))), " "), maxMessage)
 }
@@ -216,7 +217,7 @@ func printable(r rune) rune {
 	return ' '
 }
 
-// cut ends a text before it is longer than so many bytes.
+// cut truncates a text to a number of bytes.
 func cut(text string, most int) string {
 	const more = "..."
 	if len(text) <= most {

@@ -19,20 +19,20 @@ var web2 = Subject{
 	StatefulSet: "web", Pod: "web-2", PodUID: "2", Ordinal: new(int32(2)), Direction: "Forward", Point: api.GateAfterStart,
 }
 
-// atEnd is asked when all have come.
+// atEnd is the subject after all ordinals have arrived.
 var atEnd = Subject{
 	Migration: types.NamespacedName{Namespace: "shop", Name: "web"}, Side: api.GateDestination, Cluster: "east", Namespace: "shop",
 	StatefulSet: "web", Direction: "Forward", Point: api.GateAtEnd,
 }
 
-// sidesOf are a migration to the cluster of an API server.
+// sidesOf returns a migration to the cluster of an API server.
 func sidesOf(t testing.TB, server *clustertest.Pods) Sides {
 	t.Helper()
 	side := Side{server.Connect(t), "shop", "web"}
 	return Sides{Source: side, Destination: side, Addresses: Addresses{Any: true}}
 }
 
-// want is an answer: its verdict and reason, and what its message says.
+// want is an expected answer: its verdict and reason, and parts of its message.
 type want struct {
 	verdict Verdict
 	reason  string
@@ -40,7 +40,7 @@ type want struct {
 	hides   string
 }
 
-// without is the same where the message does not say something.
+// without adds a text that the message must not contain.
 func (w want) without(hides string) want { w.hides = hides; return w }
 
 func good(says ...string) want        { return want{Passed, "", says, ""} }
@@ -68,7 +68,7 @@ func (w want) check(t *testing.T, got Answer) {
 	}
 }
 
-// ask is the answer to a gate, whether New refuses it or not.
+// ask returns the answer of a gate, whether New refuses it or not.
 func ask(ctx context.Context, t *testing.T, gate api.HealthGate, sides Sides, s Subject) Answer {
 	t.Helper()
 	asker, err := New(gate, sides)
@@ -81,7 +81,7 @@ func ask(ctx context.Context, t *testing.T, gate api.HealthGate, sides Sides, s 
 	return asker.Ask(ctx, s)
 }
 
-// shortly is a context that ends before anything answers.
+// shortly returns a context that ends before any answer.
 func shortly(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -89,7 +89,7 @@ func shortly(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestNothingAsked: what no provider knows is wrong.
+// TestNothingAsked: a gate without a known provider is invalid.
 func TestNothingAsked(t *testing.T) {
 	t.Parallel()
 	wrong("gate a asks nothing").check(t, ask(t.Context(), t, api.HealthGate{Name: "a"}, Sides{}, web2))
@@ -99,7 +99,7 @@ type panics struct{}
 
 func (panics) Ask(context.Context, Subject) Answer { panic("oh\nno") }
 
-// TestPanic: whatever a library does, the manager goes on, and nothing has passed.
+// TestPanic: if a library panics, the manager continues, and the gate does not pass.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	none("oh no").check(t, checked{panics{}}.Ask(t.Context(), web2))

@@ -19,12 +19,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// httpAsker asks an endpoint of a pod.
+// httpAsker queries an endpoint of a pod.
 type httpAsker struct {
 	gate    api.HTTPGate
 	request clusters.PodRequest
-	// sent are the headers whose values Secrets hold. With one of them the pod is asked through a
-	// connection of its own.
+	// sent lists the headers with values from Secrets. If there are any, the request goes through a separate
+	// connection to the pod.
 	sent  []sentSecret
 	sides Sides
 }
@@ -50,7 +50,7 @@ func newHTTP(gate api.HTTPGate, sides Sides) (*httpAsker, error) {
 	return &httpAsker{gate, request, sent, sides}, err
 }
 
-// authorization is the header that says who asks.
+// authorization is the header with the client's credentials.
 const authorization = "Authorization"
 
 func checkHeader(header api.GateHeader) error {
@@ -70,8 +70,8 @@ func checkHeader(header api.GateHeader) error {
 	return nil
 }
 
-// pathOf takes a path apart. It comes behind that of the pod in a path of the API server, and must not lead
-// out of there.
+// pathOf splits a path into path and query. The path is appended to the pod's path in the API server, and must
+// not lead out of it.
 func pathOf(text string) (clean, query string, err error) {
 	if text == "" {
 		return "/", "", nil
@@ -135,7 +135,8 @@ func (a *httpAsker) expected() string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(a.gate.ExpectedStatus)), " or "), "[]")
 }
 
-// said is what a message shows of an answer. A pod may repeat what it was sent.
+// said returns the part of an answer that a message may show. A pod may repeat what it was sent, so nothing is
+// shown if that included Secrets.
 func (a *httpAsker) said(body []byte) string {
 	if len(a.sent) > 0 {
 		return "(not shown, because the value of a Secret was sent)"
@@ -143,7 +144,7 @@ func (a *httpAsker) said(body []byte) string {
 	return excerpt(body)
 }
 
-// excerpt is the beginning of what a pod has answered.
+// excerpt returns the beginning of a pod's answer.
 func excerpt(body []byte) string {
 	const most = 200
 	if text := line(string(body)); text != "" {
@@ -152,12 +153,12 @@ func excerpt(body []byte) string {
 	return "nothing"
 }
 
-// pod names the pod for people.
+// pod returns the name of the pod for the user.
 func (s Subject) pod() string {
 	return fmt.Sprintf("pod %s/%s in cluster %s", s.Namespace, s.Pod, s.Cluster)
 }
 
-// unheard is for a pod that has not been heard.
+// unheard returns the answer for a pod that did not answer.
 func unheard(s Subject, at, verb, resource string, err error) Answer {
 	why := endpoint.OneLine(err)
 	if endpoint.LacksRight(err) {
@@ -166,8 +167,8 @@ func unheard(s Subject, at, verb, resource string, err error) Answer {
 	return because(api.ReasonGateUnanswered, fmt.Sprintf("%s gives no answer at %s: %s", s.pod(), at, why))
 }
 
-// samePod says whether it was the pod that was to be asked which has answered: one that is the same pod
-// before and after a question was it at the question.
+// samePod checks that the requested pod has answered: if the pod is the same before and after a question, it
+// was also the same during it.
 func samePod(ctx context.Context, connection *clusters.Connection, s Subject) *Answer {
 	var found corev1.Pod
 	err := connection.Live().Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Pod}, &found)

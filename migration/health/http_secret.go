@@ -18,14 +18,14 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// sentSecret is a header whose value a Secret holds.
+// sentSecret is a header with a value from a Secret.
 type sentSecret struct {
 	header string
 	ref    api.GateSecretReference
 	bearer bool
 }
 
-// sentSecrets are those of a gate.
+// sentSecrets returns those of a gate.
 func sentSecrets(gate api.HTTPGate) ([]sentSecret, error) {
 	var all []sentSecret
 	if ref := gate.BearerTokenSecretRef; ref != nil {
@@ -44,7 +44,7 @@ func sentSecrets(gate api.HTTPGate) ([]sentSecret, error) {
 	return all, nil
 }
 
-// named are the Secrets, for people.
+// named returns the names of the Secrets for the user.
 func (a *httpAsker) named(s Subject) string {
 	var all []string
 	for _, each := range a.sent {
@@ -53,8 +53,9 @@ func (a *httpAsker) named(s Subject) string {
 	return strings.Join(all, " or ") + " in cluster " + s.Cluster
 }
 
-// askWithSecrets asks through a connection to the port of the pod: what goes through pods/proxy is not encrypted
-// between the API server and the pod, and Authorization is the API server's own there.
+// askWithSecrets sends the request through a port-forward connection to the pod. pods/proxy is not suitable,
+// because it is not encrypted between the API server and the pod. The API server also uses the header
+// Authorization itself.
 func (a *httpAsker) askWithSecrets(ctx context.Context, s Subject, request clusters.PodRequest) Answer {
 	side := a.sides.at(s.Side)
 	connection := side.Connection
@@ -87,7 +88,7 @@ func (a *httpAsker) askWithSecrets(ctx context.Context, s Subject, request clust
 	return a.judge(s, answer)
 }
 
-// through asks through a tunnel to the pod.
+// through sends the request through a tunnel to the pod.
 func (a *httpAsker) through(ctx context.Context, s Subject, request clusters.PodRequest) (clusters.PodAnswer, *Answer) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -118,7 +119,8 @@ func (a *httpAsker) through(ctx context.Context, s Subject, request clusters.Pod
 	return clusters.PodAnswer{Code: resp.StatusCode, Body: body}, nil
 }
 
-// lost is for a pod that has not answered. Of an error that may quote what the pod has sent nothing is shown.
+// lost returns the answer for a pod that did not answer. It shows nothing of an error that may quote the pod's
+// data.
 func (a *httpAsker) lost(ctx context.Context, s Subject, through *tunnel, err error) Answer {
 	why := through.trouble(ctx)
 	_, noTLS := errors.AsType[tls.RecordHeaderError](err)

@@ -18,10 +18,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// shownToken is what no answer may hold.
+// shownToken must not be in any answer.
 const shownToken = "abc.DEF-1"
 
-// guarded lets in who shows the token, and repeats all that it was sent.
+// guarded requires the token, and returns everything that it was sent.
 func guarded(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/away":
@@ -43,7 +43,7 @@ func secretGate(port int32, change func(*api.HTTPGate)) api.HealthGate {
 
 func asIs(*api.HTTPGate) {}
 
-// serveTLS serves by https, with a certificate that nobody knows.
+// serveTLS serves https with an untrusted certificate.
 func serveTLS(t *testing.T, app http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewTLSServer(app)
@@ -51,8 +51,8 @@ func serveTLS(t *testing.T, app http.HandlerFunc) string {
 	return server.Listener.Addr().String()
 }
 
-// TestHTTPWithSecrets: what a Secret holds reaches the pod and nothing else, is in no answer, and what is wrong with
-// it is told apart from what is wrong with the application.
+// TestHTTPWithSecrets: the value of a Secret reaches the pod and nothing else, and is in no answer. A problem
+// with the Secret is distinguished from one with the application.
 func TestHTTPWithSecrets(t *testing.T) {
 	t.Parallel()
 	server := appIn(t, "2", guarded)
@@ -140,7 +140,7 @@ func serveLine(t *testing.T, text string) string {
 	return listener.Addr().String()
 }
 
-// TestHTTPSecretIsReadAnew: a Secret that changes counts from the next question on.
+// TestHTTPSecretIsReadAnew: a changed Secret takes effect with the next question.
 func TestHTTPSecretIsReadAnew(t *testing.T) {
 	t.Parallel()
 	server := appIn(t, "2", guarded)
@@ -164,7 +164,7 @@ func TestHTTPSecretIsReadAnew(t *testing.T) {
 	good().check(t, asker.Ask(t.Context(), web2))
 }
 
-// TestHTTPSecretWithoutRight: the Secret is read under the rights by which the pod is asked.
+// TestHTTPSecretWithoutRight: the Secret is read with the rights by which the pod is queried.
 func TestHTTPSecretWithoutRight(t *testing.T) {
 	t.Parallel()
 	for resource, says := range map[string][]string{
@@ -185,7 +185,7 @@ func TestHTTPSecretWithoutRight(t *testing.T) {
 	}
 }
 
-// TestHTTPSecretInTheOpen: what a Secret holds is not read for a cluster on the way to which it could be read.
+// TestHTTPSecretInTheOpen: a Secret is not read if the connection to the cluster is not confidential.
 func TestHTTPSecretInTheOpen(t *testing.T) {
 	t.Parallel()
 	connection, err := clusters.Connect("east", &rest.Config{Host: "http://east.invalid"})

@@ -14,7 +14,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// appIn is an API server with pod web-2, whose port 8080 serves by http and 8443 by https.
+// appIn returns an API server with pod web-2, whose port 8080 serves http and 8443 https.
 func appIn(t *testing.T, uid types.UID, app http.HandlerFunc) *clustertest.Pods {
 	t.Helper()
 	plain := httptest.NewServer(app)
@@ -62,8 +62,8 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// TestHTTPNotThePod: an answer counts for the pod that was to be asked, and a cluster that is not heard
-// says nothing about it.
+// TestHTTPNotThePod: an answer counts only for the requested pod. A cluster that does not answer gives no
+// answer about the pod.
 func TestHTTPNotThePod(t *testing.T) {
 	t.Parallel()
 	fine := func(http.ResponseWriter, *http.Request) {}

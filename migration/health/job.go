@@ -21,8 +21,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// jobAsker runs a Job. Its name follows from what is asked about what: whoever asks again, after a crash or in
-// another process, finds the Job that was made for it, and does not run it twice.
+// jobAsker runs a Job. The Job's name is derived from the question and its subject. A process that asks again,
+// for instance after a crash, finds the existing Job and does not run it twice.
 type jobAsker struct {
 	gate  string
 	side  api.GateSide
@@ -67,20 +67,20 @@ func (a *jobAsker) Ask(ctx context.Context, s Subject) Answer {
 	return judgeJob(name, side.kubectl(), wanted, found)
 }
 
-// made is for a Job that was created just now, by this process or by another one at the same time.
+// made returns the answer for a Job that was just created, by this process or concurrently by another one.
 func made(name string, err error) Answer {
 	switch {
 	case err == nil || apierrors.IsAlreadyExists(err):
 		return because(api.ReasonGatePending, name+" was made")
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		return because(api.ReasonGateInvalid, fmt.Sprintf("%s cannot be made, job.spec is refused: %s", name, endpoint.OneLine(err)))
-	case answered(err) && !endpoint.LacksRight(err): // by a quota, a policy or a webhook, or for want of a namespace
+	case answered(err) && !endpoint.LacksRight(err): // by a quota, a policy or a webhook, or because the namespace is missing
 		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s cannot be made: %s. Let it in there, and it is made by itself", name, endpoint.OneLine(err)))
 	}
 	return unmade(name, err)
 }
 
-// answered says whether it was an API server that has answered with an error.
+// answered reports whether an error is the answer of an API server.
 func answered(err error) bool {
 	_, is := errors.AsType[*apierrors.StatusError](err)
 	return is
@@ -112,14 +112,14 @@ func judgeJob(name string, kubectl shell.Kubectl, wanted, found *batchv1.Job) An
 	}
 }
 
-// job is the one of a question.
+// job returns the Job of a question.
 func (a *jobAsker) job(side Side, which api.GateSide, s Subject) *batchv1.Job {
 	return jobs.New(jobs.Order{
 		Migration: s.MigrationUID, Namespace: side.Namespace, Name: a.name(s), Spec: a.spec, Seconds: *a.spec.ActiveDeadlineSeconds, Told: toldTo(which, s),
 	})
 }
 
-// toldTo is what a Job is told.
+// toldTo returns the environment variables of a Job.
 func toldTo(which api.GateSide, s Subject) []corev1.EnvVar {
 	return []corev1.EnvVar{
 		{Name: "SLICESHIFT_POINT", Value: string(s.Point)},
@@ -133,13 +133,13 @@ func toldTo(which api.GateSide, s Subject) []corev1.EnvVar {
 	}
 }
 
-// name is another one for another pod, direction or spec: an ordinal that comes by a second time, and a spec
-// that was mended, have a Job of their own.
+// name returns the name of a Job, which differs for another pod, direction or spec. An ordinal that passes a
+// second time, and a spec that was fixed, have a new Job.
 func (a *jobAsker) name(s Subject) string {
 	const longest, digits = 63, 16 // the Job's name is a label of its pods
 	identity, err := json.Marshal([]any{s.MigrationUID, a.gate, a.side, a.spec, s.Point, s.Side, s.Ordinal, s.PodUID, s.Direction})
 	if err != nil {
-		panic(err) // values of the API can be written as JSON
+		panic(err) // values of the API can always be encoded as JSON
 	}
 	sum := sha256.Sum256(identity)
 	prefix := a.gate[:min(len(a.gate), longest-digits-1)]

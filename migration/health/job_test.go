@@ -21,11 +21,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// jobServer is an API server that has Jobs.
+// jobServer is an API server with Jobs.
 type jobServer struct {
 	mu  sync.Mutex
 	all map[string]*batchv1.Job
-	// made is how many were created; refuse answers a creation in its place.
+	// made counts the created Jobs. refuse answers a creation in its place.
 	made   int
 	refuse func(http.ResponseWriter)
 }
@@ -84,7 +84,7 @@ func (j *jobServer) answer(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// the is the one Job there is.
+// the returns the only Job.
 func (j *jobServer) the(t *testing.T) *batchv1.Job {
 	t.Helper()
 	j.mu.Lock()
@@ -98,7 +98,7 @@ func (j *jobServer) the(t *testing.T) *batchv1.Job {
 	return nil
 }
 
-// drain is a gate that runs a Job.
+// drain returns a gate that runs a Job.
 func drain() api.HealthGate {
 	return api.HealthGate{Name: "leave-the-ring", Job: &api.JobGate{Spec: api.JobSpec{JobSpec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{Name: "drain", Image: "tools", Env: []corev1.EnvVar{{Name: "MINE", Value: "$(SLICESHIFT_POD)"}}}},
@@ -116,7 +116,7 @@ func of(uid string, s Subject) Subject {
 	return s
 }
 
-// TestJob: it is made once, whoever asks, and tells how it has ended.
+// TestJob: a Job is created once, by any number of processes, and its result is the answer.
 func TestJob(t *testing.T) {
 	t.Parallel()
 	server := newJobs()
@@ -171,7 +171,8 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// TestJobOfAnother: what is not this migration's is not taken for its Job, and what is refused says why.
+// TestJobOfAnother: a Job of another owner is not taken for the migration's Job, and a refusal names its
+// reason.
 func TestJobOfAnother(t *testing.T) {
 	t.Parallel()
 	server := newJobs()
@@ -215,7 +216,8 @@ func TestJobRefused(t *testing.T) {
 	}
 }
 
-// TestJobNames: each question has a Job of its own, with a name that can be one; the same question has the same.
+// TestJobNames: each question has its own Job with a valid name, and the same question always has the same
+// name.
 func TestJobNames(t *testing.T) {
 	valid := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 	rapid.Check(t, func(t *rapid.T) {

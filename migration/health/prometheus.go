@@ -46,13 +46,13 @@ func (a *prometheusAsker) Ask(ctx context.Context, s Subject) Answer {
 	return answer
 }
 
-// Of a message, what a server warns of and what values it shows.
+// Limits of the warnings, in bytes, and of the number of values in a message.
 const (
 	maxWarnings = 300
 	maxShown    = 5
 )
 
-// judge evaluates the expression over what a query has found.
+// judge evaluates the expression over the result of a query.
 func (a *prometheusAsker) judge(ctx context.Context, query string, result []float64) Answer {
 	asked := fmt.Sprintf("%s to %.200q", a.server, query)
 	if len(result) == 0 {

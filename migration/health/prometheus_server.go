@@ -20,16 +20,16 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Bounds of what a Prometheus may answer, and of the time until it begins to.
+// Limits of the answer of a Prometheus server, and of the time until it begins.
 const (
 	maxResult       = 1 << 20
 	maxResultHeader = 64 << 10
 	handshake       = 10 * time.Second
 )
 
-// Prometheus is a server that queries are put to.
+// Prometheus is a Prometheus server.
 type Prometheus struct {
-	// field is that of a Migration which describes the server.
+	// field is the field of a Migration that describes the server.
 	field     string
 	token     *api.SecretKeyReference
 	address   *url.URL
@@ -37,7 +37,8 @@ type Prometheus struct {
 	secrets   Secrets
 }
 
-// NewPrometheus returns the server that a field of a Migration describes. It connects to nothing. The error is an *InvalidError.
+// NewPrometheus returns the server that a field of a Migration describes. It opens no connection. The error is
+// an *InvalidError.
 func NewPrometheus(field string, server api.PrometheusServer, allowed Addresses, secrets Secrets) (*Prometheus, error) {
 	address, judge, err := allowed.Allow(ofPrometheus(field), server.Address)
 	if err != nil {
@@ -56,11 +57,11 @@ func NewPrometheus(field string, server api.PrometheusServer, allowed Addresses,
 	return &Prometheus{field, server.BearerTokenSecretRef, address, transport, secrets}, nil
 }
 
-// String names the server for people.
+// String returns the name of the server for the user.
 func (p *Prometheus) String() string { return "Prometheus " + p.address.String() }
 
-// Numbers are the values of all series that a query has found now, and what the server warns of. name is that of the query in its
-// field. The Answer says why there are none.
+// Numbers returns the current values of all series of a query, and the warnings of the server. name is the
+// query's name in its field. trouble is the reason why there is no result.
 func (p *Prometheus) Numbers(ctx context.Context, namespace, name, query string) (result []float64, warnings []string, trouble *Answer) {
 	token, trouble := p.secret(ctx, namespace)
 	if trouble != nil {
@@ -89,7 +90,7 @@ func (p *Prometheus) Numbers(ctx context.Context, namespace, name, query string)
 	return result, warnings, nil
 }
 
-// numbers are the values of all series.
+// numbers returns the values of all series.
 func numbers(value model.Value) (result []float64, trouble string) {
 	switch value := value.(type) {
 	case *model.Scalar:
@@ -109,8 +110,8 @@ func numbers(value model.Value) (result []float64, trouble string) {
 	}
 }
 
-// unheard is for a query that has no result. Of what is no answer of a Prometheus nothing is shown but its
-// code: the address may lead to something else.
+// unheard returns the answer for a query without a result. If the answer is not one of a Prometheus server, it
+// shows only the status code, because the address may lead to another service.
 func (p *Prometheus) unheard(query string, err error) Answer {
 	problem, is := errors.AsType[*prometheusv1.Error](err)
 	if !is {
@@ -142,12 +143,12 @@ func (p *Prometheus) unheard(query string, err error) Answer {
 	}
 }
 
-// stranger is for what is no answer of a Prometheus.
+// stranger returns the answer for a server that is not Prometheus.
 func (p *Prometheus) stranger() Answer {
 	return because(api.ReasonGateUnanswered, fmt.Sprintf("%s does not answer as a Prometheus does; check %s.address, and the path in it", p, p.field))
 }
 
-// code is that of an answer, in the words of the client. Others of its words may quote the answer.
+// code matches the status code in an error of the client. Its other errors may quote the answer.
 var code = regexp.MustCompile(`^(?:client error|server error|bad response code):? ([1-5]\d\d)$`)
 
 func (p *Prometheus) refused(problem *prometheusv1.Error) Answer {
@@ -162,7 +163,7 @@ func (p *Prometheus) refused(problem *prometheusv1.Error) Answer {
 	return because(api.ReasonGateUnanswered, fmt.Sprintf("%s answers HTTP %s; check %s.address, and the path in it", p, found, p.field))
 }
 
-// secret reads the token for the server; empty: it has none.
+// secret reads the token for the server; empty if there is none.
 func (p *Prometheus) secret(ctx context.Context, namespace string) (string, *Answer) {
 	ref := p.token
 	if ref == nil {
@@ -174,7 +175,8 @@ func (p *Prometheus) secret(ctx context.Context, namespace string) (string, *Ans
 	}.read(ctx)
 }
 
-// without is a text of a server without the token that it was shown: who reads the text may not read the Secret.
+// without removes the token that was sent to a server from a text of that server. Readers of the text may lack
+// the right to read the Secret.
 func without(token, text string) string {
 	if token == "" {
 		return text
@@ -182,7 +184,7 @@ func without(token, text string) string {
 	return strings.ReplaceAll(text, token, "<token>")
 }
 
-// bounded reads no more than so much of an answer, and shows a token.
+// bounded limits the size of an answer, and adds a token to the request.
 type bounded struct {
 	next  http.RoundTripper
 	token string

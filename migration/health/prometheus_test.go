@@ -18,7 +18,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// secretBody is what no message may hold.
+// secretBody must not be in any message.
 const secretBody = "the-answer-of-something-internal"
 
 // metrics answers queries by their text.
@@ -139,8 +139,7 @@ func TestPrometheus(t *testing.T) {
 	})
 }
 
-// TestPrometheusToken: it is read from the Migration's namespace, shown to a server that is verified, and
-// to nobody else.
+// TestPrometheusToken: the token is read from the Migration's namespace, and sent only to a verified server.
 func TestPrometheusToken(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(metrics(nil))
@@ -180,7 +179,7 @@ func TestPrometheusToken(t *testing.T) {
 	}
 }
 
-// TestPrometheusShowsNoToken: a server that repeats the token in what it refuses, or warns of, does not bring it into a status.
+// TestPrometheusShowsNoToken: a token that a server repeats in an error or a warning does not reach a status.
 func TestPrometheusShowsNoToken(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
@@ -206,14 +205,14 @@ func TestPrometheusShowsNoToken(t *testing.T) {
 	}
 }
 
-// TestAddresses: what an author may have the manager ask.
+// TestAddresses: the addresses that an author may let the manager query.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	listed := Addresses{Listed: []string{"http://prometheus.monitoring:9090", "https://mimir.corp/team-a/prometheus/"}}
 	for name, tc := range map[string]struct {
 		of      Addresses
 		address string
-		says    string // empty: allowed
+		says    string // empty if allowed
 	}{
 		"https":                        {Addresses{}, "https://prometheus.corp", ""},
 		"https with a path":            {Addresses{}, "https://prometheus.corp:8443/a/b/", ""},
@@ -260,7 +259,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestNameThatLeadsHere: a name may lead anywhere, so connections are judged by where they go.
+// TestNameThatLeadsHere: a name may resolve to any address, so connections are checked by their IP address.
 func TestNameThatLeadsHere(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32
@@ -271,7 +270,7 @@ func TestNameThatLeadsHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asker.server.address.Host = server.Listener.Addr().String() // as if the name had led there
+	asker.server.address.Host = server.Listener.Addr().String() // as if the name had resolved to it
 	none("metadata service").check(t, asker.Ask(t.Context(), web2))
 	if requests.Load() > 0 {
 		t.Error("a request arrived")

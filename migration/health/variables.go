@@ -13,11 +13,11 @@ import (
 
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// Variables are what stands in a text for what is asked about, by name. All of them are names of Kubernetes, numbers or times: none
-// can end a string of PromQL.
+// Variables maps the names of variables in a text to their values. All values are Kubernetes names, numbers or
+// times, so none can end a string of PromQL.
 type Variables map[string]string
 
-// Check says which variable of a text there is not. The error is an *InvalidError.
+// Check returns an error if a text uses an unknown variable. The error is an *InvalidError.
 func (v Variables) Check(field, text string) error {
 	for _, found := range variable.FindAllStringSubmatch(text, -1) {
 		if _, is := v[found[1]]; !is {
@@ -27,7 +27,7 @@ func (v Variables) Check(field, text string) error {
 	return nil
 }
 
-// Fill puts in what variables stand for.
+// Fill replaces the variables in a text.
 func (v Variables) Fill(text string) string {
 	return variable.ReplaceAllStringFunc(text, func(found string) string { return v[found[2:len(found)-1]] })
 }
@@ -40,7 +40,8 @@ func (s Subject) variables() Variables {
 	return known
 }
 
-// checkText says what is wrong with a text that holds variables, for a gate that is asked at some points.
+// checkText returns an error if a text uses variables that are unknown, or that have no value at one of a
+// gate's points.
 func checkText(field, text string, points []api.GatePoint) error {
 	if err := (Subject{}).variables().Check(field, text); err != nil {
 		return err
@@ -53,5 +54,5 @@ func checkText(field, text string, points []api.GatePoint) error {
 	return nil
 }
 
-// fill puts in what variables stand for.
+// fill replaces the variables in a text.
 func (s Subject) fill(text string) string { return s.variables().Fill(text) }

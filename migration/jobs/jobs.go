@@ -1,5 +1,5 @@
-// Package jobs makes and reads the Jobs that a migration runs, for gates and for hooks: how they are
-// named and marked, what their containers are told, and how they have ended. It decides nothing.
+// Package jobs creates and reads the Jobs that a migration runs for gates and hooks: their names, marks,
+// environment variables and results. It makes no decisions.
 package jobs
 
 import (
@@ -19,19 +19,19 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Order is a Job that is to be run.
+// Order is the description of a Job to run.
 type Order struct {
-	// Migration is the UID of the one that runs it.
+	// Migration is the UID of the migration that runs it.
 	Migration       types.UID
 	Namespace, Name string
 	Spec            batchv1.JobSpec
-	// Seconds is how long it may take.
+	// Seconds is its active deadline.
 	Seconds int64
-	// Told is what all of its containers get to know.
+	// Told lists environment variables for all of its containers.
 	Told []corev1.EnvVar
 }
 
-// New is the Job of an order.
+// New returns the Job of an order.
 func New(o Order) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
@@ -51,25 +51,26 @@ func New(o Order) *batchv1.Job {
 			each := &containers[i]
 			each.Env = append(slices.Clip(slices.Clone(o.Told)), each.Env...)
 			if each.TerminationMessagePolicy == "" {
-				each.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError // its last words are shown
+				each.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError // the last words are shown
 			}
 		}
 	}
 	return job
 }
 
-// Hold has a Job that is to be made begin nothing until Release is written.
+// Hold creates the Job suspended until Release resumes it.
 func Hold(job *batchv1.Job) {
 	job.Annotations[api.HeldAnnotationKey] = "true"
 	job.Spec.Suspend = new(true)
 }
 
-// Held says whether a Job that was made held has not been released. One that somebody else suspends is not.
+// Held reports whether a Job that was created with Hold has not been released. A Job that another client has
+// suspended is not held.
 func Held(job *batchv1.Job) bool {
 	return job.Annotations[api.HeldAnnotationKey] != "" && job.Spec.Suspend != nil && *job.Spec.Suspend
 }
 
-// Release is the merge patch that lets a Job begin, the very one that was seen.
+// Release returns the merge patch that resumes a Job, with its UID and resourceVersion as preconditions.
 func Release(uid types.UID, resourceVersion string) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": uid, "resourceVersion": resourceVersion, "annotations": map[string]any{api.HeldAnnotationKey: nil}},
@@ -77,12 +78,12 @@ func Release(uid types.UID, resourceVersion string) ([]byte, error) {
 	})
 }
 
-// Made says whether a Job was made by a migration.
+// Made reports whether a Job was created by a migration.
 func Made(job *batchv1.Job, migration types.UID) bool {
 	return job.Annotations[api.OwnerAnnotationKey] == string(migration)
 }
 
-// End is the condition with which a Job has ended; nil: it has not.
+// End returns the condition with which a Job has ended; nil if it has not.
 func End(job *batchv1.Job) *batchv1.JobCondition {
 	for i := range job.Status.Conditions {
 		c := &job.Status.Conditions[i]
@@ -93,13 +94,13 @@ func End(job *batchv1.Job) *batchv1.JobCondition {
 	return nil
 }
 
-// Running says how far a Job is that has not ended.
+// Running describes the progress of a Job that has not ended.
 func Running(job *batchv1.Job) string {
 	return fmt.Sprintf("%d pods active and %d failed", job.Status.Active, job.Status.Failed)
 }
 
-// LastWords are the exit code and the last line of the message of the container of a Job that has failed
-// last; empty: none of its pods says so. The message of a pod that has the content of a Secret is left out.
+// LastWords returns the exit code and the last line of the message of the Job's container that failed last;
+// empty if no pod has them. It omits the message of a pod that has the content of a Secret.
 func LastWords(ctx context.Context, reader client.Reader, job *batchv1.Job) (string, error) {
 	var pods corev1.PodList
 	err := reader.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(job.UID)})
@@ -127,8 +128,8 @@ func LastWords(ctx context.Context, reader client.Reader, job *batchv1.Job) (str
 	return said, nil
 }
 
-// readsSecret reports whether a pod has the content of a Secret that its template names. A message of such a pod may repeat it. The
-// token of the pod's account is not counted, since nearly every pod has one.
+// readsSecret reports whether a pod has the content of a Secret that its template names, which a message of the
+// pod may repeat. The token of the pod's account does not count, because nearly every pod has one.
 func readsSecret(pod *corev1.PodSpec) bool {
 	mounted := slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool {
 		projected := volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(source corev1.VolumeProjection) bool { return source.Secret != nil })
@@ -145,8 +146,8 @@ func lastLine(text string) string {
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// PodRefused asks the API server, in a dry run, whether it lets the pod of a Job in; nil: it does. Pod
-// Security, quotas and webhooks refuse pods, and no Job says so.
+// PodRefused returns the error of a dry run that creates the pod of a Job; nil if it is accepted. Pod Security,
+// quotas and webhooks refuse pods, and no Job reports that.
 func PodRefused(ctx context.Context, writer client.Writer, job *batchv1.Job) error {
 	template := job.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}

@@ -16,8 +16,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 )
 
-// TestNew: a Job has the mark of its migration, what its containers are told before what they say themselves, and
-// ends in time; what was ordered is left as it was.
+// TestNew: a Job has the mark of its migration, a deadline, and the given environment variables before its own
+// ones. The order is not changed.
 func TestNew(t *testing.T) {
 	spec := batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		InitContainers: []corev1.Container{{Name: "first", TerminationMessagePolicy: corev1.TerminationMessageReadFile}},
@@ -41,7 +41,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestEnd: a Job ends with a condition that is True, and no other.
+// TestEnd: a Job has ended only with a condition that is True.
 func TestEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind   batchv1.JobConditionType
@@ -58,7 +58,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestLastWords: of the container that has failed last, its exit code and the last line that it has written.
+// TestLastWords: the exit code and the last line of the container that failed last.
 func TestLastWords(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "leave", UID: "u"}}
 	pod := func(name string, at int64, code int32, said string) client.Object {
@@ -92,7 +92,8 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// TestSecretsOfJobs: the last words of a pod that has the content of a Secret are not shown, since they may repeat it.
+// TestSecretsOfJobs: the last words of a pod with the content of a Secret are not shown, because they may
+// repeat it.
 func TestSecretsOfJobs(t *testing.T) {
 	const secret = "MarkedPasswordOfAHook"
 	env := func(from *corev1.EnvVarSource) func(*corev1.PodSpec) {

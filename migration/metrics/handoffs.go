@@ -1,5 +1,6 @@
-// Package metrics measures migrations: what has happened as counters and histograms, how each one
-// stands as gauges that go with it. It is told what is known anyway, and reads nothing.
+// Package metrics exports metrics of migrations: events as counters and histograms, and the state of each
+// migration as gauges that are removed together with it. It receives all data from its callers, and reads
+// nothing itself.
 package metrics
 
 import (
@@ -51,8 +52,7 @@ func init() { //nolint:gochecknoinits // a counter that appears with its first e
 	}
 }
 
-// Handoff measures what a pass has shown of a handoff. trace is the id of its trace; empty: there is
-// none.
+// Handoff records the metrics of a handoff from one pass. trace is the ID of its trace; empty if there is none.
 func Handoff(changes handoffs.Changes, trace string) {
 	if begun := changes.Begun; begun != nil {
 		begunTotal.WithLabelValues(string(begun.Direction)).Inc()
@@ -76,7 +76,7 @@ func Handoff(changes handoffs.Changes, trace string) {
 	observe(handoffSeconds.WithLabelValues(direction, string(ended.Outcome)), ended.End.Sub(ended.Start).Seconds(), trace)
 }
 
-// observe adds a value with the trace that it is of.
+// observe adds a value with its trace as an exemplar.
 func observe(to prometheus.Observer, value float64, trace string) {
 	if with, can := to.(prometheus.ExemplarObserver); can && trace != "" {
 		with.ObserveWithExemplar(value, prometheus.Labels{"trace_id": trace})

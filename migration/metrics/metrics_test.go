@@ -21,7 +21,7 @@ import (
 
 var begin = time.Unix(1_000_000, 0)
 
-// stage follows migrations at a time of its own.
+// stage follows migrations with a fake clock.
 type stage struct {
 	*Migrations
 	clock *clocktesting.FakePassiveClock
@@ -35,7 +35,7 @@ func newStage(t *testing.T) stage {
 
 func (s stage) after(seconds int) { s.clock.SetTime(begin.Add(time.Duration(seconds) * time.Second)) }
 
-// served are the samples by name, and by what is left of the labels without those of a migration.
+// served returns the samples by name and by their labels, without the labels of a migration.
 func (s stage) served() map[string]float64 {
 	s.t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -61,7 +61,7 @@ func condition(kind string, status metav1.ConditionStatus, reason string) metav1
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(begin)}
 }
 
-// migration is one in mid-move, with one replica down.
+// migration returns a migration with a handoff in progress and one replica down.
 func migration(conditions ...metav1.Condition) *api.Migration {
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"}}
 	m.Status = api.MigrationStatus{
@@ -71,7 +71,7 @@ func migration(conditions ...metav1.Condition) *api.Migration {
 	return m
 }
 
-// TestMigration: how a migration stands is served as long as it is there, and no longer.
+// TestMigration: the state of a migration is exported while it exists, and no longer.
 func TestMigration(t *testing.T) {
 	s := newStage(t)
 	of := func(names map[string]float64) map[string]float64 {
@@ -113,7 +113,7 @@ func TestMigration(t *testing.T) {
 	check("gone", map[string]float64{})
 }
 
-// TestAnew: a Migration that was made again under the same name is another one.
+// TestAnew: a Migration that was recreated with the same name is a new one.
 func TestAnew(t *testing.T) {
 	s := newStage(t)
 	m := migration()
@@ -126,7 +126,7 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// TestStates: a migration is in one state at a time.
+// TestStates: a migration is in exactly one state at a time.
 func TestStates(t *testing.T) {
 	progressing := func(status metav1.ConditionStatus, reason string) metav1.Condition {
 		return condition(api.ConditionProgressing, status, reason)
@@ -159,7 +159,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestExemplars: a handoff is counted by how it ended, and its times lead to its trace.
+// TestExemplars: a handoff is counted by its outcome, and its durations refer to its trace.
 func TestExemplars(t *testing.T) {
 	of := handoffs.Handoff{Migration: "uid", Ordinal: 1, Direction: api.Back, Start: begin}
 	changes := handoffs.Changes{
@@ -182,7 +182,7 @@ func TestExemplars(t *testing.T) {
 	}
 }
 
-// TestWrites: a write is counted by what came of it.
+// TestWrites: a write is counted by its result.
 func TestWrites(t *testing.T) {
 	for kind, result := range map[pass.Kind]string{
 		pass.Landed: "done", pass.Changed: "conflict", pass.NamespaceGone: "refused", pass.MissingRight: "refused", pass.Refused: "refused", pass.NoAnswer: "failed",
@@ -194,7 +194,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// one is the series of a metric one of whose labels has a value; nil: there is none.
+// one returns the series of a metric that has a label value; nil if there is none.
 func one(t *testing.T, name, label string) *dto.Metric {
 	t.Helper()
 	families, err := runtimemetrics.Registry.Gather()

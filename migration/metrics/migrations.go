@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// The gauges. Those with a namespace and a name are of one migration.
+// The gauges. Those with a namespace and a name describe one migration.
 var (
 	ordinalsGauge = gauge("ordinals", "Ordinals that a migration is to move.",
 		"With sliceshift_migration_ordinals_moved: the progress of each migration.", "namespace", "name")
@@ -50,15 +50,15 @@ func gauge(name, help, use string, labels ...string) *prometheus.Desc {
 	return metric.Gauge(metric.Definition{Name: "sliceshift_migration_" + name, Help: help, Use: use, Labels: labels})
 }
 
-// All are the migrations of this process, in the registry of controller-runtime.
+// All holds the migrations of this process, in the registry of controller-runtime.
 var All = NewMigrations(clock.RealClock{})
 
 func init() { //nolint:gochecknoinits // the registry of controller-runtime is filled at start
 	metric.Serve(All)
 }
 
-// Migrations are those that a process has looked at. What is served of one goes with it. It is safe for
-// concurrent use.
+// Migrations holds the migrations that a process has reconciled. The metrics of a migration are removed
+// together with it. It is safe for concurrent use.
 type Migrations struct {
 	clock clock.PassiveClock
 
@@ -71,17 +71,16 @@ type followed struct {
 	uid     types.UID
 	tracker handoffs.Tracker
 	facts   facts
-	// since is when the wait began that facts name, and looked when it was last looked at.
+	// since is the start of the wait in facts, and looked the time of the last reconcile.
 	since, looked time.Time
 }
 
-// NewMigrations follows nothing yet.
+// NewMigrations returns Migrations without an entry.
 func NewMigrations(clock clock.PassiveClock) *Migrations {
 	return &Migrations{clock: clock, of: map[types.NamespacedName]*followed{}}
 }
 
-// See takes a migration as a look at it has left it. destination is what its destination cluster is
-// called.
+// See records a migration after a reconcile. destination is the name of its destination cluster.
 func (all *Migrations) See(m *api.Migration, destination string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -95,7 +94,7 @@ func (all *Migrations) See(m *api.Migration, destination string) {
 	f.facts, f.looked = next, now
 }
 
-// Track takes what a pass has come to, and says what that shows of the migration's handoff.
+// Track records the result of a pass, and returns the changes of the migration's handoff.
 func (all *Migrations) Track(m *api.Migration, look handoffs.Look) handoffs.Changes {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -105,7 +104,7 @@ func (all *Migrations) Track(m *api.Migration, look handoffs.Look) handoffs.Chan
 	return all.follow(m).tracker.See(m, look)
 }
 
-// Forget is for a migration that is gone.
+// Forget removes a migration that was deleted.
 func (all *Migrations) Forget(key types.NamespacedName) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -174,7 +173,7 @@ func (f *followed) collect(to chan<- prometheus.Metric, key types.NamespacedName
 	if f.facts.longestSeconds > 0 {
 		tell(longestGauge, float64(f.facts.longestSeconds))
 	}
-	if f.facts.state != Queued { // which is not looked at until it is its turn
+	if f.facts.state != Queued { // it is not reconciled until its turn
 		tell(lookGauge, float64(f.looked.Unix()))
 	}
 }

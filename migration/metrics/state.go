@@ -9,26 +9,26 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// State is how a migration stands; it is in one of them at a time.
+// State is the state of a migration; it has exactly one at a time.
 type State string
 
 // The states.
 const (
-	// Checking: nothing has been written in its name, and it is not refused.
+	// Checking means that nothing was written for it yet, and that it was not refused.
 	Checking State = "checking"
-	// Queued: it waits in line for its destination.
+	// Queued means that it waits in line for its destination.
 	Queued State = "queued"
-	// Active: it moves, or waits for what is over by itself.
+	// Active means that it moves, or waits for a condition that resolves without an action.
 	Active State = "active"
-	// Paused: its user has paused it, or its window is shut.
+	// Paused means that its user has paused it, or that its window is closed.
 	Paused State = "paused"
-	// StateStalled: something outside must change first.
+	// StateStalled means that an external change is required first.
 	StateStalled State = "stalled"
-	// Completed: nothing is left to do.
+	// Completed means that nothing is left to do.
 	Completed State = "completed"
 )
 
-// facts are what gauges tell of one migration, as its status has it.
+// facts are the values of one migration's gauges, from its status.
 type facts struct {
 	destination    string
 	state          State
@@ -36,13 +36,13 @@ type facts struct {
 	accepted       bool
 	budget, left   int32
 	longestSeconds int32
-	// reason is what it waits for, stalled or not; empty: it does not wait.
+	// reason is the reason why it waits, stalled or not; empty if it does not wait.
 	reason string
-	// since is when the status says that the wait began; zero: it does not say.
+	// since is when the wait began according to the status; zero if unknown.
 	since time.Time
 }
 
-// factsOf reads them off a migration. destination is what its destination cluster is called.
+// factsOf returns the facts of a migration. destination is the name of its destination cluster.
 func factsOf(m *api.Migration, destination string) facts {
 	status := m.Status
 	f := facts{destination: destination, state: stateOf(m), total: status.Total, moved: status.Moved}
@@ -80,7 +80,7 @@ func stateOf(m *api.Migration) State {
 	}
 }
 
-// waitOf is what a migration waits for, and since when it has been stalled or paused.
+// waitOf returns the reason why a migration waits, and since when it has been stalled or paused.
 func waitOf(m *api.Migration, state State) (reason string, since time.Time) {
 	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
 	switch {

@@ -18,7 +18,7 @@ var (
 	})
 )
 
-// What is written of the Migration itself, beside the verbs of effects.
+// Writes of the Migration itself, in addition to the verbs of effects.
 const (
 	// WriteStatus is a write of its status, with its record.
 	WriteStatus = "WriteStatus"
@@ -26,12 +26,12 @@ const (
 	TurnBack = "TurnBack"
 )
 
-// Wrote counts a write by what came of it.
+// Wrote counts a write by its result.
 func Wrote(verb string, kind pass.Kind) {
 	writesTotal.WithLabelValues(verb, resultOf(kind)).Inc()
 }
 
-// Stalled counts a migration that stalls now and did not before, or not for this reason.
+// Stalled counts a migration that stalls now and did not before, or for another reason.
 func Stalled(reason string) { stallsTotal.WithLabelValues(reason).Inc() }
 
 func resultOf(kind pass.Kind) string {

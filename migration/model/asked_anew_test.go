@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// askFor has somebody ask for another method for the volumes.
+// askFor requests another method for the volumes, as a user does.
 func (y *play) askFor(method api.VolumeMethod) {
 	m := &api.Migration{}
 	m.Spec.Volumes, m.Status.Baseline = []api.VolumeSpec{{ClaimTemplate: oneClaim[0], Method: method}}, y.State.Record.Baseline
@@ -20,9 +20,10 @@ func (y *play) askFor(method api.VolumeMethod) {
 	y.note("%s is asked for", method)
 }
 
-// TestMethodChangedInMidMove: after whichever write another method is asked for, the ordinal on its way comes to its end
-// as it has begun, and no other one begins; taken back, each goes as it has come. At each moment what can be mounted
-// under an ordinal's name is what it has written last (I2, I3, I8).
+// TestMethodChangedInMidMove: whichever write precedes the request for another method, the ordinal in flight
+// completes with its own method, and no other begins. In a rollback, each ordinal returns by the method by
+// which it came. At each moment, the volume that can be mounted under an ordinal's name has the ordinal's last
+// write (I2, I3, I8).
 func TestMethodChangedInMidMove(t *testing.T) {
 	for _, tc := range []struct{ from, to api.VolumeMethod }{
 		{api.MethodRebind, api.MethodEmpty},
@@ -58,10 +59,10 @@ func TestMethodChangedInMidMove(t *testing.T) {
 	}
 }
 
-// heldWithAllUp checks that it is held by the change, while each ordinal has its pod.
+// heldWithAllUp checks that the migration is held by the change, and that each ordinal has its pod.
 func (y *play) heldWithAllUp(reason string) {
 	y.t.Helper()
-	hold := y.pass(lands).Hold // what is there of a copy is observed in a pass alone
+	hold := y.pass(lands).Hold // the copies are observed only in a pass
 	if hold == nil || !hold.Stalled || hold.Reason != reason {
 		y.t.Fatalf("got %+v, want to be held by the change\n\n%s", hold, y.story())
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// limited says whether copies may take only so long while their ordinals are down.
+// limited reports whether copies have a time limit while their ordinals are down.
 func (m *machine) limited() bool {
 	return slices.ContainsFunc(m.State.Volumes, func(v plan.OrdinalVolume) bool { return v.Copy != nil && v.Copy.Asked.Limit > 0 })
 }
 
-// tryCopyAsked lets a copy take longer than it may, or a person want something else of copies.
+// tryCopyAsked makes a copy exceed its limit, or changes what the user requests of copies.
 func (m *machine) tryCopyAsked(d deed) bool {
 	switch d {
 	case overruns:
@@ -27,7 +27,8 @@ func (m *machine) tryCopyAsked(d deed) bool {
 	}
 }
 
-// overrun lets the copy of the ordinal that is down take longer than it may: it is in the status since when it is made.
+// overrun makes the copy of the ordinal that is down exceed its limit. The status records since when the copy
+// runs.
 func (m *machine) overrun() bool {
 	was := m.State.Record.Handoff
 	if !m.limited() || was == nil || was.Step == api.StepCarryVolumes || m.State.Source.Set.Has(was.Ordinal) || m.State.Destination.Set.Has(was.Ordinal) {
@@ -41,7 +42,7 @@ func (m *machine) overrun() bool {
 	return true
 }
 
-// ease is a person who gives copies all the time that they take.
+// ease removes the time limit of copies, as a user does.
 func (m *machine) ease() bool {
 	if !m.limited() {
 		return false
@@ -51,7 +52,7 @@ func (m *machine) ease() bool {
 	return true
 }
 
-// spare is a person who has nothing copied any more before it is its turn.
+// spare stops copies ahead of their turns, as a user does.
 func (m *machine) spare() bool {
 	if m.State.Spec.Prefetch == 0 {
 		return false
@@ -62,7 +63,7 @@ func (m *machine) spare() bool {
 	return true
 }
 
-// ask changes what a person wants of all copies.
+// ask changes the user's request for all copies.
 func (m *machine) ask(change func(*volumes.CopyAsked)) {
 	for i := range m.State.Volumes {
 		if v := &m.State.Volumes[i]; v.Copy != nil {

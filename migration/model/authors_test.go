@@ -15,8 +15,8 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// authored are what the author of a PodDisruptionBudget does at any moment, and how it is done back where the migration
-// waits for that. What the migration sees of it follows from the objects.
+// authored lists the changes of a PodDisruptionBudget that its author may make at any moment, with the reversal
+// that the migration may wait for. The migration's view of a change follows from the objects.
 var authored = []edit{
 	{name: "the author lowers the source's budget to 0", do: authorWrites(plan.SourceSide, 0, true), reasons: []string{api.ReasonBudgetZero}},
 	{name: "the author lowers the source's budget to 0, without the mark", do: authorWrites(plan.SourceSide, 0, false), reasons: []string{api.ReasonBudgetZero}},
@@ -32,18 +32,18 @@ var authored = []edit{
 	{name: "the author adds a second budget", do: authorDoubles(plan.SourceSide), reasons: []string{api.ReasonSeveralBudgets}},
 }
 
-// maySpeak reports whether the author may write there now.
+// maySpeak reports whether the author may write a budget now.
 func (m *machine) maySpeak(name plan.SideName) bool {
 	return m.State.Record.Baseline != nil && m.State.Record.Completed == "" && (name == plan.SourceSide || !m.State.Spec.SameNamespace) && len(m.State.Side(name).Budgets) <= 1
 }
 
-// speaks notes what the author has written last.
+// speaks records the author's last form.
 func (m *machine) speaks(form pdb.Form) {
 	m.author, m.spoken, m.grace = &form, true, true
 }
 
-// puts stores a form that somebody wrote into a budget, as an API server does it: the generation counts changes, and who
-// changes a field owns it.
+// puts stores a form that another client has written into a budget, as an API server does. The generation
+// counts changes, and the client that changes a field owns it.
 func (m *machine) puts(name plan.SideName, form pdb.Form, by string, marked bool) {
 	now := m.State.Side(name).Budgets[0]
 	if !marked {
@@ -56,7 +56,7 @@ func (m *machine) puts(name plan.SideName, form pdb.Form, by string, marked bool
 	m.PutBudget(name, &now)
 }
 
-// putBack has a tool write the author's form of a budget again, without the marks of the migration.
+// putBack makes a tool write the author's form of a budget again, without the marks of the migration.
 func (m *machine) putBack(name plan.SideName, by string) {
 	m.puts(name, m.State.Side(name).Budgets[0].AuthorForm(), by, false)
 }
@@ -70,8 +70,9 @@ func revertBudget(side *plan.Side, by string) {
 	b.WrittenBy, b.Author, b.Fence, b.Wrote = by, nil, "", ""
 }
 
-// authorWrites has the author give a budget another form. Of two budgets that have a new form each the objects do not say which one is
-// newer, so the author does not write again before the migration has recorded the last form.
+// authorWrites makes the author give a budget another form. If two budgets have a new form each, the objects do
+// not show which one is newer. So the author does not write again before the migration has recorded the
+// last form.
 func authorWrites(name plan.SideName, n int32, marked bool) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		form := pdb.Unavailable(n)
@@ -89,8 +90,8 @@ func authorWrites(name plan.SideName, n int32, marked bool) func(*model) func(*m
 	}
 }
 
-// handsBack has the author write a former form, and hand the budget over: where the migration has not looked meanwhile that form
-// is the recorded one, as if a tool had written it.
+// handsBack makes the author write a former form, and hand the budget over. If the migration has not observed a
+// change in between, that form is the recorded one, as if a tool had written it.
 func (m *machine) handsBack(name plan.SideName, form pdb.Form) {
 	m.puts(name, form, "kubectl", false)
 	now := m.State.Side(name).Budgets[0]
@@ -99,7 +100,7 @@ func (m *machine) handsBack(name plan.SideName, form pdb.Form) {
 	m.speaks(form)
 }
 
-// authorCreates has the author make the first budget.
+// authorCreates makes the author create the first budget.
 func authorCreates(name plan.SideName, n int32) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		if !w.maySpeak(name) || w.author != nil || len(w.State.Side(name).Budgets) > 0 {
@@ -116,7 +117,7 @@ func (m *machine) authorMakes(name plan.SideName, n int32, called string) {
 	m.speaks(form)
 }
 
-// authorReplaces has the author delete a budget and make another one.
+// authorReplaces makes the author delete a budget and create another one.
 func authorReplaces(name plan.SideName, n int32, called string) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		if !w.maySpeak(name) || len(w.State.Side(name).Budgets) != 1 || w.author == nil {
@@ -133,7 +134,7 @@ func authorReplaces(name plan.SideName, n int32, called string) func(*model) fun
 	}
 }
 
-// authorDoubles has the author make a second budget over the same pods.
+// authorDoubles makes the author create a second budget over the same pods.
 func authorDoubles(name plan.SideName) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		if !w.maySpeak(name) || len(w.State.Side(name).Budgets) != 1 || w.State.Spec.SameNamespace {
@@ -149,7 +150,7 @@ func authorDoubles(name plan.SideName) func(*model) func(*model) {
 	}
 }
 
-// allowance returns d by the author's last form and the number asked for.
+// allowance returns d for the author's last form and the requested number.
 func (m *machine) allowance(asked *intstr.IntOrString) int32 {
 	base := m.State.Record.Baseline
 	d := int32(1)
@@ -172,7 +173,7 @@ func mustBudget(form pdb.Form, replicas int32) int32 {
 	return n
 }
 
-// heard reports whether the migration has recorded what the author wrote last.
+// heard reports whether the migration has recorded the author's last form.
 func (m *machine) heard() bool {
 	base := m.State.Record.Baseline
 	if base == nil || m.author == nil {
@@ -182,7 +183,8 @@ func (m *machine) heard() bool {
 	return recorded != nil && m.author.Equal(pdb.Form{MinAvailable: recorded.MinAvailable, MaxUnavailable: recorded.MaxUnavailable})
 }
 
-// twoWords reports whether the budgets of both sides were written since and differ: the objects do not say which of them is newer.
+// twoWords reports whether the budgets of the two sides were both written since and differ: the objects do not
+// show which of them is newer.
 func (m *machine) twoWords() bool {
 	base, source, destination := m.State.Record.Baseline, m.State.Source.Budgets, m.State.Destination.Budgets
 	if base == nil || base.DisruptionBudget == nil || len(source) != 1 || len(destination) != 1 || m.State.Spec.SameNamespace {
@@ -195,8 +197,8 @@ func (m *machine) twoWords() bool {
 	return !source[0].Form.Equal(destination[0].Form) && since(source[0], base.SourceBudget) && since(destination[0], base.DestinationBudget)
 }
 
-// followed reports whether the migration has recorded it, and keeps within it. While an ordinal is down, and while both slices
-// have replicas, no budget is as others left it.
+// followed reports whether the migration has recorded the author's form, and complies with it. While an ordinal
+// is down, and while both slices have replicas, no budget has a form that another client wrote.
 func (m *machine) followed() bool {
 	shared := len(m.held) > 0 || m.State.Source.Set.Replicas > 0 && m.State.Destination.Set.Replicas > 0
 	for _, name := range plan.SideNames {
@@ -211,7 +213,8 @@ func (m *machine) followed() bool {
 	return m.heard() && m.within() && strict.budgetKept() == ""
 }
 
-// within reports whether the forms of both budgets, and the ordinals that are stopped, keep to what the author has written last.
+// within reports whether the forms of both budgets, and the stopped ordinals, comply with the author's last
+// form.
 func (m *machine) within() bool {
 	if m.author == nil || m.State.Record.Baseline == nil {
 		return true
@@ -237,7 +240,7 @@ func (m *machine) within() bool {
 	return total <= limit
 }
 
-// heeded checks that nothing is stopped, and no budget written, before the author's last form is recorded.
+// heeded checks that nothing is stopped, and no budget is written, before the author's last form is recorded.
 func (m *machine) heeded(e plan.Effect, late bool) {
 	stops := e.Verb == plan.ScaleDown || e.Verb == plan.SetBudget || e.Verb == plan.RestoreBudget
 	if stops && !late && !m.heard() {
@@ -245,7 +248,7 @@ func (m *machine) heeded(e plan.Effect, late bool) {
 	}
 }
 
-// budgetBack says how the source's budget is not as its author wrote it last, after a rollback.
+// budgetBack returns how the source's budget differs from the author's last form after a rollback.
 func (m *machine) budgetBack() string {
 	all := m.State.Source.Budgets
 	if len(all) != 1 || all[0].Fence != "" || !all[0].Form.Equal(*m.author) {
@@ -289,7 +292,7 @@ func (p *printer) words(w *model, base *api.Baseline) {
 	}
 }
 
-// authorBounds are the worlds of authors.
+// authorBounds returns the worlds with authors.
 func authorBounds() []bound {
 	d := pdbtest.MaxUnavailable
 	return []bound{
@@ -300,14 +303,16 @@ func authorBounds() []bound {
 	}
 }
 
-// TestModelOfAuthors explores every state of moves whose PodDisruptionBudget its author creates, lowers, raises, replaces, renames
-// or doubles at any moment (H2, H3). Each form is recorded before it is overwritten, d follows the last one, and the end restores it.
+// TestModelOfAuthors explores every state of moves whose PodDisruptionBudget its author creates, lowers,
+// raises, replaces, renames or doubles at any moment (H2, H3). Each form is recorded before it is overwritten,
+// d follows the last one, and the end restores it.
 func TestModelOfAuthors(t *testing.T) {
 	tiny, small := func() []bound { return authorBounds()[:1] }, func() []bound { return authorBounds()[:2] }
 	exploreAll(t, within(tiny, small, authorBounds), ofRebind)
 }
 
-// TestH3ToolAtAGate: a tool that puts its version back while the move waits at a gate is named, and not fought.
+// TestH3ToolAtAGate: a tool that restores its version while the move waits at a gate is named, and its write is
+// not overwritten.
 func TestH3ToolAtAGate(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 4, Budget: pdbtest.MaxUnavailable(2)})
 	y.until(plan.ScaleUp, 1)
@@ -316,7 +321,7 @@ func TestH3ToolAtAGate(t *testing.T) {
 	y.fail(plan.SourceSide, 0)
 	y.fail(plan.SourceSide, 1)
 	for range 12 {
-		y.machine.pass(y.p, y.fair()) // without what has the pods get Ready
+		y.machine.pass(y.p, y.fair()) // without the step that makes the pods Ready
 		y.settle(func(s step) bool { return s.kind == budgets })
 	}
 	y.putBack(plan.SourceSide, "flux")
@@ -329,8 +334,8 @@ func TestH3ToolAtAGate(t *testing.T) {
 	}
 }
 
-// TestDeletedWhileAToolWrites: a Migration is deleted while a tool keeps its own version of a budget. The volumes have the reclaim
-// policies of their owner at the end (I9).
+// TestDeletedWhileAToolWrites: a Migration is deleted while a tool keeps its own version of a budget. At the
+// end the volumes have the reclaim policies of their owner (I9).
 func TestDeletedWhileAToolWrites(t *testing.T) {
 	for _, name := range plan.SideNames {
 		y := newPlay(t, threeClaims())
@@ -348,8 +353,9 @@ func TestDeletedWhileAToolWrites(t *testing.T) {
 	}
 }
 
-// TestH3TwoWords: the author makes the source's budget anew with the recorded form, and raises the destination's, in one pass with an
-// ordinal down. The objects do not say which is newer: the ordinal starts, neither form is overwritten, and the next stop waits.
+// TestH3TwoWords: while an ordinal is down, the author recreates the source's budget with the recorded form and
+// raises the destination's in one pass. The objects do not show which is newer. The ordinal starts, neither
+// form is overwritten, and the next stop waits.
 func TestH3TwoWords(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleDown, 1)
@@ -369,8 +375,9 @@ func TestH3TwoWords(t *testing.T) {
 	}
 }
 
-// TestDeletedWholeWhileAToolWrites: a Migration is deleted when all has moved and a tool keeps its own version of one budget. The other
-// one, which has a form of the migration, is given back to its author (I9).
+// TestDeletedWholeWhileAToolWrites: a Migration is deleted after all ordinals have moved, while a tool keeps
+// its own version of one budget. The other budget, which has a form of the migration, is restored to its
+// author's form (I9).
 func TestDeletedWholeWhileAToolWrites(t *testing.T) {
 	y := newPlay(t, threeClaims())
 	y.until(plan.ScaleUp, 3)

@@ -10,8 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// written names the object that an effect writes, of those that are watched; empty: it is none, or
-// goes.
+// written returns the name of the watched object that an effect writes; empty if it writes none or deletes it.
 func written(e *plan.Effect) string {
 	if e == nil {
 		return ""
@@ -45,8 +44,8 @@ func volumeOn(name plan.SideName, ordinal int32, template string) string {
 	return fmt.Sprintf("volume %d %s on the %s", ordinal, template, name)
 }
 
-// shownVersion is the resourceVersion of an object in a snapshot, as a number; empty: it is not
-// there, or was not written since the beginning.
+// shownVersion returns the resourceVersion of an object in a snapshot, as a number; empty if the object does
+// not exist or was not written since the beginning.
 func shownVersion(s plan.Snapshot, object string) string {
 	for _, name := range plan.SideNames {
 		side := s.Side(name)
@@ -79,15 +78,14 @@ func numberOf(version string) string {
 	return number
 }
 
-// catchUp has each process see what the caches show by now.
+// catchUp makes each process see the current caches.
 func (w *model) catchUp() {
 	for i := range w.leaders {
 		w.leaders[i].caughtUp(w.cached)
 	}
 }
 
-// caughtUp lets go of what the caches have shown by now: a cache that stands still from here on
-// shows it all the same.
+// caughtUp removes the awaited objects that the caches already show: a cache that stops here still shows them.
 func (p *process) caughtUp(cached func() plan.Snapshot) {
 	if len(p.Awaited) == 0 {
 		return

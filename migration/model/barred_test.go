@@ -13,9 +13,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// An API server may refuse one kind of write for a while: a quota is full, an admission policy changes, or a right is taken away.
+// An API server may refuse one kind of write for a while: a quota is full, an admission policy changes, or a
+// right is removed.
 
-// bar is a kind of write that the API server of a side refuses, and how.
+// bar is a kind of write that the API server of a side refuses, and the error.
 type bar struct {
 	side   plan.SideName
 	verb   string
@@ -25,7 +26,8 @@ type bar struct {
 // errBarred is the answer to such a write.
 var errBarred = errors.New("the API server refuses it")
 
-// refuses says whether a write is refused. What makes way for a new object is deleted only after a dry run of its creation.
+// refuses reports whether a write is refused. An object that must be replaced is deleted only after a dry run
+// of the new one's creation.
 func (b *bar) refuses(e plan.Effect) bool {
 	if b == nil || b.side != e.Side {
 		return false
@@ -48,10 +50,10 @@ var barredVerbs = []string{
 	string(volumes.Park), string(volumes.Point), string(volumes.CreateVolume), string(volumes.CreateClaim), string(volumes.CreateIncoming), string(volumes.CreateMover),
 }
 
-// barReasons are those of stalls while writes are refused, and of what is waited for meanwhile.
+// barReasons are the reasons of stalls and waits while writes are refused.
 var barReasons = slices.Concat(shutReasons, []string{api.ReasonPermissionMissing, api.ReasonVolumeAttached, api.ReasonVolumeUnbound})
 
-// barrings are the kinds of writes that are refused in explored worlds.
+// barrings are the refused kinds of writes in explored worlds.
 var barrings = []edit{
 	barring(plan.SourceSide, string(plan.ScaleDown)), barring(plan.SourceSide, string(plan.ScaleUp)), barring(plan.SourceSide, string(plan.SetBudget)),
 	barring(plan.SourceSide, string(volumes.Park)), barring(plan.SourceSide, string(volumes.Point)), barring(plan.SourceSide, string(plan.RestoreBudget)),
@@ -68,7 +70,7 @@ func barring(side plan.SideName, verb string) edit {
 	}}
 }
 
-// explained checks that a refused write stalls the migration, with what was found and a way on (I6).
+// explained checks that a refused write stalls the migration with a message and a remedy (I6).
 func (m *machine) explained(e plan.Effect, follows pass.Step) {
 	hold := follows.Decision.Hold
 	if follows.Do != pass.Report || hold == nil || !hold.Stalled || hold.Message == "" || hold.Remedy == "" ||
@@ -77,8 +79,8 @@ func (m *machine) explained(e plan.Effect, follows pass.Step) {
 	}
 }
 
-// refuseWrites has an API server refuse one kind of write for a while. The migration stalls, goes back where nothing of that is
-// refused, and goes on when it is allowed again.
+// refuseWrites makes an API server refuse one kind of write for a while. The migration stalls, rolls back if
+// none of its writes is refused, and continues when the write is allowed again.
 func (r *run) refuseWrites(t *rapid.T) {
 	r.t = t
 	p := r.onward()
@@ -104,7 +106,7 @@ func (r *run) refuseWrites(t *rapid.T) {
 	r.passes(p, rapid.IntRange(1, 8).Draw(t, "passes at last"), everyone)
 }
 
-// allow ends that.
+// allow ends the refusal.
 func (r *run) allow() {
 	if r.barred != nil {
 		r.note("it is allowed again")
@@ -112,7 +114,7 @@ func (r *run) allow() {
 	r.barred = nil
 }
 
-// comesBack checks that a rollback brings the ordinal on its way back, where none of its own writes is refused (I8).
+// comesBack checks that a rollback returns the ordinal in flight if none of its own writes is refused (I8).
 func (r *run) comesBack(p *process) {
 	if len(r.yards) > 0 || r.State.Deleting || r.kept() {
 		return
@@ -137,7 +139,7 @@ func (r *run) comesBack(p *process) {
 	r.verify()
 }
 
-// kept says whether pods or finalizers of others are on claims.
+// kept reports whether claims have pods or finalizers of others.
 func (r *run) kept() bool {
 	return slices.ContainsFunc(r.State.Volumes, func(v plan.OrdinalVolume) bool {
 		return len(v.Source.Claim.Users)+len(v.Destination.Claim.Users)+len(v.Source.Claim.Keeps)+len(v.Destination.Claim.Keeps) > 0

@@ -11,18 +11,18 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// bound is a world whose states are explored, and what may happen there.
+// bound is a world whose states are explored, and its possible faults.
 type bound struct {
 	name string
 	plantest.Scenario
-	// faults is how many a run may have; kinds are which, none: all.
+	// faults is the number of faults in a run. kinds lists the kinds of faults; empty means all.
 	faults int
 	kinds  kindsOfFault
-	// lives are the migrations that may begin when one has ended.
+	// lives lists the migrations that may follow an ended one.
 	lives []life
 }
 
-// Kinds of faults that are explored in twos, where all of them would be too many.
+// Kinds of faults that are explored in pairs, where pairs of all kinds would be too many.
 var (
 	ofWrites  = kindsOfFault{faulty, slow, takeover, turns, deletion}
 	ofReads   = kindsOfFault{slow, slowRead, standsOn, evicting, fails, turns}
@@ -41,14 +41,14 @@ var (
 	ofHooks   = kindsOfFault{breaksHook, faulty, slow, takeover, turns, deletion}
 )
 
-// Migrations that may follow on one: the rest, back again, and back again after the owner has
-// set the volumes to Retain.
+// Migrations that may follow another one: the rest, back again, and back again after the owner has set the
+// volumes to Retain.
 var following = []life{{}, {back: true}, {back: true, retains: true}, {count: 1}, {back: true, count: 1}, {deletes: true}}
 
 var oneClaim = []string{"data"}
 
-// tinyBounds are for a run under the race detector, smallBounds for every run of the
-// tests, fullBounds for `make verify-model`.
+// tinyBounds are for runs under the race detector, smallBounds for every test run, and fullBounds for `make
+// verify-model`.
 func tinyBounds() []bound {
 	return []bound{
 		{"1 claim, calm", plantest.Scenario{Replicas: 1, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)}, 0, nil, nil},
@@ -127,7 +127,7 @@ func fullBounds() []bound {
 	}...)
 }
 
-// cells describe a bound in a table.
+// cells returns the description of a bound in a table.
 func (b bound) cells() []string {
 	pick := func(yes bool, this, that string) string {
 		if yes {
@@ -181,7 +181,7 @@ func (b bound) cells() []string {
 	}
 }
 
-// String names the kinds.
+// String returns the names of the kinds.
 func (k kindsOfFault) String() string {
 	names := make([]string, 0, len(k))
 	for _, d := range k {

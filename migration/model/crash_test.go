@@ -15,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// plays are what the tests below go through write by write.
+// plays are the scenarios that the tests below run write by write.
 func plays() map[string]plantest.Scenario {
 	one, two := []string{"data"}, []string{"data", "wal"}
 	return map[string]plantest.Scenario{
@@ -30,7 +30,7 @@ func plays() map[string]plantest.Scenario {
 	}
 }
 
-// play is a machine that a test drives by hand: fair, but for what the test does.
+// play is a machine that a test drives step by step, without faults of its own.
 type play struct {
 	*machine
 	t *testing.T
@@ -45,13 +45,13 @@ func newPlay(t *testing.T, c plantest.Scenario) *play {
 	return y
 }
 
-// fork returns a play that goes on from the same state.
+// fork returns a play that continues from the same state.
 func (y *play) fork() *play {
 	p := *y.p
 	return &play{machine: y.machine.fork(), t: y.t, p: &p}
 }
 
-// afterEach calls do with a play of its own before the first write and after each.
+// afterEach calls do with a fork of the play before the first write and after each write.
 func afterEach(t *testing.T, c plantest.Scenario, do func(n int, y *play)) {
 	t.Helper()
 	y := newPlay(t, c)
@@ -72,7 +72,7 @@ func (y *play) verify() {
 
 func (y *play) fair() conditions { return conditions{cached: y.Snapshot, between: func() {}} }
 
-// pass does one pass and what follows from it.
+// pass runs one pass and the steps that follow from it.
 func (y *play) pass(f fate) plan.Decision {
 	y.t.Helper()
 	c := y.fair()
@@ -89,8 +89,7 @@ func (y *play) settle(acts func(step) bool) {
 	y.settleAll(acts, y.verify)
 }
 
-// writes does passes until so many writes were made, or no more are; it returns how
-// many were made.
+// writes runs passes until n writes are done or no more follow, and returns the number of writes.
 func (y *play) writes(n int) int {
 	y.t.Helper()
 	made := 0
@@ -108,13 +107,13 @@ func (y *play) writes(n int) int {
 	return made
 }
 
-// next is what the process would do now.
+// next returns the next decision of the process.
 func (y *play) next() plan.Decision {
 	y.reread(y.p)
 	return planner.Plan(y.p.through(y.Snapshot()))
 }
 
-// until does passes until a certain write is the next one, for the n-th time.
+// until runs passes until the next write is the n-th one of a verb.
 func (y *play) until(verb plan.Verb, n int) plan.Effect {
 	y.t.Helper()
 	for range enough {
@@ -129,7 +128,7 @@ func (y *play) until(verb plan.Verb, n int) plan.Effect {
 	return plan.Effect{}
 }
 
-// end drives the migration to its end and checks that it is a good one.
+// end drives the migration to its end and checks that the end is correct.
 func (y *play) end() plan.Decision {
 	y.t.Helper()
 	last := y.finish(y.p, y.verify)
@@ -139,7 +138,7 @@ func (y *play) end() plan.Decision {
 	return last
 }
 
-// quiet checks that nothing is written any more.
+// quiet checks that nothing more is written.
 func (y *play) quiet() {
 	y.t.Helper()
 	before := y.landed + y.version
@@ -151,8 +150,7 @@ func (y *play) quiet() {
 	}
 }
 
-// shape is the essence of a world without the identities that differ from one run
-// to another.
+// shape returns a world without identities that differ between runs.
 func shape(s plan.Snapshot) plan.Snapshot {
 	s = essence(s)
 	for _, at := range []*plan.Side{&s.Source, &s.Destination} {
@@ -176,8 +174,8 @@ func shape(s plan.Snapshot) plan.Snapshot {
 	return s
 }
 
-// TestCrashAnywhere loses each write in turn, in every way in which one can be lost;
-// the end is the same as without (I7).
+// TestCrashAnywhere loses each write in turn, in every way in which a write can be lost. The end is the same as
+// without the loss (I7).
 func TestCrashAnywhere(t *testing.T) {
 	fates := map[string]fate{
 		"crash before": crashBefore, "crash after": crashAfter, "unanswered": unanswered, "refused": refused,
@@ -209,14 +207,13 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// harmless is for a late write that arrives after the end: one that creates leaves
-// something empty behind.
+// harmless reports whether a late write that arrives after the end is a creation that leaves an empty object.
 func (y *play) harmless(n, total int) bool {
 	return len(y.late) > 0 && unfenced(y.late[0].effect) && n+4 > total
 }
 
-// TestRollbackAnywhere turns the migration round after each write; everything is as
-// in the beginning then (I8), and it can be run again.
+// TestRollbackAnywhere rolls the migration back after each write. Everything is then as at the beginning (I8),
+// and the migration can run again.
 func TestRollbackAnywhere(t *testing.T) {
 	for name, c := range plays() {
 		t.Run(name, func(t *testing.T) {
@@ -241,8 +238,7 @@ func TestRollbackAnywhere(t *testing.T) {
 	}
 }
 
-// TestTwiceRound turns the migration round after each write, and round again after a
-// few more.
+// TestTwiceRound rolls the migration back after each write, and reverses it again after a few more writes.
 func TestTwiceRound(t *testing.T) {
 	for name, c := range plays() {
 		t.Run(name, func(t *testing.T) {
@@ -261,8 +257,8 @@ func TestTwiceRound(t *testing.T) {
 	}
 }
 
-// TestPauseAnywhere pauses after each write: a handoff whose ordinal is stopped ends
-// where it was going, then nothing is written, and then it goes on.
+// TestPauseAnywhere pauses after each write. A handoff whose ordinal is stopped completes, then nothing is
+// written, and then the migration continues.
 func TestPauseAnywhere(t *testing.T) {
 	for name, c := range plays() {
 		t.Run(name, func(t *testing.T) {
@@ -282,8 +278,8 @@ func TestPauseAnywhere(t *testing.T) {
 	}
 }
 
-// TestDeletionAnywhere deletes the Migration after each write: it lets go, and no
-// ordinal is left down.
+// TestDeletionAnywhere deletes the Migration after each write. It releases both StatefulSets, and no ordinal
+// remains down.
 func TestDeletionAnywhere(t *testing.T) {
 	for name, c := range plays() {
 		t.Run(name, func(t *testing.T) {
@@ -301,7 +297,7 @@ func (m *machine) story() string {
 	return strings.Join(m.log, "\n") + "\n" + m.String()
 }
 
-// quietly does so many passes; faults aside, nothing is to be checked but every state.
+// quietly runs a number of passes, and checks nothing but every state.
 func (y *play) quietly(passes int) {
 	y.t.Helper()
 	for range passes {

@@ -10,30 +10,30 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// edit is what somebody else changes that the migration owns, how it is changed back,
-// and how the migration may stall on it.
+// edit is a change by another client of an object that the migration owns, its reversal, and the possible
+// stalls.
 type edit struct {
 	name string
-	// do changes the world and returns what changes it back; nil when it cannot.
+	// do changes the world and returns the reversal; nil if the change is not possible.
 	do func(w *model) func(w *model)
-	// reasons are those of a stall while it stands, or because of what it has left.
+	// reasons are the reasons of a stall while the edit stands, or because of its effects.
 	reasons []string
-	// excuses are the invariants that the edit itself breaks; scars the reasons of a stall that
-	// stays when it is changed back, for not all of it can be.
+	// excuses are the invariants that the edit itself breaks. scars are the reasons of a stall that remains
+	// after the reversal, because not everything can be restored.
 	excuses excuse
 	scars   []string
-	// late is true for one that may also come while the source is cleaned up.
+	// late is true for an edit that is also possible while the source is cleaned up.
 	late bool
-	// back and was are of an edit that stands: how it is changed back, and to what.
+	// back and was belong to an edit that stands: its reversal, and the former state.
 	back func(w *model)
 	was  string
 }
 
-// excuse is an invariant that somebody else has broken.
+// excuse is a set of invariants that another client has broken.
 type excuse uint8
 
 const (
-	ofPlaces excuse = 1 << iota // I1, and claims that are made empty
+	ofPlaces excuse = 1 << iota // I1, and claims that are created empty
 	ofBudget                    // I4, I5
 )
 
@@ -60,7 +60,7 @@ var edits = []edit{
 
 var pointedReasons = []string{volumes.ReasonAnotherDisk, volumes.ReasonForeignVolume, volumes.ReasonClaimNotBound, api.ReasonVolumeUnbound, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonAwaitingDeletion}
 
-// doEdit lets somebody else edit, one at a time.
+// doEdit applies an edit of another client, one at a time.
 func (w *model) doEdit(e *edit) bool {
 	if w.edit != nil || w.State.Record.Baseline == nil {
 		return false
@@ -124,7 +124,7 @@ func (w *model) rescale(name plan.SideName, start, replicas int32, by string) {
 	}
 }
 
-// pointed lets the volume of an ordinal that has no pod there name somebody's claim.
+// pointed makes the volume of an ordinal without a pod refer to another user's claim.
 func pointed(name plan.SideName) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		handoff := w.State.Record.Handoff

@@ -11,14 +11,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// ending checks that from a state a run without faults comes to a good end, in both
-// directions; and that one in which a disturbance stays comes to a true reason. It
-// remembers from where that is so: most runs soon meet an older one.
+// ending checks that a run without faults from a state ends correctly, in both directions. A run with a
+// remaining disturbance must report a true reason. It remembers the results by state, because most runs soon
+// reach a known state.
 type ending struct {
 	printer *printer
 	good    map[runKey]bool
 	runs    int
-	// spare is a model whose memory may be used, and keys a list.
+	// spare is a model whose memory may be reused, and keys is a list.
 	spare *model
 	keys  []runKey
 }
@@ -28,7 +28,7 @@ type runKey struct {
 	goal  goal
 }
 
-// goal is how a run is to end.
+// goal is the expected end of a run.
 type goal struct {
 	mode  api.Mode
 	heals bool
@@ -38,7 +38,7 @@ func newEnding(p *printer) *ending {
 	return &ending{printer: p, good: map[runKey]bool{}, spare: new(model)}
 }
 
-// reached says what is wrong with the ends of a state, and what came before it.
+// reached returns the fault in the ends of a state, and the steps that led to it.
 func (e *ending) reached(w *model) (wrong string, after []string) {
 	goals := []goal{{api.ModeRun, true}, {api.ModeRollback, true}}
 	if w.edit != nil || w.disturbed() || len(w.cut)+len(w.astray) > 0 || w.State.Spec.Mode == api.ModePause {
@@ -59,8 +59,8 @@ func (e *ending) reached(w *model) (wrong string, after []string) {
 	return "", nil
 }
 
-// run drives a copy of the state to its end. Somebody's edit is changed back where that
-// is what helps: one that the migration has taken for its own step is not.
+// run drives a copy of the state to its end. It reverses the edit of another client if that helps. An edit that
+// the migration has taken for its own step is not reversed.
 func (e *ending) run(w *model, g goal) string {
 	wrong := e.runOnce(w, g, true)
 	if wrong == "" || w.edit == nil || !g.heals || strings.HasPrefix(wrong, "I") {
@@ -72,8 +72,8 @@ func (e *ending) run(w *model, g goal) string {
 	return wrong
 }
 
-// helps says whether it makes sense to change the edit back. It does not while an
-// ordinal's start is on its way: nothing could keep two sides from changing at once.
+// helps reports whether it makes sense to reverse the edit. It does not while an ordinal's start is in flight:
+// nothing could prevent two sides from changing at once.
 func (e *ending) helps(w *model) bool {
 	for i := range w.leaders {
 		if w.leaders[i].sent != nil {
@@ -106,7 +106,7 @@ func (e *ending) runOnce(w *model, g goal, back bool) string {
 	return wrong
 }
 
-// calm ends the faults; those that are to stay, stay.
+// calm ends the faults, except for those that must remain.
 func (e *ending) calm(w *model, g goal, back bool) {
 	w.stands, w.late = nil, nil
 	if g.heals {
@@ -127,8 +127,8 @@ func (e *ending) calm(w *model, g goal, back bool) {
 	w.leaders = [2]leader{{process: *w.newProcess(), active: true}, {}}
 }
 
-// drive lets everybody act in turn until the migration is done, or rests. known says
-// whether it is known how it goes on.
+// drive lets all parties act in turn until the migration is done or rests. known reports whether the rest of
+// the run is already known.
 func (e *ending) drive(w *model, g goal, known func() bool) string {
 	l := &w.leaders[0]
 	rests := 0
@@ -148,10 +148,10 @@ func (e *ending) drive(w *model, g goal, known func() bool) string {
 		switch {
 		case decision.Done != "":
 			if !g.heals {
-				return "" // what is down by now is not down because of the migration
+				return "" // the migration is not the cause of what is down by now
 			}
 			if w.meddled {
-				return w.placed() // what somebody else has changed at the end is theirs
+				return w.placed() // a change by another client at the end is not the migration's
 			}
 			return w.ended(decision)
 		case w.landed+w.version != before:
@@ -166,7 +166,7 @@ func (e *ending) drive(w *model, g goal, known func() bool) string {
 	return "liveness: the writes do not end"
 }
 
-// settle lets all others act until nothing changes.
+// settle lets all other parties act until nothing changes.
 func (e *ending) settle(w *model, g goal) string {
 	wrong := ""
 	for changed := true; changed && wrong == ""; {
@@ -190,8 +190,7 @@ func (e *ending) settle(w *model, g goal) string {
 	return wrong
 }
 
-// clearUp is a person who does as the remedy says: removes an empty claim that
-// somebody else's scale-up has left.
+// clearUp follows the remedy as a user does: it removes an empty claim that another client's scale-up has left.
 func (w *model) clearUp(name plan.SideName) bool {
 	for at := range w.alien {
 		if _, found := w.State.Side(name).Pod(at.ordinal); at.side != name || found || w.State.Side(name).Set.Has(at.ordinal) {
@@ -208,7 +207,7 @@ func (w *model) clearUp(name plan.SideName) bool {
 	return false
 }
 
-// goodRest says what is wrong with a run that rests before its end.
+// goodRest returns the fault in a run that rests before its end.
 func (w *model) goodRest(last plan.Decision, g goal) string {
 	if last.Hold == nil {
 		return fmt.Sprintf("liveness: it rests without a reason: %+v", last)
@@ -220,16 +219,16 @@ func (w *model) goodRest(last plan.Decision, g goal) string {
 		return w.uncopied()
 	}
 	if w.State.Numbers != nil && last.Hold.Reason == api.ReasonKindUnsupported && w.State.Destination.Set.Replicas == 0 {
-		return "" // it can never move, and says so
+		return "" // it can never move, and reports that
 	}
 	if g.heals && w.tardy && w.State.Record.Baseline == nil {
-		return w.placed() // what has come too late is in the way of a new beginning
+		return w.placed() // a write that came too late blocks a new beginning
 	}
 	if begin := w.begin; last.Hold.Reason == api.ReasonForeignBudget && len(begin.Source.Budgets) == 0 && len(begin.Destination.Budgets) > 0 {
-		return "" // a budget was deleted in the life before, and nothing says which of both sides is right
+		return "" // a budget was deleted in the earlier life, and nothing shows which of the two sides is right
 	}
 	if slices.Contains(w.scars, last.Hold.Reason) {
-		return "" // not all that was deleted comes back, and it says so
+		return "" // not everything that was deleted is restored, and the stall reports that
 	}
 	if g.heals {
 		return "liveness: the migration does not end: " + last.Hold.Reason + ": " + last.Hold.Message
@@ -243,8 +242,8 @@ func (w *model) goodRest(last plan.Decision, g goal) string {
 	return w.broughtBack(*last.Hold)
 }
 
-// broughtBack says which ordinal a rollback keeps down at the destination, or on its way, for a
-// cause that is not its own (I8).
+// broughtBack returns the ordinal that a rollback keeps down at the destination or in flight for a reason that
+// is not its own (I8).
 func (w *model) broughtBack(hold plan.Hold) string {
 	if w.State.Spec.Mode != api.ModeRollback || w.edit != nil || len(w.cut)+len(w.astray) > 0 || w.State.Record.Baseline == nil {
 		return ""
@@ -254,7 +253,7 @@ func (w *model) broughtBack(hold plan.Hold) string {
 		k, more = handoff.Ordinal, true
 	}
 	if !more || w.State.Source.Set.Has(k) {
-		return "" // it is back: the rest is up to its controller and its node
+		return "" // it is back: its controller and its node do the rest
 	}
 	if pod, found := w.State.Destination.Pod(k); w.State.Destination.Set.Has(k) && found && pod.Ready && !pod.Terminating {
 		return ""
@@ -265,8 +264,8 @@ func (w *model) broughtBack(hold plan.Hold) string {
 	return fmt.Sprintf("I8: a rollback keeps ordinal %d down, which nothing holds: %s: %s", k, hold.Reason, hold.Message)
 }
 
-// ownCause says whether what stays as it is keeps just this ordinal where it is: its pod or
-// its volumes are held on the side that has to let go of them.
+// ownCause reports whether a remaining disturbance keeps this very ordinal in place: its pod or its volumes are
+// held on the side that must release them.
 func (w *model) ownCause(k int32) bool {
 	for _, at := range []*spot{w.stuck, w.pinned, w.sick} {
 		if at != nil && at.ordinal != k && at.side == plan.DestinationSide && w.State.Destination.Set.Ordered {
@@ -282,7 +281,7 @@ func (w *model) ownCause(k int32) bool {
 	return false
 }
 
-// keptAtSource says whether the volumes of an ordinal have never left the source.
+// keptAtSource reports whether the volumes of an ordinal have never left the source.
 func (w *model) keptAtSource(k int32) bool {
 	for _, v := range w.State.Volumes {
 		if v.Ordinal == k && !v.Source.Bound() {
@@ -292,7 +291,7 @@ func (w *model) keptAtSource(k int32) bool {
 	return true
 }
 
-// causes are the reasons that what disturbs the state is a cause of.
+// causes returns the reasons that the disturbances of the state may cause.
 func (w *model) causes() []string {
 	var reasons []string
 	if len(w.cut) > 0 {

@@ -13,11 +13,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// enough passes for every migration of these tests, twice there and back.
+// enough is a number of passes that suffices for any migration of these tests, twice there and back.
 const enough = 3000
 
-// finish drives the migration without faults until it is done, and returns the last
-// decision.
+// finish drives the migration without faults until it is done, and returns the last decision.
 func (m *machine) finish(p *process, verify func()) plan.Decision {
 	m.settleAll(everyone, verify)
 	var last plan.Decision
@@ -33,11 +32,10 @@ func (m *machine) finish(p *process, verify func()) plan.Decision {
 	return last
 }
 
-// ended says what is wrong with a world in which a migration has ended; empty when
-// all is as it should be.
+// ended returns the fault in a world in which a migration has ended; empty if there is none.
 func (m *machine) ended(last plan.Decision) string {
 	if m.tardy && m.State.Record.Baseline == nil {
-		return m.placed() // it may be refused when it is to begin anew
+		return m.placed() // it may be refused when it begins again
 	}
 	if last.Done == "" {
 		return fmt.Sprintf("liveness: the migration does not end: %+v", last.Hold)
@@ -63,7 +61,7 @@ func (m *machine) ended(last plan.Decision) string {
 	}
 }
 
-// misnamed says which ordinal's name is not where it shall be at the end.
+// misnamed returns the ordinal whose name is not at the expected side at the end.
 func (m *machine) misnamed(outcome string) string {
 	if !m.State.Services().NamesOrdinals() || outcome == api.ReasonReleased {
 		return ""
@@ -81,7 +79,7 @@ func (m *machine) misnamed(outcome string) string {
 	return ""
 }
 
-// placed says which ordinal is not available on exactly one side.
+// placed returns the ordinal that is not available on exactly one side.
 func (m *machine) placed() string {
 	start, replicas := m.begin.Extent()
 	for ordinal := start; ordinal < start+replicas; ordinal++ {
@@ -102,7 +100,7 @@ func (m *machine) placed() string {
 	return ""
 }
 
-// released says what is wrong when the Migration was deleted on the way.
+// released returns the fault after the Migration was deleted before its end.
 func (m *machine) released() string {
 	if wrong := m.placed(); wrong != "" {
 		return wrong
@@ -120,8 +118,8 @@ func (m *machine) released() string {
 	return m.policiesLeft()
 }
 
-// policiesLeft says which volume a Migration that was deleted on the way has left with its
-// mark, where an ordinal runs on it.
+// policiesLeft returns the volume of a running ordinal that still has the mark of a Migration that was deleted
+// before its end.
 func (m *machine) policiesLeft() string {
 	for _, v := range m.State.Volumes {
 		for _, name := range plan.SideNames {
@@ -133,14 +131,14 @@ func (m *machine) policiesLeft() string {
 	return ""
 }
 
-// asInTheBeginning says what a rollback has not restored.
+// asInTheBeginning returns the state that a rollback has not restored.
 func (m *machine) asInTheBeginning() string {
 	if wrong := m.placed(); wrong != "" {
 		return wrong
 	}
 	before, after := essence(*m.begin), essence(m.State)
 	if base := m.State.Record.Baseline; base != nil && base.SourceUID == m.State.Source.Set.UID {
-		before.Source.Set.UID = base.SourceUID // one that was made again, and taken for the former one
+		before.Source.Set.UID = base.SourceUID // one that was recreated, and taken for the former one
 	}
 	if m.begin.Split() {
 		before.Source.Budgets, before.Destination.Budgets, after.Source.Budgets, after.Destination.Budgets = nil, nil, nil, nil
@@ -163,7 +161,7 @@ func (m *machine) asInTheBeginning() string {
 				source.Claim.UID, source.Volume.UID, source.Volume.ClaimRef.UID = "", "", ""
 				source.Claim.Ours, source.Volume.Ours, source.Volume.There = false, false, ""
 				if !m.begin.Source.Set.Has(list[i].Ordinal) {
-					*source = volumes.Holding{} // the record of one that was moved before
+					*source = volumes.Holding{} // the record of one that was moved earlier
 				}
 			}
 		}
@@ -180,36 +178,37 @@ func (m *machine) asInTheBeginning() string {
 	return cmp.Diff(before, after, cmpopts.EquateEmpty())
 }
 
-// essence leaves out of a snapshot what changes by itself.
+// essence returns a snapshot without fields that change on their own.
 func essence(s plan.Snapshot) plan.Snapshot {
 	s = s.Clone()
 	s.Now, s.Holder, s.Record, s.Spec.Mode, s.Engaged, s.Deleting = plantest.Epoch, "", plan.Record{}, "", false, false
 	s.HookJobs, s.Spec.HookAnswer = plan.HookJobs{}, nil // the Jobs of hooks are kept
-	s.Spec.Prefetch, s.Spec.Volumes = 0, nil             // they are a person's
+	s.Spec.Prefetch, s.Spec.Volumes = 0, nil             // set by the user
 	for _, at := range []*plan.Side{&s.Source, &s.Destination} {
 		at.Set.ResourceVersion, at.Set.ScalesBy, at.Set.Observed = "", "", true
 		if at.Set.Replicas == 0 {
 			at.Set.Start = 0
 		}
-		at.Names = nil // they are as its user says
+		at.Names = nil // set by the user
 		for i := range at.Pods {
-			// A second migration may begin while a pod comes up; that all are up is looked at apart.
+			// A second migration may begin while a pod is starting. Whether all pods are up is checked
+			// elsewhere.
 			at.Pods[i] = plan.Pod{Ordinal: at.Pods[i].Ordinal}
 		}
 		for i := range at.Budgets {
 			at.Budgets[i].UID, at.Budgets[i].ResourceVersion, at.Budgets[i].Disrupted, at.Budgets[i].Evictions = "", "", nil, 0
-			at.Budgets[i].HandedOver = false                                                    // a person has said so
-			at.Budgets[i].Generation, at.Budgets[i].Own, at.Budgets[i].WrittenBy = 0, false, "" // its form is what counts
+			at.Budgets[i].HandedOver = false                                                    // a user has set it
+			at.Budgets[i].Generation, at.Budgets[i].Own, at.Budgets[i].WrittenBy = 0, false, "" // only its form counts
 		}
 	}
-	// What else the slice needs is left at the destination: it does no harm.
+	// Other objects that the slice needs remain at the destination, where they are harmless.
 	s.Destination.NamespaceFound, s.Destination.Service = true, plan.Dependent{}
 	for i := range s.Volumes {
 		for _, h := range []*volumes.Holding{&s.Volumes[i].Source, &s.Volumes[i].Destination} {
-			h.Name = "" // it follows from what else is there
-			// The mark on a claim says under which epoch the binder last looked at it.
+			h.Name = "" // it follows from other fields
+			// The mark on a claim is the epoch in which the binder last looked at it.
 			h.Claim.ResourceVersion, h.Volume.ResourceVersion, h.Claim.Fence, h.Volume.Attachments = "", "", "", nil
-			if h.Parked() { // for good, or until somebody wants it back
+			if h.Parked() { // permanently, or until its owner needs it again
 				h.Volume.Note, h.Volume.Fence, h.Volume.Phase, h.Claim.Phase = volumes.Note{}, "", "", ""
 			}
 		}
@@ -217,7 +216,7 @@ func essence(s plan.Snapshot) plan.Snapshot {
 	return s
 }
 
-// moved says what is wrong when the ordinals that were asked for have moved.
+// moved returns the fault after the requested ordinals have moved.
 func (m *machine) moved() string {
 	if wrong := m.placed(); wrong != "" {
 		return wrong
@@ -260,7 +259,7 @@ func (m *machine) moved() string {
 	return m.budgetsMoved(whole)
 }
 
-// volumeMoved says what is wrong with a volume of a migration that has ended.
+// volumeMoved returns the fault of a volume after a migration has ended.
 func (m *machine) volumeMoved(v plan.OrdinalVolume, begin volumes.Holding, moved bool) string {
 	here, there := v.Source, v.Destination
 	if moved {
@@ -284,9 +283,8 @@ func (m *machine) volumeMoved(v plan.OrdinalVolume, begin volumes.Holding, moved
 	return ""
 }
 
-// budgetsMoved says what is wrong with the PodDisruptionBudgets of a migration that
-// has ended: the author's form where one of them covers the whole application, and
-// shares where it stays split.
+// budgetsMoved returns the fault of the PodDisruptionBudgets after a migration has ended. They must have the
+// author's form if one of them covers the whole application, and shares if it remains split.
 func (m *machine) budgetsMoved(whole bool) string {
 	if m.author == nil {
 		return ""
@@ -301,7 +299,7 @@ func (m *machine) budgetsMoved(whole bool) string {
 			continue
 		}
 		if len(budgets) == 0 && whole && m.remade && !m.State.Spec.SameNamespace {
-			continue // somebody has deleted it when nothing was left to move
+			continue // another client deleted it when nothing was left to move
 		}
 		if len(budgets) != 1 {
 			return fmt.Sprintf("the %s has %d budgets", name, len(budgets))
@@ -320,8 +318,8 @@ func (m *machine) budgetsMoved(whole bool) string {
 	return m.budgetsSplit()
 }
 
-// budgetsSplit says what is wrong with the shares of an application that stays split: they add up
-// to d, and neither slice is stuck at 0 where there is enough for both.
+// budgetsSplit returns the fault of the shares of an application that remains split. They must add up to d, and
+// neither slice may be stuck at 0 if there is enough for both.
 func (m *machine) budgetsSplit() string {
 	if m.State.Record.Baseline == nil {
 		return ""

@@ -10,10 +10,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// fresh is the name of an empty volume that a provisioner has made for an empty claim.
+// fresh is the name of an empty volume that a provisioner has created for an empty claim.
 const fresh = "fresh"
 
-// provide lets the provisioner of a side give an empty claim an empty volume.
+// provide makes the provisioner of a side bind an empty claim to an empty volume.
 func (m *machine) provide(name plan.SideName) bool {
 	for i := range m.State.Volumes {
 		h := m.State.Volumes[i].Holding(name)
@@ -25,7 +25,7 @@ func (m *machine) provide(name plan.SideName) bool {
 	return false
 }
 
-// readyOnFresh makes a pod Ready whose claims somebody has deleted and that runs on empty ones.
+// readyOnFresh makes a pod Ready whose claims another client has deleted and that runs on empty ones.
 func (m *machine) readyOnFresh(name plan.SideName, ordinal int32) bool {
 	side := m.State.Side(name)
 	pod, found := side.Pod(ordinal)
@@ -52,9 +52,9 @@ func (m *machine) readyOnFresh(name plan.SideName, ordinal int32) bool {
 	return true
 }
 
-// asNamed is what an observer sees of an ordinal's volumes: on both sides the one that was
-// recorded, or the one that the source's claim names, or the destination's when the source has
-// none (ordinalVolume); where they are called otherwise, see call.
+// asNamed returns the volumes of an ordinal as an observer sees them. On both sides this is the recorded one,
+// or the one that the source's claim names, or the destination's if the source has none (ordinalVolume). If
+// they have other names, see call.
 func asNamed(v plan.OrdinalVolume, shared bool, handoff *api.Handoff) plan.OrdinalVolume {
 	name := plan.RecordedVolume(handoff, v.Ordinal, v.Template).Name
 	for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
@@ -87,8 +87,8 @@ func asNamed(v plan.OrdinalVolume, shared bool, handoff *api.Handoff) plan.Ordin
 	return v
 }
 
-// asOwn is what an observer sees where each side has a volume of its own: the one that its claim names, or that was
-// recorded (ownHolding).
+// asOwn returns the volumes as an observer sees them if each side has its own volume: the one that its claim
+// names, or the recorded one (ownHolding).
 func asOwn(v plan.OrdinalVolume, handoff *api.Handoff) plan.OrdinalVolume {
 	name := plan.RecordedVolume(handoff, v.Ordinal, v.Template).Name
 	for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
@@ -99,8 +99,8 @@ func asOwn(v plan.OrdinalVolume, handoff *api.Handoff) plan.OrdinalVolume {
 	return v
 }
 
-// prudent checks that a decision heeds what it was taken on: no ordinal is stopped that could go
-// nowhere then (I6), and nothing is carried or started that somebody has (I1, I2).
+// prudent checks that a decision respects the state on which it is based. No ordinal is stopped that could then
+// start nowhere (I6), and nothing is carried or started that is in use (I1, I2).
 func (m *machine) prudent(s plan.Snapshot, decision plan.Decision) { //nolint:gocyclo // one condition after the other, each a line
 	e := decision.Effect
 	m.waitsForNobodyDown(s, decision)
@@ -121,7 +121,7 @@ func (m *machine) prudent(s plan.Snapshot, decision plan.Decision) { //nolint:go
 	}
 	for _, v := range s.Volumes {
 		h := v.Holding(e.Side)
-		if carries && e.Volume.Verb == volumes.Point { // a pod where it is pointed to has nothing of it yet; one where it is taken from does
+		if carries && e.Volume.Verb == volumes.Point { // a pod at the target has nothing of it yet; one at the origin has
 			if h = v.Holding(e.Side.Other()); !h.Volume.ClaimRef.Names(h.Ref) {
 				continue
 			}
@@ -151,10 +151,10 @@ func (m *machine) pinnedStop(s plan.Snapshot, e plan.Effect) {
 	}
 }
 
-// disturbed says whether something stays as it is that should not.
+// disturbed reports whether there is a remaining disturbance.
 func (w *model) disturbed() bool { return w.stuck != nil || w.sick != nil || w.pinned != nil }
 
-// blocks says whether a step does not happen because of what stays.
+// blocks reports whether a disturbance prevents a step.
 func (w *model) blocks(s step) bool {
 	at := spot{s.side, s.ordinal}
 	is := func(where *spot) bool { return where != nil && *where == at }
@@ -170,7 +170,7 @@ func (w *model) blocks(s step) bool {
 	}
 }
 
-// tryUnkind lets one thing go wrong for good with an ordinal on a side.
+// tryUnkind applies one permanent disturbance to an ordinal on a side.
 func (w *model) tryUnkind(d deed, at spot) bool {
 	switch {
 	case d == lateMade:
@@ -189,10 +189,9 @@ func (w *model) tryUnkind(d deed, at spot) bool {
 	return true
 }
 
-// madeLate lets a StatefulSet controller's creation of a pod arrive that was decided before the
-// ordinal was taken from its slice: one that was deposed, or that has listed from a cache that
-// was behind. Its successor deletes the pod. Nothing can be done about one that comes when the
-// ordinal has been started on the other side: it finds no volume there.
+// madeLate creates a pod by a StatefulSet controller that decided before the ordinal was taken from its slice.
+// The controller was deposed, or its cache was behind. Its successor deletes the pod. Nothing can prevent a
+// creation after the ordinal was started on the other side, but that pod finds no volume.
 func (w *model) madeLate(at spot) bool {
 	side := w.State.Side(at.side)
 	_, found := side.Pod(at.ordinal)
@@ -202,7 +201,7 @@ func (w *model) madeLate(at spot) bool {
 	}
 	for i := range w.leaders {
 		if w.leaders[i].sent != nil || w.leaders[i].early != nil {
-			return false // on the way to be started: too late as well
+			return false // about to be started: too late as well
 		}
 	}
 	other := w.State.Side(at.side.Other())
@@ -217,7 +216,7 @@ func (w *model) madeLate(at spot) bool {
 	return true
 }
 
-// nextLife lets another migration begin when this one has ended, whatever it came to.
+// nextLife begins another migration after this one has ended, with any result.
 func (w *model) nextLife(l life) bool {
 	free := func(set plan.Set) bool { return api.FenceOwner(set.Fence) != w.State.UID }
 	if w.lived > 0 || w.State.Record.Completed == "" || !free(w.State.Source.Set) || !free(w.State.Destination.Set) ||
@@ -234,7 +233,7 @@ func (w *model) nextLife(l life) bool {
 	return true
 }
 
-// mounts says whether a pod of an ordinal could mount its volumes on a side.
+// mounts reports whether a pod of an ordinal could mount its volumes on a side.
 func (w *model) mounts(at spot) bool {
 	for i := range w.State.Volumes {
 		if v := &w.State.Volumes[i]; v.Ordinal == at.ordinal && !usable(*v.Holding(at.side)) {

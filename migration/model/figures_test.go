@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -10,16 +9,16 @@ import (
 	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
-// table is that of a full run, and the cells of a world there.
+// table is the table of a full run, and the function for the cells of a world.
 type table struct {
 	figures.Table
 	cells func(bound) []string
 }
 
-// tableOf is the table of worlds whose claims move as of says.
+// tableOf returns the table of worlds whose claims move by the methods in of.
 func tableOf(target, of string, cells func(bound) []string, head []string, bounds []bound) table {
 	a := table{figures.Table{
-		Page: "../../docs/safety.md", Target: target, Head: head, Numbers: []string{"states", "runs"},
+		Target: target, Head: head, Numbers: []string{"states", "runs"},
 		Sentence: func(measured, all int, sums []int) string {
 			return fmt.Sprintf("%d states of %d of %d configurations%s, and %d runs from them to an end; no state is wrong, and each run ends well.", sums[0], measured, all, of, sums[1])
 		},
@@ -39,7 +38,7 @@ var (
 		fullMethodBounds())
 )
 
-// methodCells are the cells of a world whose claims move by another method than Rebind.
+// methodCells returns the cells of a world whose claims move by another method than Rebind.
 func (b bound) methodCells() []string {
 	yes := map[bool]string{false: "-", true: "yes"}
 	kinds := "-"
@@ -53,15 +52,15 @@ func (b bound) methodCells() []string {
 	}
 }
 
-// TestFiguresAreOfTheseBounds: safety.md has the worlds that are explored now, each with a line of its own.
+// TestFiguresAreOfTheseBounds: the page of figures lists the worlds that are currently explored, with one line for each.
 func TestFiguresAreOfTheseBounds(t *testing.T) {
 	for _, a := range []table{ofRebind, ofMethods} {
-		page, err := os.ReadFile(a.Page)
+		page, err := figures.Read()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !a.Current(string(page)) {
-			t.Errorf("safety.md does not have the worlds of make %s; it is to have\n%s", a.Target, a.Text(a.Found(string(page))))
+		if !a.Current(page) {
+			t.Errorf("%s does not have the worlds of make %s; it must have\n%s", figures.Page, a.Target, a.Text(a.Found(page)))
 		}
 		worlds := map[string]bool{}
 		for _, part := range a.Parts {

@@ -17,12 +17,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestForeignWriters: somebody else changes what the migration owns. It stalls, says
-// why, writes nothing (I9), and goes on by itself when that is undone (I6).
+// TestForeignWriters: another client changes an object that the migration owns. The migration stalls with a
+// reason, writes nothing (I9), and continues without an action after the change is reversed (I6).
 func TestForeignWriters(t *testing.T) {
 	c := plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Service: true, Spec: plan.Spec{Export: true}}
 	for name, tc := range map[string]struct {
-		// verb is the write before which it happens, for the n-th time.
+		// verb and n identify the write before which the change happens: the n-th one of this verb.
 		verb   plan.Verb
 		n      int
 		change func(s *plan.Snapshot)
@@ -80,8 +80,7 @@ func TestForeignWriters(t *testing.T) {
 	}
 }
 
-// TestStoppedOrdinalComesFirst: what may have to wait for somebody else does not keep
-// an ordinal down that is on its way.
+// TestStoppedOrdinalComesFirst: a change that waits for another client does not keep an ordinal in flight down.
 func TestStoppedOrdinalComesFirst(t *testing.T) {
 	c := plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Service: true, Spec: plan.Spec{Export: true}}
 	for name, change := range map[string]func(s *plan.Snapshot){
@@ -99,14 +98,14 @@ func TestStoppedOrdinalComesFirst(t *testing.T) {
 			y.pass(lands)
 			change(&y.State)
 			y.version++
-			y.grace = true // what others allow is not the migration's doing
+			y.grace = true // a budget that others write is not the migration's fault
 			y.until(plan.ScaleUp, 1)
 		})
 	}
 }
 
-// TestDeletedWithForeignChanges: a Migration that is being deleted and can do nothing
-// safely lets go.
+// TestDeletedWithForeignChanges: a Migration that is being deleted and cannot safely do anything releases both
+// StatefulSets.
 func TestDeletedWithForeignChanges(t *testing.T) {
 	for name, change := range map[string]func(s *plan.Snapshot){
 		"scaled": func(s *plan.Snapshot) { s.Source.Set.Replicas += 2 },
@@ -134,7 +133,7 @@ func TestDeletedWithForeignChanges(t *testing.T) {
 	}
 }
 
-// TestPreflightFindings: what is refused before anything is changed.
+// TestPreflightFindings: the findings that refuse a migration before its first write.
 func TestPreflightFindings(t *testing.T) {
 	c := plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Prepared: true}
 	names := c
@@ -191,7 +190,7 @@ func TestPreflightFindings(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoProcesses: the one that was superseded writes nothing any more.
+// TestOneOfTwoProcesses: a superseded process writes nothing any more.
 func TestOneOfTwoProcesses(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleDown, 1)
@@ -207,7 +206,7 @@ func TestOneOfTwoProcesses(t *testing.T) {
 	y.end()
 }
 
-// TestDeadline: a wait becomes a stall, and is over when its cause is (I6).
+// TestDeadline: a wait becomes a stall after the deadline, and ends with its cause (I6).
 func TestDeadline(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleDown, 1)
@@ -230,8 +229,8 @@ func TestDeadline(t *testing.T) {
 	y.end()
 }
 
-// TestBinderIsCalledAgain: a claim that the binder saw before its volume is shown to
-// it again, after 1, 2, 4 and 8 s, and then no more.
+// TestBinderIsCalledAgain: a claim that the binder saw before its volume is touched again after 1, 2, 4 and 8
+// s, and then no more.
 func TestBinderIsCalledAgain(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.Verb(volumes.CreateClaim), 1)
@@ -262,8 +261,8 @@ func TestBinderIsCalledAgain(t *testing.T) {
 	y.end()
 }
 
-// TestMinReady: the next ordinal waits until the last one has been Ready for so long,
-// and says when that is.
+// TestMinReady: the next ordinal waits until the last one has been Ready for minReadySeconds, and reports when
+// that will be.
 func TestMinReady(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Spec: plan.Spec{MinReady: time.Minute}})
 	y.until(plan.ScaleUp, 1)
@@ -280,8 +279,8 @@ func TestMinReady(t *testing.T) {
 	y.end()
 }
 
-// TestTwiceWhilePaused: another writer starts an ordinal once more while the move is paused. The move takes its own start back, once
-// (I1): a pause does not have it forget that it is to.
+// TestTwiceWhilePaused: another writer starts an ordinal a second time while the move is paused. The move
+// withdraws its own start once (I1). A pause does not make it forget that.
 func TestTwiceWhilePaused(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 1, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleUp, 1)

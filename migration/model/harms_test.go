@@ -12,10 +12,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// The world is unkind: somebody deletes what the migration needs, or uses it. What they break
-// themselves is theirs; what the migration makes of it is not.
+// Other clients delete objects that the migration needs, or use them. The damage that they cause themselves is
+// excused, but not the migration's reaction to it.
 
-// lostReasons are those of stalls while something is gone, and of waits for its pods.
+// lostReasons are the reasons of stalls while an object is missing, and of waits for its pods.
 var lostReasons = []string{
 	api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk, api.ReasonDestinationDeleted,
 	api.ReasonSourceMissing, api.ReasonSourceReplaced, api.ReasonNamespaceMissing, api.ReasonForeignBudget, api.ReasonForeignScale,
@@ -24,7 +24,7 @@ var lostReasons = []string{
 	api.ReasonControllerBehind, api.ReasonAwaitingDeletion, api.ReasonNothingToMove, api.ReasonDestinationNotEmpty, api.ReasonDestinationPodFound, api.ReasonRolloutInProgress,
 }
 
-// scars are the reasons of stalls for good: what was deleted does not come back as it was.
+// scars are the reasons of permanent stalls: a deleted object is not restored to its former state.
 var (
 	lostDisk   = []string{api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk, volumes.ReasonClaimMissing, volumes.ReasonClaimNotBound, volumes.ReasonVolumeLost, volumes.ReasonForeignClaim, volumes.ReasonForeignVolume, api.ReasonVolumeUnbound, api.ReasonForeignScale, api.ReasonSourceNotHealthy}
 	lostSource = []string{api.ReasonSourceReplaced, api.ReasonSourceMissing}
@@ -51,8 +51,8 @@ var harms = []edit{
 	{name: "an ordinal is reserved", do: reservedBy, reasons: scaleReasons, excuses: ofPlaces | ofBudget},
 }
 
-// setDeleted deletes a StatefulSet; its pods go with it unless they are orphaned. It comes back
-// with the ordinals that it had, and takes its orphans on again.
+// setDeleted deletes a StatefulSet, with its pods unless they are orphaned. The reversal recreates it with its
+// former ordinals, and it adopts its orphans.
 func setDeleted(name plan.SideName, orphaned bool) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		side := w.State.Side(name)
@@ -75,7 +75,7 @@ func (w *model) dropSet(name plan.SideName, orphaned bool) {
 	}
 }
 
-// again makes a StatefulSet that was deleted once more.
+// again recreates a deleted StatefulSet.
 func (w *model) again(name plan.SideName, was plan.Set) {
 	side := w.State.Side(name)
 	if side.Set.Presence == plan.Seen {
@@ -83,14 +83,14 @@ func (w *model) again(name plan.SideName, was plan.Set) {
 	}
 	was.UID, was.ResourceVersion, was.Fence, was.Ours, was.Observed = w.NewUID(), w.NewVersion(), "", false, false
 	if was.Replicas > 0 && !w.free(name, was) {
-		was.Replicas = 0 // whoever makes it again gives it nothing that somebody else has
+		was.Replicas = 0 // the author who recreates it gives it no ordinal that another slice has
 	}
 	side.NamespaceFound, side.Set, w.remade = true, was, true
 	w.Controllers[name] = simulate.Controller{}
 }
 
-// free says whether none of a slice's ordinals is owned by the other side, or on its way there,
-// as its volumes are then.
+// free reports whether no ordinal of a slice is owned by the other side or in flight to it together with its
+// volumes.
 func (w *model) free(name plan.SideName, set plan.Set) bool {
 	other := w.State.Side(name.Other()).Set
 	for ordinal := set.Start; ordinal < set.End(); ordinal++ {
@@ -103,7 +103,7 @@ func (w *model) free(name plan.SideName, set plan.Set) bool {
 	return true
 }
 
-// carriedOff says whether a volume of an ordinal is on a side and not its claim's any more.
+// carriedOff reports whether a volume of an ordinal is on a side and does not belong to its claim any more.
 func (w *model) carriedOff(at spot) bool {
 	for i := range w.State.Volumes {
 		h := w.State.Volumes[i].Holding(at.side)
@@ -114,8 +114,8 @@ func (w *model) carriedOff(at spot) bool {
 	return false
 }
 
-// swept takes the claims and volumes of all ordinals of the destination away, with or without
-// its StatefulSet. Its controller makes empty claims in their place.
+// swept removes the claims and volumes of all ordinals of the destination, with or without its StatefulSet. Its
+// controller creates empty claims in their place.
 func swept(set bool) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		was := w.State.Destination.Set
@@ -134,7 +134,7 @@ func swept(set bool) func(*model) func(*model) {
 	}
 }
 
-// loseRecord takes the claims and volumes of an ordinal away on a side.
+// loseRecord removes the claims and volumes of an ordinal on a side.
 func (w *model) loseRecord(name plan.SideName, ordinal int32) {
 	for i := range w.State.Volumes {
 		v := &w.State.Volumes[i]
@@ -144,12 +144,12 @@ func (w *model) loseRecord(name plan.SideName, ordinal int32) {
 		h := v.Holding(name)
 		h.Claim, h.Volume = volumes.Claim{}, volumes.Volume{}
 		if record := v.Holding(name.Other()).Volume; !record.Found || record.Terminating {
-			w.forfeit[i] = true // theirs
+			w.forfeit[i] = true // caused by the other client
 		}
 	}
 }
 
-// namespaceDeleted deletes all of the destination but its volumes, which belong to no namespace.
+// namespaceDeleted deletes everything at the destination except for its volumes, which are not namespaced.
 func namespaceDeleted(w *model) func(*model) {
 	side := w.State.Side(plan.DestinationSide)
 	was := side.Set
@@ -172,7 +172,7 @@ func namespaceDeleted(w *model) func(*model) {
 	}
 }
 
-// claimDeleted deletes the claim of the ordinal on its way, which no pod of its own uses.
+// claimDeleted deletes the claim of the ordinal in flight, which no pod of the ordinal uses.
 func claimDeleted(name plan.SideName) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		handoff := w.State.Record.Handoff
@@ -194,8 +194,8 @@ func claimDeleted(name plan.SideName) func(*model) func(*model) {
 	}
 }
 
-// claimAgain makes claims again that were deleted, as the remedy says: on their volumes, which
-// are reserved for them anew, and in the place of empty ones and of the pods that use those.
+// claimAgain recreates deleted claims as the remedy says. It reserves their volumes for them again, and
+// replaces empty claims and the pods that use those.
 func (w *model) claimAgain(name plan.SideName, deleted map[int]volumes.Claim) {
 	w.remade = true
 	for i, claim := range deleted {
@@ -228,7 +228,7 @@ func recordDeleted(w *model) func(*model) {
 	return nil
 }
 
-// budgetDeleted deletes a PodDisruptionBudget; its author makes it again as it was.
+// budgetDeleted deletes a PodDisruptionBudget; its author recreates it in the same form.
 func budgetDeleted(name plan.SideName) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		if len(w.State.Side(name).Budgets) != 1 || w.State.Spec.SameNamespace || w.State.Record.Completed != "" {
@@ -246,8 +246,8 @@ func budgetDeleted(name plan.SideName) func(*model) func(*model) {
 	}
 }
 
-// reverted puts the author's form of a budget back and takes the migration's marks off. Who
-// has stopped the writer hands it over.
+// reverted restores the author's form of a budget and removes the migration's marks. After the writer is
+// stopped, a user hands the budget over.
 func reverted(name plan.SideName) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		if len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].Fence == "" || w.State.Spec.SameNamespace && name == plan.DestinationSide {
@@ -265,8 +265,7 @@ func reverted(name plan.SideName) func(*model) func(*model) {
 	}
 }
 
-// usedBy lets a pod of somebody else use the claim of the ordinal that moves next, or of the
-// one on its way.
+// usedBy makes another user's pod use the claim of the ordinal that moves next, or of the one in flight.
 func usedBy(name plan.SideName) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		base := w.State.Record.Baseline
@@ -295,8 +294,8 @@ func usedBy(name plan.SideName) func(*model) func(*model) {
 	}
 }
 
-// reservedBy has the source, of our own kind, skip its first ordinal: its controller then owns one
-// more beyond its end.
+// reservedBy makes the source, if it is of this project's kind, skip its first ordinal. Its controller then
+// owns one more beyond its end.
 func reservedBy(w *model) func(*model) {
 	set := &w.State.Side(plan.SourceSide).Set
 	if set.Presence != plan.Seen || !set.Rolls.Own || set.Replicas == 0 || set.Reserves {

@@ -14,14 +14,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Each test here is a hole that an adversarial reading has found in the invariants, by its
-// number. The model finds each of them by itself when its mend is taken out.
+// Each test here covers a gap in the invariants that an adversarial review has found, with its number. Without
+// the fix, the model finds each of them on its own.
 
-// holdOf does a pass and returns what it waits for.
+// holdOf runs a pass and returns its hold.
 func (y *play) holdOf() plan.Hold {
 	y.t.Helper()
 	var decision plan.Decision
-	for range 8 { // a claim of the fences comes first, and the budgets may be given back
+	for range 8 { // claiming the fences comes first, and the budgets may be restored
 		decision = y.machine.pass(y.p, y.fair())
 		y.settleAll(func(s step) bool { return s.kind == budgets }, func() {})
 	}
@@ -31,7 +31,7 @@ func (y *play) holdOf() plan.Hold {
 	return *decision.Hold
 }
 
-// stays drives passes while nobody but the engine acts, and checks each.
+// stays runs passes while only the engine acts, and checks each.
 func (y *play) stays(passes int) {
 	y.t.Helper()
 	for range passes {
@@ -42,8 +42,8 @@ func (y *play) stays(passes int) {
 
 var oneDisk = plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}
 
-// TestGiverWithoutItsSet (G1): somebody deletes the emptied StatefulSet of the giver while the
-// pod of its last ordinal still runs. The ordinal is not started on the other side.
+// TestGiverWithoutItsSet (G1): another client deletes the emptied StatefulSet of the giver while the pod of its
+// last ordinal still runs. The ordinal is not started on the other side.
 func TestGiverWithoutItsSet(t *testing.T) {
 	for name, orphaned := range map[string]bool{"in the background": false, "orphaned": true} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestGiverWithoutItsSet(t *testing.T) {
 	}
 }
 
-// deleteSet lets somebody delete a StatefulSet; its pods go with it unless they are orphaned.
+// deleteSet deletes a StatefulSet as another client does, with its pods unless they are orphaned.
 func (y *play) deleteSet(name plan.SideName, orphaned bool) {
 	side := y.State.Side(name)
 	side.Set = plan.Set{Presence: plan.Absent, Name: side.Set.Name, Resource: side.Set.Resource}
@@ -76,10 +76,9 @@ func (y *play) deleteSet(name plan.SideName, orphaned bool) {
 	}
 }
 
-// TestOrdinalsThatLostTheirDisks (G2): the destination's StatefulSet and its claims go, and the
-// Released volume is swept; somebody writes the former values back, and the controller makes
-// empty claims. Nothing more is stopped, nothing is completed, and the record of the disk at
-// the source is kept.
+// TestOrdinalsThatLostTheirDisks (G2): the destination's StatefulSet and its claims are deleted, and the
+// Released volume is removed. Another client restores the former values, and the controller creates empty
+// claims. Nothing more is stopped or completed, and the record of the disk at the source is kept.
 func TestOrdinalsThatLostTheirDisks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set    bool
@@ -108,8 +107,8 @@ func TestOrdinalsThatLostTheirDisks(t *testing.T) {
 	}
 }
 
-// sweep takes an ordinal's claim and volume at the destination away and gives it a new, empty
-// claim, with or without its StatefulSet.
+// sweep removes an ordinal's claim and volume at the destination and gives it a new, empty claim, with or
+// without its StatefulSet.
 func (y *play) sweep(ordinal int32, set bool) {
 	if set {
 		y.State.Destination.Set.UID, y.State.Destination.Set.Fence = "another", ""
@@ -123,8 +122,8 @@ func (y *play) sweep(ordinal int32, set bool) {
 	}
 }
 
-// TestLastRecordIsKept (G2): the ordinals lose their disks when the migration has ended and
-// cleans the source up: what is left of a disk there is not deleted.
+// TestLastRecordIsKept (G2): the ordinals lose their disks after the migration has ended, while it cleans up
+// the source. The remaining record of a disk there is not deleted.
 func TestLastRecordIsKept(t *testing.T) {
 	c := oneDisk
 	c.Spec.DeleteSource = true
@@ -147,8 +146,8 @@ func TestLastRecordIsKept(t *testing.T) {
 	}
 }
 
-// TestDestinationGone (G2): the StatefulSet that has taken ordinals is deleted: the stall says
-// so, and says that it was its own.
+// TestDestinationGone (G2): the StatefulSet that has taken ordinals is deleted. The stall reports that, and
+// that the StatefulSet had them.
 func TestDestinationGone(t *testing.T) {
 	y := newPlay(t, oneDisk)
 	y.until(plan.ScaleDown, 2)
@@ -161,10 +160,11 @@ func TestDestinationGone(t *testing.T) {
 	y.State.Side(plan.DestinationSide).Set.UID, y.State.Side(plan.DestinationSide).Set.Fence = "again", ""
 	y.State.Side(plan.DestinationSide).Set.ResourceVersion = y.NewVersion()
 	y.State.Destination.Pods = before.Destination.Pods
-	y.end() // it is on the disks that it had
+	y.end() // it is on its former disks
 }
 
-// TestAnEmptyDestinationIsMadeAgain: nobody has anything to lose there yet.
+// TestAnEmptyDestinationIsMadeAgain: an empty destination that was deleted is recreated, because nothing can be
+// lost there yet.
 func TestAnEmptyDestinationIsMadeAgain(t *testing.T) {
 	y := newPlay(t, oneDisk)
 	y.until(plan.ScaleDown, 1)
@@ -172,8 +172,8 @@ func TestAnEmptyDestinationIsMadeAgain(t *testing.T) {
 	y.end()
 }
 
-// TestRetainOfTheAuthor (G3): a volume that an earlier migration had noted as Delete, and that
-// its owner has set to Retain since, is Retain at the end.
+// TestRetainOfTheAuthor (G3): a volume that an earlier migration had recorded as Delete, and that its owner has
+// since set to Retain, is Retain at the end.
 func TestRetainOfTheAuthor(t *testing.T) {
 	for name, c := range map[string]plantest.Scenario{
 		"between clusters": {Replicas: 1, Templates: []string{"data"}, Retained: true},
@@ -194,8 +194,8 @@ func TestRetainOfTheAuthor(t *testing.T) {
 	}
 }
 
-// TestDeletedAfterItWasSecured (G3): a Migration that is deleted between the securing of a volume
-// and the first stop leaves its author's policy behind, for whoever moves it next.
+// TestDeletedAfterItWasSecured (G3): a Migration is deleted after it has secured a volume and before the first
+// stop. It restores the policy of the volume's author, so that a later migration finds it.
 func TestDeletedAfterItWasSecured(t *testing.T) {
 	y := newPlay(t, oneDisk)
 	y.until(plan.ScaleDown, 1)
@@ -209,8 +209,8 @@ func TestDeletedAfterItWasSecured(t *testing.T) {
 	}
 }
 
-// TestRollbackOfWhatIsDown (G4): an ordinal that is down at the destination goes back, whatever
-// else is down or rolls out: that takes nothing from the application.
+// TestRollbackOfWhatIsDown (G4): an ordinal that is down at the destination moves back even if other replicas
+// are down or a rollout runs, because that takes nothing from the application.
 func TestRollbackOfWhatIsDown(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ordered bool
@@ -241,7 +241,7 @@ func TestRollbackOfWhatIsDown(t *testing.T) {
 	}
 }
 
-// TestWhatHoldsIsShown (G4): the reason is the one that keeps the ordinal where it is.
+// TestWhatHoldsIsShown (G4): the reported reason is the one that keeps the ordinal in place.
 func TestWhatHoldsIsShown(t *testing.T) {
 	y := newPlay(t, oneDisk)
 	y.until(plan.ScaleDown, 1)
@@ -252,7 +252,7 @@ func TestWhatHoldsIsShown(t *testing.T) {
 	}
 }
 
-// TestHeldBeforeTheStop (G5): what would hold the ordinal down is waited for before its stop.
+// TestHeldBeforeTheStop (G5): a condition that would keep the ordinal down is waited for before its stop.
 func TestHeldBeforeTheStop(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(v *plan.OrdinalVolume)
@@ -278,9 +278,8 @@ func TestHeldBeforeTheStop(t *testing.T) {
 	}
 }
 
-// TestBackFromWhereNothingWasCarried (G5): the ordinal was stopped, and something that was not
-// there before holds its volume at the source. It can go back at once: nothing was carried
-// away, and nothing of it is on the other side.
+// TestBackFromWhereNothingWasCarried (G5): the ordinal was stopped, and something new holds its volume at the
+// source. It can go back at once, because nothing was carried over and the other side has nothing of it.
 func TestBackFromWhereNothingWasCarried(t *testing.T) {
 	for name, change := range map[string]func(y *play){
 		"another pod uses its claim": func(y *play) { y.State.Volumes[2].Source.Claim.Users = []string{"backup"} },
@@ -310,8 +309,8 @@ func TestBackFromWhereNothingWasCarried(t *testing.T) {
 	}
 }
 
-// TestNamespaceIsNotMadeAgain (G10): a namespace that was deleted in mid-move is created again
-// only where the user has asked for that.
+// TestNamespaceIsNotMadeAgain (G10): a namespace that was deleted during the move is recreated only if the user
+// has requested that.
 func TestNamespaceIsNotMadeAgain(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		t.Run(fmt.Sprintf("createNamespace %t", asked), func(t *testing.T) {
@@ -333,8 +332,8 @@ func TestNamespaceIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-// TestRevertedBudget (G13): a writer that puts its own version of a PodDisruptionBudget back,
-// without the migration's mark, is not fought: it is named.
+// TestRevertedBudget (G13): a writer that restores its own version of a PodDisruptionBudget, without the
+// migration's mark, is named, and its write is not overwritten.
 func TestRevertedBudget(t *testing.T) {
 	y := newPlay(t, oneDisk)
 	y.until(plan.ScaleDown, 1)
@@ -354,8 +353,8 @@ func TestRevertedBudget(t *testing.T) {
 	y.end()
 }
 
-// TestFenceByHand (G16): a fence with a number that nobody counts up to, or with one that is
-// merely ahead, keeps nobody out for ever.
+// TestFenceByHand (G16): a fence with a number that no process would reach, or one that is merely ahead, does
+// not block the migration forever.
 func TestFenceByHand(t *testing.T) {
 	for _, epoch := range []string{"9223372036854775807", "99999999999999999999", "7"} {
 		t.Run(epoch, func(t *testing.T) {
@@ -368,8 +367,8 @@ func TestFenceByHand(t *testing.T) {
 	}
 }
 
-// TestReservedInMidMove (G17): a slice of our own kind that is told to skip an ordinal owns one
-// more beyond its end, which runs on the other side.
+// TestReservedInMidMove (G17): a slice of this project's kind that is told to skip an ordinal owns one more
+// beyond its end, which runs on the other side.
 func TestReservedInMidMove(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Slices: true})
 	y.until(plan.ScaleDown, 2)

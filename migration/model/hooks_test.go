@@ -14,10 +14,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// remedies are what a person may have done about a hook that has failed.
+// remedies are the possible answers of a user to a failed hook.
 var remedies = []api.HookRemedy{api.HookRetry, api.HookSkip}
 
-// job lets the Job controller end a Job well, or remove one whose end is recorded.
+// job makes the Job controller complete a Job, or remove one whose end is recorded.
 func (m *machine) job(k kind) bool {
 	for _, job := range slices.Clone(m.State.HookJobs.List) {
 		switch {
@@ -38,15 +38,15 @@ func (w *model) tryHook(m move) bool {
 	return w.breakHook(m.a == 1)
 }
 
-// tryAct lets a controller act that nothing keeps from it.
+// tryAct runs a step of a controller unless a disturbance prevents it.
 func (w *model) tryAct(s step) bool { return !w.blocks(s) && w.act(s) }
 
-// recordedAs says whether the run of a Job is recorded in one of these states.
+// recordedAs reports whether the run of a Job is recorded in one of these states.
 func (m *machine) recordedAs(job plan.HookJob, states ...api.HookState) bool {
 	return slices.ContainsFunc(m.State.Record.Hooks, func(run api.HookRun) bool { return run.Job == job.Name && slices.Contains(states, run.State) })
 }
 
-// breakHook lets a Job fail, or go before its end was seen, whether or not it was seen itself.
+// breakHook makes a Job fail, or removes it before its end, or even its existence, was observed.
 func (w *model) breakHook(goes bool) bool {
 	for _, job := range slices.Clone(w.State.HookJobs.List) {
 		switch {
@@ -58,7 +58,7 @@ func (w *model) breakHook(goes bool) bool {
 	return false
 }
 
-// answerHook is a person who does as the remedy says.
+// answerHook follows the remedy, as a user does.
 func (w *model) answerHook(do api.HookRemedy) bool {
 	turn, due := planner.DueHook(w.State)
 	if said := w.State.Spec.HookAnswer; !due || !turn.Run.Broke() || said != nil && said.Job == turn.Run.Job {
@@ -70,8 +70,8 @@ func (w *model) answerHook(do api.HookRemedy) bool {
 	return true
 }
 
-// hooked checks what is done with a hook's Job: it is of a hook that was asked for, none begins but the one that is recorded,
-// and nobody is down, unless it comes late.
+// hooked checks an action on a hook's Job: the hook was requested, only the recorded Job starts, and no ordinal
+// is down, unless the write is late.
 func (m *machine) hooked(e plan.Effect, before plan.Snapshot, late bool) {
 	if !e.RunsHook() {
 		return
@@ -88,8 +88,8 @@ func (m *machine) hooked(e plan.Effect, before plan.Snapshot, late bool) {
 	}
 }
 
-// waitsForNobodyDown checks that no hook is run or waited for while an ordinal is in neither slice, and that nothing
-// is done that is to wait for one.
+// waitsForNobodyDown checks that no hook runs or is waited for while an ordinal is in neither slice. It also
+// checks that no action precedes a hook for which it must wait.
 func (m *machine) waitsForNobodyDown(s plan.Snapshot, d plan.Decision) {
 	waits := d.Hold != nil && strings.HasPrefix(d.Hold.Reason, "Hook") || d.Effect != nil && d.Effect.RunsHook()
 	if waits && isDown(s) {
@@ -111,7 +111,7 @@ func (m *machine) waitsForNobodyDown(s plan.Snapshot, d plan.Decision) {
 	}
 }
 
-// oneJob checks that a run that is recorded with its Job is not recorded with another one.
+// oneJob checks that a run that is recorded with its Job is not recorded with another Job.
 func (m *machine) oneJob(runs []api.HookRun, next *plan.Record) {
 	for _, run := range runs {
 		if run.UID != "" && next != nil && slices.ContainsFunc(next.Hooks, func(after api.HookRun) bool { return after.Job == run.Job && after.UID != run.UID }) {
@@ -120,7 +120,7 @@ func (m *machine) oneJob(runs []api.HookRun, next *plan.Record) {
 	}
 }
 
-// over checks that the hooks of these points have been run before something is done.
+// over checks that the hooks of these points have run before an action.
 func (m *machine) over(s plan.Snapshot, what string, points ...api.HookPoint) {
 	for _, hook := range s.Spec.Hooks {
 		ran := slices.ContainsFunc(s.Record.Hooks, func(run api.HookRun) bool { return run.Name == hook.Name && hook.Over(run) })
@@ -140,9 +140,9 @@ func hook(name string, point api.HookPoint) api.Hook {
 	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: api.JobSpec{JobSpec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}}
 }
 
-// TestModelOfHooks explores every state of a migration with a hook before or after its ordinal, whose Job runs,
-// fails, is late and is removed, whatever becomes of a write: none is run twice for one ordinal, direction and
-// attempt, nobody is down while one is waited for, and each run comes to an end (I6, I7, I8).
+// TestModelOfHooks explores every state of a migration with a hook before or after its ordinal, for any result
+// of a write. The Job runs, fails, is late or is removed. No hook runs twice for one ordinal, direction and
+// attempt. No ordinal is down while a hook is waited for, and each run ends (I6, I7, I8).
 func TestModelOfHooks(t *testing.T) {
 	begin, leave, join, finish := hook("begin", api.HookBeforeMigration), hook("leave", api.HookBeforeOrdinal), hook("join", api.HookAfterOrdinal), hook("finish", api.HookAfterMigration)
 	for name, b := range map[string]bound{

@@ -13,8 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// check returns what is wrong with the present state, by the numbers of the
-// invariants; empty when nothing is.
+// check returns the broken invariants of the current state, by number; empty if there are none.
 func (m *machine) check() string {
 	wrong := m.broken
 	for _, invariant := range []func() string{m.atMostOne, m.exclusiveVolumes, m.currentVolumes, m.withinReach, m.dataKept, m.othersKept, m.budgetKept} {
@@ -35,7 +34,7 @@ func (m *machine) atMostOne() string {
 	return ""
 }
 
-// usable says whether a pod of a side could mount the volume.
+// usable reports whether a pod of a side could mount the volume.
 func usable(h volumes.Holding) bool {
 	return h.Claim.Found && h.Volume.Found && h.Claim.Volume == h.Volume.Name &&
 		h.Volume.ClaimRef.Names(h.Ref) && h.Volume.ClaimRef.UID == h.Claim.UID
@@ -56,15 +55,15 @@ func (m *machine) exclusiveVolumes() string {
 	return ""
 }
 
-// inUse says whether a side has a pod of the ordinal, or the volume attached. A pod
-// that somebody else has brought up waits for a volume that it cannot mount.
+// inUse reports whether a side has a pod of the ordinal, or the volume attached. A pod that another client has
+// started waits for a volume that it cannot mount.
 func (m *machine) inUse(name plan.SideName, v plan.OrdinalVolume) bool {
 	_, found := m.State.Side(name).Pod(v.Ordinal)
 	return found && !m.alien[spot{name, v.Ordinal}] || slices.Contains(v.Holding(name).Volume.Attachments, simulate.AttachedTo(name))
 }
 
-// dataKept is I3: every disk has a volume; none of them would be deleted with its
-// claim gone; and no controller has made an empty claim.
+// dataKept is I3: every disk has a volume, no volume would be deleted after its claim is deleted, and no
+// controller has created an empty claim.
 func (m *machine) dataKept() string {
 	for i, v := range m.State.Volumes {
 		disk := m.disks[i]
@@ -89,7 +88,7 @@ func (m *machine) dataKept() string {
 	return ""
 }
 
-// heldWrongly says what is wrong with one side's claim and volume of an ordinal.
+// heldWrongly returns the fault of one side's claim and volume of an ordinal.
 func (m *machine) heldWrongly(at spot, h volumes.Holding, method api.VolumeMethod) string {
 	alien := m.alien[at]
 	pod, found := m.State.Side(at.side).Pod(at.ordinal)
@@ -105,10 +104,9 @@ func (m *machine) heldWrongly(at spot, h volumes.Holding, method api.VolumeMetho
 	return ""
 }
 
-// budgetKept is I4: what the migration holds down, what was evicted and is not back,
-// and what may still be evicted. As long as the migration holds nothing down, the
-// author's own budget counts, which may be larger than d. It is the one that its author wrote last, once the migration has
-// had time to follow.
+// budgetKept is I4: it counts the ordinals that the migration holds down, the evicted ones that are not back,
+// and those that may still be evicted. While the migration holds nothing down, the author's own budget counts,
+// which may be larger than d. It is the author's last form, once the migration has had time to follow.
 func (m *machine) budgetKept() string {
 	base := m.State.Record.Baseline
 	if base == nil || base.DisruptionBudget != nil && m.authorOverBoth() {
@@ -152,9 +150,9 @@ func (m *machine) evictable(sides []plan.SideName, down map[int32]bool) (pods in
 	return pods
 }
 
-// authorOverBoth says whether one PodDisruptionBudget in its author's form is about
-// both slices. Kubernetes does not count a slice then whose last pod is just gone;
-// the migration writes another form as long as the budget is its own.
+// authorOverBoth reports whether one PodDisruptionBudget in its author's form covers both slices. Kubernetes
+// then does not count a slice whose last pod has just ended. The migration writes another form while the budget
+// is its own.
 func (m *machine) authorOverBoth() bool {
 	s := m.State
 	return s.Spec.SameNamespace && len(s.Source.Budgets) == 1 && s.Source.Budgets[0].Fence == "" && s.Source.Set.Replicas > 0 && s.Destination.Set.Replicas > 0
@@ -215,7 +213,7 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 	m.mannerly(e, *side)
 }
 
-// stopped notes an ordinal that the migration has stopped.
+// stopped records an ordinal that the migration has stopped.
 func (m *machine) stopped(e plan.Effect, before plan.Snapshot) {
 	if m.runsTwice(e) {
 		return
@@ -226,13 +224,13 @@ func (m *machine) stopped(e plan.Effect, before plan.Snapshot) {
 	}
 }
 
-// goesBackDown says whether an ordinal was down already when it was stopped on its way back.
+// goesBackDown reports whether an ordinal was already down when it was stopped on its way back.
 func goesBackDown(before plan.Snapshot, e plan.Effect) bool {
 	pod, found := before.Side(e.Side).Pod(e.Ordinal)
 	return e.Side == plan.DestinationSide && (!found || !pod.Ready || pod.Terminating)
 }
 
-// scaled checks that exactly one ordinal is added or taken.
+// scaled checks that exactly one ordinal is added or removed.
 func (m *machine) scaled(e plan.Effect, set plan.Set, by int32) {
 	after := plan.Set{Start: e.Start, Replicas: e.Replicas}
 	if after.Replicas != set.Replicas+by || after.Has(e.Ordinal) == set.Has(e.Ordinal) ||
@@ -250,8 +248,8 @@ func (m *machine) started(e plan.Effect, before plan.Snapshot) {
 	}
 }
 
-// named checks that an ordinal has its name where it starts. What is left of it on the
-// other side, or arrives there late, selects no pod, and is gone at the end.
+// named checks that an ordinal has its name where it starts. A remaining or late object of its name on the
+// other side selects no pod, and is deleted at the end.
 func (m *machine) named(e plan.Effect, before plan.Snapshot) {
 	here, _ := before.Side(e.Side).NameOf(e.Ordinal)
 	if before.Services().NamesOrdinals() && (!here.Export.Found || !here.Service.Found) {
@@ -259,8 +257,8 @@ func (m *machine) named(e plan.Effect, before plan.Snapshot) {
 	}
 }
 
-// carried checks that no volume is touched in use, nor pointed elsewhere before it
-// is safe (I2, I3). A create cannot be fenced: late, it must make nothing usable.
+// carried checks that no volume is changed while in use, or redirected before it is safe (I2, I3). A creation
+// cannot be fenced, so a late one must make nothing usable.
 func (m *machine) carried(e plan.Effect, before plan.Snapshot, late bool) {
 	for i := range before.Volumes {
 		v := before.Volumes[i]
@@ -293,13 +291,14 @@ func (m *machine) carried(e plan.Effect, before plan.Snapshot, late bool) {
 	}
 }
 
-// pointed checks that a volume is pointed elsewhere when it is not in use, and can be kept. Of a copy see writeCopied.
+// pointed checks that a volume is redirected only while it is not in use and is retained. For copies see
+// writeCopied.
 func (m *machine) pointed(e plan.Effect, v plan.OrdinalVolume, busy bool) {
 	if fillsSecond(v) {
 		return
 	}
 	was := v.Holding(e.Side).Volume
-	if busy && was.ClaimRef != e.Volume.Ref { // as it is, it is only marked
+	if busy && was.ClaimRef != e.Volume.Ref { // otherwise it is only marked
 		m.breaks("I2: %s while it is in use", e)
 	}
 	if !was.ClaimRef.Names(e.Volume.Ref) && was.Policy != corev1.PersistentVolumeReclaimRetain {
@@ -307,9 +306,8 @@ func (m *machine) pointed(e plan.Effect, v plan.OrdinalVolume, busy bool) {
 	}
 }
 
-// deleted is the rest of I3: nothing is deleted that has a use. A late deletion may meet
-// a claim that its volume is pointed at again, before a pod is started on it: the volume
-// is kept by its policy, and the claim is made again.
+// deleted is the rest of I3: nothing in use is deleted. A late deletion may meet a claim to which its volume
+// points again, before a pod starts on it. The volume is then kept by its policy, and the claim is recreated.
 func (m *machine) deleted(e plan.Effect, before plan.Snapshot, late bool) {
 	for _, v := range before.Volumes {
 		h := v.Holding(e.Side)
@@ -332,8 +330,8 @@ func (m *machine) deleted(e plan.Effect, before plan.Snapshot, late bool) {
 	}
 }
 
-// mannerly is I9: only what the migration made, or was asked to clean up, goes, and
-// nothing of another name is touched.
+// mannerly is I9: only objects that the migration created, or was requested to clean up, are deleted, and
+// nothing with another name is changed.
 func (m *machine) mannerly(e plan.Effect, side plan.Side) {
 	var ours, known bool
 	switch e.Verb {
@@ -370,7 +368,7 @@ func (m *machine) mannerly(e plan.Effect, side plan.Side) {
 	}
 }
 
-// ofExport says whether an effect on the name of an ordinal is about its ServiceExport.
+// ofExport reports whether an effect on the name of an ordinal concerns its ServiceExport.
 func ofExport(e plan.Effect) bool {
 	return e.Verb == plan.DeletePodExport || e.Verb == plan.MarkPodExport
 }

@@ -6,7 +6,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// tryLeader lets a process do a pass, or a part of one.
+// tryLeader lets a process run a pass, or a part of one.
 func (w *model) tryLeader(m move) bool {
 	l := &w.leaders[m.a]
 	switch m.deed {
@@ -38,7 +38,7 @@ func (w *model) tryLeader(m move) bool {
 	}
 }
 
-// conditions are those of a pass of a process now.
+// conditions returns the conditions of a pass of a process now.
 func (w *model) conditions(l *leader, f fate) conditions {
 	c := conditions{stale: true, cached: w.cached, between: func() {}, fate: f}
 	if l.early != nil {
@@ -53,7 +53,7 @@ func (w *model) conditions(l *leader, f fate) conditions {
 	return c
 }
 
-// doPass does one pass, and says whether anything came of it.
+// doPass runs one pass, and reports whether it had any effect.
 func (w *model) doPass(l *leader, f fate) bool {
 	step := w.look(&l.process, w.conditions(l, f))
 	decision := step.Decision
@@ -68,11 +68,11 @@ func (w *model) doPass(l *leader, f fate) bool {
 		return w.doEarly(l, f, step) || read
 	}
 	if f == delayed && decision.Record != nil {
-		return false // late, it is refused or has arrived
+		return false // if late, it is refused or has arrived
 	}
 	stood := w.interleaved
 	if read || w.stands != nil {
-		stood = -1 // what the gate asks for may have changed since it was read
+		stood = -1 // the inputs of the gate may have changed since they were read
 	}
 	landed, fresh := w.landed, l.version == w.version
 	w.conclude(&l.process, w.conditions(l, f), step, stood)
@@ -82,7 +82,7 @@ func (w *model) doPass(l *leader, f fate) bool {
 	return true
 }
 
-// doEarly goes on with the copy of an ordinal whose turn is to come, and says whether anything came of it.
+// doEarly continues the copy of an ordinal ahead of its turn, and reports whether that had any effect.
 func (w *model) doEarly(l *leader, f fate, step pass.Step) bool {
 	if step.Decision.Hold == nil || step.Do != pass.Report {
 		return false
@@ -95,12 +95,12 @@ func (w *model) doEarly(l *leader, f fate, step pass.Step) bool {
 	return decision.Effect != nil || decision.Record != nil
 }
 
-// lost says whether a process takes a side for another cluster.
+// lost reports whether a process takes a side for another cluster.
 func (w *model) lost(l *leader) bool {
 	return l.ids[plan.SourceSide] != w.begin.Source.ClusterID || l.ids[plan.DestinationSide] != w.begin.Destination.ClusterID
 }
 
-// answered lets the write that is on its way arrive, and its answer come back.
+// answered delivers the write that is in flight, and its answer.
 func (w *model) answered(l *leader) bool {
 	now := *l.sent
 	l.sent = nil
@@ -117,7 +117,7 @@ func (w *model) answered(l *leader) bool {
 	return true
 }
 
-// takeOver makes a second process believe that it leads. The first one does not know.
+// takeOver makes a second process believe that it leads. The first one does not know that.
 func (w *model) takeOver() bool {
 	for i := range w.leaders {
 		if l := &w.leaders[i]; !l.active {

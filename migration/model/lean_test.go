@@ -13,15 +13,15 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// The watches of these show what once was so, of a kind of object and a side each. What scope.Lean
-// reads live keeps it from doing harm; each test fails without that read.
+// The watches in these tests show a former state of one kind of object on one side. The live reads of
+// scope.Lean prevent harm, and each test fails without its read.
 
 func twoWithClaims(t *testing.T) *play {
 	t.Helper()
 	return newPlay(t, plantest.Scenario{Replicas: 2, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)})
 }
 
-// shows are the conditions of a pass whose watches show the world with a change.
+// shows returns the conditions of a pass whose watches show the world with a change.
 func (y *play) shows(change func(*plan.Snapshot)) conditions {
 	c := y.fair()
 	c.cached = func() plan.Snapshot {
@@ -52,8 +52,7 @@ func (y *play) unparked() {
 	y.end()
 }
 
-// TestPodThatTheWatchDoesNotShow: a pod that still runs is not to be seen by the watch. Its volume is
-// not parked under it (I2).
+// TestPodThatTheWatchDoesNotShow: the watch does not show a pod that still runs. Its volume is not parked (I2).
 func TestPodThatTheWatchDoesNotShow(t *testing.T) {
 	y := twoWithClaims(t)
 	y.until(plan.ScaleDown, 1)
@@ -75,8 +74,8 @@ func TestPodThatTheWatchDoesNotShow(t *testing.T) {
 	y.unparked()
 }
 
-// TestOrdinalThatHasGoneBack: another process has taken over and given an ordinal back, and the watch
-// of the first one does not show that. It does not park the volume (I1, I7).
+// TestOrdinalThatHasGoneBack: another process has taken over and moved an ordinal back, and the watch of the
+// first one does not show that. The first process does not park the volume (I1, I7).
 func TestOrdinalThatHasGoneBack(t *testing.T) {
 	y := twoWithClaims(t)
 	y.until(plan.Verb(volumes.Park), 1)
@@ -84,7 +83,7 @@ func TestOrdinalThatHasGoneBack(t *testing.T) {
 	y.setMode(api.ModeRollback)
 	y.p = y.newProcess()
 	y.until(plan.ScaleUp, 1)
-	y.machine.pass(y.p, y.fair()) // its pod is not made yet
+	y.machine.pass(y.p, y.fair()) // its pod is not created yet
 	if !y.State.Source.Set.Has(1) {
 		t.Fatalf("it has not gone back\n%s", y.story())
 	}
@@ -96,8 +95,8 @@ func TestOrdinalThatHasGoneBack(t *testing.T) {
 	y.unparked()
 }
 
-// TestVolumeThatIsNotParkedAnyMore: somebody has pointed the giver's volume at its claim again, and
-// the watch still shows it parked. The disk is not made usable at the other side, too (I2).
+// TestVolumeThatIsNotParkedAnyMore: another client has pointed the giver's volume at its claim again, and the
+// watch still shows it parked. The disk does not become usable at the other side (I2).
 func TestVolumeThatIsNotParkedAnyMore(t *testing.T) {
 	y := twoWithClaims(t)
 	y.until(plan.Verb(volumes.Point), 1)
@@ -116,18 +115,18 @@ func TestVolumeThatIsNotParkedAnyMore(t *testing.T) {
 	}
 }
 
-// What is left to the watches rests on what else is read or marked: each of these fails without that.
+// The remaining watches rely on other reads or marks: each of these tests fails without one.
 
-// passes are some by the first process, under the same conditions.
+// passes runs several passes of the first process under the same conditions.
 func (y *play) passes(c conditions) {
 	for range 4 {
 		y.machine.pass(y.p, c)
 	}
 }
 
-// TestVolumeThatSomebodyElseHasMarked: another process has taken over, has marked the volume that is
-// parked at the taker, and is about to give the disk back. The first one, whose watch does not show
-// the new fences on the StatefulSets, does not make the disk usable at the taker besides (I2, I7).
+// TestVolumeThatSomebodyElseHasMarked: another process has taken over, has marked the volume that is parked at
+// the taker, and is about to return the disk. The watch of the first process does not show the new fences on
+// the StatefulSets. It does not make the disk usable at the taker as well (I2, I7).
 func TestVolumeThatSomebodyElseHasMarked(t *testing.T) {
 	y := twoWithClaims(t)
 	y.until(plan.Verb(volumes.Point), 1)
@@ -159,14 +158,14 @@ func TestVolumeThatSomebodyElseHasMarked(t *testing.T) {
 	y.end()
 }
 
-// rescaledUnseen has somebody scale a slice, which the watch does not show in the passes that follow.
+// rescaledUnseen makes another client scale a slice, which the watch does not show in the following passes.
 func (y *play) rescaledUnseen(name plan.SideName, start, replicas int32) {
 	before := y.Snapshot()
 	y.rescaled(name, start, replicas)
 	y.passes(y.shows(func(s *plan.Snapshot) { s.Side(name).Set = before.Side(name).Set }))
 }
 
-// TestTakerThatWasScaled: somebody scales the taker, and the watch does not show it. Nothing is stopped
+// TestTakerThatWasScaled: another client scales the taker, and the watch does not show it. Nothing is stopped
 // (I5, I9).
 func TestTakerThatWasScaled(t *testing.T) {
 	y := twoWithClaims(t)
@@ -177,8 +176,8 @@ func TestTakerThatWasScaled(t *testing.T) {
 	}
 }
 
-// TestGiverThatWasScaled: somebody gives the giver its ordinal back, and the watch does not show it.
-// It is not started at the taker (I1).
+// TestGiverThatWasScaled: another client scales the giver up to its former ordinal, and the watch does not show
+// it. The ordinal is not started at the taker (I1).
 func TestGiverThatWasScaled(t *testing.T) {
 	y := twoWithClaims(t)
 	y.until(plan.ScaleUp, 1)
@@ -188,8 +187,8 @@ func TestGiverThatWasScaled(t *testing.T) {
 	}
 }
 
-// TestBudgetThatTheWatchDoesNotShow: somebody widens a budget, and the watch does not show it. Nothing
-// is stopped (I4).
+// TestBudgetThatTheWatchDoesNotShow: another client widens a budget, and the watch does not show it. Nothing is
+// stopped (I4).
 func TestBudgetThatTheWatchDoesNotShow(t *testing.T) {
 	for _, name := range plan.SideNames {
 		y := twoWithClaims(t)
@@ -204,8 +203,8 @@ func TestBudgetThatTheWatchDoesNotShow(t *testing.T) {
 	}
 }
 
-// TestClaimThatIsGoneAtTheEnd: a claim was deleted, and neither its watch nor its volume shows that
-// yet. The volume keeps Retain: with the policy that it had, the disk would go (I3).
+// TestClaimThatIsGoneAtTheEnd: a claim was deleted, and neither its watch nor its volume shows that yet. The
+// volume keeps Retain, because its former policy would delete the disk (I3).
 func TestClaimThatIsGoneAtTheEnd(t *testing.T) {
 	y := twoWithClaims(t)
 	next := y.until(plan.RestorePolicy, 1)
@@ -221,8 +220,8 @@ func TestClaimThatIsGoneAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestArrivalOnAnotherClaim: the claim of a started ordinal was made again, empty, and the watch does
-// not show that. It has not arrived (I3).
+// TestArrivalOnAnotherClaim: the claim of a started ordinal was recreated empty, and the watch does not show
+// that. The ordinal does not count as arrived (I3).
 func TestArrivalOnAnotherClaim(t *testing.T) {
 	y := twoWithClaims(t)
 	y.until(plan.ScaleUp, 1)
@@ -242,7 +241,7 @@ func TestArrivalOnAnotherClaim(t *testing.T) {
 	}
 }
 
-// TestBudgetAtTheBeginning: the watch does not show the author's budget. It is recorded all the same
+// TestBudgetAtTheBeginning: the watch does not show the author's budget. The budget is recorded nevertheless
 // (I4).
 func TestBudgetAtTheBeginning(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(2)})
@@ -252,8 +251,8 @@ func TestBudgetAtTheBeginning(t *testing.T) {
 	}
 }
 
-// TestDiskThatIsLostAtTheEnd: an ordinal that has moved is on another disk by now, and the watch does not
-// show that. The migration does not end (I3).
+// TestDiskThatIsLostAtTheEnd: an ordinal that has moved is now on another disk, and the watch does not show
+// that. The migration does not end (I3).
 func TestDiskThatIsLostAtTheEnd(t *testing.T) {
 	y := twoWithClaims(t)
 	for range enough {
@@ -274,8 +273,8 @@ func TestDiskThatIsLostAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestNextThatMayNotBegin: an ordinal has arrived, and the volume of the next one is not there. The
-// handoff ends, whatever of the next one is looked at (I6).
+// TestNextThatMayNotBegin: an ordinal has arrived, and the volume of the next one is missing. The handoff ends,
+// whatever part of the next one is read (I6).
 func TestNextThatMayNotBegin(t *testing.T) {
 	y := twoWithClaims(t)
 	for y.State.Record.Handoff == nil || y.State.Record.Handoff.Ordinal != 0 {
@@ -292,8 +291,8 @@ func TestNextThatMayNotBegin(t *testing.T) {
 	}
 }
 
-// TestReadyBeforeItWasTurned: an ordinal that was turned round is Ready in the watch, which shows the pod from before that. The move
-// does not take it for arrived (I8).
+// TestReadyBeforeItWasTurned: the watch shows a reversed ordinal as Ready, by a pod from before the reversal.
+// The move does not count it as arrived (I8).
 func TestReadyBeforeItWasTurned(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(2)})
 	y.until(plan.ScaleUp, 1)

@@ -15,14 +15,15 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// This part of the world has pods that name claims without their volumes, finalizers of others, records that vanish, and people
-// who follow the remedies.
+// This part of the world has pods that name claims without their volumes, finalizers of others, records that
+// disappear, and users who follow the remedies.
 
 func threeClaims() plantest.Scenario {
 	return plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}
 }
 
-// nameClaim lets a pod of another user name the claim of ordinal 2 at a side. It has a node where mounts is true.
+// nameClaim makes a pod of another user name the claim of ordinal 2 at a side. The pod has a node if mounts is
+// true.
 func (y *play) nameClaim(side plan.SideName, mounts bool) {
 	claim := &y.State.Volumes[2].Holding(side).Claim
 	claim.Users, claim.Mounters = []string{"backup"}, nil
@@ -32,8 +33,9 @@ func (y *play) nameClaim(side plan.SideName, mounts bool) {
 	y.note("a pod names the claim of ordinal 2 at the %s", side)
 }
 
-// TestH4PodsOfUnusableClaims: after each step since its volume was parked, a pod names the ordinal's claim that it cannot mount. The
-// ordinal arrives, and goes back, all the same (I6, I8). A pod that may have mounted it before is waited for (I2).
+// TestH4PodsOfUnusableClaims: after each step since its volume was parked, a pod names the ordinal's claim,
+// which the pod cannot mount. The ordinal still arrives and moves back (I6, I8). A pod that may have mounted it
+// before is waited for (I2).
 func TestH4PodsOfUnusableClaims(t *testing.T) {
 	for _, verb := range []plan.Verb{plan.Verb(volumes.CreateVolume), plan.Verb(volumes.Point), plan.Verb(volumes.CreateClaim), plan.ScaleUp} {
 		for _, back := range []bool{false, true} {
@@ -47,7 +49,7 @@ func TestH4PodsOfUnusableClaims(t *testing.T) {
 					if !y.State.Source.Set.Has(2) {
 						t.Fatalf("ordinal 2 is down\n%s", y.story())
 					}
-					y.State.Volumes[2].Source.Claim.Users = nil // everything else is as in the beginning
+					y.State.Volumes[2].Source.Claim.Users = nil // everything else is as at the beginning
 				}
 				y.end()
 			})
@@ -64,8 +66,8 @@ func TestH4PodsOfUnusableClaims(t *testing.T) {
 	y.end()
 }
 
-// TestH7FinalizersOfOthers: a finalizer keeps the destination's claim in a rollback. That stalls, and names it; run again, no ordinal
-// is stopped until the claim is deleted (I6).
+// TestH7FinalizersOfOthers: a finalizer keeps the destination's claim in a rollback. The stall names it. When
+// the move runs again, no ordinal is stopped until the claim is deleted (I6).
 func TestH7FinalizersOfOthers(t *testing.T) {
 	y := newPlay(t, threeClaims())
 	y.until(plan.ScaleDown, 2)
@@ -94,8 +96,9 @@ func TestH7FinalizersOfOthers(t *testing.T) {
 	}
 }
 
-// TestH9StartedTwice: another writer scales the source of a set without claims up after each start at the destination. As soon as the
-// migration has had its turn, no ordinal runs on both sides (I1), and no replica was taken down for it (I4).
+// TestH9StartedTwice: another writer scales the source of a set without claims up after each start at the
+// destination. After the migration's next pass, no ordinal runs on both sides (I1), and no replica was taken
+// down for it (I4).
 func TestH9StartedTwice(t *testing.T) {
 	for _, arrived := range []bool{false, true} {
 		y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(1)})
@@ -120,8 +123,8 @@ func TestH9StartedTwice(t *testing.T) {
 	}
 }
 
-// TestH1RecordsThatVanish: the record is deleted after each write. A move that begins on what is left either finds nothing of it, or
-// refuses; who follows the remedy has every ordinal in the end (I3, I6).
+// TestH1RecordsThatVanish: the record is deleted after each write. A move that begins afterwards either finds
+// no trace, or refuses. A user who follows the remedy has every ordinal in the end (I3, I6).
 func TestH1RecordsThatVanish(t *testing.T) {
 	for name, c := range map[string]plantest.Scenario{"with claims": threeClaims(), "without claims": {Replicas: 3, Budget: pdbtest.MaxUnavailable(1)}} {
 		t.Run(name, func(t *testing.T) {

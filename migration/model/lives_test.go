@@ -18,18 +18,18 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// life is a migration that begins on what another one has left.
+// life is a migration that begins in the state that another one has left.
 type life struct {
-	// back is true when it goes the other way: its source is the former destination.
+	// back is true if it moves in the other direction: its source is the former destination.
 	back  bool
 	count int32
-	// deletes is true when it deletes its source at the end.
+	// deletes is true if it deletes its source at the end.
 	deletes bool
-	// retains is true when the owner sets the volumes to Retain before it begins.
+	// retains is true if the owner sets the volumes to Retain before it begins.
 	retains bool
 }
 
-// follows says whether there is something for such a migration to do.
+// follows reports whether such a migration has something to do.
 func (l life) follows(s plan.Snapshot) bool {
 	giver, taker := s.Source.Set, s.Destination.Set
 	if l.back {
@@ -38,8 +38,8 @@ func (l life) follows(s plan.Snapshot) bool {
 	return giver.Presence == plan.Seen && giver.Replicas > 0 && l.count <= giver.Replicas && (taker.Presence != plan.Seen || !taker.Terminating)
 }
 
-// begins lets another migration begin. Nothing that the former one has made or written is
-// its own; what that one has on its way may still arrive.
+// begins begins another migration. Nothing that the former one created or wrote belongs to it, and writes of
+// the former one that are in flight may still arrive.
 func (m *machine) begins(l life) {
 	s := &m.State
 	if l.back {
@@ -72,7 +72,7 @@ func (m *machine) begins(l life) {
 	m.note("another migration begins: %+v", l)
 }
 
-// retain sets the volumes that the source runs on to Retain, as their owner does.
+// retain sets the source's volumes to Retain, as their owner does.
 func (m *machine) retain() {
 	for i := range m.State.Volumes {
 		v := &m.State.Volumes[i]
@@ -83,7 +83,7 @@ func (m *machine) retain() {
 	}
 }
 
-// disown takes from a side what marks things as those of the present migration.
+// disown removes the marks of the current migration from a side.
 func (m *machine) disown(side *plan.Side) {
 	side.Set.Ours, side.Export.Ours = false, false
 	for i := range side.Budgets {
@@ -94,7 +94,7 @@ func (m *machine) disown(side *plan.Side) {
 	}
 }
 
-// exchange makes the source the destination and the other way round.
+// exchange swaps the source and the destination.
 func (m *machine) exchange() {
 	s := &m.State
 	s.Source, s.Destination = s.Destination, s.Source
@@ -131,7 +131,7 @@ func (m *machine) exchange() {
 	}
 }
 
-// lifeAfter ends the present migration and lets another one begin and end.
+// lifeAfter ends the current migration, and begins and ends another one.
 func (y *play) lifeAfter(l life) plan.Decision {
 	y.t.Helper()
 	if !l.follows(y.State) {
@@ -142,8 +142,8 @@ func (y *play) lifeAfter(l life) plan.Decision {
 	return y.end()
 }
 
-// TestSplitsLiveOn (G11): a migration begins on a split that another one has left, and takes the
-// rest, a part of it, or takes it back, whichever side it is told.
+// TestSplitsLiveOn (G11): a migration begins on a split that another one has left. It moves the rest, a part of
+// it, or moves it back, in either direction.
 func TestSplitsLiveOn(t *testing.T) {
 	base := plantest.Scenario{Replicas: 5, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{Count: 2}}
 	lowest, cluster, namespace, two := base, base, base, base
@@ -173,7 +173,7 @@ func TestSplitsLiveOn(t *testing.T) {
 	}
 }
 
-// TestSplitIsRolledBackToTheSplit (G11): what the destination had before stays there.
+// TestSplitIsRolledBackToTheSplit (G11): ordinals that the destination had before remain there.
 func TestSplitIsRolledBackToTheSplit(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 5, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 2}})
 	y.end()
@@ -186,8 +186,8 @@ func TestSplitIsRolledBackToTheSplit(t *testing.T) {
 	}
 }
 
-// TestBudgetOfASplit (G11): at a partial end both budgets together allow d, neither is stuck at 0
-// where there is enough for both, and where there is not it can be handed over at any time.
+// TestBudgetOfASplit (G11): at a partial end, the two budgets together allow d. Neither is stuck at 0 if there
+// is enough for both; otherwise the budget can be handed over at any time.
 func TestBudgetOfASplit(t *testing.T) {
 	for _, d := range []int32{1, 2, 3} {
 		for count := int32(1); count < 5; count++ {
@@ -217,8 +217,8 @@ func TestBudgetOfASplit(t *testing.T) {
 	}
 }
 
-// TestBudgetOfASplitThatRollsOut: a roll-out of the source has all of the budget between two handoffs; what the end leaves for good has
-// something for each side.
+// TestBudgetOfASplitThatRollsOut: a rollout of the source has all of the budget between two handoffs. The final
+// budgets have a share for each side.
 func TestBudgetOfASplitThatRollsOut(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 4, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 2}})
 	y.until(plan.ScaleDown, 2)
@@ -235,7 +235,7 @@ func TestBudgetOfASplitThatRollsOut(t *testing.T) {
 	}
 }
 
-// shares are what both budgets allow.
+// shares returns the number that each budget allows.
 func (y *play) shares() pdb.Share {
 	y.t.Helper()
 	var have pdb.Share
@@ -253,8 +253,8 @@ func (y *play) shares() pdb.Share {
 	return have
 }
 
-// TestSplitFindings (G11): what is beside the source is taken for the rest of it, anything else is
-// refused, and nobody is told to scale live replicas down.
+// TestSplitFindings (G11): a slice adjacent to the source is taken for the rest of it, any other is refused,
+// and no remedy says to scale running replicas down.
 func TestSplitFindings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		start, replicas int32
@@ -287,9 +287,9 @@ func TestSplitFindings(t *testing.T) {
 	}
 }
 
-// TestPolicyOfAVolumeThatNeverLeft: the ordinal that is to go back is down, because somebody has deleted its StatefulSet, and the move
-// is turned round before it has written its volume. That keeps its policy: the Retain of the parked one on the other side is nobody's
-// choice (I9).
+// TestPolicyOfAVolumeThatNeverLeft: the ordinal that must move back is down, because another client has deleted
+// its StatefulSet. The move is reversed before it has written the ordinal's volume. The volume keeps its
+// policy: the Retain of the parked volume on the other side is not its owner's choice (I9).
 func TestPolicyOfAVolumeThatNeverLeft(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: oneClaim, Spec: plan.Spec{Count: 1}})
 	y.end()

@@ -15,13 +15,12 @@ func (r *run) index(n int, label string) int { return rapid.IntRange(0, n-1).Dra
 
 func (r *run) anyone() *process { return r.processes[r.index(len(r.processes), "process")] }
 
-// fair are the conditions of a pass in which nothing goes wrong.
+// fair returns the conditions of a pass without faults.
 func (r *run) fair() conditions {
 	return conditions{cached: r.Snapshot, between: func() {}}
 }
 
-// laggards draws who lags for a while: nobody, or one or two kinds of step, on one
-// side or on both.
+// laggards draws the steps that lag for a while: none, or one or two kinds of step, on one side or on both.
 func (r *run) laggards() func(step) bool {
 	if r.index(3, "in time") == 0 {
 		return everyone
@@ -35,7 +34,7 @@ func (r *run) laggards() func(step) bool {
 	return func(s step) bool { return !slices.Contains(lag, s.kind) || side != "" && s.side != side }
 }
 
-// passes drives the migration on, so many passes.
+// passes runs n passes.
 func (r *run) passes(p *process, n int, acts func(step) bool) {
 	for range n {
 		decision := r.pass(p, r.fair())
@@ -46,9 +45,8 @@ func (r *run) passes(p *process, n int, acts func(step) bool) {
 	}
 }
 
-// somePasses drives the migration on while somebody lags, perhaps after a
-// disturbance, and perhaps while nodes are drained: then every pod is evicted as soon
-// as that is allowed.
+// somePasses runs passes while some steps lag, possibly after a disturbance. Possibly nodes are drained as
+// well: then every pod is evicted as soon as that is allowed.
 func (r *run) somePasses(t *rapid.T) {
 	r.t = t
 	p, acts, trouble := r.anyone(), r.laggards(), rapid.IntRange(0, 4).Draw(t, "trouble")
@@ -81,7 +79,7 @@ func (r *run) someSteps(t *rapid.T) {
 	r.randomSteps(8)
 }
 
-// meanwhile is what others may do between two reads of a pass.
+// meanwhile runs the possible acts of others between two reads of a pass.
 func (r *run) meanwhile() {
 	if r.index(2, "meanwhile") > 0 {
 		return
@@ -107,7 +105,7 @@ func (r *run) meanwhile() {
 	r.verify()
 }
 
-// slowly does a pass between whose reads others act.
+// slowly runs a pass in which others act between its reads.
 func (r *run) slowly(c conditions) {
 	r.busy = r.anyone()
 	c.between = r.meanwhile
@@ -119,7 +117,7 @@ func (r *run) slowPass(t *rapid.T) {
 	r.slowly(r.fair())
 }
 
-// faultyPass is a pass whose write does not simply arrive.
+// faultyPass runs a pass whose write does not simply arrive.
 func (r *run) faultyPass(t *rapid.T) {
 	r.t = t
 	c := r.fair()
@@ -127,8 +125,8 @@ func (r *run) faultyPass(t *rapid.T) {
 	r.pass(r.anyone(), c)
 }
 
-// stalledWriter takes a decision whose write arrives, if at all, when others have
-// gone on, perhaps in the other direction and perhaps after a disturbance.
+// stalledWriter makes a decision whose write arrives, if at all, after others have continued, possibly in the
+// other direction and possibly after a disturbance.
 func (r *run) stalledWriter(t *rapid.T) {
 	r.t = t
 	p := r.anyone()
@@ -148,8 +146,8 @@ func (r *run) stalledWriter(t *rapid.T) {
 	r.lateArrives()
 }
 
-// trouble disturbs a pod right before a drawn write, and drives the migration on
-// while the pod does not come back.
+// trouble disturbs a pod right before a drawn write, and continues the migration while the pod does not
+// recover.
 func (r *run) trouble(t *rapid.T) {
 	r.t = t
 	p := r.anyone()
@@ -170,8 +168,7 @@ func (r *run) trouble(t *rapid.T) {
 	}).Draw(t, "lag"))
 }
 
-// approach drives the migration on until a write of a drawn kind is the next one,
-// if one comes.
+// approach runs passes until the next write is of a drawn kind, if such a write comes.
 func (r *run) approach(p *process) {
 	verb := rapid.SampledFrom([]string{
 		"", string(plan.WriteFence), string(plan.SetShare), string(plan.LiftShare), string(plan.SetBudget), string(plan.RestoreBudget), string(plan.ScaleDown), string(plan.ScaleUp),
@@ -183,7 +180,7 @@ func (r *run) approach(p *process) {
 	}
 }
 
-// approachTo drives the migration on until a write of this kind is the next one.
+// approachTo runs passes until the next write is of this kind.
 func (r *run) approachTo(p *process, verb string) {
 	for range 30 {
 		r.reread(p)
@@ -195,8 +192,8 @@ func (r *run) approachTo(p *process, verb string) {
 	}
 }
 
-// stalePass is a pass on caches that lag, each kind on its own, of a process that
-// may not know the Migration as it is.
+// stalePass runs a pass on caches that lag, each kind on its own, of a process that may not know the current
+// Migration.
 func (r *run) stalePass(t *rapid.T) {
 	r.t = t
 	c := r.fair()
@@ -219,7 +216,7 @@ func (r *run) older(label string) plan.Snapshot {
 	return r.past[len(r.past)-1-r.index(len(r.past), label)].Clone()
 }
 
-// lateArrives lets a write arrive that was on its way.
+// lateArrives delivers a write that was in flight.
 func (r *run) lateArrives() {
 	if len(r.late) == 0 {
 		return
@@ -233,9 +230,9 @@ func (r *run) lateArrives() {
 	r.verify()
 }
 
-// unfenced are the writes that may arrive even after the end: those that create, for
-// which there is no resourceVersion, and those to an object that nobody has had to
-// write to since. They leave something behind that is empty, or stricter than it was.
+// unfenced reports whether a write may arrive even after the end. These are the creations, which have no
+// resourceVersion, and the writes to an object that was not written since. They leave an object that is empty,
+// or stricter than before.
 func unfenced(e plan.Effect) bool {
 	switch e.Verb {
 	case plan.CreateNamespace, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.CreateExport, plan.SetBudget, plan.CreatePodService, plan.CreatePodExport, plan.CreateCopy:
@@ -268,7 +265,7 @@ func (r *run) someEviction() {
 	r.verify()
 }
 
-// someEvictions evicts as long as it is allowed.
+// someEvictions evicts pods while that is allowed.
 func (r *run) someEvictions(t *rapid.T) {
 	r.t = t
 	for range rapid.IntRange(1, 3).Draw(t, "evictions") {
@@ -281,7 +278,7 @@ func (r *run) disturbPod(t *rapid.T) {
 	r.someone(rapid.SampledFrom([]func(plan.SideName, int32) bool{r.fail, r.remove}).Draw(t, "how"))
 }
 
-// cutOff lets a side not answer for a while.
+// cutOff makes a side unreachable for a while.
 func (r *run) cutOff(t *rapid.T) {
 	r.t = t
 	name := rapid.SampledFrom(plan.SideNames).Draw(t, "side")
@@ -295,7 +292,7 @@ func (r *run) cutOff(t *rapid.T) {
 	r.note("the %s answers again", name)
 }
 
-// leadAstray lets the address of a side lead to another cluster for a while.
+// leadAstray makes the address of a side lead to another cluster for a while.
 func (r *run) leadAstray(t *rapid.T) {
 	r.t = t
 	if r.State.Record.Baseline == nil {
@@ -338,7 +335,7 @@ func (r *run) deleteMigration(t *rapid.T) {
 	r.note("the Migration is deleted")
 }
 
-// askOfCopies lets a copy take longer than it may, or a person want something else of copies.
+// askOfCopies makes a copy exceed its limit, or changes what the user requests of copies.
 func (r *run) askOfCopies(t *rapid.T) {
 	r.t = t
 	r.tryCopyAsked(rapid.SampledFrom([]deed{overruns, overruns, eases, spares}).Draw(t, "what"))
@@ -346,7 +343,7 @@ func (r *run) askOfCopies(t *rapid.T) {
 	r.somePasses(t)
 }
 
-// troubleCopies lets something go wrong with a copy, or somebody mount a claim.
+// troubleCopies applies a fault to a copy, or mounts a claim as another user.
 func (r *run) troubleCopies(t *rapid.T) {
 	r.t = t
 	if what := int8(rapid.IntRange(0, int(copyBreaks)+1).Draw(t, "what")); what < copyBreaks {

@@ -15,14 +15,14 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// TestMachine drives Plan against two clusters in which everything fails that can,
-// and checks every state on the way. When the faults stop, the migration ends.
+// TestMachine drives Plan against two clusters with all kinds of faults, and checks every state. When the
+// faults stop, the migration ends.
 func TestMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { walk(t, drawScenario(t)) })
 }
 
-// TestMachineOfMethods is the same where claims are copied, or stay behind: movers and disks fail as well, and somebody
-// mounts what ordinals have left.
+// TestMachineOfMethods is TestMachine for claims that are copied, restored, or left behind. Movers and disks
+// fail as well, and other users mount volumes that ordinals have left.
 func TestMachineOfMethods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
@@ -79,9 +79,9 @@ type run struct {
 	processes []*process
 	// busy is the process that is in the middle of a slow pass.
 	busy *process
-	// said is what the migration has said last.
+	// said is the last hold of the migration.
 	said *plan.Hold
-	// tool is true once a tool has written its own version of a budget back.
+	// tool is true after a tool has restored its own version of a budget.
 	tool bool
 }
 

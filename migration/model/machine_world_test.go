@@ -15,77 +15,77 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// machine is a world together with what a dry run does not need: evictions, caches
-// that lag, clusters that do not answer, and the processes that drive the migration.
+// machine is a world with additional parts that a dry run does not need: evictions, lagging caches, clusters
+// that do not answer, and the processes that drive the migration.
 type machine struct {
 	*simulate.World
 	begin *plan.Snapshot
-	// disks are the handles of the volumes, as they were in the very beginning; lived is how
-	// many migrations have begun on what a former one has left.
+	// disks are the initial handles of the volumes. lived is the number of migrations that have begun in the
+	// state that a former one has left.
 	disks []string
 	lived int
-	// forfeit are the disks of which others have deleted the last record.
+	// forfeit are the disks whose last record was deleted by others.
 	forfeit map[int]bool
-	// remade is true when somebody has made something again that was deleted: it is theirs.
+	// remade is true after another client has recreated a deleted object, which then belongs to that client.
 	remade bool
-	// author is the last form of the PodDisruptionBudget's author; nil without one. spoken is true once the author has written
-	// during the move, and grace until the migration has followed.
+	// author is the last form of the PodDisruptionBudget's author; nil without one. spoken is true after the
+	// author has written during the move, and grace until the migration has followed.
 	author        *pdb.Form
 	spoken, grace bool
 	steps         []step
-	// version is the resourceVersion of the Migration: of its mode and its record.
+	// version is the resourceVersion of the Migration, for its mode and its record.
 	version int
-	// past is what a cache may still show, the newest last; nothing when it forgets.
+	// past holds the states that a cache may still show, the newest last. It is empty if forgets is true.
 	past    []plan.Snapshot
 	forgets bool
 	// cut are the sides that do not answer.
 	cut map[plan.SideName]bool
-	// astray are the sides whose address leads to another cluster, an empty one.
+	// astray are the sides whose address leads to another, empty cluster.
 	astray map[plan.SideName]bool
 	// allowed is status.disruptionsAllowed of each side's PodDisruptionBudget.
 	allowed map[plan.SideName]int32
-	// evicted are the ordinals whose eviction was granted, or that were taken down for a
-	// roll-out, and that are not Ready again; held those that the migration has stopped.
+	// evicted are the ordinals whose eviction was granted, or that were taken down for a rollout, and that are
+	// not Ready again. held are those that the migration has stopped.
 	evicted, held map[int32]bool
-	// idle are those of held that were down already when they were stopped on their way back:
-	// that took nothing from the application.
+	// idle are the ordinals in held that were already down when they were stopped on their way back: that stop
+	// took nothing from the application.
 	idle map[int32]bool
 	// evicting are the pods whose eviction was granted.
 	evicting map[types.UID]bool
-	// outdated are the pods that a roll-out has yet to replace.
+	// outdated are the pods that a rollout must still replace.
 	outdated map[types.UID]bool
-	// alien are the pods that somebody else has brought up, by an edit of a slice.
+	// alien are the pods that another client has started by editing a slice.
 	alien map[spot]bool
 	// late are writes that were decided and have not arrived yet.
 	late []lateWrite
-	// tardy is true when a write has arrived after the end that nothing could refuse.
+	// tardy is true after a write that nothing could refuse has arrived after the end.
 	tardy bool
-	// strewn is true when a part of an ordinal's name was made late: it may be left.
+	// strewn is true after a part of an ordinal's name was created late: it may remain.
 	strewn bool
-	// landed is set when a write has landed: a check of atomicity.
+	// landed counts the writes that have landed, to check atomicity.
 	landed int
-	// interleaved counts the steps of others; a pass during which it stood still was
-	// atomic.
+	// interleaved counts the steps of others. A pass during which it does not change was atomic.
 	interleaved int
 	// broken are the invariants that a write has broken.
 	broken []string
-	// yards have what there is of copies, for each claim; nil: none is copied.
+	// yards holds the objects of copies, for each claim; nil if none is copied.
 	yards []yard
-	// shelves have what the destination has beside the volumes that it shows, for each claim; nil: nothing.
+	// shelves holds the volumes of the destination in addition to the ones that it shows, for each claim; nil
+	// if there are none.
 	shelves [][]volumes.Volume
-	// zones are how many there are besides the first one.
+	// zones is the number of zones in addition to the first one.
 	zones int
-	// ran are the disks of method Empty that an ordinal has run on.
+	// ran are the disks of method Empty on which an ordinal has run.
 	ran []string
-	// barred is what an API server refuses; nil: nothing. refusals counts what it has refused.
+	// barred is the kind of write that an API server refuses; nil if none. refusals counts the refused writes.
 	barred   *bar
 	refusals int
-	// shut is the side that lets no pod in; empty: none.
+	// shut is the side that accepts no pods; empty if none.
 	shut plan.SideName
-	// handoffs counts those that have ended: each takes a while.
+	// handoffs counts the ended handoffs: each takes some time.
 	handoffs int
 	log      []string
-	// mute keeps no log.
+	// mute disables the log.
 	mute  bool
 	names int
 }
@@ -96,7 +96,7 @@ type spot struct {
 	ordinal int32
 }
 
-// lateWrite is a write on its way, decided by a process that is gone.
+// lateWrite is a write in flight, decided by a process that has ended.
 type lateWrite struct {
 	effect plan.Effect
 	judged plan.Snapshot
@@ -104,7 +104,7 @@ type lateWrite struct {
 
 var errNoAnswer = errors.New("no answer")
 
-// remembered is how many states a cache may lag behind.
+// remembered is the number of states that a cache may lag behind.
 const remembered = 12
 
 func newMachine(s plan.Snapshot) *machine {
@@ -137,11 +137,10 @@ func newMachine(s plan.Snapshot) *machine {
 	return m
 }
 
-// fork returns a machine that goes on from the same state.
+// fork returns a machine that continues from the same state.
 func (m *machine) fork() *machine { return new(machine).become(m) }
 
-// become makes a machine one that goes on from the state of another; it uses its own
-// memory again.
+// become makes a machine a copy of another one. It reuses its own memory.
 func (m *machine) become(o *machine) *machine {
 	old, w := *m, m.World
 	if w == nil {
@@ -170,10 +169,10 @@ func (m *machine) become(o *machine) *machine {
 	return m
 }
 
-// relisted makes one list like another.
+// relisted copies a list into the memory of another one.
 func relisted[T any](to, from []T) []T { return append(to[:0], from...) }
 
-// copied makes one map like another.
+// copied copies a map into the memory of another one.
 func copied[K comparable, V any](to, from map[K]V) map[K]V {
 	if to == nil {
 		to = make(map[K]V, len(from))
@@ -212,8 +211,8 @@ func (m *machine) breaks(format string, args ...any) {
 	m.broken = append(m.broken, fmt.Sprintf(format, args...))
 }
 
-// budgetOf is the side whose list holds the PodDisruptionBudget of a side, and the
-// sides whose pods it selects.
+// budgetOf returns the side whose list holds the PodDisruptionBudget of a side, and the sides whose pods it
+// selects.
 func (m *machine) budgetOf(name plan.SideName) (plan.SideName, []plan.SideName) {
 	if m.State.Spec.SameNamespace {
 		return plan.SourceSide, plan.SideNames
@@ -221,9 +220,8 @@ func (m *machine) budgetOf(name plan.SideName) (plan.SideName, []plan.SideName) 
 	return name, []plan.SideName{name}
 }
 
-// syncBudget lets the disruption controller compute the status of a side's
-// PodDisruptionBudget, as getExpectedPodCount, countHealthyPods and updatePdbStatus
-// do (kubernetes pkg/controller/disruption).
+// syncBudget computes the status of a side's PodDisruptionBudget, as the disruption controller does in
+// getExpectedPodCount, countHealthyPods and updatePdbStatus (kubernetes pkg/controller/disruption).
 func (m *machine) syncBudget(name plan.SideName) bool {
 	name, selected := m.budgetOf(name)
 	side := m.State.Side(name)
@@ -267,8 +265,8 @@ func (m *machine) syncBudget(name plan.SideName) bool {
 	return true
 }
 
-// disrupt stores status.disruptionsAllowed and status.disruptedPods. Writes of a status are not what a late write
-// is refused by here, though they would be: the model is the harder one.
+// disrupt stores status.disruptionsAllowed and status.disruptedPods. In the model, such a status write does not
+// cause a late write to be refused, although it would in reality: the model is stricter.
 func (m *machine) disrupt(name plan.SideName, allowed int32, pods []string) {
 	for _, at := range plan.SideNames {
 		if at == name || m.State.Spec.SameNamespace {
@@ -277,7 +275,7 @@ func (m *machine) disrupt(name plan.SideName, allowed int32, pods []string) {
 	}
 }
 
-// desiredHealthy is how many pods must stay, of so many.
+// desiredHealthy returns how many of scale pods must remain.
 func desiredHealthy(form pdb.Form, scale int32) int32 {
 	if form.MinAvailable != nil && form.MinAvailable.StrVal == "" {
 		return form.MinAvailable.IntVal
@@ -291,8 +289,8 @@ func desiredHealthy(form pdb.Form, scale int32) int32 {
 
 func podName(set plan.Set, ordinal int32) string { return fmt.Sprintf("%s-%d", set.Name, ordinal) }
 
-// evict asks for the eviction of a pod; the API server grants it as long as the
-// status that it knows allows one. The pod itself is deleted later.
+// evict requests the eviction of a pod. The API server grants it if the status that it knows allows one. The
+// pod itself is deleted later.
 func (m *machine) evict(name plan.SideName, ordinal int32) bool {
 	at, _ := m.budgetOf(name)
 	pod, found := m.State.Side(name).Pod(ordinal)
@@ -311,7 +309,7 @@ func (m *machine) evict(name plan.SideName, ordinal int32) bool {
 	return true
 }
 
-// remove deletes a pod: after an eviction that was granted, or by somebody else.
+// remove deletes a pod, after an eviction that was granted, or as another client.
 func (m *machine) remove(name plan.SideName, ordinal int32) bool {
 	side := m.State.Side(name)
 	pod, found := side.Pod(ordinal)
@@ -337,7 +335,7 @@ func (m *machine) fail(name plan.SideName, ordinal int32) bool {
 	return true
 }
 
-// kind says whose step it is.
+// kind is the actor of a step.
 type kind string
 
 // The kinds of steps.
@@ -359,17 +357,17 @@ const (
 
 var kinds = []kind{learns, controls, budgets, binds, confirms, provides, readies, ends, evicts, detaches, updates}
 
-// step is one act of a controller or a kubelet. Those of a pod are of an ordinal.
+// step is one act of a controller or a kubelet. Steps of a pod have its ordinal.
 type step struct {
 	kind    kind
 	side    plan.SideName
 	ordinal int32
 }
 
-// ofPods are the kinds of steps that are of an ordinal.
+// ofPods are the kinds of steps that have an ordinal.
 var ofPods = kinds[6:]
 
-// stepsOf are all that controllers and kubelets might do in a world.
+// stepsOf returns all possible steps of controllers and kubelets in a world.
 func stepsOf(begin plan.Snapshot) []step {
 	var steps []step
 	for _, name := range plan.SideNames {
@@ -422,8 +420,8 @@ func (m *machine) do(s step) bool {
 	}
 }
 
-// relearn lets a StatefulSet controller see the present spec. An ordinal that was stopped and
-// started again before its controller had looked has never gone down.
+// relearn lets a StatefulSet controller observe the current spec. An ordinal that was stopped and started again
+// before its controller has observed that was never down.
 func (m *machine) relearn(name plan.SideName) bool {
 	if !m.Learn(name) {
 		return false
@@ -449,7 +447,7 @@ func (m *machine) relearn(name plan.SideName) bool {
 	return true
 }
 
-// recover makes a pod Ready: nobody holds its ordinal down any more.
+// recover makes a pod Ready: nothing holds its ordinal down any more.
 func (m *machine) recover(name plan.SideName, ordinal int32) bool {
 	if !m.Ready(name, ordinal) && !m.readyOnFresh(name, ordinal) {
 		return false
@@ -462,7 +460,7 @@ func (m *machine) recover(name plan.SideName, ordinal int32) bool {
 	return true
 }
 
-// pending says whether the eviction of a pod was granted and it still runs.
+// pending reports whether the eviction of a pod was granted and the pod still runs.
 func (m *machine) pending(name plan.SideName, ordinal int32) bool {
 	pod, found := m.State.Side(name).Pod(ordinal)
 	return found && !pod.Terminating && m.evicting[pod.UID]
@@ -482,7 +480,7 @@ func (m *machine) rollOut(name plan.SideName) bool {
 	return true
 }
 
-// askToGo marks one pod: its controller learns of that without the StatefulSet.
+// askToGo marks one pod for replacement, which its controller observes without the StatefulSet.
 func (m *machine) askToGo(name plan.SideName, ordinal int32) bool {
 	side, known := m.State.Side(name), m.Controllers[name]
 	pod, found := side.Pod(ordinal)
@@ -495,10 +493,9 @@ func (m *machine) askToGo(name plan.SideName, ordinal int32) bool {
 	return true
 }
 
-// update lets a StatefulSet controller replace a pod of a former revision: one that is
-// available only while no more are unavailable than it knows to be allowed. Our own kind
-// evicts it where there is a PodDisruptionBudget; the native one takes one after the other
-// and asks nobody.
+// update lets a StatefulSet controller replace a pod of a former revision. An available pod is replaced only
+// while fewer are unavailable than the controller knows to be allowed. This project's kind evicts the pod if
+// there is a PodDisruptionBudget. The native controller deletes one after the other without an eviction.
 func (m *machine) update(name plan.SideName, ordinal int32) bool {
 	side, known := m.State.Side(name), m.Controllers[name]
 	pod, found := side.Pod(ordinal)
@@ -532,7 +529,7 @@ func (m *machine) update(name plan.SideName, ordinal int32) bool {
 	return m.remove(name, ordinal)
 }
 
-// endRollOut notes that no pod of a former revision is left.
+// endRollOut records that no pod of a former revision remains.
 func (m *machine) endRollOut(name plan.SideName) bool {
 	side := m.State.Side(name)
 	if !m.Controllers[name].RollsOut {
@@ -550,7 +547,7 @@ func (m *machine) endRollOut(name plan.SideName) bool {
 	return true
 }
 
-// act does one step of a controller.
+// act runs one step of a controller.
 func (m *machine) act(s step) bool {
 	if !m.do(s) {
 		return false
@@ -561,11 +558,10 @@ func (m *machine) act(s step) bool {
 	return true
 }
 
-// everyone is nobody that lags.
+// everyone includes all steps: none lags.
 func everyone(step) bool { return true }
 
-// settleAll lets those act that do not lag until nothing changes; every state on
-// the way is checked.
+// settleAll runs the steps that do not lag until nothing changes, and checks every state.
 func (m *machine) settleAll(acts func(step) bool, check func()) {
 	for changed := true; changed; {
 		changed = false

@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// currentVolumes is I2 and I3 for Copy and Snapshot: what can be mounted under an ordinal's name is what it has written
-// last, and no mover can write into it.
+// currentVolumes is I2 and I3 for Copy and Snapshot. The volume that can be mounted under an ordinal's name has
+// the ordinal's last write, and no mover can write to it.
 func (m *machine) currentVolumes() string {
 	for i := range m.yards {
 		y, v := &m.yards[i], m.State.Volumes[i]
@@ -41,7 +41,7 @@ func (m *machine) currentVolumes() string {
 	return ""
 }
 
-// noteRan notes the disks that an ordinal runs on whose method is Empty.
+// noteRan records the disks on which an ordinal of method Empty runs.
 func (m *machine) noteRan() {
 	for i := range m.State.Volumes {
 		v := &m.State.Volumes[i]
@@ -55,13 +55,13 @@ func (m *machine) noteRan() {
 	}
 }
 
-// serves says whether a pod could mount the volume, and finds something of its ordinal there: a volume that was made
-// for method Empty has nothing until a pod has run on it.
+// serves reports whether a pod could mount the volume and would find data of its ordinal there. A volume that
+// was created for method Empty has none until a pod has run on it.
 func (m *machine) serves(v plan.OrdinalVolume, h volumes.Holding) bool {
 	return usable(h) && (v.Method != api.MethodEmpty || slices.Contains(m.ran, h.Volume.Handle))
 }
 
-// copyKept is I3 for Copy: some volume has what the ordinal has written last.
+// copyKept is I3 for Copy: some volume has the ordinal's last write.
 func (m *machine) copyKept(i int) string {
 	y, v := &m.yards[i], m.State.Volumes[i]
 	for _, name := range plan.SideNames {
@@ -77,7 +77,7 @@ func (m *machine) copyKept(i int) string {
 	return fmt.Sprintf("I3: no volume is left of what %s-%d has written", v.Template, v.Ordinal)
 }
 
-// startedOn says whether an ordinal may start on what it has on a side (I3).
+// startedOn reports whether an ordinal may start on its volume of a side (I3).
 func (m *machine) startedOn(i int, e plan.Effect) bool {
 	v := m.State.Volumes[i]
 	h, other := *v.Holding(e.Side), *v.Holding(e.Side.Other())
@@ -90,8 +90,8 @@ func (m *machine) startedOn(i int, e plan.Effect) bool {
 	return h.Bound() && h.Volume.Handle == m.disks[i]
 }
 
-// settledVolume says what is wrong in the end with a claim whose sides have volumes of their own, and that is to be on
-// one of them.
+// settledVolume returns the final fault of a claim whose sides have separate volumes, and that must be on one
+// of them.
 func (m *machine) settledVolume(i int, name plan.SideName) string {
 	v := m.State.Volumes[i]
 	here, there := *v.Holding(name), *v.Holding(name.Other())
@@ -105,7 +105,7 @@ func (m *machine) settledVolume(i int, name plan.SideName) string {
 	case here.Volume.Policy != policy || here.Volume.Note.By == m.State.UID:
 		return fmt.Sprintf("the volume of %s has policy %s (noted %s)", what, here.Volume.Policy, here.Volume.Note)
 	case v.Method == api.MethodEmpty && usable(there) && !m.serves(v, there):
-		return "" // it came when the ordinal had gone back, and has nothing
+		return "" // it came after the ordinal had moved back, and has no data
 	case usable(there):
 		return what + " is usable on both sides"
 	case fillsSecond(v) && m.yards[i].content[here.Volume.Handle] != m.yards[i].written:
@@ -120,8 +120,8 @@ func (m *machine) settledVolume(i int, name plan.SideName) string {
 	return ""
 }
 
-// forgetCopies takes out of a model what former attempts have left and nothing names any more: no mover there knows a
-// peer, and no process looks at it again.
+// forgetCopies removes objects of former attempts that nothing refers to any more: no mover there knows a peer,
+// and no process reads them again.
 func (w *model) forgetCopies() {
 	if len(w.yards) == 0 {
 		return
@@ -190,7 +190,7 @@ func (w *model) forgetCopiesOf(i int, named []int32) {
 	y.doors, y.made = slices.DeleteFunc(y.doors, gone), slices.DeleteFunc(y.made, gone)
 }
 
-// yard writes what there is of the copies of a claim.
+// yard writes the objects of the copies of a claim.
 func (p *printer) yard(i int, w *model) {
 	y, v := &w.yards[i], &w.State.Volumes[i]
 	content := func(handle string) {
@@ -231,7 +231,7 @@ func (p *printer) mover(pod *mover) {
 	}
 }
 
-// attempt writes how far a copy is, as it is recorded.
+// attempt writes the recorded progress of a copy.
 func (p *printer) attempt(a *api.CopyAttempt) {
 	p.name(fmt.Sprint("attempt", a.Number))
 	if a.Number == 0 && a.Seal.Root == "" {
@@ -252,10 +252,10 @@ func (p *printer) attempt(a *api.CopyAttempt) {
 	p.volumeName(a.Seal.Volume)
 }
 
-// ofMovers are the kinds of faults that a copy may meet with.
+// ofMovers are the kinds of faults that affect copies.
 var ofMovers = kindsOfFault{breaksCopy, mounts, faulty, slow, takeover, turns, deletion}
 
-// moved is a set of one claim each whose volumes move by method.
+// moved returns a set with one claim for each replica, whose volumes move by method.
 func moved(method api.VolumeMethod, replicas int32) plantest.Scenario {
 	return plantest.Scenario{Replicas: replicas, Templates: oneClaim, Method: method}
 }
@@ -266,7 +266,7 @@ func unattached(method api.VolumeMethod) plantest.Scenario {
 	return c
 }
 
-// ahead is copied so many ordinals before it is their turn.
+// ahead returns a scenario in which a number of ordinals are copied ahead of their turns.
 func ahead(prefetch int32) plantest.Scenario {
 	c := moved(api.MethodCopy, prefetch+1)
 	c.Prefetch = prefetch
@@ -278,14 +278,14 @@ func limited(c plantest.Scenario) plantest.Scenario {
 	return c
 }
 
-// both has two claims each.
+// both returns a scenario with two claims for each replica.
 func both(c plantest.Scenario) plantest.Scenario {
 	c.Templates = []string{"data", "logs"}
 	return c
 }
 
-// calmMethodBounds are worlds whose claims move by another method than Rebind, where nothing goes wrong: for a run under the
-// race detector. smallMethodBounds are for every run of the tests, fullMethodBounds for `make verify-methods`.
+// calmMethodBounds are worlds without faults whose claims move by another method than Rebind, for runs under
+// the race detector. smallMethodBounds are for every test run, and fullMethodBounds for `make verify-methods`.
 func calmMethodBounds() []bound {
 	return []bound{
 		{"copy, calm", moved(api.MethodCopy, 1), 0, nil, nil},
@@ -327,10 +327,11 @@ func fullMethodBounds() []bound {
 	)
 }
 
-// TestModelOfMethods explores every state of a migration whose claims are copied, move by snapshots, or stay behind:
-// movers run, fail, repeat themselves and are late, snapshots are taken long after they were asked for, claims of copies
-// and VolumeSnapshots are deleted, and somebody mounts what the ordinal has left. At each moment only what the ordinal has
-// written last can be mounted under its name, by one side (I2, I3 for Copy and Snapshot).
+// TestModelOfMethods explores every state of a migration whose claims are copied, restored from snapshots, or
+// left behind. Movers run, fail, repeat their work and are late. Snapshots are taken long after the request,
+// claims of copies and VolumeSnapshots are deleted, and other users mount volumes that the ordinal has left. At
+// each moment, only the ordinal's last write can be mounted under its name, by one side (I2, I3 for Copy and
+// Snapshot).
 func TestModelOfMethods(t *testing.T) {
 	exploreAll(t, within(calmMethodBounds, smallMethodBounds, fullMethodBounds), ofMethods)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// TestChangedInMidMove: what the preflight would have refused is not let past the gate in
-// mid-move either. The wait is over when the cause is gone.
+// TestChangedInMidMove: a change that the preflight would have refused also holds the gate during the move. The
+// wait ends with its cause.
 func TestChangedInMidMove(t *testing.T) {
 	c := plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}
 	for name, tc := range map[string]struct {
@@ -50,8 +50,8 @@ func TestChangedInMidMove(t *testing.T) {
 	}
 }
 
-// TestTemplateChangedOnTheWayBack: a rollback is asked for when the new template is what
-// went wrong.
+// TestTemplateChangedOnTheWayBack: a changed template does not hold a rollback, which the user may request
+// because of that template.
 func TestTemplateChangedOnTheWayBack(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleDown, 2)
@@ -61,8 +61,8 @@ func TestTemplateChangedOnTheWayBack(t *testing.T) {
 	y.until(plan.ScaleDown, 1)
 }
 
-// TestBudgetThatCannotBeMade: the source's budget is gone before the destination has one,
-// or its name is taken there. It stalls, and says so; an ordinal that is down comes first.
+// TestBudgetThatCannotBeMade: the source's budget is deleted before the destination has one, or its name is
+// taken there. The migration stalls with that reason, but an ordinal that is down is started first.
 func TestBudgetThatCannotBeMade(t *testing.T) {
 	c := plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(1)}
 	for name, tc := range map[string]struct {
@@ -94,8 +94,8 @@ func TestBudgetThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestBudgetFollowsTheRollOut: between two handoffs the slice that rolls out has the budget,
-// for its controller evicts. A roll-out of the destination once waited for ever.
+// TestBudgetFollowsTheRollOut: between two handoffs, the slice with a rollout has the budget, because its
+// controller evicts. A rollout of the destination once waited forever.
 func TestBudgetFollowsTheRollOut(t *testing.T) {
 	for moved := 1; moved < 3; moved++ {
 		t.Run(fmt.Sprintf("%d of 3 moved", moved), func(t *testing.T) { budgetFollows(t, moved) })

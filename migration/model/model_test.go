@@ -12,14 +12,15 @@ var (
 	modelBound = flag.String("model", "", "how much of the model is explored: tiny, small or full")
 )
 
-// TestModel explores every state that a migration can reach within bounds, and checks
-// each of them (I1 to I9): every order in which the processes, the controllers and the
-// kubelets of both clusters may act, and every place in which something may go wrong.
+// TestModel explores every state that a migration can reach within bounds, and checks each of them (I1 to I9).
+// It covers every order in which the processes, the controllers and the kubelets of both clusters may act, and
+// every place of a possible fault.
 func TestModel(t *testing.T) {
 	exploreAll(t, within(tinyBounds, smallBounds, fullBounds), ofRebind)
 }
 
-// within is as many worlds as a run explores: the full bound where it is asked for, the tiny one under the race detector.
+// within returns the worlds that a run explores: the full bounds if requested, the tiny ones under the race
+// detector, and otherwise the small ones.
 func within(tiny, small, full func() []bound) []bound {
 	switch {
 	case *modelBound == "full":
@@ -30,7 +31,8 @@ func within(tiny, small, full func() []bound) []bound {
 	return small()
 }
 
-// exploreAll explores each of these worlds in a test of its own, and writes what a full run finds into the documentation.
+// exploreAll explores each of these worlds in a subtest, and writes the results of a full run into the
+// documentation.
 func exploreAll(t *testing.T, bounds []bound, figures table) {
 	t.Helper()
 	var states atomic.Int64

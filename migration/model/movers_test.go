@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// The kinds of steps of what movers need, and of movers. They are of a side.
+// The kinds of steps of movers and of their dependencies. They belong to a side.
 const (
 	copyBinds    kind = "volume controller acts for movers"
 	moverStarts  kind = "mover makes its key"
@@ -24,10 +24,10 @@ const (
 	snapsAct     kind = "snapshot controller or sidecar acts"
 )
 
-// moverKinds are all of them; the last ones are of a pair of movers.
+// moverKinds are all of them; the last ones belong to a pair of movers.
 var moverKinds = []kind{copyBinds, moverStarts, moverGoes, moverLetsGo, snapsAct, bytesArrive, receiverEnds, senderEnds}
 
-// moverSteps are those of a world in which claims are copied.
+// moverSteps returns the steps of a world in which claims are copied.
 func moverSteps() []step {
 	var steps []step
 	for _, name := range plan.SideNames {
@@ -41,7 +41,7 @@ func moverSteps() []step {
 	return steps
 }
 
-// actOnCopies lets one thing of that happen to one claim, and says whether it did.
+// actOnCopies runs one such step for one claim, and reports whether it did.
 func (m *machine) actOnCopies(s step) bool {
 	for i := range m.yards {
 		acted := false
@@ -66,7 +66,7 @@ func (m *machine) actOnCopies(s step) bool {
 	return false
 }
 
-// bindForMovers does the next thing that the provisioner, the binder or the reclaimer of a side has to do.
+// bindForMovers runs the next step of the provisioner, the binder or the reclaimer of a side.
 func (m *machine) bindForMovers(i int, side plan.SideName) bool {
 	y := &m.yards[i]
 	for at := range y.spare {
@@ -142,7 +142,7 @@ func (m *machine) bindMoverClaim(i int, claim *moverClaim) bool {
 	return true
 }
 
-// startMover lets a mover mount its claim and make its key.
+// startMover lets a mover mount its claim and create its key.
 func (m *machine) startMover(i int, side plan.SideName) bool {
 	y := &m.yards[i]
 	for at := range y.movers {
@@ -163,7 +163,7 @@ func (m *machine) startMover(i int, side plan.SideName) bool {
 		}
 		volume := m.volume(i, side, claim.Volume)
 		if volume.ClaimRef.Name != claim.name || volume.ClaimRef.UID != claim.UID {
-			continue // it is not the claim's any more
+			continue // it does not belong to the claim any more
 		}
 		if _, one := m.zoneOf(i, side, append(slices.Clone(pod.near), volume.Name)); !one {
 			continue // no node reaches them
@@ -178,7 +178,8 @@ func (m *machine) startMover(i int, side plan.SideName) bool {
 	return false
 }
 
-// removeMover lets a mover go that is to. One that reads beside the ordinal's pod ends by itself where there is none.
+// removeMover removes a mover that is being deleted. One that reads next to the ordinal's pod ends when there
+// is no such pod.
 func (m *machine) removeMover(i int, side plan.SideName) bool {
 	y := &m.yards[i]
 	_, runs := m.State.Side(side).Pod(m.State.Volumes[i].Ordinal)
@@ -192,7 +193,7 @@ func (m *machine) removeMover(i int, side plan.SideName) bool {
 	return true
 }
 
-// detachFromMovers detaches a new volume from the node whose mover is gone.
+// detachFromMovers detaches a new volume from the node of a mover that has ended.
 func (m *machine) detachFromMovers(i int, side plan.SideName) bool {
 	y := &m.yards[i]
 	for at := range y.spare {
@@ -206,7 +207,8 @@ func (m *machine) detachFromMovers(i int, side plan.SideName) bool {
 	return false
 }
 
-// peers are a receiver and a sender that know each other and are at work, be they to go or not; nil: there are none.
+// peers returns a receiver and a sender that know each other and work, whether or not they are being deleted;
+// nil if there are none.
 func (y *yard) peers() (sender, receiver *mover) {
 	for i := range y.movers {
 		for j := range y.movers {
@@ -219,8 +221,8 @@ func (y *yard) peers() (sender, receiver *mover) {
 	return nil, nil
 }
 
-// talk lets two movers go on with their pass: half of the bytes arrive, then all, and one after the other says what it
-// has read.
+// talk continues the pass of two movers: half of the bytes arrive, then all of them, and then each mover
+// reports the data that it has read.
 func (m *machine) talk(y *yard, k kind) bool {
 	s, r := y.peers()
 	if s == nil || s.Ended {
@@ -245,7 +247,7 @@ func (m *machine) talk(y *yard, k kind) bool {
 	return true
 }
 
-// talkWarm is a pass while the ordinal writes: something has arrived in the end, and nothing is shown by it.
+// talkWarm is a pass while the ordinal writes: some data arrives, and nothing is proven by it.
 func (m *machine) talkWarm(y *yard, k kind) bool {
 	s, r := y.peers()
 	switch from, to := y.content[s.mounted], y.content[r.mounted]; {
@@ -261,7 +263,7 @@ func (m *machine) talkWarm(y *yard, k kind) bool {
 	return true
 }
 
-// readWarm says whether a mover reads beside the pod of an ordinal on a side: its volumes stay attached.
+// readWarm reports whether a mover reads next to the pod of an ordinal on a side: its volumes remain attached.
 func (m *machine) readWarm(name plan.SideName, ordinal int32) bool {
 	for i := range m.yards {
 		reads := func(pod mover) bool { return pod.side == name && pod.role == volumes.RoleWarm && pod.mounted != "" }
@@ -278,7 +280,7 @@ func (m *machine) endMover(pod *mover, result volumes.MoverResult) {
 	pod.Ended, pod.Result, pod.ResourceVersion = true, result, m.NewVersion()
 }
 
-// appWrites lets each ordinal that is Ready write to the disks that it has.
+// appWrites lets each Ready ordinal write to its disks.
 func (m *machine) appWrites() {
 	m.noteRan()
 	for i := range m.yards {
@@ -296,7 +298,7 @@ func (y *yard) write(handle string) {
 	y.content[handle] = y.written
 }
 
-// What may go wrong with a copy.
+// The faults of a copy.
 const (
 	receiverDies int8 = iota
 	senderDies
@@ -310,7 +312,7 @@ const (
 
 var copyTroubles = [copyBreaks]string{"the receiver dies", "the sender dies", "the receiver's disk fails", "a pass finds a difference", "somebody deletes the claim of the copy", "somebody deletes the VolumeSnapshot that was taken", "somebody deletes the imported VolumeSnapshot"}
 
-// breakCopy lets one of that happen.
+// breakCopy applies one of them.
 func (m *machine) breakCopy(what int8) bool {
 	for i := range m.yards {
 		if m.breakCopyOf(i, what) {
@@ -351,7 +353,7 @@ func (m *machine) breakCopyOf(i int, what int8) bool {
 	return false
 }
 
-// loseIncoming lets somebody delete a claim of a copy that no mover uses.
+// loseIncoming deletes a claim of a copy that no mover uses, as another client does.
 func (m *machine) loseIncoming(i int) bool {
 	y := &m.yards[i]
 	for at := range y.claims {
@@ -366,7 +368,8 @@ func (m *machine) loseIncoming(i int) bool {
 	return false
 }
 
-// mountByHand lets somebody start a pod on an ordinal's claim on a side while no pod of the ordinal runs: it writes.
+// mountByHand starts a pod of another user on an ordinal's claim on a side while no pod of the ordinal runs.
+// The pod writes.
 func (m *machine) mountByHand(name plan.SideName) bool {
 	for i := range m.yards {
 		v := &m.State.Volumes[i]

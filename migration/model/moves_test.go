@@ -11,29 +11,29 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// act is what somebody does in a model.
+// deed is a kind of event in a model.
 type deed uint8
 
-// The free deeds are what happens in a calm world, in any order. Each of the others is
-// one that a run may have only so many of.
+// The free deeds are the events of a calm world, in any order. Of the others, each run may have a limited
+// number.
 const (
 	acts     deed = iota // a controller or a kubelet acts
-	goesOn               // a process does a pass, or goes on with the one that it is in the middle of
+	goesOn               // a process runs a pass, or continues the current one
 	hears                // a process reads the Migration again
-	arrives              // a write arrives whose process has gone on or is gone
-	heals                // what disturbs is over: a side answers, a cache moves, a pod goes
-	undone               // somebody's edit is changed back
+	arrives              // a write arrives whose process has continued or ended
+	heals                // a disturbance ends: a side answers, a cache moves, a pod ends
+	undone               // another client's edit is reversed
 	resumed              // mode is Run again
 	aged                 // a pod has been Ready for minReadySeconds
 	attached             // the attach controller attaches
-	lives                // another migration begins when one has ended
-	answers              // a person has a hook that has failed run again, or skips it
-	eases                // a person gives copies more time
+	lives                // another migration begins after one has ended
+	answers              // a user retries or skips a failed hook
+	eases                // a user gives copies more time
 
-	faulty     // a pass whose write has another fate than to arrive and be answered
-	slow       // a write is on its way for a while
+	faulty     // a pass whose write does not arrive or is not answered
+	slow       // a write is in flight for a while
 	slowRead   // a pass reads slowly
-	standsOn   // a cache stands still
+	standsOn   // a cache stops
 	cutSide    // a side does not answer
 	strays     // the address of a side leads to another cluster
 	takeover   // a second process takes over
@@ -41,33 +41,34 @@ const (
 	deletion   // the Migration is deleted
 	evicting   // an eviction is granted
 	fails      // a pod fails
-	deleted    // a pod is deleted by somebody else
-	asks       // somebody asks for a pod to go, as the budget allows
-	nodeLost   // the node of a pod is lost: it ends, and does not go away
-	rolls      // somebody changes a pod template
-	foreign    // somebody else edits what the migration owns
-	harm       // somebody deletes what the migration needs, or uses it
+	deleted    // a pod is deleted by another client
+	asks       // a user requests the replacement of a pod, within the budget
+	nodeLost   // the node of a pod is lost: the pod stops, but is not removed
+	rolls      // a pod template is changed
+	foreign    // another client edits an object that the migration owns
+	harm       // another client deletes an object that the migration needs, or uses it
 	sickens    // the pods of an ordinal do not become Ready on a side
-	pins       // the volumes of an ordinal stay attached to a node
+	pins       // the volumes of an ordinal remain attached to a node
 	lateMade   // a StatefulSet controller's creation of a pod arrives late
-	breaksHook // the Job of a hook fails, or goes before its end was seen
-	breaksCopy // a mover dies or finds what it should not, or the claim of a copy is deleted
-	mounts     // somebody mounts an ordinal's claim, and writes
-	overruns   // the copy of an ordinal that is down takes longer than it may
-	spares     // a person has nothing copied ahead any more
-	closes     // what was true when the migration began ends
+	breaksHook // the Job of a hook fails, or is removed before its end was seen
+	breaksCopy // a mover dies or finds a mismatch, or the claim of a copy is deleted
+	mounts     // another user mounts an ordinal's claim, and writes
+	overruns   // the copy of an ordinal that is down exceeds its limit
+	spares     // a user stops copies ahead of their turns
+	closes     // a precondition that held at the beginning ends
 	authors    // the author of the PodDisruptionBudget writes another one
 	bars       // an API server refuses one kind of write
 	firstFault = faulty
 )
 
-// move is one deed, and which of its kind.
+// move is one deed with its parameters.
 type move struct {
 	deed deed
 	a, b int8
 }
 
-// kindsOfFault are deeds that a run may have; none: all of them but bars, which have worlds of their own.
+// kindsOfFault are the deeds that a run may have; empty means all of them except for bars, which has separate
+// worlds.
 type kindsOfFault []deed
 
 func (k kindsOfFault) has(d deed) bool { return len(k) == 0 && d != bars || slices.Contains(k, d) }
@@ -76,7 +77,7 @@ func (m move) costs() bool { return m.deed >= firstFault }
 
 var modes = []api.Mode{api.ModeRun, api.ModePause, api.ModeRollback}
 
-// moves are all that might happen; those that cannot are found when they are tried.
+// moves returns all candidate moves. Impossible ones are detected when they are tried.
 func (x *explorer) moves(w *model) []move { //nolint:gocyclo // one condition after the other, each a line
 	list := x.list[:0]
 	defer func() { x.list = list }()
@@ -147,8 +148,8 @@ func (x *explorer) moves(w *model) []move { //nolint:gocyclo // one condition af
 	return list
 }
 
-// lateHarms are those that could cost the last record of a disk: otherwise the end is not
-// disturbed any more.
+// lateHarms adds the harms that could cost the last record of a disk. Otherwise the end is not disturbed any
+// more.
 func (x *explorer) lateHarms(w *model, add func(deed, int, int)) {
 	for i := range harms {
 		if w.State.Spec.DeleteSource && harms[i].late {
@@ -221,7 +222,7 @@ func (x *explorer) podMoves(w *model, add func(deed, int, int)) {
 	}
 }
 
-// try does a move and says whether it could be done.
+// try executes a move and reports whether it was possible.
 func (w *model) try(m move) bool { //nolint:gocyclo // one condition after the other, each a line
 	switch m.deed {
 	case acts:
@@ -331,8 +332,7 @@ func (w *model) trySide(d deed, name plan.SideName) bool {
 	return w.stray(name)
 }
 
-// stray lets the address of a side lead to another cluster. The first look at a
-// cluster takes it as it is.
+// stray makes the address of a side lead to another cluster. The first pass records whichever cluster it finds.
 func (w *model) stray(name plan.SideName) bool {
 	if len(w.cut)+len(w.astray) > 0 || w.State.Record.Baseline == nil {
 		return false
@@ -342,7 +342,7 @@ func (w *model) stray(name plan.SideName) bool {
 	return true
 }
 
-// arrives lets a write arrive whose process waits for no answer.
+// lateLands delivers a write whose process does not wait for an answer.
 func (w *model) lateLands(i int) bool {
 	l := w.late[i]
 	w.late = slices.Delete(w.late, i, i+1)
@@ -354,8 +354,8 @@ func (w *model) lateLands(i int) bool {
 	return true
 }
 
-// afterTheEnd notes a write that nothing could refuse and that came when the migration
-// had ended, or was to begin anew: it leaves something empty behind.
+// afterTheEnd records a write that nothing could refuse and that arrived after the end or before a new
+// beginning: it leaves an empty object.
 func (w *model) afterTheEnd(e plan.Effect) {
 	over := w.State.Record.Completed != "" || w.State.Record.Baseline == nil
 	w.tardy = w.tardy || over && unfenced(e)
@@ -393,7 +393,7 @@ func (w *model) tryPod(d deed, name plan.SideName, ordinal int32) bool {
 	}
 }
 
-// attachPod attaches the volumes of a pod whose claims were bound after it was made.
+// attachPod attaches the volumes of a pod whose claims were bound after its creation.
 func (w *model) attachPod(name plan.SideName, ordinal int32) bool {
 	pod, found := w.State.Side(name).Pod(ordinal)
 	changed := false

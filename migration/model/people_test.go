@@ -14,13 +14,13 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// A random run also has people who run the commands that a stall names, and what such stalls come from: a tool that writes its own
-// version of a PodDisruptionBudget back, and a claim that is in the way.
+// A random run also has users who run the commands that a stall names. It has the causes of such stalls, namely
+// a tool that restores its own version of a PodDisruptionBudget, and a claim that is in the way.
 
 // theirs is the volume of a claim that is in the way.
 const theirs = "pv-theirs"
 
-// order is a command that a person runs, against a cluster.
+// order is a command of a user, for a cluster.
 type order struct {
 	cluster string
 	words   []string
@@ -28,7 +28,7 @@ type order struct {
 
 var inCluster = regexp.MustCompile(`in cluster (\S+): $`)
 
-// ordersOf are the commands that a text names.
+// ordersOf returns the commands in a text.
 func ordersOf(text string) []order {
 	var orders []order
 	for at := strings.Index(text, "kubectl "); at >= 0; at = strings.Index(text, "kubectl ") {
@@ -42,7 +42,8 @@ func ordersOf(text string) []order {
 	return orders
 }
 
-// wordsOf are the words of the command that a text begins with, and what follows it. A command ends where a sentence goes on.
+// wordsOf returns the words of the command at the beginning of a text, and the rest of the text. A command ends
+// where the sentence continues.
 func wordsOf(text string) (words []string, rest string) {
 	word, quoted := "", false
 	for i, c := range text {
@@ -64,7 +65,7 @@ func wordsOf(text string) (words []string, rest string) {
 	return append(words, word), ""
 }
 
-// after is the word that follows on another one; empty: there is none.
+// after returns the word that follows another one; empty if there is none.
 func (o order) after(word string) string {
 	if at := slices.Index(o.words, word); at >= 0 && at+1 < len(o.words) {
 		return o.words[at+1]
@@ -72,7 +73,7 @@ func (o order) after(word string) string {
 	return ""
 }
 
-// follow has a person do as the migration says.
+// follow makes a user follow the remedy of the migration.
 func (r *run) follow(t *rapid.T) {
 	r.t = t
 	p := r.anyone()
@@ -82,7 +83,7 @@ func (r *run) follow(t *rapid.T) {
 	r.passes(p, rapid.IntRange(1, 8).Draw(t, "passes since"), r.laggards())
 }
 
-// obey runs one of the commands that were said last, or all.
+// obey runs one or all of the commands of the last remedy.
 func (r *run) obey() {
 	if r.said == nil {
 		return
@@ -103,7 +104,7 @@ func (r *run) obey() {
 	}
 }
 
-// runs does what a command does. One that nobody has thought of here fails the test: a remedy is tried before it is shipped.
+// runs executes a command. An unknown command fails the test: every remedy must be tested before it is shipped.
 func (r *run) runs(o order) {
 	if changes := slices.Contains([]string{"delete", "patch", "annotate"}, o.words[0]); changes && o.cluster == "" {
 		r.breaks("I9: the remedy does not name the cluster of kubectl %s", strings.Join(o.words, " "))
@@ -112,7 +113,7 @@ func (r *run) runs(o order) {
 	switch o.words[0] {
 	case "describe":
 		if o.words[1] == "quota" {
-			r.allow() // it is what the person looks for
+			r.allow() // the user fixes the cause that this command shows
 		}
 	case "get", "logs", "events", "edit", "rollout", "api-resources":
 	case "migrate":
@@ -147,7 +148,7 @@ func (r *run) runsPlugin(o order) {
 	}
 }
 
-// sidesOf are the sides that a command may be about.
+// sidesOf returns the sides to which a command may apply.
 func (r *run) sidesOf(o order) []plan.SideName {
 	return slices.DeleteFunc(slices.Clone(plan.SideNames), func(name plan.SideName) bool {
 		side, namespace := r.State.Side(name), o.after("-n")
@@ -210,7 +211,7 @@ func (r *run) annotates(o order) {
 	}
 }
 
-// putBackBudget has a tool write its own version of a budget again, and perhaps a person hand it over.
+// putBackBudget makes a tool restore its own version of a budget, and possibly a user hand it over.
 func (r *run) putBackBudget(t *rapid.T) {
 	r.t = t
 	p := r.onward()
@@ -230,7 +231,7 @@ func (r *run) putBackBudget(t *rapid.T) {
 	r.passes(p, rapid.IntRange(1, 8).Draw(t, "passes since"), everyone)
 }
 
-// handOver has the tool stopped, and its budgets handed over.
+// handOver stops the tool, and hands over its budgets.
 func (r *run) handOver() {
 	for _, name := range plan.SideNames {
 		if budgets := r.State.Side(name).Budgets; r.tool && len(budgets) == 1 && budgets[0].Fence == "" {
@@ -241,7 +242,8 @@ func (r *run) handOver() {
 	}
 }
 
-// leaveClaim has a claim of another user be where that of the next ordinal is to come, and perhaps a person delete it.
+// leaveClaim creates a claim of another user in the place of the next ordinal's claim, which a user possibly
+// deletes.
 func (r *run) leaveClaim(t *rapid.T) {
 	r.t = t
 	p := r.onward()

@@ -15,17 +15,16 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// fingerprint tells states apart that may go on in different ways.
+// fingerprint distinguishes states that may continue in different ways.
 type fingerprint [2]uint64
 
-// printer writes a state as bytes. Names that only serve to be compared (UIDs,
-// resourceVersions, fences, holders) are written as the order in which they are met,
-// so that states that differ in nothing else are one.
+// printer writes a state as bytes. Names that are only compared (UIDs, resourceVersions, fences, holders) are
+// written as the order in which they occur. States that differ in nothing else are then equal.
 type printer struct {
 	out   []byte
 	names []string
-	// fences are those that a process may still write; every other is an old one, and
-	// newer or not than those of the leaders, whose epochs these are.
+	// fences holds the fences that a process may still write; every other fence is an old one. epochs holds the
+	// epochs of the leaders, with which an old fence is compared.
 	fences [3]string
 	epochs [2]int64
 	seeds  [2]maphash.Seed
@@ -102,7 +101,7 @@ func (p *printer) of(w *model) fingerprint {
 	return fingerprint{maphash.Bytes(p.seeds[0], p.out), maphash.Bytes(p.seeds[1], p.out)}
 }
 
-// life writes which migration this is, and what it has begun with.
+// life writes which migration this is, and its initial state.
 func (p *printer) life(w *model) {
 	p.number(w.lived)
 	if w.lived == 0 {
@@ -133,7 +132,7 @@ func (p *printer) bools(bits ...bool) {
 	p.out = append(p.out, n)
 }
 
-// name writes which of the names met so far it is.
+// name writes the index of a name among those that have occurred.
 func (p *printer) name(s string) {
 	if s == "" {
 		p.number(0)
@@ -147,7 +146,7 @@ func (p *printer) name(s string) {
 	p.number(at + 1)
 }
 
-// volumeName writes the name of a volume, or of its disk: that of a new one is only compared with others.
+// volumeName writes the name of a volume, or of its disk. That of a new one is only compared with others.
 func (p *printer) volumeName(s string) {
 	if strings.Contains(s, "pvc-") {
 		p.name(s)
@@ -163,7 +162,7 @@ func (p *printer) fence(s string) {
 	case at >= 0:
 		p.number(at + 1)
 	default:
-		p.number(9) // the fence of an epoch that is over, or of another migration
+		p.number(9) // the fence of a former epoch, or of another migration
 		p.name(string(api.FenceOwner(s)))
 		epoch := planner.FenceEpoch(s)
 		p.bools(epoch > p.epochs[0], epoch > p.epochs[1])
@@ -291,7 +290,7 @@ func (p *printer) record(w *model, r plan.Record) {
 		if now := w.State.Record.Fence; now != nil {
 			newer = int(r.Fence.Epoch-now.Epoch) + 1
 		}
-		p.number(max(newer, 0)) // older is older, by how much is no matter
+		p.number(max(newer, 0)) // an older one is older, regardless of the difference
 		p.text(string(r.Fence.Direction))
 		for i := range w.leaders {
 			l := &w.leaders[i]
@@ -328,7 +327,7 @@ func (p *printer) record(w *model, r plan.Record) {
 	}
 }
 
-// hooks writes the Jobs of hooks, and what a person has said of one.
+// hooks writes the Jobs of hooks, and the user's answer to one.
 func (p *printer) hooks(s plan.Snapshot) {
 	for _, job := range s.HookJobs.List {
 		p.text(job.Name)

@@ -16,51 +16,51 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// process drives the migration, as an Engine does: it reads and writes as package pass says.
+// process drives the migration as an Engine does: it reads and writes as package pass requires.
 type process struct {
 	pass.State
-	// the Migration as it was last read or written, of a certain version
+	// the Migration as last read or written, with its version
 	version  int
 	record   plan.Record
 	mode     api.Mode
 	deleting bool
-	// arrived is what was answered last of the start of an ordinal on the other side; nil: nothing that counts.
+	// arrived is the last answer about the start of an ordinal on the other side; nil if none is valid.
 	arrived *plan.Arrival
 	// skew is how far its clock is ahead.
 	skew time.Duration
-	// ids are the clusters of both sides, as they were last asked for.
+	// ids are the clusters of both sides as last identified.
 	ids map[plan.SideName]types.UID
 }
 
-// fate is what becomes of a write.
+// fate is the result of a write.
 type fate int
 
 // The fates.
 const (
-	// lands: the write arrives and its answer comes back.
+	// lands means that the write arrives and is answered.
 	lands fate = iota
-	// unanswered: it arrives, its answer does not, and the process goes on.
+	// unanswered means that it arrives without an answer, and the process continues.
 	unanswered
-	// refused: it does not arrive, and the process goes on.
+	// refused means that it does not arrive, and the process continues.
 	refused
-	// delayed: the process goes on while the write is still on the way.
+	// delayed means that the process continues while the write is still in flight.
 	delayed
 	// crashAfter and crashBefore end the process after or before the write.
 	crashAfter
 	crashBefore
-	// stalls ends the process while its write is still on the way.
+	// stalls means that the process ends while its write is still in flight.
 	stalls
 )
 
-// conditions are what a pass meets with.
+// conditions are the circumstances of a pass.
 type conditions struct {
-	// stale makes the process not read the Migration again.
+	// stale prevents the process from reading the Migration again.
 	stale bool
-	// cached returns what the caches show.
+	// cached returns the state that the caches show.
 	cached func() plan.Snapshot
 	// between is called between two reads and before the write: others act.
 	between func()
-	// live returns what the API servers say to a read; nil: what is so now.
+	// live returns the answer of the API servers to a read; nil means the current state.
 	live func(reading) plan.Snapshot
 	fate fate
 }
@@ -90,7 +90,7 @@ func (m *machine) newProcess() *process {
 	return p
 }
 
-// identify asks which clusters these are.
+// identify reads which clusters these are.
 func (m *machine) identify(p *process, sides scope.Sides) {
 	ids := map[plan.SideName]types.UID{plan.SourceSide: m.begin.Source.ClusterID, plan.DestinationSide: m.begin.Destination.ClusterID}
 	for name := range m.astray {
@@ -104,21 +104,21 @@ func (m *machine) identify(p *process, sides scope.Sides) {
 	p.ids = ids
 }
 
-// restart is a process that has crashed and come up again.
+// restart replaces a process that has crashed by a new one.
 func (m *machine) restart(p *process) { *p = *m.newProcess() }
 
 func (m *machine) reread(p *process) {
 	p.version, p.record, p.mode, p.deleting = m.version, m.State.Record, m.State.Spec.Mode, m.State.Deleting
 }
 
-// through is a snapshot of the world as this process sees the Migration.
+// through returns a snapshot of the world with the Migration as this process sees it.
 func (p *process) through(s plan.Snapshot) plan.Snapshot {
 	s.Record, s.Spec.Mode, s.Deleting = p.record, p.mode, p.deleting
 	return p.Sign(s)
 }
 
-// observe looks at both sides, as an Engine does: at what the caches show and, as far
-// as the scope asks for it, at what the API servers say. Others act between reads.
+// observe reads both sides as an Engine does: the caches and, as far as the scope requires it, the API servers.
+// Others act between reads.
 func (m *machine) observe(p *process, shown plan.Snapshot, sc scope.Reads, c conditions) plan.Snapshot {
 	if sc.Identity != scope.NoSide {
 		m.identify(p, sc.Identity)
@@ -162,7 +162,7 @@ func (m *machine) observe(p *process, shown plan.Snapshot, sc scope.Reads, c con
 	return s
 }
 
-// forget takes out of a snapshot what is read live of one ordinal: nothing of that comes from the
+// forget removes from a snapshot the parts that are read live for one ordinal: none of them comes from the
 // caches.
 func forget(s *plan.Snapshot, sc scope.Reads) {
 	for i := range s.Volumes {
@@ -182,7 +182,7 @@ func forget(s *plan.Snapshot, sc scope.Reads) {
 	}
 }
 
-// empty lets a side look as in a cluster where nothing of the application is.
+// empty makes a side look like a cluster without the application.
 func empty(s *plan.Snapshot, name plan.SideName) {
 	at := s.Side(name)
 	*at = plan.Side{
@@ -198,10 +198,9 @@ func empty(s *plan.Snapshot, name plan.SideName) {
 	}
 }
 
-// reads are the live reads that a scope asks for, each kind after the one that it
-// must not be older than: a pod that was absent before its StatefulSet was read may
-// have come and gone since, and so may an attachment from before its pod was read.
-// Before a stop, pods are listed ahead of all else.
+// reads returns the live reads that a scope requires, each kind after the one that it must not be older than. A
+// pod that was absent before its StatefulSet was read may have started and ended since. The same holds for an
+// attachment from before its pod was read. Before a stop, pods are listed first.
 func (m *machine) reads(sc scope.Reads) []read {
 	if !sc.Live {
 		return nil
@@ -216,7 +215,7 @@ func (m *machine) reads(sc scope.Reads) []read {
 	}
 	switch {
 	case sc.Gate:
-	case sc.Wide: // what is listed from an API server's cache may be as late as our own
+	case sc.Wide: // a list from an API server's cache may be as late as our own
 		reads = append(reads, read{podsRead, func(to *plan.Snapshot, now plan.Snapshot) { readAllPods(to, now, sc) }})
 	case sc.Pods && sc.Ordinal != nil:
 		reads = append(reads, read{podsRead, func(to *plan.Snapshot, now plan.Snapshot) { readPod(to, now, sc) }})
@@ -278,7 +277,7 @@ func readPod(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
 	}
 }
 
-// readHoldings reads a part of the volumes of the ordinals that are looked at.
+// readHoldings reads a part of the volumes of the ordinals in scope.
 func readHoldings(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads, part func(to, now *volumes.Holding, name plan.SideName, sc scope.Reads)) {
 	for i := range to.Volumes {
 		v := &to.Volumes[i]
@@ -296,11 +295,11 @@ func readClaim(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
 	if !sc.Spared.Claims.Has(name) {
 		to.Claim = now.Claim
 	} else if sc.Gate || sc.Left == name {
-		to.Claim.Users = now.Claim.Users // it is in the lists of pods
+		to.Claim.Users = now.Claim.Users // they are in the lists of pods
 	}
 }
 
-// readVolume reads the volume of a side, and with it what is attached where its pods are read.
+// readVolume reads the volume of a side, and its attachments if the side's pods are read.
 func readVolume(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
 	attachments := to.Volume.Attachments
 	if !sc.Spared.Volumes.Has(name) {
@@ -311,7 +310,7 @@ func readVolume(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
 	}
 }
 
-// focused leaves only the volumes and the name that a scope asks for in a snapshot.
+// focused returns a snapshot with only the volumes and the name that a scope requires.
 func focused(s plan.Snapshot, sc scope.Reads) plan.Snapshot {
 	var only []plan.OrdinalVolume
 	ordinal := *sc.Ordinal
@@ -327,7 +326,7 @@ func focused(s plan.Snapshot, sc scope.Reads) plan.Snapshot {
 	return s
 }
 
-// pass does one step of a process and returns what it came to.
+// pass runs one pass of a process and returns its decision.
 func (m *machine) pass(p *process, c conditions) plan.Decision {
 	stood := m.interleaved
 	step := m.look(p, c)
@@ -341,8 +340,8 @@ func (m *machine) pass(p *process, c conditions) plan.Decision {
 	return decision
 }
 
-// early does the next thing for an ordinal whose turn is to come, where the migration itself waits; it returns what
-// that was, or a decision of nothing.
+// early runs the next action for an ordinal ahead of its turn while the migration itself waits. It returns that
+// decision, or an empty one.
 func (m *machine) early(p *process, c conditions, s plan.Snapshot) plan.Decision {
 	for _, ordinal := range planner.EarlyOrdinals(s) {
 		stood, step := m.interleaved, p.BeginEarly(ordinal)
@@ -361,11 +360,11 @@ func (m *machine) early(p *process, c conditions, s plan.Snapshot) plan.Decision
 	return plan.Decision{}
 }
 
-// longer is longer than any write is awaited in the caches: those that lag may lag for ever.
+// longer exceeds the time for which a write is awaited in the caches: lagging caches may lag forever.
 const longer = time.Hour
 
-// look observes until the process has read all that its decision rests on. A periodic live read is
-// never due: what goes wrong on caches alone must not hide behind it.
+// look observes until the process has read everything on which its decision depends. A periodic live read is
+// never due, because it could hide a fault that is based on caches alone.
 func (m *machine) look(p *process, c conditions) pass.Step {
 	if !c.stale {
 		m.reread(p)
@@ -405,7 +404,7 @@ func (m *machine) conclude(p *process, c conditions, step pass.Step, stood int) 
 	return decision
 }
 
-// confirm writes the Migration again as it is, when that is to be done: it stays as it was.
+// confirm writes the Migration again without a change if the step requires it.
 func (m *machine) confirm(p *process, step pass.Step) pass.Step {
 	if step.Do != pass.Confirm {
 		return step
@@ -417,7 +416,7 @@ func (m *machine) confirm(p *process, step pass.Step) pass.Step {
 	return p.Answered(step, pass.Answer{Kind: answer}, m.State.Now)
 }
 
-// lawful checks a decision against what it was taken on.
+// lawful checks a decision against the state on which it is based.
 func (m *machine) lawful(s plan.Snapshot, decision plan.Decision) {
 	if decision.Effect != nil && (s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen) {
 		m.breaks("I6: %s although a side is unreachable", *decision.Effect)
@@ -435,8 +434,7 @@ func (m *machine) lawful(s plan.Snapshot, decision plan.Decision) {
 	}
 }
 
-// gated is I5, judged at the moment of the write when nobody else has acted since
-// the pass began.
+// gated is I5. It is judged at the time of the write if no other party has acted since the pass began.
 func (m *machine) gated(e plan.Effect) {
 	s := m.State
 	var others int32
@@ -452,7 +450,7 @@ func (m *machine) gated(e plan.Effect) {
 	}
 }
 
-// save writes the record, over the version that was read.
+// save writes the record over the version that was read.
 func (m *machine) save(p *process, f fate, step pass.Step) {
 	record, answer := *step.Decision.Record, pass.Changed
 	m.patient(record)
@@ -482,7 +480,8 @@ func (m *machine) save(p *process, f fate, step pass.Step) {
 	m.answer(p, f, step, answer)
 }
 
-// beginsAgain notes what a migration begins with that was rolled back and is to run again: somebody may have scaled the source since.
+// beginsAgain records the initial state of a migration that was rolled back and runs again: another client may
+// have scaled the source since.
 func (m *machine) beginsAgain(base api.Baseline) {
 	source := plan.Set{Start: base.Start, Replicas: base.Replicas}
 	if base.DestinationReplicas > 0 || source.Start == m.begin.Source.Set.Start && source.Replicas == m.begin.Source.Set.Replicas {
@@ -496,10 +495,10 @@ func (m *machine) beginsAgain(base api.Baseline) {
 	m.begin = &begin
 }
 
-// longerThanAttempts is how long a handoff takes at least: longer than attempts to copy can follow on one another.
+// longerThanAttempts is the minimum duration of a handoff: longer than consecutive attempts to copy can take.
 const longerThanAttempts = 100 * time.Second
 
-// endHandoff notes that a record ends a handoff.
+// endHandoff records that a record ends a handoff.
 func (m *machine) endHandoff(next plan.Record) {
 	if was := m.State.Record.Handoff; was != nil && (next.Handoff == nil || next.Handoff.Ordinal != was.Ordinal) {
 		m.handoffs++
@@ -507,8 +506,8 @@ func (m *machine) endHandoff(next plan.Record) {
 	}
 }
 
-// completed checks that no ordinal is left down. One that is let go while it comes up
-// has been started at least.
+// completed checks that no ordinal remains down. One that is released while it is starting has at least been
+// started.
 func (m *machine) completed(reason string) {
 	for ordinal := range m.held {
 		started := m.State.Source.Set.Has(ordinal) || m.State.Destination.Set.Has(ordinal)
@@ -518,7 +517,7 @@ func (m *machine) completed(reason string) {
 	}
 }
 
-// answer brings a process the answer to what it wrote, if it is to have one, and returns what follows.
+// answer delivers the answer of a write to a process, unless it is lost, and returns the next step.
 func (m *machine) answer(p *process, f fate, step pass.Step, answer pass.Kind) pass.Step {
 	switch {
 	case f >= crashAfter:
@@ -546,7 +545,7 @@ func recorded(r plan.Record) string {
 	return text
 }
 
-// send writes one effect. It returns the stall that follows on a write that the API server refuses.
+// send writes one effect. It returns the stall that follows a write that the API server refuses.
 func (m *machine) send(p *process, f fate, step pass.Step) *plan.Hold {
 	e, answer, barred := *step.Decision.Effect, pass.NoAnswer, false
 	switch f {
@@ -576,7 +575,7 @@ func (m *machine) send(p *process, f fate, step pass.Step) *plan.Hold {
 	return follows.Decision.Hold
 }
 
-// land lets a write arrive.
+// land delivers a write.
 func (m *machine) land(e plan.Effect, late bool) error {
 	if m.astray[e.Side] && !late {
 		m.breaks("I9: %s in another cluster", e)

@@ -2,5 +2,5 @@
 
 package model
 
-// raceDetector says whether the tests run under it: everything takes ten times as long.
+// raceDetector reports whether the tests run under the race detector, which makes them ten times slower.
 const raceDetector = true

@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// vanish lets the destination be lost for good: nothing of it can be read any more.
+// vanish makes the destination permanently lost: nothing of it can be read any more.
 func (y *play) vanish() {
 	side := &y.State.Destination
 	*side = plan.Side{
@@ -28,7 +28,7 @@ func (y *play) vanish() {
 	}
 }
 
-// recover asks for the recovery, with the word that confirms it.
+// recover requests the recovery, with the field that confirms it.
 func (y *play) recover() {
 	y.setMode(api.ModeRecover)
 	y.State.Spec.Recovery, y.State.Spec.NothingMovedOn = y.State.Record.Baseline.DestinationCluster, true
@@ -36,8 +36,8 @@ func (y *play) recover() {
 	y.p = y.newProcess()
 }
 
-// TestRecoverAnywhere (G15): the destination is lost after each of the writes of a move, and after
-// its end. Every ordinal comes up at the source again, on the disk that it had left.
+// TestRecoverAnywhere (G15): the destination is lost after each write of a move, and after its end. Every
+// ordinal starts at the source again, on the disk that it had left.
 func TestRecoverAnywhere(t *testing.T) {
 	for name, c := range map[string]plantest.Scenario{
 		"highest first": {Replicas: 3, Templates: []string{"data", "wal"}, Budget: pdbtest.MaxUnavailable(1)},
@@ -75,8 +75,8 @@ func TestRecoverAnywhere(t *testing.T) {
 	}
 }
 
-// TestRecoverIsNeverAutomatic (G15): without the person's word nothing is written, and it is said
-// what the word means; where nothing can be recovered, that is said.
+// TestRecoverIsNeverAutomatic (G15): without the user's confirmation nothing is written, and the message
+// explains it. If nothing can be recovered, the message says so.
 func TestRecoverIsNeverAutomatic(t *testing.T) {
 	moved := plantest.Scenario{Replicas: 3, Templates: []string{"data"}}
 	shared, deletes := moved, moved
@@ -119,7 +119,7 @@ func TestRecoverIsNeverAutomatic(t *testing.T) {
 	}
 }
 
-// TestRecoverWritesNothingToTheDestination (G15): it was declared to be off, and is not asked.
+// TestRecoverWritesNothingToTheDestination (G15): a destination that was declared lost receives no request.
 func TestRecoverWritesNothingToTheDestination(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Service: true, Spec: plan.Spec{Export: true}})
 	y.until(plan.ScaleUp, 2)
@@ -140,9 +140,9 @@ func TestRecoverWritesNothingToTheDestination(t *testing.T) {
 	t.Errorf("it does not end: %v", steps)
 }
 
-// TestRecoverAfterAStartByHand: once the destination is lost, somebody scales the source up, on
-// claims that were made again, empty. No recovery ends there, whatever it is asked for: it waits
-// until the former range is back, and then brings the ordinals up on the disks that they had (I3).
+// TestRecoverAfterAStartByHand: after the destination is lost, another client scales the source up, on claims
+// that were recreated empty. No recovery ends there, whatever it requests. It waits until the former range is
+// restored, and then starts the ordinals on their former disks (I3).
 func TestRecoverAfterAStartByHand(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 4, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleUp, 2)
@@ -186,7 +186,7 @@ func TestRecoverAfterAStartByHand(t *testing.T) {
 	}
 }
 
-// TestSimulateRecovery: the dry run of a recovery brings every ordinal back, one after the other.
+// TestSimulateRecovery: the dry run of a recovery moves every ordinal back, one after the other.
 func TestSimulateRecovery(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 4, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleUp, 3)
@@ -198,13 +198,13 @@ func TestSimulateRecovery(t *testing.T) {
 	}
 }
 
-// TestRecoveredBudgetDoesNotGrow: the destination is lost when the source's budget names what must stay of
-// the ordinals that it has left. It allows no more when they come back (I4).
+// TestRecoveredBudgetDoesNotGrow: the destination is lost while the source's budget has the share for its
+// remaining ordinals. The budget allows no more when the others return (I4).
 func TestRecoveredBudgetDoesNotGrow(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 4, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleUp, 2)
 	y.pass(lands)
-	y.p = y.newProcess() // its fence is another one, and the budgets are written anew
+	y.p = y.newProcess() // its fence is a new one, and the budgets are written again
 	y.until(plan.ScaleDown, 1)
 	y.vanish()
 	y.recover()

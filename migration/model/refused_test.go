@@ -11,10 +11,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// What was true when the migration began may end while it waits: a side lets no pod in any more, for a quota that fills or a policy
-// that changes; what pods need is replaced at the source by something that cannot be written over.
+// A precondition of the migration may end while it waits. A side accepts no pods any more, because of a full
+// quota or a changed policy. An object that pods need is replaced at the source by one with which the copy
+// cannot be updated.
 
-// shutReasons are those of stalls while a side lets no pod in, and of waits for the pods that it does not create.
+// shutReasons are the reasons of stalls while a side accepts no pods, and of waits for the pods that it does
+// not create.
 var shutReasons = []string{
 	api.ReasonWriteRefused, api.ReasonPodMissing, api.ReasonPodNotReady, api.ReasonReplicaUnavailable, api.ReasonSourceNotHealthy, api.ReasonControllerBehind,
 	api.ReasonPodTerminating, api.ReasonPodRunning, api.ReasonRolloutInProgress,
@@ -26,7 +28,7 @@ var closings = []edit{
 	{name: "what pods need is replaced at the source, and cannot be changed", do: replacesOrigin, reasons: []string{api.ReasonAwaitingDeletion, api.ReasonPodNotReady, api.ReasonPodMissing}},
 }
 
-// shuts has a side create no pods, and say so to whoever asks.
+// shuts makes a side create no pods, and refuse dry runs.
 func shuts(name plan.SideName) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		if w.shut != "" {
@@ -37,7 +39,7 @@ func shuts(name plan.SideName) func(*model) func(*model) {
 	}
 }
 
-// replacesOrigin has an immutable object replaced that is copied. It stays so.
+// replacesOrigin replaces an immutable object that is copied. There is no reversal.
 func replacesOrigin(w *model) func(*model) {
 	if !w.replaceOrigin() {
 		return nil
@@ -59,7 +61,7 @@ func (m *machine) replaceOrigin() bool {
 	return false
 }
 
-// createsPod says whether the controller of a side would create a pod next.
+// createsPod reports whether the controller of a side would create a pod next.
 func (m *machine) createsPod(name plan.SideName) bool {
 	known, side := m.Controllers[name], m.State.Side(name)
 	for ordinal := known.Start; ordinal < known.Start+known.Replicas; ordinal++ {
@@ -70,8 +72,8 @@ func (m *machine) createsPod(name plan.SideName) bool {
 	return false
 }
 
-// askArrival is what a process knows of the next ordinal's start on the other side: it asks where a decision rests on that, and again
-// while the answer is a bad one.
+// askArrival returns a process's knowledge about the next ordinal's start on the other side. The process asks
+// when a decision depends on it, and again while the answer is negative.
 func (m *machine) askArrival(p *process, s *plan.Snapshot, ordinal *int32) {
 	taker := planner.Giver(*s).Other()
 	switch {
@@ -89,14 +91,15 @@ func (m *machine) askArrival(p *process, s *plan.Snapshot, ordinal *int32) {
 	s.Arrival = &said
 }
 
-// letIn checks, where nobody else has acted since the pass began, that no ordinal is stopped that would not start on the other side.
+// letIn checks that no ordinal is stopped that would not start on the other side, if no other party has acted
+// since the pass began.
 func (m *machine) letIn(e plan.Effect) {
 	if m.shut == e.Side.Other() && !goesBackDown(m.State, e) {
 		m.breaks("I6: %s although the %s lets no pod in", e, m.shut)
 	}
 }
 
-// uncopied says which copy the pods at the destination lack, though the source has its origin.
+// uncopied returns the copy that the pods at the destination lack although the source has its origin.
 func (m *machine) uncopied() string {
 	for _, d := range m.State.Dependencies.List {
 		if len(m.State.Destination.Pods) > 0 && m.State.Spec.Dependencies.Copy && d.Origin != "" && !d.Copy.Found {
@@ -106,7 +109,7 @@ func (m *machine) uncopied() string {
 	return ""
 }
 
-// onItsWay says whether the ordinal of a handoff has left the source, and does not run at the destination.
+// onItsWay reports whether the ordinal of a handoff has left the source, and does not run at the destination.
 func onItsWay(s plan.Snapshot) bool {
 	handoff := s.Record.Handoff
 	if handoff == nil || s.Source.Set.Has(handoff.Ordinal) {
@@ -116,7 +119,7 @@ func onItsWay(s plan.Snapshot) bool {
 	return !found || !pod.Ready || pod.Terminating
 }
 
-// endingBounds are the worlds in which what the checks had found ends on the way.
+// endingBounds returns the worlds in which a precondition ends during the move.
 func endingBounds() []bound {
 	kinds := kindsOfFault{closes, slow, turns}
 	return []bound{
@@ -129,7 +132,7 @@ func endingBounds() []bound {
 	}
 }
 
-// TestModelOfWhatEnds explores every state of small migrations in which what the checks had found ends on the way: no ordinal is
-// stopped that would not start on the other side, no pod is left without what it needs, and each run comes to an end, or to a true
-// reason (I6, I7).
+// TestModelOfWhatEnds explores every state of small migrations in which a precondition ends during the move. No
+// ordinal is stopped that would not start on the other side, and no pod lacks an object that it needs. Each run
+// ends, or reports a true reason (I6, I7).
 func TestModelOfWhatEnds(t *testing.T) { exploreAll(t, endingBounds(), ofRebind) }

@@ -10,11 +10,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// A random run also meets another writer that starts an ordinal once more, and what pods need that is replaced at the source.
+// A random run also has another writer that starts an ordinal a second time, and objects that pods need and
+// that are replaced at the source.
 
-// replaceInMidMove replaces an immutable object at the source while ordinals move, and turns the migration when its copy has made way,
-// or while an ordinal is on its way. No pod at the destination lacks its copy once the
-// migration had its turn, whatever its mode (H10).
+// replaceInMidMove replaces an immutable object at the source while ordinals move. It reverses the migration
+// after the copy was deleted, or while an ordinal is in flight. After the migration's next pass, no pod at the
+// destination lacks its copy, in any mode (H10).
 func (r *run) replaceInMidMove(t *rapid.T) {
 	r.t = t
 	p := r.onward()
@@ -30,7 +31,7 @@ func (r *run) replaceInMidMove(t *rapid.T) {
 	case "made way": // and there is no new copy yet
 		r.approachTo(p, string(plan.DeleteCopy))
 		r.passes(p, 1, everyone)
-	case "turned": // when the copy was about to make way, and once more while an ordinal is on its way back
+	case "turned": // when the copy was about to be deleted, and once more while an ordinal moves back
 		r.approachTo(p, string(plan.DeleteCopy))
 		r.setMode(api.ModeRollback)
 		r.approachTo(p, string(plan.ScaleDown))
@@ -42,7 +43,7 @@ func (r *run) replaceInMidMove(t *rapid.T) {
 	}
 	r.setMode(rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModePause, api.ModeRollback}).Draw(t, "mode"))
 	r.passes(p, 12, everyone)
-	if r.uncopied() != "" { // the last pass may have had it make way
+	if r.uncopied() != "" { // the last pass may have deleted it
 		r.passes(p, 2, everyone)
 	}
 	if wrong := r.uncopied(); wrong != "" {
@@ -51,13 +52,13 @@ func (r *run) replaceInMidMove(t *rapid.T) {
 	r.verify()
 }
 
-// startTwice has another writer scale the source of a set without claims up to the ordinal that the migration has started last. The
-// migration takes its own start back at once, and a person lets it go on (H9).
+// startTwice makes another writer scale the source of a set without claims up to the ordinal that the migration
+// has started last. The migration withdraws its own start at once, and a user lets it continue (H9).
 func (r *run) startTwice(t *rapid.T) {
 	r.t = t
 	p := r.onward()
 	defer func(skew time.Duration) { p.skew = skew }(p.skew)
-	p.skew = 0 // the moment at which a pod became Ready is by the clock of its cluster
+	p.skew = 0 // the time at which a pod became Ready is by the clock of its cluster
 	r.approachTo(p, string(plan.ScaleUp))
 	r.passes(p, rapid.IntRange(1, 4).Draw(t, "passes"), everyone)
 	if !r.startAgain() {
@@ -108,13 +109,14 @@ func (r *run) startAgain() bool {
 	return true
 }
 
-// runsTwice says whether an ordinal that is stopped runs on the other side, where another writer has started it.
+// runsTwice reports whether a stopped ordinal runs on the other side, where another writer has started it.
 func (m *machine) runsTwice(e plan.Effect) bool {
 	pod, found := m.State.Side(e.Side.Other()).Pod(e.Ordinal)
 	return m.alien[spot{e.Side.Other(), e.Ordinal}] && found && pod.Ready && !pod.Terminating
 }
 
-// doubled names an ordinal that a migration leaves running on both sides, although it could take its own start back (I1).
+// doubled returns an ordinal that a migration leaves running on both sides although it could withdraw its own
+// start (I1).
 func (m *machine) doubled() string {
 	s := m.State
 	fence := s.Record.Fence
@@ -136,7 +138,7 @@ func (m *machine) doubled() string {
 	return fmt.Sprintf("I1: ordinal %d runs on both sides, and the migration keeps its own start", k)
 }
 
-// comeHome ends what another writer has begun: its ordinals are the source's again.
+// comeHome ends the effect of another writer: its ordinals belong to the source again.
 func (r *run) comeHome() {
 	for at := range r.alien {
 		if _, there := r.State.Side(at.side.Other()).Pod(at.ordinal); !there && !r.State.Side(at.side.Other()).Set.Has(at.ordinal) {
@@ -146,7 +148,7 @@ func (r *run) comeHome() {
 	r.settleAll(everyone, r.verify)
 }
 
-// sayGoOn is a person who has stopped the other writer: the migration is paused, and may go on.
+// sayGoOn pauses and resumes the migration, as a user does after stopping the other writer.
 func (r *run) sayGoOn(p *process) {
 	if r.State.Record.StartWithdrawn == nil {
 		return

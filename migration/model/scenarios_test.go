@@ -26,8 +26,7 @@ import (
 
 func without1(k kind) func(step) bool { return func(s step) bool { return s.kind != k } }
 
-// evictAll evicts every pod that may be evicted, and lets nobody but the disruption
-// controller act.
+// evictAll evicts every pod that may be evicted, while only the disruption controller acts.
 func (y *play) evictAll() int {
 	y.t.Helper()
 	evicted := 0
@@ -46,9 +45,8 @@ func (y *play) evictAll() int {
 	return evicted
 }
 
-// TestNoEvictionBetweenScaleDownAndEndOfPod: the disruption controller expects the
-// new number of replicas at once, while the pod still counts as healthy; with
-// maxUnavailable 0 it then allows one eviction (I4).
+// TestNoEvictionBetweenScaleDownAndEndOfPod: the disruption controller expects the new number of replicas at
+// once, while the pod still counts as healthy. With maxUnavailable 0 it then allows one eviction (I4).
 func TestNoEvictionBetweenScaleDownAndEndOfPod(t *testing.T) {
 	for name, c := range plays() {
 		if c.Budget == nil {
@@ -65,8 +63,8 @@ func TestNoEvictionBetweenScaleDownAndEndOfPod(t *testing.T) {
 	}
 }
 
-// TestOneBudgetAndASliceWithoutPods: under one PodDisruptionBudget, a slice whose
-// only pod is gone for a moment is not expected to have one (I4).
+// TestOneBudgetAndASliceWithoutPods: under one PodDisruptionBudget, a slice whose only pod is missing for a
+// moment is not expected to have one (I4).
 func TestOneBudgetAndASliceWithoutPods(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 4, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{SameNamespace: true}})
 	y.until(plan.ScaleUp, 1)
@@ -81,8 +79,8 @@ func TestOneBudgetAndASliceWithoutPods(t *testing.T) {
 	}
 }
 
-// TestEvictedReplicasOutliveTheirShare: a replica that was evicted under a share is
-// still down when the share has moved to the other slice (I4).
+// TestEvictedReplicasOutliveTheirShare: a replica that was evicted under a share is still down after the share
+// has moved to the other slice (I4).
 func TestEvictedReplicasOutliveTheirShare(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 4, Budget: pdbtest.MaxUnavailable(2)})
 	y.until(plan.ScaleDown, 4)
@@ -101,9 +99,8 @@ func TestEvictedReplicasOutliveTheirShare(t *testing.T) {
 	y.end()
 }
 
-// TestLateWrites: a process decides a write and stalls; another one takes over, turns
-// the migration round, and brings the ordinal up where it came from; then the write
-// arrives (fences).
+// TestLateWrites: a process decides a write and stalls. Another process takes over, reverses the migration, and
+// starts the ordinal where it came from. Then the write arrives (fences).
 func TestLateWrites(t *testing.T) {
 	clusters := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}
 	namespaces := clusters
@@ -112,9 +109,9 @@ func TestLateWrites(t *testing.T) {
 		c     plantest.Scenario
 		verb  plan.Verb
 		times int
-		// more is how many writes the other process has made by then.
+		// more is the number of writes by the other process until then.
 		more int
-		// harmless is true for a create, which nothing can refuse.
+		// harmless is true for a creation, which nothing can refuse.
 		harmless bool
 	}{
 		"stop":                                 {clusters, plan.ScaleDown, 1, 2, false},
@@ -154,8 +151,8 @@ func TestLateWrites(t *testing.T) {
 	}
 }
 
-// TestUnansweredStop: the answer to a stop is lost, the gate closes, the handoff is
-// dropped, and then the stop arrives: an ordinal would be down that is not on its way.
+// TestUnansweredStop: the answer to a stop is lost, the gate closes, the handoff is dropped, and then the stop
+// arrives. The ordinal would be down without a handoff.
 func TestUnansweredStop(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleDown, 1)
@@ -174,8 +171,8 @@ func TestUnansweredStop(t *testing.T) {
 	y.end()
 }
 
-// TestUnansweredRecord: the record that drops a handoff is written and its answer
-// lost; the process still has the older one in hand.
+// TestUnansweredRecord: the record that drops a handoff is written and its answer is lost. The process still
+// has the older record.
 func TestUnansweredRecord(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleDown, 1)
@@ -192,8 +189,7 @@ func TestUnansweredRecord(t *testing.T) {
 	y.end()
 }
 
-// TestHandoffIsNotDroppedOnACache: the cache still shows the ordinal at its giver when
-// a pause is seen.
+// TestHandoffIsNotDroppedOnACache: the cache still shows the ordinal at its giver when a pause is observed.
 func TestHandoffIsNotDroppedOnACache(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleDown, 1)
@@ -210,8 +206,8 @@ func TestHandoffIsNotDroppedOnACache(t *testing.T) {
 	y.end()
 }
 
-// TestBudgetDoesNotGrowOnACache: the cache is from before the handoff began and shows
-// a closed gate, so that the budget would be given back (I4).
+// TestBudgetDoesNotGrowOnACache: the cache is from before the handoff began and shows a closed gate, which
+// would restore the budget (I4).
 func TestBudgetDoesNotGrowOnACache(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleUp, 1)
@@ -229,8 +225,8 @@ func TestBudgetDoesNotGrowOnACache(t *testing.T) {
 	y.end()
 }
 
-// TestLateDeletionOfAClaim: in one cluster a claim loses its volume and gets it back
-// before the binder has looked; its deletion was decided in between (I3).
+// TestLateDeletionOfAClaim: in one cluster, a claim loses its volume and gets it back before the binder has
+// observed that. Its deletion was decided in between (I3).
 func TestLateDeletionOfAClaim(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 1, Templates: []string{"data"}, Spec: plan.Spec{SameCluster: true}})
 	y.until(plan.ScaleUp, 1)
@@ -248,8 +244,8 @@ func TestLateDeletionOfAClaim(t *testing.T) {
 	y.end()
 }
 
-// TestDeletionWithASmallerBudget: what the migration may use is less than what the
-// author allows; the budget is given back once, and not taken over again.
+// TestDeletionWithASmallerBudget: the migration may use less than the author allows. The budget is restored
+// once, and not taken over again.
 func TestDeletionWithASmallerBudget(t *testing.T) {
 	one := pdb.Unavailable(1).MaxUnavailable
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{MaxUnavailable: one}})
@@ -260,8 +256,8 @@ func TestDeletionWithASmallerBudget(t *testing.T) {
 	y.quiet()
 }
 
-// TestNothingBegunNothingToReach: a Migration that has changed nothing can be deleted
-// though a cluster does not answer, whatever its condition says.
+// TestNothingBegunNothingToReach: a Migration that has changed nothing can be deleted although a cluster does
+// not answer, for any condition.
 func TestNothingBegunNothingToReach(t *testing.T) {
 	for name, record := range map[string]plan.Record{
 		"new":                         {},
@@ -278,8 +274,8 @@ func TestNothingBegunNothingToReach(t *testing.T) {
 	}
 }
 
-// TestFenceOfAnotherLife: a late write leaves a fence after a rollback, when the
-// migration was to begin anew and was then rolled back again.
+// TestFenceOfAnotherLife: a late write leaves a fence after a rollback, when the migration was about to begin
+// again and was then rolled back again.
 func TestFenceOfAnotherLife(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 1})
 	y.until(plan.WriteFence, 1)
@@ -295,8 +291,7 @@ func TestFenceOfAnotherLife(t *testing.T) {
 	y.end()
 }
 
-// TestSourceIsKeptUntilTheEnd: nothing of the source is deleted as long as a rollback
-// could need it (I8).
+// TestSourceIsKeptUntilTheEnd: nothing of the source is deleted while a rollback could need it (I8).
 func TestSourceIsKeptUntilTheEnd(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{DeleteSource: true}})
 	for y.State.Record.Completed == "" {
@@ -310,8 +305,8 @@ func TestSourceIsKeptUntilTheEnd(t *testing.T) {
 	y.end()
 }
 
-// TestSourceOfSomebodyElse: after the fence was released the source is not the
-// migration's any more, whatever its clean-up policy is changed to.
+// TestSourceOfSomebodyElse: after the fence was released, the source does not belong to the migration any more,
+// whatever its clean-up policy is changed to.
 func TestSourceOfSomebodyElse(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 1})
 	y.end()
@@ -322,9 +317,9 @@ func TestSourceOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestForeignScaleDownInAHandoff: somebody takes the very ordinal down whose handoff has begun,
-// before its volume was secured. Whether it is still the disk that it had nobody knows: it is
-// carried nowhere, and goes back (I3).
+// TestForeignScaleDownInAHandoff: another client scales down the ordinal whose handoff has begun, before its
+// volume was secured. It is unknown whether the volume is still on the same disk, so nothing is
+// carried over and the ordinal goes back (I3).
 func TestForeignScaleDownInAHandoff(t *testing.T) {
 	for name, spec := range map[string]plan.Spec{"between clusters": {}, "in one cluster": {SameCluster: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -342,9 +337,9 @@ func TestForeignScaleDownInAHandoff(t *testing.T) {
 	}
 }
 
-// TestRollbackOfAnOrdinalThatWasNeverSecured: somebody takes the ordinal down whose
-// handoff has begun, before its volume was secured, and the migration is turned round:
-// the volume is where it was, so it starts there again, and no mark is left (I8).
+// TestRollbackOfAnOrdinalThatWasNeverSecured: another client scales down the ordinal whose handoff has begun,
+// before its volume was secured, and the migration is rolled back. The volume is where it was, so the ordinal
+// starts there again, and no mark remains (I8).
 func TestRollbackOfAnOrdinalThatWasNeverSecured(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.SetBudget, 1)
@@ -354,16 +349,15 @@ func TestRollbackOfAnOrdinalThatWasNeverSecured(t *testing.T) {
 	y.end()
 }
 
-// rescaled lets somebody else write the range of a slice.
+// rescaled writes the range of a slice, as another client does.
 func (y *play) rescaled(name plan.SideName, start, replicas int32) {
 	set := &y.State.Side(name).Set
 	set.Start, set.Replicas, set.Observed, set.ScalesBy = start, replicas, false, "argocd"
 	set.ResourceVersion = y.NewVersion()
 }
 
-// TestStartedBeforeItsVolumeCame: somebody scales the destination up while the ordinal
-// is on its way, so that its controller makes an empty claim: that is not taken for the
-// migration's own step (I3, I9).
+// TestStartedBeforeItsVolumeCame: another client scales the destination up while the ordinal is in flight, so
+// its controller creates an empty claim. That is not taken for the migration's own step (I3, I9).
 func TestStartedBeforeItsVolumeCame(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.Verb(volumes.Park), 1)
@@ -388,9 +382,9 @@ func TestStartedBeforeItsVolumeCame(t *testing.T) {
 	y.end()
 }
 
-// TestStartedAgainWhereItsVolumeIsParked: somebody scales the source up to the ordinal
-// that has just left it. Its handoff is not dropped: nobody else would bring its volume
-// back, and when that is undone it goes on (I6).
+// TestStartedAgainWhereItsVolumeIsParked: another client scales the source up to the ordinal that has just left
+// it. The handoff is not dropped, because nothing else would return the ordinal's volume. It continues after
+// that change is reversed (I6).
 func TestStartedAgainWhereItsVolumeIsParked(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.Verb(volumes.CreateVolume), 1)
@@ -407,9 +401,8 @@ func TestStartedAgainWhereItsVolumeIsParked(t *testing.T) {
 	y.end()
 }
 
-// TestTurnedTwiceWhileItComesUp: the last ordinal has been started, and before its
-// controller has looked the mode is Rollback, then Run again. The migration does not end
-// before the ordinal is available.
+// TestTurnedTwiceWhileItComesUp: the last ordinal was started, and before its controller has observed that, the
+// mode is Rollback and then Run again. The migration does not end before the ordinal is available.
 func TestTurnedTwiceWhileItComesUp(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 1, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleUp, 1)
@@ -429,9 +422,9 @@ func TestTurnedTwiceWhileItComesUp(t *testing.T) {
 	y.end()
 }
 
-// TestAPodThatIsGoneIsCountedOut: the disruption controller has not seen yet that the
-// pod of the last handoff is gone, and still grants the eviction that its budget allowed
-// with that pod. The next ordinal waits (I4).
+// TestAPodThatIsGoneIsCountedOut: the disruption controller has not yet observed that the pod of the last
+// handoff has ended. It still grants the eviction that its budget allowed with that pod. The next ordinal waits
+// (I4).
 func TestAPodThatIsGoneIsCountedOut(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 4, Budget: pdbtest.MaxUnavailable(2)})
 	y.until(plan.ScaleDown, 3)
@@ -443,8 +436,8 @@ func TestAPodThatIsGoneIsCountedOut(t *testing.T) {
 	y.end()
 }
 
-// TestEvictionThatTheWatchHasNotToldOf: a replica was evicted, and the watch of pods
-// stands still: before another one is stopped the pods are listed (I4, I5).
+// TestEvictionThatTheWatchHasNotToldOf: a replica was evicted, and the watch of pods does not show that. Before
+// another one is stopped, the pods are listed (I4, I5).
 func TestEvictionThatTheWatchHasNotToldOf(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.SetBudget, 1)
@@ -466,8 +459,8 @@ func TestEvictionThatTheWatchHasNotToldOf(t *testing.T) {
 	y.end()
 }
 
-// TestSourceThatRunsAgainIsNotCleanedUp: somebody scales the source up again after the
-// end: its claims are not deleted under its pods.
+// TestSourceThatRunsAgainIsNotCleanedUp: another client scales the source up again after the end. Its claims
+// are not deleted while its pods run.
 func TestSourceThatRunsAgainIsNotCleanedUp(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 1, Templates: []string{"data"}, Spec: plan.Spec{DeleteSource: true}})
 	y.until(plan.DeleteClaim, 1)
@@ -480,8 +473,8 @@ func TestSourceThatRunsAgainIsNotCleanedUp(t *testing.T) {
 	}
 }
 
-// TestDestinationThatHasPodsIsNotDeleted: somebody has scaled the destination up in the
-// middle of a rollback and down again: it is deleted when its pods are gone.
+// TestDestinationThatHasPodsIsNotDeleted: another client has scaled the destination up and down again during a
+// rollback. The StatefulSet is deleted after its pods have ended.
 func TestDestinationThatHasPodsIsNotDeleted(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 1})
 	y.until(plan.ScaleDown, 1)
@@ -495,9 +488,9 @@ func TestDestinationThatHasPodsIsNotDeleted(t *testing.T) {
 	y.end()
 }
 
-// TestWhoHasNotHeardOfTheTakeover: a process that still has the record of an older epoch
-// looks at the StatefulSets as they are, with the fence of the newer one. It must not
-// take it back and stop an ordinal that the other one does not know of (fences).
+// TestWhoHasNotHeardOfTheTakeover: a process that still has the record of an older epoch reads the current
+// StatefulSets, with the fence of the newer one. It must not replace that fence and stop an ordinal of which
+// the other process does not know (fences).
 func TestWhoHasNotHeardOfTheTakeover(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleDown, 1)
@@ -527,7 +520,7 @@ func TestWhoHasNotHeardOfTheTakeover(t *testing.T) {
 	y.end()
 }
 
-// TestLostRecord: the record was lost, and the fences are of later epochs than it knows.
+// TestLostRecord: the record was lost, and the fences have later epochs than it knows.
 func TestLostRecord(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.SetBudget, 1)
@@ -538,8 +531,8 @@ func TestLostRecord(t *testing.T) {
 	y.end()
 }
 
-// TestWhoHasNotHeardOfTheEnd: a process still has the record of a handoff when another
-// one has rolled back, ended and taken the fences off. It does not write them anew.
+// TestWhoHasNotHeardOfTheEnd: a process still has the record of a handoff after another one has rolled back,
+// ended and removed the fences. It does not write them again.
 func TestWhoHasNotHeardOfTheEnd(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 1})
 	y.until(plan.ScaleDown, 1)
@@ -560,9 +553,8 @@ func TestWhoHasNotHeardOfTheEnd(t *testing.T) {
 	y.end()
 }
 
-// TestEvictedWhileTheBudgetsShrink: a replica of the other slice was evicted after its
-// share of the budget had been taken away. The one eviction that is still allowed counts:
-// the ordinal is not stopped (I4).
+// TestEvictedWhileTheBudgetsShrink: a replica of the other slice was evicted after its share of the budget was
+// removed. The one eviction that is still allowed counts: the ordinal is not stopped (I4).
 func TestEvictedWhileTheBudgetsShrink(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(2)})
 	y.until(plan.ScaleUp, 1)
@@ -585,8 +577,8 @@ func TestEvictedWhileTheBudgetsShrink(t *testing.T) {
 	y.end()
 }
 
-// TestClaimAndVolumeInUseAreKept: at the end somebody has pointed a volume of the source
-// at its claim again, or at another one: neither is deleted (I3).
+// TestClaimAndVolumeInUseAreKept: at the end, another client has pointed a volume of the source at its claim
+// again, or at another one. Neither is deleted (I3).
 func TestClaimAndVolumeInUseAreKept(t *testing.T) {
 	for verb, point := range map[plan.Verb]func(volumes.Holding) volumes.Ref{
 		plan.DeleteClaim: func(h volumes.Holding) volumes.Ref {
@@ -611,8 +603,8 @@ func TestClaimAndVolumeInUseAreKept(t *testing.T) {
 	}
 }
 
-// TestDeletedMigrationDeletesNothing: a Migration that is deleted on the way has been asked
-// to clean the source up at the end, which this is not (I8, I9).
+// TestDeletedMigrationDeletesNothing: a Migration that is deleted before its end was requested to clean up the
+// source at its end, which this is not (I8, I9).
 func TestDeletedMigrationDeletesNothing(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Spec: plan.Spec{DeleteSource: true}})
 	y.until(plan.ScaleDown, 2)
@@ -626,9 +618,9 @@ func TestDeletedMigrationDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestLateRemovalOfAName: turned round while the removal of an ordinal's export at the giver was
-// on its way, the ordinal went back to where its name still was; then the removal arrived, and
-// clients lost the name for good. The name that an ordinal goes back to is marked first.
+// TestLateRemovalOfAName: the migration was reversed while the removal of an ordinal's export at the giver was
+// in flight. The ordinal moved back to where its name still was, then the removal arrived, and clients lost the
+// name permanently. The name to which an ordinal moves back is therefore marked first.
 func TestLateRemovalOfAName(t *testing.T) {
 	for _, verb := range []plan.Verb{plan.DeletePodExport, plan.DeletePodService} {
 		t.Run(string(verb), func(t *testing.T) {
@@ -643,8 +635,8 @@ func TestLateRemovalOfAName(t *testing.T) {
 	}
 }
 
-// TestBudgetThatLeavesOut: a budget that selects some of the pods is refused before the move,
-// and holds the gate in mid-move until it selects all of them or none (G13).
+// TestBudgetThatLeavesOut: a budget that selects some of the pods is refused before the move, and holds the
+// gate during the move until it selects all of them or none (G13).
 func TestBudgetThatLeavesOut(t *testing.T) {
 	c := plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}
 	s := c.Build()
@@ -672,8 +664,8 @@ func TestBudgetThatLeavesOut(t *testing.T) {
 	}
 }
 
-// TestOwnedClaimsStay: a StatefulSet that owns claims is deleted without them (G7), and one
-// that owns none with its ControllerRevisions.
+// TestOwnedClaimsStay: a StatefulSet that owns claims is deleted without them (G7), and one that owns none is
+// deleted together with its ControllerRevisions.
 func TestOwnedClaimsStay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		owns []string
@@ -702,9 +694,8 @@ func TestOwnedClaimsStay(t *testing.T) {
 	}
 }
 
-// TestSimulateIsWhatHappens compares a dry run with a run in which nothing fails: the
-// same writes in the same order; no more replicas are down than the budget allows;
-// and what it was given is left as it was.
+// TestSimulateIsWhatHappens compares a dry run with a run without faults. Both do the same writes in the same
+// order, no more replicas are down than the budget allows, and the input is not changed.
 func TestSimulateIsWhatHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)

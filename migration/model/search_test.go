@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// explorer visits every state that a model can reach, in the order of how many faults
-// and then how many steps it takes, to the last fault at least: what it finds wrong first has a simple story.
+// explorer visits every state that a model can reach, ordered by the number of faults and then of steps, at
+// least until the last fault. The first fault that it finds therefore has a simple story.
 type explorer struct {
 	begin *model
-	// faults is how many a run may have, of some kinds.
+	// faults is the number of faults in a run, of some kinds.
 	faults  int
 	kinds   kindsOfFault
 	printer *printer
 	seen    map[fingerprint]int32
-	// came says how each state was reached first.
+	// came records how each state was first reached.
 	came []arrival
 	list []move
 	end  *ending
-	// spare is a model whose memory may be used.
+	// spare is a model whose memory may be reused.
 	spare *model
-	// say is told how far it is, now and then; said is when it was told last.
+	// say is called with the progress at intervals; said is the time of the last call.
 	say  func(far string)
 	said time.Time
-	// lasts is where the last faults happen that are visited now.
+	// lasts describes the position of the last faults that are currently visited.
 	lasts string
 }
 
-// sayEvery is how often who waits for an exploration is told how far it is.
+// sayEvery is the interval of progress reports.
 const sayEvery = time.Minute
 
-// arrival is how a state was reached: from which one, by which move.
+// arrival is how a state was reached: the previous state, and the move.
 type arrival struct {
 	from int32
 	move move
@@ -44,11 +44,11 @@ type visit struct {
 	at int32
 }
 
-// violation is what is wrong with a state, and its number.
+// violation is the fault of a state, and its number.
 type violation struct {
 	wrong string
 	at    int32
-	// after is what has happened since that state was reached.
+	// after lists the events since that state was reached.
 	after []string
 }
 
@@ -59,8 +59,8 @@ func newExplorer(b bound) *explorer {
 	return x
 }
 
-// explore visits all states and returns the first that is wrong, or nil. Layer n holds
-// the states that take n faults; within one, states are visited by the number of steps.
+// explore visits all states and returns the first faulty one, or nil. Layer n holds the states that take n
+// faults; within one, states are visited by the number of steps.
 func (x *explorer) explore() *violation {
 	first := visit{x.begin, x.number(x.printer.of(x.begin), arrival{from: -1})}
 	layer := [][]visit{{first}}
@@ -78,8 +78,9 @@ func (x *explorer) explore() *violation {
 	}
 }
 
-// last visits what is reached from a layer with the last fault. What comes of states that are as many steps away is visited before the others,
-// and is forgotten then: it would not fit into memory all at once.
+// last visits the states that are reached from a layer with the last fault. States with the same number of
+// steps are handled together, and their successors are dropped afterwards: all of them at once would not fit
+// into memory.
 func (x *explorer) last(layer [][]visit) *violation {
 	for depth := range layer {
 		x.lasts = fmt.Sprintf(", the last fault after step %d of %d", depth, len(layer))
@@ -94,7 +95,7 @@ func (x *explorer) last(layer [][]visit) *violation {
 	return nil
 }
 
-// closure adds to a layer all that is reached from it without a further fault.
+// closure adds to a layer all states that are reached from it without another fault.
 func (x *explorer) closure(layer *[][]visit, keep bool) *violation {
 	for depth := 0; ; depth++ {
 		if depth == len(*layer) {
@@ -115,7 +116,7 @@ func (x *explorer) closure(layer *[][]visit, keep bool) *violation {
 	}
 }
 
-// disturbed is the layer after a layer: its states with one fault more.
+// disturbed returns the next layer: the states of a layer with one more fault.
 func (x *explorer) disturbed(layer [][]visit) (after [][]visit, wrong *violation) {
 	after = make([][]visit, len(layer)+1)
 	for depth := range layer {
@@ -128,8 +129,8 @@ func (x *explorer) disturbed(layer [][]visit) (after [][]visit, wrong *violation
 	return after, nil
 }
 
-// expand does in each state what may happen there, and hands on what is new: the calm
-// moves, or those that cost a fault.
+// expand executes the possible moves in each state, either the free ones or those that cost a fault, and passes
+// on new states.
 func (x *explorer) expand(states []visit, faults bool, fresh func(visit)) *violation {
 	for i, v := range states {
 		if now := time.Now(); x.say != nil && now.Sub(x.said) >= sayEvery {
@@ -152,8 +153,8 @@ func (x *explorer) expand(states []visit, faults bool, fresh func(visit)) *viola
 	return nil
 }
 
-// step does a move in a state of its own, and checks what it comes to. It returns no
-// model when that is known already.
+// step executes a move in a copy of a state, and checks the result. It returns no model if the result is known
+// already.
 func (x *explorer) step(from visit, m move) (visit, *violation) {
 	if m.deed == undone && !x.end.helps(from.model) {
 		return visit{}, nil
@@ -186,7 +187,7 @@ func (x *explorer) number(mark fingerprint, by arrival) int32 {
 	return at
 }
 
-// story tells how a state is reached, one line for each thing that happens.
+// story returns how a state is reached, with one line for each event.
 func (x *explorer) story(v *violation) string {
 	var moves []move
 	for at := v.at; x.came[at].from >= 0; at = x.came[at].from {

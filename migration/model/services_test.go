@@ -8,9 +8,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestNamesTurnedOffInMidMove: after whichever write names are turned off, the ordinal on its way comes to its end with
-// its name, and no other one begins; taken back, or asked for again, every ordinal has its name as it was accepted, and
-// none is left where the ordinal is not.
+// TestNamesTurnedOffInMidMove: whichever write precedes the request to turn names off, the ordinal in flight
+// completes with its name, and no other begins. After a rollback or another request, every ordinal has its name
+// as accepted, and no name remains where its ordinal is not.
 func TestNamesTurnedOffInMidMove(t *testing.T) {
 	ask := func(y *play, names bool) {
 		y.State.Spec.NameOrdinals = names
@@ -28,7 +28,7 @@ func TestNamesTurnedOffInMidMove(t *testing.T) {
 				back := y.fork()
 				back.setMode(api.ModeRollback)
 				back.writes(enough)
-				ask(back, true) // only to be compared with what it began with
+				ask(back, true) // only for the comparison with the initial state
 				back.end()
 				y.writes(enough)
 				if y.State.Record.Completed == "" {

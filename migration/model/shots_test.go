@@ -16,17 +16,18 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot"
 )
 
-// album is what both clusters have of the snapshots of one claim, of all attempts, and what their storage has.
+// album holds the snapshot objects of one claim in both clusters, of all attempts, and the snapshots in their
+// storage.
 type album struct {
 	snaps    []snap
 	contents []snapContent
-	// shots is what is in each snapshot, by its handle: which of the application's writes was the last one.
+	// shots maps the handle of a snapshot to its contents: the application's last write in it.
 	shots map[string]int
-	// lost is a snapshot that was deleted when it was gone already.
+	// lost is a snapshot that was deleted a second time.
 	lost string
 }
 
-// snap is a VolumeSnapshot, with the content that it is bound to, or is to be.
+// snap is a VolumeSnapshot, with the content to which it is or will be bound.
 type snap struct {
 	volumes.Snapshot
 	side          plan.SideName
@@ -34,7 +35,7 @@ type snap struct {
 	imported      bool
 }
 
-// snapContent is a VolumeSnapshotContent; let go is true once its VolumeSnapshot was deleted.
+// snapContent is a VolumeSnapshotContent; letGo is true after its VolumeSnapshot was deleted.
 type snapContent struct {
 	volumes.SnapshotContent
 	side  plan.SideName
@@ -65,7 +66,7 @@ func (a *album) contentOf(side plan.SideName, name string) *snapContent {
 	return nil
 }
 
-// seen is a VolumeSnapshot with its content: the one that it is bound to, or else one of a name.
+// seen returns a VolumeSnapshot with its content: the bound one, or else the one with a name.
 func (a *album) seen(side plan.SideName, name, contentName string) volumes.Snapshot {
 	var seen volumes.Snapshot
 	if s := a.snap(side, name); s != nil {
@@ -80,7 +81,7 @@ func (a *album) seen(side plan.SideName, name, contentName string) volumes.Snaps
 	return seen
 }
 
-// lookAtSnapshots adds what an observer finds of the snapshot of an attempt. Classes wait for pods where volumes are
+// lookAtSnapshots adds an observer's view of the snapshot of an attempt. Classes wait for pods if volumes are
 // attached.
 func (m *machine) lookAtSnapshots(seen *volumes.Copying, v plan.OrdinalVolume, recorded api.CopyAttempt) {
 	y, from, uid := &m.yards[m.at(v.Ordinal, v.Template)], plan.SideName(recorded.Giver), m.State.UID
@@ -101,7 +102,7 @@ func (m *machine) lookAtSnapshots(seen *volumes.Copying, v plan.OrdinalVolume, r
 	}
 }
 
-// writeSnapshot writes to a VolumeSnapshot or a content as it was judged.
+// writeSnapshot writes to a VolumeSnapshot or a content if it is unchanged since it was judged.
 func (m *machine) writeSnapshot(y *yard, e plan.Effect) error {
 	a, asked := e.Volume, e.Volume.Copy.Snapshot
 	s, c := y.snap(e.Side, a.Ref.Name), y.contentOf(e.Side, a.Ref.Name)
@@ -145,7 +146,7 @@ func (m *machine) writeContent(c *snapContent, a volumes.Action) error {
 	return nil
 }
 
-// actOnSnapshots does the next thing that the snapshot-controller of a side or the sidecar of its driver has to do.
+// actOnSnapshots runs the next step of the snapshot-controller of a side or of its driver's sidecar.
 func (m *machine) actOnSnapshots(i int, side plan.SideName) bool {
 	y := &m.yards[i]
 	for at := range y.contents {
@@ -161,8 +162,8 @@ func (m *machine) actOnSnapshots(i int, side plan.SideName) bool {
 	return false
 }
 
-// serveContent is what the sidecar does: it takes a snapshot of what is on the disk now, however long ago it was asked
-// for, believes what it is told of one, and deletes the one whose content goes.
+// serveContent acts as the sidecar. It takes a snapshot of the current contents of the disk, however old the
+// request is. It accepts an existing handle without a check, and deletes the snapshot of a deleted content.
 func (m *machine) serveContent(i, at int) bool {
 	y := &m.yards[i]
 	c := &y.contents[at]
@@ -188,8 +189,8 @@ func (m *machine) serveContent(i, at int) bool {
 	return true
 }
 
-// controlSnapshot is what the snapshot-controller does: it binds a VolumeSnapshot and a content, never one that was
-// bound before, and lets go of what is deleted once no claim waits for it.
+// controlSnapshot acts as the snapshot-controller. It binds a VolumeSnapshot and a content, never one that was
+// bound before, and releases a deleted one once no claim waits for it.
 func (m *machine) controlSnapshot(i, at int) bool {
 	y := &m.yards[i]
 	s := &y.snaps[at]
@@ -210,7 +211,7 @@ func (m *machine) controlSnapshot(i, at int) bool {
 	return true
 }
 
-// takeSnapshot makes the content of a snapshot of the outgoing claim, if that is bound.
+// takeSnapshot creates the content of a snapshot of the outgoing claim, if that is bound.
 func (m *machine) takeSnapshot(i int, s *snap, ref volumes.Ref) bool {
 	y := &m.yards[i]
 	claim := y.claim(s.side, s.Claim)
@@ -229,7 +230,8 @@ func (m *machine) takeSnapshot(i int, s *snap, ref volumes.Ref) bool {
 	return true
 }
 
-// letGo removes a VolumeSnapshot for which no claim waits, and its content with it unless that retains.
+// letGo removes a VolumeSnapshot for which no claim waits, together with its content unless that has policy
+// Retain.
 func (m *machine) letGo(y *yard, at int) bool {
 	s := &y.snaps[at]
 	if slices.ContainsFunc(y.claims, func(c moverClaim) bool { return c.side == s.side && c.source == s.name && c.Volume == "" }) {
@@ -242,10 +244,11 @@ func (m *machine) letGo(y *yard, at int) bool {
 	return true
 }
 
-// bound is the content that a VolumeSnapshot names.
+// bound returns the content that a VolumeSnapshot names.
 func (a *album) bound(s *snap) *snapContent { return a.contentOf(s.side, s.content) }
 
-// restorable is the handle of the snapshot from which the volume of a claim can be made, and whether there is one.
+// restorable returns the handle of the snapshot from which the volume of a claim can be created, and whether
+// there is one.
 func (m *machine) restorable(y *yard, claim *moverClaim) (string, bool) {
 	s := y.snap(claim.side, claim.source)
 	if s == nil || !s.Ready || s.Terminating {
@@ -259,7 +262,7 @@ func (m *machine) restorable(y *yard, claim *moverClaim) (string, bool) {
 	return c.Handle, there
 }
 
-// loseSnapshot lets somebody delete a VolumeSnapshot, the one that was taken or the imported one.
+// loseSnapshot deletes a VolumeSnapshot, the taken or the imported one, as another client does.
 func (m *machine) loseSnapshot(i int, imported bool) bool {
 	y := &m.yards[i]
 	for at := range y.snaps {
@@ -271,8 +274,8 @@ func (m *machine) loseSnapshot(i int, imported bool) bool {
 	return false
 }
 
-// snapshotCounts is I3 for Snapshot: one that counts has what the ordinal has written last, from when its volume has been
-// released until it is mounted again; and none is deleted twice.
+// snapshotCounts is I3 for Snapshot: a snapshot that counts has the ordinal's last write, from the release of
+// its volume until it is mounted again. No snapshot is deleted twice.
 func (m *machine) snapshotCounts(i int) string {
 	y, v := &m.yards[i], m.State.Volumes[i]
 	if y.lost != "" {
@@ -293,7 +296,7 @@ func (m *machine) snapshotCounts(i int) string {
 	return ""
 }
 
-// attemptOf is the attempt that something was made for, by its name; 0: none.
+// attemptOf returns the attempt for which an object was created, by its name; 0 if none.
 func attemptOf(name string) int32 {
 	at := strings.LastIndex(name, "-a")
 	if at < 0 {
@@ -306,14 +309,14 @@ func attemptOf(name string) int32 {
 	return int32(n)
 }
 
-// forget takes out what former attempts have left and nothing names any more.
+// forget removes objects of former attempts that nothing refers to any more.
 func (a *album) forget(named []int32) {
 	over := func(name string) bool { return attemptOf(name) > 0 && !slices.Contains(named, attemptOf(name)) }
 	a.snaps = slices.DeleteFunc(a.snaps, func(s snap) bool { return over(s.name) })
 	a.contents = slices.DeleteFunc(a.contents, func(c snapContent) bool { return over(c.For.Name) })
 }
 
-// album writes what there is of the snapshots of a claim.
+// album writes the snapshot objects of a claim.
 func (p *printer) album(a *album) {
 	for i := range a.snaps {
 		s := &a.snaps[i]

@@ -15,41 +15,41 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// model is a machine whose every state is explored: besides the world it holds what
-// the processes are in the middle of, and what disturbs them.
+// model is a machine whose every state is explored. In addition to the world, it holds the unfinished passes of
+// the processes and the disturbances.
 type model struct {
 	*machine
 	// leaders are the two processes that may drive the migration.
 	leaders [2]leader
-	// stands is a cache that stands still; nil: none does.
+	// stands is a stopped cache; nil if there is none.
 	stands *standing
-	// edit is what somebody else has changed and not changed back; nil: nothing.
+	// edit is a change by another client that was not reversed yet; nil if there is none.
 	edit *edit
-	// excused are the invariants that somebody else has broken, until all is in order.
+	// excused are the invariants that another client has broken, until everything is in order.
 	excused excuse
-	// meddled is true in a run that begins when the migration has ended with an edit.
+	// meddled is true in a run that begins after the migration has ended with an edit.
 	meddled bool
-	// scars are the reasons of a stall that somebody else's edits leave for good.
+	// scars are the reasons of a stall that edits of other clients leave permanently.
 	scars []string
-	// stuck is the Terminating pod that does not go away, sick the ordinal whose pods do not
-	// become Ready on a side, pinned the one whose volumes stay attached there; nil: none.
+	// stuck is the Terminating pod that is not removed. sick is the ordinal whose pods do not become Ready on a
+	// side, and pinned the one whose volumes remain attached there. They are nil if there is none.
 	stuck, sick, pinned *spot
-	// lives are the migrations that may begin when one has ended.
+	// lives are the migrations that may begin after one has ended.
 	lives []life
 }
 
-// leader is a process, and the pass that it is in the middle of.
+// leader is a process, and its unfinished pass.
 type leader struct {
 	process
 	active bool
-	// sent is a write that is on its way and whose answer is waited for.
+	// sent is a write in flight whose answer is awaited.
 	sent *pass.Step
-	// early is what a slow pass has read of the kinds up to until.
+	// early holds the objects that a slow pass has read, of the kinds up to until.
 	early *plan.Snapshot
 	until reading
 }
 
-// standing is a cache that shows one kind of object on one side as it was once.
+// standing is a cache that shows a former state of one kind of object on one side.
 type standing struct {
 	of   reading
 	side plan.SideName
@@ -66,7 +66,7 @@ func newModel(b bound) *model {
 		}
 	}
 	around := *w.begin
-	around.Source.Set.Replicas++ // somebody else may scale further
+	around.Source.Set.Replicas++ // another client may scale further
 	w.steps = stepsOf(around)
 	w.leaders[0] = leader{process: *w.newProcess(), active: true}
 	w.leaders[1] = leader{process: *w.newProcess()}
@@ -74,13 +74,12 @@ func newModel(b bound) *model {
 	return w
 }
 
-// fork returns a model that goes on from the same state.
+// fork returns a model that continues from the same state.
 func (w *model) fork() *model {
 	return new(model).become(w)
 }
 
-// become makes a model one that goes on from the state of another; it uses its own
-// memory again.
+// become makes a model a copy of another one. It reuses its own memory.
 func (w *model) become(o *model) *model {
 	m := w.machine
 	if m == nil {
@@ -91,8 +90,8 @@ func (w *model) become(o *model) *model {
 	return w
 }
 
-// tidy takes out of a state what can make no difference any more, so that states
-// that go on alike are found to be alike.
+// tidy removes from a state everything that can make no difference any more, so that equivalent states are
+// recognized.
 func (w *model) tidy() { //nolint:gocyclo // one condition after the other, each a line
 	w.State.Now = plantest.Epoch.Add(time.Duration(w.handoffs) * longerThanAttempts)
 	for _, name := range plan.SideNames {
@@ -136,7 +135,7 @@ func (w *model) tidy() { //nolint:gocyclo // one condition after the other, each
 	}
 }
 
-// attachedAt says whether a volume of an ordinal is attached on a side.
+// attachedAt reports whether a volume of an ordinal is attached on a side.
 func (w *model) attachedAt(at spot) bool {
 	for i := range w.State.Volumes {
 		v := &w.State.Volumes[i]
@@ -151,13 +150,13 @@ func (w *model) runs(uid types.UID) bool {
 	return w.has(func(pod plan.Pod) bool { return pod.UID == uid && !pod.Terminating })
 }
 
-// has says whether there is such a pod.
+// has reports whether there is a pod that meets a condition.
 func (w *model) has(is func(plan.Pod) bool) bool {
 	return slices.ContainsFunc(w.State.Source.Pods, is) || slices.ContainsFunc(w.State.Destination.Pods, is)
 }
 
-// hopeless says whether a write on its way will be refused whenever it arrives: the
-// object has changed since it was judged, and no resourceVersion comes again.
+// hopeless reports whether a write in flight will be refused whenever it arrives: the object has changed since
+// it was judged, and no resourceVersion occurs twice.
 func (w *model) hopeless(e plan.Effect) bool {
 	side := w.State.Side(e.Side)
 	switch e.Verb {
@@ -193,7 +192,7 @@ func (w *model) hopelessVolume(e plan.Effect) bool {
 	return w.hopelessCopy(e, version)
 }
 
-// hopelessCopy says the same of a write of a copy.
+// hopelessCopy is hopeless for a write of a copy.
 func (w *model) hopelessCopy(e plan.Effect, version string) bool {
 	if e.Verb != plan.CarryVolume || len(w.yards) == 0 {
 		return true
@@ -214,7 +213,7 @@ func (w *model) hopelessCopy(e plan.Effect, version string) bool {
 	return true
 }
 
-// cached is what the caches show.
+// cached returns the state that the caches show.
 func (w *model) cached() plan.Snapshot {
 	s := w.Snapshot()
 	if w.stands != nil {
@@ -223,7 +222,7 @@ func (w *model) cached() plan.Snapshot {
 	return s
 }
 
-// overlay puts one kind of object of one side into a snapshot.
+// overlay replaces one kind of object of one side in a snapshot.
 func overlay(to *plan.Snapshot, from plan.Snapshot, of reading, name plan.SideName) {
 	from = from.Clone()
 	at, was := to.Side(name), from.Side(name)
@@ -241,19 +240,19 @@ func overlay(to *plan.Snapshot, from plan.Snapshot, of reading, name plan.SideNa
 	case volumesRead:
 		for i := range to.Volumes {
 			to.Volumes[i].Holding(name).Volume = from.Volumes[i].Holding(name).Volume
-			if name == plan.DestinationSide { // by what it shows both are called
+			if name == plan.DestinationSide { // the names on both sides follow from the shown volumes
 				to.Volumes[i].Source.Name, to.Volumes[i].Destination.Name = from.Volumes[i].Source.Name, from.Volumes[i].Destination.Name
 			}
 		}
 	}
 }
 
-// concluded says whether the migration has been completed for good.
+// concluded reports whether the migration has been completed permanently.
 func (w *model) concluded() bool {
 	return w.State.Record.Completed != "" && w.State.Record.Completed != api.ReasonRolledBack
 }
 
-// emptyClaim says whether a claim of an ordinal was made empty.
+// emptyClaim reports whether a claim of an ordinal was created empty.
 func (w *model) emptyClaim(at spot) bool {
 	for i := range w.State.Volumes {
 		v := &w.State.Volumes[i]
@@ -264,7 +263,7 @@ func (w *model) emptyClaim(at spot) bool {
 	return false
 }
 
-// inOrder says whether nothing is left of somebody else's edit.
+// inOrder reports whether no effect of another client's edit remains.
 func (w *model) inOrder() bool {
 	if w.edit != nil || len(w.alien) > 0 || len(w.evicted) > 0 {
 		return false
@@ -274,15 +273,14 @@ func (w *model) inOrder() bool {
 		other := w.State.Side(name.Other()).Budgets
 		taken := len(w.held) > 0 || len(other) == 1 && (other[0].Fence != "" || other[0].Author != nil)
 		if len(budgets) == 1 && taken && budgets[0].Fence == "" {
-			return false // what somebody has made again is taken over again, when no ordinal is down any more
+			return false // a recreated object is taken over again when no ordinal is down any more
 		}
 	}
 	now := w.machine.fork()
 	return !now.syncBudget(plan.SourceSide) && !now.syncBudget(plan.DestinationSide)
 }
 
-// wrong says what is wrong with the present state, other than what somebody else has
-// done.
+// wrong returns the faults of the current state, except for those of other clients.
 func (w *model) wrong() string {
 	var wrong []string
 	for _, each := range w.broken {

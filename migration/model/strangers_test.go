@@ -12,8 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// A random run also meets a volume that a former migration has left, pods of others that name claims, finalizers of others, clocks
-// that differ, and hours that pass.
+// A random run also has a volume that a former migration has left, pods of others that name claims, finalizers
+// of others, clocks that differ, and long idle times.
 
 // keeper is a finalizer of another controller.
 const keeper = "example.com/keep"
@@ -21,7 +21,7 @@ const keeper = "example.com/keep"
 // former is the UID of a migration whose record was deleted.
 const former = "former"
 
-// leaveVolume lets a former migration have left an ordinal down next to the range (H1).
+// leaveVolume adds an ordinal next to the range that a former migration has left down (H1).
 func (r *run) leaveVolume(t *rapid.T) {
 	if len(r.State.Volumes) == 0 || len(r.yards) > 0 || rapid.IntRange(0, 5).Draw(t, "former life") > 0 {
 		return
@@ -34,7 +34,7 @@ func (r *run) leaveVolume(t *rapid.T) {
 // left reports whether an ordinal of a former migration is still down.
 func (r *run) left() bool { return len(r.State.Source.Marks)+len(r.State.Destination.Marks) > 0 }
 
-// bringBack is a person who rebuilds the former migration's record, and lets it end.
+// bringBack rebuilds the former migration's record, and lets it end, as a user does.
 func (r *run) bringBack(t *rapid.T) {
 	if !r.left() {
 		t.SkipNow()
@@ -51,7 +51,7 @@ func (r *run) refuses() {
 	}
 }
 
-// nameClaim creates a pod of another user that names a claim at the source whose volume was taken away (H4).
+// nameClaim creates a pod of another user that names a claim at the source whose volume was moved away (H4).
 func (r *run) nameClaim(t *rapid.T) {
 	r.t = t
 	p := r.onward()
@@ -82,7 +82,8 @@ func (r *run) leave() {
 	}
 }
 
-// keepClaim sets a finalizer of another controller on the destination's claim of the ordinal in flight, and rolls that back (H7).
+// keepClaim sets a finalizer of another controller on the destination's claim of the ordinal in flight, and
+// rolls the move back (H7).
 func (r *run) keepClaim(t *rapid.T) {
 	r.t = t
 	p := r.onward()
@@ -109,7 +110,7 @@ func (r *run) keepClaim(t *rapid.T) {
 	r.passes(p, rapid.IntRange(1, 8).Draw(t, "passes"), everyone)
 }
 
-// claimOnItsWay returns the destination's claim of the ordinal in flight; nil: it has none.
+// claimOnItsWay returns the destination's claim of the ordinal in flight; nil if it has none.
 func (r *run) claimOnItsWay() *volumes.Claim {
 	handoff := r.State.Record.Handoff
 	for i := range r.State.Volumes {
@@ -121,7 +122,7 @@ func (r *run) claimOnItsWay() *volumes.Claim {
 	return nil
 }
 
-// bindClaims lets the volume controller act. It removes no claim that has a finalizer of others.
+// bindClaims lets the volume controller act. It removes no claim with a finalizer of others.
 func (m *machine) bindClaims(name plan.SideName) bool {
 	var kept []*volumes.Claim
 	for i := range m.State.Volumes {
@@ -138,7 +139,8 @@ func (m *machine) bindClaims(name plan.SideName) bool {
 	return changed
 }
 
-// unkept checks that no ordinal is stopped for a claim that is being deleted, and that a finalizer keeps (I6).
+// unkept checks that no ordinal is stopped while its claim at the other side is being deleted and kept by a
+// finalizer (I6).
 func (m *machine) unkept(e plan.Effect) {
 	for i := range m.State.Volumes {
 		v := &m.State.Volumes[i]
@@ -149,7 +151,7 @@ func (m *machine) unkept(e plan.Effect) {
 	}
 }
 
-// onward is a process that drives the migration forward.
+// onward returns a process that drives the migration forward.
 func (r *run) onward() *process {
 	p := r.anyone()
 	r.setMode(api.ModeRun)
@@ -157,14 +159,14 @@ func (r *run) onward() *process {
 	return p
 }
 
-// renew restarts a process, whose clock goes on as it was.
+// renew restarts a process with the same clock.
 func (r *run) renew(p *process) {
 	skew := p.skew
 	r.restart(p)
 	p.skew = skew
 }
 
-// skewClocks gives each process a clock of its own, where nothing is due at a time.
+// skewClocks gives each process its own clock, if nothing is due at a time.
 func (r *run) skewClocks(t *rapid.T) {
 	if r.State.Spec.MinReady > 0 || r.limited() {
 		return
@@ -174,7 +176,7 @@ func (r *run) skewClocks(t *rapid.T) {
 	}
 }
 
-// letPass lets time pass in which nothing happens.
+// letPass lets time pass without any event.
 func (r *run) letPass(t *rapid.T) {
 	r.after(rapid.SampledFrom([]time.Duration{5 * time.Second, time.Minute, 10 * time.Minute, 3 * time.Hour}).Draw(t, "later"))
 }
@@ -185,7 +187,7 @@ func (r *run) after(d time.Duration) {
 	r.remember()
 }
 
-// slowStart lets a mover that reads beside its ordinal's pod take long until it starts (H5).
+// slowStart makes a mover next to its ordinal's pod take long to start (H5).
 func (r *run) slowStart(t *rapid.T) {
 	r.t = t
 	p := r.onward()
@@ -202,14 +204,14 @@ func (r *run) slowStart(t *rapid.T) {
 	}
 }
 
-// startsSlowly says whether a mover beside an ordinal's pod has not started yet.
+// startsSlowly reports whether a mover next to an ordinal's pod has not started yet.
 func (r *run) startsSlowly() bool {
 	return slices.ContainsFunc(r.yards, func(y yard) bool {
 		return slices.ContainsFunc(y.movers, func(m mover) bool { return m.role == volumes.RoleWarm && m.Key == "" && !m.Terminating && m.Node != "" })
 	})
 }
 
-// patient checks that no pod which starts slowly is taken for one that cannot mount its volume (I6).
+// patient checks that no pod that starts slowly is taken for one that cannot mount its volume (I6).
 func (m *machine) patient(next plan.Record) {
 	var all []api.HandoffVolume
 	if next.Handoff != nil {
@@ -248,7 +250,8 @@ func (r *run) times(p *process, decision plan.Decision) {
 	}
 }
 
-// takeLong keeps an ordinal down for longer than downtimeLimit, at any step of its handoff, or at several that are shorter (H12).
+// takeLong keeps an ordinal down for longer than downtimeLimit, at any step of its handoff, or in several
+// shorter ones (H12).
 func (r *run) takeLong(t *rapid.T) {
 	r.t = t
 	if !r.limited() || r.State.Deleting {
@@ -276,7 +279,8 @@ func (r *run) takeLong(t *rapid.T) {
 	r.verify()
 }
 
-// overdue reports whether the ordinal in flight is down for longer than downtimeLimit, and nothing of it is at the destination yet.
+// overdue reports whether the ordinal in flight is down for longer than downtimeLimit while the destination has
+// nothing of it yet.
 func (r *run) overdue() bool {
 	record := r.State.Record
 	if record.Handoff == nil || record.Stopped == nil || record.Stopped.Ordinal != record.Handoff.Ordinal || record.TurnedBack != nil || record.Fence == nil || record.Fence.Direction == api.Back {
@@ -288,7 +292,7 @@ func (r *run) overdue() bool {
 	})
 }
 
-// allLeave ends what others do.
+// allLeave ends the interference of others.
 func (r *run) allLeave() {
 	r.State.Source.Marks, r.State.Destination.Marks = nil, nil
 	r.handOver()
@@ -302,7 +306,7 @@ func (r *run) allLeave() {
 	}
 }
 
-// strange are the actions of a random run that come from outside.
+// strange adds the external events of a random run.
 func (r *run) strange(actions map[string]func(*rapid.T)) {
 	actions["later"], actions["refused"], actions["remedy"] = r.letPass, r.refuseWrites, r.follow
 	if r.author != nil {

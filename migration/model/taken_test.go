@@ -13,13 +13,13 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// The destination may have another disk under the name of an ordinal's volume. The one that the ordinal gets there is called
-// otherwise, and the other disk's is not touched.
+// The destination may have another disk under the name of an ordinal's volume. The ordinal's volume then gets
+// another name there, and the volume of the other disk is not changed.
 
 // strangers begins the handles and resourceVersions of other disks.
 const strangers = "strangers"
 
-// shelvesOf are the other disks that a world begins with.
+// shelvesOf returns the other disks with which a world begins.
 func shelvesOf(s plan.Snapshot) [][]volumes.Volume {
 	var shelves [][]volumes.Volume
 	for _, v := range s.Volumes {
@@ -43,13 +43,13 @@ func reshelved(from [][]volumes.Volume) [][]volumes.Volume {
 	return shelves
 }
 
-// Snapshot has both sides show the volumes by the names that they have now.
+// Snapshot returns a snapshot in which both sides show the volumes by their current names.
 func (m *machine) Snapshot() plan.Snapshot {
 	m.call()
 	return m.World.Snapshot()
 }
 
-// call has the destination show the volumes that an observer would find, by their names.
+// call makes the destination show the volumes that an observer would find by their names.
 func (m *machine) call() {
 	for i := range m.shelves {
 		v := &m.State.Volumes[i]
@@ -77,7 +77,8 @@ func find(list []volumes.Volume) func(string) volumes.Volume {
 	}
 }
 
-// clear says whether a volume can be made at the destination: none has its name. One that is shown under another is kept.
+// clear reports whether a volume can be created at the destination because its name is free. A volume that is
+// shown under another name is kept.
 func (m *machine) clear(i int, e plan.Effect) bool {
 	if len(m.shelves) == 0 || i < 0 || e.Side != plan.DestinationSide || e.Volume.Verb != volumes.CreateVolume {
 		return true
@@ -93,12 +94,13 @@ func (m *machine) clear(i int, e plan.Effect) bool {
 	return true
 }
 
-// shelved says whether a volume of a disk is there beside those that are shown.
+// shelved reports whether there is a volume of a disk in addition to the shown ones.
 func (m *machine) shelved(i int, disk string) bool {
 	return len(m.shelves) > 0 && slices.ContainsFunc(m.shelves[i], func(v volumes.Volume) bool { return v.Handle == disk })
 }
 
-// othersKept: other disks are not written, and of the ordinal's own disk one volume alone is of use (I2, I9).
+// othersKept checks that other disks are not written, and that only one volume of the ordinal's own disk is
+// usable (I2, I9).
 func (m *machine) othersKept() string {
 	for i := range m.shelves {
 		v := &m.State.Volumes[i]
@@ -116,7 +118,7 @@ func (m *machine) othersKept() string {
 	return ""
 }
 
-// otherDeleted deletes the volume of another disk, and makes it again where its name is still free.
+// otherDeleted deletes the volume of another disk, and recreates it if its name is still free.
 func otherDeleted(w *model) func(*model) {
 	for i := range w.shelves {
 		at := slices.IndexFunc(w.shelves[i], func(v volumes.Volume) bool { return strings.HasPrefix(v.Handle, strangers) })
@@ -144,10 +146,11 @@ func (p *printer) shelves(w *model) {
 	}
 }
 
-// taken is an application whose volumes have names that are those of other disks at the destination.
+// taken is an application whose volumes have the names of other disks at the destination.
 var taken = plantest.Scenario{Replicas: 2, Templates: oneClaim, Taken: true}
 
-// TestP17ThereAndBack: taken up by another process after each write, each ordinal goes there under another name, and back.
+// TestP17ThereAndBack: with a new process after each write, each ordinal's volume gets another name at the
+// destination, and moves back.
 func TestP17ThereAndBack(t *testing.T) {
 	afterEach(t, taken, func(_ int, y *play) {
 		y.p = y.newProcess()

@@ -14,10 +14,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Each test here is what the model has found since its world is unkind.
+// Each test here covers a fault that the model has found since other clients interfere in its world.
 
-// emptied deletes the claim of an ordinal on a side; its controller makes an empty one, on which
-// a pod may be Ready. The volume that the ordinal had stays, for it is secured.
+// emptied deletes the claim of an ordinal on a side. Its controller creates an empty one, on which a pod may be
+// Ready. The ordinal's former volume remains, because it is secured.
 func (y *play) emptied(name plan.SideName, ordinal int32, runs bool) {
 	h := y.State.Volumes[ordinal].Holding(name)
 	h.Claim = volumes.Claim{Found: true, UID: "empty", ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: fresh}
@@ -26,8 +26,8 @@ func (y *play) emptied(name plan.SideName, ordinal int32, runs bool) {
 	}
 }
 
-// stopped tries what follows when ordinal 1 was stopped, and nothing was carried away, between
-// clusters and in one.
+// stopped runs a test after ordinal 1 was stopped and before anything was carried over, between clusters and
+// within one.
 func stopped(t *testing.T, try func(*testing.T, *play)) {
 	for name, shared := range map[string]bool{"between clusters": false, "in one cluster": true} {
 		t.Run(name, func(t *testing.T) {
@@ -41,9 +41,8 @@ func stopped(t *testing.T, try func(*testing.T, *play)) {
 	}
 }
 
-// TestEmptyClaimIsNotCarried: the claim of an ordinal is deleted after its stop, and its
-// controller, which has not heard of the stop, makes an empty one. What is carried over is the
-// disk that the ordinal had (I3).
+// TestEmptyClaimIsNotCarried: the claim of an ordinal is deleted after its stop, and its controller, which has
+// not observed the stop, creates an empty one. The ordinal's former disk is carried over (I3).
 func TestEmptyClaimIsNotCarried(t *testing.T) {
 	stopped(t, func(t *testing.T, y *play) {
 		disk := y.State.Volumes[1].Source.Volume
@@ -55,10 +54,10 @@ func TestEmptyClaimIsNotCarried(t *testing.T) {
 	})
 }
 
-// TestReturnedOrdinalLosesItsClaim: an ordinal is turned round before anything was carried away,
-// and started where it was. Its claim is deleted before its pod is there, and its controller
-// makes an empty one, on which the pod is Ready. It is not back then, and that disk is moved
-// nowhere when the migration is turned once more (I3).
+// TestReturnedOrdinalLosesItsClaim: an ordinal is reversed before anything was carried over, and started where
+// it was. Its claim is deleted before its pod exists, and its controller creates an empty one, on which the pod
+// is Ready. The ordinal does not count as returned, and that disk is not moved when the migration is reversed
+// again (I3).
 func TestReturnedOrdinalLosesItsClaim(t *testing.T) {
 	stopped(t, func(t *testing.T, y *play) {
 		y.setMode(api.ModeRollback)
@@ -78,9 +77,9 @@ func TestReturnedOrdinalLosesItsClaim(t *testing.T) {
 	})
 }
 
-// TestRebuiltBeforeItsStop: a person rebuilds a replica, on a new claim, after its handoff was
-// recorded. Nothing of it was stopped or secured, so the record follows; what was secured may
-// have been stopped, and the claim must be on that again (I3).
+// TestRebuiltBeforeItsStop: a user rebuilds a replica on a new claim after its handoff was recorded. While
+// nothing of it was stopped or secured, the record follows. Once the volume is secured, the ordinal may have
+// been stopped, so the claim must be bound to that volume again (I3).
 func TestRebuiltBeforeItsStop(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.Verb(volumes.Secure), 1)
@@ -96,8 +95,8 @@ func TestRebuiltBeforeItsStop(t *testing.T) {
 	}
 }
 
-// TestNoneIsCarriedBeforeAllAreKnown: somebody stops an ordinal when one of its two volumes was
-// secured. Neither is carried away: it goes back as it was.
+// TestNoneIsCarriedBeforeAllAreKnown: another client stops an ordinal after one of its two volumes was secured.
+// Neither is carried over, and the ordinal moves back unchanged.
 func TestNoneIsCarriedBeforeAllAreKnown(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data", "wal"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.Verb(volumes.Secure), 2)
@@ -116,9 +115,9 @@ func TestNoneIsCarriedBeforeAllAreKnown(t *testing.T) {
 	y.end()
 }
 
-// TestStartedOrdinalLosesItsClaim: the claim of an ordinal is deleted between its start and its
-// pod, and its controller makes an empty one, on which the pod is Ready. That is not an ordinal
-// that has arrived (I3).
+// TestStartedOrdinalLosesItsClaim: the claim of an ordinal is deleted between its start and the creation of its
+// pod. Its controller creates an empty one, on which the pod is Ready. The ordinal does not count as arrived
+// (I3).
 func TestStartedOrdinalLosesItsClaim(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleUp, 1)
@@ -130,7 +129,7 @@ func TestStartedOrdinalLosesItsClaim(t *testing.T) {
 	if hold := y.holdOf(); !hold.Stalled || !strings.Contains(hold.Message, "without its") {
 		t.Errorf("got %+v", hold)
 	}
-	v.Source.Claim = volumes.Claim{} // what it had can be told by nothing at the source either
+	v.Source.Claim = volumes.Claim{} // the source does not show its former volume either
 	if hold := y.holdOf(); !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk {
 		t.Errorf("got %+v", hold)
 	}
@@ -139,9 +138,9 @@ func TestStartedOrdinalLosesItsClaim(t *testing.T) {
 	}
 }
 
-// TestPolicyOfASecondLife: a second migration, the other way, is turned round right after its
-// first stop. The volume that the first one had parked is Retain for that alone: what is given
-// back is the policy of the one that runs (I3).
+// TestPolicyOfASecondLife: a second migration in the other direction is reversed right after its first stop.
+// The volume that the first one had parked has Retain only for that reason. The restored policy is that of the
+// volume in use (I3).
 func TestPolicyOfASecondLife(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 1, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.end()
@@ -156,8 +155,9 @@ func TestPolicyOfASecondLife(t *testing.T) {
 	}
 }
 
-// TestStoppedAndStartedUnseen: an ordinal goes back before its controller has looked, which then
-// still stops its pod for the first change. It is not up before the controller knows better (I4).
+// TestStoppedAndStartedUnseen: an ordinal moves back before its controller has observed the stop, and the
+// controller then still deletes its pod. The ordinal does not count as running before the controller has
+// observed both changes (I4).
 func TestStoppedAndStartedUnseen(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleDown, 1)
@@ -175,8 +175,8 @@ func TestStoppedAndStartedUnseen(t *testing.T) {
 	y.end()
 }
 
-// TestClaimOfSomebodyElseIsLeft: at the end of a rollback a claim stands at the destination that
-// somebody has made again by hand. It is theirs: it is not waited for (I6).
+// TestClaimOfSomebodyElseIsLeft: at the end of a rollback, the destination has a claim that another client has
+// recreated. It belongs to that client, and is not waited for (I6).
 func TestClaimOfSomebodyElseIsLeft(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 1, Templates: []string{"data"}})
 	y.until(plan.ScaleUp, 1)
@@ -191,8 +191,8 @@ func TestClaimOfSomebodyElseIsLeft(t *testing.T) {
 	t.Errorf("it does not end: %+v", y.next())
 }
 
-// TestBudgetIsMadeAgainInAPause: the destination's budget is deleted while nothing moves: its
-// replicas are given one again, and nothing waits for ever (I4, I6).
+// TestBudgetIsMadeAgainInAPause: the destination's budget is deleted while nothing moves. It is recreated for
+// its replicas, and nothing waits forever (I4, I6).
 func TestBudgetIsMadeAgainInAPause(t *testing.T) {
 	for _, mode := range []api.Mode{api.ModePause, api.ModeRollback} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -205,8 +205,8 @@ func TestBudgetIsMadeAgainInAPause(t *testing.T) {
 	}
 }
 
-// TestBudgetOfTheAuthorInASplit: the source's budget is deleted in mid-move and made again in its
-// author's form. A part has moved: it is split again, and the sum is d (I4).
+// TestBudgetOfTheAuthorInASplit: the source's budget is deleted during the move and recreated in its author's
+// form. A part has moved, so it is split again, and the sum is d (I4).
 func TestBudgetOfTheAuthorInASplit(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 4, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 2}})
 	y.until(plan.ScaleUp, 2)
@@ -224,9 +224,9 @@ func TestBudgetOfTheAuthorInASplit(t *testing.T) {
 	}
 }
 
-// TestEditIsNoRevert: an author who edits a PodDisruptionBudget before the migration has written
-// it, or when it has been given back, takes no mark off: nobody's revert is looked for then. Chaos
-// found both; the migration stalled for good (I6).
+// TestEditIsNoRevert: an author who edits a PodDisruptionBudget before the migration has written it, or after
+// it was restored, removes no mark. This is not taken for a revert. Chaos tests found both: the migration
+// stalled permanently (I6).
 func TestEditIsNoRevert(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	looks := func(seen *api.BudgetVersion) bool { return seen != nil && seen.Taken }

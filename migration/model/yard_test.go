@@ -13,8 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
-// yard is what both clusters have of the copies of one claim, or of the snapshots by which it moves, of all attempts,
-// besides the ordinal's own claims and the volumes that these name.
+// yard holds the objects of the copies of one claim, or of its snapshots, in both clusters and of all attempts.
+// It excludes the ordinal's own claims and their volumes.
 type yard struct {
 	album
 	claims []moverClaim
@@ -23,37 +23,37 @@ type yard struct {
 	spare []spareVolume
 	// doors are the claims whose receivers have a Service.
 	doors []string
-	// content is what is on each disk, by its handle: which of the application's writes was the last one. Half of a
-	// copy is negative, and an empty disk 0.
+	// content maps the handle of a disk to the application's last write on it. Half of a copy is negative, and
+	// an empty disk is 0.
 	content map[string]int
 	written int
-	// zones are where the disks are, by their handles; 0: where the ordinal was at the beginning.
+	// zones maps the handle of a disk to its zone; 0 is the initial zone of the ordinal.
 	zones map[string]int
-	// made are the claims for which a volume was made, and twice is one for which that was done again.
+	// made are the claims for which a volume was created, and twice is one for which that was done again.
 	made  []string
 	twice string
-	// vanished is true when somebody has deleted a claim of a copy: it may be made again.
+	// vanished is true after another client has deleted a claim of a copy: it may be recreated.
 	vanished bool
 }
 
-// moverClaim is a claim that movers mount; attempt is 0 for the one to read from.
+// moverClaim is a claim that movers mount; attempt is 0 for the one that is read.
 type moverClaim struct {
 	volumes.Claim
 	side    plan.SideName
 	name    string
 	attempt int32
-	// source is the VolumeSnapshot that it is filled from.
+	// source is the VolumeSnapshot from which it is filled.
 	source string
 }
 
-// mover is one as it runs: the disk that it has mounted stays so until it is gone.
+// mover is a running mover; its mounted disk remains mounted until it ends.
 type mover struct {
 	volumes.Mover
 	side       plan.SideName
 	role       volumes.Role
 	pod, claim string
 	mounted    string
-	// near are the volumes within whose reach it must run.
+	// near are the volumes that its node must be able to reach.
 	near []string
 }
 
@@ -62,7 +62,7 @@ type spareVolume struct {
 	side plan.SideName
 }
 
-// yardsOf are the yards of a world, one for each of its claims; nil where none is copied.
+// yardsOf returns the yards of a world, one for each of its claims; nil if none is copied.
 func yardsOf(s plan.Snapshot) []yard {
 	if !slices.ContainsFunc(s.Volumes, fillsSecond) {
 		return nil
@@ -94,7 +94,7 @@ func cloned(yards []yard) []yard {
 	return next
 }
 
-// claim is one of a name on a side; nil: there is none.
+// claim returns the claim of a name on a side; nil if there is none.
 func (y *yard) claim(name plan.SideName, claim string) *moverClaim {
 	for i := range y.claims {
 		if y.claims[i].side == name && y.claims[i].name == claim {
@@ -113,12 +113,12 @@ func (y *yard) pod(name string) *mover {
 	return nil
 }
 
-// at is where an ordinal's claim is among those of the world.
+// at returns the index of an ordinal's claim among those of the world.
 func (m *machine) at(ordinal int32, template string) int {
 	return slices.IndexFunc(m.State.Volumes, func(v plan.OrdinalVolume) bool { return v.Ordinal == ordinal && v.Template == template })
 }
 
-// volume is one of a name on a side; it is not found where there is none.
+// volume returns the volume of a name on a side; it is not Found if there is none.
 func (m *machine) volume(i int, side plan.SideName, name string) volumes.Volume {
 	if h := m.State.Volumes[i].Holding(side); h.Volume.Found && h.Volume.Name == name {
 		return h.Volume
@@ -131,7 +131,7 @@ func (m *machine) volume(i int, side plan.SideName, name string) volumes.Volume 
 	return volumes.Volume{}
 }
 
-// putVolume stores a volume that is there.
+// putVolume stores an existing volume.
 func (m *machine) putVolume(i int, side plan.SideName, volume volumes.Volume) {
 	v := &m.State.Volumes[i]
 	if h := v.Holding(side); h.Volume.Found && h.Volume.Name == volume.Name {
@@ -146,8 +146,8 @@ func (m *machine) putVolume(i int, side plan.SideName, volume volumes.Volume) {
 	}
 }
 
-// lookAtCopies has each copy in a snapshot be what an observer finds of the attempt that is recorded. It always asks the
-// API servers for that.
+// lookAtCopies sets each copy in a snapshot to an observer's view of the recorded attempt. The observer always
+// asks the API servers for it.
 func (m *machine) lookAtCopies(s *plan.Snapshot, handoff *api.Handoff) {
 	for at := range s.Volumes {
 		v := &s.Volumes[at]
@@ -199,7 +199,7 @@ func (m *machine) lookAtCopy(seen *volumes.Copying, v plan.OrdinalVolume, record
 	}
 }
 
-// carry does an effect as the API servers would. Those of World know nothing of what former attempts have left.
+// carry executes an effect as the API servers would. The methods of World ignore objects of former attempts.
 func (m *machine) carry(e plan.Effect) error {
 	i := -1
 	if e.Verb == plan.CarryVolume {
@@ -216,7 +216,7 @@ func (m *machine) carry(e plan.Effect) error {
 	switch a.Verb {
 	case volumes.CreateIncoming, volumes.CreateOutgoing:
 		if a.Ref.Name == h.Ref.Name && !h.Claim.Found {
-			h.Claim = made // which no claim of a mover may be
+			h.Claim = made // which must not be a claim of a mover
 			return nil
 		}
 		if y.claim(e.Side, a.Ref.Name) != nil {
@@ -245,7 +245,7 @@ func (m *machine) carry(e plan.Effect) error {
 	return nil
 }
 
-// deleteLost deletes a claim as it was judged.
+// deleteLost deletes a claim if it is unchanged since it was judged.
 func (m *machine) deleteLost(i int, e plan.Effect) error {
 	y, a, h := &m.yards[i], e.Volume, m.State.Volumes[i].Holding(e.Side)
 	judged := func(c volumes.Claim) bool { return c.Found && c.UID == a.UID && c.ResourceVersion == a.ResourceVersion }
@@ -271,7 +271,7 @@ func (m *machine) deleteLost(i int, e plan.Effect) error {
 	return nil
 }
 
-// removeClaim removes a claim, and the placeholder with it, which it owns.
+// removeClaim removes a claim together with the placeholder, which it owns.
 func (y *yard) removeClaim(side plan.SideName, name string) {
 	y.claims = slices.DeleteFunc(y.claims, func(c moverClaim) bool { return c.side == side && c.name == name })
 	y.movers = slices.DeleteFunc(y.movers, func(pod mover) bool {
@@ -306,8 +306,8 @@ func (m *machine) writeMover(y *yard, e plan.Effect) error {
 	return nil
 }
 
-// writeCopied writes to a volume as it was judged, and checks that none is taken from who uses it (I2), nor pointed
-// elsewhere while it may be deleted (I3).
+// writeCopied writes to a volume if it is unchanged since it was judged. It checks that no volume in use is
+// taken away (I2), and that none is redirected while it may be deleted (I3).
 func (m *machine) writeCopied(i int, e plan.Effect) error {
 	a := e.Volume
 	volume := m.volume(i, e.Side, a.Volume)
@@ -329,13 +329,14 @@ func (m *machine) writeCopied(i int, e plan.Effect) error {
 	}
 	m.putVolume(i, e.Side, a.Written(volume))
 	if h := m.State.Volumes[i].Holding(e.Side); a.Verb == volumes.PointBack && bySnapshot(m.State.Volumes[i]) && usable(*h) {
-		m.yards[i].write(h.Volume.Handle) // somebody has waited for that: no older snapshot counts any more
+		m.yards[i].write(h.Volume.Handle) // a waiting pod writes at once, so no older snapshot counts any more
 	}
 	return nil
 }
 
-// takenTogether checks that no volume of an ordinal is taken over before there is one on that side for each of its claims that has
-// what the ordinal has written last, unless somebody has deleted it: until then the way back costs nothing.
+// takenTogether checks that no volume of an ordinal is taken over before each of its claims has a volume on
+// that side with the ordinal's last write. A volume that another client has deleted is excepted. Until then a
+// rollback costs nothing.
 func (m *machine) takenTogether(i int, e plan.Effect) {
 	for j, other := range m.State.Volumes {
 		y := &m.yards[j]
@@ -345,13 +346,13 @@ func (m *machine) takenTogether(i int, e plan.Effect) {
 	}
 }
 
-// filledOn says whether a side has a volume with what the ordinal has written last.
+// filledOn reports whether a side has a volume with the ordinal's last write.
 func (y *yard) filledOn(side plan.SideName, h volumes.Holding) bool {
 	return h.Volume.Found && y.content[h.Volume.Handle] == y.written ||
 		slices.ContainsFunc(y.spare, func(s spareVolume) bool { return s.side == side && y.content[s.Handle] == y.written })
 }
 
-// runsAnywhere says whether an ordinal has a pod on any side.
+// runsAnywhere reports whether an ordinal has a pod on any side.
 func (m *machine) runsAnywhere(ordinal int32) bool {
 	for _, name := range plan.SideNames {
 		if _, found := m.State.Side(name).Pod(ordinal); found {

@@ -8,19 +8,19 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// waitsForPod says whether the new volumes of copies of a claim are made where a pod mounts them: each in a zone of its own,
-// unless that pod must be within the reach of others.
+// waitsForPod reports whether the new volumes of copies of a claim are created where a pod mounts them. Each is
+// then in its own zone, unless that pod must be able to reach others.
 func (m *machine) waitsForPod(i int) bool {
 	c := m.State.Volumes[i].Copy
 	return c != nil && c.WaitsForPod
 }
 
-// makes says whether a pod has the volume of its claim made.
+// makes reports whether a pod causes the volume of its claim to be created.
 func makes(role volumes.Role) bool {
 	return role == volumes.RoleReceiver || role == volumes.RolePlaceholder
 }
 
-// nearOf are the volumes within whose reach a pod must run that has another one made.
+// nearOf returns the volumes that must be reachable for a pod that causes another one to be created.
 func nearOf(e plan.Effect) []string {
 	if c := e.Carriage.Pair.Copy; c != nil && makes(e.Volume.Copy.Role) {
 		return slices.Clone(c.Beside.Taken)
@@ -28,7 +28,8 @@ func nearOf(e plan.Effect) []string {
 	return nil
 }
 
-// place chooses where the new volume of a claim is made, and says whether there is a pod that it is made for.
+// place chooses the zone of the new volume of a claim, and reports whether there is a pod for which it is
+// created.
 func (m *machine) place(i int, claim *moverClaim, handle string) bool {
 	at := slices.IndexFunc(m.yards[i].movers, func(pod mover) bool {
 		return makes(pod.role) && pod.side == claim.side && pod.claim == claim.name && !pod.Terminating && !pod.Ended
@@ -49,7 +50,8 @@ func (m *machine) place(i int, claim *moverClaim, handle string) bool {
 	return true
 }
 
-// zoneOf is the zone of volumes of an ordinal on a side, and whether it is one; those that are gone are nowhere.
+// zoneOf returns the zone of volumes of an ordinal on a side, and whether it is a single one; deleted volumes
+// have none.
 func (m *machine) zoneOf(i int, side plan.SideName, names []string) (zone int, one bool) {
 	var found []int
 	for j := range m.yards {
@@ -69,8 +71,7 @@ func (m *machine) zoneOf(i int, side plan.SideName, names []string) (zone int, o
 	return found[0], len(found) == 1
 }
 
-// withinReach says what is wrong where the volumes that an ordinal has on a side are within the reach of no node: its pod
-// never starts.
+// withinReach returns the fault if no node can reach all volumes of an ordinal on a side: its pod never starts.
 func (m *machine) withinReach() string {
 	for i := range m.yards {
 		for _, side := range plan.SideNames {

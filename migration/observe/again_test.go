@@ -11,7 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// TestYoungClaim: a claim of an ordinal of the slice that was made with its StatefulSet, or since, or too shortly before to tell.
+// TestYoungClaim: a claim of an ordinal counts as young if it was created with its StatefulSet, later, or too shortly
+// before.
 func TestYoungClaim(t *testing.T) {
 	made := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {

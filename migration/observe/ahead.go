@@ -14,21 +14,20 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// listing is an exact list of the pods of a side that was asked for before it is needed: the
-// API server may take 100 ms for it (see scope.Reads), and much else can be read and written
-// meanwhile.
+// listing is a consistent list of the pods of a side, requested before it is needed. The API server may take 100 ms
+// for it (see scope.Reads), and other reads and writes can run in parallel.
 type listing struct {
 	found observed
-	// read waits for it. A panic while it was read is one of each caller.
+	// read waits for the list. A panic during the read is raised again in every caller.
 	read func() error
-	// done is closed when it has come, or failed.
+	// done is closed when the list was read, or the read failed.
 	done chan struct{}
 }
 
-// aheadAtMost bounds how long a list is waited for.
+// aheadAtMost limits how long a list may take.
 const aheadAtMost = time.Minute
 
-// listAhead asks for it. The pass that takes it may be the next one, when the context of this one has ended.
+// listAhead starts the list. It may be used by the next pass, after the context of this one has ended.
 func listAhead(ctx context.Context, of endpoint.Endpoint) *listing {
 	l := &listing{found: observed{endpoint: of}, done: make(chan struct{})}
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), aheadAtMost)
@@ -36,7 +35,7 @@ func listAhead(ctx context.Context, of endpoint.Endpoint) *listing {
 	go func() {
 		defer close(l.done)
 		defer cancel()
-		defer func() { _ = recover() }() // it is one of the pass that takes the list
+		defer func() { _ = recover() }() // it is raised again in the pass that uses the list
 		_ = l.read()
 	}()
 	return l
@@ -52,26 +51,26 @@ func (l *listing) pods(ctx context.Context) ([]corev1.Pod, error) {
 	}
 }
 
-// ahead are the lists that are on their way.
+// ahead holds the lists in progress.
 type ahead struct {
-	// gate is of both sides, asked for when the ordinal's volumes were secured, for its stop by
-	// the next pass. If that does something else, the lists are too old for another one.
+	// gate holds lists of both sides, started when the ordinal's volumes were secured, for its stop in the next pass.
+	// If that pass does something else, the lists are too old for a later one.
 	gate map[plan.SideName]*listing
-	// left is of the side that the ordinal's volumes were taken from, asked for as soon as
-	// they were, for its start.
+	// left is a list of the side that the ordinal's volumes were detached from, started right after that, for its
+	// start.
 	left    *listing
 	ordinal int32
 }
 
-// before forgets, before a write, the list that the write would make untrue: it may let
-// somebody use the volumes again where they were taken from, or takes one more from there.
+// before discards, before a write, the list that the write would outdate: the write may allow pods to use the volumes
+// again on that side, or detaches another volume there.
 func (a *ahead) before(effect plan.Effect, sameCluster bool) {
 	if a.left != nil && (effect.Side == a.left.found.endpoint.Side || effect.TakesAway(sameCluster)) {
 		a.left = nil
 	}
 }
 
-// LookAhead asks for what is needed next, after a write, and remembers what the write has shown.
+// LookAhead starts the reads that are needed next, after a write, and caches the result of the write.
 func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 	switch {
 	case effect.Verb == plan.CreateNamespace:
@@ -80,14 +79,14 @@ func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 		e.ahead.gate = map[plan.SideName]*listing{plan.SourceSide: listAhead(ctx, e.Source), plan.DestinationSide: listAhead(ctx, e.Destination)}
 	case effect.TakesAway(e.SameCluster()):
 		of := e.At(effect.Side)
-		if effect.Volume.Verb == volumes.Point { // it is given to the side that is written
+		if effect.Volume.Verb == volumes.Point { // the volume is detached from the other side than the one written
 			of = e.At(effect.Side.Other())
 		}
 		e.ahead.left, e.ahead.ordinal = listAhead(ctx, of), effect.Ordinal
 	}
 }
 
-// BeforeWrite forgets what an effect that is about to be written would make untrue.
+// BeforeWrite discards cached reads that the effect outdates.
 func (e *Observer) BeforeWrite(effect plan.Effect) {
 	e.ahead.before(effect, e.SameCluster())
 	if effect.Writer.Kind != "" {
@@ -98,11 +97,11 @@ func (e *Observer) BeforeWrite(effect plan.Effect) {
 	}
 }
 
-// EndPass forgets what was only for the pass that ends.
+// EndPass discards the lists that are valid in one pass only.
 func (e *Observer) EndPass() { e.ahead.gate = nil }
 
-// gateOf is the list for a stop: the one that was asked for after the last write, or else a new
-// one. What it shows may be older than the StatefulSets and budgets that are read besides.
+// gateOf returns the list for a stop: the one started after the last write, or else a new one. It may be older than
+// the StatefulSets and budgets of the same pass.
 func (a *ahead) gateOf(ctx context.Context, of endpoint.Endpoint) *listing {
 	if l := a.gate[of.Side]; l != nil {
 		return l
@@ -110,7 +109,7 @@ func (a *ahead) gateOf(ctx context.Context, of endpoint.Endpoint) *listing {
 	return listAhead(ctx, of)
 }
 
-// leftOf is the list for the start of an ordinal; nil when there is none of that side.
+// leftOf returns the list for the start of an ordinal; nil if there is none of that side.
 func (a *ahead) leftOf(side plan.SideName, sc scope.Reads) *listing {
 	if a.left == nil || sc.Left != side || a.left.found.endpoint.Side != side || *sc.Ordinal != a.ordinal {
 		return nil
@@ -118,8 +117,9 @@ func (a *ahead) leftOf(side plan.SideName, sc scope.Reads) *listing {
 	return a.left
 }
 
-// shows says whether the ordinal had no pod, and nobody used its claims, when no pod could begin to any
-// more. Where the list does not show that, pods must be listed again: they may be gone since.
+// shows reports whether the list proves that, when no pod could start to use the ordinal's claims any more, the
+// ordinal had no pod and no pod used its claims. Otherwise pods must be listed again, because those in the list may
+// have ended.
 func (l *listing) shows(ctx context.Context, ordinal int32, templates []string) bool {
 	if l == nil {
 		return false
@@ -134,7 +134,7 @@ func (l *listing) shows(ctx context.Context, ordinal int32, templates []string) 
 	}
 	users := l.found.users()
 	for _, template := range templates {
-		if len(users[plan.ClaimName(template, set, ordinal)]) > 0 { // its own pod is not among them
+		if len(users[plan.ClaimName(template, set, ordinal)]) > 0 { // the ordinal's own pod was excluded above
 			return false
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 )
 
-// TestAheadPanic: a panic while a list is read ahead is one of the pass that takes the list, where the manager recovers it.
+// TestAheadPanic: a panic while a list is read ahead is raised in the pass that uses the list, where the manager
+// recovers it.
 func TestAheadPanic(t *testing.T) {
 	listed := listAhead(t.Context(), endpoint.Endpoint{Live: struct{ client.Client }{}})
 	defer func() {

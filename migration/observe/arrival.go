@@ -13,33 +13,33 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// arrivalFor is for how long an answer about an ordinal is enough.
+// arrivalFor is how long an answer about an ordinal is valid.
 const arrivalFor = 30 * time.Second
 
-// Arriving is an ordinal that is about to be stopped, as it was seen.
+// Arriving is an ordinal that is about to be stopped, as observed.
 type Arriving struct {
 	Migration *api.Migration
 	Ordinal   int32
-	// Looks is true where no stop rests on the answer.
+	// Looks is true if no stop depends on the answer.
 	Looks bool
-	// To is the side that takes it. From is the StatefulSet that it leaves, and Set the one that it joins.
+	// To is the side that takes the ordinal. From is the StatefulSet that it leaves, and Set the one that it joins.
 	To        plan.SideName
 	From, Set *appsv1.StatefulSet
-	// Claims are those that it leaves, and Volumes are theirs, as far as they were read whole: caches keep little of them. There names
-	// the claims that the taker has already.
+	// Claims are the claims that the ordinal leaves, and Volumes their volumes, if they were read completely: caches
+	// keep only some fields. There lists the claims that the taker already has.
 	Claims  []corev1.PersistentVolumeClaim
 	Volumes []corev1.PersistentVolume
 	There   map[string]bool
 }
 
-// arrived is the last answer about an ordinal, and when it came.
+// arrived is the last answer about an ordinal, with its time.
 type arrived struct {
 	plan.Arrival
 	at time.Time
 }
 
-// arrival is what is known of the next ordinal's start on the other side. It is asked for where a decision rests on it, and again
-// while the answer is a bad one.
+// arrival returns whether the next ordinal can start on the other side. It is requested if a decision depends on it,
+// and repeated while the answer is negative.
 func (e *Observer) arrival(ctx context.Context, m *api.Migration, s plan.Snapshot, sides map[plan.SideName]*observed, sc scope.Reads) (*plan.Arrival, error) {
 	giver := planner.Giver(s)
 	known, old := e.arrived, e.Clock.Since(e.arrived.at) >= arrivalFor
@@ -59,7 +59,7 @@ func (e *Observer) arrival(ctx context.Context, m *api.Migration, s plan.Snapsho
 	return new(known.Arrival), nil
 }
 
-// lookAtArrival asks of the next ordinal, once the migration has begun.
+// lookAtArrival requests the answer for the next ordinal, after the migration has started.
 func (e *Observer) lookAtArrival(ctx context.Context, m *api.Migration, s plan.Snapshot, sides map[plan.SideName]*observed) (*plan.Arrival, error) {
 	giver := planner.Giver(s)
 	ordinal, more := planner.NextOrdinal(s)

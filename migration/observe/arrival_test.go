@@ -20,8 +20,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestH6ArrivalIsAskedOnceInAWhile: of one ordinal once in 30 s at most, where a decision rests on it, and again while the answer is a
-// bad one. No answer is no good one.
+// TestH6ArrivalIsAskedOnceInAWhile: an ordinal is checked at most once in 30 s, if a decision depends on it, and
+// again while the answer is negative. A missing answer is not a positive one.
 func TestH6ArrivalIsAskedOnceInAWhile(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(Began)
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}
@@ -68,7 +68,7 @@ func TestH6ArrivalIsAskedOnceInAWhile(t *testing.T) {
 	}
 }
 
-// TestH6WhyThereIsNoPod: the newest event of the very pod, and none of before the start.
+// TestH6WhyThereIsNoPod: the newest event of this very pod is used, and no event from before the start.
 func TestH6WhyThereIsNoPod(t *testing.T) {
 	event := func(name, message string, seconds int) corev1.Event {
 		return corev1.Event{
@@ -91,8 +91,8 @@ func TestH6WhyThereIsNoPod(t *testing.T) {
 	}
 }
 
-// TestP1LookAsksOfTheNextOrdinal: a plan in the middle of a move asks the side that takes the next ordinal, each time, and no stop rests
-// on the answer. Before a move the preflight asks.
+// TestP1LookAsksOfTheNextOrdinal: a plan during a move checks the side that takes the next ordinal, each time, and no
+// stop depends on the answer. Before a move the preflight checks it.
 func TestP1LookAsksOfTheNextOrdinal(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}
 	var asked []Arriving

@@ -15,15 +15,15 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// A view finds what is of one set by index, so that a pass costs what the set is large, and not the
-// namespace. What it shows besides is looked for by name.
+// A view finds the objects of one set by index, so that the cost of a pass depends on the size of the set and not on
+// that of the namespace. Other objects are read by name.
 
-// isView says whether a reader finds objects by the indexes of a view.
+// isView reports whether a reader supports the indexes of a view.
 func (f *observed) isView(reader client.Reader) bool {
 	return f.endpoint.Cached != nil && reader == f.endpoint.Cached
 }
 
-// ofSet lists what may be of the set, where the reader can tell.
+// ofSet returns options that list only objects of the set, if the reader supports that.
 func (f *observed) ofSet(reader client.Reader) []client.ListOption {
 	options := []client.ListOption{client.InNamespace(f.endpoint.Namespace)}
 	if f.isView(reader) {
@@ -32,7 +32,7 @@ func (f *observed) ofSet(reader client.Reader) []client.ListOption {
 	return options
 }
 
-// readNamed reads the volumes that concern the slices from views; other readers have listed all of them.
+// readNamed reads the volumes of the slices from views; other readers have listed all volumes.
 func readNamed(ctx context.Context, source, destination *observed, sc scope.Reads) {
 	names := namesOf(source, destination)
 	for _, f := range []*observed{source, destination} {
@@ -67,7 +67,7 @@ func (f *observed) addNamed(ctx context.Context, reader client.Reader, names []s
 
 func (f *observed) listAttachments(ctx context.Context, reader client.Reader) error {
 	if f.isView(reader) {
-		return nil // they are read by volume, once these are known: see readAround
+		return nil // they are read by volume, after the volumes: see readAround
 	}
 	var attachments storagev1.VolumeAttachmentList
 	err := reader.List(ctx, &attachments)
@@ -84,8 +84,8 @@ func (f *observed) attach(attachments []storagev1.VolumeAttachment) {
 	}
 }
 
-// readAround reads from the view what depends on what was read before: by which machines the
-// volumes are attached, and which other pods the budgets of the slice select.
+// readAround reads from the view the objects that depend on earlier reads: the attachments of the volumes, and the
+// other pods that the budgets of the slice select.
 func (f *observed) readAround(ctx context.Context, sc scope.Reads) error {
 	if f.endpoint.Cached == nil {
 		return nil
@@ -101,14 +101,13 @@ func (f *observed) readAround(ctx context.Context, sc scope.Reads) error {
 	return f.readOthers(ctx)
 }
 
-// ofVolumes says whether nothing but the volumes of one ordinal is asked for. What other pods there are is
-// of no account for them, and is looked for before the ordinal is stopped.
+// ofVolumes reports whether only the volumes of one ordinal are read. Other pods do not matter for them, and are read
+// before the ordinal is stopped.
 func ofVolumes(sc scope.Reads) bool {
 	return sc.Ordinal != nil && sc.Volumes && !sc.Pods && !sc.Budgets
 }
 
-// readAttached reads the attachments of the volumes. It is after the pods that they are read, as
-// in readUse.
+// readAttached reads the attachments of the volumes. They are read after the pods, as in readUse.
 func (f *observed) readAttached(ctx context.Context) error {
 	f.attached = map[string][]volumes.Attachment{}
 	for name := range f.volumes {
@@ -121,15 +120,15 @@ func (f *observed) readAttached(ctx context.Context) error {
 	return nil
 }
 
-// readOthers reads the pods of the namespace that are of another set, or of none, and that a budget
-// of the slice selects, or has seen evicted.
+// readOthers reads the pods of the namespace that do not belong to the set, and that a budget of the slice selects,
+// or whose eviction it has recorded.
 func (f *observed) readOthers(ctx context.Context) error {
 	known := map[string]bool{}
 	for i := range f.pods {
 		known[f.pods[i].Name] = true
 	}
 	add := func(pod *corev1.Pod) {
-		// What was read of the slice's own pods is newer.
+		// The slice's own pods were read later than these.
 		if _, own := OrdinalOf(f.endpoint.Set, pod.Name); !own && !known[pod.Name] {
 			known[pod.Name] = true
 			f.otherPods = append(f.otherPods, *pod)

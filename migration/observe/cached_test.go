@@ -27,7 +27,7 @@ import (
 
 var testScheme = clusters.NewScheme()
 
-// anyCluster holds what a migration of the set web may find, and much that is of others.
+// anyCluster holds objects that a migration of the set web may find, and many objects of others.
 func anyCluster(t *rapid.T) client.Client {
 	pick := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "pick") }
 	named := func(name string) metav1.ObjectMeta {
@@ -89,11 +89,11 @@ func anyCluster(t *rapid.T) client.Client {
 	return builder.Build()
 }
 
-// plain is a view that is asked for all there is, as an API server is.
+// plain is a view that lists all objects, like an API server.
 type plain struct{ client.Client }
 
-// TestViewsShowTheSame: what is found by the indexes of a view is what is found by looking at all of
-// the namespace and all volumes.
+// TestViewsShowTheSame: the indexes of a view find the same objects as a search through the whole namespace and all
+// volumes.
 func TestViewsShowTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := migrating()

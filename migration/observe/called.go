@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// calledOn are the names of the volume of an ordinal's claim on both sides. In one cluster it is one volume.
+// calledOn returns the names of the volume of an ordinal's claim on both sides. In one cluster it is one volume.
 func calledOn(source, destination *observed, recorded api.HandoffVolume, ordinal int32, template string) (onSource, onDestination string) {
 	from, to := source.place(ordinal, template), destination.place(ordinal, template)
 	onSource, onDestination = volumes.Called(from, to, recorded.Name, recorded.Disk)
@@ -21,7 +21,7 @@ func calledOn(source, destination *observed, recorded api.HandoffVolume, ordinal
 	return onSource, onDestination
 }
 
-// place is what this side has of the volume of an ordinal's claim.
+// place returns the view of an ordinal's claim and volumes on this side.
 func (f *observed) place(ordinal int32, template string) volumes.Place {
 	place := volumes.Place{Find: f.find}
 	if claim := f.claims[plan.ClaimName(template, f.endpoint.Set, ordinal)]; claim != nil {
@@ -30,7 +30,7 @@ func (f *observed) place(ordinal int32, template string) volumes.Place {
 	return place
 }
 
-// find is a volume of this side by its name, as far as it was read.
+// find returns a volume of this side by its name, if it was read.
 func (f *observed) find(name string) volumes.Volume {
 	if volume := f.volumes[name]; volume != nil {
 		return volumes.ViewVolume(volume, f.owner)
@@ -38,16 +38,17 @@ func (f *observed) find(name string) volumes.Volume {
 	return volumes.Volume{}
 }
 
-// nameOf is what a volume of the other side is, or would be, called here.
+// nameOf returns the existing or future name on this side of a volume of the other side.
 func (f *observed) nameOf(volume *corev1.PersistentVolume) string {
 	return volumes.NameThere(volumes.NamingOf(volumes.ViewVolume(volume, f.owner)), volumes.Place{Find: f.find})
 }
 
-// mostNames is how many names a volume may have on a side: its own one, the one that is noted, and that of its disk.
+// mostNames is how many names a volume may have on a side: its own, the one in its annotation, and that of its disk.
 const mostNames = 3
 
-// alsoNamed are the names under which volumes that were read have their disks on the other side, where those names were not read
-// yet: another disk has theirs, or a migration has noted another one. Of a volume that is not there any more either may be.
+// alsoNamed returns other names, not read yet, under which the disks of known volumes may exist on the other side:
+// another disk has the volume's own name there, or a migration has recorded another name in the annotation. For a
+// volume that does not exist any more, either may apply.
 func alsoNamed(source, destination *observed, read []string) []string {
 	if source.endpoint.ID == destination.endpoint.ID {
 		return nil
@@ -68,7 +69,7 @@ func alsoNamed(source, destination *observed, read []string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// ownVolumes are those that the claims of this side name, and those that were recorded.
+// ownVolumes returns the volumes that the claims of this side reference, and the recorded ones.
 func (f *observed) ownVolumes() []*corev1.PersistentVolume {
 	var all []*corev1.PersistentVolume
 	for _, name := range namesOf(f) {

@@ -24,7 +24,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// ofDisk is a volume of a disk, and what it says of its name on the other side.
+// ofDisk returns a volume of a disk, with an annotation for its name on the other side.
 func ofDisk(name, handle, there string) *corev1.PersistentVolume {
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "csi", VolumeHandle: handle}
@@ -34,13 +34,13 @@ func ofDisk(name, handle, there string) *corev1.PersistentVolume {
 	return volume
 }
 
-// claiming is a claim of ordinal 2 that names a volume.
+// claiming returns a claim of ordinal 2 that references a volume.
 func claiming(volume string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data-web-2"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}}
 }
 
-// TestP17AlsoNamed: a name is read where another disk has the volume's own there, where one is noted, and where the volume that was
-// recorded does not exist any more. Each is read once.
+// TestP17AlsoNamed: another name is read if a different disk has the volume's own name there, if one is recorded in
+// the annotation, and if the recorded volume does not exist any more. Each name is read once.
 func TestP17AlsoNamed(t *testing.T) {
 	digest := volumes.Disk(volumes.Handle(ofDisk("pv", "h", "")))
 	other := volumes.OtherName("pv", digest)
@@ -87,7 +87,8 @@ func TestP17AlsoNamed(t *testing.T) {
 	}
 }
 
-// TestP17OneCluster: within one cluster it is one volume, whatever another one, which a claim names, says of it.
+// TestP17OneCluster: within one cluster it is one volume, whatever the annotation of another volume that a claim
+// references.
 func TestP17OneCluster(t *testing.T) {
 	source, destination := &observed{endpoint: endpointtest.Source(nil)}, &observed{endpoint: endpointtest.Destination(nil)}
 	destination.endpoint.ID = source.endpoint.ID
@@ -100,7 +101,7 @@ func TestP17OneCluster(t *testing.T) {
 	}
 }
 
-// TestP17IsNoTwin: the volume of a disk that has another name there is no other volume of the disk, and a third one is.
+// TestP17IsNoTwin: the volume of a disk under its other name there is no twin, and a third volume is.
 func TestP17IsNoTwin(t *testing.T) {
 	own, foreign := ofDisk("pv", "h", ""), ofDisk("pv", "foreign", "")
 	other := volumes.OtherName("pv", volumes.Disk(volumes.Handle(own)))
@@ -127,10 +128,10 @@ func TestP17IsNoTwin(t *testing.T) {
 	}
 }
 
-// TestP17NamesEndless: a cluster that notes another name on a volume whenever it is asked is not followed for ever: it is asked once
-// for the volume, and once more for each name that it may have.
+// TestP17NamesEndless: if a cluster returns a new name in the annotation with every read, the reads are bounded: one
+// for the volume, and one for each name that it may have.
 func TestP17NamesEndless(t *testing.T) {
-	const endless = 20 // what reads as often would never end
+	const endless = 20 // more reads than this mean that there is no bound
 	var reads atomic.Int32
 	lying := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 		err := c.Get(ctx, key, object, options...)

@@ -12,17 +12,17 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// readDuplicates looks at this side for other volumes that may be the disks of the other side's volumes that
-// are not here yet.
+// readDuplicates looks on this side for other volumes with the disks of the other side's volumes that do not exist
+// here yet.
 func (f *observed) readDuplicates(ctx context.Context, policy volumes.Policy, other map[string]*corev1.PersistentVolume) error {
 	if f.endpoint.Cached == nil {
-		return nil // it is only looked at; the preflight has listed them
+		return nil // without a view this is only a plan; the preflight has listed them
 	}
 	f.duplicateHandles = map[string]string{}
 	for name, volume := range other {
 		called := f.nameOf(volume)
 		if here := f.volumes[called]; here != nil && (here.Annotations[api.OwnerAnnotationKey] != "" || here.Annotations[api.OriginalReclaimPolicyAnnotationKey] != "") {
-			continue // a migration has made it, or carried it
+			continue // a migration has created or moved it
 		}
 		for _, key := range disk.Sought(volume) {
 			var same corev1.PersistentVolumeList
@@ -37,8 +37,7 @@ func (f *observed) readDuplicates(ctx context.Context, policy volumes.Policy, ot
 	return nil
 }
 
-// judge says of a side's volume that would have to be made at the other side what speaks
-// against it.
+// judge records why a volume of this side may not be created at the other side.
 func (e *Observer) judge(m *api.Migration, template string, h *volumes.Holding, at, other *observed) {
 	volume := at.volumes[h.Volume.Name]
 	if volume == nil || e.SameCluster() {
@@ -56,7 +55,7 @@ func (e *Observer) judge(m *api.Migration, template string, h *volumes.Holding, 
 	h.Volume.Barred = e.Policy.Bars(volume, UseOf(m, other.endpoint.Namespace, template))
 }
 
-// UseOf is what a volume of a claim template would be made for in a namespace.
+// UseOf describes the use of a volume of a claim template in a namespace.
 func UseOf(m *api.Migration, namespace, template string) volumes.Use {
 	return volumes.Use{Namespace: namespace, ClaimTemplate: template, Shared: askedOf(m, template).Shared}
 }

@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestH12TimesAreOurs: what a cluster says of times is seen by our clock, however far its own one is from that.
+// TestH12TimesAreOurs: times of a cluster are converted to our clock, however large the difference of the clocks.
 func TestH12TimesAreOurs(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 5 * time.Minute, -5 * time.Minute} {
 		at := endpointtest.Source(nil)

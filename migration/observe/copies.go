@@ -18,22 +18,22 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// CopiesSeenFor is how long it is enough to have looked at what is copied. No watch tells of its changes:
-// to watch it, all Secrets of a namespace would have to be kept.
+// CopiesSeenFor is how long reads of dependencies remain valid. They are not watched, because a watch would have to
+// cache all Secrets of a namespace.
 const CopiesSeenFor = 30 * time.Second
 
-// copies remembers what was read of the dependencies.
+// copies caches the dependencies that were read.
 type copies struct {
-	// seen is when all of them were read; zero: not yet.
+	// seen is when all of them were read; zero if they were not yet.
 	seen time.Time
-	// back is true where they were read for the way back.
+	// back is true if they were read for the rollback.
 	back bool
 	list []plan.Dependency
-	// stale are those that were written since.
+	// stale marks those that were written since.
 	stale map[Named]bool
 }
 
-// looked is what of the dependencies is looked at.
+// looked selects the dependencies that are read.
 type looked int
 
 const (
@@ -42,8 +42,9 @@ const (
 	lookAtMade
 )
 
-// lookedAt says what a migration is to know of its dependencies: before its end, what its pods need as
-// long as ordinals may come to the destination, and what it has made when that is to be cleaned up.
+// lookedAt returns which dependencies a migration must read. Until its end these are the needs of its pods, as long
+// as ordinals may move to the destination. In a rollback they are the copies that it has made, if these must be
+// deleted.
 func lookedAt(m *api.Migration, s plan.Snapshot) looked {
 	asked := s.Spec.Dependencies
 	going := s.Spec.Mode == api.ModeRun && !s.Deleting && s.Record.AutomaticRollback == nil || s.Record.Handoff != nil
@@ -51,7 +52,7 @@ func lookedAt(m *api.Migration, s plan.Snapshot) looked {
 	case s.Spec.SameNamespace, s.Record.Completed != "", Recovers(m):
 		return lookAtNone
 	case len(s.Record.Owed) > 0 && (s.Destination.Set.Replicas > 0 || len(s.Destination.Pods) > 0):
-		return lookAtNeeds // what has made way is created whatever the mode is
+		return lookAtNeeds // replacements of deleted copies are created in every mode
 	case !asked.Copy:
 		return lookAtNone
 	case s.Spec.Mode == api.ModeRollback && asked.Delete && !s.Deleting && s.Record.Baseline != nil:
@@ -63,8 +64,8 @@ func lookedAt(m *api.Migration, s plan.Snapshot) looked {
 	}
 }
 
-// dependencies reads what the pods need, where that is to be copied. Where it cannot be read it is not
-// known, and that of both sides stays what it is: an ordinal that is down must come up.
+// dependencies reads the dependencies of the pods if they are copied. A failed read makes them unknown, but does not
+// make a side Unreachable, because an ordinal that is down must be started.
 func (e *Observer) dependencies(ctx context.Context, m *api.Migration, s plan.Snapshot, set *appsv1.StatefulSet, sc scope.Reads) plan.Dependencies {
 	look := lookedAt(m, s)
 	if look == lookAtNone || set == nil {
@@ -104,8 +105,8 @@ func (e *Observer) allCopies(ctx context.Context, r CopyReader, set *appsv1.Stat
 	return r.Read(ctx, set, needs)
 }
 
-// usedThere is what pods that are no replicas of the set name, and one such pod for each. They are read whole, and
-// live: a watch, and a list by it, keep nothing of what a pod names but its claims.
+// usedThere returns the objects that pods outside the set reference, with one such pod each. The pods are read
+// completely and live, because a view keeps only their references to claims.
 func usedThere(ctx context.Context, at endpoint.Endpoint) (map[Named]string, error) {
 	pods := &unstructured.UnstructuredList{}
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))

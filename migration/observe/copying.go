@@ -22,8 +22,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
-// copyPart is what of a copy is on one side: the claim that a mover mounts, the pod, and, at the side that is
-// copied to, the new volume and the Service of the receiver.
+// copyPart holds the objects of a copy on one side: the claim that a mover mounts, the pod, and, at the side that
+// receives the copy, the new volume and the receiver's Service.
 type copyPart struct {
 	role       volumes.Role
 	claimName  string
@@ -31,28 +31,30 @@ type copyPart struct {
 	sealed     string
 	claim      *corev1.PersistentVolumeClaim
 	volumeName string
-	// waits: the new claim gets its volume only where a pod is to run. That is asked where several volumes are filled.
+	// waits is true if the new claim is bound only when a pod is scheduled. It is read if several volumes are filled.
 	waits, several bool
 	pod            *corev1.Pod
 	warmName       string
 	warm           *corev1.Pod
-	// refuses is what the cluster says of a volume that the warm pod has not got.
+	// refuses is the cluster's message about a volume that the warm pod could not mount.
 	refuses string
 	service *corev1.Service
-	// kind is what is asked of the Service. It may have to be exported by the Migration owner, and export is how far that is.
+	// kind is the requested type of the Service. The Migration owner may have to export it, and export is the state
+	// of that.
 	kind   corev1.ServiceType
 	owner  types.UID
 	export plan.Export
-	// dropped: nobody goes on with it, and twin is another volume of the new one's disk; empty: none.
+	// dropped is true after the attempt was given up. twin is another volume of the new volume's disk; empty if there
+	// is none.
 	dropped bool
 	twin    string
-	// snap is for method Snapshot; nil: the bytes are copied.
+	// snap is set for method Snapshot; nil if the bytes are copied.
 	snap *snapshotPart
-	// base is what warm passes read instead of the ordinal's claim; nil: they read that.
+	// base is the claim that warm passes read instead of the ordinal's; nil if they read the ordinal's.
 	base *basePart
 }
 
-// expectCopies notes what is to be read of the copies of the ordinal on its way.
+// expectCopies records which objects of the moving ordinal's copies must be read.
 func expectCopies(m *api.Migration, source, destination *observed) {
 	handoff := m.Status.Handoff
 	if handoff == nil {
@@ -93,8 +95,8 @@ func expectCopies(m *api.Migration, source, destination *observed) {
 	}
 }
 
-// readCopies reads what movers are about from the API server, whatever the caches show: nothing is sealed or
-// taken over on their word. The attachments of the new volumes are read after the pods that may cause them.
+// readCopies reads the objects of movers from the API server and not from the caches, because volumes are sealed and
+// taken over based on them. Attachments of the new volumes are read after the pods that may cause them.
 func (f *observed) readCopies(ctx context.Context) error {
 	attachable := false
 	for _, template := range slices.Sorted(maps.Keys(f.copying)) {
@@ -102,7 +104,7 @@ func (f *observed) readCopies(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// A snapshot is not taken of what is attached anywhere.
+		// A snapshot is not taken while the volume is attached anywhere.
 		attachable = attachable || f.copying[template].snap != nil
 		if volume != nil {
 			attachable = attachable || volume.Spec.HostPath == nil && volume.Spec.Local == nil && volume.Spec.NFS == nil
@@ -118,8 +120,8 @@ func (f *observed) readCopies(ctx context.Context) error {
 	return f.listAttachments(ctx, f.endpoint.Live)
 }
 
-// readTwins looks in both clusters for other volumes of the disks that were filled for nothing. What is found there is
-// somebody else's, and is asked of the API servers: those disks may be deleted.
+// readTwins looks in both clusters for other volumes of the disks whose copy was given up. Such a volume belongs to
+// another user. It is read from the API servers, because these disks may be deleted.
 func readTwins(ctx context.Context, source, destination *observed) {
 	for _, f := range []*observed{source, destination} {
 		for _, part := range f.copying {
@@ -138,7 +140,7 @@ func readTwins(ctx context.Context, source, destination *observed) {
 	}
 }
 
-// twinOf is another volume of a disk in the cluster of this side; empty: there is none.
+// twinOf returns another volume of a disk in the cluster of this side; empty if there is none.
 func (f *observed) twinOf(ctx context.Context, volume *corev1.PersistentVolume) (string, error) {
 	var all corev1.PersistentVolumeList
 	if err := f.endpoint.Live.List(ctx, &all); err != nil {
@@ -179,7 +181,7 @@ func (f *observed) readCopy(ctx context.Context, part *copyPart) (volume *corev1
 	if err := part.readEntrance(ctx, at); err != nil {
 		return nil, err
 	}
-	if part.snap != nil || part.several { // else the pod that writes is made either way
+	if part.snap != nil || part.several { // else the writing pod is created in any case
 		if part.waits, err = waitsForPod(ctx, at, part.claim); err != nil {
 			return nil, err
 		}
@@ -208,14 +210,14 @@ func (part *copyPart) readEntrance(ctx context.Context, at endpoint.Endpoint) (e
 	return err
 }
 
-// copyingOf is what is known of a claim of which a second volume is filled; nil: it moves otherwise.
+// copyingOf returns the state of a claim whose second volume is filled; nil if the claim moves by another method.
 func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVolume) *volumes.Copying {
 	if !v.Method.FillsSecond() {
 		return nil
 	}
 	asked := askedOf(m, v.Template).Copy
 	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address, Transport: asked.Transport, Warm: asked.Warm, Cutover: asked.Cutover, Prefetch: asked.Prefetch, Verify: asked.Verify, Export: asked.ServiceType == api.ServiceTypeExport}}
-	if seen.Asked.Export { // an attempt says which side it goes to
+	if seen.Asked.Export { // an attempt records the side that it copies to
 		seen.Asked.ExportVersion = destination.endpoint.ExportVersion
 	}
 	if asked.DowntimeBudget != nil {
@@ -237,7 +239,7 @@ func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVo
 	}
 	recorded := plan.RecordedVolume(m.Status.Handoff, v.Ordinal, v.Template).Copy
 	claim := source.claims[v.Source.Ref.Name]
-	if recorded.Giver == string(plan.DestinationSide) { // it may have grown there
+	if recorded.Giver == string(plan.DestinationSide) { // the claim may have been resized there
 		claim = destination.claims[v.Destination.Ref.Name]
 	}
 	if claim != nil {
@@ -254,7 +256,7 @@ func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVo
 	return seen
 }
 
-// putCopy puts what a side has of an attempt into what is known of it.
+// putCopy adds the objects of an attempt on one side to its state.
 func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding, seen *volumes.Copying) {
 	if part.role == volumes.RoleSender {
 		seen.Outgoing = f.outgoing(m, part, own)
@@ -276,7 +278,7 @@ func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding
 	}
 }
 
-// entrance is the Service of a receiver, as it is reached from the other side.
+// entrance returns the Service of a receiver, as reached from the other side.
 func (part *copyPart) entrance() volumes.Entrance {
 	e := volumes.Entrance{
 		Found: true, UID: part.service.UID, ResourceVersion: part.service.ResourceVersion,
@@ -304,7 +306,7 @@ func podOrNone(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// outgoing is the claim from which the giver's volume is read.
+// outgoing returns the claim from which the giver's volume is read.
 func (f *observed) outgoing(m *api.Migration, part *copyPart, own volumes.Holding) volumes.Holding {
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: part.claimName}, Kubectl: f.endpoint.Kubectl(), Volume: own.Volume}
 	if part.claim != nil {
@@ -313,7 +315,8 @@ func (f *observed) outgoing(m *api.Migration, part *copyPart, own volumes.Holdin
 	return h
 }
 
-// incoming is the claim that the copy is made in, and the new volume: also when it has left that claim.
+// incoming returns the claim that the copy is written to, and the new volume, even after it was detached from that
+// claim.
 func (f *observed) incoming(m *api.Migration, part *copyPart) volumes.Holding {
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: part.claimName}, Kubectl: f.endpoint.Kubectl()}
 	if part.claim != nil {
@@ -326,14 +329,14 @@ func (f *observed) incoming(m *api.Migration, part *copyPart) volumes.Holding {
 	return h
 }
 
-// moverOf is a mover of this side, with times by our clock.
+// moverOf returns a mover of this side, with times by our clock.
 func (f *observed) moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 	m := moverOf(pod, owner)
 	m.Made, m.EndedAt = f.endpoint.Ours(m.Made), f.endpoint.Ours(m.EndedAt)
 	return m
 }
 
-// moverOf is a mover as its pod shows it; a pod that a migration with another UID made, or nobody, is foreign.
+// moverOf returns a mover as shown by its pod. A pod that this migration did not create is foreign.
 func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 	seen := manifest.Observe(pod)
 	m := volumes.Mover{
@@ -354,7 +357,7 @@ func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 			Known: max(said.Known, 0), Young: max(said.Young, 0), Proving: int64(max(said.Verifying, 0)),
 		}
 		if seen.Warm {
-			m.Result.Bytes -= said.Holes // nobody reads them
+			m.Result.Bytes -= said.Holes // holes are not read
 		}
 		if said.Result == report.NotEmpty {
 			m.Result.Holds = cmp.Or(said.Path, "something")
@@ -369,7 +372,7 @@ func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 	return m
 }
 
-// endOf is when the last container of a pod ended; zero: nothing says so.
+// endOf returns when the last container of a pod ended; zero if that is not known.
 func endOf(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {

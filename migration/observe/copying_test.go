@@ -14,15 +14,15 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// onDisk is a volume object of a disk.
+// onDisk returns a volume object of a disk.
 func onDisk(name, handle string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}, Spec: corev1.PersistentVolumeSpec{
 		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: handle}},
 	}}
 }
 
-// TestTwins: a disk that was filled for nothing is known to be another volume's as well, in whichever cluster, and that
-// is asked for only once nobody goes on with it. A cluster that does not answer is not one without it.
+// TestTwins: a disk of an abandoned copy is recognized as that of another volume, in either cluster. This is read
+// only after the attempt was dropped. A cluster that does not answer does not count as one without such a volume.
 func TestTwins(t *testing.T) {
 	copied := onDisk("copy", "disk")
 	for name, tc := range map[string]struct {
@@ -55,7 +55,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestNeeded: a new volume is as large as what is copied into it: that of the side that the attempt copies from, where it may have grown.
+// TestNeeded: a new volume has the size of the claim that is copied: that of the side that the attempt copies from,
+// where it may have been resized.
 func TestNeeded(t *testing.T) {
 	claim := func(size string) map[string]*corev1.PersistentVolumeClaim {
 		asked := corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}}

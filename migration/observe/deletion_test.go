@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestOwnsClaims: a claim is owned by the very StatefulSet whose UID it names.
+// TestOwnsClaims: a claim is owned only by the StatefulSet with the UID of its owner reference.
 func TestOwnsClaims(t *testing.T) {
 	ownedBy := func(uid types.UID) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", UID: uid}}}}

@@ -23,20 +23,20 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Needs are the objects that the pods of a source need besides their volumes.
+// Needs lists the objects that the pods of a source need, other than their volumes.
 type Needs struct {
-	// References are all of them, in the order in which they are copied.
+	// References lists all of them, in the order in which they are copied.
 	References []dependencies.Reference
-	// Origins are those of the source's namespace that exist, by their reference.
+	// Origins holds those that exist in the source's namespace, by their reference.
 	Origins map[Named]*unstructured.Unstructured
 }
 
-// Named is what tells an object from every other one of its namespace.
+// Named identifies an object in its namespace.
 type Named struct{ Kind, Name string }
 
 func named(ref dependencies.Reference) Named { return Named{ref.Kind, ref.Name} }
 
-// WayOf is the way of a copy of what pods need that run under a ServiceAccount.
+// WayOf describes the move of copies for pods that run under a ServiceAccount.
 func WayOf(sides *endpoint.Pair, account string) dependencies.Way {
 	return dependencies.Way{
 		From:    dependencies.Place{Namespace: sides.Source.Namespace, Set: sides.Source.Set},
@@ -49,7 +49,7 @@ func (r CopyReader) wayOf(set *appsv1.StatefulSet) dependencies.Way {
 	return WayOf(r.Pair, dependencies.AccountOf(set.Spec.Template.Spec))
 }
 
-// needsReader reads what the pods of the source need.
+// needsReader reads the dependencies of the source's pods.
 type needsReader struct {
 	at  endpoint.Endpoint
 	set *appsv1.StatefulSet
@@ -59,8 +59,8 @@ type needsReader struct {
 	found map[Named]*unstructured.Unstructured
 }
 
-// ReadNeeds finds what the pods of the source need: what their template names, what that names, the
-// rights of their ServiceAccount, and what selects them.
+// ReadNeeds finds the dependencies of the source's pods: the objects that their template references, directly or
+// indirectly, the rights of their ServiceAccount, and the objects that select the pods.
 func ReadNeeds(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet) (Needs, error) {
 	r := &needsReader{at: at, set: set, found: map[Named]*unstructured.Unstructured{}}
 	spec := set.Spec.Template.Spec
@@ -92,8 +92,8 @@ func ReadNeeds(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSe
 	return needs, nil
 }
 
-// needed are all references but those that nobody misses: what is optional and does not exist, and an
-// account of which nothing would be copied.
+// needed returns all references, except to optional objects that do not exist, and to an account of which nothing
+// would be copied.
 func (r *needsReader) needed() []dependencies.Reference {
 	way := dependencies.Way{Account: dependencies.AccountOf(r.set.Spec.Template.Spec)}
 	return slices.DeleteFunc(dependencies.Together(r.refs), func(ref dependencies.Reference) bool {
@@ -103,10 +103,10 @@ func (r *needsReader) needed() []dependencies.Reference {
 	})
 }
 
-// mostNeeds bounds what is looked for on behalf of one migration: who answers is not trusted.
+// mostNeeds limits the objects that are read for one migration, because the cluster that answers is not trusted.
 const mostNeeds = 500
 
-// read reads the objects that are copied; the others are only looked for at the destination.
+// read reads the objects that are copied; the others are only looked up at the destination.
 func (r *needsReader) read(ctx context.Context, refs []dependencies.Reference) error {
 	r.add(nil, refs...)
 	if len(refs) > mostNeeds {
@@ -129,7 +129,7 @@ func (r *needsReader) read(ctx context.Context, refs []dependencies.Reference) e
 	return endpoint.Together(reads...)
 }
 
-// list reads those objects of a kind that are of the pods.
+// list reads the objects of a kind that belong to the pods.
 func (r *needsReader) list(ctx context.Context, name string, wanted func(*unstructured.Unstructured) bool) error {
 	kind, _ := dependencies.KindOf(name)
 	objects, err := r.at.Dependents(ctx, kind)
@@ -158,30 +158,30 @@ func (r *needsReader) add(object *unstructured.Unstructured, refs ...dependencie
 	}
 }
 
-// selects says whether a Service or a NetworkPolicy selects pods of the set. The governing Service, and
-// those that a migration has made for single ordinals, are not copied as they are.
+// selects reports whether a Service or a NetworkPolicy selects pods of the set. The governing Service, and Services
+// that a migration created for single ordinals, are not copied in this way.
 func (r *needsReader) selects(object *unstructured.Unstructured) bool {
 	_, made := object.GetAnnotations()[api.OwnerAnnotationKey]
 	governing := object.GetKind() == dependencies.Service && object.GetName() == r.set.Spec.ServiceName
 	return !made && !governing && dependencies.Selects(dependencies.Selector(object), r.set.Name, r.set.Spec.Template.Labels)
 }
 
-// CopyReader compares what the pods need with what the destination has.
+// CopyReader compares the dependencies of the pods with the objects at the destination.
 type CopyReader struct {
 	*endpoint.Pair
 	Owner types.UID
-	// Policy says which volumes may be made at the destination.
+	// Policy decides which volumes may be created at the destination.
 	Policy volumes.Policy
-	// Withheld are the Secrets of the source's namespace that the Migration itself uses.
+	// Withheld lists the Secrets of the source's namespace that the Migration itself uses.
 	Withheld []string
 }
 
-// NewCopyReader reads what the pods of a Migration need.
+// NewCopyReader returns a reader of the dependencies of a Migration.
 func NewCopyReader(sides *endpoint.Pair, m *api.Migration, policy volumes.Policy) CopyReader {
 	return CopyReader{Pair: sides, Owner: m.UID, Policy: policy, Withheld: m.OwnSecrets(sides.Source.Namespace, m.Spec.Source.KubeConfigSecretRef)}
 }
 
-// Read reads all that is copied, on both sides.
+// Read reads all objects that are copied, on both sides.
 func (r CopyReader) Read(ctx context.Context, set *appsv1.StatefulSet, needs Needs) ([]plan.Dependency, error) {
 	barred, err := r.storage(ctx, &needs)
 	if err != nil {
@@ -215,7 +215,7 @@ func (r CopyReader) Read(ctx context.Context, set *appsv1.StatefulSet, needs Nee
 	return list, err
 }
 
-// compare is one dependency as it is on both sides.
+// compare returns the state of one dependency on both sides.
 func (r CopyReader) compare(ctx context.Context, set *appsv1.StatefulSet, ref dependencies.Reference, origin *unstructured.Unstructured) (plan.Dependency, error) {
 	kind, _ := dependencies.KindOf(ref.Kind)
 	d := plan.Dependency{Kind: ref.Kind, Name: ref.Name, From: ref.From, Storage: kind.Storage, ClusterWide: kind.Cluster}
@@ -252,7 +252,7 @@ func (r CopyReader) compare(ctx context.Context, set *appsv1.StatefulSet, ref de
 		return d, err
 	}
 	d.Copy = r.copyOf(there, way)
-	if refused.Reason != "" { // the destination has one of its own, which is not compared with what is never copied
+	if refused.Reason != "" { // never copied, so it is not compared with the destination's own object
 		d.Origin = ""
 		return d, nil
 	}
@@ -262,7 +262,7 @@ func (r CopyReader) compare(ctx context.Context, set *appsv1.StatefulSet, ref de
 	return d, nil
 }
 
-// refused is why an object is not copied at all; zero: it is.
+// refused returns why an object is not copied at all; zero if it is.
 func (r CopyReader) refused(origin *unstructured.Unstructured, account string) volumes.Problem {
 	if origin == nil {
 		return volumes.Problem{}
@@ -281,7 +281,7 @@ func (r CopyReader) refused(origin *unstructured.Unstructured, account string) v
 	}
 }
 
-// writers are the annotations by which a tool marks what it writes, and what that is made from.
+// writers lists the annotations with which tools mark the objects that they write, and the origin of these objects.
 var writers = []struct{ annotation, from string }{
 	{"cert-manager.io/certificate-name", "Certificate"},
 	{"reflector.v1.k8s.emberstack.com/reflects", "the reflected"},
@@ -291,10 +291,11 @@ var writers = []struct{ annotation, from string }{
 	{"sealedsecrets.bitnami.com/managed", "SealedSecret"},
 }
 
-// owners are the kinds of owners that write what they own, though they do not say that they control it.
+// owners lists the kinds of owners that write the objects that they own without being the controller.
 var owners = []string{"Certificate", "ExternalSecret", "SealedSecret", "VaultStaticSecret", "VaultDynamicSecret", "VaultPKISecret", "OnePasswordItem", "InfisicalSecret"}
 
-// keeperOf is what writes an object, such as the ExternalSecret that a Secret is made from. Nothing renews a copy of it.
+// keeperOf returns the object that an object is generated from, such as the ExternalSecret of a Secret. A copy would
+// not be updated by it.
 func keeperOf(origin *unstructured.Unstructured) string {
 	if owner := metav1.GetControllerOf(origin); owner != nil {
 		return owner.Kind + " " + owner.Name
@@ -316,14 +317,14 @@ func keeperOf(origin *unstructured.Unstructured) string {
 	return ""
 }
 
-// contents are the fields of dependencies that writers own, as managed fields name them.
+// contents lists the fields of dependencies that a foreign writer may own, in the notation of managed fields.
 var contents = []string{
 	`"f:data"`, `"f:binaryData"`, `"f:immutable"`, `"f:type"`, `"f:spec"`, `"f:parameters"`, `"f:rules"`, `"f:subjects"`, `"f:roleRef"`,
 	`"f:imagePullSecrets"`, `"f:automountServiceAccountToken"`, `"f:annotations"`,
 }
 
-// copyOf is an object of the destination as a copy. Who else has written it matters only where it is
-// not as it was copied: an API server may store another form than it is given.
+// copyOf returns the view of an object of the destination as a copy. Other writers matter only if its content differs
+// from the copied content, because an API server may store another form than it receives.
 func (r CopyReader) copyOf(there *unstructured.Unstructured, way dependencies.Way) plan.Copy {
 	owner := there.GetLabels()[api.OwnerLabelKey]
 	c := plan.Copy{
@@ -351,8 +352,8 @@ func (r CopyReader) copyOf(there *unstructured.Unstructured, way dependencies.Wa
 	return c
 }
 
-// stranger is a pod of somebody else that a Service or a NetworkPolicy would select where it is copied to. What it selects where
-// it is keeps it.
+// stranger returns a pod of another application that a Service or a NetworkPolicy would select at the destination.
+// Pods that it selects at the source do not matter.
 func (r CopyReader) stranger(ctx context.Context, origin *unstructured.Unstructured) (string, error) {
 	if origin == nil {
 		return "", nil
@@ -381,7 +382,7 @@ func podsSelected(ctx context.Context, at endpoint.Endpoint, selector labels.Sel
 	return pods.Items, err
 }
 
-// Made lists the copies that the migration has made.
+// Made lists the copies that the migration has created.
 func (r CopyReader) Made(ctx context.Context, set *appsv1.StatefulSet) ([]plan.Dependency, error) {
 	way := r.wayOf(set)
 	var mu sync.Mutex
@@ -417,8 +418,7 @@ func (r CopyReader) Made(ctx context.Context, set *appsv1.StatefulSet) ([]plan.D
 	return list, err
 }
 
-// again reads the dependencies of some names again, and leaves the others as they were. On the way back
-// nothing is asked of their origins.
+// again reads the stale dependencies again and keeps the others. In a rollback their origins are not read.
 func (r CopyReader) again(ctx context.Context, set *appsv1.StatefulSet, known copies) ([]plan.Dependency, error) {
 	list := slices.Clone(known.list)
 	for i := range list {
@@ -445,7 +445,7 @@ func (r CopyReader) again(ctx context.Context, set *appsv1.StatefulSet, known co
 	return list, nil
 }
 
-// staleOf are the names of what is about to be written, with those that were.
+// staleOf returns the stale names, including those that the effect is about to write.
 func staleOf(stale map[Named]bool, effect plan.Effect) map[Named]bool {
 	stale = maps.Clone(stale)
 	if stale == nil {

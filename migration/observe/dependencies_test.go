@@ -28,7 +28,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// needySet is a StatefulSet whose pods need some objects.
+// needySet returns a StatefulSet whose pods need some objects.
 func needySet() *appsv1.StatefulSet {
 	optional := true
 	from := func(name string, optional *bool) corev1.EnvFromSource {
@@ -42,7 +42,7 @@ func needySet() *appsv1.StatefulSet {
 	return set
 }
 
-// around are the objects of its namespace.
+// around returns the objects of its namespace.
 func around() []client.Object {
 	var objects []client.Object
 	for _, text := range []string{
@@ -67,7 +67,7 @@ func around() []client.Object {
 	return objects
 }
 
-// TestReadNeeds: all that the pods of a set need is found, and nothing else of the namespace.
+// TestReadNeeds: all dependencies of the pods of a set are found, and no other objects of the namespace.
 func TestReadNeeds(t *testing.T) {
 	needs, err := ReadNeeds(t.Context(), endpointtest.Source(endpointtest.Serving(clustertest.Hooks{}, nil, around()...)), needySet())
 	if err != nil {
@@ -90,7 +90,7 @@ func TestReadNeeds(t *testing.T) {
 	}
 }
 
-// TestDefaultAccount: the account that each namespace has is copied only where something would be.
+// TestDefaultAccount: the default ServiceAccount is copied only if something of it would be.
 func TestDefaultAccount(t *testing.T) {
 	set := needySet()
 	set.Spec.Template.Spec = corev1.PodSpec{}
@@ -105,7 +105,7 @@ func TestDefaultAccount(t *testing.T) {
 	}
 }
 
-// TestUnreadNeeds: what cannot be read is not taken for absent (I6).
+// TestUnreadNeeds: an object that cannot be read is not absent (I6).
 func TestUnreadNeeds(t *testing.T) {
 	for _, verb := range []string{"get", "list"} {
 		broken := errors.New("no route to host")
@@ -116,7 +116,7 @@ func TestUnreadNeeds(t *testing.T) {
 	}
 }
 
-// TestTooManyNeeds: a cluster that is not trusted does not have a migration look for whatever it likes.
+// TestTooManyNeeds: an untrusted cluster cannot make a migration read an unlimited number of objects.
 func TestTooManyNeeds(t *testing.T) {
 	var objects []client.Object
 	for i := range mostNeeds + 1 {
@@ -127,7 +127,7 @@ func TestTooManyNeeds(t *testing.T) {
 	}
 }
 
-// compared is ConfigMap settings as it is seen when the destination has some object of the name.
+// compared returns the state of ConfigMap settings for the given objects of the destination.
 func compared(t *testing.T, without []string, there ...client.Object) plan.Dependency {
 	t.Helper()
 	pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, around()...), endpointtest.Serving(clustertest.Hooks{}, without, there...))
@@ -140,8 +140,8 @@ func compared(t *testing.T, without []string, there ...client.Object) plan.Depen
 	return list[0]
 }
 
-// TestCompare: what the destination has under the name is told apart: nothing, the same, a copy, a copy
-// that somebody has changed, something else.
+// TestCompare: the destination's object is recognized as missing, equal, a copy, a changed copy, or a different
+// object.
 func TestCompare(t *testing.T) {
 	hash := dependencies.Hash(endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, data: {colour: blue}}`))
 	mark := func(of string) string {
@@ -186,8 +186,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestK11RightsAreNotCopied: a Secret that gives rights where it comes to is not copied, and one of the destination is not
-// compared with it; neither is one with credentials of the Migration itself.
+// TestK11RightsAreNotCopied: a Secret that grants rights at the destination is not copied, and not compared with the
+// destination's. The same holds for a Secret with credentials of the Migration itself.
 func TestK11RightsAreNotCopied(t *testing.T) {
 	secret := func(kind string) *unstructured.Unstructured {
 		return endpointtest.Object(fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: pull, namespace: shop, annotations: {kubernetes.io/service-account.name: admin}}, type: %s}`, kind))
@@ -218,7 +218,7 @@ func TestK11RightsAreNotCopied(t *testing.T) {
 	}
 }
 
-// TestKeeper: what writes an object is told by the owner that controls it.
+// TestKeeper: the writer of an object is recognized by its controlling owner.
 func TestKeeper(t *testing.T) {
 	for owners, want := range map[string]string{
 		"[]": "", "[{kind: ExternalSecret, name: db, controller: true}]": "ExternalSecret db", "[{kind: Application, name: shop}]": "",
@@ -240,8 +240,8 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestP21SelectedStranger: a Service that would select a pod of somebody else at the destination is found out. What it selects at the
-// source stays there.
+// TestSelectedStranger (P21): a Service that would select a pod of another application at the destination is found.
+// Pods that it selects at the source do not matter.
 func TestSelectedStranger(t *testing.T) {
 	pod := func(name string) client.Object {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": "web"}}}
@@ -271,7 +271,7 @@ func TestSelectedStranger(t *testing.T) {
 	}
 }
 
-// TestMade: on the way back the migration's own copies are found, and nobody else's.
+// TestMade: in a rollback the migration's own copies are found, and no others.
 func TestMade(t *testing.T) {
 	pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil), endpointtest.Serving(clustertest.Hooks{}, nil,
 		endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: mine, namespace: shop, labels: {migration.sliceshift.io/created-by: m}}}`),
@@ -290,8 +290,8 @@ func TestMade(t *testing.T) {
 	}
 }
 
-// TestCopiesAreReadSeldom: what was looked at lately is not looked at again, but for what was written, and
-// where all must be known.
+// TestCopiesAreReadSeldom: recently read dependencies are not read again, except for those that were written, and if
+// all must be current.
 func TestCopiesAreReadSeldom(t *testing.T) {
 	var reads atomic.Int64
 	count := clustertest.Before(func(string, runtime.Object) error { reads.Add(1); return nil })
@@ -327,7 +327,7 @@ func TestCopiesAreReadSeldom(t *testing.T) {
 	}
 }
 
-// TestLookedAt: nothing is read of dependencies that is not needed.
+// TestLookedAt: dependencies are read only if they are needed.
 func TestLookedAt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*api.Migration, *plan.Snapshot)
@@ -360,8 +360,8 @@ func TestLookedAt(t *testing.T) {
 	}
 }
 
-// TestSharedStorage: a claim that all ordinals share is copied with its volume, the volume first, to another
-// cluster alone, and not over one that somebody has made there; what may not be is barred with the claim.
+// TestSharedStorage: a claim that all ordinals share is copied to another cluster only, after its volume, and does
+// not replace an existing claim. A volume that may not be created is barred together with its claim.
 func TestSharedStorage(t *testing.T) {
 	const (
 		claim  = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared, namespace: shop, uid: c}, spec: {accessModes: [MODE], volumeName: nfs}, status: {phase: Bound}}`
@@ -422,7 +422,8 @@ func TestSharedStorage(t *testing.T) {
 	}
 }
 
-// TestVolumeOfACopy: the copy of a volume says so, though it is in no namespace, and whether its storage would go with it.
+// TestVolumeOfACopy: the copy of a volume is recognized although it is cluster-scoped, and whether its storage would
+// be deleted with it.
 func TestVolumeOfACopy(t *testing.T) {
 	made := endpointtest.Object(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: nfs, labels: {migration.sliceshift.io/created-by: m}, annotations: {migration.sliceshift.io/origin: "1//nfs u h 0"}}, spec: {persistentVolumeReclaimPolicy: Delete}}`)
 	pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil), endpointtest.Serving(clustertest.Hooks{}, nil, made))

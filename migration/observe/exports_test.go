@@ -22,9 +22,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// TestExportsThatAreNotServed: before a migration has begun, a cluster without the kind
-// ServiceExport is read as far as it goes, so that the refusal says what is missing. In
-// mid-move it cannot be read: what is not served now is not absent.
+// TestExportsThatAreNotServed: before a migration has started, the read of a cluster without the kind ServiceExport
+// continues, so that the refusal names what is missing. During a move the read fails: a kind that is no longer served
+// is not absent.
 func TestExportsThatAreNotServed(t *testing.T) {
 	missing := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "multicluster.x-k8s.io", Kind: "ServiceExport"}}
 	live := clustertest.Hooked(clustertest.Before(func(_ string, object runtime.Object) error {
@@ -51,8 +51,8 @@ func TestExportsThatAreNotServed(t *testing.T) {
 	}
 }
 
-// TestAcceptedServicesAreRead: in mid-move what is read of names and exports is what the migration was accepted with,
-// whatever is asked for by then: what it has made must be seen to be taken along and removed.
+// TestAcceptedServicesAreRead: during a move the names and exports from acceptance are read, even if spec.services
+// has changed, because the migration must carry or delete those that it has created.
 func TestAcceptedServicesAreRead(t *testing.T) {
 	live := clustertest.Hooked(clustertest.Before(func(string, runtime.Object) error { return errors.New("it is read") }))
 	all, none := api.ServicesSpec{Export: true, PerOrdinal: api.PerOrdinalExport}, api.ServicesSpec{}
@@ -78,7 +78,8 @@ func TestAcceptedServicesAreRead(t *testing.T) {
 	}
 }
 
-// TestExportOfAReceiver: a receiver that is to be exported is reached by its name in the clusterset, once it is exported.
+// TestExportOfAReceiver: a receiver with an exported Service is reached by its clusterset name, after the Service is
+// exported.
 func TestExportOfAReceiver(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "in"}, Spec: corev1.ServiceSpec{
 		ClusterIP: "10.96.0.4", Ports: []corev1.ServicePort{{Port: 8722}},

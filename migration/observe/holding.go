@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// ClaimTemplates are the names of the claim templates, in order.
+// ClaimTemplates returns the names of the claim templates, in order.
 func ClaimTemplates(set *appsv1.StatefulSet) []string {
 	if set == nil {
 		return nil
@@ -27,8 +27,8 @@ func ClaimTemplates(set *appsv1.StatefulSet) []string {
 	return names
 }
 
-// volumesOf are the claims of these ordinals, one for each claim template, with what speaks against
-// their volumes.
+// volumesOf returns the claims of these ordinals, one for each claim template, with the reasons against creating
+// their volumes at the other side.
 func (e *Observer) volumesOf(m *api.Migration, source, destination *observed, ordinals []int32) []plan.OrdinalVolume {
 	templates := ClaimTemplates(source.set)
 	source.mountedBy, destination.mountedBy = source.users(), destination.users()
@@ -45,8 +45,8 @@ func (e *Observer) volumesOf(m *api.Migration, source, destination *observed, or
 	return all
 }
 
-// ordinalVolume is one template's claim of an ordinal on both sides, with its volume there: see calledOn. Where each side has a
-// volume of its own, see ownHolding.
+// ordinalVolume returns the claim of an ordinal for one template on both sides, with its volume there: see calledOn.
+// If each side has a volume of its own, see ownHolding.
 func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int32, template string) plan.OrdinalVolume {
 	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: MethodOf(m, template), Word: wordOf(m, template)}
 	if v.Separate() {
@@ -62,8 +62,8 @@ func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int3
 	return v
 }
 
-// ownHolding is a side's claim with the volume of its own: the one that was recorded when the ordinal's
-// handoff began, if it is this side's, or the one that the claim names.
+// ownHolding returns a side's claim with its own volume: the volume that was recorded when the ordinal's handoff
+// started, if it belongs to this side, or the volume of the claim.
 func ownHolding(m *api.Migration, f *observed, ordinal int32, template string) volumes.Holding {
 	recorded := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
 	h := holdingOf(m, f, ordinal, template, recorded)
@@ -73,7 +73,7 @@ func ownHolding(m *api.Migration, f *observed, ordinal int32, template string) v
 	return holdingOf(m, f, ordinal, template, h.Claim.Volume)
 }
 
-// wordOf is what the user has said of a claim template. A gate that only warns says nothing.
+// wordOf returns the user's confirmations about a claim template. A gate that only warns confirms nothing.
 func wordOf(m *api.Migration, template string) volumes.Word {
 	var word volumes.Word
 	for _, gate := range m.Spec.Gates {
@@ -85,12 +85,12 @@ func wordOf(m *api.Migration, template string) volumes.Word {
 	return word
 }
 
-// askedOf is what counts of what the user asks for of a claim template.
+// askedOf returns the settings that apply to a claim template.
 func askedOf(m *api.Migration, template string) api.VolumeSpec {
 	return m.AcceptedVolume(template)
 }
 
-// MethodOf is the method by which a claim template moves.
+// MethodOf returns the method by which a claim template moves.
 func MethodOf(m *api.Migration, template string) api.VolumeMethod {
 	return askedOf(m, template).Method
 }
@@ -114,7 +114,7 @@ func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume st
 	return h
 }
 
-// viewClaim and viewVolume are claims and volumes of this side, with times by our clock.
+// viewClaim and viewVolume return views of claims and volumes of this side, with times by our clock.
 func (f *observed) viewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) volumes.Claim {
 	view := volumes.ViewClaim(claim, owner)
 	view.DeletedAt = f.ours(view.DeletedAt)
@@ -127,7 +127,7 @@ func (f *observed) viewVolume(volume *corev1.PersistentVolume, owner types.UID) 
 	return view
 }
 
-// ours is when by our clock it was what this side's cluster says, in seconds since 1970; 0: it says nothing.
+// ours converts a time of this side's cluster to our clock, in seconds since 1970; 0 if there is none.
 func (f *observed) ours(theirs int64) int64 {
 	if theirs == 0 {
 		return 0
@@ -135,7 +135,7 @@ func (f *observed) ours(theirs int64) int64 {
 	return f.endpoint.Ours(time.Unix(theirs, 0)).Unix()
 }
 
-// addUsers adds the pods that name a claim, other than the ordinal's own.
+// addUsers adds the pods that reference a claim, other than the ordinal's own.
 func (f *observed) addUsers(claim *volumes.Claim, m *api.Migration, name string, ordinal int32) {
 	for _, pod := range f.mountedBy[name] {
 		if pod.Name == plan.PodName(f.endpoint.Set, ordinal) {
@@ -151,8 +151,8 @@ func (f *observed) addUsers(claim *volumes.Claim, m *api.Migration, name string,
 	}
 }
 
-// users are the pods that name a claim, by claim. One that has run to its end uses none, and one that copies
-// from a claim while the ordinal runs goes when that does.
+// users returns the pods that reference a claim, by claim. A completed pod uses none. A warm mover is ignored,
+// because it is deleted when the ordinal is stopped.
 func (f *observed) users() map[string][]*corev1.Pod {
 	users := map[string][]*corev1.Pod{}
 	for i := range f.pods {

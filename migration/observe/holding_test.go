@@ -15,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// TestMethodOf: a claim template moves as was asked for it when the migration was accepted, and by Rebind where nothing was.
+// TestMethodOf: a claim template moves by the method from acceptance, and by Rebind without one.
 func TestMethodOf(t *testing.T) {
 	m := &api.Migration{}
 	m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "cache", Method: api.MethodEmpty}, {ClaimTemplate: "data", Method: api.MethodCopy}}
@@ -30,8 +30,8 @@ func TestMethodOf(t *testing.T) {
 	}
 }
 
-// TestWordOf: that a replica is filled is shown by a gate after its start, or by being Ready where that was said; a gate
-// that only warns shows nothing.
+// TestWordOf: a gate after the start, or readyWhenFilled, confirms that a replica is filled; a gate that only warns
+// does not.
 func TestWordOf(t *testing.T) {
 	after := []api.GatePoint{api.GateBeforeStop, api.GateAfterStart}
 	said := func(e api.EmptySpec) []api.VolumeSpec {
@@ -62,8 +62,8 @@ func TestWordOf(t *testing.T) {
 	}
 }
 
-// shown is a side that has claims of ordinal 2, each with the volume that it names, and volumes by the claim that they
-// name.
+// shown returns a side with claims of ordinal 2, each with the volume that it references, and volumes by the claim
+// that they reference.
 func shown(at *observed, claims map[string]string, named map[string]string) *observed {
 	at.claims, at.volumes = map[string]*corev1.PersistentVolumeClaim{}, map[string]*corev1.PersistentVolume{}
 	at.set = &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}}}
@@ -78,8 +78,8 @@ func shown(at *observed, claims map[string]string, named map[string]string) *obs
 	return at
 }
 
-// TestVolumeOfAnOrdinal: both sides use the volume that was recorded, or else the one that a claim names, the source's
-// first; where each has one of its own, that is the one recorded only on the side whose claim had it.
+// TestVolumeOfAnOrdinal: both sides use the recorded volume, or else the volume of a claim, the source's first. If
+// each side has its own volume, the recorded one is used only on the side whose claim had it.
 func TestVolumeOfAnOrdinal(t *testing.T) {
 	const claim = "data-web-2"
 	claimOf := func(volume string) map[string]string { return map[string]string{claim: volume} }
@@ -120,7 +120,8 @@ func TestVolumeOfAnOrdinal(t *testing.T) {
 	}
 }
 
-// TestVolumeThatWasLeft: a claim that an earlier move has left names another volume than the one that comes, and that is parked.
+// TestVolumeThatWasLeft: a claim left by an earlier move references another volume than the arriving one, and that
+// volume is parked.
 func TestVolumeThatWasLeft(t *testing.T) {
 	const claim = "data-web-2"
 	for name, tc := range map[string]struct {
@@ -149,8 +150,8 @@ func TestVolumeThatWasLeft(t *testing.T) {
 	}
 }
 
-// TestVolumesOfOrdinals: of each ordinal and template, what each side has: its claim with who mounts it besides the
-// ordinal's own pod, its volume with where that is attached, and why it may not be made on the other side.
+// TestVolumesOfOrdinals: each side has, for each ordinal and template, its claim with the other pods that mount it,
+// and its volume with its attachments. It also has the reason why the volume may not be created on the other side.
 func TestVolumesOfOrdinals(t *testing.T) {
 	const claim = "data-web-2"
 	mounting := func(name, of string, change func(*corev1.Pod)) corev1.Pod {
@@ -208,8 +209,8 @@ func TestVolumesOfOrdinals(t *testing.T) {
 	}
 }
 
-// TestK14JudgedByMethod: the policy judges the volume that method Rebind would make, and the snapshot that method Snapshot would
-// import, before an ordinal is stopped.
+// TestK14JudgedByMethod: before an ordinal is stopped, the policy judges the volume that method Rebind would create,
+// and the snapshot that method Snapshot would import.
 func TestK14JudgedByMethod(t *testing.T) {
 	const claim = "data-web-2"
 	for driver, reason := range map[string]string{"allowed.example.com": "", "another.example.com": volumes.ReasonVolumeNotAllowed} {

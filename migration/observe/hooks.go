@@ -16,11 +16,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// podsWithin is how soon a Job has a pod; one that has none then is asked why.
+// podsWithin is how soon a Job normally has a pod. After that the reason for a missing pod is looked up.
 const podsWithin = 5 * time.Second
 
-// hookJobs reads the Job of the hook that is due, live: no watch shows Jobs. Before the run is recorded there is none, and of
-// one that has failed all is known.
+// hookJobs reads the Job of the hook that is due, live, because Jobs are not watched. Before the run is recorded
+// there is no Job, and after a failure nothing more is needed.
 func (e *Observer) hookJobs(ctx context.Context, s plan.Snapshot) plan.HookJobs {
 	due, found := planner.DueHook(s)
 	recorded := slices.ContainsFunc(s.Record.Hooks, func(run api.HookRun) bool { return run.Job == due.Run.Job })
@@ -59,7 +59,7 @@ func hookJobOf(s plan.Snapshot, at endpoint.Endpoint, job *batchv1.Job) plan.Hoo
 	return seen
 }
 
-// lookCloser finds out what a Job does not say itself: the last words of one that has failed, and why one has no pod.
+// lookCloser adds what a Job itself does not show: the last output of a failed Job, and why it has no pod.
 func (e *Observer) lookCloser(ctx context.Context, at endpoint.Endpoint, now time.Time, job *batchv1.Job, seen *plan.HookJob) {
 	switch {
 	case seen.State == api.HookFailed || seen.State == api.HookTimedOut:

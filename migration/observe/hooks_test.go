@@ -23,7 +23,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// waiting is a migration that has a hook run before its ordinal is stopped, and the name of its Job.
+// waiting returns a migration with a hook that is due before the stop of its ordinal, and the name of its Job.
 func waiting(t *testing.T) (plan.Snapshot, string) {
 	t.Helper()
 	s := plantest.Scenario{Replicas: 1, Prepared: true, Spec: plan.Spec{Hooks: []api.Hook{{Name: "leave", Point: api.HookBeforeOrdinal}}}}.Build()
@@ -37,8 +37,8 @@ func waiting(t *testing.T) (plan.Snapshot, string) {
 	return s, turn.Run.Job
 }
 
-// TestHookJobs: what is seen of the Job of the hook that is due; one that cannot be read is not taken for absent, and
-// one without a pod is asked why.
+// TestHookJobs: the Job of the hook that is due is observed. An unreadable Job is not absent, and the reason for a
+// missing pod is looked up.
 func TestHookJobs(t *testing.T) {
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "leave", errors.New("exceeded quota"))
 	noRight := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "leave", errors.New(`User "mover" cannot get`))
@@ -96,12 +96,12 @@ func TestHookJobs(t *testing.T) {
 	}
 }
 
-// refusedBy says that the pod of a Job is refused, by whom.
+// refusedBy matches a Job whose pod is refused by who.
 func refusedBy(who string) func(plan.HookJob) bool {
 	return func(j plan.HookJob) bool { return j.State == api.HookRunning && strings.Contains(j.Refused, who) }
 }
 
-// answering answers to reads of Jobs, and to creations, with errors; nil: with none.
+// answering answers reads and creations of Jobs with errors; nil means none.
 func answering(get, create error) clustertest.Hooks {
 	return clustertest.Hooks{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
@@ -114,7 +114,7 @@ func answering(get, create error) clustertest.Hooks {
 	}
 }
 
-// TestNoHookJobs: no Job is read without hooks, before a run is recorded, and once it has failed.
+// TestNoHookJobs: no Job is read without hooks, before a run is recorded, and after it has failed.
 func TestNoHookJobs(t *testing.T) {
 	for name, change := range map[string]func(*plan.Snapshot){
 		"no hooks": func(s *plan.Snapshot) { s.Spec.Hooks = nil }, "not recorded": func(s *plan.Snapshot) { s.Record.Hooks = nil },

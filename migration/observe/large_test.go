@@ -34,7 +34,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// kept answers from memory, by the indexes of a view and without copying, as the cache of a view does.
+// kept answers from memory, by the indexes of a view and without copying, like the cache of a view.
 type kept struct {
 	mu   sync.Mutex
 	kind map[schema.GroupVersionKind]toolscache.Indexer
@@ -121,8 +121,8 @@ func (k *kept) List(_ context.Context, list client.ObjectList, opts ...client.Li
 	return meta.SetList(list, objects)
 }
 
-// large is an observer of a set of n ordinals, of which the destination has half, and the next one is on
-// its way.
+// large returns an observer of a set of n ordinals, half of which are at the destination, with the next one in a
+// handoff.
 func large(n int32) (*Observer, *api.Migration) {
 	m := migrating()
 	m.Status.Baseline = &api.Baseline{Replicas: n, Budget: 1, SourceCluster: "1", DestinationCluster: "2", SourceUID: "set", DestinationUID: "set", StartTime: metav1.NewTime(Began)}
@@ -165,7 +165,7 @@ func large(n int32) (*Observer, *api.Migration) {
 	}, m
 }
 
-// computed is how long this process has computed, whatever else runs on the machine.
+// computed returns the CPU time of this process, which does not depend on other processes.
 func computed(t testing.TB) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
@@ -175,8 +175,7 @@ func computed(t testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano())
 }
 
-// BenchmarkPass is what a pass reads from the caches and decides on it: while an ordinal is on its way,
-// and where all that there are must be looked at.
+// BenchmarkPass measures a pass that reads from the caches and decides: during a handoff, and over all ordinals.
 func BenchmarkPass(b *testing.B) {
 	for _, n := range []int32{20, 500, 5000} {
 		o, m := large(n)
@@ -192,7 +191,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-// costs is how long a processor works for a pass, at best.
+// costs returns the lowest CPU time of a pass.
 func costs(t *testing.T, o *Observer, m *api.Migration, reads scope.Reads) time.Duration {
 	t.Helper()
 	const tries, passes = 3, 4
@@ -207,8 +206,8 @@ func costs(t *testing.T, o *Observer, m *api.Migration, reads scope.Reads) time.
 	return best
 }
 
-// TestPassOfThousands: a pass that looks at all ordinals costs as many times more as there are more of
-// them, and one of an ordinal that is on its way a small part of that.
+// TestPassOfThousands: the cost of a pass over all ordinals grows linearly with their number, and a pass for one
+// moving ordinal costs a small part of that.
 func TestPassOfThousands(t *testing.T) {
 	o, m := large(500)
 	some := costs(t, o, m, scope.Reads{})

@@ -13,8 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// marks returns the volumes of a side that name a claim of an ordinal, in whatever form a migration has left them: bound, parked,
-// or on their way to another volume.
+// marks returns the volumes of a side that reference a claim of an ordinal, in any form in which a migration may have
+// left them: bound, parked, or being moved to another claim.
 func (f *observed) marks(templates []string) []plan.Mark {
 	var marks []plan.Mark
 	for _, volume := range f.volumes {
@@ -43,14 +43,14 @@ func (f *observed) marks(templates []string) []plan.Mark {
 	return marks
 }
 
-// markedBy is the UID of the migration that has left its mark on a volume on its way; empty: it has no mark.
+// markedBy returns the UID of the migration that has marked a volume that it moves; empty if there is no mark.
 func markedBy(volume *corev1.PersistentVolume) types.UID {
 	by := volumes.ParseNote(volume.Annotations[api.OriginalReclaimPolicyAnnotationKey]).By
 	return cmp.Or(by, api.FenceOwner(volume.Annotations[api.FenceAnnotationKey]))
 }
 
-// ordinalIn is the ordinal in a claim's name, or in one that was derived from that; whole is true when it is the claim's own or the
-// one that parks its volume.
+// ordinalIn returns the ordinal in the name of a claim, or in a name derived from it. whole is true if the name is
+// the claim's own or the one under which its volume is parked.
 func ordinalIn(claim, template, set string) (ordinal int32, whole, found bool) {
 	rest, is := strings.CutPrefix(claim, template+"-"+set+"-")
 	if !is {

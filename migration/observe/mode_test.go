@@ -9,8 +9,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestModeWriter: who has written spec.mode last is told, and nobody who has written another field of that name, the status, or
-// nothing of it; of a migration that was not turned back by itself it is not asked.
+// TestModeWriter: the last writer of spec.mode is returned, and not a writer of another field of that name, of the
+// status, or of other fields. It is returned only after an automatic rollback.
 func TestModeWriter(t *testing.T) {
 	wrote := func(who, fields string, second int64) metav1.ManagedFieldsEntry {
 		entry := metav1.ManagedFieldsEntry{Manager: who, FieldsV1: metav1.NewFieldsV1(fields)}
@@ -48,7 +48,7 @@ func TestModeWriter(t *testing.T) {
 	}
 }
 
-// TestRollbackWritten: the mark of the Migration speaks of one automatic rollback, and of no later one.
+// TestRollbackWritten: the annotation of the Migration identifies one automatic rollback, and not a later one.
 func TestRollbackWritten(t *testing.T) {
 	turn := api.AutomaticRollback{Time: metav1.NewMicroTime(time.Unix(1, 5000))}
 	later := api.AutomaticRollback{Time: metav1.NewMicroTime(time.Unix(1, 6000))}

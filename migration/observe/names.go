@@ -19,8 +19,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// readNames reads the Services and ServiceExports that bear the names of ordinals,
-// when the migration asks for them: of one ordinal, or of the whole namespace.
+// readNames reads the Services and ServiceExports with the names of ordinals, if the migration uses them: those of
+// one ordinal, or of the whole namespace.
 func readNames(ctx context.Context, m *api.Migration, source, destination *observed, sc scope.Reads) {
 	if !m.AcceptedServices().NamesOrdinals() {
 		return
@@ -64,7 +64,7 @@ func (f *observed) readName(ctx context.Context, m *api.Migration, name string) 
 	)
 }
 
-// names are the names of ordinals as they were read.
+// names returns the state of the names of ordinals.
 func (f *observed) names(m *api.Migration, ordinals []int32) []plan.Name {
 	names := make([]plan.Name, 0, len(ordinals))
 	for _, ordinal := range ordinals {
@@ -85,13 +85,12 @@ func (f *observed) names(m *api.Migration, ordinals []int32) []plan.Name {
 	return names
 }
 
-// SelectPod selects one pod of a StatefulSet by the label that its controller gives it.
+// SelectPod returns the selector of one pod of a StatefulSet, by the label that the controller sets.
 func SelectPod(name string) map[string]string {
 	return map[string]string{appsv1.StatefulSetPodNameLabel: name}
 }
 
-// readExports reads the ServiceExports of the governing Service on both sides,
-// when the migration asks for them.
+// readExports reads the ServiceExports of the governing Service on both sides, if the migration uses them.
 func readExports(ctx context.Context, m *api.Migration, source, destination *observed) {
 	if !m.AcceptedServices().Export || source.set == nil || source.set.Spec.ServiceName == "" {
 		return
@@ -105,14 +104,14 @@ func readExports(ctx context.Context, m *api.Migration, source, destination *obs
 	})
 }
 
-// neverServed says whether a cluster does not serve ServiceExports to a migration that has
-// not begun: that is refused with its own reason. Once it has begun, a kind that is not
-// served any more cannot be read, and what cannot be read is not absent.
+// neverServed reports whether a cluster does not serve ServiceExports and the migration has not started. Such a
+// migration is refused with a reason of its own. After the start, a kind that is not served any more counts as
+// unreadable, and unreadable objects are not absent.
 func neverServed(m *api.Migration, at endpoint.Endpoint) bool {
 	return m.Status.Baseline == nil && at.ExportVersion == ""
 }
 
-// readExport reads the ServiceExport of a Service of a side. owner is the Migration that may have made it.
+// readExport reads the ServiceExport of a Service of a side. owner is the Migration that may have created it.
 func readExport(ctx context.Context, owner types.UID, at endpoint.Endpoint, service string) (plan.Export, error) {
 	if at.ExportVersion == mcsv1beta1.GroupVersion.Version {
 		export, err := endpoint.Get[mcsv1beta1.ServiceExport](ctx, at.Live, at.Key(service))

@@ -12,12 +12,11 @@ import (
 	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
-// seenFor is how long a namespace that was there is taken to be there: while what the destination
-// needs is made in it, one write after the other. Each is refused where it is gone.
+// seenFor is how long an existing namespace is assumed to exist, while several writes create the destination's
+// objects in it. Each of these writes fails if it was deleted.
 const seenFor = 10 * time.Second
 
-// readNamespace looks for the destination's namespace when it is in doubt: its StatefulSet is not
-// there. Nothing watches it.
+// readNamespace reads the destination's namespace if its StatefulSet does not exist. Namespaces are not watched.
 func (e *Observer) readNamespace(ctx context.Context, f *observed, sc scope.Reads) error {
 	if f.set != nil {
 		e.namespaceSeen = time.Time{}
@@ -32,7 +31,7 @@ func (e *Observer) readNamespace(ctx context.Context, f *observed, sc scope.Read
 	namespace, err := endpoint.Get[corev1.Namespace](ctx, f.endpoint.Live, client.ObjectKey{Name: f.endpoint.Namespace})
 	switch {
 	case apierrors.IsForbidden(err):
-		err = nil // whoever may not read namespaces was given one to work in
+		err = nil // an identity without this right was given an existing namespace
 	case err == nil && namespace == nil:
 		f.lacksNamespace = true
 	case err == nil:

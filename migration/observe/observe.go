@@ -1,5 +1,5 @@
-// Package observe reads both sides of a migration and makes a plan.Snapshot of what it finds. It
-// writes nothing and decides nothing: what cannot be read makes a side Unreachable.
+// Package observe reads both sides of a migration and returns them as a plan.Snapshot. It writes nothing and decides
+// nothing. A failed read makes a side Unreachable.
 package observe
 
 import (
@@ -24,53 +24,55 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// observed is what was read of one side, before it is made into small values.
+// observed holds the objects that were read of one side, before they are converted to values.
 type observed struct {
 	endpoint endpoint.Endpoint
 	err      error
-	// lost is true for a side that is not to be looked at.
+	// lost is true for a side that must not be read.
 	lost bool
 	set  *appsv1.StatefulSet
-	// object is the set as it is of its kind.
+	// object is the set in its own kind.
 	object client.Object
 	pods   []corev1.Pod
-	// allPods is true where these are all of the namespace. Else they are those that are of the set or
-	// mount its claims, and otherPods are others that its budgets select.
+	// allPods is true if pods holds all pods of the namespace. Otherwise it holds the pods of the set and those that
+	// mount its claims, and otherPods holds others that its budgets select.
 	allPods   bool
 	otherPods []corev1.Pod
 	budgets   []policyv1.PodDisruptionBudget
 	claims    map[string]*corev1.PersistentVolumeClaim
 	volumes   map[string]*corev1.PersistentVolume
 	attached  map[string][]volumes.Attachment
-	// duplicateHandles are volumes of this side that are the disk of one that the other side would
-	// bring here, by the name of that one.
+	// duplicateHandles holds volumes of this side that have the disk of a volume that the other side would move here,
+	// by the name of the latter.
 	duplicateHandles map[string]string
-	// mountedBy are the pods that name a claim, by its name, once the pods were read. noneLeft is true where a list has shown that
-	// no pod named the claims of the ordinal once no pod could mount its volumes here any more.
+	// mountedBy holds the pods that reference a claim, by its name, after the pods were read. noneLeft is true if a
+	// list has proven that no pod referenced the claims of the ordinal after pods could no longer mount its volumes
+	// here.
 	mountedBy map[string][]*corev1.Pod
 	noneLeft  bool
-	// recorded are the volumes of the ordinal on its way, as they were recorded.
+	// recorded holds the recorded volumes of the moving ordinal.
 	recorded []api.HandoffVolume
 	// owner is the UID of the migration.
 	owner types.UID
-	// copying is what of a copy is on this side, by claim template, and snapshots what its cluster can do with these.
+	// copying holds the objects of copies on this side, by claim template; snapshots holds the snapshot features of
+	// its cluster.
 	copying   map[string]*copyPart
 	snapshots snapshotAPI
-	// deleting are the StorageClasses whose volumes go with their claims.
+	// deleting marks the StorageClasses that delete the volume with its claim.
 	deleting map[string]bool
-	// listing is a list of the pods that was asked for before; nil: there is none.
+	// listing is a list of the pods that was started earlier; nil if there is none.
 	listing *listing
 	service *corev1.Service
 	// lacksNamespace is true when the namespace is known not to exist.
 	lacksNamespace bool
-	// labels are those of the slice's pods when its StatefulSet does not exist.
+	// labels are those of the slice's pods if its StatefulSet does not exist.
 	labels labels.Set
 	// now is when it was read.
 	now time.Time
 	// sibling is the other StatefulSet when it is in the same namespace.
 	sibling string
 	export  plan.Export
-	// services and exports are those of the namespace that may bear an ordinal's name.
+	// services and exports are those of the namespace that may have the name of an ordinal.
 	services map[string]*corev1.Service
 	exports  map[string]plan.Export
 }
@@ -80,28 +82,29 @@ type Observer struct {
 	*endpoint.Pair
 	Clock  clock.PassiveClock
 	Policy volumes.Policy
-	// Identify finds out which cluster a side is in.
+	// Identify determines which cluster a side is in.
 	Identify func(context.Context, *endpoint.Endpoint) error
-	// KeepsSlice asks the destination whether it keeps the slice that it is to have.
-	// The last argument is true where a stop rests on the answer.
+	// KeepsSlice checks whether the destination keeps all fields of its future slice. The last argument is true if a
+	// stop depends on the answer.
 	KeepsSlice func(context.Context, plan.Snapshot, *appsv1.StatefulSet, bool) (*plan.Finding, error)
-	// LetsIn asks a side whether an ordinal would run there; nil: it does. An error means that it did not answer.
+	// LetsIn checks whether an ordinal would run at a side; a nil finding means that it would. An error means that
+	// the side did not answer.
 	LetsIn func(context.Context, Arriving) (*plan.Finding, error)
-	// arrived is its last answer, and refusals are why the last ordinal that was to arrive has no pod.
+	// arrived is the last answer of LetsIn, and refusals holds the reason why the last arriving ordinal has no pod.
 	arrived  arrived
 	refusals refusals
-	// ahead are the lists of pods that are on their way.
+	// ahead holds the lists of pods in progress.
 	ahead ahead
-	// copies is what was read of the dependencies.
+	// copies caches the dependencies that were read.
 	copies copies
-	// seenWriters is what was read of who else writes the source.
+	// seenWriters caches the other writers of the source.
 	seenWriters seenWriters
-	// namespaceSeen is when the destination's namespace was last looked for, and was there.
+	// namespaceSeen is when the destination's namespace was last read and existed.
 	namespaceSeen time.Time
 }
 
-// Snapshot reads both sides at once and makes a Snapshot of what it finds. An error
-// of a side makes that side Unreachable; nothing is concluded from half a read.
+// Snapshot reads both sides concurrently and returns them as values. An error of a side makes that side Unreachable;
+// a partial read is not used.
 func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Reads) plan.Snapshot { //nolint:gocyclo,funlen // one condition after the other, each a line
 	var recorded []api.HandoffVolume
 	if m.Status.Handoff != nil {
@@ -188,7 +191,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 	return s
 }
 
-// identify asks sides which cluster they are in.
+// identify determines which clusters the sides are in.
 func (e *Observer) identify(ctx context.Context, source, destination *observed, sides scope.Sides) {
 	if sides == scope.NoSide {
 		return
@@ -202,8 +205,7 @@ func (e *Observer) identify(ctx context.Context, source, destination *observed, 
 	e.Source.ID, e.Destination.ID = source.endpoint.ID, destination.endpoint.ID
 }
 
-// both reads two sides at the same time. What failed before stays failed, and one that is
-// lost is not looked at.
+// both reads two sides concurrently. A side with an earlier error keeps it, and a lost side is not read.
 func both(source, destination *observed, read func(*observed) error) {
 	var group sync.WaitGroup
 	for _, f := range []*observed{source, destination} {
@@ -214,15 +216,15 @@ func both(source, destination *observed, read func(*observed) error) {
 	group.Wait()
 }
 
-// fail notes the first error of a side.
+// fail records the first error of a side.
 func (f *observed) fail(err error) {
 	if f.err == nil {
 		f.err = err
 	}
 }
 
-// readerOf is the cache or the API server, which lists a kind of object where all is read live and
-// this side's is not spared. A side that is not watched yet is read live.
+// readerOf returns the cache or the API server. The API server is used if all reads are live and this kind is not
+// spared on this side, and for a side that is not watched yet.
 func (f *observed) readerOf(sc scope.Reads, spared scope.Sides) client.Reader {
 	if f.endpoint.Cached == nil || sc.Wide && !spared.Has(f.endpoint.Side) {
 		return f.endpoint.Live
@@ -230,8 +232,8 @@ func (f *observed) readerOf(sc scope.Reads, spared scope.Sides) client.Reader {
 	return f.endpoint.Cached
 }
 
-// around is the cache, or the API server where there is none: for what no migration is concluded from,
-// and what a write depends on is read for that write.
+// around returns the cache, or the API server without one. It is for objects from which nothing is concluded, and
+// those that are read again for a write that depends on them.
 func (f *observed) around() client.Reader {
 	if f.endpoint.Cached == nil {
 		return f.endpoint.Live
@@ -239,8 +241,7 @@ func (f *observed) around() client.Reader {
 	return f.endpoint.Cached
 }
 
-// read reads the slice of one side: its StatefulSet, and after it pods and budgets,
-// and what is attached in its cluster.
+// read reads the slice of one side: its StatefulSet, then its pods and budgets, and the attachments in its cluster.
 func (f *observed) read(ctx context.Context, sc scope.Reads) (err error) {
 	if err := f.readSet(ctx, f.readerOf(sc, sc.Spared.Sets)); err != nil {
 		return err
@@ -259,15 +260,15 @@ func (f *observed) listBudgets(ctx context.Context, reader client.Reader) error 
 	return err
 }
 
-// readSet reads the side's StatefulSet, whichever kind it is of.
+// readSet reads the side's StatefulSet, of either kind.
 func (f *observed) readSet(ctx context.Context, reader client.Reader) (err error) {
 	f.set, f.object, err = f.endpoint.GetBoth(ctx, reader)
 	return err
 }
 
-// readUse reads the pods, which may use a claim, and after them the attachments of volumes:
-// those of a pod that was not there yet may not have been there either. Both come from the same place: a write for one ordinal may be
-// decided on what was read of all (I2).
+// readUse reads the pods, which may use a claim, and then the attachments of volumes: if a pod did not exist at the
+// first read, its attachments may not have existed either. Both are read from the same source, because a write for
+// one ordinal may be based on reads of all ordinals (I2).
 func (f *observed) readUse(ctx context.Context, reader client.Reader) error {
 	if err := f.listPods(ctx, reader); err != nil {
 		return err
@@ -282,7 +283,7 @@ func (f *observed) listPods(ctx context.Context, reader client.Reader, options .
 	return err
 }
 
-// readRest reads what is not of one ordinal: the governing Service of the source, and all claims
+// readRest reads the objects that do not belong to one ordinal: the governing Service of the source, and all claims
 // and volumes.
 func (f *observed) readRest(ctx context.Context, sc scope.Reads, source *appsv1.StatefulSet) error {
 	return endpoint.Together(
@@ -307,7 +308,7 @@ func (f *observed) readAllVolumes(ctx context.Context, sc scope.Reads) error {
 		func() error {
 			reader := f.readerOf(sc, sc.Spared.Volumes)
 			if f.isView(reader) {
-				return nil // they are read by name, once all claims are known: see readNamed
+				return nil // they are read by name, after all claims: see readNamed
 			}
 			return reader.List(ctx, &pvs)
 		},
@@ -323,7 +324,7 @@ func (f *observed) readAllVolumes(ctx context.Context, sc scope.Reads) error {
 	return err
 }
 
-// governing is the Service that the destination needs: the source's.
+// governing returns the governing Service of the source, which the destination needs.
 func governing(source, destination *observed) plan.Dependent {
 	if source.set == nil || source.set.Spec.ServiceName == "" {
 		return plan.Dependent{}
@@ -347,7 +348,7 @@ func OrdinalOf(set, pod string) (int32, bool) {
 	return int32(ordinal), ordinal <= 1<<31-1
 }
 
-// OrdinalsOf are those whose volumes and names are read.
+// OrdinalsOf returns the ordinals whose volumes and names are read.
 func OrdinalsOf(s plan.Snapshot, sc scope.Reads) []int32 {
 	if sc.Ordinal != nil {
 		return []int32{*sc.Ordinal}
@@ -355,12 +356,11 @@ func OrdinalsOf(s plan.Snapshot, sc scope.Reads) []int32 {
 	return s.Ordinals()
 }
 
-// Recovers says whether a migration goes on without its destination. One that has not begun
-// has nothing to recover.
+// Recovers reports whether a migration continues without its destination. A migration that has not started has
+// nothing to recover.
 func Recovers(m *api.Migration) bool {
 	return m.Spec.Mode == api.ModeRecover && m.Status.Baseline != nil && m.DeletionTimestamp.IsZero()
 }
 
-// Unborn is the UID of a migration that is only looked at: an empty one would own
-// every object that nobody owns.
+// Unborn is the UID of a migration that is only planned. An empty UID would own every object without an owner.
 const Unborn = types.UID("unborn")

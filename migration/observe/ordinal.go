@@ -16,12 +16,10 @@ import (
 	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
-// readLive replaces what the caches say by what the API servers say now, as far as
-// the scope asks for it. Pods are read after both StatefulSets: one that was absent
-// before its controller was seen to have let go of it may have come and gone since.
-// Before a stop, which waits for no pod to be gone, they may be listed before (see ahead).
-// For the same reason what attaches a volume is read after the pods, where volumes
-// can be attached.
+// readLive replaces cached objects by reads from the API servers, as far as the scope requires. Pods are read after
+// both StatefulSets: a pod that was absent while its controller still owned the ordinal may have been created since.
+// Before a stop, which does not wait for a pod's deletion, they may be listed earlier (see ahead). For the same
+// reason attachments are read after the pods, for volumes that have any.
 func readLive(ctx context.Context, source, destination *observed, sc scope.Reads) {
 	both(source, destination, func(f *observed) error {
 		var reads []func() error
@@ -29,9 +27,9 @@ func readLive(ctx context.Context, source, destination *observed, sc scope.Reads
 			reads = append(reads, func() error { return f.readSet(ctx, f.endpoint.Live) })
 		}
 		if sc.Budgets && !f.spares(sc.Spared.Budgets) {
-			others, ours := f.concerned() // before the StatefulSet is read, which tells
+			others, ours := f.concerned() // computed before the StatefulSet is read, which changes the selection
 			reads = append(reads, func() error {
-				if sc.Gate { // one that was created a moment ago bounds a stop as well
+				if sc.Gate { // a budget that was created just now also limits a stop
 					return f.listBudgets(ctx, f.endpoint.Live)
 				}
 				return f.readBudgets(ctx, others, ours)
@@ -70,7 +68,7 @@ func readLive(ctx context.Context, source, destination *observed, sc scope.Reads
 	if !slices.Equal(names, expected) {
 		both(source, destination, func(f *observed) error { return f.readVolumes(ctx, sc, names) })
 	}
-	for range mostNames { // a cluster that notes another name whenever it is asked is not followed for ever
+	for range mostNames { // bounded, because a cluster might return a new name with every read
 		more := alsoNamed(source, destination, names)
 		if len(more) == 0 {
 			break
@@ -91,12 +89,12 @@ func readLive(ctx context.Context, source, destination *observed, sc scope.Reads
 	})
 }
 
-// spares says whether a kind of object is left to the cache of this side, if it has one.
+// spares reports whether a kind of object is read from the cache of this side, if it has one.
 func (f *observed) spares(sides scope.Sides) bool {
 	return f.endpoint.Cached != nil && sides.Has(f.endpoint.Side)
 }
 
-// namesOf are the volumes that the claims of these sides name, and those that were recorded.
+// namesOf returns the names of the volumes that the claims of these sides reference, and of the recorded ones.
 func namesOf(sides ...*observed) []string {
 	names := map[string]bool{}
 	for _, f := range sides {
@@ -111,8 +109,8 @@ func namesOf(sides ...*observed) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// readPods replaces the pods by what the API server says now, as far as the scope asks for
-// it. What may be late says nothing about the ordinal's own pod, which is read besides.
+// readPods replaces the pods by a read from the API server, as far as the scope requires. A list that may be outdated
+// is not used for the ordinal's own pod, which is read separately.
 func (f *observed) readPods(ctx context.Context, sc scope.Reads, templates []string) error {
 	if sc.Gate {
 		pods, err := f.listing.pods(ctx)
@@ -135,9 +133,9 @@ func (f *observed) readPods(ctx context.Context, sc scope.Reads, templates []str
 	return f.readPod(ctx, *sc.Ordinal)
 }
 
-// notOlderThan asks an API server for a list from its watch cache, at least as new as these
-// pods. It does not wait: one that is exactly fresh waits until the cache has heard of
-// everything that was written before, of whatever kind (see scope.Reads).
+// notOlderThan makes the API server list from its watch cache, at a version at least as new as these pods, without
+// waiting. A consistent list would wait until the cache has received all earlier writes of any kind (see
+// scope.Reads).
 func notOlderThan(pods []corev1.Pod) client.ListOption {
 	newest := "0"
 	for i := range pods {
@@ -149,7 +147,7 @@ func notOlderThan(pods []corev1.Pod) client.ListOption {
 	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: newest, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
 }
 
-// readPod replaces the ordinal's pod by what the API server says now.
+// readPod replaces the ordinal's pod by a read from the API server.
 func (f *observed) readPod(ctx context.Context, ordinal int32) error {
 	name := plan.PodName(f.endpoint.Set, ordinal)
 	pod, err := endpoint.Get[corev1.Pod](ctx, f.endpoint.Live, f.endpoint.Key(name))
@@ -160,8 +158,8 @@ func (f *observed) readPod(ctx context.Context, ordinal int32) error {
 	return err
 }
 
-// readBudgets replaces each of the slice's budgets by what the API server says now. One that selects
-// other pods alone says nothing of ours, whatever it says by now.
+// readBudgets replaces each of the slice's budgets by a read from the API server. Budgets that select only other pods
+// are not read, because they do not matter.
 func (f *observed) readBudgets(ctx context.Context, others []policyv1.PodDisruptionBudget, ours []string) error {
 	f.budgets = others
 	for _, name := range ours {
@@ -176,8 +174,8 @@ func (f *observed) readBudgets(ctx context.Context, others []policyv1.PodDisrupt
 	return nil
 }
 
-// concerned are the known budgets that select other pods alone, and the names of those that may be
-// the slice's. Of a slice whose pods are not known yet any may be.
+// concerned returns the known budgets that select only other pods, and the names of those that may select the
+// slice's. If the slice's pods are not known yet, that is any budget.
 func (f *observed) concerned() (others []policyv1.PodDisruptionBudget, ours []string) {
 	for i := range f.budgets {
 		selector, err := metav1.LabelSelectorAsSelector(f.budgets[i].Spec.Selector)
@@ -200,8 +198,7 @@ func (f *observed) readClaims(ctx context.Context, reader client.Reader, templat
 	return err
 }
 
-// addCached adds the claims of one more ordinal, and the volumes that they name, as the caches
-// have them.
+// addCached adds the claims of another ordinal, and their volumes, from the caches.
 func (f *observed) addCached(ctx context.Context, templates []string, ordinal int32) error {
 	if f.endpoint.Cached == nil {
 		return nil
@@ -226,8 +223,8 @@ func (f *observed) readVolumes(ctx context.Context, sc scope.Reads, names []stri
 	return err
 }
 
-// attachable says whether one of the volumes is of a kind that VolumeAttachments
-// exist for: all but those that a node reaches by a path or over the network alone.
+// attachable reports whether one of the volumes is of a kind with VolumeAttachments: any kind but hostPath, local and
+// network file systems.
 func (f *observed) attachable() bool {
 	for _, volume := range f.volumes {
 		if source := volume.Spec.PersistentVolumeSource; source.HostPath == nil && source.Local == nil && source.NFS == nil {

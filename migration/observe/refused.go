@@ -14,25 +14,27 @@ import (
 )
 
 const (
-	// refusedAfter is how long a pod may be missing before somebody asks why.
+	// refusedAfter is how long a pod may be missing before the reason is looked up.
 	refusedAfter = 3 * time.Second
-	// refusedFor is how long an answer to that is enough.
+	// refusedFor is how long that answer is valid.
 	refusedFor = 10 * time.Second
 	// refusedSkew is how much the clock that dates an event may lag behind ours.
 	refusedSkew = 2 * time.Minute
-	// failedCreate is the reason of the event, and of our own kind's condition, of a pod that could not be created.
+	// failedCreate is the reason of the event, and failedCreatePod the condition of our own kind, for a pod that
+	// could not be created.
 	failedCreate, failedCreatePod = "FailedCreate", "FailedCreatePod"
 )
 
-// refusals are what was found last of a pod that is not created.
+// refusals caches the last reason for a pod that is not created.
 type refusals struct {
 	pod  string
 	at   time.Time
 	said string
 }
 
-// refused says why the ordinal that is to arrive has no pod, in the words of its controller; empty: it has one, or nobody knows. What is
-// not readable, for want of a right above all, keeps nothing from going on: it is for people.
+// refused returns the controller's message why the arriving ordinal has no pod; empty if it has one, or the reason is
+// not known. A failed read, such as for a missing right, does not block the migration, because the message is only
+// shown to users.
 func (e *Observer) refused(ctx context.Context, s plan.Snapshot, to *observed) string {
 	handoff := s.Record.Handoff
 	side := s.Side(planner.Giver(s).Other())
@@ -54,7 +56,8 @@ func (e *Observer) refused(ctx context.Context, s plan.Snapshot, to *observed) s
 	return e.refusals.said
 }
 
-// failedCreateOf is what the newest event says of a pod that could not be created, not older than a time.
+// failedCreateOf returns the message of the newest event, not older than since, about a pod that could not be
+// created.
 func failedCreateOf(ctx context.Context, at endpoint.Endpoint, pod string, since time.Time) string {
 	var events corev1.EventList
 	err := at.Live.List(ctx, &events, client.InNamespace(at.Namespace), client.MatchingFields{"involvedObject.name": at.Set, "reason": failedCreate})

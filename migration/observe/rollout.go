@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// rollsOf is how the roll-outs of a StatefulSet go whose kind has something to say of them.
+// rollsOf returns the state of the roll-outs of a StatefulSet whose kind reports it.
 func rollsOf(facts workload.Facts) plan.Rolls {
 	rolls := plan.Rolls{Own: facts.Managed, AllAtOnce: facts.AllAtOnce, Asked: facts.DeleteRequested, Heeded: facts.CapObserved, Unmarked: facts.Unmarked}
 	if facts.Cap != nil {
@@ -18,7 +18,7 @@ func rollsOf(facts workload.Facts) plan.Rolls {
 	return rolls
 }
 
-// staysOf is why pods that do not have the update revision, and are not on their way out, keep theirs.
+// staysOf returns why pods without the update revision, and not being deleted, are not replaced.
 func staysOf(set *appsv1.StatefulSet, pods []corev1.Pod, facts workload.Facts) plan.Stays {
 	for i := range pods {
 		pod := &pods[i]
@@ -38,9 +38,8 @@ func staysOf(set *appsv1.StatefulSet, pods []corev1.Pod, facts workload.Facts) p
 	return ""
 }
 
-// rolledOut says whether every pod of the set has its update revision. The pods'
-// labels say so for every update strategy; status.currentRevision does not for
-// OnDelete.
+// rolledOut reports whether every pod of the set has its update revision. It uses the pods' labels, which are valid
+// for every update strategy; status.currentRevision is not valid for OnDelete.
 func rolledOut(set *appsv1.StatefulSet, pods []corev1.Pod) bool {
 	for i := range pods {
 		if metav1.IsControlledBy(&pods[i], set) && pods[i].Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision {

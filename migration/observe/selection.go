@@ -10,19 +10,17 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// selection is which pods of a slice a PodDisruptionBudget selects. The disruption controller
-// goes by the labels of the pods (kubernetes disruption.go, getPodsForPdb), and these may be
-// more than those of the template: the StatefulSet controller adds the pod's name and index,
-// and a webhook may add others.
+// selection describes which pods of a slice a PodDisruptionBudget selects. The disruption controller uses the labels
+// of the pods (kubernetes disruption.go, getPodsForPdb). These may be more than the labels of the template: the
+// StatefulSet controller adds the pod's name and index, and a webhook may add others.
 type selection struct {
-	// any is true when it selects one of the pods, or those that are to come.
+	// any is true if it selects one of the pods, or of the pods that will be created.
 	any bool
-	// leavesOut is one that it does not select, although it selects others.
+	// leavesOut is a pod that it does not select, although it selects others.
 	leavesOut string
 }
 
-// selects compares a selector with the pods of the slice and with their template. A pod that
-// has run to its end does not count.
+// selects compares a selector with the pods of the slice and with their template. A completed pod does not count.
 func (f *observed) selects(selector labels.Selector) selection {
 	s := selection{any: selector.Matches(f.podLabels())}
 	if !s.any {
@@ -45,7 +43,7 @@ func (f *observed) selects(selector labels.Selector) selection {
 	return s
 }
 
-// SideOfSet is a side of which nothing but the StatefulSet was read.
+// SideOfSet returns a side of which only the StatefulSet was read.
 func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) plan.Side {
 	return sideOf(m, &observed{endpoint: at, set: set})
 }

@@ -14,8 +14,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestBudgetsArePodsBudgets: a PodDisruptionBudget is about the pods whose labels it selects,
-// not about their template (G13).
+// TestBudgetsArePodsBudgets: a PodDisruptionBudget applies to the pods whose labels it selects, not to their template
+// (G13).
 func TestBudgetsArePodsBudgets(t *testing.T) {
 	pod := func(name string, more map[string]string) corev1.Pod {
 		labels := map[string]string{"app": "web", appsv1.StatefulSetPodNameLabel: name}

@@ -9,8 +9,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 )
 
-// TestSelects: a budget selects a slice when it selects its template or one of its pods, and what it leaves
-// out of it is told; a pod that has run to its end does not count, and neither does one of another set (I4).
+// TestSelects: a budget selects a slice if it selects its template or one of its pods, and the pods that it leaves
+// out are reported. A completed pod does not count, and neither does a pod of another set (I4).
 func TestSelects(t *testing.T) {
 	unlike := func(p *corev1.Pod) { p.Labels = nil }
 	ended := func(phase corev1.PodPhase, change func(*corev1.Pod)) func(*corev1.Pod) {

@@ -14,16 +14,16 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// text is a string in an object; empty where there is none.
+// text returns a string of an object; empty if it has none.
 func text(object *unstructured.Unstructured, path ...string) string {
 	value, _, _ := unstructured.NestedString(object.Object, path...)
 	return value
 }
 
-// storage judges the claims that all ordinals share: which of them, and of their volumes, may not be made
-// at the destination. It takes those out of the needs that are not to be made there: within one cluster two
-// volumes of one storage are one to the kubelets, and a claim that somebody has made there is theirs to keep
-// (the check of shared claims says when it is on another disk).
+// storage returns which claims that all ordinals share, and which of their volumes, may not be created at the
+// destination. It also removes claims from the needs that the destination keeps or has: within one cluster, kubelets
+// treat two volumes of one storage as one, and a claim that another user has created there is not replaced. The check
+// of shared claims reports a claim on another disk.
 func (r CopyReader) storage(ctx context.Context, needs *Needs) (map[Named]volumes.Problem, error) {
 	barred, left := map[Named]volumes.Problem{}, map[Named]bool{}
 	for _, ref := range needs.References {
@@ -52,7 +52,7 @@ func (r CopyReader) storage(ctx context.Context, needs *Needs) (map[Named]volume
 	return barred, nil
 }
 
-// keepsOwn says whether a claim is not to be made at the destination.
+// keepsOwn reports whether a claim must not be created at the destination.
 func (r CopyReader) keepsOwn(ctx context.Context, ref dependencies.Reference) (bool, error) {
 	if r.SameCluster() {
 		return true, nil
@@ -66,7 +66,7 @@ func (r CopyReader) keepsOwn(ctx context.Context, ref dependencies.Reference) (b
 	return !mark.Of(r.Source.ID, r.Source.Namespace, ref.Name), nil
 }
 
-// bars is why the volume of a shared claim may not be made at the destination.
+// bars returns why the volume of a shared claim may not be created at the destination.
 func (r CopyReader) bars(claim, volume *unstructured.Unstructured) (volumes.Problem, error) {
 	var c corev1.PersistentVolumeClaim
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(claim.Object, &c); err != nil {

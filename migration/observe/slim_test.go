@@ -28,7 +28,7 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// filled has every field of an object filled, or left out, its annotations as migrations write them.
+// filled returns an object with every field filled, or left out, and its annotations as migrations write them.
 func filled[T any, P endpoint.Object[T]](t *rapid.T, name string) P {
 	object := P(new(T))
 	value := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "value") }
@@ -64,14 +64,14 @@ func filled[T any, P endpoint.Object[T]](t *rapid.T, name string) P {
 	return object
 }
 
-// slimmed is an object as a view keeps it.
+// slimmed returns an object as a view keeps it.
 func slimmed[T any, P endpoint.Object[T]](object *T) *T {
 	kept, _ := P(object).DeepCopyObject().(P)
 	slim.Down(kept)
 	return (*T)(kept)
 }
 
-// TestSlim: what a view leaves out of an object is nothing that an observation is made of.
+// TestSlim: fields that a view drops do not change an observation.
 func TestSlim(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m := migrating()
@@ -127,8 +127,7 @@ func TestSlim(t *testing.T) {
 	})
 }
 
-// TestSlimKeepsItself: what comes from a view again is not changed, and of no kind is more kept than
-// before.
+// TestSlimKeepsItself: slimming a slim object changes nothing, and no kind then keeps more than before.
 func TestSlimKeepsItself(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		for _, object := range []client.Object{

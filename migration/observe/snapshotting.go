@@ -24,14 +24,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// snapshotPart is what of a snapshot is on one side.
+// snapshotPart holds the objects of a snapshot on one side.
 type snapshotPart struct {
-	// name is that of the VolumeSnapshot, and contentName that of its content where it is known without it.
+	// name of the VolumeSnapshot, and contentName of its content if that is known without it.
 	name, contentName string
 	snapshot, content *unstructured.Unstructured
 }
 
-// snapshotPartOf is what is to be read of a snapshot on a side, and the pod of it there.
+// snapshotPartOf records which objects of a snapshot, with its pod, must be read on a side.
 func snapshotPartOf(part *copyPart, claim volumes.Ref, owner types.UID, attempt api.CopyAttempt) {
 	if part.role == volumes.RoleReceiver {
 		name := snapshot.ImportRef(claim, owner, attempt.Number).Name
@@ -55,7 +55,7 @@ func (s *snapshotPart) read(ctx context.Context, at endpoint.Endpoint) (err erro
 	return err
 }
 
-// getObject reads an object of a kind that is not built in; nil: there is none.
+// getObject reads an object of a kind that is not built in; nil if it does not exist.
 func getObject(ctx context.Context, at endpoint.Endpoint, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	object := manifest.Empty(kind, volumes.Ref{})
 	err := at.Live.Get(ctx, key, object)
@@ -65,8 +65,8 @@ func getObject(ctx context.Context, at endpoint.Endpoint, kind schema.GroupVersi
 	return object, err
 }
 
-// waitsForPod says whether a claim without a volume gets one only where a pod is to run. Where the classes may not
-// be read it is taken to: a placeholder for nothing does no harm.
+// waitsForPod reports whether an unbound claim is bound only when a pod is scheduled. If the classes may not be read,
+// it reports true, because an unneeded placeholder pod is harmless.
 func waitsForPod(ctx context.Context, at endpoint.Endpoint, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	if claim == nil || claim.Spec.VolumeName != "" || claim.Spec.StorageClassName == nil {
 		return false, nil
@@ -81,15 +81,15 @@ func waitsForPod(ctx context.Context, at endpoint.Endpoint, claim *corev1.Persis
 	}), err
 }
 
-// snapshotAPI is what a cluster can do with snapshots, before it is asked of which driver.
+// snapshotAPI holds the snapshot features of a cluster, for all drivers.
 type snapshotAPI struct {
 	asked, served bool
 	trouble       string
 	classes       []volumes.SnapshotClass
 }
 
-// asksForSnapshots says whether it is looked at what both clusters can do with snapshots: as long as one may have to be
-// taken.
+// asksForSnapshots reports whether the snapshot features of both clusters are read: as long as a snapshot may have to
+// be taken.
 func asksForSnapshots(m *api.Migration) bool {
 	return slices.ContainsFunc(m.VolumesAsAccepted(), func(v api.VolumeSpec) bool {
 		if v.Method != api.MethodSnapshot {
@@ -99,7 +99,8 @@ func asksForSnapshots(m *api.Migration) bool {
 	})
 }
 
-// readSnapshotting reads what snapshots are taken with, as far as the migration asks for any: for method Snapshot, or to copy from.
+// readSnapshotting reads the objects that snapshots need, if the migration uses any: for method Snapshot, or for warm
+// passes.
 func readSnapshotting(ctx context.Context, m *api.Migration, source, destination *observed) {
 	switch {
 	case asksForSnapshots(m):
@@ -126,14 +127,15 @@ func (f *observed) readSnapshotAPI(ctx context.Context) error {
 	return nil
 }
 
-// snapshotSide is that for the volumes of a driver; asked is the class that is to be used.
+// snapshotSide returns the snapshot features for the volumes of a driver; asked is the class that the user has
+// selected.
 func (f *observed) snapshotSide(driver, asked string) volumes.SnapshotSide {
 	side := volumes.SnapshotSide{Cluster: f.endpoint.Cluster, Asked: f.snapshots.asked, Trouble: f.snapshots.trouble, Served: f.snapshots.served}
 	side.Class, side.Lacks = volumes.ChooseClass(f.snapshots.classes, driver, asked)
 	return side
 }
 
-// snapshotting is what is known of the snapshot of a claim, but for what both sides have of it.
+// snapshotting returns the state of the snapshot of a claim, without its objects on both sides.
 func snapshotting(m *api.Migration, source, destination *observed, v plan.OrdinalVolume) *volumes.Copying {
 	asked := askedOf(m, v.Template).Snapshot
 	driver, _ := volumes.DriverOf(cmp.Or(v.Source.Volume.Handle, v.Destination.Volume.Handle))
@@ -144,7 +146,7 @@ func snapshotting(m *api.Migration, source, destination *observed, v plan.Ordina
 	return seen
 }
 
-// putSnapshot puts what a side has of a snapshot into what is known of it.
+// putSnapshot adds the objects of a snapshot on one side to its state.
 func (part *copyPart) putSnapshot(seen *volumes.Copying, owner types.UID) {
 	s := manifest.ViewSnapshot(part.snap.snapshot, owner)
 	s.Content = manifest.ViewContent(part.snap.content, owner)
@@ -158,14 +160,14 @@ func (part *copyPart) putSnapshot(seen *volumes.Copying, owner types.UID) {
 	}
 }
 
-// basePart is what warm passes read instead of the ordinal's claim.
+// basePart holds the objects that warm passes read instead of the ordinal's claim.
 type basePart struct {
 	name     string
 	snapshot *unstructured.Unstructured
 	claim    *corev1.PersistentVolumeClaim
 }
 
-// basePartOf is what is to be read of it; nil: nothing was chosen.
+// basePartOf returns which of them must be read; nil if warm passes read the ordinal's claim.
 func basePartOf(claim volumes.Ref, owner types.UID, attempt api.CopyAttempt) *basePart {
 	if attempt.Warm.By != api.CopyWarmSnapshot {
 		return nil
@@ -195,8 +197,8 @@ func (b *basePart) view(owner types.UID) (seen volumes.Base) {
 	return seen
 }
 
-// asksForBases says whether it is looked at what both clusters can do with snapshots because a warm pass may have to
-// read one: somebody wants it so, or no second pod may mount a claim, or none could.
+// asksForBases reports whether the snapshot features of both clusters are read for warm passes. That is so if the
+// user has selected snapshots, if no second pod may mount a claim, or if a second pod could not.
 func asksForBases(m *api.Migration, source, destination *observed) bool {
 	return slices.ContainsFunc(m.VolumesAsAccepted(), func(v api.VolumeSpec) bool {
 		if v.Method != api.MethodCopy || !slices.Contains([]api.CopyWarmMode{"", api.CopyWarmAuto, api.CopyWarmSnapshot}, v.Copy.Warm) {
@@ -210,7 +212,7 @@ func asksForBases(m *api.Migration, source, destination *observed) bool {
 	})
 }
 
-// oncePods says whether a claim that was read is for one pod alone.
+// oncePods reports whether one of the claims is ReadWriteOncePod.
 func (f *observed) oncePods() bool {
 	for _, claim := range f.claims {
 		if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
@@ -220,8 +222,9 @@ func (f *observed) oncePods() bool {
 	return false
 }
 
-// readForBases reads what this side's cluster can do with snapshots that a warm pass reads, and whether they may be made
-// there: nobody has asked for them by name, and without the right the ordinal is copied otherwise.
+// readForBases reads the snapshot features of this side's cluster for warm passes, and whether the identity may
+// create snapshots there. The user has not requested them explicitly, so without the right the ordinal is copied in
+// another way.
 func (f *observed) readForBases(ctx context.Context) error {
 	if err := f.readSnapshotAPI(ctx); err != nil || !f.snapshots.served {
 		return err
@@ -241,8 +244,8 @@ func (f *observed) readForBases(ctx context.Context) error {
 	return f.readKeepers(ctx)
 }
 
-// readKeepers reads which StorageClasses keep the volumes of claims that are deleted. Where they may not be read all
-// are taken to.
+// readKeepers reads which StorageClasses retain the volumes of deleted claims. If they may not be read, all are
+// assumed to.
 func (f *observed) readKeepers(ctx context.Context) error {
 	var classes storagev1.StorageClassList
 	err := f.endpoint.Live.List(ctx, &classes)
@@ -257,7 +260,7 @@ func (f *observed) readKeepers(ctx context.Context) error {
 	return err
 }
 
-// baseSide is what this side's cluster can do with a snapshot of a volume that is read while its ordinal runs.
+// baseSide returns the snapshot features for a volume that is snapshotted while its ordinal runs.
 func (f *observed) baseSide(volume volumes.Volume) volumes.SnapshotSide {
 	driver, _ := volumes.DriverOf(volume.Handle)
 	side := f.snapshotSide(driver, "")

@@ -24,7 +24,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// listingSnapshots is a cluster that answers a list with an error; nil: as it is.
+// listingSnapshots returns a cluster that answers a list with an error; nil means none.
 func listingSnapshots(err error, objects ...client.Object) endpoint.Endpoint {
 	c := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
@@ -37,8 +37,8 @@ func listingSnapshots(err error, objects ...client.Object) endpoint.Endpoint {
 	return endpoint.Endpoint{Cluster: "east", Namespace: "shop", Side: plan.SourceSide, Live: c}
 }
 
-// TestSnapshotAPI: a cluster that does not serve snapshots is told from one that may not be asked, and from one that
-// does not answer.
+// TestSnapshotAPI: a cluster that does not serve snapshots is distinguished from a cluster that may not be read, and
+// from one that does not answer.
 func TestSnapshotAPI(t *testing.T) {
 	class := manifest.Empty(manifest.ClassListKind.GroupVersion().WithKind("VolumeSnapshotClass"), volumes.Ref{Name: "nightly"})
 	class.Object["driver"] = "d"
@@ -71,7 +71,8 @@ func TestSnapshotAPI(t *testing.T) {
 	}
 }
 
-// TestWaitsForPod: only a claim without a volume waits, of a class that waits; where that is not known it is taken to.
+// TestWaitsForPod: only an unbound claim of a class with WaitForFirstConsumer waits; if the classes may not be read
+// it is assumed to.
 func TestWaitsForPod(t *testing.T) {
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
 	classes := []client.Object{
@@ -97,8 +98,8 @@ func TestWaitsForPod(t *testing.T) {
 	}
 }
 
-// TestSnapshotParts: both sides' VolumeSnapshots are read with their contents, also a content whose VolumeSnapshot is
-// gone.
+// TestSnapshotParts: the VolumeSnapshots of the two sides are read with their contents, and so is a content whose
+// VolumeSnapshot was deleted.
 func TestSnapshotParts(t *testing.T) {
 	claim := volumes.Ref{Namespace: "shop", Name: "data-web-0"}
 	taken := &copyPart{role: volumes.RoleSender}
@@ -136,7 +137,8 @@ func TestSnapshotParts(t *testing.T) {
 	}
 }
 
-// TestBaseSide: a snapshot is read while an ordinal runs only where neither it nor what is made of it stays afterwards.
+// TestBaseSide: a snapshot is read while an ordinal runs only if neither the snapshot nor the volume restored from it
+// would remain.
 func TestBaseSide(t *testing.T) {
 	class := func(name, policy string) client.Object {
 		object := manifest.Empty(manifest.ClassListKind.GroupVersion().WithKind("VolumeSnapshotClass"), volumes.Ref{Name: name})
@@ -178,7 +180,7 @@ func TestBaseSide(t *testing.T) {
 	}
 }
 
-// TestBasesNeedRights: where snapshots may not be made, or not deleted again, none is.
+// TestBasesNeedRights: without the rights to create and delete snapshots none is created.
 func TestBasesNeedRights(t *testing.T) {
 	class := manifest.Empty(manifest.ClassListKind.GroupVersion().WithKind("VolumeSnapshotClass"), volumes.Ref{Name: "nightly"})
 	class.Object["driver"], class.Object["deletionPolicy"] = "d", "Delete"
@@ -201,7 +203,8 @@ func TestBasesNeedRights(t *testing.T) {
 	}
 }
 
-// TestAsksForBases: clusters are asked about snapshots for method Copy only where a warm pass may have to read one.
+// TestAsksForBases: for method Copy the snapshot features of clusters are read only if a warm pass may have to read a
+// snapshot.
 func TestAsksForBases(t *testing.T) {
 	claim := func(mode corev1.PersistentVolumeAccessMode) *observed {
 		return &observed{claims: map[string]*corev1.PersistentVolumeClaim{"data-web-0": {Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{mode}}}}}

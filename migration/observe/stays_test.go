@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// TestStaysOf: a roll-out does not end by itself while a pod of a former revision stays that nothing replaces.
+// TestStaysOf: a roll-out does not end automatically while a pod of a former revision is not replaced.
 func TestStaysOf(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "s"}}
 	set.Status.UpdateRevision = "new"

@@ -18,7 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/slices/history"
 )
 
-// TemplateHash tells a pod template from every other one.
+// TemplateHash returns a hash that identifies a pod template.
 func TemplateHash(template *corev1.PodTemplateSpec) string {
 	data, err := json.Marshal(history.Canonical(template))
 	if err != nil {
@@ -29,16 +29,16 @@ func TemplateHash(template *corev1.PodTemplateSpec) string {
 	return hex.EncodeToString(sum[:enough])
 }
 
-// changeOf compares all templates of both sides, of the pod and of its claims.
+// changeOf compares the pod templates and the claim templates of both sides.
 func changeOf(source, destination *appsv1.StatefulSet) plan.TemplateChange {
 	change := templateChange(source, destination)
 	change.Claims = otherClaims(source, destination)
 	return change
 }
 
-// templateChange compares both pod templates. A destination that differs from the template it
-// was made of, which its annotation names, differs on purpose: its cluster rewrites what
-// it admits, or its owner has changed it there.
+// templateChange compares both pod templates. A destination that differs from the template that it was created from,
+// as its annotation shows, differs intentionally: its cluster changes admitted objects, or its owner has changed it
+// there.
 func templateChange(source, destination *appsv1.StatefulSet) plan.TemplateChange {
 	if source == nil || destination == nil {
 		return plan.TemplateChange{}
@@ -54,8 +54,8 @@ func templateChange(source, destination *appsv1.StatefulSet) plan.TemplateChange
 	return plan.TemplateChange{Fields: plan.Listed(jsontree.Differ("spec.template", jsontree.Of(from), jsontree.Of(to))), Hash: hash}
 }
 
-// otherClaims says which claim templates two StatefulSets have where their names differ. None can change them; one that was
-// made again may have others.
+// otherClaims describes the claim templates of two StatefulSets if their names differ. They are immutable, but a
+// recreated StatefulSet may have others.
 func otherClaims(source, destination *appsv1.StatefulSet) string {
 	from, to := ClaimTemplates(source), ClaimTemplates(destination)
 	if source == nil || destination == nil || slices.Equal(from, to) {

@@ -12,8 +12,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestTemplateChangeIsOne: a change of the source's template is one that the destination lacks, unless it was
-// made of this very template and differs on purpose.
+// TestTemplateChangeIsOne: a change of the source's template is missing at the destination, unless the destination
+// was created from this template and differs intentionally.
 func TestTemplateChangeIsOne(t *testing.T) {
 	hash := TemplateHash(&userNamespaced().Spec.Template)
 	with := func(change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
@@ -47,8 +47,8 @@ func TestTemplateChangeIsOne(t *testing.T) {
 	}
 }
 
-// TestTemplateHash: a template has a hash of its own, of a length that stays: it is kept in an annotation,
-// where a later version compares it.
+// TestTemplateHash: a template has a unique hash of a fixed length, because an annotation stores it and a later
+// version compares it.
 func TestTemplateHash(t *testing.T) {
 	one, other := userNamespaced(), userNamespaced()
 	other.Spec.Template.Spec.Containers[0].Image = "web:2"
@@ -57,7 +57,7 @@ func TestTemplateHash(t *testing.T) {
 	}
 }
 
-// TestOtherClaims: claim templates are other ones where their names are, in whatever order.
+// TestOtherClaims: claim templates differ if their names do, in any order.
 func TestOtherClaims(t *testing.T) {
 	of := func(names ...string) *appsv1.StatefulSet {
 		set := &appsv1.StatefulSet{}
@@ -81,8 +81,8 @@ func TestOtherClaims(t *testing.T) {
 	}
 }
 
-// TestTemplateChange: a destination that its cluster rewrote, or that its owner changed,
-// is none; one that lacks what the source has got since is.
+// TestTemplateChange: a difference that the destination's cluster or owner has made is no change; a later change of
+// the source is.
 func TestTemplateChange(t *testing.T) {
 	set := func(image string, annotations map[string]string) *appsv1.StatefulSet {
 		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: appsv1.StatefulSetSpec{
@@ -113,7 +113,7 @@ func TestTemplateChange(t *testing.T) {
 	}
 }
 
-// userNamespaced is a StatefulSet that runs its pods in user namespaces of their own.
+// userNamespaced returns a StatefulSet whose pods run in user namespaces.
 func userNamespaced() *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{
 		Replicas: new(int32(3)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{

@@ -7,12 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// waitsAnyway are the reasons of a container that waits as each one does at first.
+// waitsAnyway lists the waiting reasons that every container has at first.
 var waitsAnyway = []string{"", "ContainerCreating", "PodInitializing"}
 
-// troubleOf says why a pod does not become Ready, in the words of the kubelet or the
-// scheduler; empty when nothing is known to keep it. It leaves out what changes while
-// nothing happens, such as the seconds of a back-off.
+// troubleOf returns why a pod does not become Ready, in the words of the kubelet or the scheduler; empty if no reason
+// is known. It leaves out values that change without an event, such as the seconds of a back-off.
 func troubleOf(pod *corev1.Pod) string {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if waiting := status.State.Waiting; waiting != nil && !slices.Contains(waitsAnyway, waiting.Reason) {

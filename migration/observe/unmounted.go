@@ -15,16 +15,16 @@ import (
 const (
 	// mountsBy is how long a pod may take to mount its volumes before its events are read.
 	mountsBy = time.Minute
-	// mountFailedLately is how old an event may be that says why it has not.
+	// mountFailedLately is the maximum age of an event about a failed mount.
 	mountFailedLately = 10 * time.Minute
 )
 
-// mountFailures are the reasons of the events in which a cluster says that a volume of a pod was not mounted (kubernetes
-// pkg/kubelet/events, attachdetach). What only says that it has taken long is none.
+// mountFailures lists the reasons of events about volumes that could not be mounted (kubernetes pkg/kubelet/events,
+// attachdetach). Events that only report a delay are not included.
 var mountFailures = []string{"FailedAttachVolume", "FailedMount"}
 
-// mountRefused is what the newest event says of a volume that a pod on a node has not got; empty: none says so, or it has not been
-// waited for. Where events may not be read nothing is known.
+// mountRefused returns the message of the newest event about a volume that a scheduled pod could not mount; empty if
+// there is none, or the pod is too new. If events may not be read, no reason is known.
 func mountRefused(ctx context.Context, at endpoint.Endpoint, pod *corev1.Pod, now time.Time) string {
 	if pod == nil || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || now.Sub(pod.CreationTimestamp.Time) < mountsBy {
 		return ""
@@ -48,7 +48,7 @@ func mountRefused(ctx context.Context, at endpoint.Endpoint, pod *corev1.Pod, no
 	return said
 }
 
-// lastOf is when an event was seen last.
+// lastOf returns when an event was last observed.
 func lastOf(event *corev1.Event) time.Time {
 	switch {
 	case event.Series != nil:

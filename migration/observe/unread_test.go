@@ -12,8 +12,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestUnreadSideIsNotAbsent: what could not be read is Unreachable, whatever was read of
-// it besides (I6).
+// TestUnreadSideIsNotAbsent: a side that could not be read is Unreachable, even if a part of it was read (I6).
 func TestUnreadSideIsNotAbsent(t *testing.T) {
 	f := &observed{endpoint: endpoint.Endpoint{Set: "web"}, err: context.DeadlineExceeded, set: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}}
 	side := sideOf(&api.Migration{}, f)

@@ -24,7 +24,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// lister is an API server that notes what is listed, and how.
+// lister is an API server that records what is listed, and how.
 type lister struct {
 	mu    sync.Mutex
 	lists []string
@@ -61,10 +61,9 @@ func (l *lister) client(objects ...client.Object) client.Client {
 	}, objects...)
 }
 
-// TestUseIsLookedForLive: who uses a claim is looked for at the API server before the ordinal is
-// stopped and before it starts, whatever its kind of volume: a watch may stand still. Before the
-// start it is looked for exactly on the side that has given the disk away.
-// What is attached is looked for after the pods, where volumes can be attached (G6).
+// TestUseIsLookedForLive: the pods that use a claim are read from the API server before the ordinal is stopped and
+// before it starts, for every kind of volume, because a watch may be stuck. Before the start, the side that gave the
+// disk away is listed consistently. Attachments are read after the pods, for volumes that have any (G6).
 func TestUseIsLookedForLive(t *testing.T) {
 	hostPath := corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
 	csi := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}
@@ -126,8 +125,7 @@ func carries(verb volumes.Verb) plan.Effect {
 	return plan.Effect{Verb: plan.CarryVolume, Volume: volumes.Action{Verb: verb}}
 }
 
-// TestOwnPodIsReadExactly: a list that may be late does not hide the pod of the ordinal, nor
-// bring back one that is gone (I1).
+// TestOwnPodIsReadExactly: an outdated list neither hides the pod of the ordinal, nor shows a deleted one (I1).
 func TestOwnPodIsReadExactly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		listed, got []client.Object
@@ -154,9 +152,9 @@ func TestOwnPodIsReadExactly(t *testing.T) {
 	}
 }
 
-// TestListedAhead: what was listed once nobody could begin to use an ordinal's volumes holds until
-// it starts. It does not where it shows somebody, who may be gone since, where it failed, of
-// another ordinal, and once a write may have let somebody use them again (G6).
+// TestListedAhead: a list from a time when no pod could start to use an ordinal's volumes is valid until the ordinal
+// starts. It is not valid if it shows a user, which may have ended since, if it failed, for another ordinal, and
+// after a write that may allow use again (G6).
 func TestListedAhead(t *testing.T) {
 	uses := func(claim string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "backup"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{

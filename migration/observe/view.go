@@ -23,8 +23,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// SpecOf fills in the defaults that the CRD would: the CLI has no API server to do
-// it for the record that it keeps.
+// SpecOf sets the defaults of the CRD: the CLI has no API server that sets them in the record that it keeps.
 func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 	in := m.Spec
 	spec := plan.Spec{
@@ -72,15 +71,15 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 	return spec
 }
 
-// AsHandoff is a Migration as if an ordinal were on its way whose volumes are copied before it is its turn: they are
-// then read as those of one that is.
+// AsHandoff returns a Migration as if it were moving an ordinal whose volumes are copied before its turn. They are
+// then read like those of a handoff.
 func AsHandoff(m *api.Migration, ordinal int32) *api.Migration {
 	early := *m
 	early.Status.Handoff = planner.AsHandoff(RecordOf(m), ordinal).Handoff
 	return &early
 }
 
-// RecordOf is what the status keeps for the plan.
+// RecordOf returns the record in the status that the planner uses.
 func RecordOf(m *api.Migration) plan.Record {
 	record := plan.Record{
 		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace, TurnedBack: m.Status.TurnedBack,
@@ -98,7 +97,7 @@ func RecordOf(m *api.Migration) plan.Record {
 		case api.ConditionAccepted:
 			record.Accepted = condition.Status == metav1.ConditionTrue
 		case api.ConditionCompleted:
-			// It is False, with the reason it will have, while both sides are let go.
+			// The condition is False, with its final reason, while both sides are released.
 			record.Completed = condition.Reason
 		}
 	}
@@ -132,8 +131,8 @@ func sideOf(m *api.Migration, f *observed) plan.Side {
 	return side
 }
 
-// ownsClaims are the claims that the StatefulSet owns: those that its controller has made
-// its own for whenDeleted: Delete (KEP-1847).
+// ownsClaims returns the claims that the StatefulSet owns, because its controller has set the owner reference for
+// whenDeleted: Delete (KEP-1847).
 func (f *observed) ownsClaims() []string {
 	var names []string
 	for name, claim := range f.claims {
@@ -146,11 +145,11 @@ func (f *observed) ownsClaims() []string {
 	return names
 }
 
-// claimsPrecedeBy is by how much a claim must be older than its StatefulSet to count as one that was there before it: API servers
+// claimsPrecedeBy is how much older than its StatefulSet a claim must be to count as created before it. API servers
 // of one cluster may have different clocks.
 const claimsPrecedeBy = time.Minute
 
-// youngClaim is a claim of an ordinal of the slice that was not there before its StatefulSet, the first by name.
+// youngClaim returns the first claim by name of an ordinal of the slice that did not exist before its StatefulSet.
 func (f *observed) youngClaim(set plan.Set) string {
 	var young []string
 	for name, claim := range f.claims {
@@ -164,7 +163,7 @@ func (f *observed) youngClaim(set plan.Set) string {
 	return slices.Min(young)
 }
 
-// ofOrdinal says whether a claim has the name of one of an ordinal that the slice owns.
+// ofOrdinal reports whether the name of a claim is that of an ordinal of the slice.
 func (f *observed) ofOrdinal(set plan.Set, name string) bool {
 	return slices.ContainsFunc(f.set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
 		rest, is := strings.CutPrefix(name, template.Name+"-")
@@ -173,7 +172,7 @@ func (f *observed) ofOrdinal(set plan.Set, name string) bool {
 	})
 }
 
-// SetOf is a StatefulSet in small values.
+// SetOf returns the view of a StatefulSet.
 func SetOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) plan.Set {
 	view := plan.Set{
 		Presence: plan.Seen, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Replicas: 1,
@@ -221,7 +220,7 @@ func podsOf(f *observed) []plan.Pod {
 			}
 		}
 		if f.endpoint.Kind().Updating(pod) {
-			view.Ready = false // its kubelet will say so
+			view.Ready = false // its kubelet will report that
 		}
 		pods = append(pods, view)
 	}
@@ -229,8 +228,7 @@ func podsOf(f *observed) []plan.Pod {
 	return pods
 }
 
-// budgetsOf are the PodDisruptionBudgets that select the pods of the slice, and the names
-// of the others.
+// budgetsOf returns the PodDisruptionBudgets that select the pods of the slice, and the names of the others.
 func budgetsOf(m *api.Migration, f *observed) (budgets []plan.Budget, others []string) {
 	for i := range f.budgets {
 		budget := &f.budgets[i]
@@ -252,13 +250,13 @@ func budgetsOf(m *api.Migration, f *observed) (budgets []plan.Budget, others []s
 	return budgets, others
 }
 
-// evictedFor is how long an eviction that was granted may take to mark its pod.
+// evictedFor is how long a granted eviction may take to mark its pod.
 const evictedFor = 10 * time.Second
 
-// disrupted are the pods whose eviction was granted and not yet seen. The disruption
-// controller knows them by name alone: it keeps one for two minutes when it never saw the
-// former pod end (kubernetes disruption.go, buildDisruptedPodMap, DeletionTimeout). So one
-// that was made since, and bears no mark of an eviction, is not meant.
+// disrupted returns the pods whose eviction was granted and not observed yet. The disruption controller identifies
+// them by name only, and keeps a name for two minutes if it never observed the end of the former pod (kubernetes
+// disruption.go, buildDisruptedPodMap, DeletionTimeout). A pod that was created since, and has no eviction condition,
+// is not the evicted one.
 func (f *observed) disrupted(budget *policyv1.PodDisruptionBudget) []string {
 	var names []string
 	for name, granted := range budget.Status.DisruptedPods {
@@ -274,7 +272,7 @@ func (f *observed) disrupted(budget *policyv1.PodDisruptionBudget) []string {
 	return names
 }
 
-// seenPods are the pods of the slice and others that were read.
+// seenPods returns the pods of the slice and the other pods that were read.
 func (f *observed) seenPods() iter.Seq[*corev1.Pod] {
 	return func(yield func(*corev1.Pod) bool) {
 		for _, pods := range [][]corev1.Pod{f.pods, f.otherPods} {
@@ -287,8 +285,7 @@ func (f *observed) seenPods() iter.Seq[*corev1.Pod] {
 	}
 }
 
-// madeSince says whether a pod was made after an eviction was granted. Both times are
-// whole seconds.
+// madeSince reports whether a pod was created after an eviction was granted. Both times are in whole seconds.
 func madeSince(pod *corev1.Pod, granted metav1.Time, now time.Time) bool {
 	marked := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
@@ -299,8 +296,8 @@ func madeSince(pod *corev1.Pod, granted metav1.Time, now time.Time) bool {
 	return granted.Before(&pod.CreationTimestamp) || now.Sub(granted.Time) > evictedFor
 }
 
-// stranger is a pod that is selected and of neither slice. One that has run to its end
-// does not count for a PodDisruptionBudget.
+// stranger returns a selected pod that belongs to neither slice. A completed pod does not count for a
+// PodDisruptionBudget.
 func (f *observed) stranger(selector labels.Selector) string {
 	for pod := range f.seenPods() {
 		_, own := OrdinalOf(f.endpoint.Set, pod.Name)
@@ -308,7 +305,7 @@ func (f *observed) stranger(selector labels.Selector) string {
 			_, own = OrdinalOf(f.sibling, pod.Name)
 		}
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		mover := pod.Labels[manifest.RoleLabelKey] != "" // it is never Ready, and gone before the next stop
+		mover := pod.Labels[manifest.RoleLabelKey] != "" // a mover is never Ready, and is deleted before the next stop
 		if !own && !ended && !mover && selector.Matches(labels.Set(pod.Labels)) {
 			return pod.Name
 		}
@@ -316,7 +313,7 @@ func (f *observed) stranger(selector labels.Selector) string {
 	return ""
 }
 
-// podLabels are the labels of the slice's pods: those of its template.
+// podLabels returns the labels of the slice's pods: those of its template.
 func (f *observed) podLabels() labels.Set {
 	if f.set == nil {
 		return f.labels
@@ -341,8 +338,8 @@ func (f *observed) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudg
 	return view
 }
 
-// formWriter returns which manager owns the form that a PodDisruptionBudget has, and whether a migration does. The API
-// server takes a field from its owner when another one writes another value.
+// formWriter returns the manager that owns the form of a PodDisruptionBudget, and whether that is a migration. The
+// API server transfers a field to a manager that writes another value.
 func formWriter(budget *policyv1.PodDisruptionBudget) (by string, own bool) {
 	field := `"f:minAvailable"`
 	if budget.Spec.MaxUnavailable != nil {
@@ -359,7 +356,7 @@ func ownsField(fields []metav1.ManagedFieldsEntry, name string) bool {
 	})
 }
 
-// begun is when a migration began; managed fields have the same precision.
+// begun returns when a migration started; managed fields have the same precision.
 func begun(m *api.Migration) time.Time {
 	if m.Status.Baseline == nil {
 		return time.Time{}
@@ -367,8 +364,8 @@ func begun(m *api.Migration) time.Time {
 	return m.Status.Baseline.StartTime.Truncate(time.Second)
 }
 
-// foreignWriter names the writer of one of the fields that is not a migration and has
-// written since; the last one when there are several. A status is its controller's.
+// foreignWriter returns the last manager, other than a migration, that has written one of the fields since then.
+// Writes of the status are ignored, because the controller makes them.
 func foreignWriter(fields []metav1.ManagedFieldsEntry, since time.Time, names ...string) string {
 	writer, last := "", since
 	for _, entry := range fields {

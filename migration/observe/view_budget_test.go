@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// TestBudgetOf: a budget is seen as it is: which form it has, who owns that field, and what the migration has noted on it.
+// TestBudgetOf: the view of a budget has its form, the owner of that field, and the migration's annotation.
 func TestBudgetOf(t *testing.T) {
 	author, one := pdb.Available(2), pdb.Unavailable(1)
 	owned := func(manager string) []metav1.ManagedFieldsEntry {
@@ -81,8 +81,8 @@ func TestBudgetOf(t *testing.T) {
 	}
 }
 
-// TestForeignWriter: the last writer of a field counts that is no migration, and not before the
-// migration began; a status is its controller's.
+// TestForeignWriter: the last writer of a field is returned that is not a migration, and has written after the start
+// of the migration. Writes of the status are ignored.
 func TestForeignWriter(t *testing.T) {
 	const replicas = `{"f:spec":{"f:replicas":{}}}`
 	later := Began.Add(time.Minute)
@@ -123,8 +123,8 @@ func TestForeignWriter(t *testing.T) {
 	}
 }
 
-// TestDisrupted: an eviction counts that was granted and not seen; a pod that was made since, and
-// bears no mark of it, is another one.
+// TestDisrupted: a granted eviction that was not observed yet counts; a pod that was created since, and has no
+// eviction condition, is another one.
 func TestDisrupted(t *testing.T) {
 	granted := metav1.NewTime(Began)
 	pod := func(name string, made time.Duration, conditions ...corev1.PodCondition) corev1.Pod {
@@ -147,8 +147,8 @@ func TestDisrupted(t *testing.T) {
 	}
 }
 
-// TestStrangerOfABudget: a pod that a budget selects and that is of neither slice is named, unless it has
-// run to its end.
+// TestStrangerOfABudget: a pod that a budget selects and that belongs to neither slice is reported, unless it has
+// completed.
 func TestStrangerOfABudget(t *testing.T) {
 	selector := labels.SelectorFromSet(labels.Set{"app": "web"})
 	for name, tc := range map[string]struct {
@@ -174,8 +174,7 @@ func TestStrangerOfABudget(t *testing.T) {
 	}
 }
 
-// TestStranger: a budget over pods of neither slice is told, but not for those that have
-// run to their end.
+// TestStranger: a budget over pods of neither slice is reported, except for completed pods.
 func TestStranger(t *testing.T) {
 	pod := func(name string, phase corev1.PodPhase) corev1.Pod {
 		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}}, Status: corev1.PodStatus{Phase: phase}}
@@ -206,8 +205,8 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// TestDisruptedPodThatCameBack: the disruption controller knows an evicted pod by its name,
-// for up to two minutes. The one that has come back under it is not taken for it.
+// TestDisruptedPodThatCameBack: the disruption controller identifies an evicted pod by its name for up to two
+// minutes. A new pod of that name is not taken for it.
 func TestDisruptedPodThatCameBack(t *testing.T) {
 	granted := metav1.Unix(100, 0)
 	for name, tc := range map[string]struct {

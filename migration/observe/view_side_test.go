@@ -19,10 +19,10 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// Began is when the migrations of these tests began.
+// Began is when the migrations of these tests started.
 var Began = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// migrating is a migration under way.
+// migrating returns a migration in progress.
 func migrating() *api.Migration {
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "m"}}
 	m.Status.Baseline = &api.Baseline{StartTime: metav1.NewTime(Began.Add(300 * time.Millisecond))}
@@ -35,7 +35,7 @@ func wrote(manager, fields string, at time.Time) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: raw, Time: &metav1.Time{Time: at}}
 }
 
-// TestSpecOf: what a Migration does not say has the default of its definition.
+// TestSpecOf: missing fields of a Migration have the defaults of its CRD.
 func TestSpecOf(t *testing.T) {
 	if diff := cmp.Diff(plan.Spec{Mode: api.ModeRun, Order: api.HighestFirst, Deadline: 10 * time.Minute}, SpecOf(&api.Migration{}, false)); diff != "" {
 		t.Errorf("of an empty one: -want +got\n%s", diff)
@@ -56,8 +56,8 @@ func TestSpecOf(t *testing.T) {
 	}
 }
 
-// TestRecordOf: what was recorded is read from the status, and a condition that is False says that
-// it was not accepted, or why it is being completed.
+// TestRecordOf: the record is read from the status. A False condition means that the migration was not accepted, or
+// shows the reason of its completion.
 func TestRecordOf(t *testing.T) {
 	m := migrating()
 	m.Status.Fence, m.Status.Handoff = &api.Fence{Epoch: 3}, &api.Handoff{Ordinal: 2}
@@ -82,7 +82,7 @@ func TestRecordOf(t *testing.T) {
 	}
 }
 
-// webSet is a StatefulSet that says everything that is looked at.
+// webSet returns a StatefulSet with every field that is read.
 func webSet() *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{
@@ -118,7 +118,7 @@ func webPod(name string, change func(*corev1.Pod)) corev1.Pod {
 	return pod
 }
 
-// TestSideOf: a side is seen as it was read: its set, its pods in their order, its budgets.
+// TestSideOf: the view of a side has its set, its pods in order, and its budgets.
 func TestSideOf(t *testing.T) {
 	f := &observed{
 		endpoint: endpoint.Endpoint{Cluster: "east", ID: "e", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion}, set: webSet(), export: plan.Export{Found: true},
@@ -179,7 +179,7 @@ func TestSideOf(t *testing.T) {
 	}
 }
 
-// TestSetOfDefaults: what a StatefulSet does not say is as its controller takes it.
+// TestSetOfDefaults: missing fields of a StatefulSet have the controller's defaults.
 func TestSetOfDefaults(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 2}}
 	set.Spec.PodManagementPolicy, set.Status.ObservedGeneration = appsv1.ParallelPodManagement, 1
@@ -194,7 +194,7 @@ func TestSetOfDefaults(t *testing.T) {
 	}
 }
 
-// TestRolledOut: a set has rolled out when each of its own pods has the newest revision.
+// TestRolledOut: a set is rolled out when each of its own pods has the newest revision.
 func TestRolledOut(t *testing.T) {
 	older := func(p *corev1.Pod) { p.Labels[appsv1.ControllerRevisionHashLabelKey] = "r1" }
 	for name, tc := range map[string]struct {
@@ -212,8 +212,8 @@ func TestRolledOut(t *testing.T) {
 	}
 }
 
-// TestSideOfOurKind: of a set of our own kind it is seen besides how its roll-outs go, which
-// ordinals it skips, and that a pod in an update in place is not Ready, whatever it says.
+// TestSideOfOurKind: the view of a set of our own kind also has the state of its roll-outs and its skipped ordinals.
+// A pod in an in-place update is not Ready, whatever its condition.
 func TestSideOfOurKind(t *testing.T) {
 	slice := &slicesapi.StatefulSet{ObjectMeta: metav1.ObjectMeta{
 		UID: "s", ManagedFields: []metav1.ManagedFieldsEntry{wrote("kubectl", `{"f:spec":{"f:reserveOrdinals":{}}}`, Began.Add(time.Hour))},

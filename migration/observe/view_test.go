@@ -15,8 +15,8 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// TestRollsOf: a share is heeded when the status says the same, and that there is none when it
-// says nothing: what is left of a former migration confirms nothing.
+// TestRollsOf: a share is confirmed when the status shows the same value. A status without a share confirms that
+// there is none, but not a share that a former migration left.
 func TestRollsOf(t *testing.T) {
 	said := func(n int32) *int32 { return &n }
 	for name, tc := range map[string]struct {
@@ -49,8 +49,8 @@ func TestRollsOf(t *testing.T) {
 	}
 }
 
-// TestMinReadyOfOurKind: what counts as available is the same for a migration and for the
-// controller of the set: an earlier pod would be free for its roll-out to take down.
+// TestMinReadyOfOurKind: a migration and the controller of the set use the same availability: the controller's
+// roll-out could otherwise delete a pod that counts as available earlier.
 func TestMinReadyOfOurKind(t *testing.T) {
 	for rolling, want := range map[int32]time.Duration{0: 10 * time.Second, 5: 10 * time.Second, 300: 5 * time.Minute} {
 		slice := &slicesapi.StatefulSet{}
@@ -66,7 +66,7 @@ func TestMinReadyOfOurKind(t *testing.T) {
 	}
 }
 
-// TestAskedToGo: a pod that somebody asks to go is a roll-out that is not done.
+// TestAskedToGo: a roll-out is not complete while a user has requested the deletion of a pod.
 func TestAskedToGo(t *testing.T) {
 	slice := &slicesapi.StatefulSet{ObjectMeta: metav1.ObjectMeta{UID: "s"}}
 	now := metav1.Now()

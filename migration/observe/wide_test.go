@@ -26,7 +26,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// server is an API server that notes the kinds that it is asked for.
+// server is an API server that records the kinds that are requested.
 type server struct {
 	mu    sync.Mutex
 	asked []string
@@ -47,7 +47,7 @@ func (s *server) note(_ string, object runtime.Object) error {
 	return nil
 }
 
-// kinds are what was asked for since it was looked at last.
+// kinds returns the kinds that were requested since the last call.
 func (s *server) kinds() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +56,8 @@ func (s *server) kinds() []string {
 	return asked
 }
 
-// watched is an observer of two sides whose caches show what their API servers have; the source has a
-// set of one ordinal.
+// watched returns an observer of two sides whose caches have the objects of their API servers. The source has a set
+// of one ordinal.
 func watched(clock *clocktesting.FakePassiveClock, namespaces ...client.Object) (o *Observer, source, destination *server) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{ServiceName: "web"}}
 	source, destination = newServer(set), newServer(namespaces...)
@@ -76,8 +76,8 @@ func watched(clock *clocktesting.FakePassiveClock, namespaces ...client.Object) 
 	return o, source, destination
 }
 
-// TestWhatIsListedWide: of what a migration is concluded from, what is not spared is listed at the API
-// servers, and nothing else.
+// TestWhatIsListedWide: the kinds that decisions depend on and that are not spared are listed at the API servers, and
+// no others.
 func TestWhatIsListedWide(t *testing.T) {
 	const both = scope.BothSides
 	for name, tc := range map[string]struct {
@@ -102,7 +102,7 @@ func TestWhatIsListedWide(t *testing.T) {
 	}
 }
 
-// TestOneSideIsAsked: only the side in doubt is asked which cluster it is in (I9).
+// TestOneSideIsAsked: only the side in doubt is identified again (I9).
 func TestOneSideIsAsked(t *testing.T) {
 	o, _, _ := watched(clocktesting.NewFakePassiveClock(Began))
 	s := o.Snapshot(t.Context(), migrating(), scope.Reads{Live: true, Identity: scope.OfDestination})
@@ -111,8 +111,8 @@ func TestOneSideIsAsked(t *testing.T) {
 	}
 }
 
-// TestNamespaceIsLookedFor: that of a destination without a StatefulSet is looked for where something
-// may be written to it, again and again while it is not there, and once in a while when it is.
+// TestNamespaceIsLookedFor: the namespace of a destination without a StatefulSet is read if it may be written to:
+// every time while it does not exist, and occasionally when it does.
 func TestNamespaceIsLookedFor(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(Began)
 	o, _, destination := watched(clock)
@@ -149,8 +149,8 @@ func TestNamespaceIsLookedFor(t *testing.T) {
 	}
 }
 
-// TestNearReadsOneOrdinal: while an ordinal is on its way, no claims and volumes but its own are read from
-// the caches, no pods but those of the set, and nothing from the API servers.
+// TestNearReadsOneOrdinal: during a handoff only the ordinal's own claims and volumes, and only the pods of the set,
+// are read from the caches, and nothing from the API servers.
 func TestNearReadsOneOrdinal(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	set.Spec.Template.Labels = map[string]string{"app": "web"}

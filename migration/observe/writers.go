@@ -22,17 +22,17 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// writersSeenFor is how long it is enough to have looked at who else writes the source, where nothing is written
-// on it: no watch tells of them.
+// writersSeenFor is how long reads of the source's other writers are valid if nothing is written based on them. They
+// are not watched.
 const writersSeenFor = 5 * time.Second
 
-// seenWriters are the writers as they were read last.
+// seenWriters holds the writers that were read last.
 type seenWriters struct {
 	at   time.Time
 	list []plan.Writer
 }
 
-// writers reads who else writes the source, where they are to be paused, and those that were.
+// writers reads the other writers of the source, if they must be paused, and those that were paused.
 func (e *Observer) writers(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet, sc scope.Reads) plan.Writers {
 	if sc.Ordinal != nil || !m.Spec.Writers.Pause && len(m.Status.PausedWriters) == 0 {
 		return plan.Writers{}
@@ -49,7 +49,7 @@ func (e *Observer) writers(ctx context.Context, m *api.Migration, set *appsv1.St
 	return plan.Writers{Read: true, List: slices.Clone(e.seenWriters.list)}
 }
 
-// WritersOf reads who else writes a StatefulSet and can be paused, and who is recorded to have been.
+// WritersOf reads the writers of a StatefulSet that can be paused, and those that are recorded as paused.
 func WritersOf(ctx context.Context, at endpoint.Endpoint, m *api.Migration, set *appsv1.StatefulSet) ([]plan.Writer, error) {
 	var list []plan.Writer
 	for _, entry := range m.Status.PausedWriters {
@@ -91,8 +91,8 @@ func WritersOf(ctx context.Context, at endpoint.Endpoint, m *api.Migration, set 
 	return list, scalersOf(ctx, at, list)
 }
 
-// leadsNowhere adds a writer that a mark leads to, and that is not in this cluster: it may be in another one. One that was recorded,
-// and is gone, is not added.
+// leadsNowhere adds a writer that a mark refers to and that does not exist in this cluster: it may be in another one.
+// A recorded writer that was deleted is not added.
 func leadsNowhere(list []plan.Writer, target pause.Target) []plan.Writer {
 	reference := api.WriterReference{Group: target.Group, Version: target.Version, Kind: target.Kind, Namespace: target.Namespace, Name: target.Name}
 	known := func(w plan.Writer) bool { return w.Group == reference.Group && w.Path() == reference.Path() }
@@ -126,7 +126,7 @@ func scalersOf(ctx context.Context, at endpoint.Endpoint, list []plan.Writer) er
 	return nil
 }
 
-// targetsOf are the writers that a StatefulSet shows, and the ScaledObjects over it.
+// targetsOf returns the writers that a StatefulSet refers to, and the ScaledObjects over it.
 func targetsOf(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet) ([]pause.Target, error) {
 	targets := pause.Targets(set)
 	mapping, err := at.Live.RESTMapper().RESTMapping(pause.ScaledObject)
@@ -149,15 +149,15 @@ func targetsOf(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSe
 	return targets, nil
 }
 
-// readTarget reads a writer; nil without an error when the API server says that it does not exist, or that it does not
-// know the kind.
+// readTarget reads a writer. It returns nil without an error if the API server reports that the object does not
+// exist, or does not serve the kind.
 func readTarget(ctx context.Context, at endpoint.Endpoint, target pause.Target) (*unstructured.Unstructured, error) {
 	var named []string
 	if target.Version != "" {
 		named = append(named, target.Version)
 	}
 	mapping, err := at.Live.RESTMapper().RESTMapping(target.GroupKind, named...)
-	if meta.IsNoMatchError(err) { // of an older version than any that is served it is there all the same
+	if meta.IsNoMatchError(err) { // the object exists even if the version of the reference is no longer served
 		mapping, err = at.Live.RESTMapper().RESTMapping(target.GroupKind)
 	}
 	switch {
@@ -178,7 +178,7 @@ func readTarget(ctx context.Context, at endpoint.Endpoint, target pause.Target) 
 	return object, nil
 }
 
-// viewWriter takes from a writer what decisions need.
+// viewWriter returns the view of a writer that decisions need.
 func viewWriter(object *unstructured.Unstructured) plan.Writer {
 	kind := object.GroupVersionKind()
 	w := plan.Writer{
@@ -193,14 +193,14 @@ func viewWriter(object *unstructured.Unstructured) plan.Writer {
 	return w
 }
 
-// rollbackWritten says whether spec.mode was set to Rollback for the automatic rollback that is recorded.
+// rollbackWritten reports whether spec.mode was set to Rollback for the recorded automatic rollback.
 func rollbackWritten(m *api.Migration) bool {
 	turn := m.Status.AutomaticRollback
 	return turn != nil && m.Annotations[api.AutomaticRollbackAnnotationKey] == turn.Mark()
 }
 
-// modeWriter names who has written spec.mode last, if that was not the migration; only of one that was turned back by
-// itself is it asked. Another field of the spec has the same name further down.
+// modeWriter returns the last writer of spec.mode, if that was not the migration. It is used only after an automatic
+// rollback. Only the top level of the spec is compared, because it has a field of the same name further down.
 func modeWriter(m *api.Migration) string {
 	if m.Status.AutomaticRollback == nil {
 		return ""

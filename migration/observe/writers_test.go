@@ -19,7 +19,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestScalerOfAWriter: an autoscaler over the StatefulSet that a ScaledObject has made is told with it, and nobody else's is.
+// TestScalerOfAWriter: an autoscaler that a ScaledObject has created over the StatefulSet is reported with it, and no
+// other is.
 func TestScalerOfAWriter(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
 	scaled := endpointtest.Object(`{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: shop, name: writer, uid: "7"}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: web}}}`)
@@ -50,9 +51,9 @@ func TestScalerOfAWriter(t *testing.T) {
 	}
 }
 
-// TestWriterOfAnotherVersion: an operator that was updated serves its resources in another version than the one that an
-// owner's reference, or a record, names. They write the StatefulSet all the same, and are neither taken for absent nor
-// forgotten while they are paused.
+// TestWriterOfAnotherVersion: an updated operator serves its resources in another version than an owner reference, or
+// a record, names. These resources still write the StatefulSet. They are not taken for absent, and are not forgotten
+// while they are paused.
 func TestWriterOfAnotherVersion(t *testing.T) {
 	served := schema.GroupVersionKind{Group: "kafka.strimzi.io", Version: "v1", Kind: "Kafka"}
 	kafka := &unstructured.Unstructured{}
@@ -83,8 +84,8 @@ func TestWriterOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestH8MarkLeadsNowhere: a tool that runs in another cluster is seen by its mark alone, and is told as not found; one that was
-// recorded, and is gone, is not told twice.
+// TestH8MarkLeadsNowhere: a tool that runs in another cluster is recognized by its mark only, and is reported as not
+// found. A recorded writer that was deleted is not reported again.
 func TestH8MarkLeadsNowhere(t *testing.T) {
 	live := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(meta.NewDefaultRESTMapper(nil)).Build()
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"app.kubernetes.io/instance": "store"}}}

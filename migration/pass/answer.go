@@ -9,38 +9,38 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Kind is what an API server's answer to a write says of the write.
+// Kind classifies an API server's answer to a write.
 type Kind int
 
-// The kinds. The zero value is the one that nothing may be concluded from.
+// Kinds of answers. Nothing may be concluded from the zero value.
 const (
 	// NoAnswer: the write may have landed, or still land.
 	NoAnswer Kind = iota
 	// Landed: it was carried out.
 	Landed
-	// Changed: it met another object than the one that was judged, or none.
+	// Changed: the object was changed, replaced or deleted since it was judged.
 	Changed
-	// NamespaceGone: it met no namespace.
+	// NamespaceGone: the namespace does not exist.
 	NamespaceGone
-	// MissingRight: the process may not write this.
+	// MissingRight: the process lacks the permission.
 	MissingRight
-	// Refused: admission or validation refused it.
+	// Refused: admission or validation rejected it.
 	Refused
 )
 
-// Answer is what became of a Confirm, a Write, a SaveRecord or a Report.
+// Answer is the result of a Confirm, a Write, a SaveRecord or a Report.
 type Answer struct {
 	Kind Kind
-	// Version is the resourceVersion that was given, of a Migration or of an object that is
-	// watched; empty: none, or no watch shows it. Object names such an object.
+	// Version is the new resourceVersion of a Migration or of an object that is watched; empty: there is none, or
+	// no watch shows it. Object names such an object.
 	Version, Object string
-	// Cluster is the cluster that was asked and Message what it said, in one line: for people.
+	// Cluster is the cluster that answered and Message its answer in one line, for people.
 	Cluster, Message string
 }
 
-// Answered says what follows from the answer to a Step at a time. What may still arrive is never
-// sent again on the same fence: only a new epoch keeps it from doing harm, so a process that has
-// had no answer is not engaged any more.
+// Answered returns the step that follows from the answer to a Step. A write that may still arrive is never
+// repeated under the same fence, because only a new epoch makes it harmless. So a process that got no answer is no
+// longer engaged.
 func (s *State) Answered(step Step, answer Answer, now time.Time) Step {
 	switch step.Do {
 	case Confirm:
@@ -54,8 +54,8 @@ func (s *State) Answered(step Step, answer Answer, now time.Time) Step {
 	}
 }
 
-// confirmed hands the fence out where the record that it is of is the newest. A record that was
-// written again as it was can do no harm when it arrives late.
+// confirmed allows the fence to be written if its record is the newest. A record that was written again unchanged
+// is harmless when it arrives late.
 func (s *State) confirmed(step Step, answer Answer) Step {
 	if answer.Kind != Landed {
 		return step.rest(RequeueAtLatest)
@@ -84,7 +84,7 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 		if s.Refusals++; s.Refusals < mostRefusals {
 			return step.rest(RequeueUnobserved << (s.Refusals - 1))
 		}
-		// Each was judged on a fresh read. It is tried again all the same.
+		// Each write was decided on a fresh read. It is still tried again.
 		kubectl := step.Snapshot.Side(step.Decision.Effect.Side).Kubectl()
 		reason, remedy := api.ReasonWriteRefused, "see who else writes the object: "+kubectl.Do("get", "--show-managed-fields", "-o", "yaml")
 		if answer.Kind == NamespaceGone {
@@ -104,7 +104,7 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 	}
 }
 
-// remedyRefused is what to look for where a write was refused that the process has the right to.
+// remedyRefused returns the remedy for a write that was refused although the process has the permission.
 func remedyRefused(step Step) string {
 	side := step.Snapshot.Side(step.Decision.Effect.Side)
 	words := []string{"quota"}
@@ -115,7 +115,7 @@ func remedyRefused(step Step) string {
 	return fmt.Sprintf("look for what the answer names there: a quota (%s), an admission policy or a webhook; have it let this pass", quota)
 }
 
-// saved engages a process by a record with a fence of its own that is new, and only so.
+// saved engages the process only if the record has a new fence of its own.
 func (s *State) saved(step Step, answer Answer) Step {
 	s.UnreportedSince = time.Time{}
 	if answer.Kind != Landed {

@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// kinds are all answers that are none of success.
+// kinds lists all unsuccessful answers.
 var kinds = []pass.Kind{pass.NoAnswer, pass.Changed, pass.NamespaceGone, pass.MissingRight, pass.Refused}
 
 func writes(verb plan.Verb) pass.Step {
@@ -24,8 +24,8 @@ func saves(before, after *api.Fence) pass.Step {
 	return pass.Step{Do: pass.SaveRecord, Snapshot: plan.Snapshot{Record: plan.Record{Fence: before}}, Decision: plan.Decision{Record: &plan.Record{Fence: after}}}
 }
 
-// TestUnansweredIsNotEngaged: who does not know what became of a write has no fence any more, and
-// whoever has had an answer keeps it (I1, I7).
+// TestUnansweredIsNotEngaged: a process that does not know the result of a write no longer holds the fence, and a
+// process with an answer keeps it (I1, I7).
 func TestUnansweredIsNotEngaged(t *testing.T) {
 	steps := map[string]pass.Step{
 		"a write": writes(plan.ScaleDown), "a fence": writes(plan.WriteFence), "a record": saves(fence(1, "a"), fence(1, "a")),
@@ -49,8 +49,8 @@ func TestUnansweredIsNotEngaged(t *testing.T) {
 	}
 }
 
-// TestEngagedByAFence: only a record with a new fence of its own engages a process, so one that
-// lost an answer, or was born since, never goes on in an epoch that it does not know (I7).
+// TestEngagedByAFence: only a record with a new fence of its own engages a process. A process that lost an answer,
+// or has just started, never continues in an unknown epoch (I7).
 func TestEngagedByAFence(t *testing.T) {
 	turned := fence(1, "a")
 	turned.Direction = api.Back
@@ -84,8 +84,8 @@ func TestEngagedByAFence(t *testing.T) {
 	}
 }
 
-// TestFenceIsConfirmed: without the word of the Migration's API server that its record is the newest
-// no fence is written (I7).
+// TestFenceIsConfirmed: no fence is written before the Migration's API server confirms that its record is the
+// newest (I7).
 func TestFenceIsConfirmed(t *testing.T) {
 	confirms := writes(plan.WriteFence)
 	confirms.Do = pass.Confirm
@@ -101,7 +101,7 @@ func TestFenceIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestMissingRightIsNamed: copies need a role of their own.
+// TestMissingRightIsNamed: copies need their own role.
 func TestMissingRightIsNamed(t *testing.T) {
 	for verb, want := range map[plan.Verb]string{plan.ScaleDown: plan.RemedyRights, plan.UpdateCopy: plan.RemedyDependencyRights} {
 		s := pass.State{}
@@ -112,7 +112,7 @@ func TestMissingRightIsNamed(t *testing.T) {
 	}
 }
 
-// TestNobodyTellsOfCopies: what is written for a second volume is awaited as well, but not the watches' word of it.
+// TestNobodyTellsOfCopies: a write for a second volume is awaited as well, but no watch event is expected for it.
 func TestNobodyTellsOfCopies(t *testing.T) {
 	for method, want := range map[api.VolumeMethod]time.Duration{
 		api.MethodCopy: pass.RequeueUnobserved, api.MethodSnapshot: pass.RequeueUnobserved, api.MethodRebind: pass.RequeueAtLatest, api.MethodEmpty: pass.RequeueAtLatest,
@@ -127,8 +127,7 @@ func TestNobodyTellsOfCopies(t *testing.T) {
 	}
 }
 
-// TestLastWriteIsAwaited: nothing is read before the cache shows what was written last, or has had
-// the time to.
+// TestLastWriteIsAwaited: nothing is read before the cache shows the last write, or the maximal wait is over.
 func TestLastWriteIsAwaited(t *testing.T) {
 	for name, tc := range map[string]struct {
 		version, observed string
@@ -163,8 +162,8 @@ func TestLastWriteIsAwaited(t *testing.T) {
 	}
 }
 
-// TestRefusedAgainAndAgain: an object that has changed is judged again soon, without a word and ever
-// later; what is refused again and again has a reason (G9).
+// TestRefusedAgainAndAgain: a changed object is judged again soon, at growing intervals and without a report.
+// Repeated refusals are reported with a reason (G9).
 func TestRefusedAgainAndAgain(t *testing.T) {
 	for kind, reason := range map[pass.Kind]string{pass.Changed: api.ReasonWriteRefused, pass.NamespaceGone: api.ReasonNamespaceMissing} {
 		s := pass.State{Engaged: true}
@@ -184,7 +183,7 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestFailedWritesAreReported: what kept a write back is said, and nothing is written in its stead.
+// TestFailedWritesAreReported: the reason of a failed write is reported, and nothing is written instead.
 func TestFailedWritesAreReported(t *testing.T) {
 	for kind, want := range map[pass.Kind]struct {
 		reason string
@@ -207,7 +206,7 @@ func TestFailedWritesAreReported(t *testing.T) {
 	}
 }
 
-// TestPostpones: a wait is worth a write of the status when it lasts, all else at once.
+// TestPostpones: a wait is written to the status only when it lasts, everything else at once.
 func TestPostpones(t *testing.T) {
 	waits := pass.Step{Do: pass.Report, RequeueAfter: time.Minute, Decision: plan.Decision{Hold: &plan.Hold{Reason: api.ReasonMoving}}}
 	s := pass.State{}
@@ -237,7 +236,7 @@ func TestPostpones(t *testing.T) {
 	}
 }
 
-// TestRequeueAfter: the planner's own time comes first, a lost event never costs more than half a minute.
+// TestRequeueAfter: the planner's own time comes first, and a lost event never costs more than half a minute.
 func TestRequeueAfter(t *testing.T) {
 	for _, tc := range []struct {
 		hold plan.Hold

@@ -1,17 +1,16 @@
-// Package pass decides what a process may do in one pass over a migration: whether its last write
-// has been observed, what is read next, whether the reads cover what the planner decided on them,
-// what an answer to a write means, and when to look again. With the fence of package planner it is
-// what keeps I1 and I2 when a process crashes, stalls or loses its lead.
+// Package pass decides the steps of a process in one pass over a migration. It decides whether its last write has
+// been observed, what is read next, and whether the reads cover the planner's decision. It also interprets the
+// answer to a write, and chooses when to requeue. Together with the fence of package planner, it preserves I1 and
+// I2 when a process crashes, stalls or loses its lead.
 //
-// A State is what the process remembers, and a Step what it does next. Each Step that is carried
-// out leads to another one, until Do is Rest:
+// A State is the memory of the process, and a Step its next action. Each Step that is carried out leads to another
+// one, until Do is Rest:
 //
 //	Begin -> Read -> Next -> Read ...
 //	                      -> Confirm -> Answered -> Write
 //	                      -> Write, SaveRecord, Report -> Answered -> Report, Rest
 //
-// Nothing here reads a clock or talks to a cluster: the caller says what time it is, what was read
-// and what was answered.
+// This package reads no clock and contacts no cluster: the caller passes the time, the reads and the answers.
 package pass
 
 import (
@@ -25,39 +24,39 @@ import (
 	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
-// rounds bounds how often a pass looks closer: the world may change while it looks.
+// rounds bounds how often a pass reads more: the state may change while it reads.
 const rounds = 5
 
-// State is what a process remembers of one migration from pass to pass. A new process begins with
-// nothing but its Holder: that is what makes a crash harmless.
+// State is the memory of a process for one migration between passes. A new process begins with only its Holder,
+// which makes a crash harmless.
 type State struct {
-	// Holder identifies the process; it must differ from every other one's.
+	// Holder identifies the process and must be unique.
 	Holder string
-	// Engaged is true once this process has taken the fence of the migration, and as long as it
-	// has had an answer to all that it wrote since.
+	// Engaged is true once this process has acquired the fence of the migration, as long as every write since has
+	// got an answer.
 	Engaged bool
-	// Refusals counts the writes in a row that met a changed object, or none.
+	// Refusals counts the consecutive writes whose object was changed or missing.
 	Refusals int
-	// Awaited are the writes of this process that the caches have not shown yet.
+	// Awaited lists the writes of this process that the caches do not show yet.
 	Awaited []Awaited
 	// LastLiveRead is when both StatefulSets were last read from their API servers.
 	LastLiveRead time.Time
-	// UnreportedSince is since when a wait has not been written into the status; zero: it has.
+	// UnreportedSince is since when a wait is not in the status; zero: the status is current.
 	UnreportedSince time.Time
-	// SavedVersion is the resourceVersion of the Migration as it was last written.
+	// SavedVersion is the resourceVersion of the last write of the Migration.
 	SavedVersion string
 }
 
-// Awaited is a write that the caches are to show before anything is decided.
+// Awaited is a write that the caches must show before the next decision.
 type Awaited struct {
-	// Object names the object that was written, and Version is the resourceVersion that it got.
+	// Object names the written object, and Version is its new resourceVersion.
 	Object, Version string
 	Time            time.Time
 }
 
-// Begin opens a pass at a time. observed is the resourceVersion that the caches show of an object
-// that was written; empty: they show none. The Step is Rest while a write is awaited, so that
-// nothing is decided on the world as it was before, and else Read. record is what was written down.
+// Begin starts a pass. observed returns the resourceVersion that the caches show for a written object; empty: they
+// show none. The Step is Rest while a write is awaited, so that no decision uses the state before that write.
+// Otherwise it is Read. record is the recorded state.
 func (s *State) Begin(now time.Time, record plan.Record, observed func(object string) string) Step {
 	s.Awaited = without(s.Awaited, func(a Awaited) bool { return Shown(a.Version, observed(a.Object)) })
 	for _, a := range s.Awaited {
@@ -68,31 +67,31 @@ func (s *State) Begin(now time.Time, record plan.Record, observed func(object st
 	return Step{Do: Read, Reads: scope.Near(record), near: record.Handoff != nil, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
 }
 
-// BeginEarly opens a pass about the volumes of one ordinal that are copied before it is its turn. It is for a migration
-// that waits itself.
+// BeginEarly starts a pass for one ordinal's volumes that are copied before its turn. It is used while the
+// migration itself waits.
 func (s *State) BeginEarly(ordinal int32) Step {
 	return Step{Do: Read, Reads: scope.Reads{Live: true, Ordinal: &ordinal, Pods: true, Volumes: true}}
 }
 
-// Shown says whether a version that is observed is the one that was written, or a newer one.
+// Shown reports whether the observed version is the written one, or a newer one.
 func Shown(written, observed string) bool {
 	order, err := resourceversion.CompareResourceVersion(observed, written)
 	return observed != "" && (err != nil || order >= 0)
 }
 
-// await notes a write that the caches are to show.
+// await records a write that the caches must show.
 func (s *State) await(object, version string, now time.Time) {
 	s.Awaited = append(without(s.Awaited, func(a Awaited) bool { return a.Object == object }), Awaited{Object: object, Version: version, Time: now})
 }
 
-// without is a list of its own: a State may be copied.
+// without returns a new list, because a State may be copied.
 func without(from []Awaited, leave func(Awaited) bool) []Awaited {
 	return slices.DeleteFunc(slices.Clone(from), leave)
 }
 
-// need is what must be read live for a decision: all of it, where the caches do not show what this
-// process has written, or its last two writes met something else than they had shown. One such write
-// is what a controller's status makes that comes between.
+// need returns what must be read live for a decision. Everything must be, if the caches do not show this process's
+// writes, or if its last two writes met a changed object. A single such write is normal: a controller has updated
+// the status in between.
 func (s *State) need(snapshot plan.Snapshot, decision plan.Decision) scope.Reads {
 	if s.Refusals > 1 || len(s.Awaited) > 0 {
 		return scope.For(snapshot, decision)
@@ -100,9 +99,9 @@ func (s *State) need(snapshot plan.Snapshot, decision plan.Decision) scope.Reads
 	return scope.Lean(snapshot, decision)
 }
 
-// Next plans on what the Step's Reads have shown. It hands out a decision only when they cover
-// all that must be read live for it; until then it asks for more, and rests when the world has
-// changed too often meanwhile.
+// Next plans on the results of the Step's Reads. It returns the decision only if they cover everything that must
+// be read live for it. Otherwise it requests more reads, and rests if the state has changed too often in the
+// meantime.
 func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
 	if step.Reads.Live && step.Reads.Spared.Sets == scope.NoSide && snapshot.Source.Reach == plan.Seen && snapshot.Destination.Reach == plan.Seen {
 		s.LastLiveRead = snapshot.Now
@@ -114,7 +113,7 @@ func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
 	}
 	need := s.need(snapshot, decision)
 	if step.overdue && !need.Live && (step.near || !step.Reads.Live) {
-		// A watch whose credentials have expired tells of nothing any more, and says so to nobody.
+		// A watch whose credentials have expired reports no more events, and no error.
 		need = scope.Reads{Live: true}
 	}
 	if step.Reads.Covers(need) {
@@ -123,14 +122,14 @@ func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
 	return step.again(need)
 }
 
-// Sign says in a snapshot which process looks at it, and whether it is engaged.
+// Sign sets the process that observes a snapshot, and whether it is engaged.
 func (s *State) Sign(snapshot plan.Snapshot) plan.Snapshot {
 	snapshot.Holder, snapshot.Engaged = s.Holder, s.Engaged
 	return snapshot
 }
 
-// Outdated says whether a Migration that was read is older than the one that was written last: a
-// cache may still show that.
+// Outdated reports whether a Migration that was read is older than the last written one, which a stale cache can
+// cause.
 func (s *State) Outdated(version string) bool {
 	if s.SavedVersion == "" {
 		return false

@@ -17,20 +17,20 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// enough passes for any migration of these tests.
+// enough is a sufficient number of passes for any migration of these tests.
 const enough = 1000
 
-// drive is a process that drives a migration in a world in which nothing fails, but for what answer
-// returns for a step that was carried out.
+// drive is a process that drives a migration in a world in which nothing fails, except as answer returns for a
+// step that was carried out.
 type drive struct {
-	// unseen is true while the caches show nothing of what was written.
+	// unseen is true while the caches show none of the writes.
 	unseen bool
 	pass.State
 	world  *simulate.World
 	answer func(pass.Step) pass.Kind
-	// seen is called for what is read.
+	// seen is called with the reads of each observation.
 	seen func(scope.Reads)
-	// check is called for each step, with what was read last.
+	// check is called for each step, with the last reads.
 	check func(pass.Step, scope.Reads)
 }
 
@@ -41,12 +41,12 @@ func newDrive(s plan.Snapshot) *drive {
 	}
 }
 
-// scenario is of three ordinals with a volume each.
+// scenario has three ordinals with a volume each.
 func scenario() plan.Snapshot {
 	return plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}.Build()
 }
 
-// shown is the version of every object that the caches show.
+// shown returns the version of every object in the caches.
 func (d *drive) shown(string) string {
 	if d.unseen {
 		return ""
@@ -54,7 +54,7 @@ func (d *drive) shown(string) string {
 	return "x"
 }
 
-// look does the reads of a pass.
+// look performs the reads of a pass.
 func (d *drive) look() pass.Step {
 	now := d.world.State.Now
 	step := d.Begin(now, d.world.State.Record, d.shown)
@@ -68,7 +68,7 @@ func (d *drive) look() pass.Step {
 	return step
 }
 
-// pass does one pass and returns the first step of it that is not a read.
+// pass performs one pass and returns its first step that is not a read.
 func (d *drive) pass(t fataler) pass.Step {
 	engaged := d.Engaged
 	first := d.look()
@@ -107,9 +107,8 @@ func (d *drive) land(t fataler, step pass.Step) {
 	}
 }
 
-// TestEveryDecisionIsCovered: nothing is written or concluded unless what was read last covers what
-// must be read live for it, whatever the answers were before (I1, I2); and a fence is written only
-// after its record was confirmed (I7).
+// TestEveryDecisionIsCovered: nothing is written or concluded unless the last reads cover its required live reads,
+// whatever the earlier answers (I1, I2). A fence is written only after its record was confirmed (I7).
 func TestEveryDecisionIsCovered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDrive(scenario())
@@ -154,8 +153,8 @@ func TestEveryDecisionIsCovered(t *testing.T) {
 	})
 }
 
-// TestLeanOnlyOnGoodCaches: all is read live for a write where the caches do not show what this
-// process has written, and where its last write was refused (I1, I2, I6).
+// TestLeanOnlyOnGoodCaches: everything is read live for a write if the caches do not show this process's writes,
+// and if its last write was refused (I1, I2, I6).
 func TestLeanOnlyOnGoodCaches(t *testing.T) {
 	d := newDrive(scenario())
 	var reads scope.Reads
@@ -193,8 +192,8 @@ func TestLeanOnlyOnGoodCaches(t *testing.T) {
 	}
 }
 
-// TestReadsOnceMore: a new process that has nothing to write reads live once, and so does one that has
-// not for a while; what is read live for a write is not read before that as well.
+// TestReadsOnceMore: a new process without a pending write reads live once, and so does one that has not for a
+// while. Objects that are read live for a write are not read before that as well.
 func TestReadsOnceMore(t *testing.T) {
 	d := newDrive(scenario())
 	var reads scope.Reads
@@ -225,8 +224,7 @@ func TestReadsOnceMore(t *testing.T) {
 	}
 }
 
-// TestMostPassesAreNear: once an ordinal was stopped and until it has arrived, all of them are looked at in
-// no pass.
+// TestMostPassesAreNear: no pass reads all ordinals between an ordinal's stop and its arrival.
 func TestMostPassesAreNear(t *testing.T) {
 	d := newDrive(scenario())
 	for range enough {
@@ -248,8 +246,8 @@ func TestMostPassesAreNear(t *testing.T) {
 	t.Fatal("it does not end")
 }
 
-// TestNoneIsStoppedAfterALoss: an ordinal that has moved has lost its disk while the next one is prepared for
-// its stop. It is not stopped (I3), although only its own volumes were looked at until then.
+// TestNoneIsStoppedAfterALoss: a moved ordinal loses its disk while the next one is prepared for its stop. The
+// next one is not stopped (I3), although only its own volumes were read until then.
 func TestNoneIsStoppedAfterALoss(t *testing.T) {
 	d := newDrive(scenario())
 	for range enough {
@@ -274,8 +272,8 @@ func TestNoneIsStoppedAfterALoss(t *testing.T) {
 	}
 }
 
-// TestNearIsNotForEver: a process that waits for an ordinal on its way reads live once in a while, though
-// nothing that it watches has changed.
+// TestNearIsNotForEver: a process that waits for an ordinal in flight reads live once in a while, although no
+// watched object has changed.
 func TestNearIsNotForEver(t *testing.T) {
 	d := newDrive(scenario())
 	for range enough {
@@ -303,7 +301,7 @@ func TestNearIsNotForEver(t *testing.T) {
 	}
 }
 
-// TestWorldThatChangesMeanwhile: a pass in which each read shows something else ends with nothing.
+// TestWorldThatChangesMeanwhile: a pass in which each read shows another state ends without a decision.
 func TestWorldThatChangesMeanwhile(t *testing.T) {
 	d := newDrive(scenario())
 	stops := map[int32]plan.Snapshot{}

@@ -11,43 +11,43 @@ import (
 // Do is a kind of Step.
 type Do int
 
-// What a process does.
+// Actions of a process.
 const (
 	// Rest ends the pass.
 	Rest Do = iota
-	// Read observes both sides as far as Reads say, and calls Next.
+	// Read observes both sides as Reads requests, and calls Next.
 	Read
-	// Confirm writes the Migration again as it was read, which is refused when it has changed
-	// since, and calls Answered. The StatefulSets were read before, so that a fence that was
-	// written since, or taken off, refuses ours.
+	// Confirm writes the Migration again unchanged, which is refused if it was changed since, and calls Answered.
+	// The StatefulSets were read before, so that the write of our fence is refused if a fence was written or
+	// removed since.
 	Confirm
 	// Write carries out the Effect of the Decision, and calls Answered.
 	Write
-	// SaveRecord puts the Record of the Decision into the status, writes that, and calls Answered.
+	// SaveRecord copies the Record of the Decision into the status, writes the status, and calls Answered.
 	SaveRecord
-	// Report describes the Decision in the status. Where that tells something new, and Postpones
-	// says that it is worth a write, it is written, and Answered called.
+	// Report describes the Decision in the status. If that is new, and Postpones returns no delay, the status is
+	// written, and Answered is called.
 	Report
 )
 
-// Step is what is done next in a pass.
+// Step is the next action of a pass.
 type Step struct {
 	Do    Do
 	Reads scope.Reads
-	// Snapshot is what the Decision was taken on. Both are kept to the end of the pass.
+	// Snapshot is the input of the Decision. Both are kept to the end of the pass.
 	Snapshot plan.Snapshot
 	Decision plan.Decision
-	// RequeueAfter is when to look again at the latest.
+	// RequeueAfter is when to reconcile at the latest.
 	RequeueAfter time.Duration
 
 	round int
-	// near is true while nothing was looked at but what the caches show of one ordinal.
+	// near is true while only the caches' state of one ordinal was read.
 	near bool
-	// overdue is true when the API servers are to be read although nothing is to be written.
+	// overdue is true when the API servers must be read although nothing is to write.
 	overdue bool
 }
 
-// again looks closer, unless that was done too often.
+// again reads more, up to a maximal number of rounds.
 func (step Step) again(reads scope.Reads) Step {
 	if step.round++; step.round == rounds {
 		return Step{RequeueAfter: RequeueUnobserved}
@@ -56,7 +56,7 @@ func (step Step) again(reads scope.Reads) Step {
 	return step
 }
 
-// stepOf is what a decision asks for whose reads have been done.
+// stepOf returns the step for a decision whose reads have been done.
 func stepOf(snapshot plan.Snapshot, decision plan.Decision) Step {
 	step := Step{Do: Report, Snapshot: snapshot, Decision: decision, RequeueAfter: requeueAfter(decision)}
 	switch {
@@ -70,7 +70,7 @@ func stepOf(snapshot plan.Snapshot, decision plan.Decision) Step {
 	return step
 }
 
-// Stall is the Step that reports what keeps a process from looking at all.
+// Stall returns the Step that reports why a process cannot observe the sides.
 func Stall(hold plan.Hold) Step {
 	return stepOf(plan.Snapshot{}, plan.Decision{Hold: &hold})
 }
@@ -81,13 +81,13 @@ func (step Step) rest(after time.Duration) Step {
 	return step
 }
 
-// report goes on with a decision that describes why the former one could not be carried out.
+// report continues with a decision that describes why the former one could not be carried out.
 func (step Step) report(stalled *plan.Decision) Step {
 	return stepOf(step.Snapshot, *stalled)
 }
 
-// Postpones is how much longer a status that tells of nothing but a wait is not worth a write: most
-// waits are over sooner. 0 or less: write it now. stalled says whether the last status said Stalled.
+// Postpones returns how much longer the write of a status that reports only a wait is delayed: most waits end
+// sooner. 0 or less: write it now. stalled is true if the last status reported Stalled.
 func (s *State) Postpones(step Step, stalled bool, now time.Time) time.Duration {
 	hold := step.Decision.Hold
 	if hold == nil || hold.Stalled || hold.Reason == api.ReasonPaused || step.Decision.Done != "" || stalled {

@@ -8,13 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Unconfirmed returns why a resource is not paused for a StatefulSet that bears its mark, or nothing. Whoever labels the
-// StatefulSet chooses the mark, so the resource itself must name the StatefulSet, in what its controller alone writes.
+// Unconfirmed returns the reason that a resource is not paused for a StatefulSet with its mark, or nothing. Anyone
+// with write access to the StatefulSet can set the mark. So the resource itself must name the StatefulSet, in a
+// field that only its controller writes.
 func Unconfirmed(writer *unstructured.Unstructured, set metav1.Object, apiVersion string) string {
 	kind := writer.GroupVersionKind()
 	group := schema.FromAPIVersionAndKind(apiVersion, "StatefulSet").Group
 	switch kind.Group {
-	case kustomize, helm: // as kustomize-controller and helm-controller record what they have applied
+	case kustomize, helm: // the inventory of kustomize-controller and helm-controller
 		id := set.GetNamespace() + "_" + set.GetName() + "_" + group + "_StatefulSet"
 		if lists(writer, func(entry map[string]any) bool { return entry["id"] == id }, "status", "inventory", "entries") {
 			return ""
@@ -28,7 +29,7 @@ func Unconfirmed(writer *unstructured.Unstructured, set metav1.Object, apiVersio
 			return ""
 		}
 		return fmt.Sprintf("status.resources does not name StatefulSet %s/%s", set.GetNamespace(), set.GetName())
-	case keda: // it is found by what it names itself
+	case keda: // a ScaledObject is found by its own reference
 		return ""
 	}
 	if owner := metav1.GetControllerOf(set); owner == nil || owner.UID != writer.GetUID() {
@@ -37,7 +38,7 @@ func Unconfirmed(writer *unstructured.Unstructured, set metav1.Object, apiVersio
 	return ""
 }
 
-// lists reports whether a list of objects in a resource has one that matches.
+// lists reports whether a list of objects in a resource has a matching element.
 func lists(object *unstructured.Unstructured, matches func(map[string]any) bool, path ...string) bool {
 	entries, _, _ := unstructured.NestedSlice(object.Object, path...)
 	for _, entry := range entries {

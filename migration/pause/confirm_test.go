@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestK8Unconfirmed: a mark on a StatefulSet counts where the writer names the StatefulSet itself.
+// TestK8Unconfirmed: a mark on a StatefulSet counts if the writer itself names the StatefulSet.
 func TestK8Unconfirmed(t *testing.T) {
 	const inventory = `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization

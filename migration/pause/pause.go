@@ -1,5 +1,5 @@
-// Package pause knows by which documented setting a controller leaves alone what it otherwise writes, for
-// those that write StatefulSets: operators, GitOps tools, autoscalers.
+// Package pause knows the documented settings with which controllers that write StatefulSets are paused:
+// operators, GitOps tools, autoscalers.
 package pause
 
 import (
@@ -13,19 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Setting is the documented setting of a resource under which its controller leaves alone what it has made.
-// What takes the pods away is no pause.
+// Setting is the documented setting of a resource that stops its controller from writing the objects that it
+// created. A setting that deletes the pods is not a pause.
 type Setting struct {
-	// Group is the resource's API group; with a dot before it, each one that ends like this.
+	// Group is the resource's API group; with a leading dot, any group with that suffix.
 	Group string
-	// Path leads to the setting, and Value switches the controller off.
+	// Path is the path of the setting, and Value is the value that pauses the controller.
 	Path  []string
 	Value any
-	// Source is where its authors say so.
+	// Source is the URL of its documentation.
 	Source string
 }
 
-// Settings are those that are known.
+// Settings lists the known settings.
 var Settings = []Setting{
 	{"kafka.strimzi.io", annotation("strimzi.io/pause-reconciliation"), "true", "https://strimzi.io/docs/operators/latest/deploying#proc-pausing-reconciliation-str"},
 	{"core.strimzi.io", annotation("strimzi.io/pause-reconciliation"), "true", "https://strimzi.io/docs/operators/latest/deploying#proc-pausing-reconciliation-str"},
@@ -43,7 +43,7 @@ var Settings = []Setting{
 	{helm, []string{"spec", "suspend"}, true, "https://fluxcd.io/flux/components/helm/helmreleases/#suspend"},
 }
 
-// The groups of tools whose resources do not own a StatefulSet.
+// API groups of tools whose resources do not own a StatefulSet.
 const (
 	keda      = "keda.sh"
 	argo      = "argoproj.io"
@@ -51,8 +51,8 @@ const (
 	helm      = "helm.toolkit.fluxcd.io"
 )
 
-// Annotations of KEDA: KEDAPaused pauses a ScaledObject as it is, and KEDAPausedAt at a number of replicas, to
-// which it is scaled.
+// Annotations of KEDA: KEDAPaused pauses a ScaledObject at its current replicas. KEDAPausedAt scales it to a
+// number of replicas, and pauses it there.
 const (
 	KEDAPaused   = "autoscaling.keda.sh/paused"
 	KEDAPausedAt = "autoscaling.keda.sh/paused-replicas"
@@ -60,7 +60,7 @@ const (
 
 func annotation(key string) []string { return []string{"metadata", "annotations", key} }
 
-// Of is the setting of a group's resources; nil: none is known.
+// Of returns the setting of a group's resources; nil: none is known.
 func Of(group string) *Setting {
 	for i, each := range Settings {
 		if each.Group == group || strings.HasPrefix(each.Group, ".") && strings.HasSuffix(group, each.Group) {
@@ -70,18 +70,18 @@ func Of(group string) *Setting {
 	return nil
 }
 
-// Text is the value that pauses, in JSON.
+// Text returns the value that pauses, in JSON.
 func (s Setting) Text() string { return text(s.Value) }
 
 func text(value any) string {
 	encoded, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // it was read from JSON, or is a string or a boolean
+		panic(err) // the value was read from JSON, or is a string or a boolean
 	}
 	return string(encoded)
 }
 
-// Read is the value of a resource's setting in JSON; empty: it has none.
+// Read returns the value of a resource's setting in JSON; empty: it has none.
 func (s Setting) Read(object *unstructured.Unstructured) string {
 	value, found, err := unstructured.NestedFieldNoCopy(object.Object, s.Path...)
 	if !found || err != nil {
@@ -90,7 +90,7 @@ func (s Setting) Read(object *unstructured.Unstructured) string {
 	return text(value)
 }
 
-// Patch is the merge patch that gives the setting a value in JSON; nil takes it away.
+// Patch returns the merge patch that sets the setting to a JSON value; nil removes it.
 func (s Setting) Patch(value *string) (map[string]any, error) {
 	var content any
 	if value != nil {
@@ -105,23 +105,23 @@ func (s Setting) Patch(value *string) (map[string]any, error) {
 	return patch, nil
 }
 
-// Target is a resource whose controller writes a StatefulSet, by name.
+// Target names a resource whose controller writes a StatefulSet.
 type Target struct {
 	schema.GroupKind
-	// Version is the one that is named; empty: whichever is served.
+	// Version is the named version; empty: any version that is served.
 	Version         string
 	Namespace, Name string
 }
 
-// instance is the label by which Argo CD knows its objects by default, and helmRelease is the annotation of an object that a person
-// has installed with Helm, which writes nothing again.
+// instance is the label by which Argo CD tracks its objects by default. helmRelease is the annotation of an object
+// that a user has installed with Helm, which does not write it again.
 const (
 	instance    = "app.kubernetes.io/instance"
 	helmRelease = "meta.helm.sh/release-name"
 )
 
-// Targets are the writers of a StatefulSet, or of whatever bears its metadata, that have a setting: who owns it, and the
-// GitOps tool that tracks it. An autoscaler does not leave a mark.
+// Targets returns the writers of a StatefulSet that have a setting: its owner, and the GitOps tool that tracks it.
+// set may be any object with the StatefulSet's metadata. An autoscaler leaves no mark.
 func Targets(set metav1.Object) []Target {
 	var found []Target
 	if owner := metav1.GetControllerOf(set); owner != nil {
@@ -139,7 +139,7 @@ func Targets(set metav1.Object) []Target {
 	flux(kustomize, "Kustomization")
 	flux(helm, "HelmRelease")
 	tracked := or(annotations["argocd.argoproj.io/tracking-id"], or(annotations["argocd.argoproj.io/instance"], labels["argocd.argoproj.io/instance"]))
-	if annotations[helmRelease] == "" && len(found) == 0 { // by default Argo CD marks with the label that charts have, too
+	if annotations[helmRelease] == "" && len(found) == 0 { // by default Argo CD uses the label that charts set, too
 		tracked = or(tracked, labels[instance])
 	}
 	if tracked != "" {
@@ -163,7 +163,7 @@ func or(a, b string) string {
 // ScaledObject is the kind of KEDA's autoscalers.
 var ScaledObject = schema.GroupKind{Group: keda, Kind: "ScaledObject"}
 
-// Scales says whether a ScaledObject is over a StatefulSet and is not paused at a number of replicas.
+// Scales reports whether a ScaledObject targets a StatefulSet and is not paused at a number of replicas.
 func Scales(object *unstructured.Unstructured, apiVersion, set string) bool {
 	field := func(name string) string {
 		value, _, _ := unstructured.NestedString(object.Object, "spec", "scaleTargetRef", name)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestSettings: each setting is written as it is looked for, and says where it is documented.
+// TestSettings: each setting is read from the path to which it is written, and has a documentation URL.
 func TestSettings(t *testing.T) {
 	for group, want := range map[string]string{
 		"kafka.strimzi.io":             `{"metadata":{"annotations":{"strimzi.io/pause-reconciliation":"true"}}}`,
@@ -60,7 +60,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestTargets: who owns a StatefulSet, and who tracks it, by the marks that they leave.
+// TestTargets: the owner of a StatefulSet, and the tool that tracks it, are found by their marks.
 func TestTargets(t *testing.T) {
 	target := func(group, kind, version, namespace, name string) Target {
 		return Target{schema.GroupKind{Group: group, Kind: kind}, version, namespace, name}
@@ -89,7 +89,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestScales: which ScaledObjects are over a StatefulSet. One that is paused at a number is somebody's own pause.
+// TestScales: only ScaledObjects that target a StatefulSet count. A pause at a number of replicas is the user's
+// own.
 func TestScales(t *testing.T) {
 	over := func(change func(map[string]any)) *unstructured.Unstructured {
 		ref := map[string]any{"kind": "StatefulSet", "name": "web"}

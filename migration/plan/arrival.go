@@ -1,10 +1,10 @@
 package plan
 
-// Arrival is what the side that takes an ordinal next has answered when it was asked whether it would run there.
+// Arrival is the result of the dry run of an ordinal's pod on the side that takes the ordinal next.
 type Arrival struct {
 	Ordinal int32
-	// Side is the one that was asked.
+	// Side is the side that answered the dry run.
 	Side SideName
-	// Finding is why the ordinal would not start there; nil: nothing speaks against it.
+	// Finding is the reason that the ordinal would not start there; nil: none is known.
 	Finding *Finding
 }

@@ -5,18 +5,18 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Besides finds where ordinals have their other volumes.
+// Besides finds the other volumes of an ordinal, and the side on which each one is.
 type Besides struct {
-	// All are the volumes, in the order of the claim templates.
+	// All lists the volumes in the order of the claim templates.
 	All []OrdinalVolume
-	// Giver is the side that gives ordinals away. Which way each volume was begun to be filled is recorded with Handoff.
+	// Giver is the side that ordinals leave. Handoff records in which direction each copy of a volume was started.
 	Giver   SideName
 	Handoff *api.Handoff
-	// Ahead says whether a volume is filled while its ordinal runs.
+	// Ahead reports whether a volume is filled while its ordinal runs.
 	Ahead func(OrdinalVolume) bool
 }
 
-// Of is where the ordinal of a volume has its other ones.
+// Of returns where the other volumes of v's ordinal are.
 func (b Besides) Of(v OrdinalVolume) volumes.Beside {
 	var beside volumes.Beside
 	behind := true
@@ -43,8 +43,8 @@ func (b Besides) Of(v OrdinalVolume) volumes.Beside {
 	return beside
 }
 
-// place is the volume that a claim has or will have at the taker; empty: nobody knows where that will be. given: it is still at
-// the giver; returns: the claim is given back what it had.
+// place is the volume that a claim has, or will have, at the taker; an empty name: not known yet. given means that
+// the volume is still at the giver, returns that the claim gets its former volume back.
 type place struct {
 	volume         string
 	given, returns bool
@@ -53,13 +53,13 @@ type place struct {
 func (b Besides) placed(v OrdinalVolume) place {
 	from, to := v.Holding(b.Giver), v.Holding(b.Giver.Other())
 	attempt := RecordedVolume(b.Handoff, v.Ordinal, v.Template).Copy
-	turned := attempt.Number > 0 && attempt.Giver != string(b.Giver) // the move has turned round since: what is filled is at the giver
+	turned := attempt.Number > 0 && attempt.Giver != string(b.Giver) // the move has turned since: the copy is at the giver
 	switch {
 	case turned && v.Copy != nil && v.Copy.Incoming.Volume.ClaimRef.Names(from.Ref):
-		return place{} // that was taken over, so that what is at the taker is older: it gets a new one
+		return place{} // the giver's claim uses the copy now, so the taker's volume is older: the claim gets a new one
 	case turned:
 		return place{volume: to.Volume.Name, returns: true}
-	case v.Copy != nil && v.Copy.Incoming.Volume.Found: // on its way to its claim, too
+	case v.Copy != nil && v.Copy.Incoming.Volume.Found: // also while the claim is not bound to it yet
 		return place{volume: v.Copy.Incoming.Volume.Name}
 	case to.Bound():
 		return place{volume: to.Volume.Name}
@@ -69,8 +69,9 @@ func (b Besides) placed(v OrdinalVolume) place {
 	return place{}
 }
 
-// comesFirst says whether it gets its volume before another one of the ordinal, which is behind it in the order of templates or not. Nobody
-// can say where a driver makes a volume that waits for no pod, so that the others are made where that is.
+// comesFirst reports whether v gets its volume before another volume of the same ordinal; behind: other comes
+// later in the order of templates. A driver chooses where to create a volume that waits for no pod, so the other
+// volumes are created in the same place.
 func (v OrdinalVolume) comesFirst(other OrdinalVolume, behind bool) bool {
 	switch {
 	case v.fillsAhead() != other.fillsAhead():
@@ -81,7 +82,8 @@ func (v OrdinalVolume) comesFirst(other OrdinalVolume, behind bool) bool {
 	return behind
 }
 
-// madeAtOnce says whether its new claim is there and gets a volume without any pod. Nobody waits for one that is not there: it may never be.
+// madeAtOnce reports whether the new claim exists and gets a volume without a pod. A claim that does not exist yet
+// may never exist, so no other volume waits for it.
 func (v OrdinalVolume) madeAtOnce() bool {
 	return v.Copy != nil && v.Copy.Incoming.Claim.Found && !v.Copy.WaitsForPod
 }

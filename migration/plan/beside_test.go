@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// on is a claim that has a volume; without a name it has none yet.
+// on returns a claim with a volume; with an empty name it has no volume yet.
 func on(claim, volume string) volumes.Holding {
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: "team", Name: claim}, Claim: volumes.Claim{Found: true, UID: types.UID(claim)}}
 	if volume == "" {
@@ -24,7 +24,8 @@ func on(claim, volume string) volumes.Holding {
 	return h
 }
 
-// way is a volume of ordinal 0 that is at the source; incoming is the one that is filled for the destination, taken the one there.
+// way returns a volume of ordinal 0 at the source. incoming is the volume filled for the destination, taken the
+// volume of the destination's claim.
 func way(template string, method api.VolumeMethod, incoming, taken string) plan.OrdinalVolume {
 	v := plan.OrdinalVolume{Template: template, Method: method, Source: on(template+"-web-0", "old-"+template), Destination: on(template+"-web-0", taken)}
 	if method == api.MethodCopy || method == api.MethodSnapshot {
@@ -33,21 +34,21 @@ func way(template string, method api.VolumeMethod, incoming, taken string) plan.
 	return v
 }
 
-// placed is one whose volume is made where a pod is to run, or, if not, at once.
+// placed sets whether a volume is created only where a pod will run, or at once.
 func placed(v plan.OrdinalVolume, waits bool) plan.OrdinalVolume {
 	v.Copy.WaitsForPod = waits
 	return v
 }
 
-// besides are volumes of which those of some templates are filled while their ordinals run.
+// besides returns volumes; those of the templates in ahead are filled while their ordinals run.
 func besides(all []plan.OrdinalVolume, handoff *api.Handoff, ahead ...string) plan.Besides {
 	return plan.Besides{All: all, Giver: plan.SourceSide, Handoff: handoff, Ahead: func(v plan.OrdinalVolume) bool {
 		return slices.Contains(ahead, v.Template)
 	}}
 }
 
-// TestBesideOf: a new volume is made beside those that the ordinal has, or will have, at the taker, and one after the other: first those
-// that are filled while it runs, in the order of the templates.
+// TestBesideOf: a new volume is created in the place of the ordinal's other volumes at the taker, and one after
+// the other. The volumes that are filled while the ordinal runs are first, in the order of the templates.
 func TestBesideOf(t *testing.T) {
 	elsewhere := way("data", api.MethodCopy, "new-other", "")
 	elsewhere.Ordinal = 1
@@ -85,14 +86,15 @@ func TestBesideOf(t *testing.T) {
 	}
 }
 
-// TestBesideOneThatReturns: the move has turned round while another volume of the ordinal was filled. That is on the wrong side, and may
-// never be there: who waited for it would wait for ever, and a pod cannot run where a volume of another cluster is. It is given back
-// what it has; one that was taken over gets a new one, which is waited for as any other.
+// TestBesideOneThatReturns: the direction changed while another volume of the ordinal was being filled. That
+// volume is on the wrong side, and may never exist, so waiting for it could take forever. A pod cannot run where a
+// volume of another cluster is. The claim gets its former volume back. If the copy was taken over, the claim gets
+// a new volume, which is waited for like any other.
 func TestBesideOneThatReturns(t *testing.T) {
 	back := func(incoming, names string) plan.OrdinalVolume {
 		v := way("data", api.MethodSnapshot, incoming, "")
 		v.Copy.Incoming.Volume.ClaimRef.Name = names
-		v.Destination = on("out-data", "old-data") // pointed elsewhere, and its claim is gone
+		v.Destination = on("out-data", "old-data") // pointed elsewhere, and its claim is deleted
 		v.Destination.Claim = volumes.Claim{}
 		return v
 	}
@@ -115,7 +117,8 @@ func TestBesideOneThatReturns(t *testing.T) {
 	}
 }
 
-// TestUnbegunIsNotWaitedFor: one of which nothing was begun may begin after the stop alone, or never: who waited for it would wait for ever.
+// TestUnbegunIsNotWaitedFor: a copy that has not begun may begin only after the stop, or never. Waiting for it
+// could take forever.
 func TestUnbegunIsNotWaitedFor(t *testing.T) {
 	data, logs := placed(way("data", api.MethodCopy, "", ""), true), way("logs", api.MethodCopy, "", "")
 	unclaimed := way("logs", api.MethodCopy, "", "")
@@ -128,7 +131,8 @@ func TestUnbegunIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestMadeAtOnceComesFirst: of two volumes one is made after the other, and first the one that waits for no pod, whatever their templates' order.
+// TestMadeAtOnceComesFirst: of two volumes, the one that waits for no pod is created first, whatever the order of
+// the templates.
 func TestMadeAtOnceComesFirst(t *testing.T) {
 	for name, tc := range map[string]struct{ data, logs, first string }{
 		"both at once":     {"now", "now", "data"},
@@ -153,8 +157,8 @@ func TestMadeAtOnceComesFirst(t *testing.T) {
 	}
 }
 
-// TestAwaited: a volume that is filled after the stop alone is told that another one waits for it, which is filled before: it would wait
-// for ever otherwise.
+// TestAwaited: a volume that is filled only after the stop learns that a volume filled before the stop waits for
+// it. Without that, the wait would not end.
 func TestAwaited(t *testing.T) {
 	late := func(template string) plan.OrdinalVolume { return placed(way(template, api.MethodCopy, "", ""), true) }
 	for name, tc := range map[string]struct {
@@ -178,8 +182,8 @@ func TestAwaited(t *testing.T) {
 	}
 }
 
-// TestOnItsWayIsPlaced: a new volume that was parked, or pointed at its ordinal's claim before that is there, is where it is. Who waited until
-// it is bound would wait for ever: all are filled before any is taken over.
+// TestOnItsWayIsPlaced: a new volume that was parked, or pointed at its ordinal's claim before that exists, has a
+// place. Waiting until it is bound would not end: all volumes are filled before any is taken over.
 func TestOnItsWayIsPlaced(t *testing.T) {
 	for _, names := range []string{"data-web-0_parked", "data-web-0"} {
 		data, logs := way("data", api.MethodCopy, "new-data", ""), way("logs", api.MethodCopy, "", "")

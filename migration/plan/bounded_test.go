@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRangeIsBounded: a range of ordinals is one as long as nothing in it is negative, it is no longer than
-// an application may be, and its end is a number, too.
+// TestRangeIsBounded: a range of ordinals is valid if it has no negative number, is not longer than an application
+// may be, and its end does not overflow.
 func TestRangeIsBounded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		start, replicas int32

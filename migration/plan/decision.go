@@ -1,6 +1,6 @@
-// Package plan has what a plan is made of: what was observed of both sides (Snapshot), the one write that is next (Effect), why
-// nothing is done now (Hold), what speaks against a move (Finding), and the Decision that says one of them. They are values.
-// Package checks finds in a snapshot what stands in the way of a move; package planner decides what is next.
+// Package plan holds the values of a plan. A Snapshot is the observed state of both sides, an Effect the next
+// single write, and a Hold the reason to wait. A Finding is an objection to a move, and a Decision returns one of
+// these. Package checks finds the objections in a snapshot; package planner decides the next step.
 package plan
 
 import (
@@ -13,68 +13,68 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Decision is what package planner returns. At most one of Record, Effect and Done is set;
-// with none of them, Hold says what is waited for.
+// Decision is the result of package planner. At most one of Record, Effect and Done is set; without any of them,
+// Hold holds the reason to wait.
 type Decision struct {
-	// Record must be written down before anything else is done.
+	// Record must be written to the status before anything else is done.
 	Record *Record
 	// Effect is the next write.
 	Effect *Effect
 	// Done is the reason of the condition Completed.
 	Done string
-	// Hold says what is waited for and why.
+	// Hold is the reason to wait.
 	Hold *Hold
-	// Findings are all that the preflight found; Hold speaks of the first.
+	// Findings lists everything that the preflight found; Hold reports the first.
 	Findings []Finding
-	// Step is where the ordinal in flight is.
+	// Step is the step of the ordinal in flight.
 	Step api.Step
-	// Wait is when to look again though nothing has changed; 0: only on a change.
+	// Wait is when to reconcile again although nothing has changed; 0: only on a change.
 	Wait time.Duration
 }
 
-// NeedsLiveRead says whether what is decided must be decided again on live reads: a
-// cache may tell to wait, but nothing is written or concluded on its word.
+// NeedsLiveRead reports whether the decision must be repeated on live reads. A cache is good enough to wait, but
+// not to write or to conclude.
 func (d Decision) NeedsLiveRead() bool {
 	return d.Record != nil || d.Effect != nil || d.Done != ""
 }
 
-// Hold is why nothing is done now.
+// Hold is the reason that nothing is done now.
 type Hold struct {
 	Reason  string
 	Message string
-	// Remedy is what a person can do, when it is theirs to do.
+	// Remedy is the action for the user, where there is one.
 	Remedy string
-	// Stalled is true when something outside must change first.
+	// Stalled is true when something outside the migration must change first.
 	Stalled bool
-	// TurnBack is true when the user has asked for a rollback in this case, and By is the gate or the hook that has.
+	// TurnBack is true when the spec requests a rollback in this case; By is the gate or hook that requests it.
 	TurnBack bool
 	By       string
-	// Until is when it is over by itself though nothing has changed; zero: nobody knows.
+	// Until is when the wait ends although nothing has changed; zero: not known.
 	Until time.Time
 }
 
-// Stalled is a decision to do nothing until something outside has changed.
+// Stalled returns a decision to wait until something outside the migration has changed.
 func Stalled(reason, message, remedy string) *Decision {
 	return &Decision{Hold: &Hold{Reason: reason, Message: message, Remedy: remedy, Stalled: true}}
 }
 
-// Finding is something that the preflight found.
+// Finding is one result of the preflight.
 type Finding struct {
 	// Check is the name of the check that found it.
 	Check string `json:"check,omitempty"`
-	// Reason is stable.
+	// Reason is a stable identifier.
 	Reason string `json:"reason"`
 	// Object names the object and its cluster.
 	Object string `json:"object"`
-	// Message says what was found and why it is unsafe.
+	// Message states the problem and why it is unsafe.
 	Message string `json:"message"`
-	// Remedy is the way out: text for people, with the commands as shell.Commands finds them.
+	// Remedy is the fix, as text for people; shell.Commands extracts its commands.
 	Remedy string `json:"remedy,omitempty"`
-	// Warning is true when the migration may begin all the same.
+	// Warning is true when the migration may begin nevertheless.
 	Warning bool `json:"warning,omitempty"`
 }
 
-// MarshalJSON adds the commands of the remedy.
+// MarshalJSON adds the remedy's commands.
 func (f Finding) MarshalJSON() ([]byte, error) {
 	type bare Finding
 	return json.Marshal(struct {
@@ -83,7 +83,7 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 	}{bare(f), shell.Commands(f.Remedy)})
 }
 
-// Hold waits for somebody to mend what was found.
+// Hold returns a stall until the finding is fixed.
 func (f Finding) Hold() *Hold {
 	return &Hold{Reason: f.Reason, Message: f.Message, Remedy: f.Remedy, Stalled: true}
 }
@@ -103,7 +103,7 @@ const (
 	CheckWriters     = "paused writers"
 )
 
-// OfCheck says of findings which check has made them.
+// OfCheck sets the check of the findings.
 func OfCheck(name string, findings ...Finding) []Finding {
 	for i := range findings {
 		findings[i].Check = name
@@ -111,8 +111,8 @@ func OfCheck(name string, findings ...Finding) []Finding {
 	return findings
 }
 
-// Listed names the first few of what a message is about, and says how many more there are: it ends up
-// in a status, which is small however large the application is.
+// Listed formats the first five elements and the number of the rest. The text is part of a status, which must stay
+// small however large the application is.
 func Listed[T any](all []T) string {
 	const shown = 5
 	texts := make([]string, 0, shown)

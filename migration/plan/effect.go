@@ -12,10 +12,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
-// Verb says what an effect does.
+// Verb names the write of an effect.
 type Verb string
 
-// The verbs. Each is exactly one write to one API server.
+// Verbs of effects. Each is exactly one write to one API server.
 const (
 	// WriteFence writes this migration's UID and epoch on a StatefulSet.
 	WriteFence Verb = "WriteFence"
@@ -33,50 +33,50 @@ const (
 	SetBudget Verb = "SetBudget"
 	// RestoreBudget writes the PodDisruptionBudget in its author's form.
 	RestoreBudget Verb = "RestoreBudget"
-	// SetShare gives a StatefulSet of our own kind its share of the budget: see Rolls.
+	// SetShare writes the budget share of a StatefulSet of our own kind: see Rolls.
 	SetShare Verb = "SetShare"
-	// LiftShare takes it back.
+	// LiftShare removes it.
 	LiftShare Verb = "LiftShare"
-	// CreateExport makes a ServiceExport for the governing Service.
+	// CreateExport creates a ServiceExport for the governing Service.
 	CreateExport Verb = "CreateExport"
-	// CreatePodService makes the Service of one ordinal's pod; CreatePodExport exports it.
+	// CreatePodService creates the Service of one ordinal's pod; CreatePodExport exports it.
 	CreatePodService Verb = "CreatePodService"
 	CreatePodExport  Verb = "CreatePodExport"
-	// CreateCopy copies a dependency, UpdateCopy brings its copy up to date, and DeleteCopy removes it.
+	// CreateCopy copies a dependency, UpdateCopy updates its copy, and DeleteCopy deletes it.
 	CreateCopy Verb = "CreateCopy"
 	UpdateCopy Verb = "UpdateCopy"
 	DeleteCopy Verb = "DeleteCopy"
-	// RunHook makes the Job of a hook, suspended; StartHook lets it begin once it is recorded which one it is.
+	// RunHook creates the Job of a hook, suspended. StartHook resumes it once the Job is recorded.
 	RunHook   Verb = "RunHook"
 	StartHook Verb = "StartHook"
-	// PauseWriter pauses who else writes the source, ReleaseWriter gives it its setting back, and
-	// UnmarkWriter takes the mark off that says so.
+	// PauseWriter pauses another controller of the source. ReleaseWriter restores its setting, and UnmarkWriter
+	// removes the mark that records the pause.
 	PauseWriter   Verb = "PauseWriter"
 	ReleaseWriter Verb = "ReleaseWriter"
 	UnmarkWriter  Verb = "UnmarkWriter"
-	// ScaleDown takes the ordinal out of the slice; ScaleUp adds it.
+	// ScaleDown removes the ordinal from the slice; ScaleUp adds it.
 	ScaleDown Verb = "ScaleDown"
 	ScaleUp   Verb = "ScaleUp"
-	// CarryVolume does one step of package volumes.
+	// CarryVolume performs one step of package volumes.
 	CarryVolume Verb = "CarryVolume"
-	// RestorePolicy gives a volume its original reclaim policy back.
+	// RestorePolicy restores a volume's original reclaim policy.
 	RestorePolicy Verb = "RestorePolicy"
-	// Delete verbs remove what the migration made, or what it was asked to clean up.
+	// The delete verbs delete objects that the migration created, or that the user requested to clean up.
 	DeleteClaim  Verb = "DeleteClaim"
 	DeleteVolume Verb = "DeleteVolume"
 	DeleteBudget Verb = "DeleteBudget"
 	DeleteExport Verb = "DeleteExport"
 	DeleteSet    Verb = "DeleteSet"
-	// MarkPodService and MarkPodExport write the present fence on them.
+	// MarkPodService and MarkPodExport write the current fence on the Service and the ServiceExport.
 	MarkPodService Verb = "MarkPodService"
 	MarkPodExport  Verb = "MarkPodExport"
-	// DeletePodExport and DeletePodService remove the name of an ordinal.
+	// DeletePodExport and DeletePodService delete the name of an ordinal.
 	DeletePodExport  Verb = "DeletePodExport"
 	DeletePodService Verb = "DeletePodService"
 )
 
-// Effect is one write. Name, UID and ResourceVersion are those of the object that
-// was judged: the API server refuses the write when another has come in between.
+// Effect is one write. Name, UID and ResourceVersion are those of the object that was judged: the API server
+// refuses the write if the object was changed or replaced since.
 type Effect struct {
 	Verb    Verb     `json:"verb"`
 	Side    SideName `json:"side"`
@@ -85,36 +85,35 @@ type Effect struct {
 
 	UID             types.UID `json:"-"`
 	ResourceVersion string    `json:"-"`
-	// Fence is the fence of the epoch in which it is written, for WriteFence, CreateSet,
-	// CreateBudget, SetBudget and CarryVolume.
+	// Fence is the fence of the epoch in which the write happens, for WriteFence, CreateSet, CreateBudget,
+	// SetBudget and CarryVolume.
 	Fence string `json:"-"`
 	// Start and Replicas are the slice's new range, for ScaleDown, ScaleUp and CreateSet.
 	Start    int32 `json:"start,omitempty"`
 	Replicas int32 `json:"replicas,omitempty"`
-	// MaxUnavailable is how many replicas SetBudget or SetShare lets be unavailable.
+	// MaxUnavailable is how many replicas SetBudget or SetShare allows to be unavailable.
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
-	// Form is for SetBudget and RestoreBudget, Author, its author's form, for SetBudget and
-	// CreateBudget.
+	// Form is for SetBudget and RestoreBudget. Author, the author's form, is for SetBudget and CreateBudget.
 	Form   pdb.Form `json:"-"`
 	Author pdb.Form `json:"-"`
 	// Volume is for CarryVolume and RestorePolicy, Template and Carriage for CarryVolume.
 	Volume   volumes.Action `json:"-"`
 	Template string         `json:"template,omitempty"`
 	Carriage Carriage       `json:"-"`
-	// Kind is of the object of CreateCopy, UpdateCopy and DeleteCopy; Copied is what is copied.
+	// Kind is the kind of the object of CreateCopy, UpdateCopy and DeleteCopy; Copied describes the content.
 	Kind   string `json:"kind,omitempty"`
 	Copied Copied `json:"-"`
-	// Hook is what RunHook and StartHook run.
+	// Hook is the run of RunHook and StartHook.
 	Hook *HookTurn `json:"-"`
 	// Writer is for PauseWriter, ReleaseWriter and UnmarkWriter.
 	Writer Pausing `json:"-"`
-	// Split is true when ReleaseFence leaves the application to both sides.
+	// Split is true when ReleaseFence leaves the application split between the sides.
 	Split bool `json:"-"`
-	// Propagation says what becomes of the dependents of what DeleteSet deletes.
+	// Propagation is the deletion propagation policy of DeleteSet.
 	Propagation metav1.DeletionPropagation `json:"-"`
 }
 
-// Carriage is what a volume's action was decided on.
+// Carriage is the state on which a volume's action was decided.
 type Carriage struct {
 	Method api.VolumeMethod
 	// Giver is the side that ordinals leave.
@@ -122,7 +121,7 @@ type Carriage struct {
 	Pair  volumes.Pair
 }
 
-// OfOrdinal says whether the effect concerns one ordinal and its volumes only.
+// OfOrdinal reports whether the effect concerns only one ordinal and its volumes.
 func (e Effect) OfOrdinal() bool {
 	switch e.Verb {
 	case ScaleDown, ScaleUp, CarryVolume, DeleteClaim, DeleteVolume, RestorePolicy,
@@ -133,10 +132,10 @@ func (e Effect) OfOrdinal() bool {
 	}
 }
 
-// RunsHook says whether the effect is about the Job of a hook.
+// RunsHook reports whether the effect concerns the Job of a hook.
 func (e Effect) RunsHook() bool { return e.Verb == RunHook || e.Verb == StartHook }
 
-// String says what the effect does, for people.
+// String describes the effect for people.
 func (e Effect) String() string {
 	on := " on the " + string(e.Side)
 	switch e.Verb {
@@ -274,7 +273,7 @@ func (e Effect) volumeString(on string) string {
 	}
 }
 
-// bytesString is for what a copy is made with.
+// bytesString describes the actions that only a copy needs.
 func (e Effect) bytesString(on string) string {
 	a := e.Volume
 	switch a.Verb {
@@ -310,7 +309,7 @@ func (e Effect) bytesString(on string) string {
 	}
 }
 
-// snapshotString is for what a snapshot is taken and restored with.
+// snapshotString describes the actions that only a snapshot needs.
 func (e Effect) snapshotString(on string) string {
 	a := e.Volume
 	switch a.Verb {
@@ -343,14 +342,14 @@ func (e Effect) snapshotString(on string) string {
 	}
 }
 
-// FillsSecond says whether the effect is of a method that fills a second volume: what that is filled with bears names
-// of its own, of which no watch tells a migration.
+// FillsSecond reports whether the effect belongs to a method that fills a second volume. The objects for that have
+// names of their own, so no watch of the migration reports them.
 func (e Effect) FillsSecond() bool {
 	return e.Carriage.Method.FillsSecond()
 }
 
-// ForMovers says whether the effect writes what movers alone use: no ordinal's name is on it, so that no event of it
-// wakes a migration, and it is always read live.
+// ForMovers reports whether the effect writes an object that only movers use. Such an object does not carry an
+// ordinal's name: no event of it enqueues the Migration, and it is always read live.
 func (e Effect) ForMovers() bool {
 	switch e.Volume.Verb {
 	case volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.ExportEntrance, volumes.DeleteEntrance, volumes.TakeBase, volumes.RestoreBase:
@@ -360,8 +359,9 @@ func (e Effect) ForMovers() bool {
 	}
 }
 
-// TakesAway says whether the effect takes a volume from the side that had it. Between clusters it
-// is parked there, as always where each side has its own; in one cluster it is given to the other side by the same write.
+// TakesAway reports whether the effect takes a volume from the side that had it. Between clusters, and where each
+// side has its own volume, that is the parking of the volume. In one cluster, it is the same write that gives the
+// volume to the other side.
 func (e Effect) TakesAway(sameCluster bool) bool {
 	verb := volumes.Park
 	if sameCluster && !methods.Of(e.Carriage.Method).Separate() {

@@ -7,7 +7,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestOfOrdinal: what concerns one ordinal and its volumes alone is decided again on that one.
+// TestOfOrdinal: the decision on an effect that concerns only one ordinal and its volumes is repeated for that
+// ordinal.
 func TestOfOrdinal(t *testing.T) {
 	for want, verbs := range map[bool][]plan.Verb{
 		true: {
@@ -27,14 +28,14 @@ func TestOfOrdinal(t *testing.T) {
 	}
 }
 
-// TestOtherSide: there are two sides, and each is the other one's other.
+// TestOtherSide: each of the two sides is the opposite of the other.
 func TestOtherSide(t *testing.T) {
 	if plan.SourceSide.Other() != plan.DestinationSide || plan.DestinationSide.Other() != plan.SourceSide {
 		t.Errorf("of the source %q, of the destination %q", plan.SourceSide.Other(), plan.DestinationSide.Other())
 	}
 }
 
-// TestTakesAway: between clusters a volume is taken by parking it, in one by pointing it elsewhere.
+// TestTakesAway: between clusters a volume is taken away by parking it, in one cluster by pointing it elsewhere.
 func TestTakesAway(t *testing.T) {
 	for _, verb := range []volumes.Verb{volumes.Secure, volumes.Park, volumes.Point, volumes.CreateVolume} {
 		carries := plan.Effect{Verb: plan.CarryVolume, Volume: volumes.Action{Verb: verb}}

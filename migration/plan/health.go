@@ -8,41 +8,41 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// NoOrdinal is the ordinal of a question that is about the whole application.
+// NoOrdinal is the ordinal of a question about the whole application.
 const NoOrdinal int32 = -1
 
-// Health is one of the user's gates, with what it has answered.
+// Health is one of the user's gates with its answers.
 type Health struct {
 	Gate    api.HealthGate
 	Answers []Answers
 }
 
-// Question is what a gate is asked about. What was answered of another pod, or on the other way of
-// an ordinal, does not count.
+// Question identifies one query of a gate. Answers about another pod, or about the ordinal's other direction, do
+// not count.
 type Question struct {
 	Gate  string
 	Point api.GatePoint
 	Side  SideName
-	// Ordinal is NoOrdinal at the end. Pod is the UID of its pod; empty: it has none.
+	// Ordinal is NoOrdinal at the end. Pod is the UID of the ordinal's pod; empty: it has none.
 	Ordinal   int32
 	Pod       types.UID
 	Direction api.Direction
 }
 
-// Answers are what a question was answered, as far as it counts.
+// Answers holds the answers to a question, as far as they count.
 type Answers struct {
 	Question
-	// Opened is since when it is asked, and Time is when it was last answered; zero: never.
+	// Opened is when the question was first asked. Time is when it was last answered; zero: never.
 	Opened, Time time.Time
-	// Good and Bad are how many answers in a row were good or not: one of them is 0.
+	// Good and Bad count the consecutive good or bad answers: one of them is 0.
 	Good, Bad int
-	// Reason says why the last one was not good: that of a condition; Message is what the first
-	// with this reason said.
+	// Reason is the condition reason of the last answer if it was not good. Message is the message of the first
+	// answer with this reason.
 	Reason, Message string
 }
 
-// Heard is what counts once one more answer has come; reason is empty for a good one. One that is being
-// worked on is neither good nor bad.
+// Heard returns the answers with one more answer added; reason is empty for a good answer. A pending answer counts
+// as neither good nor bad.
 func (a Answers) Heard(reason, message string, now time.Time) Answers {
 	if reason != a.Reason || a.Time.IsZero() {
 		a.Message = message
@@ -59,14 +59,13 @@ func (a Answers) Heard(reason, message string, now time.Time) Answers {
 	return a
 }
 
-// State is where a gate is by what it has answered. A good answer counts until the next one would
-// have come.
+// State returns the state of a gate by its answers. A good answer counts until the next answer is due.
 func (a Answers) State(gate api.HealthGate, now time.Time) api.GateState {
 	switch {
 	case a.Good >= gate.Successes() && now.Sub(a.Time) <= gate.Interval()+gate.Timeout():
 		return api.GatePassed
 	case a.Reason == api.ReasonGateInvalid, a.Reason == api.ReasonGateTooCostly:
-		return api.GateInvalid // asking again changes nothing
+		return api.GateInvalid // another query returns the same result
 	case a.Bad < gate.Failures():
 		return api.GatePending
 	case a.Reason == api.ReasonGateUnanswered:

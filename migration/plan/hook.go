@@ -9,16 +9,17 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// HookTurn is one run of a hook that is due, and what its Job is told.
+// HookTurn is one due run of a hook, and the parameters of its Job.
 type HookTurn struct {
 	Hook api.Hook
 	Run  api.HookRun
-	// Side is where the Job runs, and About the side that ordinals leave, before, or come to, after.
+	// Side is the side on which the Job runs. About is the side that the ordinals leave, for a hook before the
+	// stop, or arrive at, for one after the start.
 	Side, About SideName
 	Direction   api.Direction
 }
 
-// Ordinal for which it is run; NoOrdinal for one of the migration.
+// Ordinal returns the ordinal of the run; NoOrdinal for a run for the whole migration.
 func (t HookTurn) Ordinal() int32 {
 	if t.Run.Ordinal == nil {
 		return NoOrdinal
@@ -26,36 +27,36 @@ func (t HookTurn) Ordinal() int32 {
 	return *t.Run.Ordinal
 }
 
-// HookJob is the Job of a hook as it was seen.
+// HookJob is the observed Job of a hook.
 type HookJob struct {
 	Name string
-	// Presence is Unreachable where it could not be read; Trouble says why, and LacksRight whether
-	// for want of a right.
+	// Presence is Unreachable if the Job could not be read. Trouble says why, and LacksRight is true when a
+	// permission was missing.
 	Presence        Presence
 	Trouble         string
 	LacksRight      bool
 	UID             types.UID
 	ResourceVersion string
-	// Ours is true when this migration has made it.
+	// Ours is true when this migration created it.
 	Ours bool
-	// Held is true where it was made and has not been let begin: nothing of it has run.
+	// Held is true while it is created but not yet resumed: none of it has run.
 	Held bool
-	// State is Running, Succeeded, Failed or TimedOut, and Message says how it does, or has ended.
+	// State is Running, Succeeded, Failed or TimedOut. Message describes its progress or its end.
 	State   api.HookState
 	Message string
-	// Refused is what was answered to its pod, where it has none; empty: it has, or may have one.
+	// Refused is the error of the pod's creation, if the Job has no pod; empty: it has a pod, or may have one.
 	Refused string
 	Since   time.Time
 }
 
-// HookJobs are the Jobs of hooks, as far as they were looked at.
+// HookJobs are the Jobs of hooks, as far as they were read.
 type HookJobs struct {
 	List []HookJob
-	// All is true where there are no others.
+	// All is true when List is complete.
 	All bool
 }
 
-// Find is the Job of a name. One that was not looked at is Unreachable.
+// Find returns the Job with a name. A Job that was not read is Unreachable.
 func (j HookJobs) Find(name string) HookJob {
 	at := slices.IndexFunc(j.List, func(job HookJob) bool { return job.Name == name })
 	switch {
@@ -68,7 +69,7 @@ func (j HookJobs) Find(name string) HookJob {
 	}
 }
 
-// HookSide is where the Job of a hook runs that is about a side.
+// HookSide returns the side on which the Job of a hook about a side runs.
 func HookSide(hook api.Hook, about SideName) SideName {
 	switch hook.Side {
 	case api.GateSource:

@@ -2,7 +2,7 @@ package plan
 
 import "testing"
 
-// TestKubectl: a command names the cluster that it is for: by the context, or in words where none is known.
+// TestKubectl: a command names its cluster: by the context, or in words if none is known.
 func TestKubectl(t *testing.T) {
 	for _, tc := range []struct{ cluster, flags, want string }{
 		{"east", "--context east", "kubectl --context east get pods"},
@@ -16,7 +16,7 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-// TestMigrate: a plugin has its flags behind its name.
+// TestMigrate: a plugin's flags follow its name.
 func TestMigrate(t *testing.T) {
 	for want, tc := range map[string]struct{ cluster, flags string }{
 		"kubectl migrate rollback web --context east":    {"east", "--context east"},
@@ -29,7 +29,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestRolloutStatus: each kind has the command that shows its roll-out, in its cluster.
+// TestRolloutStatus: each kind has the command that shows its rollout, in its cluster.
 func TestRolloutStatus(t *testing.T) {
 	for resource, want := range map[string]string{
 		"":            "kubectl --context east rollout status -n shop sts/web",

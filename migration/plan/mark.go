@@ -2,18 +2,18 @@ package plan
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Mark is a PersistentVolume of an ordinal, on one side, as it is found when the record of a move was lost.
+// Mark is an ordinal's PersistentVolume on one side, as found after the record of a move was lost.
 type Mark struct {
 	Ordinal  int32
 	Template string
-	// Volume is its name, and Disk is its disk.
+	// Volume is the volume's name, Disk the identity of its disk.
 	Volume, Disk string
-	// By is the UID of the migration that has marked it; empty: it has no mark.
+	// By is the UID of the migration whose mark the volume has; empty: it has none.
 	By types.UID
-	// AtRest is true when it is bound to the ordinal's claim and has no mark: no migration moves it.
+	// AtRest is true when the volume is bound to the ordinal's claim and has no mark: no migration moves it.
 	AtRest bool
-	// Filled is true when a copy or a snapshot was to fill a second volume from it.
+	// Filled is true when a second volume was being filled from it, by a copy or a snapshot.
 	Filled bool
-	// LeftOut is true when a person has said that the ordinal is left out on purpose.
+	// LeftOut is true when a user has confirmed that the ordinal is left out on purpose.
 	LeftOut bool
 }

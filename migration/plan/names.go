@@ -14,12 +14,12 @@ type Dependent struct {
 	Ours   bool
 }
 
-// Export is what matters of a ServiceExport.
+// Export holds the fields of a ServiceExport that a plan needs.
 type Export struct {
 	Found           bool
 	UID             types.UID
 	ResourceVersion string
-	// Terminating, Keeps and DeletedAt are as of a PodService.
+	// Terminating, Keeps and DeletedAt are like those of PodService.
 	Terminating bool
 	Keeps       string
 	DeletedAt   int64
@@ -28,36 +28,36 @@ type Export struct {
 	// Invalid is the message of a Valid condition that is False.
 	Invalid string
 	Ours    bool
-	// Fence is the fence under which a migration wrote it last.
+	// Fence is the fence under which a migration last wrote it.
 	Fence string
 }
 
-// Name is what gives one ordinal a name that clients in both clusters use, as it was
-// seen on a side: a headless Service named after the pod, and its ServiceExport.
+// Name is an ordinal's name for clients in both clusters, as observed on a side: a headless Service with the pod's
+// name, and its ServiceExport.
 type Name struct {
 	Ordinal int32
 	Service PodService
 	Export  Export
 }
 
-// PodService is what matters of the Service of one pod.
+// PodService holds the fields of one pod's Service that a plan needs.
 type PodService struct {
 	Found           bool
 	UID             types.UID
 	ResourceVersion string
-	// Terminating is true when it is being deleted; Keeps are the finalizers that keep it then, and DeletedAt is when its deletion
-	// was asked for, in seconds since 1970.
+	// Terminating is true when it is being deleted. Keeps lists the finalizers that block the deletion, and
+	// DeletedAt is its deletionTimestamp, in seconds since 1970.
 	Terminating bool
 	Keeps       string
 	DeletedAt   int64
-	// Selects is true when it selects the ordinal's pod and no other one.
+	// Selects is true when it selects only the ordinal's pod.
 	Selects bool
 	Ours    bool
-	// Fence is the fence under which a migration wrote it last.
+	// Fence is the fence under which a migration last wrote it.
 	Fence string
 }
 
-// NameOf returns what was seen of an ordinal's name.
+// NameOf returns the observed name of an ordinal.
 func (s Side) NameOf(ordinal int32) (Name, bool) {
 	for _, n := range s.Names {
 		if n.Ordinal == ordinal {
@@ -67,15 +67,15 @@ func (s Side) NameOf(ordinal int32) (Name, bool) {
 	return Name{}, false
 }
 
-// PodName is the name of an ordinal's pod, and of its Service.
+// PodName returns the name of an ordinal's pod, and of its Service.
 func (s Side) PodName(ordinal int32) string { return PodName(s.Set.Name, ordinal) }
 
-// ServiceOf is how messages call the Service of one ordinal.
+// ServiceOf returns how messages name the Service of one ordinal.
 func (s Side) ServiceOf(ordinal int32) string {
 	return fmt.Sprintf("Service %s/%s in cluster %s", s.Namespace, s.PodName(ordinal), s.Cluster)
 }
 
-// ExportOf is how messages call the ServiceExport of one ordinal.
+// ExportOf returns how messages name the ServiceExport of one ordinal.
 func (s Side) ExportOf(ordinal int32) string {
 	return fmt.Sprintf("ServiceExport %s/%s in cluster %s", s.Namespace, s.PodName(ordinal), s.Cluster)
 }

@@ -8,8 +8,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Extent is the range of the whole application: what was recorded, or else what the source
-// owns, and with it a destination that owns the rest.
+// Extent returns the range of the whole application: the recorded one, or else the range of the source, joined
+// with a destination that owns the rest.
 func (s Snapshot) Extent() (start, replicas int32) {
 	if base := s.Record.Baseline; base != nil {
 		return base.Start, base.Replicas
@@ -22,15 +22,15 @@ func (s Snapshot) Extent() (start, replicas int32) {
 	return start, replicas
 }
 
-// Split says whether both slices own ordinals, and side by side: then they are one
-// application, which another migration has left so (KEP-3335, story 1).
+// Split reports whether both slices own ordinals, and the ranges are adjacent. They are then one application that
+// another migration has left split (KEP-3335, story 1).
 func (s Snapshot) Split() bool {
 	source, destination := s.Source.Set, s.Destination.Set
 	return source.Presence == Seen && destination.Presence == Seen && source.Replicas > 0 && destination.Replicas > 0 &&
 		(destination.Start == source.End() || source.Start == destination.End())
 }
 
-// Ordinals are those of the whole application, ascending; none where its numbers are no application's.
+// Ordinals returns the ordinals of the whole application, ascending; none if its numbers are not valid.
 func (s Snapshot) Ordinals() []int32 {
 	if s.Unbounded() != nil {
 		return nil
@@ -43,7 +43,7 @@ func (s Snapshot) Ordinals() []int32 {
 	return ordinals
 }
 
-// OrdinalsToMove are those that are asked for of a migration that has not begun, the first to move first.
+// OrdinalsToMove returns the ordinals that a migration that has not begun will move, in their order.
 func (s Snapshot) OrdinalsToMove() []int32 {
 	if s.Unbounded() != nil {
 		return nil
@@ -60,7 +60,7 @@ func (s Snapshot) OrdinalsToMove() []int32 {
 	return ordinals
 }
 
-// ToMove says whether an ordinal is asked for of a migration that has not begun.
+// ToMove reports whether a migration that has not begun will move the ordinal.
 func (s Snapshot) ToMove(ordinal int32) bool {
 	set, total := s.Source.Set, Total(s.Spec, s.Source.Set.Replicas)
 	if s.Spec.Order == api.LowestFirst {
@@ -69,7 +69,7 @@ func (s Snapshot) ToMove(ordinal int32) bool {
 	return set.End()-total <= ordinal && ordinal < set.End()
 }
 
-// Total is how many ordinals of a source of so many replicas shall move.
+// Total returns how many ordinals of a source with that number of replicas will move.
 func Total(spec Spec, replicas int32) int32 {
 	if spec.Count > 0 {
 		return min(spec.Count, replicas)
@@ -77,28 +77,28 @@ func Total(spec Spec, replicas int32) int32 {
 	return replicas
 }
 
-// Span is a range of ordinals, as people read it.
+// Span formats a range of ordinals for people.
 func Span(start, replicas int32) string { return fmt.Sprintf("[%d,%d)", start, start+replicas) }
 
-// What one migration may be about. Its numbers come from objects that others write, and
-// memory and time are taken in proportion to them: nothing is, before they are bounded.
+// Limits of one migration. Its numbers are read from objects that others write, and it uses memory and time in
+// proportion to them. They are checked before that.
 const (
-	// MaxOrdinals bounds the replicas of one slice and of the whole application. It is far
-	// above what a cluster runs: 150000 pods (kubernetes.io, Considerations for large clusters).
+	// MaxOrdinals bounds the replicas of one slice and of the whole application. It is far above the size of a
+	// cluster: 150000 pods (kubernetes.io, Considerations for large clusters).
 	MaxOrdinals = 1_000_000
-	// MaxClaims bounds the claims of all ordinals: each is compared with its volumes on both
-	// sides, and a pod for each of them would be more than a cluster runs.
+	// MaxClaims bounds the claims of all ordinals. Each claim is compared with its volumes on both sides, and a
+	// pod for each would exceed the size of a cluster.
 	MaxClaims = 150_000
 )
 
-// bounded says whether a range of ordinals can be one: none is negative, and the end of it
-// is a number, too (apps/v1, StatefulSetOrdinals, is of 32 bits).
+// bounded reports whether a range of ordinals is valid: it has no negative number, and its end fits into 32 bits,
+// as in StatefulSetOrdinals of apps/v1.
 func bounded(start, replicas int32) bool {
 	return start >= 0 && replicas >= 0 && replicas <= MaxOrdinals && start <= math.MaxInt32-replicas
 }
 
-// Unbounded refuses the numbers of a snapshot that nothing may be counted up to; nil: they
-// are such as an application has.
+// Unbounded returns a finding if the numbers of a snapshot are too large, or not valid, to iterate over; nil: they
+// are valid.
 func (s Snapshot) Unbounded() *Finding {
 	for _, side := range []Side{s.Source, s.Destination} {
 		if finding := side.unbounded(); finding != nil {
@@ -128,7 +128,7 @@ func (s Snapshot) Unbounded() *Finding {
 	return nil
 }
 
-// unbounded refuses the range of one slice.
+// unbounded returns a finding if the range of one slice is not valid.
 func (s Side) unbounded() *Finding {
 	if bounded(s.Set.Start, s.Set.Replicas) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestSplit: two slices are one application when both own ordinals, and side by side.
+// TestSplit: two slices are one application when both own ordinals and their ranges are adjacent.
 func TestSplit(t *testing.T) {
 	unseen := func(s plan.Snapshot, name plan.SideName) plan.Snapshot {
 		if name == plan.SourceSide {
@@ -42,8 +42,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestExtent: the application is what was recorded; before that it is the source's slice, and with it the
-// destination's when they are side by side.
+// TestExtent: the application is the recorded range. Without a record it is the source's slice, joined with the
+// destination's if they are adjacent.
 func TestExtent(t *testing.T) {
 	recorded := plantest.SlicesOf(1, 2, 3, 2)
 	recorded.Record.Baseline = &api.Baseline{Start: 7, Replicas: 9}
@@ -62,7 +62,7 @@ func TestExtent(t *testing.T) {
 	}
 }
 
-// TestOrdinalsToMove: those at the end of the source at which the move begins are asked for, and no others.
+// TestOrdinalsToMove: only the ordinals at the end of the source at which the move begins are moved.
 func TestOrdinalsToMove(t *testing.T) {
 	for order, want := range map[api.Order][]int32{api.HighestFirst: {4, 5}, api.LowestFirst: {2, 3}} {
 		s := plan.Snapshot{Spec: plan.Spec{Order: order, Count: 2}, Source: plan.Side{Set: plan.Set{Start: 2, Replicas: 4}}}
@@ -78,7 +78,7 @@ func TestOrdinalsToMove(t *testing.T) {
 	}
 }
 
-// TestUnboundedIsFound: what nothing may be counted up to is found, and on which object it was written:
+// TestUnboundedIsFound: numbers that are too large to iterate over are reported with the object that has them:
 // either slice, the record, both slices together, or the claims of all ordinals.
 func TestUnboundedIsFound(t *testing.T) {
 	const source, destination, record = "StatefulSet shop/web in cluster east", "StatefulSet shop/web in cluster west", "Migration shop/move"

@@ -6,28 +6,28 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// RemedyRights mends a missing right.
+// RemedyRights is the remedy for a missing permission.
 const RemedyRights = "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to the identity that is used there"
 
-// RemedyLending mends a right that the manager lacks, to act as the ServiceAccount of a Migration.
+// RemedyLending is the remedy for a permission that the manager lacks to act as the ServiceAccount of a Migration.
 const RemedyLending = "install the roles of the manager as this cluster knows them: kubectl migrate install; with --impersonation=legacy where an API server is older than Kubernetes 1.36, or has the feature gate ConstrainedImpersonation off"
 
-// RemedyDependencyRights mends a right that is missing for copies.
+// RemedyDependencyRights is the remedy for a missing permission to copy dependencies.
 const RemedyDependencyRights = "bind the ClusterRole sliceshift-mover-dependencies to the identity that is used there, in the namespace of that side; or set spec.dependencies.mode to Check and make the copies yourself"
 
-// RemedyMoverRights mends a right that is missing for the pods of method Copy.
+// RemedyMoverRights is the remedy for a missing permission on the pods of method Copy.
 const RemedyMoverRights = "bind the ClusterRole sliceshift-mover-pods to the identity that is used there, in the namespace of that side; or name another method in spec.volumes"
 
-// RemedySnapshotRights mends a right that is missing for method Snapshot.
+// RemedySnapshotRights is the remedy for a missing permission that method Snapshot needs.
 const RemedySnapshotRights = "bind the ClusterRole sliceshift-mover-snapshots in the namespace of that side, and sliceshift-mover-snapshots-cluster for its cluster, to the identity that is used there; or name another method in spec.volumes"
 
-// RemedyWriterRights mends a missing right on a writer.
+// RemedyWriterRights is the remedy for a missing permission on a writer.
 const RemedyWriterRights = "bind the ClusterRole sliceshift-mover-writers to the identity that is used there, in the namespace of the writer; or pause it yourself and set spec.writers.pause to false"
 
-// RemedyJobRights mends a right that is missing for the Job of a hook.
+// RemedyJobRights is the remedy for a missing permission on the Job of a hook.
 const RemedyJobRights = "bind the ClusterRole sliceshift-mover-jobs to the identity that is used there"
 
-// RemedyRights mends a right that is missing for an effect.
+// RemedyRights returns the remedy for a permission that an effect lacks.
 func (e Effect) RemedyRights() string {
 	if e.Copies() {
 		return RemedyDependencyRights
@@ -47,17 +47,17 @@ func (e Effect) RemedyRights() string {
 	return RemedyRights
 }
 
-// Copies says whether the effect is about a copy of a dependency.
+// Copies reports whether the effect concerns a copy of a dependency.
 func (e Effect) Copies() bool {
 	return e.Verb == CreateCopy || e.Verb == UpdateCopy || e.Verb == DeleteCopy
 }
 
-// writesMover says whether the effect makes, writes or deletes a pod of method Copy.
+// writesMover reports whether the effect creates, writes or deletes a pod of method Copy.
 func (e Effect) writesMover() bool {
 	return e.Verb == CarryVolume && slices.Contains([]volumes.Verb{volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover}, e.Volume.Verb)
 }
 
-// snapshots says whether the effect is one that only method Snapshot needs.
+// snapshots reports whether only method Snapshot needs the effect.
 func (e Effect) snapshots() bool {
 	return e.Verb == CarryVolume && (e.Volume.Copy.Role == volumes.RolePlaceholder || slices.Contains([]volumes.Verb{
 		volumes.CreateSnapshot, volumes.RetainContent, volumes.LoosenContent, volumes.CreateContent, volumes.CreateImport, volumes.DeleteSnapshot, volumes.DeleteContent,
@@ -65,7 +65,7 @@ func (e Effect) snapshots() bool {
 	}, e.Volume.Verb))
 }
 
-// writes says whether the effect is about a writer.
+// writes reports whether the effect concerns a writer.
 func (e Effect) writes() bool {
 	return e.Verb == PauseWriter || e.Verb == ReleaseWriter || e.Verb == UnmarkWriter
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// TestH3Saying: who wrote the form of a PodDisruptionBudget follows from the object and from what is recorded, at any moment
-// of a move.
+// TestH3Saying: the object and the record determine who wrote the form of a PodDisruptionBudget, at any moment of
+// a move.
 func TestH3Saying(t *testing.T) {
 	author := pdb.Unavailable(2)
 	untouched := &api.BudgetVersion{UID: "b", Generation: 3}

@@ -2,7 +2,7 @@ package plan
 
 import api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 
-// Services are what is asked for now so that clients find the pods.
+// Services returns the Services and exports that the spec requests for clients.
 func (s Spec) Services() api.ServicesSpec {
 	asked := api.ServicesSpec{Export: s.Export, PerOrdinal: api.PerOrdinalNone}
 	if s.NameOrdinals {
@@ -11,7 +11,7 @@ func (s Spec) Services() api.ServicesSpec {
 	return asked
 }
 
-// Services are what this move makes so that clients find the pods: see Migration.AcceptedServices.
+// Services returns the Services and exports that this move creates for clients: see Migration.AcceptedServices.
 func (s Snapshot) Services() api.ServicesSpec {
 	if base := s.Record.Baseline; base != nil && base.Services != nil {
 		return base.Services.Spelled()

@@ -7,20 +7,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// How kubectl calls the kinds of StatefulSet; the second is the short name of ours.
+// Names of the StatefulSet kinds for kubectl; the second is the short name of our kind.
 const (
 	NativeResource = "sts"
 	SliceResource  = "slice"
 )
 
-// Set is what matters of a StatefulSet.
+// Set holds the fields of a StatefulSet that a plan needs.
 type Set struct {
 	Presence        Presence
 	Name            string
 	UID             types.UID
 	ResourceVersion string
 	Start, Replicas int32
-	// Observed is true when the controller has seen this generation.
+	// Observed is true when the controller has observed this generation.
 	Observed bool
 	// RolledOut is true when every pod has the update revision.
 	RolledOut bool
@@ -34,70 +34,70 @@ type Set struct {
 	Ordered bool
 	// Fence is the value of the fence annotation.
 	Fence string
-	// ScalesBy is who wrote replicas or ordinals last, when it was not a migration.
+	// ScalesBy is the field manager that last wrote replicas or ordinals, if it is not a migration.
 	ScalesBy string
-	// Ours is true when this migration created it, and Owner is the UID of the migration that did; empty: none did.
+	// Ours is true when this migration created it. Owner is the UID of the migration that created it; empty: none
+	// did.
 	Ours        bool
 	Owner       types.UID
 	Terminating bool
-	// LeftOut is true when a person has said of it that an ordinal beside its slice is left out on purpose.
+	// LeftOut is true when a user has confirmed on it that an ordinal next to its slice is left out on purpose.
 	LeftOut bool
-	// Resource is how kubectl calls its kind.
+	// Resource is the resource name of its kind for kubectl.
 	Resource string
 	// DeletesClaims is true for persistentVolumeClaimRetentionPolicy.whenScaled: Delete.
 	DeletesClaims bool
-	// OwnsClaims are the claims that it owns, ascending, as far as claims were read.
+	// OwnsClaims lists the claims that it owns, ascending, as far as claims were read.
 	OwnsClaims []string
-	// YoungClaim names a claim of one of its ordinals that was made when it was, or since; empty: there is none, as far as
-	// claims were read. Of one that was made again they show that an ordinal is on a new disk.
+	// YoungClaim names a claim of one of its ordinals that does not clearly predate the set: it was created later,
+	// or less than a minute before. Empty: none, as far as claims were read. On a set that was recreated, such a
+	// claim shows that an ordinal uses a new disk.
 	YoungClaim string
-	// Rolls is how its roll-outs go.
+	// Rolls describes its rollouts.
 	Rolls Rolls
-	// Reserves is true when a slice of our own kind skips ordinals, which it then owns
-	// beyond its end; ReservesBy is who wrote that last.
+	// Reserves is true when a slice of our own kind skips ordinals, so that it owns some beyond its end.
+	// ReservesBy is the field manager that last wrote that.
 	Reserves   bool
 	ReservesBy string
 }
 
-// Rolls is how the roll-outs of a StatefulSet go, as far as a migration can bound them.
+// Rolls describes the rollouts of a StatefulSet, as far as a migration can limit them.
 type Rolls struct {
-	// Own is true for our own kind: its controller keeps to a share of the disruption
-	// budget, and as long as a migration drives the set it evicts what it replaces.
+	// Own is true for our own kind. Its controller keeps to a share of the disruption budget, and evicts the pods
+	// that it replaces while a migration drives the set.
 	Own bool
-	// AllAtOnce is true when it replaces all pods together; Asked when somebody has asked
-	// for a pod to go, which is done as a roll-out does it.
+	// AllAtOnce is true when it replaces all pods together. Asked is true when a user has requested the deletion
+	// of a pod, which the controller performs like a rollout.
 	AllAtOnce, Asked bool
-	// Stays is why its roll-out cannot end by itself; empty: it can.
+	// Stays is the reason that its rollout cannot complete without an action; empty: it can.
 	Stays Stays
-	// Unmarked is true when it lacks the marks by which its controller hears that a migration drives it.
+	// Unmarked is true when it lacks the marks that tell its controller that a migration drives it.
 	Unmarked bool
-	// Shared is true when the set has been given a share: how many of its pods may be
-	// unavailable for an available one to be updated. Heeded is true when its controller
-	// has confirmed that, or that there is none.
+	// Shared is true when the set has a share: the number of its pods that may be unavailable for an available one
+	// to be updated. Heeded is true when its controller has confirmed the share, or its absence.
 	Shared bool
 	Share  int32
 	Heeded bool
 }
 
-// Stays is why pods keep a former revision until somebody does something about it; empty: a roll-out gets to all of them.
+// Stays is the reason that pods keep a former revision until a user acts; empty: a rollout reaches all of them.
 type Stays string
 
-// Why they do.
+// Reasons that pods keep a former revision.
 const (
 	StaysPaused    Stays = "paused"
 	StaysOnDelete  Stays = "OnDelete"
 	StaysPartition Stays = "partition"
 )
 
-// ResourceName is how kubectl calls the set's kind.
+// ResourceName returns the resource name of the set's kind for kubectl.
 func (s Set) ResourceName() string { return cmp.Or(s.Resource, NativeResource) }
 
-// End is the first ordinal above the slice.
+// End returns the first ordinal above the slice.
 func (s Set) End() int32 { return s.Start + s.Replicas }
 
-// Has says whether the slice owns an ordinal.
+// Has reports whether the slice owns an ordinal.
 func (s Set) Has(ordinal int32) bool { return s.Start <= ordinal && ordinal < s.End() }
 
-// RollsOut says whether pods of the slice have yet to get its update revision, or are asked
-// to go.
+// RollsOut reports whether pods of the slice do not have its update revision yet, or their deletion was requested.
 func (s Set) RollsOut() bool { return s.Replicas > 0 && (!s.RolledOut || s.Rolls.Asked) }

@@ -8,19 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// SideName says which side an effect or a hold is about.
+// SideName names the side of an effect or a hold.
 type SideName string
 
-// The sides.
+// The sides of a migration.
 const (
 	SourceSide      SideName = "source"
 	DestinationSide SideName = "destination"
 )
 
-// SideNames are both sides, the source first.
+// SideNames lists both sides, the source first.
 var SideNames = []SideName{SourceSide, DestinationSide}
 
-// Other is the other one.
+// Other returns the opposite side.
 func (name SideName) Other() SideName {
 	if name == SourceSide {
 		return DestinationSide
@@ -28,27 +28,27 @@ func (name SideName) Other() SideName {
 	return SourceSide
 }
 
-// Presence says how a thing was seen.
+// Presence is the observed existence of an object.
 type Presence string
 
-// Presences. The zero value is Unreachable's: what was not looked at is not absent.
+// Values of Presence. The zero value is Unreachable: an object that was not read is not absent.
 const (
 	Unreachable Presence = ""
 	Seen        Presence = "Seen"
 	Absent      Presence = "Absent"
 )
 
-// Side is one side as it was seen. When Reach is Unreachable nothing else counts.
+// Side is the observed state of one side. When Reach is Unreachable, no other field counts.
 type Side struct {
 	// Cluster and Namespace name the side in messages.
 	Cluster, Namespace string
-	// Flags lead kubectl to the cluster: --context east. Empty where no context is known, as in a manager.
+	// Flags select the cluster for kubectl, for instance --context east. Empty where no context is known, as in a
+	// manager.
 	Flags string
-	// ClusterID tells the cluster from every other one.
+	// ClusterID identifies the cluster.
 	ClusterID types.UID
 	Reach     Presence
-	// Lost is true for a destination that was declared lost for good: it was not looked at, and
-	// is taken for a side that has nothing.
+	// Lost is true for a destination that was declared lost: it was not read, and counts as empty.
 	Lost bool
 	// ReachError says why the side could not be read.
 	ReachError string
@@ -57,27 +57,26 @@ type Side struct {
 	Set            Set
 	// Pods are all pods named <set>-<ordinal>, ascending, Terminating ones included.
 	Pods []Pod
-	// Budgets are the PodDisruptionBudgets that select the slice's pods, OtherBudgets
-	// the names of those that do not.
+	// Budgets lists the PodDisruptionBudgets that select the slice's pods, OtherBudgets the names of the others.
 	Budgets      []Budget
 	OtherBudgets []string
 	// Service is the governing Service; Needed is false when the set names none.
 	Service Dependent
 	// Export is the ServiceExport of the governing Service.
 	Export Export
-	// Names are the names of the ordinals that were looked at, ascending.
+	// Names lists the names of the ordinals that were read, ascending.
 	Names []Name
-	// Marks are the volumes of all ordinals that a migration has left its mark on, or that are in use, as far as they were looked
-	// at: before a migration begins.
+	// Marks lists the volumes of all ordinals that have a migration's mark or are in use, as far as they were
+	// read. They are read before a migration begins.
 	Marks []Mark
 }
 
-// Object is how messages call the StatefulSet of the side.
+// Object returns how messages name the StatefulSet of the side.
 func (s Side) Object() string {
 	return fmt.Sprintf("StatefulSet %s/%s in cluster %s", s.Namespace, s.Set.Name, s.Cluster)
 }
 
-// WhatKeepsIt shows why a StatefulSet that is being deleted is still there.
+// WhatKeepsIt returns the remedy for a StatefulSet that is being deleted and still exists.
 func (s Side) WhatKeepsIt() string {
 	return "a deletion cannot be taken back; wait until it is gone, and see what keeps it: " + s.Kubectl().Do("get", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "-o", "yaml")
 }
@@ -90,7 +89,7 @@ func (s Side) Pod(ordinal int32) (Pod, bool) {
 	return Pod{}, false
 }
 
-// Outside is the first pod of an ordinal that the slice does not own.
+// Outside returns the first pod of an ordinal that the slice does not own.
 func (s Side) Outside() (Pod, bool) {
 	if len(s.Pods) > 0 && !s.Set.Has(s.Pods[0].Ordinal) {
 		return s.Pods[0], true
@@ -101,12 +100,12 @@ func (s Side) Outside() (Pod, bool) {
 	return Pod{}, false
 }
 
-// at is where the pod of an ordinal is among the pods, or would be.
+// at returns the index of an ordinal's pod among the pods, or the index at which it would be inserted.
 func (s Side) at(ordinal int32) (int, bool) {
 	return slices.BinarySearchFunc(s.Pods, ordinal, func(pod Pod, want int32) int { return int(pod.Ordinal) - int(want) })
 }
 
-// SetPod stores or replaces a pod, keeping the order.
+// SetPod stores or replaces a pod and keeps the order.
 func (s *Side) SetPod(pod Pod) {
 	at, found := s.at(pod.Ordinal)
 	if found {
@@ -116,14 +115,14 @@ func (s *Side) SetPod(pod Pod) {
 	s.Pods = slices.Insert(s.Pods, at, pod)
 }
 
-// RemovePod forgets a pod.
+// RemovePod removes a pod.
 func (s *Side) RemovePod(ordinal int32) {
 	if at, found := s.at(ordinal); found {
 		s.Pods = slices.Delete(s.Pods, at, at+1)
 	}
 }
 
-// Pod is what matters of a pod of an ordinal.
+// Pod holds the fields of an ordinal's pod that a plan needs.
 type Pod struct {
 	Ordinal int32
 	UID     types.UID
@@ -131,33 +130,33 @@ type Pod struct {
 	// ReadySince is when it became Ready.
 	ReadySince  time.Time
 	Terminating bool
-	// GoneBy is the end of the grace period of a pod that terminates; zero: it does not.
+	// GoneBy is the end of the grace period of a terminating pod; zero: it does not terminate.
 	GoneBy time.Time
 	// Owned is true when the StatefulSet controls it.
 	Owned bool
-	// Node is where it runs; empty: nowhere yet.
+	// Node is the node on which it runs; empty: it is not scheduled.
 	Node string
-	// Trouble is what keeps it from becoming Ready, when it says so.
+	// Trouble is the reported reason that it is not Ready.
 	Trouble string
-	// Finalizers are those that keep its object, listed; empty: none does.
+	// Finalizers lists the finalizers that block the deletion of its object; empty: none.
 	Finalizers string
 }
 
-// Available says whether the pod has been Ready for so long and stays.
+// Available reports whether the pod has been Ready for minReady and is not terminating.
 func (p *Pod) Available(now time.Time, minReady time.Duration) bool {
 	return p.Ready && !p.Terminating && p.Owned && !now.Before(p.ReadySince.Add(minReady))
 }
 
-// ClaimName is the name that the StatefulSet controller gives a claim
-// (kubernetes stateful_set_utils.go, getPersistentVolumeClaimName).
+// ClaimName returns the name that the StatefulSet controller gives a claim (kubernetes stateful_set_utils.go,
+// getPersistentVolumeClaimName).
 func ClaimName(template, set string, ordinal int32) string {
 	return fmt.Sprintf("%s-%s-%d", template, set, ordinal)
 }
 
-// PodName is the name that the StatefulSet controller gives a pod.
+// PodName returns the name that the StatefulSet controller gives a pod.
 func PodName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }
 
-// PodNames names the pods of ordinals, other than the one that is left out.
+// PodNames returns the names of the pods of the ordinals, except leaveOut.
 func PodNames(side Side, ordinals []int32, leaveOut *int32) []string {
 	var names []string
 	for _, ordinal := range ordinals {
@@ -168,7 +167,7 @@ func PodNames(side Side, ordinals []int32, leaveOut *int32) []string {
 	return names
 }
 
-// Down are the ordinals of a slice whose pods are not available.
+// Down returns the ordinals of a slice whose pods are not available.
 func Down(s Snapshot, side Side) []int32 {
 	var down []int32
 	at, end, pods := 0, side.Set.End(), side.Pods
@@ -184,7 +183,7 @@ func Down(s Snapshot, side Side) []int32 {
 	return down
 }
 
-// disrupted says whether an eviction of the pod was granted and not yet seen.
+// disrupted reports whether an eviction of the pod was granted and not yet observed.
 func disrupted(budgets []Budget, set string, ordinal int32) bool {
 	for i := range budgets {
 		if names := budgets[i].Disrupted; len(names) > 0 && slices.Contains(names, PodName(set, ordinal)) {

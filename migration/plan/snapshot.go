@@ -12,19 +12,19 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Snapshot is all that is decided by: what the user asks for, what was recorded, and
-// what was seen of both sides. It holds values only.
+// Snapshot is the complete input of a decision: the user's spec, the record, and the observed state of both sides.
+// It holds only values.
 type Snapshot struct {
 	// Now is when it was taken.
 	Now time.Time
-	// Migration is its namespace and name, for messages.
+	// Migration is the namespace and name, for messages.
 	Migration types.NamespacedName
-	// UID of the Migration; it is the owner in both fences.
+	// UID is the UID of the Migration; it is the owner in both fences.
 	UID types.UID
-	// Holder is the identity of this process. Engaged is true when this process has
-	// got the fence and has had an answer to everything that it wrote since.
-	// Otherwise it gets the next one: a write without an answer may still arrive, and only
-	// a new epoch refuses it. A process that is engaged does not take the fence back from another.
+	// Holder is the identity of this process. Engaged is true when this process has acquired the fence, and every
+	// write since has got a response. Otherwise the process must acquire the next epoch: a write without a
+	// response may still arrive, and only a new epoch refuses it. An engaged process does not take the fence back
+	// from another process.
 	Holder  string
 	Engaged bool
 	// Deleting is true when the Migration itself is being deleted.
@@ -33,142 +33,146 @@ type Snapshot struct {
 	Record   Record
 	// Source and Destination are the two sides.
 	Source, Destination Side
-	// Volumes are the claims of the ordinals that were looked at, in ascending order
-	// of ordinal and template.
+	// Volumes lists the claims of the ordinals that were read, ascending by ordinal and template.
 	Volumes []OrdinalVolume
-	// Focused is true when Volumes covers only one ordinal. What concerns all of
-	// them must not be concluded from such a snapshot.
+	// Focused is true when Volumes covers only one ordinal. Nothing about all ordinals may be concluded from such
+	// a snapshot.
 	Focused bool
-	// Early is the ordinal whose volumes are copied before it is its turn, where the snapshot is about that alone; nil:
-	// it is about the migration.
+	// Early is the ordinal whose volumes are copied before its turn, if the snapshot is only about that ordinal;
+	// nil: the snapshot is about the migration.
 	Early *int32
-	// VolumesRead is true when the volumes of that one were read, too.
+	// VolumesRead is true when the volumes of that ordinal were read, too.
 	VolumesRead bool
 	// Template is a change of the source's pod template that the destination lacks.
 	Template TemplateChange
-	// Numbers is why the destination cannot be given the slice as it is: where it begins, what
-	// its pods are, or that they are let in; nil: it can, or has been given it.
+	// Numbers is the reason that the destination cannot own the slice: its start, its pods, or their admission;
+	// nil: it can, or already owns it.
 	Numbers *Finding
-	// Arrival is whether the next ordinal would run on the side that takes it; nil: that was not asked.
+	// Arrival is the result of the dry run of the next ordinal on the side that takes it; nil: there was no dry
+	// run.
 	Arrival *Arrival
-	// Refused is why the ordinal that is to arrive has no pod, in the words of its controller; empty: it has one, or nobody knows.
+	// Refused is the controller's message that the arriving ordinal's pod cannot be created; empty: the pod
+	// exists, or nothing is known.
 	Refused string
-	// RollbackWritten is true once spec.mode was set to Rollback for Record.AutomaticRollback, and ModeWriter is who else has
-	// written it since; empty: nobody, or it is not known who.
+	// RollbackWritten is true once spec.mode was set to Rollback for Record.AutomaticRollback. ModeWriter is
+	// another field manager that has since written the mode; empty: none, or it is not known.
 	RollbackWritten bool
 	ModeWriter      string
-	// Preflight is what was found that only the observer can judge: missing rights,
-	// autoscalers, differences between the two StatefulSets.
+	// Preflight lists the findings that only the observer can make: missing permissions, autoscalers, differences
+	// between the two StatefulSets.
 	Preflight []Finding
-	// Dependencies are the objects that pods need besides their volumes, where they are to be copied.
+	// Dependencies are the objects other than volumes that pods need, if they are copied.
 	Dependencies Dependencies
-	// Queued is why it may not begin yet though nothing is found; nil: it may.
+	// Queued is the reason that the migration must wait for its turn although the preflight found nothing; nil: it
+	// may begin.
 	Queued *Hold
-	// MovedOn names another migration that has begun to move ordinals on from this one's destination, and has not taken
-	// all of them back; empty: none is known. It is looked for where this one is to be recovered.
+	// MovedOn names another migration that has moved ordinals on from this one's destination and has not moved all
+	// of them back; empty: none is known. It is determined when this migration is recovered.
 	MovedOn string
-	// Writers are who else writes the source, where they are to be paused, or were.
+	// Writers are the other controllers of the source, if they are paused or will be.
 	Writers Writers
-	// Load is what the handoffs of other migrations use; nil: nothing of it is bounded.
+	// Load is the load of the handoffs of other migrations; nil: no limit applies.
 	Load *berths.Load
-	// Gates are the user's health gates, in their order, with what they have answered. Without
-	// them nothing waits for their answers: so are dry runs.
+	// Gates lists the user's health gates, in their order, with their answers. Nothing waits for a gate that is
+	// not listed, as in a dry run.
 	Gates []Health
-	// HookJobs are the Jobs of hooks that were looked at.
+	// HookJobs are the Jobs of hooks that were read.
 	HookJobs HookJobs
 }
 
-// Spec is what the user asks for, with defaults filled in.
+// Spec holds the user's settings, with defaults filled in.
 type Spec struct {
 	Mode  api.Mode
 	Order api.Order
 	// Count is how many ordinals move; 0 means all.
 	Count int32
-	// MaxUnavailable is d as the user wrote it; nil: from the PodDisruptionBudget.
+	// MaxUnavailable is maxUnavailable as the user wrote it; nil: from the PodDisruptionBudget.
 	MaxUnavailable *intstr.IntOrString
 	// MinReady is how long a moved pod must be Ready.
 	MinReady time.Duration
-	// Volumes are how the volumes of claim templates are asked to move now. One that is not named moves by Rebind.
+	// Volumes lists the current method for each claim template. A template that is not listed moves by Rebind.
 	Volumes []api.VolumeSpec
-	// Prefetch is how many ordinals are copied before it is their turn.
+	// Prefetch is how many ordinals are copied before their turn.
 	Prefetch int32
-	// Deadline is how long one ordinal may take.
+	// Deadline is how long the handoff of one ordinal may take.
 	Deadline time.Duration
 	// Schedule is when a handoff may begin; nil: at any time.
 	Schedule *schedule.Schedule
-	// PauseWriters asks for the writers of the source to be paused for the move.
+	// PauseWriters requests that the writers of the source are paused for the move.
 	PauseWriters bool
-	// WritersPaused are those of which a person says that they are paused where nobody here can see it.
+	// WritersPaused lists the writers that a user has declared to be paused in a way that cannot be observed.
 	WritersPaused []string
-	// Recovery is the cluster that a person has declared to be off.
+	// Recovery is the UID of the cluster that a user has declared to be off.
 	Recovery types.UID
-	// NothingMovedOn is a person's word that no ordinal was moved on from the destination since the migration was completed.
+	// NothingMovedOn is a user's confirmation that no ordinal was moved on from the destination since the
+	// migration completed.
 	NothingMovedOn bool
-	// Export asks for ServiceExports on both sides; what counts is Snapshot.Services.
+	// Export requests ServiceExports on both sides; Snapshot.Services is authoritative.
 	Export bool
-	// NameOrdinals asks for a Service and its ServiceExport for each ordinal, of which the same is true; DropNames
-	// for their removal at the end.
+	// NameOrdinals requests a Service and a ServiceExport for each ordinal; Snapshot.Services is authoritative.
+	// DropNames requests their deletion at the end.
 	NameOrdinals, DropNames bool
-	// CreateNamespace asks for the destination's namespace.
+	// CreateNamespace requests that the destination's namespace is created.
 	CreateNamespace bool
-	// SplitBudget is who has the disruption budget while the application stays split.
+	// SplitBudget is the side that owns the disruption budget while the application stays split.
 	SplitBudget api.SplitBudget
-	// DeleteSource asks for the source's objects to be deleted at the end.
+	// DeleteSource requests that the source's objects are deleted at the end.
 	DeleteSource bool
-	// Dependencies says what is done about what pods need besides their volumes.
+	// Dependencies holds the settings for the objects other than volumes that pods need.
 	Dependencies DependencySpec
-	// Hooks are the user's, and HookAnswer how to go on after one that has failed; nil: nobody has said.
+	// Hooks are the user's hooks. HookAnswer is the user's answer to a failed hook; nil: there is none.
 	Hooks      []api.Hook
 	HookAnswer *api.HookAnswer
-	// SameCluster is true when both sides are in one cluster: they share the volumes that are carried over.
+	// SameCluster is true when both sides are in one cluster, so that they share the volumes that are rebound.
 	SameCluster bool
-	// SameNamespace is true when both sides are in one namespace: they share one
-	// PodDisruptionBudget.
+	// SameNamespace is true when both sides are in one namespace, so that they share one PodDisruptionBudget.
 	SameNamespace bool
 }
 
-// BeginsAbove says whether the destination is given a slice that begins above 0, of an
-// application that begins with the ordinal lo.
+// BeginsAbove reports whether the destination's slice begins above 0, for an application that begins with the
+// ordinal lo.
 func (s Spec) BeginsAbove(lo int32) bool { return s.Order != api.LowestFirst || lo > 0 }
 
-// Record is what was written down because it cannot be observed again.
+// Record holds the state that cannot be observed again.
 type Record struct {
 	Baseline *api.Baseline
 	Fence    *api.Fence
 	Handoff  *api.Handoff
-	// Ahead are the ordinals whose volumes are copied before it is their turn.
+	// Ahead lists the ordinals whose volumes are copied before their turn.
 	Ahead []api.CopyAhead
-	// LastAttempt is the highest number that an attempt to copy a volume has had, also one that is not recorded any more.
+	// LastAttempt is the highest number of any attempt to copy a volume, including attempts that are no longer
+	// recorded.
 	LastAttempt int32
-	// Hooks are the runs of hooks in the present direction that must not be forgotten.
+	// Hooks lists the runs of hooks in the current direction that must be remembered.
 	Hooks []api.HookRun
-	// HookTurns is how often a migration with hooks has turned, or begun anew.
+	// HookTurns counts how often a migration with hooks has changed direction, or restarted.
 	HookTurns int32
-	// Pace is how long handoffs took; nil: none has come to the destination yet.
+	// Pace is the duration of past handoffs; nil: no ordinal has arrived at the destination yet.
 	Pace *api.Pace
-	// TurnedBack is the ordinal that was taken back by itself last; nil: none was since one has begun.
+	// TurnedBack is the ordinal that was last rolled back automatically; nil: none since a handoff began.
 	TurnedBack *api.CopyTurnedBack
-	// StartWithdrawn is the start that was taken back, because another writer has started the same ordinal; nil: none was since a
-	// person has paused the migration.
+	// StartWithdrawn is the start that was undone because another writer has started the same ordinal; nil: none
+	// since a user last paused the migration.
 	StartWithdrawn *api.StartWithdrawn
-	// AutomaticRollback is why the migration was turned back by itself; nil: it was not since a person has paused it.
+	// AutomaticRollback is the reason of the automatic rollback; nil: there was none since a user last paused the
+	// migration.
 	AutomaticRollback *api.AutomaticRollback
-	// Writers are those that were paused, or are about to be.
+	// Writers lists the writers that were paused, or are about to be.
 	Writers []api.PausedWriter
-	// Stopped is the ordinal on its way that is down, and since when; nil: none is, or nobody knows.
+	// Stopped is the ordinal in flight that is down, and since when; nil: none is, or it is not known.
 	Stopped *api.StoppedOrdinal
-	// Owed are the copies that the destination is to have again.
+	// Owed lists the copies that the destination must get again.
 	Owed []api.OwedCopy
 	// Accepted is true once the preflight has passed.
 	Accepted bool
 	// Completed is the reason of the condition Completed when it is True.
 	Completed string
-	// Given is how many ordinals the destination owned when that was last written; nil: it was
-	// not written yet. Only of a destination that is lost is it asked.
+	// Given is how many ordinals the destination owned when that was last recorded; nil: it was not recorded yet.
+	// It is used only for a lost destination.
 	Given *int32
 }
 
-// Side returns one of the two.
+// Side returns the side with a name.
 func (s *Snapshot) Side(name SideName) *Side {
 	if name == SourceSide {
 		return &s.Source
@@ -176,7 +180,7 @@ func (s *Snapshot) Side(name SideName) *Side {
 	return &s.Destination
 }
 
-// Clone returns a snapshot that shares no list with the first one.
+// Clone returns a snapshot that shares no list with the original.
 func (s Snapshot) Clone() Snapshot {
 	for _, side := range []*Side{&s.Source, &s.Destination} {
 		side.Pods = slices.Clone(side.Pods)
@@ -195,18 +199,19 @@ func (s Snapshot) Clone() Snapshot {
 	return s
 }
 
-// TemplateChange is a change of the source's pod template that the destination lacks, or how its claim templates differ.
+// TemplateChange is a change of the source's pod template that the destination lacks, or a difference of the claim
+// templates.
 type TemplateChange struct {
-	// Fields are what the two templates differ in; empty: there is no such change.
+	// Fields lists the fields in which the two templates differ; empty: there is no such change.
 	Fields string
-	// Hash is of the source's template.
+	// Hash is the hash of the source's template.
 	Hash string
-	// Claims says which claim templates either side has, where they are not the same; empty: they are.
+	// Claims describes the claim templates of both sides if they differ; empty: they are equal.
 	Claims string
 }
 
-// RecordedVolume is the volume that an ordinal on its way had for a claim template; its name is
-// empty when it is not on its way, or nothing is known.
+// RecordedVolume returns the volume that an ordinal in flight had for a claim template. Its name is empty when the
+// ordinal is not in flight, or nothing is recorded.
 func RecordedVolume(handoff *api.Handoff, ordinal int32, template string) api.HandoffVolume {
 	if handoff == nil || handoff.Ordinal != ordinal {
 		return api.HandoffVolume{}

@@ -12,8 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// TestPodAvailable: a pod counts as available when its set controls it, it stays, and it has been Ready for
-// as long as was asked for (I4, I5).
+// TestPodAvailable: a pod is available when its set controls it, it is not terminating, and it has been Ready for
+// minReadySeconds (I4, I5).
 func TestPodAvailable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Pod)
@@ -36,8 +36,8 @@ func TestPodAvailable(t *testing.T) {
 	}
 }
 
-// TestUnavailable: a replica counts as unavailable when its pod is missing, is not available for long
-// enough, or may be evicted at any moment (I5). A pod outside of the slice counts for nothing.
+// TestUnavailable: a replica is unavailable when its pod is missing, has not been available for long enough, or
+// may be evicted at any moment (I5). A pod outside the slice does not count.
 func TestUnavailable(t *testing.T) {
 	three, five := int32(3), int32(5)
 	pod := func(ordinal int32) plan.Pod {
@@ -69,7 +69,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestFindingHolds: a finding in mid-move holds until somebody mends it (I6).
+// TestFindingHolds: a finding during the move holds until it is fixed (I6).
 func TestFindingHolds(t *testing.T) {
 	want := &plan.Hold{Reason: "Found", Message: "it was found", Remedy: "mend it", Stalled: true}
 	if diff := cmp.Diff(want, plan.Finding{Reason: "Found", Object: "web", Message: "it was found", Remedy: "mend it"}.Hold()); diff != "" {
@@ -89,8 +89,8 @@ func TestAvailableOfASlice(t *testing.T) {
 	}
 }
 
-// TestAllowedOfASlice: what a PodDisruptionBudget allows is told once the migration has written it, and as
-// long as there is one that can be read. In one namespace it is about both slices.
+// TestAllowedOfASlice: the allowance of a PodDisruptionBudget is reported once the migration has written it, and
+// while it is valid. In one namespace it covers both slices.
 func TestAllowedOfASlice(t *testing.T) {
 	half, one := *pdbtest.MaxUnavailablePercent(50), *pdbtest.MaxUnavailable(1)
 	written := func(form pdb.Form) []plan.Budget { return []plan.Budget{{Form: form, Fence: "m.1"}} }
@@ -119,7 +119,7 @@ func TestAllowedOfASlice(t *testing.T) {
 	}
 }
 
-// TestAllowed is what the status and the dry run tell of a slice's budget.
+// TestAllowed: the status and the dry run report the allowance of a slice's budget.
 func TestAllowed(t *testing.T) {
 	s := plan.Snapshot{Source: plan.Side{Set: plan.Set{Replicas: 3}}}
 	two := s

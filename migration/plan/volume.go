@@ -6,29 +6,29 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
-// OrdinalVolume is one claim template's claim of one ordinal on both sides.
+// OrdinalVolume is the claim of one template for one ordinal, on both sides.
 type OrdinalVolume struct {
 	Ordinal  int32
 	Template string
-	// Method is how its data reaches the other side; empty: the API's default.
+	// Method is the way in which its data reaches the other side; empty: the API's default.
 	Method api.VolumeMethod
-	// Word is what a person has said of the template.
+	// Word is the user's statement about the template.
 	Word                volumes.Word
 	Source, Destination volumes.Holding
-	// Copy is for methods Copy and Snapshot; nil: nothing was looked at.
+	// Copy is set for methods Copy and Snapshot; nil: nothing was read.
 	Copy *volumes.Copying
 }
 
-// Way is how its data reaches the other side.
+// Way returns the method by which its data reaches the other side.
 func (v OrdinalVolume) Way() volumes.Method { return methods.Of(v.Method) }
 
-// Separate says whether each side has a volume of its own.
+// Separate reports whether each side has its own volume.
 func (v OrdinalVolume) Separate() bool { return v.Way().Separate() }
 
-// Shared says whether both sides have one volume: in one cluster, where the method carries it over.
+// Shared reports whether both sides use one volume: in one cluster, if the method rebinds it.
 func (v OrdinalVolume) Shared(spec Spec) bool { return spec.SameCluster && !v.Separate() }
 
-// fillsAhead says whether its volume at the taker is made while the ordinal still runs.
+// fillsAhead reports whether its volume at the taker is created while the ordinal still runs.
 func (v OrdinalVolume) fillsAhead() bool {
 	_, ahead := v.Way().(volumes.Ahead)
 	return ahead

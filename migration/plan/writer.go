@@ -6,10 +6,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Writers are who else writes the source, as they were seen in its cluster.
+// Writers are the other controllers that write the source, as observed in its cluster.
 type Writers struct {
-	// Read is true when they were looked at, and Trouble says why they could not be; LacksRight is true
-	// when it was for want of a right.
+	// Read is true when they were read. Trouble says why they could not be read; LacksRight is true when a
+	// permission was missing.
 	Read       bool
 	Trouble    string
 	LacksRight bool
@@ -19,36 +19,36 @@ type Writers struct {
 // Writer is a resource whose controller writes the source, or that was paused for the move.
 type Writer struct {
 	api.WriterReference
-	// Found is false for one that was recorded, and is gone.
+	// Found is false for a writer that was recorded and no longer exists.
 	Found           bool
 	ResourceVersion string
-	// Writes is true where it writes the source now. Unconfirmed says why it may not be what its mark on the source says;
-	// empty: it names the source itself.
+	// Writes is true when it writes the source now. Unconfirmed is the reason that the mark on the source may be
+	// wrong about it; empty: it names the source itself.
 	Writes      bool
 	Unconfirmed string
-	// Value is its setting in JSON, empty for none; Pause is the value that pauses it.
+	// Value is its setting in JSON, empty for none. Pause is the value that pauses it.
 	Value, Pause string
-	// Mark is what a migration has written on it.
+	// Mark is the mark that a migration has written on it.
 	Mark string
-	// Scaler is the HorizontalPodAutoscaler over the source that it has made, which scales on for as long as it is there;
-	// empty: there is none.
+	// Scaler is the HorizontalPodAutoscaler over the source that it created, which continues to scale as long as
+	// it exists; empty: there is none.
 	Scaler string
 }
 
-// String names it, for people.
+// String returns the kind, namespace and name, for people.
 func (w Writer) String() string {
 	return fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name)
 }
 
-// Paused says whether its setting is the one that pauses it.
+// Paused reports whether its setting is the value that pauses it.
 func (w Writer) Paused() bool { return w.Value == w.Pause }
 
-// Pausing is what a write of a writer is about.
+// Pausing describes the write to a writer.
 type Pausing struct {
 	api.WriterReference
-	// Sets is true when the setting is written: Value, or none where that is nil.
+	// Sets is true when the setting is written: to Value, or removed if Value is nil.
 	Sets  bool
 	Value *string
-	// Mark is written on it; empty: it is taken off.
+	// Mark is written on it; empty: the mark is removed.
 	Mark string
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// againPlanner judges a source that was deleted and created again in mid-move, as it is done to change a field that cannot be
-// changed otherwise.
+// againPlanner handles a source that was deleted and recreated during a move, as users do to change an immutable
+// field.
 type againPlanner struct{ *View }
 
-// madeAgain takes such a source for the former one where nothing tells the two apart but the UID: ordinals, claim templates, and
-// claims (I1, I3). The record is all that is written; then the fence is written anew, before anything else. Any other one stalls.
+// madeAgain accepts a recreated source if only its UID differs: it has the same ordinals, claim templates and
+// claims (I1, I3). This writes only the record; before any other write, the new source gets the fence. Any other
+// recreated source stalls the migration.
 func (p againPlanner) madeAgain() *plan.Decision {
 	set, known := p.Source.Set, p.Record.Baseline.SourceUID
 	if set.Presence != plan.Seen || set.UID == known {
@@ -33,7 +34,8 @@ func (p againPlanner) madeAgain() *plan.Decision {
 		fmt.Sprintf("%s was deleted and created again since the migration began, and is not taken for the former one: %s%s", p.Source.Object(), differs, p.between()), p.likeTheFormer())
 }
 
-// differs says what tells the source from the former one; empty: nothing does. What was not read counts as another.
+// differs returns the difference between the source and the former one; empty: none was found. State that was not
+// read counts as a difference.
 func (p againPlanner) differs() string {
 	set, base := p.Source.Set, p.Record.Baseline
 	had := make([]string, 0, len(base.Volumes))
@@ -64,10 +66,10 @@ func (p againPlanner) differs() string {
 	return p.offRecord()
 }
 
-// anotherDisk is why an ordinal that the destination has is not on the disk that was carried over.
+// anotherDisk returns a problem if an ordinal of the destination does not use the disk that was moved there.
 func (p againPlanner) anotherDisk() *volumes.Problem { return lossPlanner(p).anotherDisk() }
 
-// offRecord says that the ordinal on its way is not on the volumes that were recorded of it; empty: it is.
+// offRecord returns a text if the ordinal in flight does not have the volumes in its record; empty: it has them.
 func (p againPlanner) offRecord() string {
 	handoff := p.Record.Handoff
 	if handoff == nil {
@@ -91,7 +93,7 @@ func (p againPlanner) offRecord() string {
 	return ""
 }
 
-// between says which ordinal is on its way, and where its volumes are; empty: none is.
+// between describes the ordinal in flight and its volumes on both sides; empty: there is none.
 func (p againPlanner) between() string {
 	handoff := p.Record.Handoff
 	if handoff == nil {
@@ -112,7 +114,7 @@ func (p againPlanner) between() string {
 	return text.String()
 }
 
-// whereabouts says how the volume of a claim stands; empty: there is none.
+// whereabouts describes the state of a claim's volume; empty: there is no volume.
 func whereabouts(h volumes.Holding) string {
 	switch {
 	case !h.Volume.Found:
@@ -126,7 +128,7 @@ func whereabouts(h volumes.Holding) string {
 	}
 }
 
-// likeTheFormer says how the source comes to be taken for the former one, and what to do where it cannot.
+// likeTheFormer returns the remedy: how to make the source acceptable, or what to do otherwise.
 func (p againPlanner) likeTheFormer() string {
 	start, replicas := p.due()
 	set := p.Source.Set
@@ -138,8 +140,8 @@ func (p againPlanner) likeTheFormer() string {
 	return remedy + fmt.Sprintf("; else delete this Migration, which leaves ordinal %d down, and start it by hand as the runbook says under SourceReplaced, before a new one can be created", p.Record.Handoff.Ordinal)
 }
 
-// due is the range that the source had when it was made again, as far as it can be told: what the destination does not own and
-// is not down on its way.
+// due returns the range that the source is expected to have: the ordinals that the destination does not own,
+// without the ordinal in flight if it is down.
 func (p againPlanner) due() (start, replicas int32) {
 	left := int32(0)
 	if p.down() {
@@ -148,7 +150,7 @@ func (p againPlanner) due() (start, replicas int32) {
 	return p.layout.sourceStart(left), max(0, p.layout.hi-p.layout.lo-p.layout.moved-left)
 }
 
-// down says whether the ordinal on its way was stopped, and is not started yet.
+// down reports whether the ordinal in flight was stopped and is not started yet.
 func (p againPlanner) down() bool {
 	handoff := p.Record.Handoff
 	if handoff == nil || p.Destination.Set.Has(handoff.Ordinal) {
@@ -158,7 +160,7 @@ func (p againPlanner) down() bool {
 	return p.direction() == api.Back || slices.Contains(past, handoff.Step) || p.layout.gap != nil
 }
 
-// named lists names, or says that there are none.
+// named joins names, or returns "none".
 func named(names []string) string {
 	if len(names) == 0 {
 		return "none"

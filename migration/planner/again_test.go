@@ -12,20 +12,20 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// sourceAnew lets the source's StatefulSet be deleted and made again, as its manifest without its pods has it.
+// sourceAnew deletes and recreates the source's StatefulSet, as its manifest does without deleting the pods.
 func sourceAnew(s *plan.Snapshot) {
 	s.Source.Set.UID, s.Source.Set.Fence = "new", ""
 	s.Record.Baseline.Volumes = []api.VolumeSpec{{ClaimTemplate: "data"}}
 }
 
-// twoBetween lets ordinal 2 be down on its way, its volume parked at the source.
+// twoBetween stops ordinal 2 in flight, with its volume parked at the source.
 func twoBetween(s *plan.Snapshot) {
 	s.Source.Set.Replicas, s.Volumes[1].Source = 1, plantest.ParkedAt("s", 2)
 	s.Record.Handoff = &api.Handoff{Ordinal: 2, Step: api.StepCarryVolumes, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv-2", Disk: volumes.Disk("disk-2")}}}
 }
 
-// TestSourceMadeAgain: a source that was made again is taken for the former one where its ordinals, its claim templates and its
-// claims are those that it had, and no other one is (I1, I3).
+// TestSourceMadeAgain: a recreated source is accepted if it has the former ordinals, claim templates and claims.
+// No other one is (I1, I3).
 func TestSourceMadeAgain(t *testing.T) {
 	const taken = "something else"
 	for name, tc := range map[string]struct {
@@ -65,7 +65,7 @@ func TestSourceMadeAgain(t *testing.T) {
 	}
 }
 
-// TestSourceMadeAgainIsFenced: of a source that was taken for the former one the fence is written before anything else (I7).
+// TestSourceMadeAgainIsFenced: the fence of an accepted source is written before anything else (I7).
 func TestSourceMadeAgainIsFenced(t *testing.T) {
 	s := plantest.Parted(plantest.InTurn(sourceAnew, twoBetween))
 	first := Plan(s)
@@ -79,8 +79,8 @@ func TestSourceMadeAgainIsFenced(t *testing.T) {
 	}
 }
 
-// TestSourceReplacedSays: a source that is not taken for the former one is told with the ordinal on its way, where its volume is,
-// and which range mends it.
+// TestSourceReplacedSays: the message about a source that is not accepted names the ordinal in flight, the place
+// of its volume, and the range that fixes it.
 func TestSourceReplacedSays(t *testing.T) {
 	all := func(s *plan.Snapshot) { s.Source.Set.Replicas = 4 }
 	got := againPlanner{parted(plantest.InTurn(sourceAnew, twoBetween, all)).View}.madeAgain()

@@ -10,19 +10,19 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// EarlyLook is how often the copies of ordinals are looked at whose turn is to come.
+// EarlyLook is the interval at which the early copies of later ordinals are checked.
 const EarlyLook = 2 * time.Second
 
-// earlyPlanner has the volumes of an ordinal copied before it is its turn, while another one is on its way. It takes
-// nothing from the ordinal, and nobody waits for what it waits for.
+// earlyPlanner copies the volumes of an ordinal before its turn, while another ordinal is in flight. It takes
+// nothing from the ordinal, and nothing else waits for it.
 type earlyPlanner struct{ *View }
 
-// plan is what is next of that ordinal, and of nothing else.
+// plan returns the next step of that ordinal's early copy, and of nothing else.
 func (p earlyPlanner) plan(k int32) plan.Decision {
 	whole, foreign := wholePlanner(p), foreignPlanner(p)
 	for _, stage := range []func() *plan.Decision{whole.finished, whole.reachable, foreign.countable, whole.accept, lossPlanner(p).lost, fencePlanner(p).ensureFence, foreign.foreign} {
 		if stage() != nil {
-			return plan.Decision{Wait: EarlyLook} // the migration itself sees to it
+			return plan.Decision{Wait: EarlyLook} // the pass of the migration itself handles this
 		}
 	}
 	s, turns := p.Snapshot, p.turnsUntil(k)
@@ -48,8 +48,8 @@ func (p earlyPlanner) plan(k int32) plan.Decision {
 	return told
 }
 
-// copy is what is next of the copies of an ordinal whose turn comes after some others; nil: nothing is. One that
-// cannot go on keeps no other back; why it cannot is returned where nothing else is to be done.
+// copy returns the next step of the early copies of an ordinal; nil: there is none. A copy that is blocked does
+// not block the others. The reason is returned if there is nothing else to do.
 func (p earlyPlanner) copy(k, turns int32) *plan.Decision {
 	if decision := carryPlanner(p).sameVolumes(k); decision != nil {
 		return decision
@@ -71,7 +71,7 @@ func (p earlyPlanner) copy(k, turns int32) *plan.Decision {
 	return decision
 }
 
-// early is what is next of a volume whose ordinal's turn comes after some others.
+// early returns the next step of a volume whose ordinal is some turns away.
 func (p earlyPlanner) early(v plan.OrdinalVolume, turns int32) volumes.Verdict {
 	method := aheadOf(v)
 	if method == nil || v.Copy == nil {
@@ -83,18 +83,19 @@ func (p earlyPlanner) early(v plan.OrdinalVolume, turns int32) volumes.Verdict {
 	}
 	return volumes.First(
 		func() volumes.Verdict { return method.Place(pair) },
-		func() volumes.Verdict { return method.Withdraw(pair) }, // more turns may have been asked for before
+		func() volumes.Verdict { return method.Withdraw(pair) }, // prefetch may have been larger before
 	)
 }
 
-// prefetched says whether any volume of an ordinal is copied so many turns before its own.
+// prefetched reports whether any volume of an ordinal is copied that number of turns in advance.
 func (p earlyPlanner) prefetched(k, turns int32) bool {
 	return slices.ContainsFunc(p.Volumes, func(v plan.OrdinalVolume) bool {
 		return v.Ordinal == k && aheadOf(v) != nil && v.Copy != nil && v.Copy.Asked.Prefetch >= turns
 	})
 }
 
-// keep has nobody read, and keeps what was copied for an ordinal whose turn still comes; else it is removed.
+// keep stops the copies that are running. It keeps the copied data of an ordinal whose turn is still to come, and
+// otherwise removes it.
 func (p earlyPlanner) keep(k, turns int32) *plan.Decision {
 	ahead := aheadPlanner(p)
 	if decision := ahead.withdraw(k); decision != nil || turns > 0 {
@@ -108,8 +109,8 @@ func (p earlyPlanner) keep(k, turns int32) *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// turnsUntil is how many turns it takes until it is that of an ordinal, counted from the one on its way, or else from the
-// last one that was; 0: it does not come, or not so soon that the ordinal is copied before.
+// turnsUntil returns the number of turns until the ordinal's own turn, counted from the ordinal in flight, or else
+// from the last one. 0: it has no turn, or the turn is too far away for an early copy.
 func (p *View) turnsUntil(k int32) int32 {
 	l, most := p.layout, p.Spec.Prefetch
 	last := l.nextForward()
@@ -123,14 +124,15 @@ func (p *View) turnsUntil(k int32) int32 {
 	if p.Record.Handoff == nil {
 		turns, most = turns+1, most+1
 	}
-	back := p.Spec.Mode == api.ModeRollback || p.Spec.Mode == api.ModeRecover // one that was taken back alone, or a pause, ends nothing
+	back := p.Spec.Mode == api.ModeRollback || p.Spec.Mode == api.ModeRecover // neither a single rollback nor a pause ends anything
 	if p.Deleting || back || !comes || turns < 1 || turns > most {
 		return 0
 	}
 	return turns
 }
 
-// EarlyOrdinals are those whose copies are to be looked at before it is their turn: what was copied, and what comes next.
+// EarlyOrdinals returns the ordinals whose early copies must be checked: those already copied, and those that are
+// due.
 func EarlyOrdinals(s plan.Snapshot) []int32 {
 	p := viewOf(s)
 	var all []int32
@@ -152,28 +154,28 @@ func EarlyOrdinals(s plan.Snapshot) []int32 {
 	return all
 }
 
-// aheadPlanner has work done for an ordinal while it still runs, where the method of its volumes has any: until that
-// is done the whole budget belongs to others, and nothing is taken from it.
+// aheadPlanner does the work for an ordinal that its volumes' method does while the ordinal still runs. Until that
+// is done, no budget is reserved, and nothing is taken from the ordinal.
 type aheadPlanner struct{ *View }
 
-// aheadOf is what the method of a volume does while its ordinal runs; nil: nothing.
+// aheadOf returns the part of a volume's method that works while its ordinal runs; nil: there is none.
 func aheadOf(v plan.OrdinalVolume) volumes.Ahead {
 	method, _ := v.Way().(volumes.Ahead)
 	return method
 }
 
-// asked says whether there may be such work for an ordinal.
+// asked reports whether an ordinal may have such work.
 func (p aheadPlanner) asked(k int32) bool {
 	return slices.ContainsFunc(p.Volumes, func(v plan.OrdinalVolume) bool { return v.Ordinal == k && aheadOf(v) != nil })
 }
 
-// begun says whether there is something of it that would be lost with the handoff.
+// begun reports whether work has been done that would be lost with the handoff.
 func (p aheadPlanner) begun() bool {
 	handoff := p.Record.Handoff
 	return handoff != nil && slices.ContainsFunc(handoff.Volumes, func(v api.HandoffVolume) bool { return v.Copy.Number > 0 })
 }
 
-// step is what is next of it; nil: it is done. The volumes of an ordinal do not wait for each other.
+// step returns the next step of the work; nil: it is done. The volumes of an ordinal do not wait for each other.
 func (p aheadPlanner) step(k int32) *plan.Decision {
 	if !p.asked(k) {
 		return nil
@@ -192,7 +194,7 @@ func (p aheadPlanner) step(k int32) *plan.Decision {
 	return p.at(api.StepCopyAhead, decision)
 }
 
-// ahead is what is next of a volume while its ordinal runs.
+// ahead returns the next step of a volume while its ordinal runs.
 func (p aheadPlanner) ahead(v plan.OrdinalVolume) volumes.Verdict {
 	if method := aheadOf(v); method != nil {
 		return method.Ahead(p.pair(v))
@@ -200,7 +202,8 @@ func (p aheadPlanner) ahead(v plan.OrdinalVolume) volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// withdraw ends what is under way, whatever the direction is by now; nil: nothing is, or it is on its way to its end.
+// withdraw stops running copies, whatever the current direction; nil: none is running, or all are already
+// stopping.
 func (p aheadPlanner) withdraw(k int32) *plan.Decision {
 	for _, v := range p.Volumes {
 		method := aheadOf(v)
@@ -214,7 +217,7 @@ func (p aheadPlanner) withdraw(k int32) *plan.Decision {
 	return nil
 }
 
-// drop removes what was filled for an ordinal that goes on where it was; nil: nothing of it is left.
+// drop removes the copies of an ordinal that stays at the giver; nil: none is left.
 func (p aheadPlanner) drop(k int32) *plan.Decision {
 	for _, v := range p.Volumes {
 		method, drops := v.Way().(volumes.Dropper)
@@ -228,7 +231,7 @@ func (p aheadPlanner) drop(k int32) *plan.Decision {
 	return nil
 }
 
-// AsHandoff is a record as if an ordinal were on its way whose volumes are copied before it is its turn.
+// AsHandoff returns the record as if the ordinal, whose volumes are copied before its turn, were in flight.
 func AsHandoff(record plan.Record, k int32) plan.Record {
 	record.Handoff = &api.Handoff{Ordinal: k, Step: api.StepCopyAhead}
 	if at := aheadAt(record.Ahead, k); at >= 0 {
@@ -241,7 +244,8 @@ func aheadAt(all []api.CopyAhead, k int32) int {
 	return slices.IndexFunc(all, func(a api.CopyAhead) bool { return a.Ordinal == k })
 }
 
-// withAhead is a record of copies with that of an ordinal as it is now; nil: without it.
+// withAhead returns the list of early copies with the ordinal's entry replaced; now is nil: with the entry
+// removed.
 func withAhead(all []api.CopyAhead, k int32, now *api.Handoff) []api.CopyAhead {
 	at := aheadAt(all, k)
 	if now == nil && at < 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// byCopy moves the volume of ordinal 2 by method Copy; change says how far its copy is.
+// byCopy moves the volume of ordinal 2 by method Copy; change sets the progress of its copy.
 func byCopy(change func(*api.CopyAttempt, *volumes.Copying)) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		for i := range s.Volumes {
@@ -38,7 +38,7 @@ func warmCopy(a *api.CopyAttempt, c *volumes.Copying) {
 	a.Warm = api.CopyWarm{Passes: 1, Ended: metav1.NewTime(plantest.Epoch)}
 }
 
-// reading has a warm pass under way.
+// reading sets a warm pass that is running.
 func reading(a *api.CopyAttempt, c *volumes.Copying) {
 	begunCopy(a, c)
 	c.Incoming.Claim = volumes.Claim{Found: true, Ours: true}
@@ -47,8 +47,9 @@ func reading(a *api.CopyAttempt, c *volumes.Copying) {
 	c.Warm = volumes.Mover{Found: true, UID: "w", Attempt: 7, Pass: 1, Warm: true, Fence: "migration.1"}
 }
 
-// TestAhead: while an ordinal runs its volume is copied, before anything is taken for its stop. What was copied is kept
-// while the gate is closed, and in a pause, in which nobody reads; it is not when the migration is deleted.
+// TestAhead: while an ordinal runs its volume is copied, before anything is reserved for its stop. The copy is
+// kept while the gate is closed, and in a pause, during which nothing reads. It is removed when the migration is
+// deleted.
 func TestAhead(t *testing.T) {
 	from := func(changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
 		return append([]func(*plan.Snapshot){unbudgeted, sends(2)}, changes...)
@@ -108,8 +109,8 @@ func TestAhead(t *testing.T) {
 	}, func(p *planners) *plan.Decision { return p.give(2) })
 }
 
-// TestAheadTakesItsTime: a copy while the ordinal runs is no stall, however long it takes, and leaves the budget to
-// others.
+// TestAheadTakesItsTime: a copy while the ordinal runs never stalls, however long it takes, and leaves the budget
+// to others.
 func TestAheadTakesItsTime(t *testing.T) {
 	long := func(s *plan.Snapshot) {
 		s.Record.Handoff.Step, s.Record.Handoff.StepTime = api.StepCopyAhead, metav1.NewMicroTime(plantest.Epoch.Add(-24*time.Hour))
@@ -122,19 +123,19 @@ func TestAheadTakesItsTime(t *testing.T) {
 	}
 }
 
-// TestAheadTurned: where the move turns round while a volume is copied nobody goes on with it.
+// TestAheadTurned: when the direction changes during a copy, the copy stops.
 func TestAheadTurned(t *testing.T) {
 	if got := midway(unbudgeted, sends(2), byCopy(reading), inMode(api.ModeRollback)).receive(2); got == nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.DeleteMover || got.Effect.Side != plan.SourceSide {
 		t.Errorf("got %+v", got)
 	}
-	// So it is with one that is found after the stop.
+	// The same holds for a warm pass that is found after the stop.
 	if got := midway(unbudgeted, stopped(2), byCopy(reading)).carry(2); got.Effect == nil || got.Effect.Volume.Verb != volumes.DeleteMover || got.Effect.Volume.Copy.Role != volumes.RoleWarm {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// TestAheadTurnedIsDropped: what was copied for an ordinal that goes on where it was is removed before its handoff ends,
-// at the side that it was copied to.
+// TestAheadTurnedIsDropped: the copy for an ordinal that stays at the giver is deleted before its handoff ends, on
+// the side to which it was copied.
 func TestAheadTurnedIsDropped(t *testing.T) {
 	filled := func(a *api.CopyAttempt, c *volumes.Copying) {
 		warmCopy(a, c)
@@ -154,8 +155,8 @@ func TestAheadTurnedIsDropped(t *testing.T) {
 	}
 }
 
-// early is about the copy of an ordinal before it is its turn: ordinal 2 is on its way, and as many as asked for are copied
-// before.
+// early returns the decision about the early copy of an ordinal: ordinal 2 is in flight, and prefetch ordinals are
+// copied early.
 func early(k, prefetch int32, changes ...func(*plan.Snapshot)) plan.Decision {
 	return Plan(midway(append(isEarly(k, prefetch), changes...)...).Snapshot)
 }
@@ -165,15 +166,15 @@ func isEarly(k, prefetch int32) []func(*plan.Snapshot) {
 		s.Spec.Prefetch, s.Early = prefetch, &k
 		for i := range s.Volumes {
 			s.Volumes[i].Copy.Asked.Prefetch = prefetch
-			if s.Volumes[i].Ordinal == 3 { // it has moved, and is of no matter here
+			if s.Volumes[i].Ordinal == 3 { // it has moved, and does not matter here
 				s.Volumes[i].Method, s.Volumes[i].Copy = api.MethodRebind, nil
 			}
 		}
 	}}
 }
 
-// TestEarly: what comes next is copied while another one is on its way, kept in a pause and between two turns, and removed
-// where its turn does not come any more.
+// TestEarly: the next ordinals are copied while another one is in flight. The copies are kept in a pause and
+// between two turns, and deleted if their turn will not come.
 func TestEarly(t *testing.T) {
 	copied := func(s *plan.Snapshot) {
 		s.Record.Ahead = []api.CopyAhead{{Ordinal: 1, Volumes: []api.HandoffVolume{{
@@ -257,8 +258,8 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// TestEarlyPlaces: of two volumes that are made where a pod runs the second alone is copied before it is its ordinal's turn. The first gets
-// its place before, and nothing else: the other one waits for that.
+// TestEarlyPlaces: of two volumes that are created where a pod runs, only the second is copied before its
+// ordinal's turn. The first is only placed before, because the other one waits for that.
 func TestEarlyPlaces(t *testing.T) {
 	two := func(ofData, ofLogs int32, placed ...string) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) {
@@ -285,7 +286,7 @@ func TestEarlyPlaces(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
-		want   string // of which template a receiver is made; empty: of none
+		want   string // the template for which a receiver is created; empty: none
 	}{
 		"the first is placed":      {two(0, 1), "data"},
 		"and then the other one":   {two(0, 1, "data"), "logs"},
@@ -307,7 +308,7 @@ func TestEarlyPlaces(t *testing.T) {
 	}
 }
 
-// TestEarlyIsTold: what keeps a copy from coming about is told before it is its ordinal's turn, while it is tried on.
+// TestEarlyIsTold: the problem of a copy is reported before its ordinal's turn, while the copy is retried.
 func TestEarlyIsTold(t *testing.T) {
 	since := plantest.Epoch.Add(-6 * time.Minute)
 	stuck := func(s *plan.Snapshot) {
@@ -331,7 +332,7 @@ func TestEarlyIsTold(t *testing.T) {
 	}
 }
 
-// TestEarlyTellsTheFirst: of several volumes whose copies do not come about the first is told, and the others are tried.
+// TestEarlyTellsTheFirst: of several volumes whose copies fail, the first is reported, and the others are tried.
 func TestEarlyTellsTheFirst(t *testing.T) {
 	trouble := func(template, why string) api.HandoffVolume {
 		return api.HandoffVolume{ClaimTemplate: template, Name: "pv-data-web-1", Disk: volumes.Disk("disk-data-web-1"), Copy: api.CopyAttempt{
@@ -357,8 +358,8 @@ func TestEarlyTellsTheFirst(t *testing.T) {
 	}
 }
 
-// TestWithAhead: the copies of one ordinal are changed, added or removed, and neither those of another one nor the record
-// that they were taken from.
+// TestWithAhead: the copies of one ordinal are changed, added or removed. Those of another ordinal, and the
+// original record, do not change.
 func TestWithAhead(t *testing.T) {
 	of := func(template string) []api.HandoffVolume { return []api.HandoffVolume{{ClaimTemplate: template}} }
 	was := []api.CopyAhead{{Ordinal: 1, Volumes: of("was")}, {Ordinal: 0, Volumes: of("other")}}
@@ -379,8 +380,8 @@ func TestWithAhead(t *testing.T) {
 	}
 }
 
-// TestEarlyOfOneTemplate: a volume of which nobody wants so much copied ahead any more is read no more, and what was
-// copied of it stays; that of another template is copied on.
+// TestEarlyOfOneTemplate: a volume whose prefetch was lowered is no longer read, and its copy is kept. The copy of
+// another template continues.
 func TestEarlyOfOneTemplate(t *testing.T) {
 	two := func(s *plan.Snapshot) {
 		s.Source.Set.Templates = []string{"data", "wal"}
@@ -413,7 +414,7 @@ func TestEarlyOfOneTemplate(t *testing.T) {
 	}
 }
 
-// TestEarlyOrdinals: those are looked at that come next, in the order of the move, and those that were copied.
+// TestEarlyOrdinals: the next ordinals are checked, in the order of the move, and those already copied.
 func TestEarlyOrdinals(t *testing.T) {
 	of := func(prefetch int32, changes ...func(*plan.Snapshot)) []int32 {
 		all := append([]func(*plan.Snapshot){unbudgeted, sends(2), func(s *plan.Snapshot) { s.Spec.Prefetch = prefetch }}, changes...)
@@ -440,7 +441,7 @@ func TestEarlyOrdinals(t *testing.T) {
 	}
 }
 
-// TestTurnTakesItsCopy: whose turn it is goes on with what was copied before.
+// TestTurnTakesItsCopy: at its turn, an ordinal continues with its early copy.
 func TestTurnTakesItsCopy(t *testing.T) {
 	was := api.CopyAttempt{Number: 7, Begun: "migration.1", Giver: string(plan.SourceSide)}
 	p := midway(unbudgeted, byCopy(func(*api.CopyAttempt, *volumes.Copying) {}), func(s *plan.Snapshot) {
@@ -459,7 +460,8 @@ func TestTurnTakesItsCopy(t *testing.T) {
 	}
 }
 
-// TestAheadIsStuck: where no copy comes about while the ordinal runs that is a stall, and the budget stays with others.
+// TestAheadIsStuck: if no copy succeeds while the ordinal runs, the migration stalls, and leaves the budget to
+// others.
 func TestAheadIsStuck(t *testing.T) {
 	hosted := func(s *plan.Snapshot) {
 		for i := range s.Source.Pods {

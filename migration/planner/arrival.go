@@ -7,8 +7,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// AboutToStop is the ordinal that a decision stops, or for which it begins what takes long before the stop: hooks, or copies while it
-// runs; false: there is none, or it is down already.
+// AboutToStop returns the ordinal that a decision stops, or whose long preparation for the stop it starts: hooks,
+// or copies while it runs. false: there is none, or the ordinal is already down.
 func AboutToStop(s plan.Snapshot, decision plan.Decision) (int32, bool) {
 	p := viewOf(s)
 	k, stops := p.aboutToStop(decision)
@@ -31,8 +31,8 @@ func (p *View) aboutToStop(decision plan.Decision) (int32, bool) {
 	return next.Ordinal, another && (aheadPlanner{p}).asked(next.Ordinal)
 }
 
-// letIn holds while the side that takes an ordinal would not run it: what was found before the migration began may have changed since,
-// and an ordinal that is stopped then is down until a person acts.
+// letIn holds while the taking side would reject the ordinal's pod. The result of the preflight may have changed
+// since, and an ordinal stopped then would be down until a user acts.
 func (p gatePlanner) letIn(k int32) *plan.Hold {
 	asked := p.Arrival
 	if asked == nil || asked.Finding == nil || asked.Ordinal != k || asked.Side != p.takerName {

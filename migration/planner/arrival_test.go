@@ -7,8 +7,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestH6Arrival: an ordinal that the other side would not run is not stopped, either way; one that is down where it is goes back all
-// the same, and what was said of another one, or by the other side, is of no account (I6, I8).
+// TestH6Arrival: an ordinal that the other side would reject is not stopped, in either direction. An ordinal that
+// is already down moves back nevertheless. Results for another ordinal, or from the other side, do not count (I6,
+// I8).
 func TestH6Arrival(t *testing.T) {
 	no := &plan.Finding{Reason: api.ReasonWriteRefused, Message: "the quota is full"}
 	said := func(ordinal int32, side plan.SideName, finding *plan.Finding) func(*plan.Snapshot) {
@@ -43,7 +44,8 @@ func TestH6Arrival(t *testing.T) {
 	}
 }
 
-// TestH6AboutToStop: the other side is asked before a handoff is recorded, before the hooks of an ordinal run, and before its stop.
+// TestH6AboutToStop: the other side dry-runs the pod before a handoff is recorded, before the hooks of an ordinal
+// run, and before its stop.
 func TestH6AboutToStop(t *testing.T) {
 	hook := func(point api.HookPoint) *plan.Effect {
 		return &plan.Effect{Verb: plan.RunHook, Ordinal: 1, Hook: &plan.HookTurn{Hook: api.Hook{Point: point}}}

@@ -8,8 +8,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestAskedAnew: no ordinal begins its way while volumes are asked to move otherwise than they do; to go back, each goes
-// as it has come (I3, I8).
+// TestAskedAnew: no handoff begins while the spec requests another method than the accepted one. In a rollback,
+// each ordinal uses the method by which it moved (I3, I8).
 func TestAskedAnew(t *testing.T) {
 	asked := func(method api.VolumeMethod, class string) api.VolumeSpec {
 		v := api.VolumeSpec{ClaimTemplate: "data", Method: method}

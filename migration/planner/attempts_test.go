@@ -10,8 +10,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestAttemptsCountOn: no attempt has the number of one before it, which names the claim that it fills: a provisioner may give that name
-// the directory of the one that was dropped. Neither a clock that is behind nor a record that is gone makes it so.
+// TestAttemptsCountOn: no attempt has the number of an earlier one, because the number is part of the claim's
+// name. A provisioner may give that name the directory of the dropped claim. Neither a clock that is behind nor a
+// lost record repeats a number.
 func TestAttemptsCountOn(t *testing.T) {
 	const last = 7
 	recorded := func(number int32) func(*plan.Snapshot) {

@@ -8,12 +8,12 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// budgetPlanner splits the disruption budget over both sides, and gives it back (I4).
+// budgetPlanner splits the disruption budget between both sides, and restores it (I4).
 type budgetPlanner struct{ *View }
 
-// reserveBudget brings both PodDisruptionBudgets to what they may allow together while so
-// many replicas are in flight (I4), and roll-outs that ask none of them to what they may
-// take down. It returns nil when they say so and their controllers have confirmed it.
+// reserveBudget sets both PodDisruptionBudgets to what they may allow together with inFlight replicas in flight
+// (I4). It also limits rollouts that do not consult a PodDisruptionBudget. It returns nil when both are set and
+// their controllers have confirmed it.
 func (p budgetPlanner) reserveBudget(inFlight int32) *plan.Decision {
 	if decision := p.capRollouts(inFlight); decision != nil {
 		return decision
@@ -43,10 +43,10 @@ func (p budgetPlanner) reserveBudget(inFlight int32) *plan.Decision {
 	return nil
 }
 
-// wanted is what both budgets shall allow. In one namespace the source's stands for
-// both: one PodDisruptionBudget selects both slices. Between two handoffs all of it goes
-// where a roll-out needs it, the source first: our own kind evicts, and would wait for ever. What
-// the end leaves stays so: where there is enough for both slices, both have a part of it.
+// wanted returns what both budgets must allow. In one namespace, the source's budget covers both slices, since one
+// PodDisruptionBudget selects both. Between two handoffs, a slice with a rollout gets the whole budget, the source
+// first: our own kind evicts, and would otherwise wait without end. The split of the end remains: if the budget is
+// large enough for both slices, each has a part of it.
 func (p budgetPlanner) wanted(inFlight int32) pdb.Share {
 	d := p.Record.Baseline.Budget
 	_, more := p.next()
@@ -64,8 +64,8 @@ func (p budgetPlanner) wanted(inFlight int32) pdb.Share {
 	return pdb.Split(d, inFlight, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
 }
 
-// SplitShare is what both PodDisruptionBudgets of a split application allow of d, by who is to
-// have it.
+// SplitShare returns what each PodDisruptionBudget of a split application allows of d, by the side that gets the
+// budget.
 func SplitShare(to api.SplitBudget, d int32, size pdb.Share) pdb.Share {
 	switch to {
 	case api.SplitBudgetSource:
@@ -79,8 +79,8 @@ func SplitShare(to api.SplitBudget, d int32, size pdb.Share) pdb.Share {
 	}
 }
 
-// splitFor is who is to have the budget of an application that stays split, or is split while
-// the migration pauses.
+// splitFor returns the owner of the budget of an application that stays split, or is split while the migration is
+// paused.
 func (p budgetPlanner) splitFor() api.SplitBudget {
 	_, more := p.next()
 	if more && !p.resting() || p.Deleting || p.Source.Set.Replicas == 0 || p.Destination.Set.Replicas == 0 {
@@ -89,8 +89,8 @@ func (p budgetPlanner) splitFor() api.SplitBudget {
 	return p.Spec.SplitBudget
 }
 
-// selected is how many replicas a side's PodDisruptionBudget is about, and how many
-// of them are unavailable. While an ordinal is in flight it does not count.
+// selected returns how many replicas a side's PodDisruptionBudget covers, and how many of them are unavailable.
+// The ordinal in flight does not count as unavailable.
 func (p budgetPlanner) selected(name plan.SideName, inFlight int32) (replicas, down int32) {
 	var leaveOut *int32
 	if inFlight > 0 && p.Record.Handoff != nil {
@@ -106,9 +106,9 @@ func (p budgetPlanner) selected(name plan.SideName, inFlight int32) (replicas, d
 	return replicas, down
 }
 
-// applied is what a side's PodDisruptionBudget says now. A side without replicas and
-// without a budget allows nothing. The author's own form is left alone while no
-// ordinal is on its way and it allows what is wanted, or it is its turn.
+// applied returns what a side's PodDisruptionBudget allows now. A side without replicas and without a budget
+// allows nothing. The author's own form counts as exact while no ordinal is in flight, if it allows the wanted
+// number or must apply unchanged (authorsTurn).
 func (p budgetPlanner) applied(name plan.SideName, inFlight, want int32) pdb.Applied {
 	if p.Spec.SameNamespace && name == plan.DestinationSide {
 		return pdb.Applied{Exact: true, Confirmed: true}
@@ -127,28 +127,27 @@ func (p budgetPlanner) applied(name plan.SideName, inFlight, want int32) pdb.App
 		return pdb.Applied{Allows: want, Down: down, Exact: true, Confirmed: b.Observed}
 	}
 	if n := b.Form.MaxUnavailable; b.Fence != "" && n != nil && n.StrVal == "" {
-		// An integer speaks of the slice as it was when it was written: the slice
-		// may have been larger, and may be again.
+		// An integer refers to the slice at the time of the write: the slice may have been larger, and may grow
+		// again.
 		allows = n.IntVal
 	}
 	exact := b.Fence == p.fence() && !b.Edited() && p.notes(b) && atLeast(b.Form, p.form(name, allows, inFlight))
-	// A pod that is gone may not have been counted out yet: until then more evictions
-	// are granted than the form allows.
+	// The disruption controller may still count a deleted pod: until it does not, it grants more evictions than
+	// the form allows.
 	return pdb.Applied{Allows: allows, Down: down, Exact: exact, Confirmed: b.Observed && b.Evictions <= allows}
 }
 
-// authorsTurn says whether the author's form of a budget is right whatever it allows: nothing is
-// left to move, and the one PodDisruptionBudget is about the whole application.
+// authorsTurn reports whether the author's form of a budget is correct whatever it allows: nothing is left to
+// move, and one PodDisruptionBudget covers the whole application.
 func (p budgetPlanner) authorsTurn() bool {
 	_, more := p.next()
 	whole := p.layout.moved == 0 || p.whole() || p.Spec.SameNamespace
 	return (!more || p.Deleting) && whole
 }
 
-// form is how a side's PodDisruptionBudget says that it allows so many. It names what
-// must stay for the slice that gives an ordinal, and for two slices under one budget:
-// of those the disruption controller expects nothing of a slice whose last pod is
-// gone for a moment.
+// form returns the form in which a side's PodDisruptionBudget allows a number of unavailable replicas. It is
+// minAvailable for the slice that gives an ordinal, and for two slices under one budget. With maxUnavailable, the
+// disruption controller expects no replica of a slice whose last pod is temporarily deleted.
 func (p budgetPlanner) form(name plan.SideName, allows, inFlight int32) pdb.Form {
 	if inFlight > 0 && name == p.giverName || p.Spec.SameNamespace {
 		replicas, _ := p.selected(name, inFlight)
@@ -157,9 +156,8 @@ func (p budgetPlanner) form(name plan.SideName, allows, inFlight int32) pdb.Form
 	return pdb.Unavailable(allows)
 }
 
-// atLeast says whether a form is the one that is wanted. A slice that has given an
-// ordinal keeps the number that had to stay before: it is stricter, and allows no
-// less than nothing.
+// atLeast reports whether a form is at least as strict as the wanted one. A slice that has given an ordinal keeps
+// its former minAvailable: that is stricter, and the allowed number is never below zero.
 func atLeast(have, want pdb.Form) bool {
 	if have.MinAvailable != nil && want.MinAvailable != nil {
 		return have.MinAvailable.StrVal == "" && have.MinAvailable.IntVal >= want.MinAvailable.IntVal
@@ -167,9 +165,9 @@ func atLeast(have, want pdb.Form) bool {
 	return have.Equal(want)
 }
 
-// overdrawn says why the ordinal in flight must not be stopped yet, although the
-// budgets are shared out: replicas of one slice are down that its share does not
-// cover, and the other's share could still be used up (I4).
+// overdrawn returns the reason that the ordinal in flight must not be stopped yet, although the budgets are split.
+// More replicas of one slice are down than its share covers, and the other slice's share could still be used up
+// (I4).
 func (p budgetPlanner) overdrawn() *plan.Hold {
 	base := p.Record.Baseline
 	if base.DisruptionBudget == nil {
@@ -186,18 +184,17 @@ func (p budgetPlanner) overdrawn() *plan.Hold {
 	}
 }
 
-// original says whether a budget is its author's: it has the form that was recorded
-// and no migration has taken it over.
+// original reports whether a budget is its author's: it has the recorded form, and no migration has taken it over.
 func (p budgetPlanner) original(b plan.Budget) bool {
 	return b.Fence == "" && b.Form.Equal(p.author())
 }
 
-// notes reports whether what the migration has noted on a budget is the form that its author wrote last.
+// notes reports whether the author's form noted on a budget is the last one that the author wrote.
 func (p budgetPlanner) notes(b plan.Budget) bool {
 	return b.Author == nil || b.Author.Equal(p.author())
 }
 
-// author is the form in which the PodDisruptionBudget was written last.
+// author returns the form in which the author last wrote the PodDisruptionBudget.
 func (p budgetPlanner) author() pdb.Form {
 	original := p.Record.Baseline.DisruptionBudget
 	return pdb.Form{MinAvailable: original.MinAvailable, MaxUnavailable: original.MaxUnavailable}
@@ -232,7 +229,8 @@ func (p budgetPlanner) restoreBudget(name plan.SideName) *plan.Decision {
 	return effect(plan.Effect{Verb: plan.RestoreBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion, Form: p.author()})
 }
 
-// restoreOwn writes the author's form over each form of the migration, where one PodDisruptionBudget is about the whole application.
+// restoreOwn writes the author's form over the migration's own, where one PodDisruptionBudget covers the whole
+// application.
 func (p budgetPlanner) restoreOwn() *plan.Decision {
 	split := p.layout.moved > 0 && !p.whole() && !p.Spec.SameNamespace
 	if split || p.Record.Baseline.DisruptionBudget == nil {
@@ -248,10 +246,10 @@ func (p budgetPlanner) restoreOwn() *plan.Decision {
 	return nil
 }
 
-// capRollouts bounds the roll-outs of our own kind (I4): some ask no PodDisruptionBudget. While an
-// ordinal is in flight they take nothing down; between two handoffs one slice has all of the
-// budget that the other leaves. It returns nil when the controllers of those that are to
-// wait have confirmed it, and when no ordinal is left to move.
+// capRollouts limits the rollouts of our own kind (I4), some of which do not consult a PodDisruptionBudget. While
+// an ordinal is in flight, they may take no pod down. Between two handoffs, one slice gets the part of the budget
+// that the other does not use. It returns nil when the controllers of the waiting slices have confirmed it, and
+// when no ordinal is left to move.
 func (p budgetPlanner) capRollouts(inFlight int32) *plan.Decision {
 	if _, more := p.next(); inFlight == 0 && (p.Deleting || !more) {
 		return nil
@@ -272,8 +270,8 @@ func (p budgetPlanner) capRollouts(inFlight int32) *plan.Decision {
 	return p.growCap(rolls)
 }
 
-// growCap gives the slice that rolls out what the other leaves of the budget. What is
-// down there later takes nothing back, as a PodDisruptionBudget that has grown stays.
+// growCap gives the slice that rolls out the part of the budget that the other does not use. A later unavailable
+// pod of the other slice does not reduce it, just as an enlarged PodDisruptionBudget is not reduced.
 func (p budgetPlanner) growCap(name plan.SideName) *plan.Decision {
 	if name == "" || !capped(p.Side(name).Set) {
 		return nil
@@ -292,11 +290,11 @@ func (p budgetPlanner) growCap(name plan.SideName) *plan.Decision {
 	return p.setCap(name, most)
 }
 
-// capped says whether a migration bounds the roll-outs of a set.
+// capped reports whether a migration limits the rollouts of a set.
 func capped(s plan.Set) bool { return s.Presence == plan.Seen && s.Rolls.Own }
 
-// rolling is the slice whose roll-out is to go on, the source first; empty: there is none,
-// or it is to wait. One that takes all pods at once waits for the end.
+// rolling returns the slice whose rollout may continue, the source first; empty: there is none, or it must wait. A
+// rollout that replaces all pods at once waits for the end of the migration.
 func (p budgetPlanner) rolling(inFlight int32) plan.SideName {
 	if inFlight > 0 {
 		return ""
@@ -309,8 +307,8 @@ func (p budgetPlanner) rolling(inFlight int32) plan.SideName {
 	return ""
 }
 
-// liftCaps takes the caps away when no ordinal is left to move: what comes until the end
-// may take long, and bounds no roll-out.
+// liftCaps removes the limits when no ordinal is left to move: the remaining steps may take long, and need no
+// limit.
 func (p budgetPlanner) liftCaps() *plan.Decision {
 	if _, more := p.next(); more || p.Deleting {
 		return nil
@@ -323,8 +321,8 @@ func (p budgetPlanner) liftCaps() *plan.Decision {
 	return nil
 }
 
-// setCap writes a cap once the former one is confirmed: so a confirmation is never one of
-// the same number that was written earlier.
+// setCap writes a limit once the former one is confirmed. Otherwise the confirmation of an earlier limit with the
+// same number could be taken for that of the new one.
 func (p budgetPlanner) setCap(name plan.SideName, most int32) *plan.Decision {
 	set := p.Side(name).Set
 	if !set.Rolls.Heeded {

@@ -17,10 +17,10 @@ func changesBudget(name plan.SideName, change func(*plan.Budget)) func(*plan.Sna
 	return func(s *plan.Snapshot) { change(&s.Side(name).Budgets[0]) }
 }
 
-// asAuthored lets a budget be as its author wrote it.
+// asAuthored gives a budget its author's form.
 func asAuthored(b *plan.Budget) { b.Form, b.Fence = *pdbtest.MaxUnavailable(2), "" }
 
-// movedAll and movedNone let the destination own all ordinals, and none.
+// movedAll and movedNone make the destination own all ordinals, or none.
 func movedAll(s *plan.Snapshot) {
 	s.Source.Set.Replicas, s.Source.Pods = 0, nil
 	s.Destination.Set.Start, s.Destination.Set.Replicas, s.Destination.Pods = 0, 4, []plan.Pod{runs(0), runs(1), runs(2), runs(3)}
@@ -31,8 +31,8 @@ func movedNone(s *plan.Snapshot) {
 	s.Destination.Set.Start, s.Destination.Set.Replicas, s.Destination.Pods = 4, 0, nil
 }
 
-// TestSelected: a budget is about its side's replicas, in one namespace about both sides'; the
-// ordinal in flight does not count as one that is down.
+// TestSelected: a budget covers its side's replicas, and in one namespace those of both sides. The ordinal in
+// flight does not count as unavailable.
 func TestSelected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		side           plan.SideName
@@ -57,8 +57,8 @@ func TestSelected(t *testing.T) {
 	}
 }
 
-// TestAppliedAtTheSource: what a budget allows is what it says, as its controller has confirmed it; it
-// is right when this epoch wrote it in the form that is wanted (I4).
+// TestAppliedAtTheSource: a budget's form determines its allowance, once its controller has confirmed it. It is
+// exact when this epoch wrote it in the wanted form (I4).
 func TestAppliedAtTheSource(t *testing.T) {
 	with := func(change func(*plan.Budget)) but {
 		return but{changesBudget(plan.SourceSide, change)}
@@ -98,8 +98,8 @@ func TestAppliedAtTheSource(t *testing.T) {
 	}
 }
 
-// TestAppliedByItsAuthor: the author's own form is left alone while no ordinal is on its way and it
-// allows what is wanted, or it is its turn.
+// TestAppliedByItsAuthor: the author's own form remains while no ordinal is in flight and it allows the wanted
+// number, or must apply unchanged.
 func TestAppliedByItsAuthor(t *testing.T) {
 	authored := func(changes ...func(*plan.Snapshot)) but {
 		return append(but{changesBudget(plan.SourceSide, asAuthored), changesBudget(plan.DestinationSide, asAuthored)}, changes...)
@@ -132,8 +132,8 @@ func TestAppliedByItsAuthor(t *testing.T) {
 	}
 }
 
-// TestAuthorsTurn: the author's form is right when nothing is left to move and the one budget is
-// about the whole application.
+// TestAuthorsTurn: the author's form is correct when nothing is left to move and one budget covers the whole
+// application.
 func TestAuthorsTurn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		changes but
@@ -156,8 +156,8 @@ func TestAuthorsTurn(t *testing.T) {
 	}
 }
 
-// TestForm: a budget names what must stay for the slice that gives an ordinal, and for two slices
-// under one; else what may go (I4).
+// TestForm: a budget uses minAvailable for the slice that gives an ordinal, and for two slices under one budget;
+// otherwise it uses maxUnavailable (I4).
 func TestForm(t *testing.T) {
 	for name, tc := range map[string]struct {
 		side             plan.SideName
@@ -181,8 +181,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestAtLeast: what names more that must stay than is wanted is stricter, and is left; else the form
-// must be the very one (I4).
+// TestAtLeast: a larger minAvailable than the wanted one is stricter, and is kept. Otherwise the form must be
+// equal (I4).
 func TestAtLeast(t *testing.T) {
 	for name, tc := range map[string]struct {
 		have, want pdb.Form
@@ -204,8 +204,8 @@ func TestAtLeast(t *testing.T) {
 	}
 }
 
-// TestH3RecordMarks: which budgets bear the mark is recorded once, for each side alone: a tool that takes it off from then on is
-// found, while a copy is filled as well.
+// TestH3RecordMarks: the budgets with the mark are recorded once, for each side separately. A tool that removes
+// the mark after that is detected, also while a copy is filled.
 func TestH3RecordMarks(t *testing.T) {
 	unmarked := func(b *plan.Budget) { b.Fence = "" }
 	of := func(uid types.UID, taken bool) *api.BudgetVersion {
@@ -247,8 +247,8 @@ func TestH3RecordMarks(t *testing.T) {
 	}
 }
 
-// TestGiveBack: a budget that is not as its author wrote it is written so, once; that others may edit
-// it from then on is recorded before (I9).
+// TestGiveBack: a budget whose form differs from its author's is restored, once. The permission for others to edit
+// it is recorded first (I9).
 func TestGiveBack(t *testing.T) {
 	isTaken := func(s *plan.Snapshot) { s.Record.Baseline.SourceBudget = &api.BudgetVersion{UID: "b", Taken: true} }
 	restores := func(form pdb.Form) *plan.Decision {

@@ -12,8 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// withBudgets is halfway, with a PodDisruptionBudget on each side: its author lets two of the four
-// replicas be unavailable, and each side's share of that is one.
+// withBudgets is halfway, with a PodDisruptionBudget on each side: its author allows two of the four replicas to
+// be unavailable, and each side's share of that is one.
 func withBudgets(changes ...func(*plan.Snapshot)) *planners {
 	return halfway(func(s *plan.Snapshot) {
 		s.Record.Baseline.DisruptionBudget = &api.DisruptionBudget{Name: "web", MaxUnavailable: pdbtest.MaxUnavailable(2).MaxUnavailable}
@@ -24,7 +24,7 @@ func withBudgets(changes ...func(*plan.Snapshot)) *planners {
 	})
 }
 
-// marked is a budget that this migration has written in the present epoch, and its controller has seen.
+// marked returns a budget that this migration wrote in the current epoch, and that its controller has observed.
 func marked(form pdb.Form) plan.Budget {
 	return plan.Budget{Name: "web", UID: "b", ResourceVersion: "7", Form: form, Fence: "m.2", Observed: true}
 }
@@ -34,7 +34,7 @@ func allowed(source, destination pdb.Form) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { s.Source.Budgets[0].Form, s.Destination.Budgets[0].Form = source, destination }
 }
 
-// flying lets an ordinal be in flight.
+// flying sets the ordinal in flight.
 func flying(ordinal int32) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: ordinal, Attempts: 1} }
 }
@@ -44,12 +44,12 @@ func down(ordinals ...int32) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { goDown(s, ordinals...) }
 }
 
-// splitTo asks for a split of the budget.
+// splitTo requests a split of the budget.
 func splitTo(to api.SplitBudget) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { s.Spec.SplitBudget = to }
 }
 
-// budgetIs lets d be a number.
+// budgetIs sets d.
 func budgetIs(d int32) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { s.Record.Baseline.Budget = d }
 }
@@ -60,9 +60,9 @@ func deleting(s *plan.Snapshot) { s.Deleting = true }
 
 func oneSpace(s *plan.Snapshot) { s.Spec.SameNamespace, s.Spec.SameCluster = true, true }
 
-// TestShare: a budget that allows too much is written first, then its confirmation is waited for,
-// then the other one grows, and not before what is down leaves room for it (I4). A handoff needs no
-// budget to grow.
+// TestShare: a budget that allows too much is written first, then its confirmation is awaited, and then the other
+// one grows. It grows only when the unavailable replicas leave room for it (I4). A handoff needs no budget to
+// grow.
 func TestShare(t *testing.T) {
 	none, one, two := pdb.Unavailable(0), pdb.Unavailable(1), pdb.Unavailable(2)
 	for name, tc := range map[string]struct {
@@ -93,8 +93,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestWanted: both budgets together allow d, less the ordinal in flight (I4). Between two handoffs
-// a roll-out has all of it, the source's first, and where nothing moves the side that it is asked for.
+// TestWanted: both budgets together allow d, less the ordinal in flight (I4). Between two handoffs a rollout gets
+// all of it, the source's first. When nothing moves, the side that the spec names gets it.
 func TestWanted(t *testing.T) {
 	const source, destination = api.SplitBudgetSource, api.SplitBudgetDestination
 	both := func(s *plan.Snapshot) { rollsOutAt(plan.SourceSide)(s); rollsOutAt(plan.DestinationSide)(s) }
@@ -129,8 +129,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// TestSplitShare: who is to have the budget gets as much of d as it has replicas, and the other one
-// what is left (I4).
+// TestSplitShare: the side that gets the budget gets up to its number of replicas of d, and the other side gets
+// the rest (I4).
 func TestSplitShare(t *testing.T) {
 	const source, destination = api.SplitBudgetSource, api.SplitBudgetDestination
 	for name, tc := range map[string]struct {
@@ -155,8 +155,8 @@ func TestSplitShare(t *testing.T) {
 	}
 }
 
-// TestSplitFor: what is asked for counts while the migration pauses or nothing is left to move, and
-// only where both sides have replicas.
+// TestSplitFor: the requested split counts while the migration pauses or nothing is left to move, and only if both
+// sides have replicas.
 func TestSplitFor(t *testing.T) {
 	const asked, proportional = api.SplitBudgetSource, api.SplitBudgetProportional
 	for name, tc := range map[string]struct {
@@ -180,8 +180,8 @@ func TestSplitFor(t *testing.T) {
 	}
 }
 
-// TestRollsOut: a slice with pods rolls out until they have its update revision and nobody has asked
-// for one of them to go.
+// TestRollsOut: a slice with pods rolls out until they have its update revision and no deletion of a pod is
+// requested.
 func TestRollsOut(t *testing.T) {
 	for _, replicas := range []int32{0, 1, 3} {
 		for _, done := range []bool{false, true} {
@@ -195,8 +195,8 @@ func TestRollsOut(t *testing.T) {
 	}
 }
 
-// TestOverdrawn: the ordinal in flight is not stopped while what is down beyond its side's share, and
-// what the other side's still allows, come to d already (I4). It does not count itself.
+// TestOverdrawn: the ordinal in flight is not stopped while the unavailable replicas beyond its side's share, and
+// the allowance of the other side, reach d already (I4). The ordinal itself does not count.
 func TestOverdrawn(t *testing.T) {
 	none := pdb.Unavailable(0)
 	flies := but{flying(1), allowed(pdb.Available(1), none)}
@@ -229,8 +229,8 @@ func TestOverdrawn(t *testing.T) {
 	}
 }
 
-// TestSetBudget: what is written says who wrote it, what it allows and what its author said; one
-// that is gone its author must make again.
+// TestSetBudget: the written budget has the migration's fence, its allowance and its author's form. A deleted
+// budget must be recreated by its author.
 func TestSetBudget(t *testing.T) {
 	author := *pdbtest.MaxUnavailable(2)
 	want := &plan.Decision{Effect: &plan.Effect{

@@ -10,19 +10,19 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// mostPutBack is how often a copy is put back that somebody else keeps changing.
+// mostPutBack is how often a copy is restored that another manager changes repeatedly.
 const mostPutBack = 3
 
-// begun says whether an ordinal has moved, or is on its way: the application may run with the copies.
+// begun reports whether an ordinal has moved, or is in flight: the application may run with the copies.
 func (p *View) begun() bool {
 	return p.Record.Baseline != nil && (p.Record.Handoff != nil || p.layout.moved != p.layout.initial)
 }
 
-// dependencyPlanner keeps copies of what pods need besides their volumes.
+// dependencyPlanner maintains the copies of the objects other than volumes that pods need.
 type dependencyPlanner struct{ *View }
 
-// copies makes what pods need at the destination, and keeps it up to date. While an ordinal is down
-// it waits for nobody: that one is brought up first.
+// copies creates the objects that pods need at the destination, and keeps them up to date. It holds nothing up
+// while an ordinal is down, since that ordinal must start first.
 func (p dependencyPlanner) copies() *plan.Decision {
 	if !p.copying() {
 		return nil
@@ -44,13 +44,13 @@ func (p dependencyPlanner) copies() *plan.Decision {
 	return held
 }
 
-// copying says whether there is anything to be copied: within one namespace there is not, and without a
-// source nobody knows what.
+// copying reports whether dependencies are copied. In one namespace there is nothing to copy, and without a source
+// the dependencies are not known.
 func (p dependencyPlanner) copying() bool {
 	return p.Spec.Dependencies.Copy && !p.Spec.SameNamespace && p.Source.Set.Presence == plan.Seen
 }
 
-// unread holds while it is not known what is to be copied.
+// unread holds while the dependencies are not known.
 func (p dependencyPlanner) unread() *plan.Decision {
 	switch {
 	case p.Dependencies.Read:
@@ -64,7 +64,7 @@ func (p dependencyPlanner) unread() *plan.Decision {
 	}
 }
 
-// copy brings one copy up to date, or says why not; nil: there is nothing to do.
+// copy updates one copy, or returns the reason that it cannot; nil: there is nothing to do.
 func (p dependencyPlanner) copy(d plan.Dependency) *plan.Decision {
 	c := d.Copy
 	switch {
@@ -83,9 +83,9 @@ func (p dependencyPlanner) copy(d plan.Dependency) *plan.Decision {
 			Remedy: p.Destination.Kubectl().Do("describe", "pvc", "-n", p.Destination.Namespace, d.Name),
 		}}
 	case d.Origin == "":
-		return nil // what has no origin any more is still needed by those that have moved
-	case d.Origin == c.Hash, c.Marked && c.EditedBy == "" && c.Copied == d.Origin: // or as the destination stores it
-		if c.Anothers { // that one would delete it with its own pods, and these need it, too: from now on nobody does
+		return nil // the moved ordinals still need a copy whose origin no longer exists
+	case d.Origin == c.Hash, c.Marked && c.EditedBy == "" && c.Copied == d.Origin: // or the destination's defaulting has changed the hash
+		if c.Anothers { // the other migration would delete it with its own pods, but these pods need it, too: after this write no migration deletes it
 			return p.write(plan.UpdateCopy, d, c.PutBack)
 		}
 		return nil
@@ -98,15 +98,15 @@ func (p dependencyPlanner) copy(d plan.Dependency) *plan.Decision {
 	}
 }
 
-// diverged is for storage that all ordinals share and that is another one at the destination. Nothing is
-// deleted or written over for it: pods may have it mounted.
+// diverged stalls for storage that all ordinals share and that differs at the destination. Nothing is deleted or
+// overwritten to fix it, because pods may have it mounted.
 func (p dependencyPlanner) diverged(d plan.Dependency) *plan.Decision {
 	return plan.Stalled(volumes.ReasonClaimDiverges,
 		fmt.Sprintf("%s is not as the one in cluster %s, and all ordinals share it: the moved ones would write apart from the others: %s", p.there(d), p.Source.Cluster, d.Difference),
 		fmt.Sprintf("see which storage is meant, and make both equal: %s; nothing is replaced by itself", p.show(d)))
 }
 
-// create copies what the destination does not have.
+// create copies a dependency that the destination lacks.
 func (p dependencyPlanner) create(d plan.Dependency) *plan.Decision {
 	policy := p.Spec.Dependencies.SelectsOthers
 	switch {
@@ -130,7 +130,7 @@ func (p dependencyPlanner) create(d plan.Dependency) *plan.Decision {
 	}
 }
 
-// follow carries a change of the source over to a copy that nobody else has changed.
+// follow applies a change of the source to a copy that no other manager has changed.
 func (p dependencyPlanner) follow(d plan.Dependency) *plan.Decision {
 	if p.Spec.Dependencies.OnChange == api.ChangeStall && p.begun() {
 		return plan.Stalled(api.ReasonDependencyChanged,
@@ -144,7 +144,7 @@ func (p dependencyPlanner) follow(d plan.Dependency) *plan.Decision {
 	return p.write(plan.UpdateCopy, d, d.Copy.PutBack)
 }
 
-// conflict is for an object that is not as it was copied, or no copy.
+// conflict handles an object that differs from what was copied, or that is not a copy.
 func (p dependencyPlanner) conflict(d plan.Dependency) *plan.Decision {
 	c := d.Copy
 	choose := "set spec.dependencies.onConflict to Keep to leave it, or to Overwrite to give it the source's content (--on-conflict keep, --on-conflict overwrite)"
@@ -181,8 +181,8 @@ func (p dependencyPlanner) write(verb plan.Verb, d plan.Dependency, putBack int)
 	})
 }
 
-// cleanup deletes the copies that the migration has made, as far as it was asked to, when no pod
-// is left at the destination that may need them. One that somebody else has changed is his.
+// cleanup deletes the copies that the migration created, if the spec requests it, once no pod is left at the
+// destination that may need them. It does not delete a copy that another manager has changed.
 func (p dependencyPlanner) cleanup() *plan.Decision {
 	if !p.copying() || !p.Spec.Dependencies.Delete || p.Spec.Mode != api.ModeRollback || p.Destination.Set.Replicas > 0 || len(p.Destination.Pods) > 0 {
 		return nil
@@ -217,7 +217,7 @@ func (p dependencyPlanner) there(d plan.Dependency) string {
 	return fmt.Sprintf("%s %s/%s in cluster %s", d.Kind, p.Destination.Namespace, d.Name, p.Destination.Cluster)
 }
 
-// show is the command that shows it.
+// show returns the command that shows the dependency.
 func (p dependencyPlanner) show(d plan.Dependency) string {
 	if d.ClusterWide {
 		return p.Destination.Kubectl().Do("get", strings.ToLower(d.Kind), d.Name, "-o", "yaml")
@@ -225,7 +225,7 @@ func (p dependencyPlanner) show(d plan.Dependency) string {
 	return p.Destination.Kubectl().Do("get", strings.ToLower(d.Kind), "-n", p.Destination.Namespace, d.Name, "-o", "yaml")
 }
 
-// dependencyFindings are all that keeps the copies from being made.
+// dependencyFindings returns the findings that prevent the copies.
 func dependencyFindings(s plan.Snapshot) []plan.Finding {
 	p := dependencyPlanner{viewOf(s)}
 	if !p.copying() {
@@ -250,12 +250,13 @@ func dependencyFindings(s plan.Snapshot) []plan.Finding {
 	return findings
 }
 
-// told says whether the same is in the way of a dependency before it: a claim and its volume are barred together.
+// told reports whether an earlier dependency already has the same problem: a claim and its volume are barred
+// together.
 func (p dependencyPlanner) told(before []plan.Dependency, d plan.Dependency) bool {
 	return d.Barred.Reason != "" && slices.ContainsFunc(before, func(other plan.Dependency) bool { return other.Barred == d.Barred })
 }
 
-// kept warns of a copy that nothing will write once the migration has been completed.
+// kept warns about a copy that no controller writes once the migration has completed.
 func (p dependencyPlanner) kept(d plan.Dependency) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonDependencyKept, Object: p.there(d), Warning: true,

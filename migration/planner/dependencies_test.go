@@ -14,8 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// needing is a migration midway whose pods need ConfigMap a, which is copied: at the source it has
-// content "2".
+// needing is a migration midway whose pods need ConfigMap a, which is copied: at the source it has content "2".
 func needing(changes ...func(*plan.Snapshot, *plan.Dependency)) *planners {
 	return midway(func(s *plan.Snapshot) {
 		s.Spec.Dependencies.Copy = true
@@ -27,7 +26,7 @@ func needing(changes ...func(*plan.Snapshot, *plan.Dependency)) *planners {
 	})
 }
 
-// there is a copy at the destination, of content.
+// there sets a copy at the destination, with the given content.
 func there(content string, change func(*plan.Copy)) func(*plan.Snapshot, *plan.Dependency) {
 	return func(_ *plan.Snapshot, d *plan.Dependency) {
 		d.Copy = plan.Copy{Found: true, UID: "u", ResourceVersion: "@7", Hash: content}
@@ -37,7 +36,7 @@ func there(content string, change func(*plan.Copy)) func(*plan.Snapshot, *plan.D
 	}
 }
 
-// copiedOnce is a copy that was made when the source had content "1", edited by somebody or not.
+// copiedOnce sets a copy that was created when the source had content "1", edited by a manager or not.
 func copiedOnce(by string, putBack int) func(*plan.Copy) {
 	return func(c *plan.Copy) { c.Marked, c.Copied, c.EditedBy, c.PutBack = true, "1", by, putBack }
 }
@@ -50,13 +49,13 @@ func having(change func(*plan.Dependency)) func(*plan.Snapshot, *plan.Dependency
 	return func(_ *plan.Snapshot, d *plan.Dependency) { change(d) }
 }
 
-// fresh is a migration of which no ordinal has moved.
+// fresh is a migration in which no ordinal has moved.
 func fresh(s *plan.Snapshot, _ *plan.Dependency) {
 	s.Destination.Set.Replicas, s.Destination.Pods, s.Source.Set.Replicas = 0, nil, 4
 }
 
-// TestCopies: what the destination lacks is made, what is a copy follows its origin, and nothing is
-// written over something else unless it was asked for (I9).
+// TestCopies: a missing object is created at the destination, and a copy follows its origin. Other objects are
+// overwritten only if the spec requests it (I9).
 func TestCopies(t *testing.T) {
 	const create, update, replace = "CreateCopy destination a ", "UpdateCopy destination a u@7", "DeleteCopy destination a u@7"
 	overwrite := asking(func(a *plan.DependencySpec) { a.OnConflict = api.ConflictOverwrite })
@@ -132,7 +131,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestPutBackIsCounted: only what somebody else has changed is counted, and what is made anew begins with 0.
+// TestPutBackIsCounted: only changes by other managers are counted, and a recreated copy begins with 0.
 func TestPutBackIsCounted(t *testing.T) {
 	overwrite := asking(func(a *plan.DependencySpec) { a.OnConflict = api.ConflictOverwrite })
 	rigid := func(s *plan.Snapshot, d *plan.Dependency) {
@@ -160,8 +159,8 @@ func TestPutBackIsCounted(t *testing.T) {
 	}
 }
 
-// TestCopiesWaitForNobody: an ordinal that is down is brought up before anything that may have to wait for
-// somebody (I6), and what it may need is made all the same.
+// TestCopiesWaitForNobody: an ordinal that is down is started before anything that may wait (I6), and the objects
+// that it may need are still created.
 func TestCopiesWaitForNobody(t *testing.T) {
 	down := func(s *plan.Snapshot, _ *plan.Dependency) {
 		s.Record.Handoff = &api.Handoff{Ordinal: 2}
@@ -180,7 +179,7 @@ func TestCopiesWaitForNobody(t *testing.T) {
 	}
 }
 
-// TestUnreadDependencies: what was not read is not absent, and not concluded from.
+// TestUnreadDependencies: an object that was not read is not absent, and nothing is concluded from it.
 func TestUnreadDependencies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trouble string
@@ -197,8 +196,8 @@ func TestUnreadDependencies(t *testing.T) {
 	}
 }
 
-// TestCleanupOfCopies: what the migration has made goes when it was asked to and no pod is left that needs
-// it, the last first; what others have made or changed stays (I9).
+// TestCleanupOfCopies: the migration's copies are deleted if the spec requests it and no pod needs them any more,
+// the last first. Objects that others created or changed remain (I9).
 func TestCleanupOfCopies(t *testing.T) {
 	ours := func(name string, change func(*plan.Copy)) plan.Dependency {
 		d := plan.Dependency{Kind: "ConfigMap", Name: name, Copy: plan.Copy{Found: true, Ours: true, UID: "u-", ResourceVersion: "7"}}
@@ -244,7 +243,7 @@ func TestCleanupOfCopies(t *testing.T) {
 	}
 }
 
-// TestDependencyFindings: all that is amiss is told before the first write, and nothing that a copy mends.
+// TestDependencyFindings: all problems are reported before the first write, except those that a copy fixes.
 func TestDependencyFindings(t *testing.T) {
 	p := needing(fresh)
 	p.Record = plan.Record{}
@@ -283,9 +282,9 @@ func TestDependencyFindings(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenOverSomethingElse, whatever is seen: unless it was asked for, a write meets nothing,
-// or a copy that nobody else has changed; and no copy is deleted to be replaced that is not one of ours
-// or of an earlier move (I9).
+// TestNothingIsWrittenOverSomethingElse: for any state, a write meets no object, or a copy that no other manager
+// has changed, unless the spec requests otherwise. A copy is deleted for its replacement only if it is ours or
+// from an earlier move (I9).
 func TestNothingIsWrittenOverSomethingElse(t *testing.T) {
 	hash := rapid.SampledFrom([]string{"1", "2", "3"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -320,7 +319,8 @@ func TestNothingIsWrittenOverSomethingElse(t *testing.T) {
 	})
 }
 
-// TestCopiesOfStorageGo: on the way back, the claim before its volume, and only while nothing deletes the storage (I3).
+// TestCopiesOfStorageGo: in a rollback, the claim is deleted before its volume, and only while that does not
+// delete the storage (I3).
 func TestCopiesOfStorageGo(t *testing.T) {
 	for policy, want := range map[bool]string{false: "DeleteCopy destination b v@8", true: volumes.ReasonVolumeNotRetain} {
 		p := needing(func(s *plan.Snapshot, _ *plan.Dependency) {
@@ -337,8 +337,8 @@ func TestCopiesOfStorageGo(t *testing.T) {
 	}
 }
 
-// TestBarredStorageIsToldOnce: a claim and its volume are one finding, others of their own, and what is found after
-// them is told, too.
+// TestBarredStorageIsToldOnce: a claim and its volume are one finding, other objects have their own, and later
+// findings are reported, too.
 func TestBarredStorageIsToldOnce(t *testing.T) {
 	p := needing(fresh)
 	barred := volumes.Problem{Reason: volumes.ReasonClaimNotShareable, Message: "m", Remedy: "r"}
@@ -362,7 +362,7 @@ func TestBarredStorageIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestConflictsAreExplained: of a copy it is told who has changed it, of what is no copy who needs it.
+// TestConflictsAreExplained: the message names who changed a copy, or who needs an object that is not a copy.
 func TestConflictsAreExplained(t *testing.T) {
 	for says, copied := range map[string]func(*plan.Copy){
 		"is a copy, and kubectl has changed it; it would change so: data.a: -1 +2": copiedOnce("kubectl", 0),
@@ -375,7 +375,7 @@ func TestConflictsAreExplained(t *testing.T) {
 	}
 }
 
-// TestRemediesOfRights: who lacks a right is told the role that has it.
+// TestRemediesOfRights: the remedy for a missing permission names the role that has it.
 func TestRemediesOfRights(t *testing.T) {
 	carries := func(verb volumes.Verb) plan.Effect {
 		return plan.Effect{Verb: plan.CarryVolume, Volume: volumes.Action{Verb: verb}}

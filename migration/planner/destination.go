@@ -11,11 +11,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// destinationPlanner makes what the destination needs before the first handoff.
+// destinationPlanner creates the objects that the destination needs before the first handoff.
 type destinationPlanner struct{ *View }
 
-// prepare makes what the destination needs before the first ordinal comes. On the way
-// back, and in a pause, nothing is made but a budget for the replicas that are there.
+// prepare creates the objects that the destination needs before the first ordinal arrives. During a rollback and
+// in a pause, it creates only a budget for the replicas that are there.
 func (p destinationPlanner) prepare() *plan.Decision {
 	if decision := dependencyPlanner(p).owed(); decision != nil {
 		return decision
@@ -54,7 +54,7 @@ func (p destinationPlanner) prepare() *plan.Decision {
 	return nil
 }
 
-// protect makes the destination's PodDisruptionBudget when it has none.
+// protect creates the destination's PodDisruptionBudget when it has none.
 func (p destinationPlanner) protect() *plan.Decision {
 	if p.Record.Baseline.DisruptionBudget == nil || len(p.Destination.Budgets) > 0 || p.Spec.SameNamespace || budgetPlanner(p).withdrawn() {
 		return nil
@@ -77,9 +77,9 @@ func (p destinationPlanner) createBudget(name string) *plan.Decision {
 	return effect(plan.Effect{Verb: plan.CreateBudget, Side: plan.DestinationSide, Name: name, Fence: p.fence(), Author: budgetPlanner(p).author()})
 }
 
-// exports makes the ServiceExports of both sides, the destination's first, and
-// reads their conditions: a Conflict stalls (KEP-1645). The source has one for as
-// long as it owns an ordinal: after that it is withdrawn, and not made again.
+// exports creates the ServiceExports of both sides, the destination's first, and reads their conditions: a
+// Conflict stalls (KEP-1645). The source has an export as long as it owns an ordinal. After that it is withdrawn,
+// and not created again.
 func (p destinationPlanner) exports() *plan.Decision {
 	if !p.Services().Export || !p.Source.Service.Needed || p.stopped() {
 		return nil
@@ -100,7 +100,7 @@ func (p destinationPlanner) exports() *plan.Decision {
 	return nil
 }
 
-// refusedExport stalls when who implements the exports has refused this one.
+// refusedExport stalls when the MCS implementation has rejected this export.
 func refusedExport(e plan.Export, object, remedy string) *plan.Decision {
 	switch {
 	case e.Conflict != "":
@@ -112,14 +112,14 @@ func refusedExport(e plan.Export, object, remedy string) *plan.Decision {
 	return nil
 }
 
-// namePlanner gives the ordinals names that both clusters know.
+// namePlanner gives the ordinals names that clients in both clusters can use.
 type namePlanner struct{ *View }
 
-// names gives each ordinal its name on the side that owns it, before the first one
-// moves. One that is on its way gets its name as it is carried over.
+// names gives each ordinal its name on the side that owns it, before the first ordinal moves. An ordinal in flight
+// gets its name while its volumes are carried.
 func (p namePlanner) names() *plan.Decision {
 	if _, more := p.next(); !more || !p.Services().NamesOrdinals() || p.stopped() {
-		return nil // at the end they may have been removed
+		return nil // at the end they may have been deleted
 	}
 	for _, name := range plan.SideNames {
 		side := p.Side(name)
@@ -138,9 +138,9 @@ func (p namePlanner) names() *plan.Decision {
 	return nil
 }
 
-// rename takes the name of an ordinal that is down over to its taker: there it exists
-// before the pod starts, and what was made at the giver goes. The export at the taker
-// comes first, so that the ServiceImport that both sides share is never without one.
+// rename moves the name of an ordinal that is down to its taker. The name exists there before the pod starts, and
+// the migration's objects at the giver are deleted. The export at the taker is created first, so that the shared
+// ServiceImport always has one.
 func (p namePlanner) rename(k int32) *plan.Decision {
 	if !p.Services().NamesOrdinals() {
 		return nil
@@ -160,9 +160,9 @@ func (p namePlanner) rename(k int32) *plan.Decision {
 	return p.unname(p.giverName, from)
 }
 
-// keepName writes the present fence on what the migration has made of a name, before the ordinal
-// relies on it again: a removal that was judged before the migration was turned round, and comes
-// late, carries the resourceVersion from before and is refused.
+// keepName writes the current fence on the migration's Service and export of a name, before the ordinal uses the
+// name again. A late delete that was decided before the direction changed carries the former resourceVersion, and
+// is refused.
 func (p namePlanner) keepName(name plan.SideName, n plan.Name) *plan.Decision {
 	e := plan.Effect{Side: name, Ordinal: n.Ordinal, Name: p.Side(name).PodName(n.Ordinal), Fence: p.fence()}
 	switch {
@@ -176,7 +176,7 @@ func (p namePlanner) keepName(name plan.SideName, n plan.Name) *plan.Decision {
 	return effect(e)
 }
 
-// nameAt makes what the name of an ordinal lacks on a side.
+// nameAt creates the missing objects of an ordinal's name on a side.
 func (p namePlanner) nameAt(name plan.SideName, n plan.Name) *plan.Decision {
 	side := p.Side(name)
 	object := side.PodName(n.Ordinal)
@@ -195,7 +195,7 @@ func (p namePlanner) nameAt(name plan.SideName, n plan.Name) *plan.Decision {
 	return nil
 }
 
-// nameGoes waits until what bore the name of an ordinal before is deleted.
+// nameGoes waits until the former Service or export of an ordinal is deleted.
 func (p namePlanner) nameGoes(side plan.Side, kind, object, keeps string, at int64) *plan.Decision {
 	going := volumes.Deletion{
 		Object: fmt.Sprintf("%s %s/%s in cluster %s", map[string]string{"svc": "Service", "serviceexport": "ServiceExport"}[kind], side.Namespace, object, side.Cluster),
@@ -207,8 +207,9 @@ func (p namePlanner) nameGoes(side plan.Side, kind, object, keeps string, at int
 	return &plan.Decision{Hold: p.going(&going)}
 }
 
-// taken stalls where a Service of somebody else has the name of an ordinal in mid-move. Names cannot be turned off by then:
-// those that were made would be left behind. Taken back, every ordinal has the name that it had.
+// taken stalls when a foreign Service has the name of an ordinal during the move. Names cannot be turned off at
+// that point, because the names that were created would be left behind. After a rollback, every ordinal has its
+// former name.
 func (p namePlanner) taken(side plan.Side, k int32) *plan.Decision {
 	pod := side.PodName(k)
 	if p.direction() == api.Back {
@@ -219,8 +220,8 @@ func (p namePlanner) taken(side plan.Side, k int32) *plan.Decision {
 		fmt.Sprintf("rename that Service, or have it select that pod alone: %s; to move without names take the move back: %s, and when it is back set spec.services.perOrdinal to None and run it again", side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod), p.command("rollback")))
 }
 
-// unname removes what the migration has made of an ordinal's name on a side, the
-// export first. It waits for nothing to be gone: no ordinal stays down for the finalizer of another controller.
+// unname deletes the migration's objects of an ordinal's name on a side, the export first. It does not wait for
+// their deletion to complete: no ordinal stays down because of the finalizer of another controller.
 func (p namePlanner) unname(name plan.SideName, n plan.Name) *plan.Decision {
 	e := plan.Effect{Side: name, Ordinal: n.Ordinal, Name: p.Side(name).PodName(n.Ordinal)}
 	switch {
@@ -234,8 +235,8 @@ func (p namePlanner) unname(name plan.SideName, n plan.Name) *plan.Decision {
 	return effect(e)
 }
 
-// dropNames removes at the end the names that the migration has made: all of them when
-// it was asked to, and always those where the ordinal is not.
+// dropNames deletes at the end the names that the migration created. It deletes all of them if the spec requests
+// it, and always those on the side where the ordinal is not.
 func (p namePlanner) dropNames() *plan.Decision {
 	if !p.Services().NamesOrdinals() {
 		return nil

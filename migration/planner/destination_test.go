@@ -8,8 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// unprepared is a migration that has just begun, with a destination that has all that it needs but the
-// StatefulSet.
+// unprepared is a migration that has just begun, with a destination that lacks only the StatefulSet.
 func unprepared(s *plan.Snapshot) {
 	s.Spec.Count = 0
 	plantest.Divide(s, 5)
@@ -19,21 +18,21 @@ func unprepared(s *plan.Snapshot) {
 	s.Source.Names = []plan.Name{{Ordinal: 1, Service: plan.PodService{Found: true, Selects: true}, Export: plan.Export{Found: true}}}
 }
 
-// noBudget lets the destination have no budget.
+// noBudget removes the destination's budget.
 func noBudget(s *plan.Snapshot) { s.Destination.Budgets = nil }
 
-// noService lets the destination lack the governing Service.
+// noService removes the destination's governing Service.
 func noService(s *plan.Snapshot) { s.Destination.Service.Found = false }
 
-// leavesSource lets the ordinal at the source's end be stopped on its way to the destination.
+// leavesSource stops the ordinal at the source's end, in flight to the destination.
 func leavesSource(s *plan.Snapshot) {
 	s.Source.Set.Replicas--
 	s.Record.Handoff = &api.Handoff{Ordinal: s.Source.Set.End()}
 }
 
-// TestPrepare: what the destination needs is made before the first ordinal comes, one after the other, the
-// StatefulSet last and empty. On the way back, and in a pause, nothing is made but the budget of the
-// replicas that are there (I4, I9).
+// TestPrepare: the objects that the destination needs are created before the first ordinal arrives, one after the
+// other, the StatefulSet last and empty. In a rollback and in a pause, only the budget of the existing replicas is
+// created (I4, I9).
 func TestPrepare(t *testing.T) {
 	noNamespace := func(s *plan.Snapshot) { s.Destination.NamespaceFound = false }
 	paused := func(s *plan.Snapshot) { s.Spec.Mode = api.ModePause }
@@ -76,8 +75,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestProtect: the destination gets a budget like the source's (I4), when there is one and no other has its
-// name. What cannot be made holds everything, but for an ordinal that is down: it is brought up first.
+// TestProtect: the destination gets a budget like the source's (I4), if there is one and no other object has its
+// name. An object that cannot be created holds everything except an ordinal that is down, which is started first.
 func TestProtect(t *testing.T) {
 	sourceHasNone := func(s *plan.Snapshot) { s.Source.Budgets = nil }
 	for name, tc := range map[string]struct {
@@ -101,9 +100,8 @@ func TestProtect(t *testing.T) {
 	}
 }
 
-// TestExports: both sides export the Service, the destination first, so that clients are never without; the
-// source as long as it has an ordinal. An export that is refused holds everything, but for an ordinal that
-// is down.
+// TestExports: both sides export the Service, the destination first, so that clients always find one. The source
+// exports it as long as it has an ordinal. A rejected export holds everything except an ordinal that is down.
 func TestExports(t *testing.T) {
 	neither := func(s *plan.Snapshot) { s.Source.Export, s.Destination.Export = plan.Export{}, plan.Export{} }
 	withdrawn := func(s *plan.Snapshot) { s.Source.Export = plan.Export{} }
@@ -134,7 +132,7 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// TestStopped: an ordinal is down on its way from when its giver does not own it any more.
+// TestStopped: an ordinal in flight is down from the moment its giver no longer owns it.
 func TestStopped(t *testing.T) {
 	halfwayOut := func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 2} }
 	back := func(s *plan.Snapshot) { s.Spec.Mode = api.ModeRollback }

@@ -14,17 +14,17 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// fencePlanner gets the fences of both StatefulSets, and lets go of them (I7).
+// fencePlanner acquires the fences of both StatefulSets, and releases them (I7).
 type fencePlanner struct{ *View }
 
-// Fence is the value of the fence annotation in an epoch.
+// Fence returns the value of the fence annotation in an epoch.
 func Fence(uid types.UID, epoch int64) string { return fmt.Sprintf("%s.%d", uid, epoch) }
 
-// lastEpoch bounds what counts as an epoch: they are counted up by one, so a larger number
-// was written by hand, and must not keep everybody else out for ever.
+// lastEpoch bounds valid epochs. Epochs increase by one, so a larger number was written by hand, and must not
+// block every other process permanently.
 const lastEpoch = 1 << 40
 
-// FenceEpoch is the epoch of a fence; 0 when it has none.
+// FenceEpoch returns the epoch of a fence; 0 when it has none.
 func FenceEpoch(fence string) int64 {
 	_, number, _ := strings.Cut(fence, ".")
 	epoch, err := strconv.ParseInt(number, 10, 64)
@@ -34,8 +34,8 @@ func FenceEpoch(fence string) int64 {
 	return epoch
 }
 
-// newest is the newest epoch of this migration that is on something that was looked at: on one of
-// the StatefulSets, where whoever takes over writes first, on a budget or on a volume.
+// newest returns the newest epoch of this migration on any object that was read: a StatefulSet, which a new
+// process writes first, a budget, or a volume.
 func (p fencePlanner) newest() int64 {
 	var newest int64
 	see := func(fence string) {
@@ -58,10 +58,9 @@ func (p fencePlanner) newest() int64 {
 	return newest
 }
 
-// ensureFence makes this process and this direction the ones that both StatefulSets
-// speak of. It goes before everything that starts or stops a pod: each such write
-// carries the resourceVersion of an object read after the new epoch was written,
-// so the late write of a process that lost its leadership is refused.
+// ensureFence writes a fence with this process's epoch and direction on both StatefulSets. It precedes every write
+// that starts or stops a pod. Each such write carries the resourceVersion of an object read after the new epoch
+// was written, so the late write of a process that lost its leadership is refused.
 func (p fencePlanner) ensureFence() *plan.Decision {
 	current := p.Record.Fence
 	switch {
@@ -72,8 +71,8 @@ func (p fencePlanner) ensureFence() *plan.Decision {
 	case current.Holder != p.Holder:
 		return plan.Stalled(api.ReasonSuperseded, fmt.Sprintf("process %q has taken the migration over", current.Holder), "nothing is to be done: this process stops")
 	case p.newest() > current.Epoch:
-		// Another process may have taken over, and this one has not heard of it: then the record
-		// has changed, and this write of it is refused.
+		// Another process may have taken over unnoticed. Its change of the record makes this write of the record
+		// fail.
 		return p.nextFence()
 	}
 	want := p.fence()
@@ -114,8 +113,9 @@ func (p fencePlanner) nextFence() *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// withServices is the baseline with the services of the move. A record of an older version lacks them: who takes the
-// migration over records what is asked for, before it writes anything else, and from then on they stay so.
+// withServices returns the baseline with the services of the move. A record of an older version lacks them. The
+// process that takes the migration over records the services that the spec requests, before any other write, and
+// they stay the same from then on.
 func (p fencePlanner) withServices() *api.Baseline {
 	if p.Record.Baseline == nil || p.Record.Baseline.Services != nil {
 		return p.Record.Baseline
@@ -125,7 +125,7 @@ func (p fencePlanner) withServices() *api.Baseline {
 	return &base
 }
 
-// release takes the fences off both StatefulSets: the last thing that is done.
+// release removes the fences of both StatefulSets, as the last step.
 func (p fencePlanner) release() *plan.Decision {
 	for _, name := range []plan.SideName{plan.DestinationSide, plan.SourceSide} {
 		side := p.Side(name)
@@ -139,15 +139,15 @@ func (p fencePlanner) release() *plan.Decision {
 	return nil
 }
 
-// mayRun says whether a StatefulSet may own ordinals: of one that cannot be read nobody knows.
+// mayRun reports whether a StatefulSet may own ordinals: one that cannot be read may.
 func mayRun(s plan.Set) bool {
 	return s.Presence == plan.Seen && s.Replicas > 0 || s.Presence != plan.Seen && s.Presence != plan.Absent
 }
 
-// Unbelievable says why a record is not the one of the migration that it is read for; empty:
-// nothing speaks against it. Where a record is kept that others may write, as the ConfigMap
-// of a run, it may be forged: what it says of the source and of the clusters is compared with
-// what was seen, and its disruption budget with what the PodDisruptionBudgets allow (I4).
+// Unbelievable returns the reason that a record does not belong to the migration for which it is read; empty: none
+// is known. A record in an object that others may write, such as the ConfigMap of a run, may be forged. So its
+// source and clusters are compared with the observed ones, and its disruption budget with what the
+// PodDisruptionBudgets allow (I4).
 func Unbelievable(s plan.Snapshot) string {
 	base, source := s.Record.Baseline, s.Source.Set
 	allowed, err := recordable(s)
@@ -170,8 +170,8 @@ func Unbelievable(s plan.Snapshot) string {
 	return ""
 }
 
-// recordable is the largest disruption budget that a record may have: see checks.Allowance, which is
-// where it came from.
+// recordable returns the largest disruption budget that a record may have; compare checks.Allowance, which
+// computed the recorded one.
 func recordable(s plan.Snapshot) (int32, error) {
 	base := s.Record.Baseline
 	if base == nil {
@@ -184,7 +184,7 @@ func recordable(s plan.Snapshot) (int32, error) {
 		}
 	}
 	allowed := int32(0)
-	for _, form := range forms { // one of them may still have the form before the last one of its author
+	for _, form := range forms { // one of them may still have an older form of its author
 		n, err := pdb.Budget(form, base.Replicas)
 		if err != nil {
 			return 0, err
@@ -201,7 +201,7 @@ func recordable(s plan.Snapshot) (int32, error) {
 			return asked, nil
 		}
 	case len(forms) == 0:
-		return 1, nil // as without any: what the record itself says of one may be forged, too
+		return 1, nil // the default without a PodDisruptionBudget: the record's own statement about one may be forged, too
 	}
 	return allowed, nil
 }

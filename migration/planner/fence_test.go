@@ -15,8 +15,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestFenceIsRead: a fence names its migration and its epoch; what is no epoch, or is larger than
-// counting by one gets, counts for none.
+// TestFenceIsRead: a fence names its migration and its epoch. A value that is not an epoch, or is too large to
+// result from counting, counts as none.
 func TestFenceIsRead(t *testing.T) {
 	for fence, want := range map[string]struct {
 		owner types.UID
@@ -40,7 +40,7 @@ func TestFenceIsRead(t *testing.T) {
 	}
 }
 
-// TestNewest: the newest epoch is the highest of this migration's fences on what is seen.
+// TestNewest: the newest epoch is the highest of this migration's fences on the objects that were read.
 func TestNewest(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source, destination plan.Set
@@ -75,7 +75,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// fenced is what ensureFence does: the epoch that it records, or what it writes or waits for.
+// fenced describes the result of ensureFence: the recorded epoch, or the write or the reason to wait.
 func fenced(d *plan.Decision) string {
 	if d != nil && d.Record != nil {
 		return Fence("fence", d.Record.Fence.Epoch)
@@ -83,10 +83,10 @@ func fenced(d *plan.Decision) string {
 	return does(d)
 }
 
-// TestEnsureFence: a process that has not fenced the migration in this direction does so in a new epoch,
-// unless another one has; and the fence of the epoch goes on both sets before anything else (I1, I7).
+// TestEnsureFence: a process that has not fenced the migration in this direction does so in a new epoch, unless
+// another process has. The fence of the epoch is written on both sets before anything else (I1, I7).
 func TestEnsureFence(t *testing.T) {
-	// moves changes the fence that is recorded.
+	// moves changes the recorded fence.
 	moves := func(holder string, direction api.Direction) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { s.Record.Fence.Holder, s.Record.Fence.Direction = holder, direction }
 	}
@@ -128,8 +128,8 @@ func TestEnsureFence(t *testing.T) {
 	}
 }
 
-// TestNextFence: the next fence is in an epoch above all that were recorded or written, and counts one
-// more attempt of the ordinal in flight; turned round, the ordinal's time begins anew (I7).
+// TestNextFence: the next fence has an epoch above all recorded or written ones, and counts one more attempt of
+// the ordinal in flight. When the direction changes, the ordinal's time starts again (I7).
 func TestNextFence(t *testing.T) {
 	started := metav1.NewMicroTime(began)
 	fence := func(epoch int64) api.Fence { return api.Fence{Epoch: epoch, Holder: "h", Direction: api.Forward} }
@@ -171,8 +171,8 @@ func TestNextFence(t *testing.T) {
 	}
 }
 
-// TestClaimedFinding: the remedy for a StatefulSet of another migration rebuilds the record of that one. It never takes the
-// fence off: an ordinal may be down (H1).
+// TestClaimedFinding: the remedy for another migration's StatefulSet rebuilds that migration's record. It never
+// removes the fence: an ordinal may be down (H1).
 func TestClaimedFinding(t *testing.T) {
 	for name, resource := range map[string]string{"native": "", "of our own kind": plan.SliceResource} {
 		side := plan.Side{Cluster: "east", Namespace: "shop", Set: plan.Set{Name: "web", Fence: "other.2", Resource: resource}}
@@ -184,7 +184,7 @@ func TestClaimedFinding(t *testing.T) {
 	}
 }
 
-// TestReleaseOfFences: both fences of this migration go, the destination's first, and no other.
+// TestReleaseOfFences: only the fences of this migration are removed, the destination's first.
 func TestReleaseOfFences(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -202,7 +202,7 @@ func TestReleaseOfFences(t *testing.T) {
 	}
 }
 
-// TestReleaseOfSplits: who is let go is told whether the other side keeps ordinals of the application.
+// TestReleaseOfSplits: the release records whether the other side keeps ordinals of the application.
 func TestReleaseOfSplits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -223,8 +223,8 @@ func TestReleaseOfSplits(t *testing.T) {
 	}
 }
 
-// TestFenceEpoch: a fence has the epoch that stands behind its point. What nobody counts up to was
-// written by hand, and counts for nothing (G16).
+// TestFenceEpoch: the epoch of a fence is the number after its dot. A number that cannot result from counting was
+// written by hand, and does not count (G16).
 func TestFenceEpoch(t *testing.T) {
 	for fence, want := range map[string]int64{
 		"": 0, "m": 0, "m.": 0, "m.x": 0, "m.0": 0, "m.1": 1, "m.7": 7, "m.-1": 0, "m.-5": 0,

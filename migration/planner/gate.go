@@ -13,23 +13,23 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Gate is one reason for which the next ordinal must wait. All gates are asked before an
-// ordinal's handoff begins, and again until it is stopped; the first that blocks is shown.
+// Gate is one condition under which the next ordinal must wait. All gates are evaluated before an ordinal's
+// handoff begins, and again until the ordinal is stopped; the first one that blocks is reported.
 type Gate struct {
-	// Name tells it from the others.
+	// Name identifies the gate.
 	Name string
-	// Costs is true where a stop now would take too much from those who use the application (I5).
-	// Of an ordinal that is to go back and is down already such a gate is not asked: nothing is
-	// taken any more, and a rollback is asked for most when something is down (I8).
+	// Costs is true if the gate protects the availability of the application from a stop (I5). Such a gate is
+	// skipped for an ordinal that moves back and is already down: its stop takes nothing more away. A rollback is
+	// needed most when something is down (I8).
 	Costs bool
-	// Blocks returns why the ordinal must wait; nil: it need not. It is pure.
+	// Blocks returns why the ordinal must wait; nil: it need not. It is a pure function.
 	Blocks func(v *View, ordinal int32) *plan.Hold
 }
 
-// healthBeforeStop is the gate of what the user has asked before a stop.
+// healthBeforeStop is the name of the gate for the user's health gates before a stop.
 const healthBeforeStop = "health before the stop"
 
-// gates are asked in this order.
+// gates are evaluated in this order.
 var gates = []Gate{
 	{"budget", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.noneMayGo() }},
 	{"replicas", true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.tooManyDown(k) }},
@@ -51,12 +51,12 @@ var gates = []Gate{
 	{"health after the start", true, func(v *View, _ int32) *plan.Hold { return healthPlanner{v}.afterStartHold() }},
 	{healthBeforeStop, true, func(v *View, k int32) *plan.Hold { return healthPlanner{v}.beforeStopHold(k) }},
 	{"load", true, func(v *View, k int32) *plan.Hold { return loadPlanner{v}.hold(k) }},
-	// Last: what the others find, a rollback by itself above all, waits for no window.
+	// Last, because the results of the other gates, an automatic rollback above all, do not wait for a window.
 	{"schedule", true, func(v *View, k int32) *plan.Hold { return schedulePlanner{v}.hold(k) }},
 }
 
-// RegisterGate has one more gate asked, after all others. It is for the start of a program: a
-// gate that could not be asked, or that takes another one's name, is a mistake in it, and panics.
+// RegisterGate adds a gate after all others. Call it at the start of a program: it panics for a gate without a
+// name or a function, or with a name that is already registered.
 func RegisterGate(gate Gate) {
 	taken := slices.ContainsFunc(gates, func(other Gate) bool { return other.Name == gate.Name })
 	if gate.Name == "" || gate.Blocks == nil || taken {
@@ -65,10 +65,10 @@ func RegisterGate(gate Gate) {
 	gates = append(gates, gate)
 }
 
-// gatePlanner asks the gates.
+// gatePlanner evaluates the gates.
 type gatePlanner struct{ *View }
 
-// gate says why an ordinal must not be stopped now.
+// gate returns the reason that an ordinal must not be stopped now.
 func (p gatePlanner) gate(k int32) *plan.Hold {
 	free := p.takesBackDown(k)
 	for _, gate := range gates {
@@ -82,8 +82,8 @@ func (p gatePlanner) gate(k int32) *plan.Hold {
 	return nil
 }
 
-// takesBackDown says whether an ordinal that is to go back is down where it is. One that has
-// not been Ready for long enough serves all the same.
+// takesBackDown reports whether an ordinal that moves back is down at its giver. A pod that has not been Ready for
+// minReadySeconds still serves.
 func (p gatePlanner) takesBackDown(k int32) bool {
 	if p.direction() != api.Back {
 		return false
@@ -92,7 +92,7 @@ func (p gatePlanner) takesBackDown(k int32) bool {
 	return !found || !pod.Ready || pod.Terminating
 }
 
-// noneMayGo holds while the author's PodDisruptionBudget lets no replica be unavailable.
+// noneMayGo holds while the author's PodDisruptionBudget allows no replica to be unavailable.
 func (p gatePlanner) noneMayGo() *plan.Hold {
 	base := p.Record.Baseline
 	if base.Budget > 0 || base.DisruptionBudget == nil {
@@ -114,8 +114,8 @@ func (p gatePlanner) noneMayGo() *plan.Hold {
 	}
 }
 
-// tooManyDown holds while another replica down would be one too many. The ordinal itself does
-// not count: it is given up, available or not.
+// tooManyDown holds while one more replica down would exceed the budget. The ordinal itself does not count: it is
+// stopped, available or not.
 func (p gatePlanner) tooManyDown(k int32) *plan.Hold {
 	names := p.allUnavailable(&k)
 	ordered := p.Source.Set.Ordered || p.Destination.Set.Ordered
@@ -128,13 +128,12 @@ func (p gatePlanner) tooManyDown(k int32) *plan.Hold {
 	}
 }
 
-// allUnavailable names the pods of both slices that are not available, other than
-// the one of the ordinal that is left out.
+// allUnavailable returns the names of the unavailable pods of both slices, except the pod of leaveOut.
 func (p *View) allUnavailable(leaveOut *int32) []string {
 	return append(plan.PodNames(p.Source, p.down(plan.SourceSide), leaveOut), plan.PodNames(p.Destination, p.down(plan.DestinationSide), leaveOut)...)
 }
 
-// down are the ordinals of a slice whose pods are not available.
+// down returns the ordinals of a slice whose pods are not available.
 func (p *View) down(name plan.SideName) []int32 {
 	found, known := p.downs[name]
 	if !known {
@@ -163,8 +162,8 @@ func rollingOut(s plan.Side) *plan.Hold {
 	}
 }
 
-// replacedTogether holds while a slice waits for the end of the migration to replace all of
-// its pods at once: more than any budget allows.
+// replacedTogether holds while a slice waits for the end of the migration to replace all of its pods at once,
+// which exceeds any budget.
 func replacedTogether(s plan.Side) *plan.Hold {
 	return &plan.Hold{
 		Reason: api.ReasonRolloutInProgress, Stalled: true,
@@ -173,7 +172,7 @@ func replacedTogether(s plan.Side) *plan.Hold {
 	}
 }
 
-// unsafe holds while what is known of the slices makes a stop unsafe.
+// unsafe holds while the state of the slices makes a stop unsafe.
 func (p gatePlanner) unsafe() *plan.Hold {
 	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
 		if finding := cmp.Or(checks.CoversOthers(*side), checks.LeavesOut(*side)); finding != nil {
@@ -200,8 +199,8 @@ func behind(s plan.Side) *plan.Hold {
 	return &plan.Hold{Reason: api.ReasonControllerBehind, Message: "waiting until the controller of " + s.Object() + " has observed its last change"}
 }
 
-// shared holds while something else than the ordinal's own pod has its volumes, or their place
-// on the other side: once the pod were stopped, they could go nowhere.
+// shared holds while something other than the ordinal's own pod uses its volumes, or the place for them on the
+// other side. A stopped pod could then not start anywhere.
 func (p gatePlanner) shared(k int32) *plan.Hold {
 	for _, v := range p.Volumes {
 		if v.Ordinal != k {
@@ -222,19 +221,19 @@ func (p gatePlanner) shared(k int32) *plan.Hold {
 		if problem := v.Way().Free(p.pair(v)); problem != nil {
 			return &plan.Hold{Reason: problem.Reason, Message: fmt.Sprintf("ordinal %d: %s", k, problem.Message), Remedy: problem.Remedy, Stalled: true}
 		}
-		if hold := inUse(taker); hold != nil && p.direction() != api.Back { // a way back waits for no pod that has nothing of it (I8)
+		if hold := inUse(taker); hold != nil && p.direction() != api.Back { // a rollback does not wait for a pod that uses none of its volumes (I8)
 			return hold
 		}
-		if hold := anyAttached(taker); hold != nil && !v.Shared(p.Spec) { // of one cluster it is the giver's
+		if hold := anyAttached(taker); hold != nil && !v.Shared(p.Spec) { // in one cluster it is the giver's attachment
 			return hold
 		}
 	}
 	return nil
 }
 
-// outdated holds while an ordinal would go back in time by moving: somebody has changed the
-// source's pod template in mid-move, and what was written by the new one would be read by
-// the old one. On the way back that is what is asked for.
+// outdated holds while the move would return an ordinal to an older pod template. The source's template was
+// changed during the move, and the old version would read the data of the new one. A rollback does exactly that on
+// request.
 func (p gatePlanner) outdated() *plan.Hold {
 	if p.Template.Fields == "" || p.direction() == api.Back {
 		return nil
@@ -249,9 +248,9 @@ func (p gatePlanner) outdated() *plan.Hold {
 	}
 }
 
-// catchUp says how the destination gets the change of the pod template that the source has
-// got. One side goes after the other: a native controller replaces a pod without asking a
-// PodDisruptionBudget, and of two at once each takes one down.
+// catchUp returns the remedy: apply the source's template change to the destination, one side after the other. A
+// native controller replaces a pod without consulting a PodDisruptionBudget, so two simultaneous rollouts would
+// take down one pod each.
 func (p gatePlanner) catchUp() string {
 	var steps []string
 	from, to := p.Source, p.Destination
@@ -265,8 +264,9 @@ func (p gatePlanner) catchUp() string {
 	), "; ")
 }
 
-// askedAnew holds while volumes are asked to move otherwise than they do: the next ordinal would go another way than its
-// user expects. Those that are on their way, or go back, go as the migration was accepted.
+// askedAnew holds while the spec requests another way for the volumes than the recorded one: the next ordinal
+// would move differently than its user expects. Ordinals in flight, and all ordinals of a rollback, use the
+// accepted way.
 func (p gatePlanner) askedAnew() *plan.Hold {
 	if p.direction() == api.Back {
 		return nil
@@ -295,8 +295,8 @@ func (p gatePlanner) askedAnew() *plan.Hold {
 	}
 }
 
-// unrecorded holds while the record does not say how the volumes of each claim template were to move: what is asked for
-// now could be another way than that of the ordinals that have moved.
+// unrecorded holds while the record lacks the way in which the volumes of a claim template move. The current spec
+// could request another way than that of the moved ordinals.
 func (p gatePlanner) unrecorded() *plan.Hold {
 	var lost []string
 	for _, template := range p.Source.Set.Templates {
@@ -317,7 +317,7 @@ func (p gatePlanner) unrecorded() *plan.Hold {
 	}
 }
 
-// way is how the volumes of a claim template move, for people.
+// way describes how the volumes of a claim template move, for people.
 func way(v api.VolumeSpec) string {
 	text := fmt.Sprintf("method %s with the source's storage class", v.Method)
 	if v.StorageClassName != nil {
@@ -329,8 +329,9 @@ func way(v api.VolumeSpec) string {
 	return text
 }
 
-// renamed holds while other services are asked for than those that the move makes: of the ordinals that have moved some
-// would have a name and others none, and what was made would be left behind. Those on their way, and back, go by the record.
+// renamed holds while the spec requests other services than those that the move creates. Otherwise only some of
+// the moved ordinals would get a name, and existing objects would be left behind. Ordinals in flight, and all
+// ordinals of a rollback, use the record.
 func (p gatePlanner) renamed() *plan.Hold {
 	was, now := p.Services(), p.Spec.Services()
 	if was == now || p.direction() == api.Back {
@@ -350,9 +351,9 @@ func (p gatePlanner) renamed() *plan.Hold {
 	}
 }
 
-// lowered holds while spec.maxUnavailable allows less than the budget with which the migration was accepted, and which it
-// has shared out (I4, I5): what the user does not want down any more is not taken down. Back it is not asked (I8), and a
-// larger one changes nothing.
+// lowered holds while spec.maxUnavailable allows less than the budget with which the migration was accepted, and
+// which it has split (I4, I5). So no replica is stopped that the user no longer wants to be down. It does not hold
+// a rollback (I8), and a larger value changes nothing.
 func (p gatePlanner) lowered() *plan.Hold {
 	base, asked := p.Record.Baseline, p.Spec.MaxUnavailable
 	if asked == nil || p.direction() == api.Back {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestBudgetLowered: no ordinal is stopped while the spec allows less than the budget with which the migration was
-// accepted (I4, I5); a larger one changes nothing, and back nothing is asked (I8).
+// accepted (I4, I5). A larger value changes nothing, and a rollback is not held (I8).
 func TestBudgetLowered(t *testing.T) {
 	number, share := intstr.FromInt32, intstr.FromString
 	for name, tc := range map[string]struct {

@@ -16,10 +16,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// rollback turns the migration round: the destination gives ordinal 2 first.
+// rollback reverses the migration: the destination gives ordinal 2 first.
 func rollback(s *plan.Snapshot) { s.Spec.Mode = api.ModeRollback }
 
-// TestTakesBackDown: only on the way back, and only where the ordinal does not serve (I8).
+// TestTakesBackDown: true only in a rollback, and only if the ordinal does not serve (I8).
 func TestTakesBackDown(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -41,8 +41,8 @@ func TestTakesBackDown(t *testing.T) {
 	}
 }
 
-// TestGate: an ordinal is stopped when that costs no more than d, and is safe. To go back, one that
-// is down costs nothing, and must be safe all the same (I5, I8).
+// TestGate: an ordinal is stopped when that costs no more than d, and is safe. In a rollback, an ordinal that is
+// down costs nothing, but its move must still be safe (I5, I8).
 func TestGate(t *testing.T) {
 	tooMany := func(s *plan.Snapshot) { goDown(s, 0, 3) }
 	back := func(s *plan.Snapshot) { rollback(s); tooMany(s) }
@@ -65,8 +65,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestCosts: with d = 2 one other replica may be down, with d = 1 none; where a controller goes in
-// order none may be, for it starts nothing behind one that is down (I5). The ordinal itself does not count.
+// TestCosts: with d = 2 one other replica may be down, with d = 1 none. With OrderedReady none may be, because the
+// controller starts no pod after one that is down (I5). The ordinal itself does not count.
 func TestCosts(t *testing.T) {
 	const east, west = api.ReasonRolloutInProgress + " east", api.ReasonRolloutInProgress + " west"
 	one := func(s *plan.Snapshot) { s.Record.Baseline.Budget = 1 }
@@ -94,8 +94,8 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestRollingHold: while pods of a slice are replaced, no other is taken down; of those that are
-// all replaced at once somebody must decide (I5, I6).
+// TestRollingHold: while pods of a slice are replaced, no other is taken down. If all pods would be replaced at
+// once, a user must decide (I5, I6).
 func TestRollingHold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		changes but
@@ -120,8 +120,8 @@ func TestRollingHold(t *testing.T) {
 	}
 }
 
-// TestUnsafe: nothing is stopped that could not be started again, whose claims would go with it, or
-// while a controller may still do what was asked of it before (I3, I4, I6).
+// TestUnsafe: no ordinal is stopped that could not start again, whose claims would be deleted, or while a
+// controller may still act on an earlier change (I3, I4, I6).
 func TestUnsafe(t *testing.T) {
 	left := func(s *plan.Snapshot) { s.Destination.Pods = slices.Insert(s.Destination.Pods, 0, runs(1)) }
 	deletes := func(s *plan.Snapshot) { s.Destination.Set.DeletesClaims = true }
@@ -153,7 +153,7 @@ func TestUnsafe(t *testing.T) {
 	}
 }
 
-// TestBehind: only of a StatefulSet that is there can a controller be behind.
+// TestBehind: a controller can only be behind for a StatefulSet that exists.
 func TestBehind(t *testing.T) {
 	for _, presence := range []plan.Presence{plan.Seen, plan.Absent, plan.Unreachable} {
 		for _, observed := range []bool{false, true} {
@@ -169,7 +169,7 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// carriedOut is the volume of an ordinal that the source has, bound, and the destination has nothing.
+// carriedOut returns an ordinal's volume that is bound at the source, with nothing at the destination.
 func carriedOut(ordinal int32) plan.OrdinalVolume {
 	claim := plan.ClaimName("data", "web", ordinal)
 	ref := volumes.Ref{Namespace: "shop", Name: claim}
@@ -182,7 +182,7 @@ func carriedOut(ordinal int32) plan.OrdinalVolume {
 	}}
 }
 
-// holdingAt is one side of a volume.
+// holdingAt returns one side of a volume.
 func holdingAt(s *plan.Snapshot, at int, name plan.SideName) *volumes.Holding {
 	if name == plan.SourceSide {
 		return &s.Volumes[at].Source
@@ -190,19 +190,19 @@ func holdingAt(s *plan.Snapshot, at int, name plan.SideName) *volumes.Holding {
 	return &s.Volumes[at].Destination
 }
 
-// usesClaim lets a pod of somebody else use the claim of a volume on a side.
+// usesClaim makes a foreign pod use the claim of a volume on a side.
 func usesClaim(s *plan.Snapshot, at int, name plan.SideName) {
 	holdingAt(s, at, name).Claim.Users = []string{"backup"}
 }
 
-// attaches lets the volume of a side be attached to a node.
+// attaches attaches the volume of a side to a node.
 func attaches(s *plan.Snapshot, at int, name plan.SideName, node string) {
 	h := holdingAt(s, at, name)
 	h.Volume.Attachments = append(h.Volume.Attachments, volumes.Attachment{Name: "attached-" + node, Node: node})
 }
 
-// TestShared: what else has the volumes of the ordinal, or their place on the other side, is looked
-// for before the ordinal is stopped: afterwards they could go nowhere (I2, I6).
+// TestShared: other users of the ordinal's volumes, or of their place on the other side, are detected before the
+// ordinal is stopped. Afterwards the volumes could not move anywhere (I2, I6).
 func TestShared(t *testing.T) {
 	const east, west = plan.SourceSide, plan.DestinationSide
 	foreign := func(s *plan.Snapshot) { s.Volumes[1].Destination.Claim = volumes.Claim{Found: true, Volume: "another"} }
@@ -249,7 +249,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// asked is what the gates that cost something say of ordinal 1, or those that do not.
+// asked returns the hold for ordinal 1 of the gates that cost something, or of the others.
 func asked(v *View, costs bool) *plan.Hold {
 	for _, gate := range gates {
 		if gate.Costs != costs {
@@ -262,7 +262,7 @@ func asked(v *View, costs bool) *plan.Hold {
 	return nil
 }
 
-// TestRegisterGate: a gate that could not be asked, or takes another one's name, is not registered.
+// TestRegisterGate: a gate without a function, or with the name of another, is not registered.
 func TestRegisterGate(t *testing.T) {
 	open := func(*View, int32) *plan.Hold { return nil }
 	for name, gate := range map[string]Gate{"no name": {Blocks: open}, "nothing to ask": {Name: "mute"}, "a taken name": {Name: "replicas", Blocks: open}} {
@@ -278,9 +278,8 @@ func TestRegisterGate(t *testing.T) {
 	}
 }
 
-// TestOneRollOutAfterTheOther: who is told to change the destination's template is told to
-// wait for the source's roll-out first: two native ones at once would take two replicas down
-// under a budget of one (G14).
+// TestOneRollOutAfterTheOther: the remedy to change the destination's template first waits for the source's
+// rollout. Two native ones at once would take two replicas down under a budget of one (G14).
 func TestOneRollOutAfterTheOther(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rolledOut bool

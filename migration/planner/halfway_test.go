@@ -11,12 +11,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// but is what is otherwise in a snapshot: changes, made in their order.
+// but lists changes of a snapshot, applied in their order.
 type but []func(*plan.Snapshot)
 
-// halfway is a planner of an application of four replicas that is halfway: the source, in cluster
-// east, has ordinals 0 and 1, the destination, in cluster west, has 2 and 3, all of them available,
-// and two may be unavailable at once. Process "h" holds the fence, in epoch 2.
+// halfway returns the planners of an application of four replicas that is halfway: the source, in cluster east,
+// has ordinals 0 and 1, the destination, in cluster west, has 2 and 3. All are available, and two may be
+// unavailable at once. Process "h" holds the fence, in epoch 2.
 func halfway(change func(*plan.Snapshot)) *planners {
 	s := plan.Snapshot{
 		Now: began.Add(time.Hour), UID: "m", Holder: "h", Engaged: true,
@@ -34,12 +34,12 @@ func halfway(change func(*plan.Snapshot)) *planners {
 	return newPlanner(s)
 }
 
-// halfOf is a slice of two replicas that is at rest.
+// halfOf returns a slice of two replicas without a rollout.
 func halfOf(uid types.UID, start int32) plan.Set {
 	return plan.Set{Presence: plan.Seen, Name: "web", UID: uid, ResourceVersion: "1", Start: start, Replicas: 2, Observed: true, RolledOut: true, Fence: "m.2"}
 }
 
-// runs is the pod of an ordinal, and it is available.
+// runs returns the available pod of an ordinal.
 func runs(ordinal int32) plan.Pod {
 	return plan.Pod{Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, Owned: true, Node: "node"}
 }
@@ -56,10 +56,10 @@ func goDown(s *plan.Snapshot, ordinals ...int32) {
 	}
 }
 
-// nothingLeft lets the destination have all that it shall have: two ordinals.
+// nothingLeft limits the migration to two ordinals, which the destination already has.
 func nothingLeft(s *plan.Snapshot) { s.Spec.Count = 2 }
 
-// amounts is what a decision does and with which number, or why it waits and for which cluster.
+// amounts describes a decision's write with its number, or the reason of its wait and the cluster.
 func amounts(d *plan.Decision) string {
 	switch {
 	case d != nil && d.Effect != nil:
@@ -70,7 +70,7 @@ func amounts(d *plan.Decision) string {
 	return does(d)
 }
 
-// heldBy is why a hold waits, and of which cluster it speaks; empty when nothing holds.
+// heldBy returns the reason of a hold and its cluster; empty: there is no hold.
 func heldBy(hold *plan.Hold) string {
 	if hold == nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// handoffPlanner brings one ordinal from the giver to the taker.
+// handoffPlanner moves one ordinal from the giver to the taker.
 type handoffPlanner struct {
 	*View
 	gates   gatePlanner
@@ -26,7 +26,7 @@ func handoffOf(v *View) handoffPlanner {
 	return handoffPlanner{v, gatePlanner{v}, budgetPlanner{v}, carryPlanner{v}, hookPlanner{v}, aheadPlanner{v}}
 }
 
-// handoff brings the ordinal in flight one step on its way, or begins the next.
+// handoff returns the next step of the ordinal in flight, or begins the next handoff.
 func (p handoffPlanner) handoff() *plan.Decision {
 	if p.Record.Handoff == nil {
 		return p.begin()
@@ -45,8 +45,7 @@ func (p handoffPlanner) handoff() *plan.Decision {
 	}
 }
 
-// begin records the next ordinal's handoff when the gate is open. Until then the
-// whole budget belongs to others.
+// begin records the next ordinal's handoff when no gate blocks it. Until then no budget is reserved.
 func (p handoffPlanner) begin() *plan.Decision {
 	k, more := p.next()
 	if p.resting() || !more {
@@ -69,7 +68,7 @@ func (p handoffPlanner) begin() *plan.Decision {
 	if waits == nil {
 		if hold := p.gates.gate(k); hold != nil {
 			waits = p.held(api.StepGate, *hold)
-		} else if !p.ahead.asked(k) { // else right before its stop, too
+		} else if !p.ahead.asked(k) { // otherwise they run right before its stop
 			waits = p.hooks.late(k)
 		}
 	}
@@ -79,7 +78,7 @@ func (p handoffPlanner) begin() *plan.Decision {
 	return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), waits)
 }
 
-// rests says why no handoff begins.
+// rests returns the reason that no handoff begins.
 func (p handoffPlanner) rests(k int32, more bool) *plan.Decision {
 	if p.turned() {
 		return &plan.Decision{Hold: turnPlanner{p.View}.reverted("each ordinal runs where it is, and none is stopped by this migration now")}
@@ -94,15 +93,15 @@ func (p handoffPlanner) rests(k int32, more bool) *plan.Decision {
 func (p handoffPlanner) start(k int32, next plan.Record) *plan.Decision {
 	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1, Volumes: p.carried.volumesNow(k), Load: loadPlanner{p.View}.loadOf(k)}
 	next.Baseline, next.Hooks, next.TurnedBack = p.engagedBaseline(), p.hooks.begun(k), nil
-	for i, v := range next.Handoff.Volumes { // what was copied before its turn counts
+	for i, v := range next.Handoff.Volumes { // data that was copied before its turn counts
 		next.Handoff.Volumes[i].Copy = copyOf(AsHandoff(next, k).Handoff.Volume(v.ClaimTemplate), v)
 	}
 	next.Ahead = withAhead(next.Ahead, k, nil)
 	return &plan.Decision{Record: &next, Step: api.StepGate}
 }
 
-// engagedBaseline is the baseline with what is known when the first ordinal is about to
-// move, and cannot be observed again: which StatefulSet takes it.
+// engagedBaseline returns the baseline with the UID of the destination's StatefulSet, which is known when the
+// first ordinal is about to move and cannot be observed later.
 func (p handoffPlanner) engagedBaseline() *api.Baseline {
 	base := *p.Record.Baseline
 	if base.DestinationUID == "" && p.Destination.Set.Presence == plan.Seen {
@@ -113,7 +112,7 @@ func (p handoffPlanner) engagedBaseline() *api.Baseline {
 
 // give prepares the ordinal's stop at the giver, and stops it.
 func (p handoffPlanner) give(k int32) *plan.Decision {
-	if next, _ := p.next(); next != k { // another writer has moved the end of its slice: a stop would take another ordinal
+	if next, _ := p.next(); next != k { // another writer has changed the end of its slice: a stop would stop another ordinal
 		return p.notNow(k, nil)
 	}
 	if decision := p.carried.sameVolumes(k); decision != nil {
@@ -123,11 +122,11 @@ func (p handoffPlanner) give(k int32) *plan.Decision {
 	if p.resting() || hold != nil && !p.ahead.begun() || hold == nil && !p.ahead.asked(k) && p.hooks.beforeStop(k) {
 		return p.notNow(k, hold)
 	}
-	full := hold != nil && hold.Reason == api.ReasonTooManyHandoffs && !moversOf(p.Snapshot, k) // who waited has left its place to others
+	full := hold != nil && hold.Reason == api.ReasonTooManyHandoffs && !moversOf(p.Snapshot, k) // a handoff that only waited has released its capacity
 	if decision := p.ahead.step(k); decision != nil && !full {
 		return decision
 	}
-	if hold != nil { // what was copied is kept: it is made anew, a little each time, until the gate is open
+	if hold != nil { // the copy is kept and updated periodically until the gate opens
 		return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), p.held(api.StepCopyAhead, *hold))
 	}
 	if decision := p.hooks.late(k); decision != nil {
@@ -136,15 +135,15 @@ func (p handoffPlanner) give(k int32) *plan.Decision {
 	return p.stop(k)
 }
 
-// notNow is for an ordinal that may not be stopped now. Its handoff ends, once it is available: it may have been on
-// its way back. In a pause it goes on where something would be lost with it.
+// notNow handles an ordinal that may not be stopped now. Its handoff ends once the ordinal is available, since it
+// may have been moving back. In a pause the handoff remains if work would be lost with it.
 func (p handoffPlanner) notNow(k int32, hold *plan.Hold) *plan.Decision {
 	if decision := p.ahead.withdraw(k); decision != nil {
 		return decision
 	}
 	if waits := p.comingUp(p.giver, k); waits != nil && (!p.Deleting || waits.Hold.Reason == api.ReasonControllerBehind) {
 		if hold != nil && !p.resting() {
-			return p.held(api.StepGate, *hold) // what keeps it from moving, not what it is moved for
+			return p.held(api.StepGate, *hold) // report the gate, not the pod that is not yet available
 		}
 		return waits
 	}
@@ -159,7 +158,7 @@ func (p handoffPlanner) notNow(k int32, hold *plan.Hold) *plan.Decision {
 	return &plan.Decision{Record: &next, Step: api.StepGate}
 }
 
-// stop takes the budget for the ordinal, secures its volumes, and stops it.
+// stop reserves the budget for the ordinal, secures its volumes, and stops it.
 func (p handoffPlanner) stop(k int32) *plan.Decision {
 	if decision := p.budget.reserveBudget(1); decision != nil {
 		return p.at(api.StepReserveBudget, decision)
@@ -181,7 +180,7 @@ func (p handoffPlanner) stop(k int32) *plan.Decision {
 	return p.at(api.StepScaleDown, writeSet(p.giver.Set, plan.Effect{Verb: plan.ScaleDown, Side: p.giverName, Ordinal: k, Start: start, Replicas: replicas}))
 }
 
-// eachVolume asks what is next for one volume of an ordinal after the other; nil when nothing is.
+// eachVolume returns the next step of an ordinal's volumes, one volume after the other; nil: there is none.
 func (p handoffPlanner) eachVolume(held []plan.OrdinalVolume, judge func(volumes.Method, volumes.Pair) volumes.Verdict) *plan.Decision {
 	for _, v := range held {
 		if decision := p.carried.volumeDecision(v, judge(v.Way(), p.pair(v))); decision != nil {
@@ -194,13 +193,14 @@ func (p handoffPlanner) eachVolume(held []plan.OrdinalVolume, judge func(volumes
 // carry moves the volumes of an ordinal that neither slice owns, and starts it.
 func (p handoffPlanner) carry(k int32) *plan.Decision {
 	if p.Destination.Lost && len(p.Source.Budgets) > 0 {
-		// Nobody was stopped for this start, so the budget may still name what had to stay of fewer replicas.
+		// No ordinal was stopped for this start, so minAvailable in the budget may still be that of fewer
+		// replicas.
 		if decision := p.budget.reserveBudget(1); decision != nil {
 			return p.at(api.StepReserveBudget, decision)
 		}
 	}
 	held, unread := p.volumesOf(k)
-	if unread == nil { // a limit is asked before anything is waited for
+	if unread == nil { // check the limit before waiting for anything
 		if decision := cmp.Or(p.goesOn(held), (limitPlanner{p.View}).turnBack(k, held)); decision != nil {
 			return p.at(api.StepCarryVolumes, decision)
 		}
@@ -220,7 +220,7 @@ func (p handoffPlanner) carry(k int32) *plan.Decision {
 	if unread != nil {
 		return p.held(api.StepCarryVolumes, *unread)
 	}
-	for _, v := range held { // all of them, before any is carried away
+	for _, v := range held { // check all of them before the first one is moved
 		if problem := v.Way().Confirm(p.pair(v), plan.RecordedVolume(p.Record.Handoff, k, v.Template).Disk); problem != nil {
 			return p.at(api.StepCarryVolumes, p.carried.volumeDecision(v, volumes.Verdict{Blocked: problem}))
 		}
@@ -232,8 +232,9 @@ func (p handoffPlanner) carry(k int32) *plan.Decision {
 	return p.at(api.StepScaleUp, writeSet(p.taker.Set, plan.Effect{Verb: plan.ScaleUp, Side: p.takerName, Ordinal: k, Start: start, Replicas: replicas}))
 }
 
-// fill is what is next until a volume that another one takes the place of is filled. All of an ordinal's are before any is taken over:
-// it is down for as long as the longest of them takes, and the way back stays open until then.
+// fill returns the next step until a volume that replaces another is filled. All volumes of an ordinal are filled
+// before any is taken over. So the ordinal is down only as long as the longest fill takes, and it can be rolled
+// back until then.
 func (p handoffPlanner) fill(v plan.OrdinalVolume) volumes.Verdict {
 	if method, fills := v.Way().(volumes.Filler); fills {
 		return method.Fill(p.pair(v))
@@ -241,8 +242,9 @@ func (p handoffPlanner) fill(v plan.OrdinalVolume) volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// together is what is next of volumes of an ordinal that do not wait for each other: the first thing to be done, by what is asked of all of
-// them first, or else what is waited for, and first of all what cannot go on; nil: nothing is. It is looked again as soon as any asks for.
+// together returns the next step of volumes of an ordinal that do not wait for each other; nil: there is none. The
+// judges are evaluated in order, each for all volumes. Without an action, it returns a hold, preferably a stalled
+// one, and the earliest time to reconcile again.
 func (p carryPlanner) together(held []plan.OrdinalVolume, judges ...func(plan.OrdinalVolume) volumes.Verdict) *plan.Decision {
 	var waits *plan.Decision
 	for _, judge := range judges {
@@ -262,17 +264,18 @@ func (p carryPlanner) together(held []plan.OrdinalVolume, judges ...func(plan.Or
 	return waits
 }
 
-// claim is what is next until the claim is there that a volume is filled in. An ordinal has all of them before any gets a pod: one whose
-// class waits for none has its volume made where its driver likes, and the others are made there.
+// claim returns the next step until the claim exists that a volume is filled in. All such claims of an ordinal
+// exist before any gets a pod. If the class of one does not wait for a pod, its driver chooses where to create the
+// volume, and the other volumes are created in the same place.
 func (p carryPlanner) claim(v plan.OrdinalVolume) volumes.Verdict {
 	method, claims := v.Way().(volumes.Claimer)
 	if !claims || v.Copy == nil || p.Destination.Lost || !p.severalClaimed(v.Ordinal) {
-		return volumes.Verdict{} // from a side that is lost nothing is copied
+		return volumes.Verdict{} // nothing is copied from a lost side
 	}
 	return method.Claim(p.pair(v))
 }
 
-// severalClaimed says whether several claims of an ordinal are filled that may be there before.
+// severalClaimed reports whether an ordinal has several volumes whose claims are created before they are filled.
 func (p carryPlanner) severalClaimed(k int32) bool {
 	count := 0
 	for _, v := range p.Volumes {
@@ -283,7 +286,7 @@ func (p carryPlanner) severalClaimed(k int32) bool {
 	return count > 1
 }
 
-// waiting is what of two volumes a person is told that wait, and when either is looked at again.
+// waiting merges two waits: it returns the stalled hold of the two, and the earlier of the two times.
 func waiting(one, other *plan.Decision) *plan.Decision {
 	told := *one
 	if other.Hold.Stalled && !one.Hold.Stalled {
@@ -295,8 +298,8 @@ func waiting(one, other *plan.Decision) *plan.Decision {
 	return &told
 }
 
-// goesOn has an ordinal go on after all that was turned round by itself when the write that takes its copy over was still
-// on its way, and has arrived since: back it would go by another copy alone.
+// goesOn resumes the handoff of an ordinal that was turned back automatically if the write that takes its copy
+// over was still in flight and has arrived since. Moving back would now require another copy.
 func (p handoffPlanner) goesOn(held []plan.OrdinalVolume) *plan.Decision {
 	came := slices.ContainsFunc(held, func(v plan.OrdinalVolume) bool {
 		pair := p.pair(v)
@@ -310,9 +313,8 @@ func (p handoffPlanner) goesOn(held []plan.OrdinalVolume) *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// receive waits until the ordinal is available at the taker, then begins the next
-// one at once when it can: the reserved budget is kept then. Where writers are paused it is seen
-// first that they still are.
+// receive waits until the ordinal is available at the taker. It then begins the next handoff at once if it can,
+// which keeps the reserved budget. If writers are paused, it first confirms that they still are.
 func (p handoffPlanner) receive(k int32) *plan.Decision {
 	if decision := cmp.Or((lossPlanner{p.View}).offItsDisk(k), p.ahead.withdraw(k)); decision != nil {
 		return decision
@@ -325,7 +327,7 @@ func (p handoffPlanner) receive(k int32) *plan.Decision {
 	}
 	arrived := p.Record
 	arrived.Pace = p.paceWith(*p.Record.Handoff)
-	p.Record.Pace = arrived.Pace // what comes next is judged by it
+	p.Record.Pace = arrived.Pace // the next decision uses it
 	if next, more := p.next(); more && !p.resting() && !p.takenBack() && !p.Spec.PauseWriters && !p.hooks.waits(k, next) && p.gates.gate(next) == nil {
 		return p.start(next, arrived)
 	}
@@ -333,13 +335,13 @@ func (p handoffPlanner) receive(k int32) *plan.Decision {
 	return &plan.Decision{Record: &arrived, Step: api.StepAwaitReadiness}
 }
 
-// comingUp waits until the ordinal is available at a side; nil when it is.
+// comingUp waits until the ordinal is available on a side; nil: it is.
 func (p handoffPlanner) comingUp(side *plan.Side, k int32) *plan.Decision {
 	pod, found := side.Pod(k)
 	name := fmt.Sprintf("%s/%s-%d in cluster %s", side.Namespace, side.Set.Name, k, side.Cluster)
 	minReady := max(p.Spec.MinReady, side.Set.MinReady)
 	remedy := side.Kubectl().Do("describe", "pod", "-n", side.Namespace, fmt.Sprintf("%s-%d", side.Set.Name, k))
-	if p.direction() != api.Back { // else it is being taken back
+	if p.direction() != api.Back { // otherwise it already moves back
 		remedy += "; to take it back: " + p.command("rollback")
 	}
 	switch {
@@ -355,7 +357,7 @@ func (p handoffPlanner) comingUp(side *plan.Side, k int32) *plan.Decision {
 			message += "; " + pod.Trouble
 		}
 		return p.held(api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodNotReady, Message: message, Remedy: remedy})
-	case !side.Set.Observed: // it may still stop the pod for what was written before
+	case !side.Set.Observed: // the controller may still stop the pod because of an earlier change
 		return p.held(api.StepAwaitReadiness, *behind(*side))
 	case !pod.Available(p.Now, minReady):
 		hold := plan.Hold{Reason: api.ReasonMinReady, Message: fmt.Sprintf("waiting until pod %s has been Ready for %s", name, minReady)}
@@ -364,7 +366,7 @@ func (p handoffPlanner) comingUp(side *plan.Side, k int32) *plan.Decision {
 	return nil
 }
 
-// FinishedHandoff is the handoff that a new record ends: its ordinal has arrived.
+// FinishedHandoff returns the handoff that a new record ends because its ordinal has arrived.
 func FinishedHandoff(s plan.Snapshot, next plan.Record) *api.Handoff {
 	was := s.Record.Handoff
 	if was == nil || next.Handoff != nil && next.Handoff.Ordinal == was.Ordinal {

@@ -18,8 +18,8 @@ func logged(s *plan.Snapshot) {
 	s.Source.Set.Templates, s.Destination.Set.Templates, s.Volumes = templates, templates, twice
 }
 
-// TestCarry: an ordinal that is down is started when nothing holds it any more, it has its name, and all
-// of its volumes are in place (I1, I2, I3). None is carried away before all are known to be right.
+// TestCarry: an ordinal that is down is started when nothing holds it any more, it has its name, and all of its
+// volumes are in place (I1, I2, I3). No volume is moved before all are confirmed.
 func TestCarry(t *testing.T) {
 	down := func(changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
 		return append([]func(*plan.Snapshot){unbudgeted, stopped(2)}, changes...)
@@ -55,8 +55,8 @@ func TestCarry(t *testing.T) {
 	}, func(p *planners) *plan.Decision { return p.carry(2) })
 }
 
-// TestReceive: the next handoff begins when the ordinal is available on its disk (I3, I5), at once where
-// it may.
+// TestReceive: the next handoff begins when the ordinal is available on its disk (I3, I5), and immediately if it
+// may.
 func TestReceive(t *testing.T) {
 	up := func(changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
 		return append([]func(*plan.Snapshot){unbudgeted, handedOver(2)}, changes...)
@@ -78,8 +78,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestVolumesOf: an ordinal has the claims of all claim templates, in their order, or it must not start
-// (I3).
+// TestVolumesOf: an ordinal has the claims of all claim templates, in their order, or it must not start (I3).
 func TestVolumesOf(t *testing.T) {
 	of := func(ordinal int32, template string) plan.OrdinalVolume {
 		return plan.OrdinalVolume{Ordinal: ordinal, Template: template}
@@ -104,8 +103,8 @@ func TestVolumesOf(t *testing.T) {
 	}
 }
 
-// TestVolumeDecision: what package volumes says is done on the side that it is about: what secures or
-// parks a volume is done where it is given (I2).
+// TestVolumeDecision: the action of package volumes is performed on the correct side: a volume is secured and
+// parked at the giver (I2).
 func TestVolumeDecision(t *testing.T) {
 	v := plan.OrdinalVolume{Ordinal: 2, Template: "data"}
 	act := func(verb volumes.Verb) volumes.Verdict {

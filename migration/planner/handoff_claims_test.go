@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// claimState is how far the claim is that a copy is made in.
+// claimState is the progress of the claim in which a copy is made.
 type claimState string
 
 const (
@@ -20,7 +20,7 @@ const (
 	bound     claimState = "bound"
 )
 
-// at has a copy of ordinal 2 be as far as that, before any of its pods.
+// at sets the progress of a copy of ordinal 2, before any of its pods.
 func at(template string, state claimState, warm api.CopyWarmMode) func(*plan.Snapshot) {
 	return to(template, func(v *plan.OrdinalVolume, a *api.CopyAttempt) {
 		v.Copy.Asked.Warm, a.Filling = warm, false
@@ -39,7 +39,7 @@ func at(template string, state claimState, warm api.CopyWarmMode) func(*plan.Sna
 	})
 }
 
-// beforeStop has ordinal 2 run where it is, with two volumes that are copied from there.
+// beforeStop makes ordinal 2 run at the giver, with two volumes that are copied from there.
 func beforeStop(changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
 	copied := func(s *plan.Snapshot) {
 		s.Record.Handoff.Volumes = nil
@@ -56,9 +56,9 @@ func beforeStop(changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
 	return append([]func(*plan.Snapshot){unbudgeted, logged, sends(2), copied}, changes...)
 }
 
-// TestClaimsBeforePods: an ordinal has all the claims that its volumes are copied in before any of them gets a pod, whatever their order
-// and whether they are copied while it runs: a class that waits for no pod makes its volume then, and the pods go where that is. Each claim
-// is made without waiting for another one.
+// TestClaimsBeforePods: all claims for an ordinal's copies exist before any of them gets a pod, whatever their
+// order and whether they are copied while it runs. A class that waits for no pod creates its volume then, and the
+// pods run where that is. Each claim is created without waiting for another one.
 func TestClaimsBeforePods(t *testing.T) {
 	states := []claimState{unbegun, dropped, unclaimed, claimed, bound}
 	modes := []api.CopyWarmMode{api.CopyWarmMount, api.CopyWarmNone}
@@ -88,8 +88,9 @@ func TestClaimsBeforePods(t *testing.T) {
 	}
 }
 
-// TestPlacedBeforeTheStop: of two volumes that are made where a pod runs the first is copied after the stop alone, and the other one before.
-// The first gets its place before the stop, too, and nothing else: the other one waits for that, and the stop for the other one.
+// TestPlacedBeforeTheStop: of two volumes that are created where a pod runs, the first is copied only after the
+// stop, and the other one before. The first is only placed before the stop: the other one waits for that, and the
+// stop for the other one.
 func TestPlacedBeforeTheStop(t *testing.T) {
 	runs := func(s *plan.Snapshot) {
 		for i := range s.Source.Pods {
@@ -99,7 +100,7 @@ func TestPlacedBeforeTheStop(t *testing.T) {
 	for name, tc := range map[string]struct {
 		data, logs     claimState
 		ofData, ofLogs api.CopyWarmMode
-		want           string // of which template a receiver is made; empty: of none
+		want           string // the template for which a receiver is created; empty: none
 	}{
 		"the first is placed":             {claimed, claimed, api.CopyWarmNone, api.CopyWarmMount, "data"},
 		"and then the other one":          {bound, claimed, api.CopyWarmNone, api.CopyWarmMount, "logs"},
@@ -123,7 +124,8 @@ func TestPlacedBeforeTheStop(t *testing.T) {
 	}
 }
 
-// TestOneClaimIsNotMadeEarly: nothing of a claim that is copied alone, and not while its ordinal runs, is begun before that is down.
+// TestOneClaimIsNotMadeEarly: a single claim that is not copied while its ordinal runs is not created before the
+// ordinal is down.
 func TestOneClaimIsNotMadeEarly(t *testing.T) {
 	cold := func(_ *api.CopyAttempt, c *volumes.Copying) { c.Asked.Warm = api.CopyWarmNone }
 	if got := midway(unbudgeted, sends(2), byCopy(cold)).give(2); got.Record != nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.Secure {
@@ -131,7 +133,7 @@ func TestOneClaimIsNotMadeEarly(t *testing.T) {
 	}
 }
 
-// TestNothingIsClaimedOfWhatIsLost: no claim is made for a copy from a cluster that is lost for good.
+// TestNothingIsClaimedOfWhatIsLost: no claim is created for a copy from a lost cluster.
 func TestNothingIsClaimedOfWhatIsLost(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		p := midway(twice(at("data", unbegun, api.CopyWarmMount), func(s *plan.Snapshot) { s.Destination.Lost = lost })...)

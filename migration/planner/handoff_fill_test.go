@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
-// twice has ordinal 2 down with two volumes that are copied, each with a copy of its own.
+// twice stops ordinal 2, with two volumes that are copied, each with its own copy.
 func twice(changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
 	released := func(s *plan.Snapshot) {
 		s.Record.Handoff.Volumes = nil
@@ -24,7 +24,7 @@ func twice(changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
 	return append([]func(*plan.Snapshot){unbudgeted, logged, stopped(2), released}, changes...)
 }
 
-// release has the volume of an ordinal released, and a copy begun that has nothing yet.
+// release releases the volume of an ordinal, and begins an empty copy.
 func release(s *plan.Snapshot, v *plan.OrdinalVolume) {
 	v.Method = api.MethodCopy
 	source, out := &v.Source, volumes.OutgoingRef(v.Source.Ref, s.UID)
@@ -55,8 +55,8 @@ func to(template string, change func(*plan.OrdinalVolume, *api.CopyAttempt)) fun
 	}
 }
 
-// TestFilledTogether: the volumes of an ordinal are filled all at once, and none is taken over before each is filled: it is down for as
-// long as the longest takes, and can go back to what it had until then.
+// TestFilledTogether: the volumes of an ordinal are filled all at once, and none is taken over before each is
+// filled. The ordinal is down as long as the longest fill takes, and can return to its former volumes until then.
 func TestFilledTogether(t *testing.T) {
 	sealed := func(template string) func(*plan.Snapshot) {
 		return to(template, func(v *plan.OrdinalVolume, a *api.CopyAttempt) {
@@ -98,7 +98,7 @@ func TestFilledTogether(t *testing.T) {
 	}, func(p *planners) *plan.Decision { return p.carry(2) })
 }
 
-// TestWaiting: who waits for two volumes looks again as soon as either is to be looked at, and says first what cannot go on.
+// TestWaiting: two waits requeue at the earlier time, and report the stalled one first.
 func TestWaiting(t *testing.T) {
 	waits := func(wait time.Duration, stalled bool) *plan.Decision {
 		return &plan.Decision{Wait: wait, Hold: &plan.Hold{Message: wait.String(), Stalled: stalled}}

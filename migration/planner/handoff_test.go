@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// sends records the handoff of an ordinal, with the volumes that it is on.
+// sends records the handoff of an ordinal, with its current volumes.
 func sends(ordinal int32) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		now := newPlanner(*s).volumesNow(ordinal)
@@ -22,7 +22,7 @@ func sends(ordinal int32) func(*plan.Snapshot) {
 	}
 }
 
-// securedFor has the volumes that an ordinal runs on secured under the present fence.
+// securedFor secures the volumes of an ordinal under the current fence.
 func securedFor(ordinal int32) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		for i := range s.Volumes {
@@ -39,7 +39,7 @@ func securedFor(ordinal int32) func(*plan.Snapshot) {
 	}
 }
 
-// stopped takes an ordinal that is on its way down at the source, with its volumes secured.
+// stopped stops an ordinal in flight at the source, with its volumes secured.
 func stopped(ordinal int32) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		securedFor(ordinal)(s)
@@ -49,7 +49,7 @@ func stopped(ordinal int32) func(*plan.Snapshot) {
 	}
 }
 
-// handedOver has an ordinal that is on its way run at the destination.
+// handedOver makes an ordinal in flight run at the destination.
 func handedOver(ordinal int32) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		sends(ordinal)(s)
@@ -72,12 +72,12 @@ func inMode(mode api.Mode) func(*plan.Snapshot) { return func(s *plan.Snapshot) 
 
 func isDeleted(s *plan.Snapshot) { s.Deleting = true }
 
-// closedGate closes the gate for a reason that has to do with no ordinal.
+// closedGate closes the gate for a reason that concerns no ordinal.
 func closedGate(reason string) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { s.Numbers = &plan.Finding{Reason: reason} }
 }
 
-// stepCase says what is done next, and at which step, once a snapshot of midway has been changed.
+// stepCase holds the expected decision and step for a changed snapshot of midway.
 type stepCase struct {
 	changes []func(*plan.Snapshot)
 	want    string
@@ -98,8 +98,8 @@ func wantSteps(t *testing.T, cases map[string]stepCase, next func(*planners) *pl
 	}
 }
 
-// TestHandoff: what is done next of an ordinal follows from who owns it. A StatefulSet that is not there
-// owns none, whatever is left of its range (I1).
+// TestHandoff: the next step of an ordinal follows from its owner. A missing StatefulSet owns none, whatever is
+// left of its range (I1).
 func TestHandoff(t *testing.T) {
 	gone := func(side func(*plan.Snapshot) *plan.Side) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { side(s).Set.Presence = plan.Absent }
@@ -118,8 +118,8 @@ func TestHandoff(t *testing.T) {
 	}, (*planners).handoff)
 }
 
-// TestBegin: between two handoffs all of the budget belongs to others (I4); the next one begins when the
-// gate is open (I5), and none does in a pause, at the end, or when the migration is being deleted.
+// TestBegin: between two handoffs no budget is reserved (I4). The next handoff begins when the gate is open (I5).
+// None begins in a pause, at the end, or when the migration is being deleted.
 func TestBegin(t *testing.T) {
 	kept := func(s *plan.Snapshot) { s.Source.Budgets[0].Form = *pdbtest.MaxUnavailable(0) }
 	last := func(s *plan.Snapshot) { s.Spec.Count = 1 }
@@ -144,8 +144,8 @@ func TestBegin(t *testing.T) {
 	}, (*planners).begin)
 }
 
-// TestStart: a handoff is recorded before it begins, with its volumes (I3, I7), and with the first one
-// the StatefulSet that takes ordinals from then on. That one is not exchanged later.
+// TestStart: a handoff is recorded before it begins, with its volumes (I3, I7). The first one also records the
+// StatefulSet that takes ordinals, and that does not change later.
 func TestStart(t *testing.T) {
 	p := midway()
 	want := p.Record
@@ -179,9 +179,9 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestGive: an ordinal is stopped when the gate is open and its volumes are secured (I3, I5). Where it
-// may not be stopped its handoff ends, once it is available where it is; of a deleted migration at once,
-// unless its controller may still stop it.
+// TestGive: an ordinal is stopped when the gate is open and its volumes are secured (I3, I5). If it may not be
+// stopped, its handoff ends once the ordinal is available at the giver. For a deleted migration it ends at once,
+// unless a controller may still stop the ordinal.
 func TestGive(t *testing.T) {
 	from := func(changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
 		return append([]func(*plan.Snapshot){unbudgeted, sends(2)}, changes...)
@@ -209,8 +209,8 @@ func TestGive(t *testing.T) {
 	}, func(p *planners) *plan.Decision { return p.give(2) })
 }
 
-// TestGiveReserves: before an ordinal is stopped the budgets of both slices leave room for it, and what
-// is down already counts (I4). On the way back one that is down costs nothing more (I8).
+// TestGiveReserves: before an ordinal is stopped the budgets of both slices leave room for it, and unavailable
+// replicas count (I4). In a rollback, an ordinal that is down costs nothing more (I8).
 func TestGiveReserves(t *testing.T) {
 	unknown := func(s *plan.Snapshot) { s.Record.Baseline.SourceBudget, s.Record.Baseline.DestinationBudget = nil, nil }
 	two := func(s *plan.Snapshot) {
@@ -248,7 +248,7 @@ func TestGiveReserves(t *testing.T) {
 	}
 }
 
-// TestStopAndStart: each is one write, of the slice that was judged, and of that ordinal alone (I1, I9).
+// TestStopAndStart: each is one write, to the slice that was judged, and for only that ordinal (I1, I9).
 func TestStopAndStart(t *testing.T) {
 	stop := midway(unbudgeted, sends(2), securedFor(2)).give(2)
 	want := plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 2, Name: "web", UID: "source-set", ResourceVersion: "1", Replicas: 2}
@@ -262,7 +262,7 @@ func TestStopAndStart(t *testing.T) {
 	}
 }
 
-// diskless is an application without volumes.
+// diskless makes an application without volumes.
 func diskless(s *plan.Snapshot) {
 	s.Source.Set.Templates, s.Destination.Set.Templates, s.Volumes = nil, nil, nil
 }

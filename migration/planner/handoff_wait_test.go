@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// atFor has ordinal 2 at a step for so long; none of it takes longer than a minute.
+// atFor sets how long ordinal 2 has been at a step; the deadline of a step is one minute.
 func atFor(step api.Step, spent time.Duration) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		s.Spec.Deadline = time.Minute
@@ -22,7 +22,7 @@ func atFor(step api.Step, spent time.Duration) func(*plan.Snapshot) {
 	}
 }
 
-// during has the pod of the ordinal terminate, with so much left of its grace period.
+// during makes the ordinal's pod terminate, with the given rest of its grace period.
 func during(change func(*plan.Snapshot), left time.Duration) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		change(s)
@@ -30,8 +30,7 @@ func during(change func(*plan.Snapshot), left time.Duration) func(*plan.Snapshot
 	}
 }
 
-// TestHeld: a wait in a step ends at its deadline, and stalls from then on (I6). Without a handoff there
-// is none.
+// TestHeld: a wait in a step has a deadline, and stalls after it (I6). Without a handoff there is no deadline.
 func TestHeld(t *testing.T) {
 	timeless := func(s *plan.Snapshot) {
 		atFor(api.StepAwaitRelease, 0)(s)
@@ -66,8 +65,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestAtAStep: what is decided in a step is told to be of it; what waits does so until the deadline at
-// the latest, and no later than it asks for.
+// TestAtAStep: a decision is reported with its step. A wait ends at the deadline at the latest, and not later than
+// it requests.
 func TestAtAStep(t *testing.T) {
 	waits := func(wait time.Duration) plan.Decision {
 		return plan.Decision{Hold: &plan.Hold{Reason: "Waits"}, Wait: wait}
@@ -94,9 +93,8 @@ func TestAtAStep(t *testing.T) {
 	}
 }
 
-// TestComingUp: an ordinal has come up when its pod is the slice's own, stays, and has been Ready for as
-// long as either the migration or its StatefulSet asks (I5). To become that old is no delay: it does not
-// stall.
+// TestComingUp: an ordinal is available when its pod is owned by the slice, is not terminating, and has been Ready
+// for the longer of the two minReadySeconds (I5). Waiting for that age does not stall.
 func TestComingUp(t *testing.T) {
 	ready := plan.Pod{Ordinal: 2, Ready: true, Owned: true, ReadySince: plantest.Epoch.Add(-30 * time.Second)}
 	with := func(change func(*plan.Pod)) []plan.Pod {
@@ -136,8 +134,8 @@ func TestComingUp(t *testing.T) {
 	}
 }
 
-// TestBinderIsCalled: the binder is called again when a claim stays unbound, each time after twice as
-// long, and no more often than its own resync takes.
+// TestBinderIsCalled: the binder is triggered again when a claim stays unbound, at doubled intervals, and not
+// after its own resync is due.
 func TestBinderIsCalled(t *testing.T) {
 	const calls = "CarryVolume destination pv"
 	for name, tc := range map[string]struct {
@@ -173,8 +171,8 @@ func TestBinderIsCalled(t *testing.T) {
 	}
 }
 
-// TestOutdatedTemplate: an ordinal does not go back in time by moving, except where it is asked to go
-// back (I8); a slice that would be replaced at once waits until somebody decides (I5, I6).
+// TestOutdatedTemplate: a move does not return an ordinal to an older template, except in a rollback (I8). A slice
+// whose pods would be replaced at once waits for a user (I5, I6).
 func TestOutdatedTemplate(t *testing.T) {
 	changed := func(s *plan.Snapshot) { s.Template = plan.TemplateChange{Fields: "spec.template.spec", Hash: "h"} }
 	for name, tc := range map[string]struct {
@@ -199,7 +197,7 @@ func TestOutdatedTemplate(t *testing.T) {
 	}
 }
 
-// TestWhatGoesBackIsNotToldTo: the remedy of a pod that is not Ready has the way back where there is one.
+// TestWhatGoesBackIsNotToldTo: the remedy for a pod that is not Ready suggests a rollback if there is one.
 func TestWhatGoesBackIsNotToldTo(t *testing.T) {
 	for mode, want := range map[api.Mode]bool{api.ModeRun: true, api.ModeRollback: false} {
 		got := midway(unbudgeted, inMode(mode)).comingUp(&plan.Side{Namespace: "shop", Set: plan.Set{Name: "web"}}, 2)

@@ -8,17 +8,17 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Reply is a question that is open, and where its gate is.
+// Reply is an open question to a gate, with the state of the answers.
 type Reply struct {
 	plan.Answers
 	Gate  api.HealthGate
 	State api.GateState
-	// Holds is false where it only warns.
+	// Holds is false if the gate only warns.
 	Holds bool
 }
 
-// Replies are all questions that are open: what the gates are to be asked, and what they have
-// answered. None is while an ordinal is down on its way: it is started whatever they would say.
+// Replies returns all open questions: what the gates must be asked, and their answers so far. There is none while
+// the ordinal in flight is down, since it is started whatever the answers.
 func Replies(s plan.Snapshot) []Reply {
 	if len(s.Gates) == 0 {
 		return nil
@@ -26,16 +26,16 @@ func Replies(s plan.Snapshot) []Reply {
 	return healthPlanner{viewOf(s)}.open()
 }
 
-// Point is a question of a gate, whether or not it is open.
+// Point is a question of a gate, whether open or not.
 type Point struct {
 	Reply
-	// Subject is false where there is nothing yet to be asked about.
+	// Subject is false if there is nothing to ask about yet.
 	Subject bool
-	// Open is true where the migration waits for the answer now.
+	// Open is true if the migration waits for the answer now.
 	Open bool
 }
 
-// Points are the questions of all gates at all of their points, gate by gate.
+// Points returns the questions of all gates at all of their points, gate by gate.
 func Points(s plan.Snapshot) []Point {
 	p := healthPlanner{viewOf(s)}
 	open := Replies(s)
@@ -53,7 +53,7 @@ func Points(s plan.Snapshot) []Point {
 	return all
 }
 
-// about is what is asked about at a point; false: there is nothing yet.
+// about returns the question at a point; false: there is nothing to ask about yet.
 func (p healthPlanner) about(at api.GatePoint) (q plan.Question, subject bool) {
 	switch at {
 	case api.GateBeforeStop:
@@ -66,7 +66,7 @@ func (p healthPlanner) about(at api.GatePoint) (q plan.Question, subject bool) {
 	}
 }
 
-// healthPlanner holds while a gate of the user has no good answer.
+// healthPlanner holds while one of the user's gates has no good answer.
 type healthPlanner struct{ *View }
 
 func (p healthPlanner) open() []Reply {
@@ -89,14 +89,14 @@ func (p healthPlanner) open() []Reply {
 	return slices.DeleteFunc(found, func(r Reply) bool { return r.Gate.Job != nil && !p.mayRun(r) })
 }
 
-// mayRun says whether a Job may be run now. It is not only an answer, it does something for what comes next:
-// so it is not run before everything else lets that come, nor where that would not wait for it.
+// mayRun reports whether a gate's Job may run now. A Job is not only an answer: it also prepares the next step. So
+// it runs only once everything else allows that step, and not if the step would not wait for it.
 func (p healthPlanner) mayRun(r Reply) bool {
 	switch {
 	case !p.drives() || !r.Holds && !r.Gate.DryRun:
 		return false
 	case !r.Opened.IsZero():
-		return true // it may run already
+		return true // it may already run
 	case r.Point == api.GateBeforeStop:
 		return p.othersLetStop(r.Ordinal) && p.othersPass(r.Question)
 	case r.Point == api.GateAtEnd:
@@ -106,12 +106,12 @@ func (p healthPlanner) mayRun(r Reply) bool {
 	}
 }
 
-// drives says whether this process is the one that writes: both slices show its fence.
+// drives reports whether this process holds the fences of both slices, so that its writes are accepted.
 func (p healthPlanner) drives() bool {
 	return p.Engaged && p.Record.Fence != nil && p.Source.Set.Fence == p.fence() && p.Destination.Set.Fence == p.fence()
 }
 
-// othersLetStop says whether an ordinal waits for nothing but the health gates that are asked before its stop.
+// othersLetStop reports whether an ordinal waits only for the health gates before its stop.
 func (p healthPlanner) othersLetStop(k int32) bool {
 	if gatePlanner(p).takesBackDown(k) {
 		return false
@@ -121,7 +121,7 @@ func (p healthPlanner) othersLetStop(k int32) bool {
 	})
 }
 
-// othersPass says whether all gates of a point that hold, and run no Job, have passed.
+// othersPass reports whether all gates at the point that hold, and run no Job, have passed.
 func (p healthPlanner) othersPass(q plan.Question) bool {
 	return !slices.ContainsFunc(p.replies(q), func(r Reply) bool {
 		return r.Gate.Job == nil && r.Holds && r.State != api.GatePassed
@@ -133,7 +133,7 @@ func (p healthPlanner) beforeStop(k int32) plan.Question {
 	return plan.Question{Point: api.GateBeforeStop, Side: p.giverName, Ordinal: k, Pod: pod.UID, Direction: p.direction()}
 }
 
-// afterStart is about the ordinal that came last; false: none has.
+// afterStart returns the question about the ordinal that arrived last; false: none has arrived.
 func (p healthPlanner) afterStart() (plan.Question, bool) {
 	k, arrived := p.layout.nextBack(), p.layout.moved > p.layout.initial
 	if p.direction() == api.Back {
@@ -147,7 +147,7 @@ func (p healthPlanner) atEnd() plan.Question {
 	return plan.Question{Point: api.GateAtEnd, Side: p.takerName, Ordinal: plan.NoOrdinal, Direction: p.direction()}
 }
 
-// replies are those of all gates that are asked at the point of a question.
+// replies returns the state of all gates at the point of a question.
 func (p healthPlanner) replies(q plan.Question) []Reply {
 	var found []Reply
 	for _, health := range p.Gates {
@@ -165,7 +165,7 @@ func (p healthPlanner) replies(q plan.Question) []Reply {
 	return found
 }
 
-// asksToHold is false for a gate that only warns. What is recovered is not asked how it is.
+// asksToHold is false for a gate that only warns, and for every gate during a recovery.
 func (p healthPlanner) asksToHold(gate api.HealthGate) bool {
 	if gate.DryRun || p.Spec.Mode == api.ModeRecover {
 		return false
@@ -173,10 +173,10 @@ func (p healthPlanner) asksToHold(gate api.HealthGate) bool {
 	return p.direction() == api.Forward || gate.OnRollback == api.GateRollbackHold
 }
 
-// beforeStopHold holds while an ordinal may not be stopped where it is.
+// beforeStopHold holds while a gate does not allow the ordinal's stop.
 func (p healthPlanner) beforeStopHold(k int32) *plan.Hold { return p.hold(p.beforeStop(k)) }
 
-// afterStartHold holds while the ordinal that came last is not well where it has come to.
+// afterStartHold holds while a gate does not pass for the ordinal that arrived last.
 func (p healthPlanner) afterStartHold() *plan.Hold {
 	q, arrived := p.afterStart()
 	if !arrived {
@@ -185,7 +185,7 @@ func (p healthPlanner) afterStartHold() *plan.Hold {
 	return p.hold(q)
 }
 
-// end holds what cannot be taken back once every ordinal has come.
+// end holds the irreversible steps that follow once every ordinal has arrived.
 func (p healthPlanner) end() *plan.Decision {
 	if p.Deleting || p.Destination.Lost {
 		return nil
@@ -198,8 +198,8 @@ func (p healthPlanner) end() *plan.Decision {
 	return nil
 }
 
-// hold is for the first gate that has the migration turned back, or else that waits for somebody, or else
-// that waits for an answer.
+// hold returns the hold of the first gate that requests a rollback, or else of one that stalls, or else of one
+// that has no answer yet.
 func (p healthPlanner) hold(q plan.Question) *plan.Hold {
 	rank := func(h *plan.Hold) int {
 		switch {
@@ -239,15 +239,15 @@ func (p healthPlanner) holdOf(r Reply) *plan.Hold {
 		return &plan.Hold{Reason: api.ReasonGateUnanswered, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has not answered, %d times in a row: %s", name, gate.Failures(), r.Message)}
 	case api.GateInvalid:
 		hold := &plan.Hold{Reason: api.ReasonGateInvalid, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s cannot be answered as it is asked: %s", name, r.Message)}
-		hold.Reason = r.Reason // or that it costs too much, or finds nothing
+		hold.Reason = r.Reason // or too costly, or without a result
 		return hold
 	default:
 		return p.pending(r, name, remedy)
 	}
 }
 
-// pending is for a gate of which it is not known yet whether it passes. One that answers now this,
-// now that, does so for no longer than the progress deadline before somebody is asked to look.
+// pending returns the hold of a gate whose result is not known yet. Alternating answers stall after the progress
+// deadline.
 func (p healthPlanner) pending(r Reply, name, remedy string) *plan.Hold {
 	hold := &plan.Hold{Reason: api.ReasonGatePending, Message: "waiting for the first answer of " + name}
 	switch {
@@ -266,7 +266,7 @@ func (p healthPlanner) pending(r Reply, name, remedy string) *plan.Hold {
 	return hold
 }
 
-// nameOf says which gate is asked about what.
+// nameOf names the gate and the subject of a question.
 func (p healthPlanner) nameOf(q plan.Question) string {
 	side := p.Side(q.Side)
 	switch q.Point {

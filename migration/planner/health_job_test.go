@@ -9,15 +9,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// runsJob is a gate that runs a Job before a stop, and at the end.
+// runsJob returns a gate that runs a Job before a stop, and at the end.
 func runsJob(name string) api.HealthGate {
 	gate := asks(name, api.GateBeforeStop, api.GateAtEnd)
 	gate.CEL, gate.Job = nil, &api.JobGate{}
 	return gate
 }
 
-// TestJobsThatRun: a Job does something for what comes next, so it is run when nothing else keeps that from
-// coming, and not where that would not wait for it.
+// TestJobsThatRun: a Job prepares the next step. So it runs only when nothing else holds that step, and not if the
+// step would not wait for it.
 func TestJobsThatRun(t *testing.T) {
 	const before, after, end = "BeforeStop", "AfterStart", "AtEnd"
 	holds := func(g *api.HealthGate) { g.OnRollback = api.GateRollbackHold }
@@ -69,7 +69,7 @@ func TestJobsThatRun(t *testing.T) {
 	}
 }
 
-// TestJobThatRunsGoesOn: what has been begun is asked on, whatever has come in its way.
+// TestJobThatRunsGoesOn: a Job that has begun is still evaluated, whatever else holds now.
 func TestJobThatRunsGoesOn(t *testing.T) {
 	s := halfway(nil).Snapshot
 	s.Gates = []plan.Health{{Gate: runsJob("drain")}}
@@ -80,7 +80,7 @@ func TestJobThatRunsGoesOn(t *testing.T) {
 	}
 }
 
-// TestJobHolds: the next stop waits for a Job as long as the Job may take, and says what it does.
+// TestJobHolds: the next stop waits for a Job as long as the Job may take, and reports its progress.
 func TestJobHolds(t *testing.T) {
 	gate := runsJob("drain")
 	gate.Job.Spec.ActiveDeadlineSeconds = new(int64(3600))

@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// asks is a gate that is asked everywhere, or only at some points.
+// asks returns a gate with the given points; without points, it has all of them.
 func asks(name string, at ...api.GatePoint) api.HealthGate {
 	if len(at) == 0 {
 		at = []api.GatePoint{api.GateBeforeStop, api.GateAfterStart, api.GateAtEnd}
@@ -21,7 +21,7 @@ func asks(name string, at ...api.GatePoint) api.HealthGate {
 	return api.HealthGate{Name: name, At: at, CEL: &api.CELGate{}}
 }
 
-// heard answers all open questions of the gates with one reason, so many times in a row; empty: well.
+// heard answers all open questions of the gates with one reason, that number of times; empty: a good answer.
 func heard(s *plan.Snapshot, reason string, times int) {
 	for _, reply := range Replies(*s) {
 		answers := reply.Answers
@@ -37,7 +37,7 @@ func heard(s *plan.Snapshot, reason string, times int) {
 	}
 }
 
-// gated is a migration that is halfway, with gates that have answered.
+// gated sets gates with the given answers.
 func gated(reason string, times int, gates ...api.HealthGate) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		s.Spec.Deadline = time.Minute
@@ -48,8 +48,8 @@ func gated(reason string, times int, gates ...api.HealthGate) func(*plan.Snapsho
 	}
 }
 
-// TestState: a gate passes after as many good answers in a row as it takes, and for as long as the
-// next one may take; it has failed after as many as it allows.
+// TestState: a gate passes after its number of consecutive good answers, for as long as the next answer may take.
+// It fails after its number of consecutive bad ones.
 func TestState(t *testing.T) {
 	const good, bad, works, silent, empty, wrong, costly = "", api.ReasonGateFailed, api.ReasonGatePending, api.ReasonGateUnanswered, api.ReasonGateResultEmpty, api.ReasonGateInvalid, api.ReasonGateTooCostly
 	for name, tc := range map[string]struct {
@@ -90,8 +90,8 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestHeard: the message is of the first in a row, so that a figure in it does not make every answer
-// a change of the status.
+// TestHeard: the message is that of the first answer in a row, so that a changing figure in it does not change the
+// status with each answer.
 func TestHeard(t *testing.T) {
 	var got []string
 	a := plan.Answers{}
@@ -104,8 +104,8 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// TestReplies: which questions are open where a migration stands, and none while an ordinal is down
-// on its way (I8).
+// TestReplies: the position of a migration determines the open questions. There is none while the ordinal in
+// flight is down (I8).
 func TestReplies(t *testing.T) {
 	before, after := "BeforeStop 1 source pod-1", "AfterStart 2 destination pod-2"
 	inFlight := func(k int32) func(*plan.Snapshot) {
@@ -152,7 +152,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestHealthHold: a gate holds until it passes, and says what it waits for and who must look (I6).
+// TestHealthHold: a gate holds until it passes, and reports the condition and whether a user must act (I6).
 func TestHealthHold(t *testing.T) {
 	dry := asks("db")
 	dry.DryRun = true
@@ -195,7 +195,7 @@ func TestHealthHold(t *testing.T) {
 	}
 }
 
-// TestTurnBack: only what has failed on the way there turns a migration round, whatever else holds.
+// TestTurnBack: only a gate that fails in direction Forward causes a rollback, whatever else holds.
 func TestTurnBack(t *testing.T) {
 	back := func(at ...api.GatePoint) api.HealthGate {
 		gate := asks("db", at...)
@@ -229,7 +229,8 @@ func TestTurnBack(t *testing.T) {
 	}
 }
 
-// TestEndHold: nothing is concluded while a gate holds it, of one that came last or of all.
+// TestEndHold: the migration does not complete while a gate holds, for the last ordinal or for the whole
+// application.
 func TestEndHold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		changes but
@@ -256,7 +257,7 @@ func TestEndHold(t *testing.T) {
 	}
 }
 
-// TestWhoMustLookIsFirst: of two gates that hold, the one that waits for somebody is shown.
+// TestWhoMustLookIsFirst: of two gates that hold, the one that needs a user is reported.
 func TestWhoMustLookIsFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		reasons := []string{"", api.ReasonGateFailed, api.ReasonGateUnanswered, api.ReasonGateInvalid}

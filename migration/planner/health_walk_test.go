@@ -16,12 +16,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// walk is a migration of three ordinals in a world in which nothing fails but what the gates say.
+// walk is a migration of three ordinals in a world in which only the gates fail.
 type walk struct {
 	*simulate.World
 	// ask answers an open question; an empty reason is a good answer, and "-" none yet.
 	ask func(planner.Reply) string
-	// check is called with each decision and the state that it was taken on.
+	// check is called with each decision and its snapshot.
 	check func(plan.Snapshot, plan.Decision)
 }
 
@@ -34,7 +34,7 @@ func newWalk(gates ...api.HealthGate) *walk {
 	return &walk{World: simulate.NewWorld(s), ask: func(planner.Reply) string { return "" }, check: func(plan.Snapshot, plan.Decision) {}}
 }
 
-// look asks the gates what is open, forgets what is not, and decides.
+// look evaluates the open questions, removes the others, and plans.
 func (w *walk) look() plan.Decision {
 	s := w.Snapshot()
 	replies := planner.Replies(s)
@@ -57,7 +57,7 @@ func (w *walk) look() plan.Decision {
 	return decision
 }
 
-// until goes on until the migration is done, or nothing but a gate is waited for.
+// until continues until the migration is complete, or waits only for a gate.
 func (w *walk) until(t *rapid.T) plan.Decision {
 	for range 2000 {
 		decision := w.look()
@@ -85,16 +85,16 @@ func without(s plan.Snapshot) plan.Snapshot {
 	return s
 }
 
-// down says whether an ordinal is in neither slice.
+// down reports whether an ordinal is in neither slice.
 func down(s plan.Snapshot) bool {
 	return s.Record.Handoff != nil && !s.Source.Set.Has(s.Record.Handoff.Ordinal) && !s.Destination.Set.Has(s.Record.Handoff.Ordinal)
 }
 
 var everywhere = []api.GatePoint{api.GateBeforeStop, api.GateAfterStart, api.GateAtEnd}
 
-// TestHealthKeepsNothingDown: whatever the gates answer, an ordinal that has been stopped is brought up
-// as if there were none, and no other is stopped, and nothing concluded, while one that holds has not
-// passed; once all do, the migration ends (I5, I6, I8).
+// TestHealthKeepsNothingDown: whatever the gates answer, a stopped ordinal is started as if there were none. No
+// other is stopped, and nothing completes, while a gate that holds has not passed. Once all pass, the migration
+// ends (I5, I6, I8).
 func TestHealthKeepsNothingDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gate := func(name string) api.HealthGate {
@@ -132,7 +132,7 @@ func TestHealthKeepsNothingDown(t *testing.T) {
 	})
 }
 
-// TestHealthLetsGoBack: what has failed on the way there keeps nothing from going back (I8).
+// TestHealthLetsGoBack: a gate that failed in direction Forward does not hold a rollback (I8).
 func TestHealthLetsGoBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWalk(api.HealthGate{Name: "a", At: everywhere, OnRollback: api.GateRollbackWarn})

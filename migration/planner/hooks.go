@@ -18,7 +18,7 @@ import (
 // hookPlanner runs the user's hooks: one after the other, each once, and none while an ordinal is down.
 type hookPlanner struct{ *View }
 
-// DueHook is the hook that is run next, or that runs, and whose Job is to be read; false: there is none.
+// DueHook returns the hook that runs, or that runs next, whose Job must be read; false: there is none.
 func DueHook(s plan.Snapshot) (plan.HookTurn, bool) {
 	if len(s.Spec.Hooks) == 0 || s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
 		return plan.HookTurn{}, false
@@ -42,20 +42,20 @@ func DueHook(s plan.Snapshot) (plan.HookTurn, bool) {
 	return *due, true
 }
 
-// active says whether hooks are run at all: not on behalf of a migration that has not begun, that lets go
-// of what it has, or that goes on without its destination.
+// active reports whether hooks run at all. They do not run for a migration that has not begun, that is being
+// deleted, that is completed, or that continues without its destination.
 func (p hookPlanner) active() bool {
 	fence := p.Record.Fence
 	begun := p.Record.Baseline != nil && fence != nil && fence.Direction == p.direction() && p.Record.Completed == ""
 	return begun && !p.Deleting && !p.Destination.Lost && p.Spec.Mode != api.ModeRecover
 }
 
-// skips says whether a hook is not run in this direction.
+// skips reports whether a hook is skipped in this direction.
 func (p hookPlanner) skips(hook api.Hook) bool {
 	return p.direction() == api.Back && hook.OnRollback == api.HookRollbackSkip
 }
 
-// due is the first hook of a point that is not over for an ordinal; nil: all are.
+// due returns the first hook of a point that is not over for an ordinal; nil: all are over.
 func (p hookPlanner) due(point api.HookPoint, ordinal int32) *plan.HookTurn {
 	for _, hook := range p.Spec.Hooks {
 		if hook.Point != point || p.skips(hook) {
@@ -77,20 +77,22 @@ func (p hookPlanner) due(point api.HookPoint, ordinal int32) *plan.HookTurn {
 	return nil
 }
 
-// hookCounts is for how long it counts that a hook before a stop has run: what it has prepared may be over when the stop comes later.
+// hookCounts is how long the success of a hook before a stop remains valid: its preparation may have expired if
+// the stop happens later.
 const hookCounts = 15 * time.Minute
 
-// stale says whether a hook has run before a stop that has not come since: it is run once more.
+// stale reports whether a hook has succeeded too long before a stop that has not happened since: it then runs once
+// more.
 func (p hookPlanner) stale(t plan.HookTurn) bool {
 	stands := p.giver.Set.Presence == plan.Seen && p.giver.Set.Has(t.Ordinal())
 	ended := t.Run.LastTransitionTime
 	return t.Hook.Point == api.HookBeforeOrdinal && t.Run.State == api.HookSucceeded && stands && !ended.IsZero() && p.Now.Sub(ended.Time) > hookCounts
 }
 
-// dueOnce is the first hook of a point of the migration itself that is not over; nil: all are.
+// dueOnce returns the first hook of a point of the migration as a whole that is not over; nil: all are over.
 func (p hookPlanner) dueOnce(point api.HookPoint) *plan.HookTurn { return p.due(point, plan.NoOrdinal) }
 
-// afterOrdinal is the first hook that is to be run for an ordinal that has come; nil: there is none.
+// afterOrdinal returns the first due hook of an ordinal that has arrived; nil: there is none.
 func (p hookPlanner) afterOrdinal() *plan.HookTurn {
 	for _, run := range p.Record.Hooks {
 		if run.Point != api.HookAfterOrdinal || run.Ordinal == nil {
@@ -103,7 +105,7 @@ func (p hookPlanner) afterOrdinal() *plan.HookTurn {
 	return nil
 }
 
-// turn is the first run of a hook for an ordinal.
+// turn returns the first run of a hook for an ordinal.
 func (p hookPlanner) turn(hook api.Hook, ordinal int32) plan.HookTurn {
 	about := p.takerName
 	if hook.Point.Before() {
@@ -125,8 +127,8 @@ func apiSide(name plan.SideName) api.GateSide {
 	return api.GateSource
 }
 
-// jobName follows from what is run for what, for the how many-th time: whoever runs it after a crash, or in
-// another process, finds the Job that was made.
+// jobName derives the Job's name from the hook, its subject and the number of the attempt. A process that
+// continues after a crash or a takeover finds the existing Job by that name.
 func (p hookPlanner) jobName(run api.HookRun) string {
 	const longest, digits = 63, 16 // the Job's name is a label of its pods
 	ordinal := plan.NoOrdinal
@@ -135,14 +137,14 @@ func (p hookPlanner) jobName(run api.HookRun) string {
 	}
 	identity, err := json.Marshal([]any{p.UID, p.Record.HookTurns, p.direction(), run.Name, run.Point, ordinal, run.Attempt})
 	if err != nil {
-		panic(err) // values of the API can be written as JSON
+		panic(err) // values of the API can be encoded as JSON
 	}
 	sum := sha256.Sum256(identity)
 	prefix := run.Name[:min(len(run.Name), longest-digits-1)]
 	return strings.TrimRight(prefix, "-") + "-" + hex.EncodeToString(sum[:])[:digits]
 }
 
-// hookTurn is the number of the next turn: without hooks it is not counted.
+// hookTurn returns the number of the next turn: without hooks, turns are not counted.
 func (p *View) hookTurn() int32 {
 	if len(p.Spec.Hooks)+len(p.Record.Hooks) == 0 {
 		return p.Record.HookTurns
@@ -150,7 +152,7 @@ func (p *View) hookTurn() int32 {
 	return p.Record.HookTurns + 1
 }
 
-// recorded is where a run of the same hook for the same ordinal is among those that are recorded; -1: there is none.
+// recorded returns the index of the recorded run of the same hook for the same ordinal; -1: there is none.
 func (p hookPlanner) recorded(t plan.HookTurn) int {
 	return slices.IndexFunc(p.Record.Hooks, func(run api.HookRun) bool {
 		of := plan.HookTurn{Run: run}
@@ -158,7 +160,8 @@ func (p hookPlanner) recorded(t plan.HookTurn) int {
 	})
 }
 
-// arrived are the runs to be recorded once an ordinal has come: those that are due for it.
+// arrived returns the runs to record once an ordinal has arrived: those of the migration as a whole, and those
+// that are due for the ordinal.
 func (p hookPlanner) arrived(k int32) []api.HookRun {
 	runs := p.ofMigration()
 	if !p.active() {
@@ -172,7 +175,8 @@ func (p hookPlanner) arrived(k int32) []api.HookRun {
 	return runs
 }
 
-// begun are the runs to be recorded once an ordinal's handoff begins: its own.
+// begun returns the runs to record once an ordinal's handoff begins: those of the migration as a whole, and the
+// ordinal's own.
 func (p hookPlanner) begun(k int32) []api.HookRun {
 	runs := p.ofMigration()
 	for _, run := range p.Record.Hooks {
@@ -193,7 +197,7 @@ func (p hookPlanner) ofMigration() []api.HookRun {
 	return runs
 }
 
-// waits says whether a hook is run between the arrival of an ordinal and the next one's handoff.
+// waits reports whether a hook runs between the arrival of an ordinal and the handoff of the next.
 func (p hookPlanner) waits(arrived, next int32) bool {
 	if gatePlanner(p).takesBackDown(next) {
 		return false
@@ -202,7 +206,7 @@ func (p hookPlanner) waits(arrived, next int32) bool {
 	return after || p.beforeStop(next)
 }
 
-// beforeStop says whether a hook is still to be run before an ordinal is stopped.
+// beforeStop reports whether a hook must still run before an ordinal is stopped.
 func (p hookPlanner) beforeStop(k int32) bool {
 	if !p.active() || gatePlanner(p).takesBackDown(k) {
 		return false
@@ -210,9 +214,9 @@ func (p hookPlanner) beforeStop(k int32) bool {
 	return p.dueOnce(api.HookBeforeMigration) != nil || p.due(api.HookBeforeOrdinal, k) != nil
 }
 
-// early runs what goes before the gates of the next ordinal: the hooks of the one that has come, when it is
-// well, and those of the migration, when nothing but the user's gates keeps the ordinal from its stop. An
-// ordinal that is down where it is goes back without them.
+// early runs the hooks that precede the gates of the next ordinal. The hooks of the arrived ordinal run once its
+// gates pass. The hooks of the migration run once the ordinal waits only for the user's gates. An ordinal that is
+// down at its giver moves back without them.
 func (p hookPlanner) early(k int32) *plan.Decision {
 	if !p.active() || gatePlanner(p).takesBackDown(k) {
 		return nil
@@ -226,7 +230,7 @@ func (p hookPlanner) early(k int32) *plan.Decision {
 	return nil
 }
 
-// late runs what goes right before the stop of an ordinal that may be stopped.
+// late runs the hooks right before the stop of an ordinal that may be stopped.
 func (p hookPlanner) late(k int32) *plan.Decision {
 	if !p.active() || gatePlanner(p).takesBackDown(k) {
 		return nil
@@ -237,7 +241,7 @@ func (p hookPlanner) late(k int32) *plan.Decision {
 	return nil
 }
 
-// end runs the hooks of the last ordinal and of the migration before it is completed.
+// end runs the hooks of the last ordinal and of the migration before the migration completes.
 func (p hookPlanner) end() *plan.Decision {
 	if !p.active() || p.resting() || p.Focused {
 		return nil

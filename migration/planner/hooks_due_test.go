@@ -12,7 +12,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// hooksAt are hooks of these points, each with the name of its point.
+// hooksAt adds hooks at these points, each named like its point.
 func hooksAt(points ...api.HookPoint) but {
 	return but{func(s *plan.Snapshot) {
 		for _, point := range points {
@@ -23,7 +23,7 @@ func hooksAt(points ...api.HookPoint) but {
 
 var everyPoint = hooksAt(api.HookBeforeMigration, api.HookBeforeOrdinal, api.HookAfterOrdinal, api.HookAfterMigration)
 
-// ran is a run of the hook of a point that is recorded, for an ordinal or for the migration.
+// ran records a run of a point's hook, for an ordinal or for the migration.
 func ran(point api.HookPoint, ordinal int32, state api.HookState) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		run := api.HookRun{Name: string(point), Point: point, State: state, Attempt: 1, Job: "recorded", LastTransitionTime: metav1.NewTime(s.Now)}
@@ -40,13 +40,13 @@ func (changes but) all(s *plan.Snapshot) {
 	}
 }
 
-// and are these changes, and more.
+// and appends changes.
 func (changes but) and(more ...func(*plan.Snapshot)) but {
 	return slices.Concat(changes, more)
 }
 
-// TestDueHook: the hook whose Job is looked at is the one that is run next: of the ordinal that has come, else of
-// the migration, else of the next ordinal; and there is none while no hook may be run.
+// TestDueHook: the hook whose Job is read is the one that runs next: that of the arrived ordinal, else of the
+// migration, else of the next ordinal. There is none while no hook may run.
 func TestDueHook(t *testing.T) {
 	before, after := ran(api.HookBeforeMigration, plan.NoOrdinal, api.HookSucceeded), ran(api.HookAfterOrdinal, 2, api.HookRunning)
 	beforeNext := ran(api.HookBeforeOrdinal, 1, api.HookSucceeded)
@@ -91,8 +91,8 @@ func TestDueHook(t *testing.T) {
 	}
 }
 
-// TestHookWaits: the next handoff does not begin with the end of the last one where a hook is run in between, of the
-// one that has come or of the next one, and does where none is; what is down where it is goes back at once (I6, I8).
+// TestHookWaits: the next handoff does not begin together with the end of the last one if a hook runs in between,
+// for either ordinal. Otherwise it does. An ordinal that is down at its giver moves back at once (I6, I8).
 func TestHookWaits(t *testing.T) {
 	before := ran(api.HookBeforeMigration, plan.NoOrdinal, api.HookSucceeded)
 	back := func(s *plan.Snapshot) { rollback(s); s.Record.Fence.Direction = api.Back }
@@ -127,8 +127,8 @@ func TestHookWaits(t *testing.T) {
 	}
 }
 
-// TestH12HookBeforeALateStop: a hook that has run before a stop counts for a while; where the stop comes later it is run once more, by
-// another Job. One that a person has skipped is not, and neither are those of other points.
+// TestH12HookBeforeALateStop: the success of a hook before a stop is valid for a while. If the stop happens later,
+// the hook runs once more, in another Job. A skipped hook, and hooks of other points, do not.
 func TestH12HookBeforeALateStop(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state  api.HookState

@@ -11,8 +11,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestHooksRunOnce: whatever ends, is removed or is answered when, seen or not, and however often the migration turns or is
-// driven by another process, no Job is started twice, none while an ordinal is down, and it comes to its end (I6, I7, I8).
+// TestHooksRunOnce: no Job is started twice, none runs while an ordinal is down, and the migration completes. This
+// holds whenever a Job ends, is deleted or is answered, seen or not, and however often the direction or the
+// process changes (I6, I7, I8).
 func TestHooksRunOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hooks := slices.Clone(allPoints)
@@ -57,7 +58,7 @@ func TestHooksRunOnce(t *testing.T) {
 				w.State.Spec.HookAnswer = &api.HookAnswer{Job: turn.Run.Job, Do: rapid.SampledFrom([]api.HookRemedy{api.HookRetry, api.HookSkip}).Draw(t, "do")}
 			}
 		}
-		w.State.Spec.Mode = api.ModePause // a word that it may go on, should it have been turned back by itself
+		w.State.Spec.Mode = api.ModePause // confirms that it may continue after an automatic rollback
 		w.step()
 		w.State.Engaged, w.State.Spec.Mode = false, api.ModeRun
 		w.State.Holder += "y"

@@ -12,8 +12,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// run brings one hook a step on: it is recorded, its Job is made, recorded by its UID, started and waited for, and what has
-// become of it is recorded before the migration goes on. So no Job begins that could be gone again without being missed.
+// run performs the next step of one hook. The run is recorded, its suspended Job is created, the Job's UID is
+// recorded, and then the Job is resumed and awaited. Its result is recorded before the migration continues. So no
+// Job runs whose disappearance would remain unnoticed.
 func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 	answer := p.Spec.HookAnswer
 	switch answered := answer != nil && answer.Job == t.Run.Job; {
@@ -46,20 +47,20 @@ func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 	case t.Run.State != api.HookRunning:
 		t.Run.UID = job.UID
 		return p.became(t, api.HookRunning, "")
-	case job.Held: // and one that goes before its end was seen is missed from here on
+	case job.Held: // from here on, a Job that is deleted before its end was seen is noticed
 		return &plan.Decision{Effect: &plan.Effect{Verb: plan.StartHook, Side: t.Side, Ordinal: t.Ordinal(), Name: t.Run.Job, UID: job.UID, ResourceVersion: job.ResourceVersion, Hook: &t}}
 	}
 	return p.runs(t, job)
 }
 
-// again is the run after one that has ended.
+// again returns the run after one that has ended.
 func (p hookPlanner) again(t plan.HookTurn) plan.HookTurn {
 	t.Run.Attempt, t.Run.UID = t.Run.Attempt+1, ""
 	t.Run.Job = p.jobName(t.Run)
 	return t
 }
 
-// became records what has become of a run.
+// became records the new state of a run.
 func (p hookPlanner) became(t plan.HookTurn, state api.HookState, message string) *plan.Decision {
 	next := p.Record
 	next.Hooks = slices.Clone(p.Record.Hooks)
@@ -72,10 +73,10 @@ func (p hookPlanner) became(t plan.HookTurn, state api.HookState, message string
 	return &plan.Decision{Record: &next}
 }
 
-// longestSaid bounds what is kept of how a hook has ended, in bytes.
+// longestSaid bounds the recorded message about a hook's end, in bytes.
 const longestSaid = 1024
 
-// cut bounds a text, in bytes.
+// cut truncates a text to a number of bytes.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -83,18 +84,18 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// How soon is looked at a Job again: the longer it runs the less often.
+// Intervals at which a Job is checked: the longer it runs, the less often.
 const (
 	hookSoon = time.Second
 	hookLate = 10 * time.Second
-	// hookGrace is how long a Job may outlive its deadline before that is told.
+	// hookGrace is how long a Job may exceed its deadline before that is reported.
 	hookGrace = time.Minute
 )
 
 // runs waits for a Job.
 func (p hookPlanner) runs(t plan.HookTurn, job plan.HookJob) *plan.Decision {
 	since := job.Since
-	if begun := t.Run.LastTransitionTime.Time; begun.After(since) { // it was made before, and held
+	if begun := t.Run.LastTransitionTime.Time; begun.After(since) { // the Job was created before, suspended
 		since = begun
 	}
 	age := p.Now.Sub(since)
@@ -112,13 +113,13 @@ func (p hookPlanner) runs(t plan.HookTurn, job plan.HookJob) *plan.Decision {
 	return &plan.Decision{Hold: hold, Wait: min(max(age/10, hookSoon), hookLate)}
 }
 
-// refused is for a Job that cannot be run as things are: it may be by itself, once they are mended.
+// refused stalls for a Job that cannot run now; it may run without further action once the cause is fixed.
 func (p hookPlanner) refused(t plan.HookTurn, message, remedy string) *plan.Decision {
 	hold := &plan.Hold{Reason: api.ReasonHookRefused, Stalled: true, Message: fmt.Sprintf("%s cannot be run: %s", p.nameOf(t), message), Remedy: remedy + "; " + p.remedy(false)}
 	return &plan.Decision{Hold: hold, Wait: hookLate}
 }
 
-// broke holds for a hook that has failed, or has the migration taken back.
+// broke stalls for a hook that has failed, or requests a rollback.
 func (p hookPlanner) broke(t plan.HookTurn) *plan.Decision {
 	hold := &plan.Hold{
 		Reason: api.ReasonHookFailed, Stalled: true, Message: fmt.Sprintf("%s has failed: %s", p.nameOf(t), t.Run.Message),
@@ -133,7 +134,8 @@ func (p hookPlanner) broke(t plan.HookTurn) *plan.Decision {
 	return &plan.Decision{Hold: hold}
 }
 
-// timedOut is for a hook whose Job its cluster has ended, and with it the pod that ran and what that had written.
+// timedOut returns the hold for a hook whose Job exceeded its deadline: the cluster has deleted its pod and the
+// pod's logs.
 func (p hookPlanner) timedOut(t plan.HookTurn) *plan.Hold {
 	side := p.Side(t.Side)
 	return &plan.Hold{
@@ -142,7 +144,7 @@ func (p hookPlanner) timedOut(t plan.HookTurn) *plan.Hold {
 	}
 }
 
-// remedy is how a person has the migration go on.
+// remedy returns how the user can continue the migration.
 func (p hookPlanner) remedy(again bool) string {
 	skip := "to go on without it: " + p.command("hooks", "skip")
 	if !again {
@@ -157,7 +159,7 @@ func (p hookPlanner) jobOf(t plan.HookTurn) string {
 	return fmt.Sprintf("Job %s/%s in cluster %s", side.Namespace, t.Run.Job, side.Cluster)
 }
 
-// nameOf says which hook is run for what.
+// nameOf names a hook and its subject.
 func (p hookPlanner) nameOf(t plan.HookTurn) string {
 	about := p.Side(t.About)
 	pod := fmt.Sprintf("pod %s/%s in cluster %s", about.Namespace, plan.PodName(about.Set.Name, t.Ordinal()), about.Cluster)
@@ -173,7 +175,7 @@ func (p hookPlanner) nameOf(t plan.HookTurn) string {
 	}
 }
 
-// RemedyHookRefused is for a Job of a hook that admission or validation has refused.
+// RemedyHookRefused returns the remedy for a hook's Job that admission or validation has rejected.
 func RemedyHookRefused(s plan.Snapshot) string {
 	return "let it in there, or correct job.spec of the hook, and it is made by itself; " + hookPlanner{viewOf(s)}.remedy(false)
 }

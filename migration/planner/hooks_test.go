@@ -20,16 +20,16 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// hooked is a migration with hooks, in a world in which only they fail.
+// hooked is a migration with hooks, in a world in which only the hooks fail.
 type hooked struct {
 	*simulate.World
-	// ends is how the Job of a hook ends; empty: it runs on.
+	// ends returns how the Job of a hook ends; empty: it continues to run.
 	ends func(plan.HookTurn) api.HookState
-	// log are the hooks that were run and the ordinals that were stopped and started, in their order.
+	// log lists the hooks that ran and the ordinals that were stopped and started, in their order.
 	log []string
 	// sick is a side whose pods do not become Ready; empty: neither.
 	sick plan.SideName
-	// check is called with each decision and the state that it was taken on.
+	// check is called with each decision and its snapshot.
 	check func(plan.Snapshot, plan.Decision)
 }
 
@@ -41,7 +41,7 @@ func newHooked(replicas int32, hooks ...api.Hook) *hooked {
 	return &hooked{World: simulate.NewWorld(s), ends: well, check: func(plan.Snapshot, plan.Decision) {}}
 }
 
-// step does what comes next; false: the migration is done, or waits for nothing but a hook or a person.
+// step performs the next step; false: the migration is complete, or waits only for a hook or a user.
 func (w *hooked) step() (plan.Decision, bool) {
 	s := w.Snapshot()
 	decision := planner.Plan(s)
@@ -93,7 +93,7 @@ func (w *hooked) run() plan.Decision {
 	panic("it does not end")
 }
 
-// answer is what a person says of the run that is waited for.
+// answer sets the user's answer to the current run.
 func (w *hooked) answer(do api.HookRemedy) {
 	turn, _ := planner.DueHook(w.Snapshot())
 	w.State.Spec.HookAnswer = &api.HookAnswer{Job: turn.Run.Job, Do: do}
@@ -110,7 +110,7 @@ var allPoints = []api.Hook{
 }
 
 // TestHooksInOrder: hooks run before and after each ordinal and the migration, those of a point one after the
-// other, on the side that ordinals leave or come to, and none while an ordinal is down.
+// other. They run on the side that ordinals leave or arrive at, and none runs while an ordinal is down.
 func TestHooksInOrder(t *testing.T) {
 	w := newHooked(2, allPoints...)
 	w.check = notDown(t)
@@ -128,7 +128,8 @@ func TestHooksInOrder(t *testing.T) {
 	}
 }
 
-// notDown fails where a hook is run, or waited for, while an ordinal is down, or nobody may run it.
+// notDown fails if a hook runs, or is awaited, while an ordinal is down or in flight. It also fails if a hook runs
+// without a record, or without both fences.
 func notDown(t interface{ Fatalf(string, ...any) }) func(plan.Snapshot, plan.Decision) {
 	return func(s plan.Snapshot, d plan.Decision) {
 		runs := d.Effect != nil && d.Effect.RunsHook()
@@ -146,7 +147,7 @@ func notDown(t interface{ Fatalf(string, ...any) }) func(plan.Snapshot, plan.Dec
 	}
 }
 
-// TestHooksOfARollback: on the way back each is run anew, on the other side, unless it is not to be.
+// TestHooksOfARollback: in a rollback each hook runs again, on the other side, unless it is skipped.
 func TestHooksOfARollback(t *testing.T) {
 	hooks := slices.Clone(allPoints)
 	hooks[2].OnRollback = api.HookRollbackSkip
@@ -180,7 +181,7 @@ func TestHooksOfARollback(t *testing.T) {
 	}
 }
 
-// TestFailedHook: what a hook means that fails, and how a person has the migration go on (I6).
+// TestFailedHook: the effect of a failed hook, and the ways in which a user continues the migration (I6).
 func TestFailedHook(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state    api.HookState
@@ -219,7 +220,7 @@ func TestFailedHook(t *testing.T) {
 				if again := w.run(); !cmp.Equal(again, first) {
 					t.Errorf("by itself it comes to %+v", again.Hold)
 				}
-				if tc.turnBack { // a pause is the word that it may go on
+				if tc.turnBack { // a pause confirms that it may continue
 					w.State.Spec.Mode = api.ModePause
 					w.run()
 					w.State.Spec.Mode = api.ModeRun
@@ -240,7 +241,7 @@ func TestFailedHook(t *testing.T) {
 	}
 }
 
-// TestHookThatMayFail: with Continue the migration goes on, and what has failed is told.
+// TestHookThatMayFail: with Continue the migration continues, and reports the failure.
 func TestHookThatMayFail(t *testing.T) {
 	join := hook("finish", api.HookAfterMigration)
 	join.OnFailure = api.HookFailureContinue
@@ -254,8 +255,8 @@ func TestHookThatMayFail(t *testing.T) {
 	}
 }
 
-// TestHookWhoseJobIsGone: a Job that is gone once its end was recorded is not run again, and one that is gone
-// before may have done its work: nobody but a person has it run again.
+// TestHookWhoseJobIsGone: a Job that is deleted after its end was recorded does not run again. A Job that was
+// deleted before may have done its work, so only a user can run it again.
 func TestHookWhoseJobIsGone(t *testing.T) {
 	w := newHooked(1, hook("leave", api.HookBeforeOrdinal))
 	w.ends = func(plan.HookTurn) api.HookState { return "" }
@@ -273,8 +274,8 @@ func TestHookWhoseJobIsGone(t *testing.T) {
 	}
 }
 
-// TestHookThatCannotBeRun: a pod that is refused, a Job of somebody else's, one that cannot be read, and one
-// that is not ended in time hold with their reasons, and a person can go on without it.
+// TestHookThatCannotBeRun: a rejected pod, a foreign Job, an unreadable Job, and a Job that does not end in time
+// each hold with their reason. A user can continue without the hook.
 func TestHookThatCannotBeRun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.HookJob)
@@ -317,7 +318,7 @@ func TestHookThatCannotBeRun(t *testing.T) {
 	}
 }
 
-// TestHookOfOrdinalThatIsDown: an ordinal that is down where it is goes back without its hooks (I8).
+// TestHookOfOrdinalThatIsDown: an ordinal that is down at its giver moves back without its hooks (I8).
 func TestHookOfOrdinalThatIsDown(t *testing.T) {
 	w := newHooked(2, hook("leave", api.HookBeforeOrdinal), hook("join", api.HookAfterOrdinal))
 	w.ends = func(turn plan.HookTurn) api.HookState {
@@ -340,7 +341,7 @@ func TestHookOfOrdinalThatIsDown(t *testing.T) {
 	}
 }
 
-// TestPausedHooks: in a pause nothing is run, and what has been run is not run again after it.
+// TestPausedHooks: in a pause no hook runs, and a hook that has run does not run again after it.
 func TestPausedHooks(t *testing.T) {
 	w := newHooked(2, hook("leave", api.HookBeforeOrdinal))
 	for len(w.log) == 0 {

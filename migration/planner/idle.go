@@ -8,12 +8,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// longWaits are the reasons of holds that end with a person's word, with a time, or when others have ended. A wait for a controller
-// ends soon, or stalls.
+// longWaits lists the reasons of holds that end when a user acts, at a certain time, or when other migrations have
+// ended. A wait for a controller ends soon, or stalls.
 var longWaits = []string{api.ReasonPaused, api.ReasonOutsideWindow, api.ReasonTooManyHandoffs, volumes.ReasonCopyAwaitsWord}
 
-// OnlyWaits reports whether the handoff that is recorded uses nothing that others could use: its ordinal runs where it was, no mover
-// exists, and the wait may be long.
+// OnlyWaits reports whether the recorded handoff uses nothing that others could use: its ordinal still runs at the
+// giver, no mover exists, and the wait may be long.
 func OnlyWaits(s plan.Snapshot, decision plan.Decision) bool {
 	handoff, hold := s.Record.Handoff, decision.Hold
 	if handoff == nil || hold == nil || s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
@@ -32,7 +32,7 @@ func OnlyWaits(s plan.Snapshot, decision plan.Decision) bool {
 	return hold.Stalled || later || slices.Contains(longWaits, hold.Reason)
 }
 
-// moversOf says whether there is anything that copies a volume of an ordinal.
+// moversOf reports whether a mover pod exists for a volume of an ordinal.
 func moversOf(s plan.Snapshot, k int32) bool {
 	return slices.ContainsFunc(s.Volumes, func(v plan.OrdinalVolume) bool {
 		c := v.Copy
@@ -40,7 +40,8 @@ func moversOf(s plan.Snapshot, k int32) bool {
 	})
 }
 
-// TakesPlace says whether a write begins to use what handoffs share: the ordinal is stopped for it, or a mover is created.
+// TakesPlace reports whether a write starts to use the shared capacity of handoffs: it stops the ordinal, or
+// creates a mover.
 func TakesPlace(s plan.Snapshot, effect plan.Effect) bool {
 	begins := effect.Verb == plan.ScaleDown || effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.CreateMover
 	return begins && s.Early == nil && s.Record.Handoff != nil && viewOf(s).direction() == api.Forward

@@ -9,8 +9,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestH11OnlyWaits: a handoff whose ordinal runs, and that waits for a person, a window or a time, takes no place from others; one that
-// is copied, or down, does.
+// TestH11OnlyWaits: a handoff whose ordinal runs, and that waits for a user, a window or a time, takes no capacity
+// from others. A handoff that copies, or is down, does.
 func TestH11OnlyWaits(t *testing.T) {
 	held := func(reason string, stalled bool) plan.Decision {
 		return plan.Decision{Hold: &plan.Hold{Reason: reason, Stalled: stalled}}
@@ -57,7 +57,8 @@ func TestH11OnlyWaits(t *testing.T) {
 	}
 }
 
-// TestH11TakesPlace: who stops an ordinal, or begins to copy it, takes its place again; what goes back asks nobody.
+// TestH11TakesPlace: the stop of an ordinal, or the start of its copy, takes its capacity again; a rollback needs
+// none.
 func TestH11TakesPlace(t *testing.T) {
 	stop, start := plan.Effect{Verb: plan.ScaleDown}, plan.Effect{Verb: plan.ScaleUp}
 	mover := plan.Effect{Verb: plan.CarryVolume, Volume: volumes.Action{Verb: volumes.CreateMover}}

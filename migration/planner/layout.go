@@ -9,19 +9,19 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// foreignPlanner finds what somebody else has changed in mid-move (I1, I9).
+// foreignPlanner detects changes by other writers during the move (I1, I9).
 type foreignPlanner struct{ *View }
 
-// layout is where a migration stands, read off the two slices.
+// layout is the position of a migration, derived from the two slices.
 type layout struct {
 	// lo and hi bound the application's ordinals: [lo,hi).
 	lo, hi int32
-	// moved is how many ordinals the destination owns; initial how many it owned before,
-	// which is where a rollback ends, and target how many it shall own in the end.
+	// moved is how many ordinals the destination owns. initial is how many it owned before, which is where a
+	// rollback ends. target is how many it will own at the end.
 	moved, initial, target int32
 	// gap is the ordinal that neither slice owns.
 	gap *int32
-	// broken says why the slices are not two ends of [lo,hi); empty when they are.
+	// broken is the reason that the slices are not the two ends of [lo,hi); empty: they are.
 	broken string
 	lowest bool
 }
@@ -72,7 +72,7 @@ func (l layout) sourceStart(left int32) int32 {
 	return l.lo
 }
 
-// nextForward is the ordinal next to the destination's end, on its way out.
+// nextForward returns the ordinal next to the destination's end, which moves next in direction Forward.
 func (l layout) nextForward() int32 {
 	if l.lowest {
 		return l.lo + l.moved
@@ -80,7 +80,7 @@ func (l layout) nextForward() int32 {
 	return l.hi - l.moved - 1
 }
 
-// nextBack is the ordinal at the destination's end, on its way back.
+// nextBack returns the ordinal at the destination's end, which moves next in direction Back.
 func (l layout) nextBack() int32 {
 	if l.lowest {
 		return l.lo + l.moved - 1
@@ -88,7 +88,7 @@ func (l layout) nextBack() int32 {
 	return l.hi - l.moved
 }
 
-// emptyStart is the start of a destination without replicas.
+// emptyStart returns the start of a destination without replicas.
 func (l layout) emptyStart() int32 {
 	if l.lowest {
 		return l.lo
@@ -112,11 +112,11 @@ func with(set plan.Set, ordinal int32) (start, replicas int32) {
 	return set.Start, set.Replicas + 1
 }
 
-// foreign stalls when somebody else has changed what the migration owns (I9): the
-// existence and the ranges of both StatefulSets, and the budgets.
+// foreign stalls when another writer has changed the state that the migration owns (I9): the existence and the
+// ranges of both StatefulSets, and the budgets.
 //
-// A Migration that is being deleted lets go instead: its user has given it up, and
-// it can do nothing safely any more.
+// A Migration that is being deleted completes instead: its user has given it up, and it can no longer do anything
+// safely.
 func (p foreignPlanner) foreign() *plan.Decision {
 	decision := cmp.Or(p.reserved(), lossPlanner(p).lostDisks(), p.foreignSets())
 	if decision == nil {
@@ -128,14 +128,14 @@ func (p foreignPlanner) foreign() *plan.Decision {
 	return lossPlanner(p).letGo()
 }
 
-// heed follows the authors of the budgets. A Migration that is being deleted waits for none of them: it leaves the forms that others
-// have written, and restores its own ones and the reclaim policies of the volumes.
+// heed follows the changes of the budgets' authors. A Migration that is being deleted does not wait for them. It
+// leaves the forms of other writers, and restores its own ones and the reclaim policies of the volumes.
 func (p foreignPlanner) heed() *plan.Decision {
 	decision := wordPlanner{p.View, budgetPlanner(p)}.heed()
 	if decision == nil || decision.Record != nil || !p.Deleting {
 		return decision
 	}
-	if p.Focused { // the budgets are decided on all ordinals
+	if p.Focused { // a decision about the budgets needs all ordinals
 		return cmp.Or(settleOf(p.View).keepPolicies(), done())
 	}
 	return cmp.Or(budgetPlanner(p).restoreOwn(), settleOf(p.View).keepPolicies(), lossPlanner(p).letGo())
@@ -169,14 +169,14 @@ func (p foreignPlanner) foreignSets() *plan.Decision {
 		"stop that writer and write the former values back; the migration then goes on by itself")
 }
 
-// mayGo says whether the source may be deleted: that was asked for, and nothing is left to move there or to take back.
+// mayGo reports whether the source may be deleted: the spec requests it, and nothing is left to move there or to
+// move back.
 func (p foreignPlanner) mayGo() bool {
 	return p.Spec.DeleteSource && p.whole() && p.direction() == api.Forward
 }
 
-// startedEarly says that the ordinal on its way was started by somebody else where its
-// volume is not; empty when it was not. Its pod waits for a volume that does not come,
-// or runs on an empty one (I3).
+// startedEarly returns a text if another writer has started the ordinal in flight on a side without its volume;
+// empty: none has. Its pod waits for a volume that does not arrive, or runs on an empty one (I3).
 func (p foreignPlanner) startedEarly() string {
 	if p.Record.Handoff == nil {
 		return ""
@@ -211,11 +211,11 @@ func (p foreignPlanner) scaledBy() string {
 	return strings.Join(writers, " and")
 }
 
-// NextOrdinal is the one that moves next in the direction of the moment; false: none is left to move.
+// NextOrdinal returns the ordinal that moves next in the current direction; false: none is left to move.
 func NextOrdinal(s plan.Snapshot) (ordinal int32, more bool) { return viewOf(s).next() }
 
-// countable holds while the numbers are such that nothing may be counted up to them. A
-// Migration that is being deleted lets go.
+// countable holds while the numbers are too large, or not valid, to iterate over. A Migration that is being
+// deleted completes.
 func (p foreignPlanner) countable() *plan.Decision {
 	finding := p.Unbounded()
 	switch {
@@ -227,8 +227,8 @@ func (p foreignPlanner) countable() *plan.Decision {
 	return &plan.Decision{Findings: []plan.Finding{*finding}, Hold: finding.Hold()}
 }
 
-// reserved stalls when a slice of our own kind has been told to skip ordinals: it then owns
-// as many more beyond its end, and those run on the other side (I1).
+// reserved stalls when a slice of our own kind skips ordinals. It then owns the same number of ordinals beyond its
+// end, which may run on the other side (I1).
 func (p foreignPlanner) reserved() *plan.Decision {
 	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
 		if side.Set.Presence != plan.Seen || !side.Set.Reserves {

@@ -9,8 +9,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestLayoutOf: where a migration stands follows from the two ranges, and they are believed only when
-// they are the two ends of the application, with at most one ordinal missing between them (I1, I6).
+// TestLayoutOf: the position of a migration follows from the two ranges. They are accepted only if they are the
+// two ends of the application, with at most one ordinal missing between them (I1, I6).
 func TestLayoutOf(t *testing.T) {
 	type slice struct{ start, replicas int32 }
 	const none = int32(-1)
@@ -57,8 +57,8 @@ func TestLayoutOf(t *testing.T) {
 	}
 }
 
-// TestHowManyMove: the ordinals that the destination owned before come on top of those that are asked
-// to move, which are never more than the source had. A destination that is lost ends with none.
+// TestHowManyMove: the ordinals that the destination owned before are added to those that move, which are never
+// more than the source had. A lost destination ends with none.
 func TestHowManyMove(t *testing.T) {
 	for name, tc := range map[string]struct{ count, before, target int32 }{
 		"all":                             {0, 0, 4},
@@ -82,7 +82,7 @@ func TestHowManyMove(t *testing.T) {
 	}
 }
 
-// TestEndsOfTheSlices: the destination grows from the application's end on, in either direction.
+// TestEndsOfTheSlices: the destination grows from one end of the application, in either order.
 func TestEndsOfTheSlices(t *testing.T) {
 	type ends struct{ destination, source, forward, back, empty int32 }
 	for name, tc := range map[string]struct {
@@ -100,8 +100,8 @@ func TestEndsOfTheSlices(t *testing.T) {
 	}
 }
 
-// TestGiveAndTake: a slice gives an ordinal at either end, and takes one next to either end. A slice
-// that gives its last one keeps its place; an empty one begins where the ordinal is.
+// TestGiveAndTake: a slice gives an ordinal at either end, and takes one next to either end. A slice that gives
+// its last one keeps its start; an empty one begins at the ordinal.
 func TestGiveAndTake(t *testing.T) {
 	type slice struct{ start, replicas int32 }
 	for name, tc := range map[string]struct {
@@ -127,8 +127,8 @@ func TestGiveAndTake(t *testing.T) {
 	}
 }
 
-// TestNextOrdinal: an ordinal is left to move until the destination owns as many as it shall, and on
-// the way back until it owns as many as before.
+// TestNextOrdinal: an ordinal is left to move until the destination owns its target number, and in a rollback
+// until it owns its former number.
 func TestNextOrdinal(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode  api.Mode
@@ -148,8 +148,8 @@ func TestNextOrdinal(t *testing.T) {
 	}
 }
 
-// TestForeign: what somebody else has changed stalls everything (I9). Budgets may wait while an ordinal
-// is down; a Migration that is being deleted lets go instead.
+// TestForeign: a change by another writer stalls everything (I9). Changed budgets do not while an ordinal is down.
+// A Migration that is being deleted completes instead.
 func TestForeign(t *testing.T) {
 	scale := func(s *plan.Snapshot) { s.Source.Set.Replicas = 1 }
 	edit := func(s *plan.Snapshot) { putBack(&s.Source, &s.Record.Baseline.SourceBudget, "kubectl") }
@@ -175,7 +175,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestForeignSets: neither StatefulSet may vanish or be scaled by others while ordinals move (I1, I9).
+// TestForeignSets: neither StatefulSet may be deleted or scaled by others while ordinals move (I1, I9).
 func TestForeignSets(t *testing.T) {
 	back := func(s *plan.Snapshot) { s.Spec.Mode = api.ModeRollback }
 	goes := func(s *plan.Snapshot) { s.Source.Set.Terminating, s.Spec.DeleteSource = true, true }
@@ -215,15 +215,15 @@ func TestForeignSets(t *testing.T) {
 	}
 }
 
-// putBack has a tool write the author's form of a budget again that the migration has taken.
+// putBack makes a tool restore the author's form of a budget that the migration has taken over.
 func putBack(side *plan.Side, seen **api.BudgetVersion, by string) {
 	b := &side.Budgets[0]
 	*seen = &api.BudgetVersion{UID: b.UID, Generation: b.Generation, Taken: true}
 	b.Form, b.Author, b.Fence, b.WrittenBy, b.Generation = b.AuthorForm(), nil, "", by, b.Generation+2
 }
 
-// TestForeignBudgets: a PodDisruptionBudget that others put back, or add, while it is shared out is no
-// bound any more (I4).
+// TestForeignBudgets: a PodDisruptionBudget that others restore, or add, while it is split is no longer a bound
+// (I4).
 func TestForeignBudgets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(s *plan.Snapshot)

@@ -12,17 +12,18 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// limitPlanner takes an ordinal back that is copied for too long while it is down, and has no other one stopped then.
+// limitPlanner rolls an ordinal back whose copy exceeds downtimeLimit, and starts no further handoff.
 type limitPlanner struct{ *View }
 
-// takenBack says whether the ordinal on its way is on its way back by itself.
+// takenBack reports whether the ordinal in flight is being rolled back automatically.
 func (p *View) takenBack() bool {
 	turned, handoff := p.Record.TurnedBack, p.Record.Handoff
 	return turned != nil && handoff != nil && handoff.Ordinal == turned.Ordinal
 }
 
-// turnBack turns the handoff of an ordinal round which is down for longer than its copy may take, as a rollback would.
-// Where any of its volumes was taken over it goes on: back it would go by another copy alone.
+// turnBack reverses the handoff of an ordinal that is down for longer than its copy may take, like a rollback. If
+// any of its volumes was already taken over, the handoff continues, because moving back would then require another
+// copy.
 func (p limitPlanner) turnBack(k int32, held []plan.OrdinalVolume) *plan.Decision {
 	if p.direction() == api.Back {
 		return nil
@@ -47,7 +48,7 @@ func (p limitPlanner) turnBack(k int32, held []plan.OrdinalVolume) *plan.Decisio
 	return &plan.Decision{Record: &next}
 }
 
-// gone says whether a volume has been replaced by a second one: a way back leads over that.
+// gone reports whether a volume has been replaced by a second one, so that moving back requires that one.
 func (p limitPlanner) gone(v plan.OrdinalVolume, pair volumes.Pair) bool {
 	if v.Method.FillsSecond() {
 		return volumes.HandingOf(pair).Taken()
@@ -55,7 +56,7 @@ func (p limitPlanner) gone(v plan.OrdinalVolume, pair volumes.Pair) bool {
 	return v.Separate() && pair.Giver.Parked()
 }
 
-// wait says why nothing is stopped since an ordinal was taken back; nil: none was, or its limit is another one now.
+// wait stalls after an ordinal was rolled back automatically; nil: none was, or its limit has changed since.
 func (p limitPlanner) wait() *plan.Decision {
 	turned := p.Record.TurnedBack
 	if turned == nil || p.direction() == api.Back {
@@ -75,20 +76,22 @@ func (p limitPlanner) wait() *plan.Decision {
 			p.command("status"), turned.ClaimTemplate, p.command("rollback")))
 }
 
-// turnPlanner has a migration turned back by itself, once: whoever writes the mode Run over it has not said that what has failed
-// is mended. A tool that keeps spec.mode in Git writes it again and again, and each time a replica more would be stopped.
+// turnPlanner performs an automatic rollback, once. A write of mode Run over it does not confirm that the failure
+// is fixed. A tool that keeps spec.mode in Git writes Run repeatedly, and each time one more replica would be
+// stopped.
 type turnPlanner struct{ *View }
 
-// turned says whether the migration was turned back by itself, and its mode is Run all the same: Rollback is not written yet, or
-// somebody has written Run since. Nothing begins then, as in a pause.
+// turned reports whether an automatic rollback was decided but the mode is Run: Rollback is not written yet, or
+// another writer has since written Run. As in a pause, nothing begins then.
 func (p *View) turned() bool {
 	return p.Record.AutomaticRollback != nil && p.Spec.Mode == api.ModeRun && !p.Deleting
 }
 
-// longestWhy bounds what is kept of why a migration was turned back, in bytes.
+// longestWhy bounds the recorded reason of an automatic rollback, in bytes.
 const longestWhy = 512
 
-// remember records why a migration turns back before its mode says so: what comes between finds it, a crash as well.
+// remember records the reason of an automatic rollback before the mode is written, so that a crash in between does
+// not lose it.
 func (p turnPlanner) remember(decision plan.Decision) plan.Decision {
 	hold := decision.Hold
 	if hold == nil || !hold.TurnBack || p.Record.AutomaticRollback != nil {
@@ -99,7 +102,7 @@ func (p turnPlanner) remember(decision plan.Decision) plan.Decision {
 	return plan.Decision{Record: &next, Step: decision.Step}
 }
 
-// due has Rollback written, as long as it was not. Who has turned round has seen it.
+// due requests that Rollback is written, until it was written once. A fence with direction Back shows that it was.
 func (p turnPlanner) due() *plan.Decision {
 	if fence := p.Record.Fence; !p.turned() || p.RollbackWritten || fence == nil || fence.Direction == api.Back {
 		return nil
@@ -111,8 +114,8 @@ func (p turnPlanner) due() *plan.Decision {
 	}}
 }
 
-// forget is for a pause: it is the word of a person that the migration may go on. A start that is to be taken back stays noted until
-// both sides show that it was.
+// forget clears the records in a pause, with which a user confirms that the migration may continue. The record of
+// a start that must be undone remains until both sides show that it was undone.
 func (p turnPlanner) forget() *plan.Decision {
 	if p.Record.AutomaticRollback == nil && p.Record.StartWithdrawn == nil || p.Spec.Mode != api.ModePause || p.Deleting {
 		return nil
@@ -128,7 +131,7 @@ func (p turnPlanner) forget() *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// reverted says who has the mode Run over a rollback that no person has asked for, and what they can do.
+// reverted returns the hold that names the writer of mode Run over an automatic rollback, and the user's options.
 func (p turnPlanner) reverted(where string) *plan.Hold {
 	turn, writer := p.Record.AutomaticRollback, "it is not known who has written it"
 	if p.ModeWriter != "" {

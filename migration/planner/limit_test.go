@@ -12,20 +12,20 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// late has ordinal 2 down, and its volume copied for longer than it may.
+// late stops ordinal 2, with a copy that takes longer than its limit.
 func late(s *plan.Snapshot) {
 	stopped(2)(s)
 	byCopy(begunCopy)(s)
 	for i := range s.Volumes {
 		v := &s.Volumes[i]
-		if v.Copy.Asked.Limit = time.Minute; v.Ordinal == 3 { // it has moved, and is of no matter here
+		if v.Copy.Asked.Limit = time.Minute; v.Ordinal == 3 { // it has moved, and does not matter here
 			v.Method, v.Copy = api.MethodRebind, nil
 		}
 	}
 	s.Record.Handoff.Step, s.Record.Handoff.StepTime = api.StepCarryVolumes, metav1.NewMicroTime(plantest.Epoch.Add(-2*time.Minute))
 }
 
-// volumeOf2 is the volume of ordinal 2.
+// volumeOf2 returns the volume of ordinal 2.
 func volumeOf2(s *plan.Snapshot) *plan.OrdinalVolume {
 	for i := range s.Volumes {
 		if s.Volumes[i].Ordinal == 2 {
@@ -35,14 +35,15 @@ func volumeOf2(s *plan.Snapshot) *plan.OrdinalVolume {
 	return nil
 }
 
-// takenOver has the copy of ordinal 2 be what its claim at the destination is about.
+// takenOver binds the copy of ordinal 2 to its claim at the destination.
 func takenOver(s *plan.Snapshot) {
 	v := volumeOf2(s)
 	v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "copy", ClaimRef: v.Destination.Ref}
 }
 
-// TestLimitTurnsBack: an ordinal that is copied for too long while it is down is turned round, but for one of which a volume
-// was taken over: that has no way back but by another copy. A side that does not answer may have taken it over.
+// TestLimitTurnsBack: an ordinal whose copy takes too long while it is down is rolled back. It is not if one of
+// its volumes was taken over, because it could then return only by another copy. A side that does not answer may
+// have taken it over.
 func TestLimitTurnsBack(t *testing.T) {
 	in := func(taken time.Duration) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { s.Record.Handoff.StepTime = metav1.NewMicroTime(plantest.Epoch.Add(-taken)) }
@@ -93,13 +94,13 @@ func TestLimitTurnsBack(t *testing.T) {
 	}
 }
 
-// turnedBack has ordinal 2 be one that was taken back by itself.
+// turnedBack records an automatic rollback of ordinal 2.
 func turnedBack(s *plan.Snapshot) {
 	s.Record.TurnedBack = &api.CopyTurnedBack{Ordinal: 2, ClaimTemplate: "data", Limit: metav1.Duration{Duration: time.Minute}}
 }
 
-// TestLimitComesTooLate: an ordinal that was turned round by itself goes on where its copy was taken over by a write that
-// was on its way meanwhile; in every other mode it goes where that says.
+// TestLimitComesTooLate: an automatically reversed ordinal resumes if a late write has taken over its copy in the
+// meantime. In every other mode, the mode determines the direction.
 func TestLimitComesTooLate(t *testing.T) {
 	back := func(s *plan.Snapshot) {
 		late(s)
@@ -131,8 +132,8 @@ func TestLimitComesTooLate(t *testing.T) {
 	}
 }
 
-// TestLimitTakesOneAlone: one that goes back by itself takes no other one along, and none is stopped then until somebody has
-// given copies more time; the next stop forgets it.
+// TestLimitTakesOneAlone: an automatically reversed ordinal moves back alone. No other is stopped then until a
+// user has given copies more time, and the next stop clears the record.
 func TestLimitTakesOneAlone(t *testing.T) {
 	back := func(s *plan.Snapshot) {
 		sends(2)(s)

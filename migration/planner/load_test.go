@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// east and west are the clusters of these tests.
+// between sets the clusters of these tests: east and west.
 func between(s *plan.Snapshot) {
 	s.Source.ClusterID, s.Destination.ClusterID = "id-east", "id-west"
 	s.Record.Baseline.SourceCluster, s.Record.Baseline.DestinationCluster = "id-east", "id-west"
@@ -26,8 +26,8 @@ func berth(name, node string, classes ...string) berths.Berth {
 	}
 }
 
-// TestLoadGate: no handoff begins while as many others use its node, its link or the class of its volumes as may,
-// whichever way they go. What goes back waits for nobody (I5, I8).
+// TestLoadGate: no handoff begins while the maximum of others use its node, its link or the storage class of its
+// volumes, in whichever direction. A rollback waits for none (I5, I8).
 func TestLoadGate(t *testing.T) {
 	elsewhere, back := berth("b", "node", "fast"), berth("b", "other", "fast")
 	elsewhere.Cluster, elsewhere.Clusters = "id-north", [2]types.UID{"id-east", "id-north"}
@@ -76,7 +76,7 @@ func TestLoadGate(t *testing.T) {
 	}
 }
 
-// TestLoadIsRecorded: what a handoff uses is recorded with it, so that a manager that takes over knows it.
+// TestLoadIsRecorded: the load of a handoff is recorded with it, so that a manager that takes over knows it.
 func TestLoadIsRecorded(t *testing.T) {
 	p := halfway(func(s *plan.Snapshot) {
 		between(s)
@@ -101,8 +101,8 @@ func TestLoadIsRecorded(t *testing.T) {
 	}
 }
 
-// TestHandoffEndsWhereOthersAre: an ordinal that has arrived gives its place back, also where the next one must
-// wait: two that wait for each other's place would wait for ever (I6).
+// TestHandoffEndsWhereOthersAre: an ordinal that has arrived releases its capacity, even if the next one must
+// wait. Two that wait for each other's capacity would wait forever (I6).
 func TestHandoffEndsWhereOthersAre(t *testing.T) {
 	p := halfway(func(s *plan.Snapshot) {
 		between(s)

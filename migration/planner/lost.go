@@ -13,11 +13,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// lossPlanner finds what is lost: a side, a StatefulSet, a disk (I3).
+// lossPlanner detects losses: of a side, a StatefulSet, or a disk (I3).
 type lossPlanner struct{ *View }
 
-// lost stalls when one of the StatefulSets is not the one any more with which the migration
-// began, before anything is written on it. A Migration that is being deleted lets go.
+// lost stalls, before any write to it, when one of the StatefulSets is no longer the one with which the migration
+// began. A Migration that is being deleted completes.
 func (p lossPlanner) lost() *plan.Decision {
 	decision := cmp.Or(p.lostSource(), p.otherClaims(), p.lostDestination())
 	if decision == nil || !p.Deleting || decision.Record != nil {
@@ -26,7 +26,7 @@ func (p lossPlanner) lost() *plan.Decision {
 	return p.letGo()
 }
 
-// letGo ends a Migration that is being deleted and can do nothing safely any more.
+// letGo completes a Migration that is being deleted and can no longer do anything safely.
 func (p lossPlanner) letGo() *plan.Decision {
 	next := p.Record
 	next.Completed = api.ReasonReleased
@@ -44,9 +44,9 @@ func (p lossPlanner) lostSource() *plan.Decision {
 	return againPlanner(p).madeAgain()
 }
 
-// lostDestination stalls when the StatefulSet that has taken ordinals is gone, or is another
-// one whose pods may run on other disks. Another one in the place of one without ordinals,
-// or on the very disks that were carried over, is taken for it from then on.
+// lostDestination stalls when the StatefulSet that has taken ordinals is deleted, or was recreated and its pods
+// may run on other disks. A recreated one is accepted if it had no ordinals, or if it has exactly the disks that
+// were moved there.
 func (p lossPlanner) lostDestination() *plan.Decision {
 	set, known := p.Destination.Set, p.Record.Baseline.DestinationUID
 	if known == "" || p.Destination.Lost || set.Presence == plan.Seen && set.UID == known {
@@ -63,15 +63,16 @@ func (p lossPlanner) lostDestination() *plan.Decision {
 			fmt.Sprintf("%s was deleted and created again since it took ordinal %s: its pods may run on other disks", p.Destination.Object(), plan.Listed(given)),
 			"give it the ordinals that it had, on claims that are bound to the disks they had, and the migration goes on; else go back to the disks as they were left: "+p.command("recover"))
 	case len(given) == 0:
-		return nil // it is made again
+		return nil // it is created again
 	}
 	return plan.Stalled(api.ReasonDestinationMissing,
 		fmt.Sprintf("%s was deleted, and ordinal %s was its own", p.Destination.Object(), plan.Listed(given)),
 		fmt.Sprintf("if its claims are still there, create it again with the same ordinals; if cluster %s or its data is lost for good: %s", p.Destination.Cluster, p.command("recover")))
 }
 
-// otherClaims stalls while the destination has other claim templates than the source, as only one can that was made again: what
-// is started there would be on new, empty disks, whatever its claims are bound to (I3). To go back nothing is started there.
+// otherClaims stalls while the destination's claim templates differ from the source's, which only a recreated
+// StatefulSet can cause. Pods started there would use new, empty disks, whatever its claims are bound to (I3).
+// During a rollback no pod is started there.
 func (p lossPlanner) otherClaims() *plan.Decision {
 	if p.Template.Claims == "" || p.Destination.Lost || p.direction() == api.Back || p.Record.Handoff == nil && p.whole() {
 		return nil
@@ -81,7 +82,7 @@ func (p lossPlanner) otherClaims() *plan.Decision {
 		fmt.Sprintf("create it again with those of the source and the ordinals that it has; without ordinals it is enough to delete it: %s; or go back: %s", p.Destination.Kubectl().Do("delete", p.Destination.Set.ResourceName(), "-n", p.Destination.Namespace, p.Destination.Set.Name), p.command("rollback")))
 }
 
-// takenFor records which StatefulSet is the destination; empty: none any more.
+// takenFor records the UID of the destination's StatefulSet; empty: there is none any more.
 func (p lossPlanner) takenFor(uid types.UID) *plan.Decision {
 	next, base := p.Record, *p.Record.Baseline
 	base.DestinationUID = uid
@@ -89,15 +90,15 @@ func (p lossPlanner) takenFor(uid types.UID) *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// given are the ordinals that the destination must have: those that the source does not
-// own and that are not on their way.
+// given returns the ordinals that the destination must own: those that the source does not own and that are not in
+// flight.
 func (p lossPlanner) given() []int32 {
 	moving := func(ordinal int32) bool { return p.Record.Handoff != nil && p.Record.Handoff.Ordinal == ordinal }
 	return slices.DeleteFunc(p.away(), moving)
 }
 
-// away are the ordinals that the source does not own: the one that is on its way may run at
-// the destination, too.
+// away returns the ordinals that the source does not own, including the ordinal in flight, which may run at the
+// destination.
 func (p lossPlanner) away() []int32 {
 	var away []int32
 	for ordinal := p.layout.lo; ordinal < p.layout.hi; ordinal++ {
@@ -108,9 +109,8 @@ func (p lossPlanner) away() []int32 {
 	return away
 }
 
-// lostDisks stalls when an ordinal that has moved is not on the disk that it had (I3): its
-// claim was deleted and made again, empty. Nothing more is stopped then, nothing is
-// completed, and no record of the disk is deleted.
+// lostDisks stalls when a moved ordinal is not on its disk (I3): its claim was deleted and recreated, empty.
+// Nothing more is stopped then, nothing is completed, and no record of the disk is deleted.
 func (p lossPlanner) lostDisks() *plan.Decision {
 	if p.Focused || p.Destination.Lost {
 		return nil
@@ -122,7 +122,7 @@ func (p lossPlanner) lostDisks() *plan.Decision {
 	return plan.Stalled(problem.Reason, problem.Message, fmt.Sprintf("%s; if the disk is to be used as the source left it: %s", problem.Remedy, p.command("recover")))
 }
 
-// anotherDisk says which of the ordinals that the destination must have is not on its disk.
+// anotherDisk returns a problem if an ordinal that the destination must own is not on its disk.
 func (p lossPlanner) anotherDisk() *volumes.Problem {
 	given := map[int32]bool{}
 	for _, ordinal := range p.given() {
@@ -140,15 +140,15 @@ func (p lossPlanner) anotherDisk() *volumes.Problem {
 	return nil
 }
 
-// left says whether the volume of an ordinal was carried away from the source: somebody who
-// scales the source down takes none of them along.
+// left reports whether the volume of an ordinal was moved away from the source. Scaling down the source by hand
+// moves no volume.
 func (p lossPlanner) left(v plan.OrdinalVolume) bool {
 	volume := v.Source.Volume
 	return !volume.Found || !volume.ClaimRef.Names(v.Source.Ref)
 }
 
-// offItsDisk stalls when the ordinal that has just been started is not on its disk any more:
-// its claim was deleted meanwhile, and its controller has made an empty one.
+// offItsDisk stalls when the ordinal that was just started is no longer on its disk. Its claim was deleted in the
+// meantime, and its controller has created an empty one.
 func (p lossPlanner) offItsDisk(k int32) *plan.Decision {
 	if p.Focused && !p.VolumesRead {
 		return nil
@@ -166,9 +166,9 @@ func (p lossPlanner) offItsDisk(k int32) *plan.Decision {
 	return nil
 }
 
-// recoverable goes before everything else in the mode Recover: it asks for the person's word
-// that the destination is off, and takes a migration up again that had been completed, as
-// long as the source still has what it left behind and nothing was moved on meanwhile.
+// recoverable precedes everything else in mode Recover. It requires the user's confirmation that the destination
+// is off. It resumes a completed migration as long as the source still has its parked disks and no ordinal was
+// moved on since.
 func (p lossPlanner) recoverable() *plan.Decision {
 	if p.Spec.Mode != api.ModeRecover || p.Deleting {
 		return nil
@@ -206,7 +206,7 @@ func (p lossPlanner) unconfirmed() *plan.Decision {
 		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: %s, or spec.recovery.destinationIsOff: %s", p.command("recover"), id))
 }
 
-// overtaken names the claim templates of which the disks here are as the ordinals have left them.
+// overtaken names the claim templates whose disks at the source are in the state in which the ordinals left them.
 func (p lossPlanner) overtaken() string {
 	var templates []string
 	for _, v := range p.Volumes {
@@ -220,24 +220,25 @@ func (p lossPlanner) overtaken() string {
 	return fmt.Sprintf("; of claim template %s each side has disks of its own, and what was written there since the ordinals left is lost", strings.Join(templates, ", "))
 }
 
-// movedOn stalls while another migration is known to have moved ordinals on from the destination: they run on the
-// disks that are parked at the source, or may (I1, I2).
+// movedOn stalls while another migration has moved ordinals on from the destination: they run, or may run, on the
+// disks that are parked at the source (I1, I2).
 func (p lossPlanner) movedOn() *plan.Decision {
 	return plan.Stalled(api.ReasonMovedOn,
 		fmt.Sprintf("%s has moved ordinals on from %s: to recover is to start ordinal %s at the source, and what runs elsewhere by now would run twice, on one disk", p.MovedOn, p.Destination.Object(), plan.Listed(p.away())),
 		fmt.Sprintf("leave them where they are: %s; to have them at the source again, create a Migration from there; only when that one is rolled back or recovered, all of its ordinals, does this one go on", p.command("resume")))
 }
 
-// unsettled asks of a migration that had been completed for the word that it was the last: what another one, which may
-// be gone, has moved on from the destination runs on the disks that are parked at the source, and nothing here shows it.
+// unsettled requires confirmation that a completed migration was the last one. Ordinals that another migration has
+// since moved on from the destination run on the disks that are parked at the source. That migration may be
+// deleted, and nothing here shows it.
 func (p lossPlanner) unsettled() *plan.Decision {
 	return plan.Stalled(api.ReasonRecoveryUnconfirmed,
 		fmt.Sprintf("the migration had been completed, and nobody has said that no ordinal was moved on from cluster %s since; one that was runs elsewhere by now, and would run twice, on one disk", p.Destination.Cluster),
 		"look in every cluster where ordinals of it may run, on these disks or on others; when none does: "+p.command("recover")+", or spec.recovery.nothingMovedOn: true")
 }
 
-// DestinationSlice is what the destination owns: of one that is lost for good, the ordinals
-// that are not back yet and not on their way.
+// DestinationSlice returns the slice of the destination. For a lost destination, that is the ordinals that are
+// neither back nor in flight.
 func DestinationSlice(s plan.Snapshot) plan.Set {
 	if s.Destination.Lost && s.Record.Baseline != nil {
 		return lostSlice(s)
@@ -245,8 +246,8 @@ func DestinationSlice(s plan.Snapshot) plan.Set {
 	return s.Destination.Set
 }
 
-// lostSlice is what a destination that is lost for good had: the ordinals that the source does
-// not own and that are not on their way back.
+// lostSlice returns the slice of a lost destination: the ordinals that the source does not own and that are not
+// moving back.
 func lostSlice(s plan.Snapshot) plan.Set {
 	base, source := s.Record.Baseline, s.Source.Set
 	moved := base.Replicas
@@ -264,8 +265,8 @@ func lostSlice(s plan.Snapshot) plan.Set {
 	return slice
 }
 
-// StartedByHand says that the source owns ordinals of a destination that is lost which no handoff
-// has brought back: they may run on empty disks, and the volumes that they had are parked (I3).
+// StartedByHand returns a text if the source owns ordinals of a lost destination that no handoff has moved back.
+// They may run on empty disks, while their own volumes are parked (I3).
 func StartedByHand(s plan.Snapshot) string {
 	given := s.Record.Given
 	if !s.Destination.Lost || given == nil {
@@ -281,7 +282,7 @@ func StartedByHand(s plan.Snapshot) string {
 	return fmt.Sprintf("the source owns %s, and %d ordinals were at the destination that is lost", plan.Span(s.Source.Set.Start, s.Source.Set.Replicas), *given)
 }
 
-// DestinationCount is how many ordinals the destination owns, as it is to be written down.
+// DestinationCount returns the number of ordinals that the destination owns, for the record.
 func DestinationCount(s plan.Snapshot) *int32 {
 	if StartedByHand(s) != "" {
 		return s.Record.Given

@@ -14,24 +14,24 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// sourceGone lets the source's StatefulSet be deleted.
+// sourceGone deletes the source's StatefulSet.
 func sourceGone(s *plan.Snapshot) { s.Source.Set = plan.Set{Presence: plan.Absent, Name: "web"} }
 
-// destinationGone lets the destination's StatefulSet be deleted.
+// destinationGone deletes the destination's StatefulSet.
 func destinationGone(s *plan.Snapshot) {
 	s.Destination.Set = plan.Set{Presence: plan.Absent, Name: "web"}
 }
 
-// destinationAnew lets the destination's StatefulSet be deleted and made again.
+// destinationAnew deletes and recreates the destination's StatefulSet.
 func destinationAnew(s *plan.Snapshot) { s.Destination.Set.UID = "new" }
 
-// fourIsEmpty lets ordinal 4 be on a claim that its controller has made again, empty.
+// fourIsEmpty gives ordinal 4 a recreated, empty claim.
 func fourIsEmpty(s *plan.Snapshot) {
 	h := &s.Volumes[3].Destination
 	h.Claim.UID, h.Claim.Volume = "empty", "pv-empty"
 }
 
-// takesFor is the record in which another StatefulSet is the destination.
+// takesFor returns the record in which another StatefulSet is the destination.
 func takesFor(p *planners, uid types.UID) *plan.Decision {
 	next, base := p.Record, *p.Record.Baseline
 	base.DestinationUID = uid
@@ -39,8 +39,8 @@ func takesFor(p *planners, uid types.UID) *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// TestLostSets: a migration stalls when one of its StatefulSets is lost, before anything is written on it,
-// and lets go when it is being deleted. What is only to be recorded is recorded then, too.
+// TestLostSets: a migration stalls when one of its StatefulSets is lost, before it is written, and completes when
+// it is being deleted. A change of the record is still written then.
 func TestLostSets(t *testing.T) {
 	deleting := func(s *plan.Snapshot) { s.Deleting = true }
 	for name, tc := range map[string]struct {
@@ -69,8 +69,8 @@ func TestLostSets(t *testing.T) {
 	}
 }
 
-// TestLostSource: a source that is gone is missed, unless it was to be deleted and the destination has all
-// of its ordinals; another one in its place is not the one that was begun with (I1).
+// TestLostSource: a deleted source stalls, unless its deletion was requested and the destination has all of its
+// ordinals. Another one in its place is not the original (I1).
 func TestLostSource(t *testing.T) {
 	deletes := func(s *plan.Snapshot) { s.Spec.DeleteSource = true }
 	for name, tc := range map[string]struct {
@@ -94,9 +94,8 @@ func TestLostSource(t *testing.T) {
 	}
 }
 
-// TestLostDestination: a destination that is gone is missed when it has been given ordinals. Another one is
-// taken for it when none was given, or when all of them are known to be on their disks (I3): that is
-// recorded.
+// TestLostDestination: a deleted destination stalls if it had ordinals. Another one is accepted, and recorded, if
+// it had none, or if all of them are known to be on their disks (I3).
 func TestLostDestination(t *testing.T) {
 	const taken = "something else"
 	unknown := func(s *plan.Snapshot) { s.Record.Baseline.DestinationUID = "" }
@@ -138,8 +137,8 @@ func TestLostDestination(t *testing.T) {
 	}
 }
 
-// TestOtherClaimTemplates: a destination that was made again with other claim templates starts no ordinal, whoever it is taken
-// for; on the way back, and where all have moved, it has none to start.
+// TestOtherClaimTemplates: no ordinal starts on a recreated destination with other claim templates, whether it is
+// accepted or not. In a rollback, and when all have moved, it has none to start.
 func TestOtherClaimTemplates(t *testing.T) {
 	other := func(s *plan.Snapshot) { s.Template.Claims = "storage; the source has data" }
 	none := plantest.InTurn(plantest.AllBack, destinationAnew, func(s *plan.Snapshot) { s.Spec.Mode, s.Record.Fence.Direction = api.ModeRun, api.Forward })
@@ -164,8 +163,8 @@ func TestOtherClaimTemplates(t *testing.T) {
 	}
 }
 
-// TestGiven: the destination must have what the source does not own, but for the ordinal on its way, which
-// may run there, too (I1).
+// TestGiven: the destination must own the ordinals that the source does not own, except the ordinal in flight,
+// which may run there, too (I1).
 func TestGiven(t *testing.T) {
 	halfwayOut := func(k int32) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: k} }
@@ -210,8 +209,8 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestLostDisks: a migration stalls while an ordinal that has moved is not on its disk (I3); that is not
-// concluded where the disks were not read.
+// TestLostDisks: a migration stalls while a moved ordinal is not on its disk (I3). Nothing is concluded from disks
+// that were not read.
 func TestLostDisks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -229,9 +228,9 @@ func TestLostDisks(t *testing.T) {
 	}
 }
 
-// TestAnotherDisk: each ordinal that the destination must have has to be on its disk there (I3). One that
-// somebody has taken from both slices counts when its volume was carried away; what this migration has
-// carried over is known by its own volume when the one that was left behind is gone.
+// TestAnotherDisk: each ordinal that the destination must own must be on its disk there (I3). An ordinal that was
+// removed from both slices counts if its volume was moved. If the former volume was deleted, the migration's own
+// volume identifies the disk.
 func TestAnotherDisk(t *testing.T) {
 	threeLeft := func(s *plan.Snapshot) { s.Destination.Set.Start, s.Destination.Set.Replicas = 4, 1 }
 	threeGone := func(s *plan.Snapshot) { s.Volumes[2].Destination.Claim = volumes.Claim{} }
@@ -263,7 +262,7 @@ func TestAnotherDisk(t *testing.T) {
 	}
 }
 
-// TestLeft: a volume has left the source when it does not name the source's claim any more.
+// TestLeft: a volume has left the source when it no longer references the source's claim.
 func TestLeft(t *testing.T) {
 	for name, tc := range map[string]struct {
 		v    plan.OrdinalVolume
@@ -280,8 +279,8 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// TestOffItsDisk: an ordinal that has just been started is on its disk, or nothing goes on (I3); of volumes
-// that were not read nothing is concluded.
+// TestOffItsDisk: an ordinal that was just started must be on its disk, or everything stops (I3). Nothing is
+// concluded from volumes that were not read.
 func TestOffItsDisk(t *testing.T) {
 	focused := func(s *plan.Snapshot) { s.Focused = true }
 	unread := func(s *plan.Snapshot) { s.Focused, s.VolumesRead = true, false }
@@ -319,8 +318,8 @@ func TestOffItsDisk(t *testing.T) {
 	}
 }
 
-// TestInitially: the destination owned its ordinals from its own end of the application on, before the
-// migration began.
+// TestInitially: the destination owned the ordinals from its own end of the application before the migration
+// began.
 func TestInitially(t *testing.T) {
 	for order, want := range map[api.Order]int32{api.HighestFirst: 4, api.LowestFirst: 1} {
 		p := parted(func(s *plan.Snapshot) { s.Spec.Order, s.Record.Baseline.DestinationReplicas = order, 1 })

@@ -7,8 +7,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// withNames is a planner of a migration that gives names: the source has ordinals 0 and 1, of which
-// both have their names, and the destination 2.
+// withNames is a planner of a migration that creates names: the source has ordinals 0 and 1, both with their
+// names, and the destination 2.
 func withNames(change func(*planners)) *planners {
 	name := func(k int32) plan.Name {
 		return plan.Name{Ordinal: k, Service: plan.PodService{Found: true, Selects: true, Ours: true, UID: "svc", ResourceVersion: "1"}, Export: plan.Export{Found: true, Ours: true, UID: "exp", ResourceVersion: "2"}}
@@ -27,7 +27,7 @@ func withNames(change func(*planners)) *planners {
 	return p
 }
 
-// does is what a decision does to an object, or why it stalls.
+// does describes a decision's write to an object, or the reason of its stall.
 func does(d *plan.Decision) string {
 	switch {
 	case d == nil:
@@ -40,7 +40,7 @@ func does(d *plan.Decision) string {
 	return "something else"
 }
 
-// TestNameAt: an ordinal gets a Service and then its export; a Service of somebody else stays.
+// TestNameAt: an ordinal gets a Service and then its export; a foreign Service remains.
 func TestNameAt(t *testing.T) {
 	whole := plan.Name{Ordinal: 1, Service: plan.PodService{Found: true, Selects: true}, Export: plan.Export{Found: true}}
 	for name, tc := range map[string]struct {
@@ -60,8 +60,7 @@ func TestNameAt(t *testing.T) {
 	}
 }
 
-// TestKeepName: what was written under an older fence is marked with the present one, the Service
-// first; what is somebody else's is left alone.
+// TestKeepName: objects with an older fence get the current one, the Service first. Foreign objects do not.
 func TestKeepName(t *testing.T) {
 	p := withNames(nil)
 	whole := plan.Name{
@@ -87,7 +86,7 @@ func TestKeepName(t *testing.T) {
 	}
 }
 
-// TestUnname: what this migration has made goes, the export first, and nothing else.
+// TestUnname: only the objects that this migration created are deleted, the export first.
 func TestUnname(t *testing.T) {
 	whole := plan.Name{Ordinal: 1, Service: plan.PodService{Found: true, Ours: true, UID: "svc", ResourceVersion: "1"}, Export: plan.Export{Found: true, Ours: true, UID: "exp", ResourceVersion: "2"}}
 	for name, tc := range map[string]struct {
@@ -109,8 +108,8 @@ func TestUnname(t *testing.T) {
 	}
 }
 
-// TestDropNames: at the end the names go where the ordinal is not, and everywhere when that was
-// asked for.
+// TestDropNames: at the end the names are deleted where the ordinal is not, and everywhere if the spec requests
+// it.
 func TestDropNames(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*planners)
@@ -128,8 +127,8 @@ func TestDropNames(t *testing.T) {
 	}
 }
 
-// TestNames: before an ordinal moves each one has its name on the side that owns it, and its export is
-// not refused. At the end, and while one is down, nothing is made.
+// TestNames: before an ordinal moves, each ordinal has its name on the side that owns it, and its export is not
+// rejected. Nothing is created at the end, and while an ordinal is down.
 func TestNames(t *testing.T) {
 	lacks := func(side *plan.Side, at int) { side.Names[at].Service = plan.PodService{} }
 	for name, tc := range map[string]struct {
@@ -156,8 +155,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestRename: an ordinal has its name where it is to start before it has none where it was, so that
-// clients of both clusters always find it. Nothing is done of a name that was not read (I9).
+// TestRename: an ordinal has its name at the taker before the one at the giver is deleted, so that clients of both
+// clusters always find it. Names that were not read are not written (I9).
 func TestRename(t *testing.T) {
 	const k = 1
 	there := func(fence string) plan.Name {

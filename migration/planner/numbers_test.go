@@ -10,8 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestCountable: nothing goes on while the numbers are such that nothing may be counted up to them. A
-// Migration that is being deleted lets go of what it has begun.
+// TestCountable: nothing continues while the numbers are too large to iterate over. A Migration that is being
+// deleted completes.
 func TestCountable(t *testing.T) {
 	tooMany := func(s *plan.Snapshot) { s.Source.Set.Replicas = plan.MaxOrdinals + 1 }
 	deleting := func(s *plan.Snapshot) { s.Deleting = true }

@@ -7,8 +7,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// replace has a copy make way for a new one that it cannot be changed into. Pods that start meanwhile find none: so that is done while
-// no ordinal is on its way, and what is owed is recorded before.
+// replace deletes a copy that cannot be changed into the new one, so that it can be recreated. Pods that start in
+// between find none, so it happens only while no ordinal is down. The owed copy is recorded first.
 func (p dependencyPlanner) replace(d plan.Dependency) *plan.Decision {
 	switch {
 	case p.stopped():
@@ -22,13 +22,13 @@ func (p dependencyPlanner) replace(d plan.Dependency) *plan.Decision {
 	}
 }
 
-// owes is where it is recorded that this very copy makes way; -1: it is not.
+// owes returns the index of the record that this copy is being replaced; -1: there is none.
 func (p dependencyPlanner) owes(d plan.Dependency) int {
 	return slices.IndexFunc(p.Record.Owed, func(o api.OwedCopy) bool { return o.Kind == d.Kind && o.Name == d.Name && o.UID == d.Copy.UID })
 }
 
-// owed creates what has made way, whatever the migration does by now: the pods that have moved need it as long as they are there. A
-// debt is paid once another copy is there than the one that has made way.
+// owed recreates a deleted copy, whatever the migration does by then: the moved pods need it as long as they
+// exist. The record is removed once a copy with another UID exists.
 func (p dependencyPlanner) owed() *plan.Decision {
 	if !p.Dependencies.Read || p.Spec.SameNamespace || !p.Destination.NamespaceFound || p.Destination.Lost {
 		return nil
@@ -36,7 +36,7 @@ func (p dependencyPlanner) owed() *plan.Decision {
 	for i, owed := range p.Record.Owed {
 		at := slices.IndexFunc(p.Dependencies.List, func(d plan.Dependency) bool { return d.Kind == owed.Kind && d.Name == owed.Name })
 		if at < 0 {
-			continue // nobody needs it now
+			continue // nothing needs it now
 		}
 		switch d := p.Dependencies.List[at]; {
 		case d.Copy.Found && d.Copy.UID != owed.UID:

@@ -7,8 +7,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestH10Replace: a copy that cannot be changed makes way once that is recorded, and while no ordinal is on its way; the new one is
-// created in every mode.
+// TestH10Replace: a copy that cannot be changed is deleted after that is recorded, and while no ordinal is down.
+// The new one is created in every mode.
 func TestH10Replace(t *testing.T) {
 	rigid := having(func(d *plan.Dependency) { d.Rigid = true })
 	owing := func(s *plan.Snapshot, _ *plan.Dependency) {

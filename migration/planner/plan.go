@@ -1,29 +1,27 @@
-// Package planner decides how the replicas of a StatefulSet move from a source slice to a
-// destination slice, one ordinal at a time (KEP-3335, Motivation, steps 1 to 6).
+// Package planner decides how the replicas of a StatefulSet move from a source slice to a destination slice, one
+// ordinal at a time (KEP-3335, Motivation, steps 1 to 6).
 //
-// It is a function of small values, those of package plan: a Snapshot holds all that was seen of
-// both sides, and Plan returns the one thing to do next. Who calls it observes, decides and does that: one
-// write, refused by the API server when the object has changed since.
+// It is a function of small values, those of package plan: a Snapshot holds the observed state of both sides, and
+// Plan returns the single next step. The caller observes, decides and performs that step: one write, which the API
+// server refuses if the object has changed since.
 //
-// Where a migration stands is read off the world. The application owns the
-// ordinals [lo,hi); the source has one end of them and the destination the other:
+// The position of a migration is derived from the observed state. The application owns the ordinals [lo,hi). The
+// source owns one end of them and the destination the other:
 //
 //	HighestFirst   source [lo,k)    destination [k,hi)
 //	LowestFirst    source [k,hi)    destination [lo,k)
 //
-// Between the two there may be a gap of one ordinal: the handoff. A direction says
-// which side gives and which side takes; a rollback is the same plan with the two
-// exchanged. An ordinal that belongs to
+// Between the two there may be a gap of one ordinal: the handoff. The direction determines which side gives and
+// which side takes. A rollback is the same plan with the two exchanged. An ordinal that belongs to
 //
 //	the giver   is gated, its budget reserved, its volumes secured, and stopped;
 //	neither     has its volumes carried over, once nothing holds them, and is started;
 //	the taker   is waited for until it is available.
 //
-// Invariants (tests cite the numbers): I1 no ordinal runs on both sides. I2 no
-// disk is usable on both sides. I3 no data is lost. I4 replicas held down plus
-// evictions allowed never exceed d. I5 no handoff begins while another replica is
-// unavailable beyond the budget. I6 halt, never skip. I7 a crash changes nothing.
-// I8 reversible until completed. I9 nothing is written that is not planned.
+// Invariants (tests cite the numbers): I1 no ordinal runs on both sides. I2 no disk is usable on both sides. I3 no
+// data is lost. I4 replicas held down plus evictions allowed never exceed d. I5 no handoff begins while another
+// replica is unavailable beyond the budget. I6 halt, never skip. I7 a crash changes nothing. I8 reversible until
+// completed. I9 nothing is written that is not planned.
 package planner
 
 import (
@@ -39,21 +37,21 @@ import (
 // Plan returns the next step of a migration. Same input, same output.
 func Plan(s plan.Snapshot) plan.Decision { return viewOf(s).plan() }
 
-// Knowing is Plan for who knows already which ordinals of both slices are down, ascending: they
-// must be those that the snapshot shows. With nil they are looked for.
+// Knowing is Plan for callers that have already computed the unavailable ordinals of both slices, ascending. They
+// must be those of the snapshot. With nil, they are computed.
 func Knowing(s plan.Snapshot, downs map[plan.SideName][]int32) plan.Decision {
 	v := viewOf(s)
 	v.downs = downs
 	return v.plan()
 }
 
-// Giver is the side that ordinals leave in the present direction.
+// Giver returns the side that ordinals leave in the current direction.
 func Giver(s plan.Snapshot) plan.SideName { return viewOf(s).giverName }
 
-// Begun says whether an ordinal has moved, or is on its way: the application may run with the copies.
+// Begun reports whether an ordinal has moved, or is in flight: the application may run with the copies.
 func Begun(s plan.Snapshot) bool { return viewOf(s).begun() }
 
-// View is a snapshot together with what follows from it at once. It decides nothing.
+// View is a snapshot together with values that follow directly from it. It decides nothing.
 type View struct {
 	plan.Snapshot
 	// layout is the position; valid only when a baseline is recorded.
@@ -62,9 +60,9 @@ type View struct {
 	giver, taker *plan.Side
 	giverName    plan.SideName
 	takerName    plan.SideName
-	// turns is in how many the turn of an ordinal comes that is looked at early.
+	// turns is the number of turns until the ordinal that is copied early.
 	turns int32
-	// downs are what down has found.
+	// downs caches the results of down.
 	downs map[plan.SideName][]int32
 }
 
@@ -81,24 +79,23 @@ func viewOf(s plan.Snapshot) *View {
 	return p
 }
 
-// stopped says whether an ordinal is down on its way: it is brought up before
-// anything that may have to wait for somebody else.
+// stopped reports whether the ordinal in flight is down. It is started before any step that may wait for another
+// party.
 func (p *View) stopped() bool {
 	return p.Record.Handoff != nil && !p.giver.Set.Has(p.Record.Handoff.Ordinal)
 }
 
-// fence is the fence of the present epoch. It is on everything that is written in
-// this epoch: both StatefulSets, the PodDisruptionBudgets and the volumes. What
-// still has an older one is written again before anything is built upon it, so that
-// the late write of an older epoch is refused.
+// fence returns the fence of the current epoch. It is on every object written in this epoch: both StatefulSets,
+// the PodDisruptionBudgets and the volumes. An object that still has an older fence is written again before any
+// step relies on it, so that the late write of an older epoch is refused.
 func (p *View) fence() string { return Fence(p.UID, p.Record.Fence.Epoch) }
 
-// command is what a person types about this migration: where a context leads to the source, its record is there.
+// command returns a kubectl migrate command for this migration, in the source's cluster, which holds the record.
 func (p *View) command(verb string, words ...string) string {
 	return plan.Kubectl("", p.Source.Flags).Migrate(verb, append(words, p.Migration.Name, "-n", p.Migration.Namespace)...)
 }
 
-// at names the step of a decision, and gives a wait its deadline.
+// at sets the step of a decision, and gives a wait its deadline.
 func (p *View) at(step api.Step, decision *plan.Decision) *plan.Decision {
 	if decision.Hold == nil || decision.Hold.Stalled {
 		decision.Step = step
@@ -112,8 +109,8 @@ func (p *View) at(step api.Step, decision *plan.Decision) *plan.Decision {
 	return decision
 }
 
-// held is a wait in a step. It stalls when the step has taken too long (I6), unless the ordinal runs meanwhile, or the wait has
-// an end of its own that is later: the grace period of a pod.
+// held returns a wait in a step. It stalls when the step has taken too long (I6). It does not stall while the
+// ordinal runs, or before a later end of the wait itself, such as that of a pod's grace period.
 func (p *View) held(step api.Step, hold plan.Hold) *plan.Decision {
 	decision := &plan.Decision{Hold: &hold, Step: step, Wait: max(0, hold.Until.Sub(p.Now))}
 	if p.Record.Handoff == nil || step == api.StepCopyAhead { // nothing is down
@@ -136,7 +133,7 @@ func (p *View) next() (int32, bool) {
 	return p.layout.nextForward(), p.layout.moved < p.layout.target
 }
 
-// initially says whether the destination owned an ordinal before the migration began.
+// initially reports whether the destination owned an ordinal before the migration began.
 func (p *View) initially(ordinal int32) bool {
 	if p.layout.lowest {
 		return ordinal < p.layout.lo+p.layout.initial
@@ -144,9 +141,8 @@ func (p *View) initially(ordinal int32) bool {
 	return ordinal >= p.layout.hi-p.layout.initial
 }
 
-// direction is the way that ordinals take now. A pause keeps the direction, so
-// that a handoff on its way ends where it was going. One that was taken back goes
-// back alone.
+// direction returns the direction in which ordinals move now. A pause keeps the direction, so that a handoff in
+// flight completes in it. An ordinal that is rolled back automatically moves back alone.
 func (p *View) direction() api.Direction {
 	switch {
 	case p.Spec.Mode == api.ModeRollback, p.Spec.Mode == api.ModeRecover:
@@ -160,7 +156,7 @@ func (p *View) direction() api.Direction {
 	}
 }
 
-// resting says whether no handoff may begin.
+// resting reports whether no handoff may begin.
 func (p *View) resting() bool { return p.Spec.Mode == api.ModePause || p.Deleting || p.turned() }
 
 func (p *View) outcome() string {
@@ -176,10 +172,10 @@ func (p *View) outcome() string {
 	}
 }
 
-// whole says whether the destination owns the whole application.
+// whole reports whether the destination owns the whole application.
 func (p *View) whole() bool { return p.layout.moved == p.layout.hi-p.layout.lo }
 
-// plan is what is decided, with a record that has not forgotten the number of any attempt.
+// plan returns the decision, with a record that keeps the highest number of any attempt.
 func (p *View) plan() plan.Decision {
 	decision := p.decide()
 	if decision.Record != nil {
@@ -190,7 +186,7 @@ func (p *View) plan() plan.Decision {
 	return decision
 }
 
-// highestAttempt is the highest number that an attempt of a record has, or has had.
+// highestAttempt returns the highest number of any attempt in a record, including the recorded former maximum.
 func highestAttempt(record plan.Record) int32 {
 	highest := record.LastAttempt
 	count := func(all []api.HandoffVolume) {
@@ -228,13 +224,12 @@ func (p *View) decide() plan.Decision {
 	return plan.Decision{Record: &next}
 }
 
-// wholePlanner decides what concerns a migration as a whole. What it decides in between is its
-// stages', each a planner of its own on the same view.
+// wholePlanner decides what concerns a migration as a whole. The steps in between belong to the stages, each a
+// planner of its own on the same view.
 type wholePlanner struct{ *View }
 
-// finished cleans the source up and lets go of both StatefulSets once a migration
-// has been completed, or is to end before it has begun. One that was rolled back may
-// be run again: it begins anew.
+// finished cleans up the source and releases both StatefulSets, once a migration has completed, or ends before it
+// has begun. A migration that was rolled back may run again, from the start.
 func (p wholePlanner) finished() *plan.Decision {
 	reason := p.Record.Completed
 	begun := p.Record.Baseline != nil
@@ -261,7 +256,7 @@ func (p wholePlanner) finished() *plan.Decision {
 	decision := &plan.Decision{Done: reason}
 	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
 		if !p.turned() {
-			return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}} // what else goes on counting, plan adds
+			return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}} // plan keeps the other counters
 		}
 		decision.Hold = turnPlanner(p).reverted("every ordinal runs at the source, and the migration does not begin anew")
 	}
@@ -275,9 +270,9 @@ func (p wholePlanner) finished() *plan.Decision {
 	return decision
 }
 
-// reachable holds everything while one side cannot be read: unreachable is not
-// absent. A cluster that is not the one where the migration began is as good as
-// unreachable: what it lacks may run in the other one.
+// reachable holds everything while one side cannot be read, because unreachable is not absent. A cluster other
+// than the one in which the migration began counts as unreachable: objects that it lacks may exist in the original
+// one.
 func (p wholePlanner) reachable() *plan.Decision {
 	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
 		if side.Reach != plan.Seen {
@@ -301,19 +296,19 @@ func replaced(side plan.Side, id types.UID) *plan.Decision {
 		"let it lead to the former cluster again; the migration then goes on by itself")
 }
 
-// done is for a snapshot of one ordinal when nothing is left to do for it: what is
-// next must be decided on all of them.
+// done returns the decision for a snapshot of one ordinal when nothing is left to do for it. The next step must be
+// decided on all ordinals.
 func done() *plan.Decision {
 	return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonMoving, Message: "what was decided for one ordinal has been done already"}}
 }
 
 func effect(e plan.Effect) *plan.Decision { return &plan.Decision{Effect: &e} }
 
-// writeSet is the decision for a write of a StatefulSet as it was seen.
+// writeSet returns the decision to write a StatefulSet in its observed version.
 func writeSet(s plan.Set, e plan.Effect) *plan.Decision {
 	e.Name, e.UID, e.ResourceVersion = s.Name, s.UID, s.ResourceVersion
 	return effect(e)
 }
 
-// stalledBy waits for somebody to mend what was found.
+// stalledBy stalls until the finding is fixed.
 func stalledBy(finding plan.Finding) *plan.Decision { return &plan.Decision{Hold: finding.Hold()} }

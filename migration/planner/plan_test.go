@@ -12,10 +12,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// began is when migrations under way began.
+// began is when the migrations of these tests began.
 var began = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// planners are the planners of all stages, on one view.
+// planners holds the planners of all stages, on one view.
 type planners struct {
 	*View
 	wholePlanner
@@ -38,8 +38,8 @@ func newPlanner(s plan.Snapshot) *planners {
 	}
 }
 
-// midway is a planner of a migration of four ordinals, the highest first: the source has 0 to 2, the
-// destination 3, nothing is on its way, and this process drives it. Its only budget allows one.
+// midway returns the planners of a migration of four ordinals, the highest first: the source has 0 to 2, the
+// destination 3. No ordinal is in flight, and this process drives it. Its only budget allows one.
 func midway(changes ...func(*plan.Snapshot)) *planners {
 	s := plantest.Healthy(0, 4, pdbtest.MaxUnavailable(1), "data")
 	s.Engaged = true
@@ -65,15 +65,15 @@ func midway(changes ...func(*plan.Snapshot)) *planners {
 	return newPlanner(s)
 }
 
-// parted is a planner of what plantest.Parted has.
+// parted returns the planners of plantest.Parted.
 func parted(change func(*plan.Snapshot)) *planners { return newPlanner(plantest.Parted(change)) }
 
-// unbudgeted takes the budgets away: what a handoff needs besides is seen alone.
+// unbudgeted removes the budgets, so that a test sees only the other steps of a handoff.
 func unbudgeted(s *plan.Snapshot) {
 	s.Source.Budgets, s.Destination.Budgets, s.Record.Baseline.DisruptionBudget = nil, nil, nil
 }
 
-// inShort is what a decision comes to: what it writes, why it holds, or how it ends.
+// inShort describes a decision: its write, the reason of its hold, or its end.
 func inShort(d *plan.Decision) string {
 	switch {
 	case d == nil:
@@ -96,7 +96,7 @@ func inShort(d *plan.Decision) string {
 	return d.Hold.Reason
 }
 
-// TestNeedsLiveRead: nothing is written, recorded or concluded on the word of a cache (I7, I9).
+// TestNeedsLiveRead: nothing is written, recorded or concluded from a cache alone (I7, I9).
 func TestNeedsLiveRead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		decision plan.Decision
@@ -113,8 +113,8 @@ func TestNeedsLiveRead(t *testing.T) {
 	}
 }
 
-// TestDirection: a pause, and a deletion, keep the direction in which the migration goes, so that a
-// handoff on its way ends where it was going. How it ends follows from the direction.
+// TestDirection: a pause, and a deletion, keep the direction of the migration, so that a handoff in flight
+// completes in it. The outcome follows from the direction.
 func TestDirection(t *testing.T) {
 	forward, back := &api.Fence{Direction: api.Forward}, &api.Fence{Direction: api.Back}
 	for name, tc := range map[string]struct {
@@ -151,8 +151,8 @@ func TestDirection(t *testing.T) {
 	}
 }
 
-// TestFinished: a migration that has been completed, or is to end before it has begun, lets go of what
-// it holds and does nothing else. One that was rolled back may be run again.
+// TestFinished: a migration that has completed, or ends before it has begun, releases its objects and does nothing
+// else. A migration that was rolled back may run again.
 func TestFinished(t *testing.T) {
 	ended := func(reason string, mode api.Mode) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) {
@@ -205,8 +205,8 @@ func TestFinished(t *testing.T) {
 	}
 }
 
-// TestCompletedWithoutARecord: a migration whose record somebody has taken away deletes nothing of the
-// source, whatever it was asked to (I3): nobody knows any more what has moved.
+// TestCompletedWithoutARecord: a migration whose record was removed deletes nothing of the source, whatever the
+// spec requests (I3): the moved ordinals are no longer known.
 func TestCompletedWithoutARecord(t *testing.T) {
 	p := midway(func(s *plan.Snapshot) {
 		s.Record = plan.Record{Completed: api.ReasonMoved}
@@ -219,8 +219,8 @@ func TestCompletedWithoutARecord(t *testing.T) {
 	}
 }
 
-// TestReachable: a side that cannot be read, or that is another cluster than in the beginning, holds
-// everything: what it lacks may run elsewhere (I1, I2).
+// TestReachable: a side that cannot be read, or is another cluster than in the beginning, holds everything:
+// objects that it lacks may exist elsewhere (I1, I2).
 func TestReachable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -260,8 +260,8 @@ func arrived() plan.Snapshot {
 	return s
 }
 
-// TestPlanEnds: when nothing is left to do the end is recorded, and not before all ordinals were looked
-// at. One stage goes before the other: who may write comes before what is written.
+// TestPlanEnds: when nothing is left to do the end is recorded, and not before all ordinals were read. The fence
+// precedes all other writes.
 func TestPlanEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -289,7 +289,7 @@ func TestPlanEnds(t *testing.T) {
 	}
 }
 
-// TestListed: of many the first few are named.
+// TestListed: only the first few of many are named.
 func TestListed(t *testing.T) {
 	for _, tc := range []struct {
 		all  []int32

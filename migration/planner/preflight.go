@@ -8,9 +8,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// accept lets a migration begin: it checks everything that can be checked before
-// the first write, and records the baseline. Nothing has been changed when it
-// refuses.
+// accept starts a migration: it checks everything that can be checked before the first write, and records the
+// baseline. If it refuses, nothing has been changed.
 func (p wholePlanner) accept() *plan.Decision {
 	if p.Record.Baseline != nil {
 		return nil
@@ -56,8 +55,7 @@ func (p wholePlanner) accept() *plan.Decision {
 	return &plan.Decision{Findings: findings, Record: &next}
 }
 
-// Preflight returns all that stands in the way of a migration that has not begun,
-// and what its user should know.
+// Preflight returns all findings that prevent a migration from beginning, and warnings for its user.
 func Preflight(s plan.Snapshot) []plan.Finding {
 	var findings []plan.Finding
 	for _, finding := range s.Preflight {

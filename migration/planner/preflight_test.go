@@ -13,8 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestPreflight: what refuses comes before what warns, nothing is judged of a side that was not read,
-// and each part is asked.
+// TestPreflight: errors precede warnings, a side that was not read is not judged, and each check runs.
 func TestPreflight(t *testing.T) {
 	observed := func(s *plan.Snapshot) {
 		s.Preflight = []plan.Finding{{Reason: "Forbidden", Warning: true}, {Reason: "NoAccess"}}
@@ -51,7 +50,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// TestUnavailableOfBoth: the replicas of both slices count, other than the one that is left out.
+// TestUnavailableOfBoth: the replicas of both slices count, except the one that is left out.
 func TestUnavailableOfBoth(t *testing.T) {
 	three := int32(3)
 	p := &View{Snapshot: plan.Snapshot{Source: plan.Side{Set: plan.Set{Name: "web", Replicas: 1}}, Destination: plan.Side{Set: plan.Set{Name: "web", Start: 1, Replicas: 3}}}}
@@ -60,8 +59,8 @@ func TestUnavailableOfBoth(t *testing.T) {
 	}
 }
 
-// TestAccept: a migration begins when nothing refuses it and it is to run. Until then nothing is
-// written (I9), and what was found is told.
+// TestAccept: a migration begins when no finding prevents it and its mode is Run. Until then nothing is written
+// (I9), and the findings are reported.
 func TestAccept(t *testing.T) {
 	refuse := func(s *plan.Snapshot) { s.Source.Set.Terminating = true }
 	queue := func(s *plan.Snapshot) { s.Queued = &plan.Hold{Reason: api.ReasonQueued, Message: "first of 2 in line"} }
@@ -70,7 +69,7 @@ func TestAccept(t *testing.T) {
 	const leaves = api.ReasonSourceBeingDeleted
 	for name, tc := range map[string]struct {
 		changes []func(*plan.Snapshot)
-		// reason is why it holds; empty when it begins.
+		// reason is the reason of the hold; empty when it begins.
 		reason  string
 		stalled bool
 		found   []string
@@ -108,8 +107,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestBaseline: the record begins with the whole application, and names the destination's StatefulSet
-// when that owns a part of it already; each claim template is in it. A handoff of an earlier record is not taken up.
+// TestBaseline: the record begins with the whole application, and names the destination's StatefulSet if that
+// already owns a part of it. It lists each claim template. The handoff of an earlier record is dropped.
 func TestBaseline(t *testing.T) {
 	plain := api.Baseline{
 		Replicas: 3, Budget: 1, SourceUID: "source-set", SourceCluster: "cluster-east", DestinationCluster: "cluster-west",

@@ -13,9 +13,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Rebuild returns the record of a migration that was lost, as far as both sides still show it: s has its UID, and no record. It
-// is an error where both sides cannot be those of one migration. The range comes from both slices and the marks, the ordinal that
-// is down from the gap between them, and its disks from their volumes.
+// Rebuild returns the lost record of a migration, as far as both sides still show it: s has the migration's UID,
+// and no record. It returns an error if the two sides cannot belong to one migration. The range is derived from
+// both slices and the marks, the ordinal that is down from the gap between the slices, and its disks from their
+// volumes.
 func Rebuild(s plan.Snapshot) (plan.Record, error) {
 	r := rebuilder{s}
 	lo, hi, err := r.extent()
@@ -45,7 +46,7 @@ func Rebuild(s plan.Snapshot) (plan.Record, error) {
 		author := s.Source.Budgets[0].AuthorForm()
 		base.DisruptionBudget = &api.DisruptionBudget{Name: s.Source.Budgets[0].Name, MinAvailable: author.MinAvailable, MaxUnavailable: author.MaxUnavailable}
 	}
-	s.Record.Baseline = base // the budget is one of the whole application
+	s.Record.Baseline = base // the budget covers the whole application
 	allowed, finding := checks.Allowance(s)
 	if finding != nil {
 		return plan.Record{}, fmt.Errorf("%s; %s", finding.Message, finding.Remedy)
@@ -60,10 +61,10 @@ func Rebuild(s plan.Snapshot) (plan.Record, error) {
 	return record, nil
 }
 
-// rebuilder reads a record off both sides.
+// rebuilder derives a record from the state of both sides.
 type rebuilder struct{ plan.Snapshot }
 
-// extent is the range of the whole application.
+// extent returns the range of the whole application.
 func (r rebuilder) extent() (lo, hi int32, err error) {
 	source, destination := r.Source.Set, r.Destination.Set
 	switch {
@@ -89,7 +90,7 @@ func (r rebuilder) extent() (lo, hi int32, err error) {
 	return lo, hi, nil
 }
 
-// marked reports whether anything shows that the migration was there.
+// marked reports whether any object has a mark of the migration.
 func (r rebuilder) marked() bool {
 	for _, side := range []plan.Side{r.Source, r.Destination} {
 		if api.FenceOwner(side.Set.Fence) == r.UID || side.Set.Owner == r.UID {
@@ -102,7 +103,7 @@ func (r rebuilder) marked() bool {
 	return false
 }
 
-// gap is the ordinal that neither slice owns; nil: there is none.
+// gap returns the ordinal that neither slice owns; nil: there is none.
 func (r rebuilder) gap(lo, hi int32) (*int32, error) { //nolint:gocyclo // one condition after the other, each a line
 	var gap *int32
 	for k := lo; k < hi; k++ {
@@ -128,7 +129,7 @@ func (r rebuilder) gap(lo, hi int32) (*int32, error) { //nolint:gocyclo // one c
 	return gap, nil
 }
 
-// initial is how many ordinals the destination owned before: those whose volumes the migration has not brought.
+// initial returns how many ordinals the destination owned before: those whose volumes the migration has not moved.
 func (r rebuilder) initial() (int32, error) {
 	set := r.Destination.Set
 	switch {
@@ -147,7 +148,7 @@ func (r rebuilder) initial() (int32, error) {
 	return initial, nil
 }
 
-// handoff is that of the ordinal that is down, with its disks.
+// handoff returns the handoff of the ordinal that is down, with its disks.
 func (r rebuilder) handoff(k int32) (*api.Handoff, error) {
 	handoff := &api.Handoff{Ordinal: k, Step: api.StepAwaitRelease, StartTime: metav1.NewMicroTime(r.Now), Attempts: 1}
 	for _, template := range r.Source.Set.Templates {

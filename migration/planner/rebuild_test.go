@@ -9,8 +9,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// lostRecord is what is left of a migration "m" of four ordinals whose record was deleted: ordinal 2 is down, and its volume is
-// parked; ordinal 3 has moved.
+// lostRecord is the state of a migration "m" of four ordinals whose record was deleted: ordinal 2 is down, with
+// its volume parked; ordinal 3 has moved.
 func lostRecord(change func(*plan.Snapshot)) plan.Snapshot {
 	s := halfway(nil).Snapshot
 	s.Record = plan.Record{}
@@ -31,7 +31,7 @@ func lostRecord(change func(*plan.Snapshot)) plan.Snapshot {
 	return s
 }
 
-// TestH1LeftOut: a move does not begin while a former one has left an ordinal beside its range down.
+// TestH1LeftOut: a move does not begin while a former one has left an ordinal next to its range down.
 func TestH1LeftOut(t *testing.T) {
 	noFences := func(s *plan.Snapshot) { s.Source.Set.Fence, s.Destination.Set.Fence, s.UID = "", "", "new" }
 	noClaims := func(s *plan.Snapshot) {
@@ -83,7 +83,8 @@ func TestH1Rebuild(t *testing.T) {
 		change func(*plan.Snapshot)
 		// fails is part of the error; empty: there is none.
 		fails string
-		// gap is the ordinal that is down, -1: none; of is how many replicas there are, and before how many the destination had.
+		// gap is the ordinal that is down, -1: none; of is the number of replicas, and before how many the
+		// destination had before.
 		gap, of, before int32
 	}{
 		"one is down":  {nil, "", 2, 4, 0},

@@ -12,8 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// TestUnbelievable: a record that others may write is believed when what it says of the source, of
-// the clusters and of the budget is what is seen (I4).
+// TestUnbelievable: a record that others may write is accepted if its source, clusters and budget match the
+// observed ones (I4).
 func TestUnbelievable(t *testing.T) {
 	most := intstr.FromInt32(2)
 	for name, tc := range map[string]struct {
@@ -68,8 +68,7 @@ func TestUnbelievable(t *testing.T) {
 	}
 }
 
-// TestRecordable: without a record, and under a budget that cannot be read, no replica may be unavailable
-// (I4).
+// TestRecordable: without a record, and under an invalid budget, no replica may be unavailable (I4).
 func TestRecordable(t *testing.T) {
 	if n, err := recordable(plan.Snapshot{}); n != 0 || err != nil {
 		t.Errorf("without a record: %d, %v", n, err)

@@ -10,11 +10,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// toRecover asks for the recovery, with the word that the destination's cluster is off.
+// toRecover requests the recovery, with the confirmation that the destination's cluster is off.
 func toRecover(s *plan.Snapshot) { s.Spec.Mode, s.Spec.Recovery = api.ModeRecover, "w" }
 
-// TestRecoverable: a recovery begins with the word that this destination is off: else its ordinals would run
-// twice (I1); and where the source has none of the disks, it is refused. It is over when all is back.
+// TestRecoverable: a recovery begins with the confirmation that this destination is off, because its ordinals
+// would otherwise run twice (I1). If the source has none of the disks, it is refused. It is complete when all
+// ordinals are back.
 func TestRecoverable(t *testing.T) {
 	completed := func(reason string) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { s.Record.Completed = reason }
@@ -57,8 +58,8 @@ func TestRecoverable(t *testing.T) {
 	}
 }
 
-// TestLostSlice: a destination that is lost for good had what the source does not own, at its own end of the
-// application, but for the ordinal that is on its way back.
+// TestLostSlice: a lost destination had the ordinals that the source does not own, at its own end of the
+// application, except the ordinal that is moving back.
 func TestLostSlice(t *testing.T) {
 	back := func(k int32) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: k} }
@@ -85,7 +86,7 @@ func TestLostSlice(t *testing.T) {
 	}
 }
 
-// TestDestinationSlice: the destination has what was seen there, and when it is lost for good what it had.
+// TestDestinationSlice: the destination has its observed slice, and a lost one the slice that it had.
 func TestDestinationSlice(t *testing.T) {
 	lost := func(s *plan.Snapshot) { destinationGone(s); s.Destination.Lost = true }
 	for name, tc := range map[string]struct {
@@ -105,7 +106,8 @@ func TestDestinationSlice(t *testing.T) {
 	}
 }
 
-// TestRecoversToWhatWasLeft: who recovers from a destination that is lost has said that ordinals come back to what they have left.
+// TestRecoversToWhatWasLeft: a recovery from a lost destination implies the confirmation that ordinals return to
+// the disks that they left.
 func TestRecoversToWhatWasLeft(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		p := midway(func(s *plan.Snapshot) { s.Destination.Lost = lost })

@@ -11,8 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
-// TestRelays: the movers that are to be connected are those that both sides show, each in its cluster; where they were not
-// looked at nothing is concluded.
+// TestRelays: the movers to connect are those that both sides show, each in its cluster. Nothing is concluded from
+// movers that were not read.
 func TestRelays(t *testing.T) {
 	relayed := func(a *api.CopyAttempt, c *volumes.Copying) {
 		reading(a, c)

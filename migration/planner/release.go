@@ -12,10 +12,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// released returns what still holds an ordinal that neither slice owns, or its volumes (I1, I2). Where all its volumes are still
-// bound to the slice that takes it, nothing has been carried anywhere: then it is enough that the other side has nothing of it.
+// released returns the object that still holds an ordinal that neither slice owns, or its volumes (I1, I2). If all
+// its volumes are still bound to the taker's claims, nothing has been moved. Then it is enough that the giver
+// holds nothing of it.
 //
-// A pod at the taker that names the claim holds nothing: it is on the side that has the disk next, as beside an ordinal that runs.
+// A pod at the taker that uses the claim does not count. It is on the side that gets the disk next, as a pod next
+// to a running ordinal is on the side that has it.
 func (p carryPlanner) released(k int32) *plan.Hold {
 	sides := []*plan.Side{p.giver, p.taker}
 	held, unread := p.volumesOf(k)
@@ -48,8 +50,9 @@ func (p carryPlanner) released(k int32) *plan.Hold {
 	return unread
 }
 
-// mayHave returns the pods at the giver that may have a volume. Once the volume does not name the giver's claim any more, no pod
-// can mount it by that: neither one without a node, nor one that was not in the list that was read after that (I2).
+// mayHave returns the pods at the giver that may use a volume. Once the volume no longer references the giver's
+// claim, no further pod can mount it through that claim (I2). That excludes pods without a node, and pods missing
+// from the list that was read after that.
 func (p carryPlanner) mayHave(v plan.OrdinalVolume, pair volumes.Pair) []string {
 	claim := pair.Giver.Claim
 	left := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template).Left
@@ -67,17 +70,18 @@ func (p carryPlanner) mayHave(v plan.OrdinalVolume, pair volumes.Pair) []string 
 	return pods
 }
 
-// taken reports whether the giver's volume does not name the giver's claim any more: no pod can mount it by that claim.
+// taken reports whether the giver's volume no longer references the giver's claim: no pod can mount it through
+// that claim.
 func taken(pair volumes.Pair) bool {
 	volume := pair.Giver.Volume
 	return volume.Found && !volume.ClaimRef.Names(pair.Giver.Ref)
 }
 
-// longestLeft bounds the list of pods that is recorded, in bytes. Of a longer one nothing is recorded: all of them count.
+// longestLeft bounds the recorded list of pods, in bytes. A longer list is not recorded, and then all pods count.
 const longestLeft = 1024
 
-// listLeft records which pods may have a volume that was taken from the giver's claim, as soon as any pod names that. It forgets
-// the list where the giver has the volume again: pods may mount it there.
+// listLeft records the pods that may use a volume that was taken from the giver's claim, as soon as any pod
+// references the claim. It removes the list once the giver has the volume again, since pods may mount it there.
 func (p carryPlanner) listLeft(held []plan.OrdinalVolume) *plan.Decision {
 	if p.Destination.Lost {
 		return nil
@@ -106,15 +110,16 @@ func (p carryPlanner) listLeft(held []plan.OrdinalVolume) *plan.Decision {
 	return &plan.Decision{Record: &next, Step: handoff.Step}
 }
 
-// going waits until an object is deleted, and stalls when that takes longer than a step may: deletions do not always end (I6).
+// going waits until an object is deleted, and stalls when that exceeds the deadline of a step: not every deletion
+// completes (I6).
 func (p *View) going(d *volumes.Deletion) *plan.Hold {
 	late := d.At > 0 && p.Now.Sub(time.Unix(d.At, 0)) > p.Spec.Deadline
 	return &plan.Hold{Reason: api.ReasonAwaitingDeletion, Message: d.Message(), Remedy: d.Remedy(), Stalled: late}
 }
 
-// keptByTaker says whether all volumes of an ordinal are still bound to the taker's claims:
-// it was stopped there, and turned round before anything was carried away. Of an ordinal
-// without volumes nothing ever is.
+// keptByTaker reports whether all volumes of an ordinal are still bound to the taker's claims. The ordinal was
+// then stopped there, and the direction changed before any volume was moved. It is true for an ordinal without
+// volumes.
 func (p carryPlanner) keptByTaker(held []plan.OrdinalVolume) bool {
 	for _, v := range held {
 		pair := p.pair(v)
@@ -125,8 +130,8 @@ func (p carryPlanner) keptByTaker(held []plan.OrdinalVolume) bool {
 	return true
 }
 
-// stopping holds while a side has a pod of an ordinal, whether its StatefulSet exists or
-// not: a pod is gone when its object is gone.
+// stopping holds while a side has a pod of an ordinal, whether its StatefulSet exists or not. A pod is stopped
+// only when its object is deleted.
 func stopping(s plan.Side, k int32) *plan.Hold {
 	pod, found := s.Pod(k)
 	name := fmt.Sprintf("%s/%s-%d in cluster %s", s.Namespace, s.Set.Name, k, s.Cluster)
@@ -148,7 +153,7 @@ func stopping(s plan.Side, k int32) *plan.Hold {
 	}
 }
 
-// keptBy names what keeps the object of a pod that terminates, once its kubelet is done with it.
+// keptBy returns the finalizers that keep the object of a terminating pod after its kubelet has finished.
 func keptBy(pod plan.Pod) string {
 	if !pod.Terminating || pod.Finalizers == "" {
 		return ""
@@ -156,7 +161,7 @@ func keptBy(pod plan.Pod) string {
 	return volumes.KeptBy([]string{pod.Finalizers})
 }
 
-// inUse holds while other pods than the ordinal's own use its claim.
+// inUse holds while pods other than the ordinal's own use its claim.
 func inUse(h volumes.Holding) *plan.Hold { return usedBy(h, h.Claim.Users) }
 
 // usedBy holds while any of these pods uses the claim.
@@ -170,8 +175,9 @@ func usedBy(h volumes.Holding, pods []string) *plan.Hold {
 	}
 }
 
-// anyAttached holds while a volume is attached to a node. One that was released is so for its movers: not where somebody has
-// pointed it back by hand, and has left the mark on it.
+// anyAttached holds while a volume is attached to a node. The attachment of a released volume does not count,
+// because its movers use it. It counts if a user has pointed the volume back at its claim by hand without removing
+// the mark.
 func anyAttached(h volumes.Holding) *plan.Hold {
 	if len(h.Volume.Attachments) == 0 || h.Volume.Released != "" && !h.Volume.ClaimRef.Names(h.Ref) {
 		return nil

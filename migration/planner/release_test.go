@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// parkedOut is an ordinal of one claim whose volume is parked at the giver, with pods that name the claim, some of them with a
-// node, and a record of its volume.
+// parkedOut is an ordinal of one claim whose volume is parked at the giver. Some pods reference the claim, some of
+// them with a node, and a record of its volume exists.
 func parkedOut(left api.LeftVolume, users, mounters []string, changes ...func(*plan.Snapshot)) *planners {
 	return halfwayOut(func(s *plan.Snapshot) {
 		s.Source.Set.Templates, s.Volumes = []string{"data"}, s.Volumes[:1]
@@ -25,8 +25,8 @@ func parkedOut(left api.LeftVolume, users, mounters []string, changes ...func(*p
 	})
 }
 
-// TestH4MayHave: once a volume was taken from the giver's claim, only those pods hold it that were listed after that with a node,
-// and are the same pods still. Before, and without such a list, all of them do (I2).
+// TestH4MayHave: once a volume was taken from the giver's claim, only the pods listed after that with a node hold
+// it, as long as they are the same pods. Before, and without such a list, all pods do (I2).
 func TestH4MayHave(t *testing.T) {
 	here := api.LeftVolume{Side: string(plan.SourceSide)}
 	with := func(pods string) api.LeftVolume { return api.LeftVolume{Side: here.Side, Pods: pods} }
@@ -61,7 +61,8 @@ func TestH4MayHave(t *testing.T) {
 	}
 }
 
-// TestH4ListLeft: the list is recorded as soon as a pod names the claim, once, and is forgotten where the giver has its volume again.
+// TestH4ListLeft: the list is recorded once, as soon as a pod references the claim, and removed once the giver has
+// its volume again.
 func TestH4ListLeft(t *testing.T) {
 	here, backup := api.LeftVolume{Side: string(plan.SourceSide)}, []string{"backup"}
 	back := func(s *plan.Snapshot) {
@@ -89,7 +90,7 @@ func TestH4ListLeft(t *testing.T) {
 	}
 }
 
-// TestH4LimitBeforeWaits: an ordinal whose copy takes too long goes back, whatever it waits for.
+// TestH4LimitBeforeWaits: an ordinal whose copy takes too long moves back, whatever it waits for.
 func TestH4LimitBeforeWaits(t *testing.T) {
 	for _, step := range []api.Step{api.StepAwaitRelease, api.StepCarryVolumes} {
 		p := parkedOut(api.LeftVolume{}, []string{"backup"}, []string{"backup/u"}, func(s *plan.Snapshot) {
@@ -105,7 +106,8 @@ func TestH4LimitBeforeWaits(t *testing.T) {
 	}
 }
 
-// TestH7Going: a deletion names the object and what keeps it, and stalls when it takes longer than a step may.
+// TestH7Going: a deletion reports the object and its finalizers, and stalls when it exceeds the deadline of a
+// step.
 func TestH7Going(t *testing.T) {
 	p := halfway(func(s *plan.Snapshot) { s.Spec.Deadline = time.Minute }).View
 	for name, tc := range map[string]struct {
@@ -139,7 +141,8 @@ func TestH7GateOnDeletion(t *testing.T) {
 	}
 }
 
-// TestH7NamesDoNotHold: an ordinal does not stay down for a Service or an export that another controller keeps.
+// TestH7NamesDoNotHold: an ordinal does not stay down because another controller's finalizer keeps a Service or an
+// export.
 func TestH7NamesDoNotHold(t *testing.T) {
 	p := halfway(nil)
 	going := plan.Name{Ordinal: 1, Service: plan.PodService{Found: true, Ours: true, Terminating: true}, Export: plan.Export{Found: true, Ours: true, Terminating: true}}

@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// TestRemediesOfOurKind: what a person is told to type names the kind that the StatefulSet is
-// of: under the other kind's name there may be another object.
+// TestRemediesOfOurKind: the command of a remedy names the kind of the StatefulSet, because an object of the other
+// kind may have the same name.
 func TestRemediesOfOurKind(t *testing.T) {
 	spoil := map[string]func(*plan.Snapshot){
 		"claims are deleted":   func(s *plan.Snapshot) { s.Source.Set.DeletesClaims = true },

@@ -9,8 +9,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestRolloutThatDoesNotEnd: a roll-out that waits for somebody stalls the move either way, with the patch that ends it; one that
-// goes on by itself is waited for (I6).
+// TestRolloutThatDoesNotEnd: a rollout that needs a user's action stalls the move in both directions, with the
+// patch that ends it. Any other rollout is awaited (I6).
 func TestRolloutThatDoesNotEnd(t *testing.T) {
 	for stays, want := range map[plan.Stays]string{
 		"":                  "",
@@ -34,7 +34,8 @@ func TestRolloutThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestFenceWithoutMarks: a slice of our own kind that lacks the marks of a migration is fenced again, before anything else (I1).
+// TestFenceWithoutMarks: a slice of our own kind without the marks of a migration is fenced again, before anything
+// else (I1).
 func TestFenceWithoutMarks(t *testing.T) {
 	for _, name := range plan.SideNames {
 		p := halfway(changesRolls(name, func(r *plan.Rolls) { r.Unmarked = true }))

@@ -8,12 +8,12 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// accepted lets a migration have been accepted with these services.
+// accepted sets the services with which the migration was accepted.
 func accepted(services api.ServicesSpec) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { s.Record.Baseline.Services = &services }
 }
 
-// asksFor lets a spec ask for services now.
+// asksFor sets the services that the spec requests.
 func asksFor(export, names bool) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { s.Spec.Export, s.Spec.NameOrdinals = export, names }
 }
@@ -24,8 +24,8 @@ var (
 	perOrdinal = api.ServicesSpec{PerOrdinal: api.PerOrdinalExport}
 )
 
-// TestServicesChanged: no ordinal begins its way while other services are asked for than the move makes; back, what it
-// has made is what it goes by (I6, I8).
+// TestServicesChanged: no handoff begins while the spec requests other services than the move creates. A rollback
+// uses the recorded ones (I6, I8).
 func TestServicesChanged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change       but
@@ -61,8 +61,8 @@ func TestServicesChanged(t *testing.T) {
 	}
 }
 
-// TestServicesAreTakenOver: whoever takes over a migration that a version without this record has begun records what is
-// asked for by then, before it writes anything, and nobody changes it after that.
+// TestServicesAreTakenOver: a process that takes over a migration of a version without this record records the
+// requested services, before any other write. They do not change after that.
 func TestServicesAreTakenOver(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change but
@@ -96,8 +96,8 @@ func TestServicesAreTakenOver(t *testing.T) {
 	}
 }
 
-// TestRecordedServicesCount: whatever is asked for in mid-move, names and exports are made, carried over and removed as
-// the migration was accepted.
+// TestRecordedServicesCount: whatever the spec requests during the move, names and exports are created, moved and
+// deleted as recorded.
 func TestRecordedServicesCount(t *testing.T) {
 	bare := func(p *planners) {
 		p.Source.Names[1].Service, p.Source.Names[1].Export = plan.PodService{}, plan.Export{}
@@ -141,8 +141,8 @@ func TestRecordedServicesCount(t *testing.T) {
 	}
 }
 
-// TestServiceTakenInMidMove: once a move is under way its names cannot be turned off, and nobody is told to do so before
-// it is back.
+// TestServiceTakenInMidMove: names cannot be turned off during a move, and no remedy suggests it before the
+// rollback is complete.
 func TestServiceTakenInMidMove(t *testing.T) {
 	foreign := plan.Name{Ordinal: 1, Service: plan.PodService{Found: true}}
 	p := withNames(nil)

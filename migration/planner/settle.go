@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// settlePlanner restores what was changed, and removes what was made.
+// settlePlanner restores the changed objects, and deletes the ones that the migration created.
 type settlePlanner struct {
 	*View
 	budget budgetPlanner
@@ -22,9 +22,9 @@ type settlePlanner struct {
 
 func settleOf(v *View) settlePlanner { return settlePlanner{v, budgetPlanner{v}} }
 
-// settle restores what was changed and removes what is not needed any more, once
-// no ordinal is left to move in the plan's direction. Of a Migration that is being
-// deleted it restores the budgets and the reclaim policies only.
+// settle restores the changed objects and deletes those that are no longer needed, once no ordinal is left to move
+// in the plan's direction. For a Migration that is being deleted, it restores only the budgets and the reclaim
+// policies.
 func (p settlePlanner) settle() *plan.Decision {
 	for _, stage := range p.settling() {
 		if decision := stage(); decision != nil {
@@ -52,9 +52,8 @@ func (p settlePlanner) settling() []func() *plan.Decision {
 	}
 }
 
-// budgets gives the PodDisruptionBudgets back to their author where one of them is
-// about the whole application. An application that stays split over two of them
-// keeps its budget split.
+// budgets restores the author's form of the PodDisruptionBudgets where one of them covers the whole application.
+// An application that stays split over two budgets keeps its budget split.
 func (p settlePlanner) budgets() *plan.Decision {
 	if decision := p.budget.reserveBudget(0); decision != nil {
 		return decision
@@ -83,8 +82,8 @@ func (p settlePlanner) deleteBudget(name plan.SideName) *plan.Decision {
 	return effect(plan.Effect{Verb: plan.DeleteBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion})
 }
 
-// policies gives the volumes that the taker runs on their original reclaim policy
-// back. A parked volume keeps Retain for ever: its disk is in use on the other side.
+// policies restores the original reclaim policy of the volumes that the taker runs on. A parked volume keeps
+// Retain permanently: its disk is in use on the other side.
 func (p settlePlanner) policies() *plan.Decision {
 	for _, v := range p.Volumes {
 		if !p.taker.Set.Has(v.Ordinal) {
@@ -97,9 +96,9 @@ func (p settlePlanner) policies() *plan.Decision {
 	return nil
 }
 
-// keepPolicies gives the volumes that either slice runs on their original reclaim policy
-// back when the Migration is being deleted: nobody else would, and another Migration
-// would take the Retain that it finds for the author's own.
+// keepPolicies restores the original reclaim policy of the volumes that either slice runs on, when the Migration
+// is being deleted. Nothing else would restore it, and another Migration would take Retain for the author's own
+// policy.
 func (p settlePlanner) keepPolicies() *plan.Decision {
 	for _, v := range p.Volumes {
 		for _, name := range plan.SideNames {
@@ -118,7 +117,7 @@ func restorePolicy(name plan.SideName, ordinal int32, action volumes.Action) *pl
 	})
 }
 
-// withdrawSource removes the source's export, last of all that clients see.
+// withdrawSource deletes the source's export, the last of the objects that clients see.
 func (p settlePlanner) withdrawSource() *plan.Decision {
 	if p.Services().Export && p.whole() && p.Source.Export.Found && p.Source.Export.Ours && !p.Source.Export.Terminating {
 		return p.withdraw(plan.SourceSide)
@@ -140,11 +139,10 @@ func (p settlePlanner) withdraw(name plan.SideName) *plan.Decision {
 	return effect(plan.Effect{Verb: plan.DeleteExport, Side: name, Name: side.Service.Name, UID: side.Export.UID, ResourceVersion: side.Export.ResourceVersion})
 }
 
-// cleanSource deletes what the source does not need any more, as far as it was
-// asked to: claims, then their parked volumes, and at last the emptied StatefulSet
-// with its budget. What it deletes no rollback could bring back, so it begins when
-// the migration has been completed; and it goes no further than the source's fence:
-// without it the StatefulSet may be somebody else's by now.
+// cleanSource deletes the source's unneeded objects, if the spec requests it: claims, then their parked volumes,
+// and last the empty StatefulSet with its budget. No rollback could restore them, so it begins only when the
+// migration has completed. It requires the source's fence: without it, the StatefulSet may belong to another
+// migration by now.
 func (p settlePlanner) cleanSource() *plan.Decision {
 	set := p.Source.Set
 	if p.Record.Completed != api.ReasonMoved || !p.Spec.DeleteSource || api.FenceOwner(set.Fence) != p.UID {
@@ -173,15 +171,14 @@ func (p settlePlanner) cleanSource() *plan.Decision {
 	return writeSet(set, plan.Effect{Verb: plan.DeleteSet, Side: plan.SourceSide, Propagation: propagation(set)})
 }
 
-// ownBudgetLeft says whether the source has the PodDisruptionBudget that the migration began with,
-// and nobody else's pods are under it. Any other one stays (I9).
+// ownBudgetLeft reports whether the source has the PodDisruptionBudget with which the migration began, and that
+// budget covers no foreign pods. Any other budget remains (I9).
 func (p settlePlanner) ownBudgetLeft() bool {
 	recorded, all := p.Record.Baseline.DisruptionBudget, p.Source.Budgets
 	return !p.Spec.SameNamespace && recorded != nil && len(all) == 1 && all[0].Name == recorded.Name && all[0].Covers == ""
 }
 
-// cleanDestination deletes the claims and volumes that the migration had made at
-// the destination.
+// cleanDestination deletes the claims and volumes that the migration created at the destination.
 func (p settlePlanner) cleanDestination() *plan.Decision {
 	for _, v := range p.Volumes {
 		if p.Destination.Set.Has(v.Ordinal) {
@@ -194,10 +191,9 @@ func (p settlePlanner) cleanDestination() *plan.Decision {
 	return nil
 }
 
-// remove deletes a claim that has lost its volume, then the volume (I3): only a
-// volume that is parked, of policy Retain and attached nowhere. In one cluster the
-// volume belongs to the other side by now and is left alone; so is one that an ordinal has
-// left behind: nothing else says where those data are.
+// remove deletes a claim that has lost its volume, then the volume (I3): only a volume that is parked, has policy
+// Retain and is not attached. In one cluster the volume belongs to the other side by now and remains. A volume
+// that an ordinal has left behind remains too, because no other object records where its data is.
 func (p settlePlanner) remove(name plan.SideName, v plan.OrdinalVolume, foreign bool) *plan.Decision {
 	if decision := cmp.Or(p.lastRecord(name, v), p.removeClaim(name, v, foreign)); decision != nil {
 		return decision
@@ -209,8 +205,8 @@ func (p settlePlanner) removeClaim(name plan.SideName, v plan.OrdinalVolume, for
 	ordinal, template, h := v.Ordinal, v.Template, *v.Holding(name)
 	claim, volume := h.Claim, h.Volume
 	if claim.Found && claim.Phase == corev1.ClaimBound && volume.ClaimRef.UID != claim.UID {
-		// As long as the binder has not seen it, the claim could get its volume back
-		// unchanged, and a late deletion would meet it.
+		// Until the binder has observed the loss, the claim could get its volume back unchanged, and a late delete
+		// would find it bound.
 		if claim.Fence != p.fence() {
 			mark := volumes.MarkClaimOf(h, p.fence())
 			return effect(plan.Effect{Verb: plan.CarryVolume, Side: name, Ordinal: ordinal, Name: h.Volume.Name, Template: template, Volume: mark})
@@ -230,7 +226,7 @@ func (p settlePlanner) removeVolume(name plan.SideName, v plan.OrdinalVolume, fo
 		return nil
 	}
 	if claim.Found && !claim.Terminating && !foreign && !claim.Ours {
-		return nil // somebody else has made it: it keeps the volume that it names
+		return nil // another writer created the claim: it keeps its volume
 	}
 	if going := h.Going(); going != nil {
 		return p.goingAtEnd(going)
@@ -247,7 +243,7 @@ func (p settlePlanner) removeVolume(name plan.SideName, v plan.OrdinalVolume, fo
 	return effect(plan.Effect{Verb: plan.DeleteVolume, Side: name, Ordinal: v.Ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
 }
 
-// goingAtEnd waits for a deletion once no ordinal moves any more, and looks again when that stalls.
+// goingAtEnd waits for a deletion once no ordinal moves any more, and requeues when the deletion would stall.
 func (p settlePlanner) goingAtEnd(d *volumes.Deletion) *plan.Decision {
 	decision := &plan.Decision{Hold: p.going(d)}
 	if !decision.Hold.Stalled && d.At > 0 {
@@ -256,15 +252,15 @@ func (p settlePlanner) goingAtEnd(d *volumes.Deletion) *plan.Decision {
 	return decision
 }
 
-// lastRecord stalls where what is to be deleted is all that still says which disk an
-// ordinal had (I3): the other side must be on it.
+// lastRecord stalls if the objects to delete are the last record of an ordinal's disk (I3): the other side must
+// use that disk.
 func (p settlePlanner) lastRecord(name plan.SideName, v plan.OrdinalVolume) *plan.Decision {
 	taken := volumes.Taken{Shared: v.Shared(p.Spec), From: v.Source, At: v.Destination}
 	if name == plan.DestinationSide {
 		taken.From, taken.At = taken.At, taken.From
 	}
 	if !taken.From.Claim.Found && !taken.From.Volume.Found {
-		return nil // nothing is left to be deleted
+		return nil // nothing is left to delete
 	}
 	if problem := v.Way().Carried(taken); problem != nil {
 		return plan.Stalled(problem.Reason, problem.Message, problem.Remedy)
@@ -275,10 +271,10 @@ func (p settlePlanner) lastRecord(name plan.SideName, v plan.OrdinalVolume) *pla
 func (p settlePlanner) removeDestinationSet() *plan.Decision {
 	set := p.Destination.Set
 	if set.Presence == plan.Seen && set.Ours && !set.Terminating && set.Replicas == 0 {
-		if pods := p.Destination.Pods; len(pods) > 0 { // they would go with it
+		if pods := p.Destination.Pods; len(pods) > 0 { // deleting the set would delete them
 			return p.awaitPod(p.Destination, pods[0].Ordinal)
 		}
-		if p.Record.Baseline.DestinationUID != "" { // from here on it is not missed
+		if p.Record.Baseline.DestinationUID != "" { // a missing StatefulSet is no longer an error after this
 			return lossPlanner{p.View}.takenFor("")
 		}
 		return writeSet(set, plan.Effect{Verb: plan.DeleteSet, Side: plan.DestinationSide, Propagation: propagation(set)})
@@ -286,7 +282,7 @@ func (p settlePlanner) removeDestinationSet() *plan.Decision {
 	return nil
 }
 
-// awaitPod waits until a pod that somebody else has brought up is gone.
+// awaitPod waits until a pod that another writer has started is deleted.
 func (p settlePlanner) awaitPod(side plan.Side, ordinal int32) *plan.Decision {
 	pod, _ := side.Pod(ordinal)
 	return &plan.Decision{Hold: &plan.Hold{
@@ -295,10 +291,9 @@ func (p settlePlanner) awaitPod(side plan.Side, ordinal int32) *plan.Decision {
 	}}
 }
 
-// propagation is what becomes of a StatefulSet's dependents when it is deleted. Where it owns
-// claims it leaves them: with whenDeleted: Delete, now or when they were made, the garbage
-// collector would delete them, and their disks after them (KEP-1847). Otherwise its
-// ControllerRevisions are all that it owns, and they go with it.
+// propagation returns the deletion propagation policy for a StatefulSet. If it owns claims, they are orphaned.
+// With whenDeleted: Delete, now or when they were created, the garbage collector would delete them, and then their
+// disks (KEP-1847). Otherwise it owns only its ControllerRevisions, which are deleted with it.
 func propagation(s plan.Set) metav1.DeletionPropagation {
 	if len(s.OwnsClaims) > 0 {
 		return metav1.DeletePropagationOrphan
@@ -306,9 +301,9 @@ func propagation(s plan.Set) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// handOver brings the budget of an application that stays split to the side that it is asked
-// for, when the migration has been completed: with d = 1 only one side can have it at a time,
-// and the nodes of the other cannot be drained without.
+// handOver gives the budget of an application that stays split to the side that the spec names, once the migration
+// has completed. With d = 1 only one side can have the budget at a time, and the nodes of the other side cannot be
+// drained.
 func (p settlePlanner) handOver() *plan.Decision {
 	if p.Record.Completed != api.ReasonMoved || p.Deleting || p.direction() == api.Back || p.layout.broken != "" || p.whole() || p.layout.moved == 0 || !p.holdsBudgets() {
 		return nil
@@ -324,8 +319,8 @@ func (p settlePlanner) handOver() *plan.Decision {
 	return p.budget.reserveBudget(0)
 }
 
-// holdsBudgets says whether both PodDisruptionBudgets are still as this migration has split
-// them, and no other one has begun on the split.
+// holdsBudgets reports whether both PodDisruptionBudgets still have the split of this migration, and no other
+// migration has begun on the split application.
 func (p settlePlanner) holdsBudgets() bool {
 	for _, name := range plan.SideNames {
 		side := p.Side(name)

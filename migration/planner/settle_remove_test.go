@@ -12,22 +12,22 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// moveEnded is a migration whose ordinals have all moved, and that is to delete its source.
+// moveEnded is a migration whose ordinals have all moved, and that deletes its source.
 func moveEnded(s *plan.Snapshot) {
 	plantest.AllMoved(s)
 	s.Record.Completed, s.Spec.DeleteSource, s.Source.Pods = api.ReasonMoved, true, nil
 }
 
-// removed has deleted what the source had of all ordinals.
+// removed deletes the source's claims and volumes of all ordinals.
 func removed(s *plan.Snapshot) {
 	for i := range s.Volumes {
 		s.Volumes[i].Source = plantest.NothingOf(s.Volumes[i].Ordinal)
 	}
 }
 
-// TestCleanSource: claims and volumes of the source go, at last its budget and the StatefulSet; when the
-// move is over and that was asked for, as long as the StatefulSet is this migration's, and as far as no
-// pod, and no ordinal, is there (I1, I3).
+// TestCleanSource: claims and volumes of the source are deleted, and last its budget and the StatefulSet. This
+// requires that the move is complete, the spec requests it, the StatefulSet belongs to this migration, and no pod
+// or ordinal is left (I1, I3).
 func TestCleanSource(t *testing.T) {
 	unbudgeted := func(s *plan.Snapshot) { s.Source.Budgets = nil }
 	for name, tc := range map[string]struct {
@@ -67,8 +67,8 @@ func TestCleanSource(t *testing.T) {
 	}
 }
 
-// TestCleanDestination: what the migration has made at the destination goes, but for the ordinals that the
-// destination has, and nothing that somebody else has made there (I3).
+// TestCleanDestination: the migration's objects at the destination are deleted, except those of the ordinals that
+// the destination owns. Foreign objects remain (I3).
 func TestCleanDestination(t *testing.T) {
 	theirs := func(s *plan.Snapshot) {
 		for i := range s.Volumes {
@@ -93,9 +93,9 @@ func TestCleanDestination(t *testing.T) {
 	}
 }
 
-// TestRemoveClaim: a claim goes that has lost its volume, once the binder has seen that: until then it is
-// marked, and a late deletion is refused. One that has its volume stays (I3), and so does one that
-// somebody else has made, unless it is the source's, which was asked for.
+// TestRemoveClaim: a claim without its volume is deleted, once the binder has observed that. Until then it is
+// marked, and a late delete is refused. A claim with its volume remains (I3). A foreign claim remains, too, unless
+// it is the source's and its deletion is requested.
 func TestRemoveClaim(t *testing.T) {
 	const deleted = "DeleteClaim destination data-web-3 dc-3@5"
 	for name, tc := range map[string]struct {
@@ -138,9 +138,9 @@ func TestRemoveClaim(t *testing.T) {
 	}
 }
 
-// TestRemoveVolume: a volume goes that is parked, of policy Retain, attached nowhere, and whose claim is
-// gone (I3). In one cluster it is the other side's; one that somebody else made is kept, and so is one
-// whose claim somebody else has made again.
+// TestRemoveVolume: a volume is deleted if it is parked, has policy Retain, is not attached, and its claim is
+// deleted (I3). In one cluster it belongs to the other side. A foreign volume remains, and so does one with a
+// recreated foreign claim.
 func TestRemoveVolume(t *testing.T) {
 	const deleted = "DeleteVolume destination pv-3 dv-3@6"
 	gone := func(v *plan.OrdinalVolume) { v.Destination.Claim = volumes.Claim{} }
@@ -192,8 +192,8 @@ func TestRemoveVolume(t *testing.T) {
 	}
 }
 
-// TestLastRecord: nothing is deleted on one side as long as the other one is not on the disk of the
-// ordinal: it may be all that says which one it was (I3).
+// TestLastRecord: nothing is deleted on one side while the other side is not on the ordinal's disk: it may be the
+// last record of that disk (I3).
 func TestLastRecord(t *testing.T) {
 	astray := func(v *plan.OrdinalVolume) { v.Destination.Claim.Volume = "pv-empty" }
 	for name, tc := range map[string]struct {
@@ -218,8 +218,8 @@ func TestLastRecord(t *testing.T) {
 	}
 }
 
-// TestRemoveDestinationSet: the StatefulSet that was made goes on the way back, when it has no ordinal and
-// no pod; before that it is recorded that it is not missed.
+// TestRemoveDestinationSet: the created StatefulSet is deleted in a rollback, when it has no ordinal and no pod.
+// First its UID is removed from the record, so that its absence is no error.
 func TestRemoveDestinationSet(t *testing.T) {
 	forgotten := func(s *plan.Snapshot) { s.Record.Baseline.DestinationUID = "" }
 	for name, tc := range map[string]struct {

@@ -14,8 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// unsettled lets a migration have something left for each of its stages: exports, names, budgets that are
-// shared out.
+// unsettled gives a migration work for each of its stages: exports, names, split budgets.
 func unsettled(s *plan.Snapshot) {
 	s.Spec.Export, s.Spec.NameOrdinals, s.Spec.DropNames = true, true, true
 	for _, side := range []*plan.Side{&s.Source, &s.Destination} {
@@ -24,10 +23,10 @@ func unsettled(s *plan.Snapshot) {
 	}
 }
 
-// TestSettling: what is restored and removed at the end, in which order. On the way out what is at the
-// destination stays; on the way back all that was made there goes, its claims before the StatefulSet; a
-// Migration that is being deleted restores only what nobody else would. With the volumes of one ordinal
-// alone nothing is done that concerns all of them (I8).
+// TestSettling: the order in which objects are restored and deleted at the end. In direction Forward the
+// destination's objects remain. In a rollback all created objects there are deleted, the claims before the
+// StatefulSet. A Migration that is being deleted restores only the objects that nothing else restores. With the
+// volumes of one ordinal, nothing is done that concerns all of them (I8).
 func TestSettling(t *testing.T) {
 	deleting := func(s *plan.Snapshot) { s.Deleting = true }
 	focused := func(s *plan.Snapshot) { s.Focused = true }
@@ -65,7 +64,7 @@ func TestSettling(t *testing.T) {
 	}
 }
 
-// TestSettleGoesOn: the first stage that has something to do is next, and with none the end is near.
+// TestSettleGoesOn: the first stage with work is next, and without any the migration completes.
 func TestSettleGoesOn(t *testing.T) {
 	restored := func(s *plan.Snapshot) {
 		plantest.AuthorsOwn(&s.Source.Budgets[0])
@@ -84,9 +83,9 @@ func TestSettleGoesOn(t *testing.T) {
 	}
 }
 
-// TestBudgetsAtTheEnd: a budget is given back where it is about the whole application, first what the two
-// sides may allow together is brought to what they shall (I4). An application that stays split keeps it
-// split; what was made for the destination goes on the way back.
+// TestBudgetsAtTheEnd: a budget is restored where it covers the whole application. Before that, the allowances of
+// both sides are set to their final values (I4). An application that stays split keeps it split. The budget
+// created for the destination is deleted in a rollback.
 func TestBudgetsAtTheEnd(t *testing.T) {
 	allows := func(b []plan.Budget, n int32) { b[0].Form = pdb.Unavailable(n) }
 	oneMoved := func(s *plan.Snapshot) { s.Spec.Count = 1; plantest.Divide(s, 4) }
@@ -127,8 +126,8 @@ func TestBudgetsAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestPolicies: the volumes that the taker runs get their reclaim policy back, unless they are not bound to
-// their claims: one that was lost would be deleted with its disk (I3). What is parked keeps Retain.
+// TestPolicies: the reclaim policy of the volumes that the taker runs on is restored, unless they are not bound to
+// their claims. A lost volume would be deleted with its disk (I3). A parked volume keeps Retain.
 func TestPolicies(t *testing.T) {
 	untouch := func(h *volumes.Holding) { h.Volume.Note, h.Volume.Fence = volumes.Note{}, "" }
 	for name, tc := range map[string]struct {
@@ -149,8 +148,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestKeepPolicies: when the Migration is deleted, the volumes of both sides get their reclaim policy back,
-// as far as their slices run on them; one that is on its way keeps Retain (I3).
+// TestKeepPolicies: when the Migration is deleted, the reclaim policy of the volumes of both sides is restored, as
+// far as their slices run on them. A volume in flight keeps Retain (I3).
 func TestKeepPolicies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -173,7 +172,7 @@ func TestKeepPolicies(t *testing.T) {
 	}
 }
 
-// TestMarked: a volume has a mark of this migration when it has its note or was written under its fence.
+// TestMarked: a volume has a mark of this migration if it has its note or was written under its fence.
 func TestMarked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		volume volumes.Volume
@@ -193,8 +192,8 @@ func TestMarked(t *testing.T) {
 	}
 }
 
-// TestWithdraw: the source's export goes when all has moved, and on the way back both go, the destination's
-// first; one that this migration has not made stays.
+// TestWithdraw: the source's export is deleted when all ordinals have moved. In a rollback both are, the
+// destination's first. Foreign exports remain.
 func TestWithdraw(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)

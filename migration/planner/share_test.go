@@ -7,13 +7,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// bothOwn makes both slices such as bound their roll-outs; they have a share of nothing.
+// bothOwn makes both slices of our own kind, with a share of zero.
 func bothOwn(s *plan.Snapshot) {
 	s.Source.Set.Rolls = plan.Rolls{Own: true, Shared: true, Heeded: true}
 	s.Destination.Set.Rolls = s.Source.Set.Rolls
 }
 
-// ownHalves is halfway, of two slices that bound their roll-outs.
+// ownHalves is halfway, with two slices of our own kind.
 func ownHalves(changes ...func(*plan.Snapshot)) *planners {
 	return halfway(func(s *plan.Snapshot) {
 		bothOwn(s)
@@ -23,12 +23,12 @@ func ownHalves(changes ...func(*plan.Snapshot)) *planners {
 	})
 }
 
-// rollsOutAt lets a slice be in the middle of a roll-out.
+// rollsOutAt starts a rollout of a slice.
 func rollsOutAt(name plan.SideName) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { s.Side(name).Set.RolledOut = false }
 }
 
-// changesRolls changes how the roll-outs of a slice go.
+// changesRolls changes the rollouts of a slice.
 func changesRolls(name plan.SideName, change func(*plan.Rolls)) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { change(&s.Side(name).Set.Rolls) }
 }
@@ -49,9 +49,9 @@ func allAtOnce(r *plan.Rolls) { r.AllAtOnce = true }
 
 func askedToLeave(r *plan.Rolls) { r.Asked = true }
 
-// TestShares: while an ordinal is in flight no slice has a share, and what has not been confirmed
-// is waited for; between two handoffs the slice that rolls out has all that the other leaves (I4).
-// Where nothing is left to move, roll-outs are bounded no more.
+// TestShares: while an ordinal is in flight no slice has a share, and unconfirmed shares are awaited. Between two
+// handoffs the slice that rolls out has the part that the other does not use (I4). When nothing is left to move,
+// rollouts are no longer limited.
 func TestShares(t *testing.T) {
 	const west, east = plan.DestinationSide, plan.SourceSide
 	const stopEast, stopWest = "SetShare source web s1: 0", "SetShare destination web d1: 0"
@@ -93,8 +93,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestGrowShare: the slice that rolls out gets what the other leaves of d = 2; what is down there
-// later takes nothing back, and there is never more than d (I4).
+// TestGrowShare: the slice that rolls out gets the part of d = 2 that the other does not use. A later unavailable
+// pod of the other does not reduce it, and it never exceeds d (I4).
 func TestGrowShare(t *testing.T) {
 	down := func(ordinals ...int32) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { goDown(s, ordinals...) }
@@ -131,7 +131,7 @@ func TestGrowShare(t *testing.T) {
 	}
 }
 
-// TestBounded: only a slice that is there and of our own kind can be bounded.
+// TestBounded: only an existing slice of our own kind can be limited.
 func TestBounded(t *testing.T) {
 	for _, presence := range []plan.Presence{plan.Seen, plan.Absent, plan.Unreachable} {
 		for _, own := range []bool{false, true} {
@@ -143,8 +143,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestWhichRollsOut: a roll-out goes on between two handoffs, the source's first; one of all pods
-// at once waits for the end, unless somebody has asked for a pod to go.
+// TestWhichRollsOut: a rollout continues between two handoffs, the source's first. One of all pods at once waits
+// for the end, unless the deletion of a pod was requested.
 func TestWhichRollsOut(t *testing.T) {
 	east, west := rollsOutAt(plan.SourceSide), rollsOutAt(plan.DestinationSide)
 	with := func(change func(*plan.Rolls)) func(*plan.Snapshot) { return changesRolls(plan.SourceSide, change) }
@@ -169,8 +169,8 @@ func TestWhichRollsOut(t *testing.T) {
 	}
 }
 
-// TestLiftShares: when nothing is left to move the shares go, one after the other; a migration that
-// is being deleted takes its mark off anyway.
+// TestLiftShares: when nothing is left to move, the shares are removed, one after the other. A migration that is
+// being deleted removes its mark anyway.
 func TestLiftShares(t *testing.T) {
 	east := func(change func(*plan.Rolls)) func(*plan.Snapshot) { return changesRolls(plan.SourceSide, change) }
 	for name, tc := range map[string]struct {

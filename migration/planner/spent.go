@@ -6,8 +6,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// spent is how long the ordinal has been at a step, as far as it is recorded. While it is down that is since the step first came: what is
-// left and comes again does not start from zero.
+// spent returns how long the ordinal has been at a step, as recorded. While the ordinal is down, the time counts
+// from the first entry into the step, so that leaving and re-entering it does not reset the time.
 func (p *View) spent(step api.Step) time.Duration {
 	handoff := p.Record.Handoff
 	var since time.Time
@@ -28,7 +28,8 @@ func (p *View) spent(step api.Step) time.Duration {
 	return p.Now.Sub(since)
 }
 
-// stoppedAt is since when the ordinal on its way is down, as it is recorded; zero: it is not, or nobody knows.
+// stoppedAt returns the recorded time since when the ordinal in flight is down; zero: it is not down, or the time
+// is not known.
 func (p *View) stoppedAt() time.Time {
 	if s := p.Record.Stopped; s != nil && p.Record.Handoff != nil && s.Ordinal == p.Record.Handoff.Ordinal {
 		return s.StopTime.Time
@@ -36,7 +37,8 @@ func (p *View) stoppedAt() time.Time {
 	return time.Time{}
 }
 
-// downFor is how long the ordinal on its way is down; where that is not recorded, how long it has been at the steps after its stop.
+// downFor returns how long the ordinal in flight has been down. If that is not recorded, it returns how long the
+// ordinal has been at the steps after its stop.
 func (p *View) downFor() time.Duration {
 	if stopped := p.stoppedAt(); !stopped.IsZero() {
 		return p.Now.Sub(stopped)

@@ -10,8 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestH12LimitsHaveAStartOfTheirOwn: a step that is left and comes again has taken time all the while, and for how long an ordinal is
-// down does not depend on the step that it is at.
+// TestH12LimitsHaveAStartOfTheirOwn: re-entering a step does not reset its time, and the downtime of an ordinal
+// does not depend on its current step.
 func TestH12LimitsHaveAStartOfTheirOwn(t *testing.T) {
 	const k = 2
 	ago := func(s *plan.Snapshot, minutes int) metav1.MicroTime {

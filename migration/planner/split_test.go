@@ -9,20 +9,20 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// staysSplit is a migration of half the ordinals that has been completed, and of which the source is to have
-// the budget; both sides allow one replica to be unavailable.
+// staysSplit is a completed migration of half the ordinals, whose source gets the budget; both sides allow one
+// replica to be unavailable.
 func staysSplit(s *plan.Snapshot) {
 	s.Record.Completed, s.Spec.SplitBudget = api.ReasonMoved, api.SplitBudgetSource
 }
 
-// sourceHasAll lets the source's budget allow all, and the destination's nothing.
+// sourceHasAll gives the whole budget to the source, and none to the destination.
 func sourceHasAll(s *plan.Snapshot) {
 	s.Source.Budgets[0].Form, s.Destination.Budgets[0].Form = pdb.Unavailable(2), pdb.Unavailable(0)
 }
 
-// TestHandOver: the budget of an application that stays split is brought to the side that it is asked for,
-// what has to shrink first (I4); by who holds the fence, and as long as both budgets are its own.
-// Who does not is to get it first.
+// TestHandOver: the budget of an application that stays split is given to the requested side; the budget that must
+// shrink is written first (I4). Only a process that holds the fence writes it, while both budgets are its own.
+// Otherwise the process acquires the fence first.
 func TestHandOver(t *testing.T) {
 	const fences = "something else"
 	disengaged := func(s *plan.Snapshot) { s.Engaged = false }
@@ -60,8 +60,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestHoldsBudgets: both budgets are this migration's as long as each side has one, under its fence, that
-// nobody has edited, and no other migration has begun on either StatefulSet.
+// TestHoldsBudgets: both budgets belong to this migration if each side has one, under its fence and unedited, and
+// no other migration has begun on either StatefulSet.
 func TestHoldsBudgets(t *testing.T) {
 	budget := func(change func(*plan.Budget)) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { change(&s.Destination.Budgets[0]) }

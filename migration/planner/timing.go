@@ -12,26 +12,26 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// firstHandoff is how long a handoff is taken to last, besides the time that its pod must be Ready, before
-// one was measured; and at least afterwards.
+// firstHandoff is the estimate of a handoff's duration without minReadySeconds, before any was measured. Later it
+// is the lower bound of the estimate.
 const firstHandoff = time.Minute
 
-// usualGrace is the grace period of pods that name none, which firstHandoff has room for.
+// usualGrace is the default grace period of pods, which firstHandoff includes.
 const usualGrace = 30 * time.Second
 
-// schedulePlanner holds a handoff that would not begin and end in a window. An ordinal that is down is brought
-// up whatever the schedule says, and nothing that goes back waits: it is a rollback that ends what is wrong.
+// schedulePlanner holds a handoff that would not begin and end within a window. An ordinal that is down is started
+// whatever the schedule, and a rollback never waits, since it ends a problem.
 type schedulePlanner struct{ *View }
 
-// Timing is what the schedule says of the next handoff.
+// Timing is the schedule's answer for the next handoff.
 type Timing struct {
 	schedule.Answer
-	// Needs is how long it is expected to take, and Left is how many ordinals are still to be stopped.
+	// Needs is the expected duration of the handoff. Left is how many ordinals must still be stopped.
 	Needs time.Duration
 	Left  int32
 }
 
-// TimingOf is what the schedule says of the next handoff; asked is false where it decides nothing.
+// TimingOf returns the schedule's answer for the next handoff; asked is false if the schedule does not apply.
 func TimingOf(s plan.Snapshot) (timing Timing, asked bool) {
 	p := schedulePlanner{viewOf(s)}
 	if !p.asked() || p.resting() || p.Record.Completed != "" {
@@ -47,7 +47,7 @@ func TimingOf(s plan.Snapshot) (timing Timing, asked bool) {
 
 func (p schedulePlanner) asked() bool { return p.Spec.Schedule != nil && p.direction() == api.Forward }
 
-// left is how many ordinals are still to be stopped.
+// left returns how many ordinals must still be stopped.
 func (p schedulePlanner) left() int32 {
 	if p.Record.Baseline == nil {
 		return plan.Total(p.Spec, p.Source.Set.Replicas)
@@ -58,7 +58,7 @@ func (p schedulePlanner) left() int32 {
 	return max(0, p.layout.target-p.layout.moved)
 }
 
-// needs is how long a handoff is expected to take: what its user says, or the longest that was measured.
+// needs returns the expected duration of a handoff: the user's value, or the longest measured one.
 func (p schedulePlanner) needs() time.Duration {
 	if said := p.Spec.Schedule.Expected(); said > 0 {
 		return said
@@ -70,13 +70,13 @@ func (p schedulePlanner) needs() time.Duration {
 	return max(least, time.Duration(p.Record.Pace.LongestSeconds)*time.Second)
 }
 
-// paceWith is how long handoffs took, with one that has just come to its end. Of those that go back nothing is
-// noted: the schedule does not hold them.
+// paceWith returns the longest measured duration of a handoff, including one that has just ended. A rollback is
+// not measured, because the schedule does not hold it.
 func (p *View) paceWith(arrived api.Handoff) *api.Pace {
 	began := arrived.StartTime.Time
 	for _, v := range arrived.Volumes {
 		if ended := v.Copy.Warm.Ended.Time; ended.After(began) {
-			began = ended // until then it was copied, and ran
+			began = ended // before that the ordinal ran while it was copied
 		}
 	}
 	took := int32(min(math.MaxInt32, math.Ceil(p.Now.Sub(began).Seconds())))
@@ -89,7 +89,7 @@ func (p *View) paceWith(arrived api.Handoff) *api.Pace {
 	return &api.Pace{LongestSeconds: took}
 }
 
-// hold says why an ordinal's handoff may not begin now.
+// hold returns the reason that an ordinal's handoff may not begin now.
 func (p schedulePlanner) hold(k int32) *plan.Hold {
 	if !p.asked() {
 		return nil
@@ -119,7 +119,7 @@ func (p schedulePlanner) hold(k int32) *plan.Hold {
 	}
 }
 
-// scheduleFindings are why a schedule lets nothing be moved at all.
+// scheduleFindings returns the reasons that a schedule allows no move at all.
 func scheduleFindings(s plan.Snapshot) []plan.Finding {
 	p := schedulePlanner{viewOf(s)}
 	if !p.asked() {
@@ -132,7 +132,7 @@ func scheduleFindings(s plan.Snapshot) []plan.Finding {
 	return nil
 }
 
-// finding is why no handoff may begin ever again; nil: one may.
+// finding returns the reason that no handoff can ever begin; nil: one can.
 func (p schedulePlanner) finding(answer schedule.Answer, needs time.Duration) *plan.Finding {
 	windows, object := p.Spec.Schedule, "spec.schedule of migration "+p.Migration.String()
 	back := ""
@@ -164,7 +164,7 @@ func (p schedulePlanner) finding(answer schedule.Answer, needs time.Duration) *p
 	}
 }
 
-// source is where it is known from how long a handoff takes.
+// source names the source of the expected duration.
 func (p schedulePlanner) source() string {
 	switch {
 	case p.Spec.Schedule.Expected() > 0:
@@ -176,10 +176,10 @@ func (p schedulePlanner) source() string {
 	}
 }
 
-// loadPlanner holds a handoff while others use up what it needs. What goes back waits for nobody.
+// loadPlanner holds a handoff while others use the capacity that it needs. A rollback never waits for it.
 type loadPlanner struct{ *View }
 
-// loadOf is what the handoff of an ordinal would use.
+// loadOf returns the load of an ordinal's handoff.
 func (p loadPlanner) loadOf(k int32) *api.HandoffLoad {
 	load := &api.HandoffLoad{Cluster: p.giver.ClusterID}
 	if pod, found := p.giver.Pod(k); found {

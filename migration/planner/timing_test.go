@@ -17,13 +17,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// window is one that opens so long after the time of halfway, on the minute, and lasts so long.
+// window returns a schedule with a window that opens opens after the time of halfway, to the minute, for a
+// duration of lasts.
 func window(opens, lasts time.Duration) *schedule.Schedule {
 	from := began.Add(time.Hour + opens).UTC()
 	return schedule.Of(&api.ScheduleSpec{Windows: []api.Window{{From: from.Format("15:04"), Duration: metav1.Duration{Duration: lasts}}}})
 }
 
-// ended is a schedule whose last window is over.
+// ended returns a schedule whose last window is over.
 func ended() *schedule.Schedule {
 	return schedule.Of(&api.ScheduleSpec{NotAfter: new(metav1.NewTime(began))})
 }
@@ -41,8 +42,9 @@ func longestSoFar(d time.Duration) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { s.Record.Pace = &api.Pace{LongestSeconds: int32(d.Seconds())} }
 }
 
-// TestScheduleGate: a handoff begins in a window that it fits into by what was measured, and else waits for the
-// next one. What can never begin stalls at once. Nothing that goes back waits (I6, I8).
+// TestScheduleGate: a handoff begins in a window that is long enough for the longest measured one, and otherwise
+// waits for the next window. A schedule under which none can begin stalls at once. A rollback never waits (I6,
+// I8).
 func TestScheduleGate(t *testing.T) {
 	invalid := schedule.Of(&api.ScheduleSpec{TimeZone: "Atlantis"})
 	said := schedule.Of(&api.ScheduleSpec{ExpectedHandoffSeconds: new(int32(7200)), Windows: []api.Window{{Start: "* * * * *", Duration: metav1.Duration{Duration: time.Minute}}}})
@@ -90,7 +92,7 @@ func TestScheduleGate(t *testing.T) {
 	}
 }
 
-// TestSchedulePreflight: a schedule that lets nothing be moved refuses the move before anything is written.
+// TestSchedulePreflight: a schedule that allows no move prevents the migration before anything is written.
 func TestSchedulePreflight(t *testing.T) {
 	for name, tc := range map[string]struct {
 		schedule *schedule.Schedule
@@ -117,8 +119,8 @@ func TestSchedulePreflight(t *testing.T) {
 	}
 }
 
-// TestWindowsBegin: outside of its window no handoff begins, and it is looked again when the window opens. One
-// that has begun ends without a stop where the window closes before; an ordinal that is down goes on.
+// TestWindowsBegin: no handoff begins outside a window, and the Migration is requeued for when the window opens. A
+// handoff whose ordinal is not stopped before the window closes ends. An ordinal that is down continues.
 func TestWindowsBegin(t *testing.T) {
 	closed := scheduled(window(time.Hour, time.Hour))
 	onItsWay := func(ordinal int32) func(*plan.Snapshot) {
@@ -143,8 +145,8 @@ func TestWindowsBegin(t *testing.T) {
 	}
 }
 
-// TestGateTurnsBackInNoWindow: a gate that has failed has the migration turned back at once, in its window or not,
-// and its Jobs are not run outside of one.
+// TestGateTurnsBackInNoWindow: a failed gate causes a rollback at once, inside a window or not, and its Jobs do
+// not run outside a window.
 func TestGateTurnsBackInNoWindow(t *testing.T) {
 	for name, q := range map[string]plan.Question{
 		"before the stop": {Gate: "g", Point: api.GateBeforeStop, Side: plan.SourceSide, Ordinal: 1, Pod: "pod-1", Direction: api.Forward},
@@ -166,7 +168,7 @@ func TestGateTurnsBackInNoWindow(t *testing.T) {
 	}
 }
 
-// TestPace: the longest handoff is noted, of those to the destination.
+// TestPace: the duration of the longest handoff to the destination is recorded.
 func TestPace(t *testing.T) {
 	arrived := func(took time.Duration) api.Handoff {
 		return api.Handoff{Ordinal: 2, StartTime: metav1.NewMicroTime(began.Add(time.Hour - took))}
@@ -209,7 +211,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestTiming: what the status says of the schedule, as long as that decides.
+// TestTiming: the status reports the schedule as long as it applies.
 func TestTiming(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -231,7 +233,7 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// TestP14GraceCounts: a handoff is taken to last as long as its pod may take to stop.
+// TestP14GraceCounts: the expected duration of a handoff includes the grace period of its pod.
 func TestP14GraceCounts(t *testing.T) {
 	timing, _ := TimingOf(halfway(scheduled(window(time.Hour, time.Hour), func(s *plan.Snapshot) { s.Source.Set.Grace = 10 * time.Minute })).Snapshot)
 	if timing.Needs != time.Minute+10*time.Minute-30*time.Second {
@@ -239,8 +241,8 @@ func TestP14GraceCounts(t *testing.T) {
 	}
 }
 
-// TestNothingIsStoppedOutside: whatever the time, the window and what was measured, an ordinal that runs is
-// stopped only where its handoff would be over before the window closes.
+// TestNothingIsStoppedOutside: whatever the time, the window and the measured duration, a running ordinal is
+// stopped only if its handoff would end before the window closes.
 func TestNothingIsStoppedOutside(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		opens := time.Duration(rapid.IntRange(-180, 180).Draw(t, "opens")) * time.Minute
@@ -261,8 +263,8 @@ func TestNothingIsStoppedOutside(t *testing.T) {
 	})
 }
 
-// TestTurnBackOfACopy: an ordinal that is down goes back by itself once its copy has taken longer than it may, and none of its
-// volumes has been replaced; not one that is on its way back.
+// TestTurnBackOfACopy: an ordinal that is down is rolled back automatically once its copy exceeds its limit, and
+// none of its volumes has been replaced. An ordinal that already moves back is not.
 func TestTurnBackOfACopy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*api.CopyAttempt, *volumes.Copying)
@@ -319,8 +321,8 @@ func TestTurnBackOfACopy(t *testing.T) {
 	}
 }
 
-// TestAfterTheTurnBack: nothing begins until the limit is another one, or the claims do not move by a copy any more. A
-// rollback does.
+// TestAfterTheTurnBack: nothing begins until the limit has changed, or the claims no longer move by a copy. A
+// rollback does begin.
 func TestAfterTheTurnBack(t *testing.T) {
 	is := func(change func(*plan.OrdinalVolume)) []func(*plan.Snapshot) {
 		return []func(*plan.Snapshot){unbudgeted, byCopy(begunCopy), func(s *plan.Snapshot) {

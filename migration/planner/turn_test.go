@@ -10,10 +10,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// turning is a migration that may be turned back by itself, by whoever writes spec.mode for it.
+// turning is a migration with automatic rollbacks, in which a test writes spec.mode.
 type turning struct {
 	*hooked
-	// turns is how often Rollback was written by itself, and stops how many ordinals were stopped for the destination.
+	// turns counts the automatic writes of Rollback, and stops the ordinals that were stopped for the destination.
 	turns, stops int
 }
 
@@ -41,7 +41,7 @@ func newTurning(t interface{ Fatalf(string, ...any) }, replicas int32) *turning 
 	return w
 }
 
-// write is what the engine does: once the status says why, the mode is Rollback.
+// write acts like the engine: once the status has the reason, it writes mode Rollback.
 func (w *turning) write(decision plan.Decision) {
 	if hold := decision.Hold; hold != nil && hold.TurnBack {
 		w.State.Spec.Mode, w.State.RollbackWritten = api.ModeRollback, true
@@ -49,7 +49,7 @@ func (w *turning) write(decision plan.Decision) {
 	}
 }
 
-// goes on until nothing is left to do, or somebody is waited for.
+// goOn continues until nothing is left to do, or the migration waits for a user.
 func (w *turning) goOn() plan.Decision {
 	for {
 		decision := w.run()
@@ -60,7 +60,7 @@ func (w *turning) goOn() plan.Decision {
 	}
 }
 
-// turnedOnce has been turned back by itself, with an ordinal at the destination.
+// turnedOnce is a migration after one automatic rollback, with an ordinal at the destination.
 func turnedOnce(t *testing.T) *turning {
 	w := newTurning(t, 3)
 	for w.turns == 0 {
@@ -70,8 +70,8 @@ func turnedOnce(t *testing.T) *turning {
 	return w
 }
 
-// TestModeIsWrittenBack: what was turned back by itself, and whose mode somebody has written to Run again, is stopped where it is
-// and says so, as often as that is done.
+// TestModeIsWrittenBack: after an automatic rollback, a write of mode Run stops the migration where it is, with a
+// report, however often it is repeated.
 func TestModeIsWrittenBack(t *testing.T) {
 	w := turnedOnce(t)
 	if turn := w.State.Record.AutomaticRollback; turn == nil || turn.By != "hook join" || turn.Reason != api.ReasonHookFailed || !strings.Contains(turn.Message, "web-2") {
@@ -95,7 +95,8 @@ func TestModeIsWrittenBack(t *testing.T) {
 	}
 }
 
-// TestModeIsWrittenBackAtTheEnd: Rollback has it go back to its end, where the mode Run does not have it begin anew before a pause.
+// TestModeIsWrittenBackAtTheEnd: with Rollback it completes the rollback. Mode Run does not restart it after that,
+// before a pause.
 func TestModeIsWrittenBackAtTheEnd(t *testing.T) {
 	w := turnedOnce(t)
 	ends := func(mode api.Mode, done, held string) {
@@ -120,9 +121,10 @@ func TestModeIsWrittenBackAtTheEnd(t *testing.T) {
 	ends(api.ModeRun, api.ReasonMoved, "")
 }
 
-// TestTurnsBackOnce: however often spec.mode is written back to Run, by whom and when, and whichever process has died between two
-// writes, a migration is turned back by itself once for each pause of a person, and an ordinal more is stopped for the destination
-// only after that; what is down comes up, and its way back comes to its end (I6, I7, I8).
+// TestTurnsBackOnce: there is one automatic rollback for each pause by a user, and only after that is another
+// ordinal stopped for the destination. An ordinal that is down starts, and its rollback completes. This holds
+// however often, by whichever writer and when spec.mode is set to Run, and whichever process dies between two
+// writes (I6, I7, I8).
 func TestTurnsBackOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newTurning(t, 3)

@@ -11,13 +11,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// takeStartBack takes the migration's own last start back where another writer has started the same ordinal on the other side, in a
-// set without claims: nothing else keeps both pods from running (I1). An ordinal with a claim runs on one side alone, where its
-// volume is.
+// takeStartBack undoes the migration's own last start if another writer has started the same ordinal on the other
+// side, in a set without claims. Nothing else prevents both pods from running (I1). An ordinal with a claim can
+// run only on the side with its volume.
 //
-// It costs no replica (I4, I5): the other side's pod is available, or the ordinal is the one on its way, whose absence the budgets
-// allow for. It changes nothing that another writer has written (I9), and is recorded first: until a person pauses the migration,
-// none is stopped again.
+// It costs no replica (I4, I5): the other side's pod is available, or the ordinal is the one in flight, whose
+// absence the budgets allow for. It changes nothing that another writer has written (I9). It is recorded first,
+// and no ordinal is stopped again until a user pauses the migration.
 func (p foreignPlanner) takeStartBack() *plan.Decision {
 	k, twice := p.startedTwice()
 	if !twice {
@@ -32,11 +32,11 @@ func (p foreignPlanner) takeStartBack() *plan.Decision {
 	return writeSet(p.taker.Set, plan.Effect{Verb: plan.ScaleDown, Side: p.takerName, Ordinal: k, Start: start, Replicas: replicas})
 }
 
-// longestWriter bounds the name of a writer that is recorded, in bytes.
+// longestWriter bounds the recorded name of a writer, in bytes.
 const longestWriter = 256
 
-// startedTwice returns the ordinal at the taker's end that the giver owns as well, where the taker's start is the migration's own,
-// the giver's is another writer's, and the taker can go without it.
+// startedTwice returns the ordinal at the taker's end that the giver owns as well. The taker's start must be the
+// migration's own, the giver's another writer's, and the taker must be able to stop it without cost.
 func (p foreignPlanner) startedTwice() (ordinal int32, twice bool) {
 	giver, taker := p.giver.Set, p.taker.Set
 	if giver.Presence != plan.Seen || taker.Presence != plan.Seen || taker.Replicas == 0 || len(p.Source.Set.Templates) > 0 || p.Destination.Lost {
@@ -57,7 +57,7 @@ func (p foreignPlanner) startedTwice() (ordinal int32, twice bool) {
 	return k, onItsWay || found && pod.Available(p.Now, max(p.Spec.MinReady, giver.MinReady))
 }
 
-// withdrawn holds once a start was taken back: the other writer would scale that side up again.
+// withdrawn holds after a start was undone: the other writer would scale that side up again.
 func (p gatePlanner) withdrawn() *plan.Hold {
 	done := p.Record.StartWithdrawn
 	if done == nil || p.direction() == api.Back {

@@ -7,8 +7,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestH9TakeStartBack: of a set without claims the migration takes its own last start back where another writer has started the
-// same ordinal, as soon as that costs no replica (I1, I4, I5). It records that first, and fights with nobody (I9).
+// TestH9TakeStartBack: for a set without claims, the migration undoes its own last start if another writer has
+// started the same ordinal. It does so as soon as that costs no replica (I1, I4, I5). It records that first, and
+// reverts no other writer's change (I9).
 func TestH9TakeStartBack(t *testing.T) {
 	scaled := func(s *plan.Snapshot) { // the source owns 0 to 2, the destination 2 and 3
 		s.Source.Set.Replicas, s.Source.Set.ScalesBy = 3, "hpa"
@@ -58,8 +59,9 @@ func TestH9TakeStartBack(t *testing.T) {
 	}
 }
 
-// TestH9NextHandoffEnds: an ordinal's handoff is recorded, and another writer has the giver start the one before it again. The recorded
-// one is not at the end of the giver's slice then: a stop would take another ordinal, so its handoff ends (I1, I9).
+// TestH9NextHandoffEnds: an ordinal's handoff is recorded, and another writer restarts the previous ordinal at the
+// giver. The recorded ordinal is then not at the end of the giver's slice. A stop would stop another ordinal, so
+// the handoff ends (I1, I9).
 func TestH9NextHandoffEnds(t *testing.T) {
 	p := halfway(func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 0} }) // the source owns 0 and 1, and 1 is next
 	if got := handoffOf(p.View).give(0); got.Record == nil || got.Record.Handoff != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
-// carryPlanner carries the volumes of one ordinal (I2, I3).
+// carryPlanner moves the volumes of one ordinal (I2, I3).
 type carryPlanner struct{ *View }
 
-// volumesOf returns the claims of an ordinal, one for each claim template. It holds
-// when one was not looked at: an ordinal must never start without its volume.
+// volumesOf returns the claims of an ordinal, one for each claim template. It holds if any was not read, because
+// an ordinal must never start without its volume.
 func (p *View) volumesOf(ordinal int32) ([]plan.OrdinalVolume, *plan.Hold) {
 	var found []plan.OrdinalVolume
 	for _, v := range p.Volumes {
@@ -44,17 +44,17 @@ func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
 	return pair
 }
 
-// fillsAhead says whether a volume is filled while its ordinal runs, now.
+// fillsAhead reports whether a volume is currently filled while its ordinal runs.
 func (p *View) fillsAhead(v plan.OrdinalVolume) bool {
 	method := aheadOf(v)
 	return method != nil && v.Copy != nil && v.Copy.Asked.Prefetch >= p.turns && method.Fills(p.alone(v))
 }
 
-// alone is a volume without where the others of its ordinal are.
+// alone returns the pair of a volume without the location of the ordinal's other volumes.
 func (p *View) alone(v plan.OrdinalVolume) volumes.Pair {
 	pair := volumes.Pair{Shared: v.Shared(p.Spec), Separate: v.Separate(), Fence: p.fence(), Owner: p.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word}
 	if p.Destination.Lost {
-		pair.Word.ReturnsToKept = true // who recovers has said that ordinals come back to what they have left
+		pair.Word.ReturnsToKept = true // with mode Recover the user has accepted that ordinals return to the disks that they left
 	}
 	if p.giverName == plan.DestinationSide {
 		pair.Giver, pair.Taker = v.Destination, v.Source
@@ -76,8 +76,8 @@ func (p *View) alone(v plan.OrdinalVolume) volumes.Pair {
 	return pair
 }
 
-// volumesNow are the volumes that the giver's claims of an ordinal name now. Those of a giver
-// that is lost for good are named by the taker's claims, which were kept.
+// volumesNow returns the volumes that the giver's claims of an ordinal currently reference. For a lost giver, the
+// retained claims of the taker reference them.
 func (p carryPlanner) volumesNow(k int32) []api.HandoffVolume {
 	var now []api.HandoffVolume
 	for _, v := range p.Volumes {
@@ -93,8 +93,8 @@ func (p carryPlanner) volumesNow(k int32) []api.HandoffVolume {
 	return now
 }
 
-// recordOf is what is recorded of a claim's volume: by the name that it has on the source. A disk that was not read is as it was
-// recorded before.
+// recordOf returns the record of a claim's volume, by its name at the source. If the disk was not read, the
+// recorded one remains.
 func (p carryPlanner) recordOf(v plan.OrdinalVolume, holding volumes.Holding) api.HandoffVolume {
 	before := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template)
 	record := api.HandoffVolume{ClaimTemplate: v.Template, Name: holding.Claim.Volume}
@@ -113,8 +113,8 @@ func (p carryPlanner) recordOf(v plan.OrdinalVolume, holding volumes.Holding) ap
 	return record
 }
 
-// copyOf is how far the copy of a volume is. What passes have read of another disk counts for nothing: a clone of the one that
-// they read has its inodes and its times, and not what was written since.
+// copyOf returns the progress of a volume's copy. Copy passes that have read another disk do not count. A clone
+// has the same inodes and times as the disk that was read, but not the later writes.
 func copyOf(before, now api.HandoffVolume) api.CopyAttempt {
 	another := before.Name != "" && before.Name != now.Name
 	if before.Disk != "" && now.Disk != "" {
@@ -125,9 +125,9 @@ func copyOf(before, now api.HandoffVolume) api.CopyAttempt {
 	return attempt
 }
 
-// sameVolumes stalls when the ordinal that the giver still has, or has again, is not on the
-// volumes that it had when its handoff began (I3). What this migration has never secured it
-// has never stopped: then the record alone is behind, and is written anew.
+// sameVolumes stalls when an ordinal that the giver still owns, or owns again, does not have the volumes with
+// which its handoff began (I3). If this migration never secured the volume, it never stopped the ordinal: then
+// only the record is stale, and is updated.
 func (p carryPlanner) sameVolumes(k int32) *plan.Decision {
 	if p.Focused && !p.VolumesRead {
 		return nil
@@ -156,7 +156,7 @@ func (p carryPlanner) sameVolumes(k int32) *plan.Decision {
 	return &plan.Decision{Record: &next, Step: api.StepGate}
 }
 
-// volumeDecision turns a verdict into a decision; nil when the volume is in place.
+// volumeDecision converts a verdict into a decision; nil: the volume is in place.
 func (p carryPlanner) volumeDecision(v plan.OrdinalVolume, verdict volumes.Verdict) *plan.Decision {
 	switch {
 	case verdict.Blocked != nil:
@@ -173,7 +173,7 @@ func (p carryPlanner) volumeDecision(v plan.OrdinalVolume, verdict volumes.Verdi
 	return p.carryVolume(v, *verdict.Action)
 }
 
-// recordCopy writes down how far the copy of a volume is, before anything is built upon it.
+// recordCopy records the progress of a volume's copy before any step relies on it.
 func (p carryPlanner) recordCopy(v plan.OrdinalVolume, attempt api.CopyAttempt) *plan.Decision {
 	if attempt.Giver == "" {
 		attempt.Giver = string(p.giverName)
@@ -184,7 +184,7 @@ func (p carryPlanner) recordCopy(v plan.OrdinalVolume, attempt api.CopyAttempt) 
 	if at < 0 {
 		at, handoff.Volumes = len(handoff.Volumes), append(handoff.Volumes, api.HandoffVolume{})
 	}
-	if attempt.Number != handoff.Volumes[at].Copy.Number { // it may be another one than was copied before the move turned round
+	if attempt.Number != handoff.Volumes[at].Copy.Number { // the volume may differ from the one copied before the direction changed
 		left := handoff.Volumes[at].Left
 		handoff.Volumes[at] = p.recordOf(v, p.pair(v).Giver)
 		handoff.Volumes[at].Left = left
@@ -194,7 +194,7 @@ func (p carryPlanner) recordCopy(v plan.OrdinalVolume, attempt api.CopyAttempt) 
 	return &plan.Decision{Record: &next, Step: api.StepCarryVolumes}
 }
 
-// copying waits for movers, or for snapshots, of which no watch tells.
+// copying waits for movers or snapshots, which no watch reports.
 func (p carryPlanner) copying(v plan.OrdinalVolume, verdict volumes.Verdict) *plan.Decision {
 	side := p.Side(p.takerName)
 	reason, how, what := api.ReasonCopying, "is copied", "pods,pvc"
@@ -207,7 +207,7 @@ func (p carryPlanner) copying(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 	}}
 }
 
-// sideOf is where an action on a volume is done.
+// sideOf returns the side on which an action on a volume is performed.
 func (p carryPlanner) sideOf(v plan.OrdinalVolume, action volumes.Action) plan.SideName {
 	if v.Way().AtGiver(action) {
 		return p.giverName
@@ -226,11 +226,11 @@ func (p carryPlanner) carryVolume(v plan.OrdinalVolume, action volumes.Action) *
 	})
 }
 
-// mostCalls bounds how often the binder is called to a claim, each time after twice
-// as long: after 1, 2, 4 and 8 s. Its own resync is due by then.
+// mostCalls bounds how often the binder is triggered for a claim, with doubled intervals: after 1, 2, 4 and 8 s.
+// After that, the binder's own resync is due.
 const mostCalls = 4
 
-// unbound waits for the binder, and calls it again when it takes long.
+// unbound waits for the binder, and triggers it again if that takes long.
 func (p carryPlanner) unbound(v plan.OrdinalVolume, verdict volumes.Verdict) *plan.Decision {
 	side := p.taker
 	if verdict.Call != nil {
@@ -256,8 +256,8 @@ func (p carryPlanner) unbound(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 	return p.carryVolume(v, *verdict.Call)
 }
 
-// Relays are the movers of a snapshot that are to be connected now. It is not known where a side was not seen, or its
-// movers were not looked at.
+// Relays returns the movers that must be connected now. The result is not known if a side or its movers were not
+// read.
 func Relays(s plan.Snapshot) (relays []plan.Relay, known bool) {
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || s.Focused && !s.VolumesRead {
 		return nil, false

@@ -12,8 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// beforeTheStop is halfway, with ordinal 1 about to be stopped at the source; the volumes of its two
-// claims, "data" and "logs", are recorded as they are.
+// beforeTheStop is halfway, with ordinal 1 about to be stopped at the source; the current volumes of its two
+// claims, "data" and "logs", are recorded.
 func beforeTheStop(change func(*plan.Snapshot)) *planners {
 	return halfwayOut(func(s *plan.Snapshot) {
 		s.Source.Set.Replicas, s.Source.Pods = 2, []plan.Pod{runs(0), runs(1)}
@@ -29,27 +29,27 @@ func beforeTheStop(change func(*plan.Snapshot)) *planners {
 	})
 }
 
-// asRecorded are the volumes of ordinal 1 in a record, on the disk that they are on.
+// asRecorded returns the record of the volumes of ordinal 1, on their current disk.
 func asRecorded(data, logs string) []api.HandoffVolume {
 	disk := volumes.Disk(carriedOut(1).Source.Volume.Handle)
 	return []api.HandoffVolume{{ClaimTemplate: "data", Name: data, Disk: disk}, {ClaimTemplate: "logs", Name: logs, Disk: disk}}
 }
 
-// renamed lets the claim of a volume, and what is read for it, be of another volume.
+// renamed gives a claim another volume.
 func renamed(s *plan.Snapshot, at int) {
 	h := &s.Volumes[at].Source
 	h.Claim.Volume += "-new"
 	h.Volume.Name = h.Claim.Volume
 }
 
-// isSecured lets a volume bear the note of this migration.
+// isSecured writes the note of this migration on a volume.
 func isSecured(s *plan.Snapshot, at int) {
 	h := &s.Volumes[at].Source
 	h.Volume.Policy, h.Volume.Note = corev1.PersistentVolumeReclaimRetain, volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: "m"}
 }
 
-// TestCopyOfAnotherDisk: what passes have read counts for the disk that they read, and is dropped where the claim has another
-// one by now, whatever that is called; so it is of what was copied before the ordinal's turn.
+// TestCopyOfAnotherDisk: a copy counts only for the disk from which it was made. It is dropped if the claim has
+// another disk by now, whatever the volume's name. The same holds for an early copy.
 func TestCopyOfAnotherDisk(t *testing.T) {
 	attempt := api.CopyAttempt{Number: 7, Giver: string(plan.SourceSide), Warm: api.CopyWarm{Passes: 2, Known: 1 << 40}}
 	for name, tc := range map[string]struct {
@@ -84,8 +84,8 @@ func TestCopyOfAnotherDisk(t *testing.T) {
 	}
 }
 
-// TestVolumesNow: what is recorded of an ordinal is what its giver's claims name; where the
-// destination is lost, what the claims name that were kept at the source.
+// TestVolumesNow: the record of an ordinal has the volumes that the giver's claims reference. For a lost
+// destination it has those of the claims that were kept at the source.
 func TestVolumesNow(t *testing.T) {
 	recovers := func(s *plan.Snapshot) { s.Spec.Mode, s.Destination.Lost = api.ModeRecover, true }
 	for name, tc := range map[string]struct {
@@ -105,8 +105,8 @@ func TestVolumesNow(t *testing.T) {
 	}
 }
 
-// TestRecordedDisk: the disk of a volume that was read is its own; of one that was not, what was
-// recorded of the volume before, and of another volume nothing is known (I3).
+// TestRecordedDisk: the disk of a volume that was read is its own. For an unread volume the former record of the
+// same volume counts; otherwise the disk is not known (I3).
 func TestRecordedDisk(t *testing.T) {
 	before := asRecorded("pv-data", "pv-logs")[0].Disk
 	other := volumes.Volume{Found: true, Name: "new", Handle: "other"}
@@ -131,8 +131,8 @@ func TestRecordedDisk(t *testing.T) {
 	}
 }
 
-// TestP17RecordedName: a volume that has another name at the destination is recorded by the one that it has on the source, and a
-// claim that names another volume by that one's.
+// TestP17RecordedName: a volume with another name at the destination is recorded by its name at the source. A
+// claim that references another volume is recorded by that volume's name.
 func TestP17RecordedName(t *testing.T) {
 	p := beforeTheStop(nil)
 	v := p.Volumes[1]
@@ -146,9 +146,8 @@ func TestP17RecordedName(t *testing.T) {
 	}
 }
 
-// TestSameVolumes: an ordinal whose claims name other volumes than those that were recorded is not
-// stopped when this migration has secured them, or does not know them (I3); else the record is
-// behind, and is written anew.
+// TestSameVolumes: an ordinal whose claims reference other volumes than the recorded ones is not stopped if this
+// migration has secured them, or they are not known (I3). Otherwise the record is stale, and is updated.
 func TestSameVolumes(t *testing.T) {
 	unbound := func(s *plan.Snapshot, at int) {
 		isSecured(s, at)
@@ -198,8 +197,8 @@ func TestSameVolumes(t *testing.T) {
 	}
 }
 
-// halfwayOut is halfway, with ordinal 1 on its way to the destination: neither slice has it, and the
-// volumes of its two claims, "data" and "logs", are at the source.
+// halfwayOut is halfway, with ordinal 1 in flight to the destination: neither slice has it, and the volumes of its
+// two claims, "data" and "logs", are at the source.
 func halfwayOut(change func(*plan.Snapshot)) *planners {
 	return halfway(func(s *plan.Snapshot) {
 		s.Source.Set.Replicas, s.Source.Pods = 1, []plan.Pod{runs(0)}
@@ -214,8 +213,8 @@ func halfwayOut(change func(*plan.Snapshot)) *planners {
 	})
 }
 
-// keptThere lets all volumes be bound at the destination, as if ordinal 1 had been stopped there and
-// the migration turned round: the source's are parked.
+// keptThere binds all volumes at the destination and parks the source's, as if ordinal 1 had been stopped there
+// and the direction had changed.
 func keptThere(s *plan.Snapshot) {
 	for i := range s.Volumes {
 		v := &s.Volumes[i]
@@ -224,7 +223,7 @@ func keptThere(s *plan.Snapshot) {
 	}
 }
 
-// keptInCluster is the same within one cluster, where both sides see one volume.
+// keptInCluster is the same within one cluster, in which both sides share one volume.
 func keptInCluster(s *plan.Snapshot) {
 	s.Spec.SameCluster = true
 	for i := range s.Volumes {
@@ -236,8 +235,8 @@ func keptInCluster(s *plan.Snapshot) {
 	}
 }
 
-// TestReleased: an ordinal that neither slice owns is carried on when nothing of it is left on
-// either side (I1, I2); where it stayed on the taker's volumes, when the giver has nothing of it.
+// TestReleased: an ordinal that neither slice owns continues when nothing of it is left on either side (I1, I2).
+// If it still has the taker's volumes, it is enough that the giver has nothing of it.
 func TestReleased(t *testing.T) {
 	const east, west = plan.SourceSide, plan.DestinationSide
 	const running, stopping, behind = api.ReasonPodRunning, api.ReasonPodTerminating, api.ReasonControllerBehind
@@ -287,8 +286,8 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestKeptByTaker: an ordinal stayed on the taker's volumes when each is bound there, and none of
-// another cluster's is in use at the giver.
+// TestKeptByTaker: an ordinal has kept the taker's volumes if each is bound there, and no volume of another
+// cluster is in use at the giver.
 func TestKeptByTaker(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -310,8 +309,8 @@ func TestKeptByTaker(t *testing.T) {
 	}
 }
 
-// TestStopping: a pod is gone when its object is gone; what no controller will stop a person must,
-// and nobody ever does it by force (I1, I6).
+// TestStopping: a pod is stopped only when its object is deleted. A pod that no controller will stop must be
+// stopped by a user, and never by force (I1, I6).
 func TestStopping(t *testing.T) {
 	const running, ending, force = api.ReasonPodRunning, api.ReasonPodTerminating, "never force-deleted"
 	deleted := func(s *plan.Side) { s.Set.Presence = plan.Absent }
@@ -341,7 +340,7 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// TestInUse: other pods that use a claim are waited for, and named.
+// TestInUse: other pods that use a claim are awaited, and named.
 func TestInUse(t *testing.T) {
 	h := carriedOut(1).Source
 	if got := inUse(h); got != nil {
@@ -354,7 +353,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// TestAnyAttached: a volume that is attached anywhere is waited for: its node may still write (I2).
+// TestAnyAttached: a volume that is attached anywhere is awaited: its node may still write (I2).
 func TestAnyAttached(t *testing.T) {
 	h := carriedOut(1).Source
 	if got := anyAttached(h); got != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// wordPlanner follows the author of the PodDisruptionBudget during the move. The form written last counts, and is recorded
-// before the migration writes over it.
+// wordPlanner follows the author's changes of the PodDisruptionBudget during the move. The form written last
+// counts, and is recorded before the migration overwrites it.
 type wordPlanner struct {
 	*View
 	budget budgetPlanner
 }
 
-// heed records the author's new form, or stalls where the move cannot follow it. It does not stall while an ordinal is down:
-// that one starts first.
+// heed records the author's new form, or stalls if the move cannot follow it. It does not stall while an ordinal
+// is down: that ordinal starts first.
 func (p wordPlanner) heed() *plan.Decision {
 	refused, words := p.refused(), p.words()
 	switch {
@@ -46,7 +46,7 @@ func (p *View) budgetSides() []plan.SideName {
 	return plan.SideNames
 }
 
-// refused stalls where there are several budgets, or where a tool keeps writing its own version.
+// refused stalls if there are several budgets, or if a tool repeatedly writes its own version.
 func (p wordPlanner) refused() *plan.Decision {
 	for _, name := range plan.SideNames {
 		side := p.Side(name)
@@ -81,24 +81,25 @@ func (p wordPlanner) words() []plan.SideName {
 		}
 	}
 	if len(words) == 1 && !p.Spec.SameNamespace && p.replaced(words[0].Other()) {
-		return plan.SideNames // the recorded form, in a new object: which of the two is newer, the objects do not say
+		return plan.SideNames // the recorded form, in a new object: the objects do not show which of the two is newer
 	}
 	return words
 }
 
-// replaced reports whether a side has another PodDisruptionBudget than is recorded, without a mark of the migration.
+// replaced reports whether a side has another PodDisruptionBudget than the recorded one, without a mark of the
+// migration.
 func (p wordPlanner) replaced(name plan.SideName) bool {
 	all, seen := p.Side(name).Budgets, *seenBudget(p.Record.Baseline, name)
 	return len(all) == 1 && all[0].Fence == "" && seen != nil && seen.UID != all[0].UID
 }
 
-// renamed reports whether the source's budget has another name than is recorded.
+// renamed reports whether the source's budget has another name than the recorded one.
 func (p wordPlanner) renamed(b plan.Budget) bool {
 	recorded := p.Record.Baseline.DisruptionBudget
 	return recorded != nil && b.Name != recorded.Name && b.Fence == ""
 }
 
-// unfit stalls where a new form cannot be shared out between both slices.
+// unfit stalls if a new form cannot be split between both slices.
 func (p wordPlanner) unfit(words []plan.SideName) *plan.Decision {
 	for _, name := range words {
 		side := *p.Side(name)
@@ -116,8 +117,8 @@ func (p wordPlanner) unfit(words []plan.SideName) *plan.Decision {
 	return cmp.Or(p.differ(words), p.uncommon(words))
 }
 
-// differ stalls where both sides have a new form, and not the same, and where the destination has its first budget with
-// another form than the source's.
+// differ stalls if the sides have different new forms, or if the destination's first budget has another form than
+// the source's.
 func (p wordPlanner) differ(words []plan.SideName) *plan.Decision {
 	there := p.Destination.Budgets
 	if p.Spec.SameNamespace || len(there) != 1 || words[len(words)-1] != plan.DestinationSide {
@@ -127,7 +128,7 @@ func (p wordPlanner) differ(words []plan.SideName) *plan.Decision {
 	if len(words) > 1 {
 		other = &p.Source.Budgets[0].Form
 	} else if p.Record.Baseline.DestinationBudget != nil || there[0].Fence != "" || there[0].Ours {
-		return nil // the author of a share
+		return nil // the budget has the author's form of a share
 	}
 	if other == nil || there[0].Form.Equal(*other) {
 		return nil
@@ -137,7 +138,7 @@ func (p wordPlanner) differ(words []plan.SideName) *plan.Decision {
 		"give both the same form")
 }
 
-// uncommon stalls where a new PodDisruptionBudget is about one of both slices alone, and ordinals are left to move.
+// uncommon stalls if a new PodDisruptionBudget covers only one of the slices, and ordinals are left to move.
 func (p wordPlanner) uncommon(words []plan.SideName) *plan.Decision {
 	if p.Spec.SameNamespace {
 		source, destination := p.Source.Budgets, p.Destination.Budgets
@@ -155,13 +156,13 @@ func (p wordPlanner) uncommon(words []plan.SideName) *plan.Decision {
 		"create the same PodDisruptionBudget at the source")
 }
 
-// adopt records the author's form. It then bounds the move, and the end restores it.
+// adopt records the author's form. The form then bounds the move, and is restored at the end.
 func (p wordPlanner) adopt(words []plan.SideName) *plan.Decision {
 	next, base := p.Record, *p.Record.Baseline
 	b := p.Side(words[0]).Budgets[0]
 	base.DisruptionBudget = &api.DisruptionBudget{Name: b.Name, MinAvailable: b.Form.MinAvailable, MaxUnavailable: b.Form.MaxUnavailable}
 	if words[0] == plan.DestinationSide && p.Record.Baseline.DisruptionBudget != nil {
-		base.DisruptionBudget.Name = p.Record.Baseline.DisruptionBudget.Name // the source's has that one
+		base.DisruptionBudget.Name = p.Record.Baseline.DisruptionBudget.Name // the name is that of the source's budget
 	}
 	base.Budget, _ = pdb.Budget(b.Form, base.Replicas)
 	if p.Spec.MaxUnavailable != nil {
@@ -172,7 +173,7 @@ func (p wordPlanner) adopt(words []plan.SideName) *plan.Decision {
 	}
 	for _, name := range p.budgetSides() {
 		side := p.Side(name)
-		if len(side.Budgets) == 1 && p.budget.saying(name, side.Budgets[0]) != plan.OfMigration { // what is older is not said again
+		if len(side.Budgets) == 1 && p.budget.saying(name, side.Budgets[0]) != plan.OfMigration { // older forms do not count again
 			*seenBudget(&base, name) = versionOf(side.Budgets[0])
 		}
 	}
@@ -193,7 +194,7 @@ func seenBudget(base *api.Baseline, name plan.SideName) **api.BudgetVersion {
 	return &base.DestinationBudget
 }
 
-// saying tells who wrote the form of a side's budget.
+// saying classifies the form of a side's budget by its author.
 func (p budgetPlanner) saying(name plan.SideName, b plan.Budget) plan.Saying {
 	return b.Saying(*seenBudget(p.Record.Baseline, name), p.recorded())
 }
@@ -207,8 +208,8 @@ func (p budgetPlanner) recorded() *pdb.Form {
 	return &form
 }
 
-// recordMarks records which budgets have the migration's mark. A writer that removes it later, and restores the recorded
-// form, is a tool.
+// recordMarks records which budgets have the migration's mark. A writer that later removes the mark and restores
+// the recorded form is a tool.
 func (p budgetPlanner) recordMarks() *plan.Decision {
 	if p.Record.Baseline.DisruptionBudget == nil {
 		return nil
@@ -232,8 +233,8 @@ func (p budgetPlanner) recordMarks() *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// giveBack restores a side's PodDisruptionBudget. Before that it clears the record of both marks, so that any later form is
-// its author's.
+// giveBack restores a side's PodDisruptionBudget. Before that it clears the record of both marks, so that any
+// later form counts as its author's.
 func (p budgetPlanner) giveBack(name plan.SideName) *plan.Decision {
 	decision := p.restoreBudget(name)
 	if decision == nil {
@@ -254,8 +255,8 @@ func (p budgetPlanner) giveBack(name plan.SideName) *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// curb shrinks the budgets while an ordinal is down, when the author has lowered their sum. It never waits, and leaves
-// forms that cannot be recorded yet.
+// curb lowers the budgets while an ordinal is down, when the author has lowered their sum. It never waits, and
+// does not change forms that cannot be recorded yet.
 func (p budgetPlanner) curb() *plan.Decision {
 	author := wordPlanner{p.View, p}
 	if p.Record.Baseline.DisruptionBudget == nil || !p.stopped() || author.refused() != nil || len(author.words()) > 0 {
@@ -276,14 +277,14 @@ func (p budgetPlanner) curb() *plan.Decision {
 	if decision == nil || decision.Effect == nil || decision.Effect.Form.MinAvailable == nil {
 		return decision
 	}
-	if _, there := p.giver.Pod(p.Record.Handoff.Ordinal); there || !p.giver.Set.Observed { // it counts as one that stays, or its controller may create it again
+	if _, there := p.giver.Pod(p.Record.Handoff.Ordinal); there || !p.giver.Set.Observed { // the pod counts as one that stays, or its controller may recreate it
 		decision.Effect.Form = pdb.Available(decision.Effect.Form.MinAvailable.IntVal + 1)
 	}
 	return decision
 }
 
-// withdrawn reports whether the author has deleted the budget of the side that has the whole application, with no ordinal
-// left to move.
+// withdrawn reports whether the author has deleted the budget of the side that owns the whole application, with no
+// ordinal left to move.
 func (p budgetPlanner) withdrawn() bool {
 	_, more := p.next()
 	name, whole := plan.DestinationSide, p.whole()

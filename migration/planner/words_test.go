@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// written has the author give a side's budget another form, under the migration's mark or without it.
+// written changes the form of a side's budget by its author, with or without the migration's mark.
 func written(name plan.SideName, form pdb.Form, marked bool) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		b := &s.Side(name).Budgets[0]
@@ -21,15 +21,15 @@ func written(name plan.SideName, form pdb.Form, marked bool) func(*plan.Snapshot
 	}
 }
 
-// created has the author make a budget on a side.
+// created creates a budget on a side by its author.
 func created(name plan.SideName, called string, form pdb.Form) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		s.Side(name).Budgets = []plan.Budget{{Name: called, UID: "new", ResourceVersion: "1", Generation: 1, Form: form, WrittenBy: "kubectl", Observed: true}}
 	}
 }
 
-// TestH2H3Heed: the form that the author wrote last is recorded before anything else is done, whatever it was before, or is
-// refused with what to do.
+// TestH2H3Heed: the form that the author wrote last is recorded before anything else, whatever it was before, or
+// is refused with a remedy.
 func TestH2H3Heed(t *testing.T) {
 	none, goes := unbudgeted, func(s *plan.Snapshot) {
 		s.Source.Set.Replicas, s.Record.Handoff = 2, &api.Handoff{Ordinal: 2}
@@ -45,7 +45,7 @@ func TestH2H3Heed(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		changes but
-		// budget is what is recorded of d, form and called what of the budget; else it is refused.
+		// budget is the recorded d, form and called the recorded form and name; otherwise the form is refused.
 		budget  int32
 		form    pdb.Form
 		called  string
@@ -95,7 +95,7 @@ func TestH2H3Heed(t *testing.T) {
 	}
 }
 
-// TestH3RefusedWhileDown: an ordinal that is down is brought up before an author is asked which form counts.
+// TestH3RefusedWhileDown: an ordinal that is down is started before an unclear budget stalls the migration.
 func TestH3RefusedWhileDown(t *testing.T) {
 	p := midway(func(s *plan.Snapshot) {
 		s.Source.Set.Replicas, s.Record.Handoff = 2, &api.Handoff{Ordinal: 2}
@@ -106,7 +106,7 @@ func TestH3RefusedWhileDown(t *testing.T) {
 	}
 }
 
-// TestH3NoneMayGo: no ordinal is stopped while the author lets none be unavailable, in either direction.
+// TestH3NoneMayGo: no ordinal is stopped while the author allows none to be unavailable, in either direction.
 func TestH3NoneMayGo(t *testing.T) {
 	for mode, ordinal := range map[api.Mode]int32{api.ModeRun: 2, api.ModeRollback: 3} {
 		p := midway(inMode(mode), func(s *plan.Snapshot) {
@@ -119,7 +119,7 @@ func TestH3NoneMayGo(t *testing.T) {
 	}
 }
 
-// TestH3Curb: while an ordinal is down the budgets shrink to what the author has lowered them to, and are not grown.
+// TestH3Curb: while an ordinal is down the budgets are lowered as the author requests, and never raised.
 func TestH3Curb(t *testing.T) {
 	down := func(budget int32) but {
 		return but{func(s *plan.Snapshot) {
@@ -135,8 +135,8 @@ func TestH3Curb(t *testing.T) {
 	}
 }
 
-// TestH3CurbOfAPodToCome: a pod of the ordinal that is down counts as one that stays, and so does one that a controller may create
-// again that has not seen the stop.
+// TestH3CurbOfAPodToCome: the pod of the stopped ordinal counts as one that stays while it exists, or while its
+// controller has not observed the stop and may recreate it.
 func TestH3CurbOfAPodToCome(t *testing.T) {
 	lowered := func(s *plan.Snapshot) {
 		s.Record.Baseline.Budget, s.Record.Baseline.DisruptionBudget.MaxUnavailable = 1, pdbtest.MaxUnavailable(1).MaxUnavailable

@@ -11,24 +11,25 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// What a migration writes on a writer, after its fence.
+// Marks that a migration writes on a writer, after its fence.
 const (
 	markPaused = " paused"
 	markLetGo  = " let-go"
 )
 
-// writerPlanner pauses who else writes the source before the first ordinal is stopped, and gives each its setting back in
-// the end. What it was is recorded before it is changed, and a mark is on it while it is another one.
+// writerPlanner pauses the other controllers of the source before the first ordinal is stopped, and restores their
+// settings at the end. The former setting is recorded before it is changed, and the writer has a mark while the
+// setting differs.
 type writerPlanner struct{ *View }
 
-// recorded is the entry of a writer; -1: there is none.
+// recorded returns the index of a writer's entry; -1: there is none.
 func (p writerPlanner) recorded(w api.WriterReference) int {
 	return slices.IndexFunc(p.Record.Writers, func(r api.PausedWriter) bool {
 		return r.Group == w.Group && r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name && r.UID == w.UID
 	})
 }
 
-// seen is the writer of an entry, in whichever version it is served now; -1: it is gone.
+// seen returns the index of an entry's writer, in the version that is served now; -1: it no longer exists.
 func (p writerPlanner) seen(entry api.PausedWriter) int {
 	return slices.IndexFunc(p.Writers.List, func(w plan.Writer) bool {
 		reference := w.WriterReference
@@ -37,11 +38,11 @@ func (p writerPlanner) seen(entry api.PausedWriter) int {
 	})
 }
 
-// ours says whether a mark is of this migration.
+// ours reports whether a mark belongs to this migration.
 func (p writerPlanner) ours(mark string) bool { return api.FenceOwner(mark) == p.UID }
 
-// pause pauses the writers of the source, one write after the other, as long as ordinals are to be stopped. While one is
-// on its way nothing waits for them.
+// pause pauses the writers of the source, one write at a time, as long as ordinals are left to stop. It waits for
+// nothing while an ordinal is in flight.
 func (p writerPlanner) pause() *plan.Decision {
 	_, more := p.next()
 	if !p.Spec.PauseWriters || p.direction() == api.Back || p.resting() || !more || p.Record.Handoff != nil || p.Focused {
@@ -67,8 +68,8 @@ func (p writerPlanner) pause() *plan.Decision {
 	return nil
 }
 
-// notFound is why a writer cannot be paused that a mark of the source leads to, and that is not in its cluster: Argo CD and Flux often
-// run in another one. Nil: it is there, or a person has paused it.
+// notFound returns a finding for a writer that a mark of the source names, but that does not exist in its cluster.
+// Argo CD and Flux often run in another one. nil: the writer exists, or a user has paused it.
 func (p writerPlanner) notFound(w plan.Writer) *plan.Finding {
 	if w.Found || slices.Contains(p.Spec.WritersPaused, w.Path()) {
 		return nil
@@ -81,7 +82,7 @@ func (p writerPlanner) notFound(w plan.Writer) *plan.Finding {
 	}
 }
 
-// unread stalls while it is not known who writes the source.
+// unread stalls while the writers of the source are not known.
 func (p writerPlanner) unread() *plan.Hold {
 	switch {
 	case p.Writers.Read:
@@ -93,7 +94,7 @@ func (p writerPlanner) unread() *plan.Hold {
 	}
 }
 
-// heldBy is why a writer cannot be paused that another migration has paused; nil: none has.
+// heldBy returns a finding for a writer that another migration has paused; nil: none has.
 func (p writerPlanner) heldBy(w plan.Writer) *plan.Finding {
 	if w.Mark == "" || p.ours(w.Mark) {
 		return nil
@@ -105,8 +106,8 @@ func (p writerPlanner) heldBy(w plan.Writer) *plan.Finding {
 	}
 }
 
-// doubted is why a writer is not paused that does not name the source itself; nil: it does, or is paused, or was paused by
-// this migration when it did.
+// doubted returns a finding for a writer that does not name the source itself; nil: it does, it is paused, or this
+// migration has already recorded it.
 func (p writerPlanner) doubted(w plan.Writer) *plan.Finding {
 	if w.Unconfirmed == "" || w.Paused() || p.recorded(w.WriterReference) >= 0 {
 		return nil
@@ -120,7 +121,7 @@ func (p writerPlanner) doubted(w plan.Writer) *plan.Finding {
 	}
 }
 
-// writerFindings are all that keeps the writers of the source from being paused.
+// writerFindings returns the findings that prevent the pause of the source's writers.
 func writerFindings(s plan.Snapshot) []plan.Finding {
 	p := writerPlanner{viewOf(s)}
 	if !p.Spec.PauseWriters {
@@ -145,7 +146,7 @@ func (p writerPlanner) pauseOne(w plan.Writer) *plan.Decision {
 	at := p.recorded(w.WriterReference)
 	switch {
 	case at < 0 && w.Paused():
-		return p.scales(w) // by somebody else, whose it is to end
+		return p.scales(w) // another party paused it, and must end that pause
 	case at < 0:
 		next := p.Record
 		entry := api.PausedWriter{WriterReference: w.WriterReference}
@@ -167,11 +168,11 @@ func (p writerPlanner) pauseOne(w plan.Writer) *plan.Decision {
 	}
 }
 
-// scalerSoon is how soon is looked again whether an autoscaler is gone.
+// scalerSoon is the interval at which the deletion of an autoscaler is checked.
 const scalerSoon = 2 * time.Second
 
-// scales waits for what a paused writer leaves behind to scale the source: that it is paused is known from its setting, and
-// that its controller has heeded it from what that takes away.
+// scales waits until the HorizontalPodAutoscaler of a paused writer is deleted. The setting shows that the writer
+// is paused, and the deletion shows that its controller has observed that.
 func (p writerPlanner) scales(w plan.Writer) *plan.Decision {
 	if w.Scaler == "" {
 		return nil
@@ -188,8 +189,8 @@ func (p writerPlanner) write(verb plan.Verb, w plan.Writer, about plan.Pausing) 
 	return effect(plan.Effect{Verb: verb, Side: plan.SourceSide, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion, Writer: about})
 }
 
-// resume gives each writer its setting back, once everything else is restored: first its mark says that it was let go, so
-// that no pause which is still on its way meets it, then that is recorded, and the mark is taken off.
+// resume restores each writer's setting, once everything else is restored. First its mark records the release, so
+// that a late pause write is refused. Then the release is recorded in the status, and the mark is removed.
 func (p writerPlanner) resume() *plan.Decision {
 	if len(p.Record.Writers) == 0 || p.Focused {
 		return nil
@@ -211,14 +212,14 @@ func (p writerPlanner) resume() *plan.Decision {
 		case entry.Done:
 			return p.drop(i)
 		case w.Mark != "" && !p.ours(w.Mark):
-			return p.drop(i) // another migration has it now, and what it found there
+			return p.drop(i) // another migration has it now, with the setting that it found
 		case w.Mark == p.fence()+markLetGo:
 			next := p.Record
 			next.Writers = slices.Clone(next.Writers)
 			next.Writers[i].Done = true
 			return &plan.Decision{Record: &next}
 		default:
-			// What somebody has set since stays.
+			// A setting that was changed since remains.
 			still := p.ours(w.Mark) && w.Paused()
 			return p.write(plan.ReleaseWriter, w, plan.Pausing{Sets: still, Value: entry.Before, Mark: p.fence() + markLetGo})
 		}
@@ -226,11 +227,11 @@ func (p writerPlanner) resume() *plan.Decision {
 	return nil
 }
 
-// refills keeps writers paused while the destination has ordinals that they would start at the source again (I1): that they
-// will not, only a person knows, who says so by spec.writers.pause.
+// refills keeps writers paused while the destination has ordinals that they would start at the source again (I1).
+// Only a user knows that they will not, and confirms it with spec.writers.pause.
 func (p writerPlanner) refills() *plan.Decision {
 	there := DestinationSlice(p.Snapshot).Replicas
-	if p.direction() == api.Back { // all is back when it has what it began with, which was its own beside them
+	if p.direction() == api.Back { // after a complete rollback the destination has only the ordinals with which it began
 		there -= p.Record.Baseline.DestinationReplicas
 	}
 	if !p.Spec.PauseWriters || p.Source.Set.Presence != plan.Seen || there <= 0 {

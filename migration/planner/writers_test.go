@@ -8,8 +8,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestRefills: a writer that this migration has paused stays so while the destination has ordinals that it would start
-// at the source, until a person says otherwise; what another migration, or somebody, has paused is theirs (I1).
+// TestRefills: a writer that this migration has paused stays paused while the destination has ordinals that it
+// would start at the source, until a user confirms otherwise. A pause by another migration or a user is not
+// touched (I1).
 func TestRefills(t *testing.T) {
 	writer := func(change func(*plan.Writer)) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) {
@@ -56,8 +57,8 @@ func TestRefills(t *testing.T) {
 	}
 }
 
-// TestK8UnconfirmedWriter: a writer that does not name the source is not paused, unless it is paused already, or this
-// migration has paused it while it did.
+// TestK8UnconfirmedWriter: a writer that does not name the source is not paused, unless it is paused already, or
+// this migration has recorded it.
 func TestK8UnconfirmedWriter(t *testing.T) {
 	reference := api.WriterReference{Group: "argoproj.io", Kind: "Application", Namespace: "argocd", Name: "web"}
 	for name, tc := range map[string]struct {
@@ -89,8 +90,8 @@ func TestK8UnconfirmedWriter(t *testing.T) {
 	}
 }
 
-// TestH8WriterNotFound: a writer that a mark leads to and that is not seen is not none: nothing is stopped until a person says that it
-// is paused.
+// TestH8WriterNotFound: a writer that a mark names but that was not found is not ignored: nothing is stopped until
+// a user confirms that it is paused.
 func TestH8WriterNotFound(t *testing.T) {
 	w := plan.Writer{WriterReference: api.WriterReference{Group: "argoproj.io", Kind: "Application", Namespace: "argocd", Name: "store"}, Writes: true}
 	for name, tc := range map[string]struct {

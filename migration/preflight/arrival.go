@@ -24,18 +24,20 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// arrivalChecks ask the side that takes an ordinal, right before its stop, what may have changed since the checks before the move.
+// arrivalChecks repeats, right before the stop of an ordinal, the checks whose results may have changed since the
+// start of the move.
 type arrivalChecks struct {
-	// Inspector is toward the taker: its source is the giver, and it has read the volumes of this ordinal alone.
+	// Inspector is directed at the taker: its source is the giver, and it has read the volumes of this ordinal only.
 	*Inspector
 	about observe.Arriving
-	// set is the StatefulSet whose controller makes the pod, and forms are those of the claims that the taker gets.
+	// set is the StatefulSet whose controller creates the pod, and forms are the forms of the taker's claims.
 	set   *appsv1.StatefulSet
 	forms map[string]volumes.Form
 }
 
-// LetsIn asks the side that takes an ordinal whether it would run there: it has the API server rehearse the ordinal's own pod,
-// claims and volumes, and what copies them, and looks for their classes, drivers and a node. It returns what speaks against it.
+// LetsIn returns why an ordinal would not run at the side that takes it; nil if nothing is found. It dry-runs the
+// creation of the ordinal's pod, claims and volumes, and of the objects that copy them. It also checks their classes,
+// drivers and nodes.
 func (e *Inspector) LetsIn(ctx context.Context, about observe.Arriving) (*plan.Finding, error) {
 	c := e.toward(about)
 	if err := c.complete(ctx); err != nil {
@@ -98,7 +100,7 @@ func (c arrivalChecks) complete(ctx context.Context) error {
 	return nil
 }
 
-// standing is the first finding that is no warning.
+// standing returns the first finding that is not a warning.
 func standing(findings []plan.Finding, err error) (*plan.Finding, error) {
 	for i := range findings {
 		if !findings[i].Warning {
@@ -108,8 +110,9 @@ func standing(findings []plan.Finding, err error) (*plan.Finding, error) {
 	return nil, err
 }
 
-// pod rehearses the ordinal's own pod. Who may not create pods learns nothing: its controller does. Within one namespace the pod that
-// is stopped makes room in the quotas.
+// pod dry-runs the creation of the ordinal's pod. A missing right to create pods is no finding, because the
+// StatefulSet controller creates them. Within one namespace an exceeded quota is none either, because the stopped pod
+// frees its share.
 func (c arrivalChecks) pod(ctx context.Context) (*plan.Finding, error) {
 	at := c.Destination
 	pod := podOf(at, c.set, c.about.Ordinal)
@@ -121,7 +124,7 @@ func (c arrivalChecks) pod(ctx context.Context) (*plan.Finding, error) {
 	return only(rehearsal(at, pod, err))
 }
 
-// only is a finding that is no warning.
+// only returns the finding unless it is a warning.
 func only(finding *plan.Finding, err error) (*plan.Finding, error) {
 	if finding == nil {
 		return nil, err
@@ -129,7 +132,8 @@ func only(finding *plan.Finding, err error) (*plan.Finding, error) {
 	return standing([]plan.Finding{*finding}, err)
 }
 
-// created rehearses a creation. Where no stop rests on the answer, a missing right is no finding: the mover may have it.
+// created dry-runs a creation. If no stop depends on the answer, a missing right is no finding, because the mover may
+// have it.
 func (c arrivalChecks) created(ctx context.Context, at endpoint.Endpoint, object client.Object) (*plan.Finding, error) {
 	raw, err := endpoint.UnstructuredOf(at, object)
 	if err != nil {
@@ -142,7 +146,7 @@ func (c arrivalChecks) created(ctx context.Context, at endpoint.Endpoint, object
 	return only(rehearsal(at, object, err))
 }
 
-// claimsToCome rehearses the claims and volumes that the taker gets for the ordinal, other than those that it has.
+// claimsToCome dry-runs the claims and volumes that the taker does not have yet for the ordinal.
 func (c arrivalChecks) claimsToCome(ctx context.Context) (*plan.Finding, error) {
 	objects, err := c.claimsOf(ctx, c.about.Migration, c.forms, c.about.From, c.about.Ordinal)
 	if err != nil {
@@ -159,7 +163,7 @@ func (c arrivalChecks) claimsToCome(ctx context.Context) (*plan.Finding, error) 
 	return nil, nil
 }
 
-// movers rehearses what fills second volumes for the ordinal, unless that has begun.
+// movers dry-runs the objects that fill second volumes for the ordinal, unless filling has started.
 func (c arrivalChecks) movers(ctx context.Context) (*plan.Finding, error) {
 	for _, asked := range c.about.Migration.VolumesAsAccepted() {
 		if !asked.Method.FillsSecond() || c.fills(asked.ClaimTemplate) {
@@ -178,7 +182,7 @@ func (c arrivalChecks) movers(ctx context.Context) (*plan.Finding, error) {
 	return nil, nil
 }
 
-// fills says whether a second volume is being filled for a claim of the ordinal: then what does it is there.
+// fills reports whether a second volume is being filled for a claim of the ordinal. The objects for it exist then.
 func (c arrivalChecks) fills(template string) bool {
 	record := observe.RecordOf(c.about.Migration)
 	if record.Handoff == nil || record.Handoff.Ordinal != c.about.Ordinal {
@@ -187,7 +191,7 @@ func (c arrivalChecks) fills(template string) bool {
 	return record.Handoff.Volume(template).Copy.Number > 0
 }
 
-// cluster looks at classes, drivers and nodes. What may not be read is not judged.
+// cluster checks classes, drivers and nodes. Objects that may not be read are not checked.
 func (c arrivalChecks) cluster(ctx context.Context) (*plan.Finding, error) {
 	for _, check := range []func(context.Context) (*plan.Finding, error){c.classes, c.drivers, c.node} {
 		finding, err := check(ctx)
@@ -201,7 +205,7 @@ func (c arrivalChecks) cluster(ctx context.Context) (*plan.Finding, error) {
 	return nil, nil
 }
 
-// classes looks for the storage classes of the volumes that are created for it.
+// classes checks the storage classes of the new volumes of the ordinal.
 func (c arrivalChecks) classes(ctx context.Context) (*plan.Finding, error) {
 	anew := &appsv1.StatefulSet{}
 	asked := storage.Asked{Forms: c.forms, Anew: map[string]bool{}}
@@ -224,7 +228,7 @@ func (c arrivalChecks) classes(ctx context.Context) (*plan.Finding, error) {
 	return standing(storage.Classes(c.Destination, anew, classes.Items, asked), nil)
 }
 
-// carried are the volumes that the taker gets.
+// carried returns the volumes that move to the taker.
 func (c arrivalChecks) carried() []corev1.PersistentVolume {
 	var found []corev1.PersistentVolume
 	for i := range c.moving {
@@ -235,7 +239,7 @@ func (c arrivalChecks) carried() []corev1.PersistentVolume {
 	return found
 }
 
-// drivers looks for the CSI drivers of the volumes that are carried over.
+// drivers checks the CSI drivers of the volumes that move to the taker.
 func (c arrivalChecks) drivers(ctx context.Context) (*plan.Finding, error) {
 	if c.SameCluster() {
 		return nil, nil
@@ -243,10 +247,11 @@ func (c arrivalChecks) drivers(ctx context.Context) (*plan.Finding, error) {
 	return standing(c.Inspector.drivers(ctx, c.carried()))
 }
 
-// nodesFor is how old the nodes may be on which a good answer rests.
+// nodesFor is the maximum age of a node list that a positive answer may use.
 const nodesFor = 15 * time.Second
 
-// node looks for a node that could take the pod, with its volumes. What speaks against it is looked for now.
+// node looks for a node that can take the pod with its volumes. A negative answer is checked again with a new node
+// list.
 func (c arrivalChecks) node(ctx context.Context) (*plan.Finding, error) {
 	c.nodesWithin = clusters.NodesWithin(nodesFor)
 	finding, err := c.fits(ctx)
@@ -259,7 +264,7 @@ func (c arrivalChecks) node(ctx context.Context) (*plan.Finding, error) {
 	return c.fits(ctx)
 }
 
-// fits looks for a node among those that were listed.
+// fits looks for a node in the list.
 func (c arrivalChecks) fits(ctx context.Context) (*plan.Finding, error) {
 	demand := scheduling.Demand{
 		Object: c.Destination.Object(), Cluster: c.Destination.Cluster, Kubectl: c.Destination.Kubectl(), Namespace: c.Destination.Namespace, Template: c.set.Spec.Template, Pods: 1,
@@ -281,12 +286,12 @@ func (c arrivalChecks) fits(ctx context.Context) (*plan.Finding, error) {
 		return finding, err
 	}
 	if c.SameCluster() {
-		return nil, nil // it is attached there, and lets go
+		return nil, nil // the volume is attached there, and is detached after the stop
 	}
 	return standing(c.hosts(ctx, pvs))
 }
 
-// bound are the volumes that are carried over and bind the pod to nodes.
+// bound returns the volumes that move to the taker and restrict the pod to some nodes.
 func (c arrivalChecks) bound() []corev1.PersistentVolume {
 	var found []corev1.PersistentVolume
 	for _, pv := range c.carried() {

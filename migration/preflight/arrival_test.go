@@ -18,7 +18,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestH6NodesOfLately: a stop may rest on nodes that were listed for another ordinal; a refusal does not.
+// TestH6NodesOfLately: a stop may use nodes that were listed for another ordinal; a refusal may not.
 func TestH6NodesOfLately(t *testing.T) {
 	cordoned := []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: corev1.NodeSpec{Unschedulable: true}}}
 	for name, tc := range map[string]struct {

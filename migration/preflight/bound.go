@@ -16,11 +16,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// spans are words in labels of nodes that stand for more than one node.
+// spans lists words in node labels that denote more than one node.
 var spans = []string{"zone", "region", "rack", "datacenter", "arch", "os"}
 
-// boundToNodes finds a volume that is bound to single nodes by a label whose name does not say so: its value is the name of a
-// node, or each node has another value.
+// boundToNodes finds a volume that is bound to single nodes by a label whose name does not show that. The label's
+// value is the name of a node, or each node has a different value.
 func (e *Inspector) boundToNodes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	unclear := func(key string, _ []string) bool {
 		return !slices.ContainsFunc(spans, func(word string) bool { return strings.Contains(strings.ToLower(key), word) })
@@ -61,7 +61,7 @@ func localTo(at endpoint.Endpoint, pv *corev1.PersistentVolume, key, template st
 	return plan.Finding{Reason: problem.Reason, Object: "volume " + pv.Name, Message: "cluster " + at.Cluster + ": " + problem.Message, Remedy: problem.Remedy, Warning: warning}
 }
 
-// eachItsOwn says whether several nodes have a label, and no two the same value.
+// eachItsOwn reports whether several nodes have the label, each with a different value.
 func eachItsOwn(nodes []metav1.PartialObjectMetadata, key string) bool {
 	seen, has := map[string]bool{}, 0
 	for _, node := range nodes {

@@ -7,10 +7,10 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// Group is what checks have in common, for people.
+// Group is a category of checks, as shown to users.
 type Group string
 
-// The groups, in the order in which they are shown.
+// The groups, in display order.
 const (
 	GroupAccess      Group = "clusters and rights"
 	GroupSource      Group = "source"
@@ -25,17 +25,17 @@ const (
 
 var groups = []Group{GroupAccess, GroupSource, GroupWriters, GroupBudget, GroupDestination, GroupPods, GroupVolumes, GroupNames, GroupOther}
 
-// Names of what is looked at before any check of the registry.
+// Names of checks that run before any check of the registry.
 const (
 	checkKinds  = "kinds"
 	checkRights = "rights"
 )
 
-// foundations are looked at first: when one of them fails, nothing more can be looked at.
+// foundations lists the checks that run first. If one of them fails, no other check can run.
 var foundations = []string{checkKinds, checkRights, plan.CheckOrdinals}
 
-// others are the checks that no line of the registry does: those before it, and those of a snapshot,
-// which package planner does.
+// others lists the checks that are not in the registry: those that run before it, and those of a snapshot, which
+// package planner runs.
 var others = []Check{
 	{
 		Name: checkKinds, Group: GroupAccess,
@@ -117,7 +117,7 @@ var others = []Check{
 	},
 }
 
-// Catalogue are all checks, group by group; those of a group in the order in which they are done.
+// Catalogue returns all checks by group, each group in the order of execution.
 func Catalogue() []Check {
 	var all []Check
 	for _, group := range groups {
@@ -137,7 +137,7 @@ func (c Check) group() Group {
 	return c.Group
 }
 
-// Docs is where the documentation tells what the check looks at, and what mends what it finds.
+// Docs returns the link to the documentation of the check and of its remedies.
 func (c Check) Docs() string {
 	return "docs/preflight.md#" + strings.ReplaceAll(strings.ToLower(c.Name), " ", "-")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// unknownTemplates are claim templates that a migration says something about, and that the source does not have.
+// unknownTemplates finds claim templates that the migration configures and that the source does not have.
 func unknownTemplates(at endpoint.Endpoint, m *api.Migration, source *appsv1.StatefulSet) []plan.Finding {
 	has, findings := observe.ClaimTemplates(source), []plan.Finding(nil)
 	known := "none"
@@ -27,7 +27,7 @@ func unknownTemplates(at endpoint.Endpoint, m *api.Migration, source *appsv1.Sta
 	for _, v := range m.Spec.Volumes {
 		ofPods := func(volume corev1.Volume) bool { return volume.Name == v.ClaimTemplate }
 		if slices.Contains(has, v.ClaimTemplate) || v.Shared && slices.ContainsFunc(source.Spec.Template.Spec.Volumes, ofPods) {
-			continue // with shared it is the user's word about a volume of the template
+			continue // with shared it is a volume of the pod template
 		}
 		findings = append(findings, plan.Finding{
 			Reason: api.ReasonClaimTemplateMissing, Object: at.Object(),
@@ -38,10 +38,10 @@ func unknownTemplates(at endpoint.Endpoint, m *api.Migration, source *appsv1.Sta
 	return findings
 }
 
-// sharedClaims finds claims that the pod template names itself and that all ordinals share
-// (KEP-3335 takes them for ReadWriteMany), and that the destination does not have on the same disk: on
-// another one the moved ordinals would write apart from those that have not moved. One that they only
-// read is a copy, perhaps on purpose. What is copied, and whether it may be, is judged with the copies.
+// sharedClaims finds claims that the pod template references directly, and that all ordinals share (KEP-3335 expects
+// them to be ReadWriteMany). It reports those that the destination does not have on the same disk, because moved
+// ordinals would write to another disk than the others. A claim that is only read may be an intended copy. Claims
+// that are copied are checked with the copies.
 func (e *Inspector) sharedClaims(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameCluster() && e.Source.Namespace == e.Destination.Namespace {
 		return nil, nil
@@ -49,7 +49,7 @@ func (e *Inspector) sharedClaims(ctx context.Context, m *api.Migration, source *
 	var findings []plan.Finding
 	for _, v := range source.Spec.Template.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil || slices.Contains(observe.ClaimTemplates(source), v.Name) {
-			continue // the StatefulSet controller puts its own claim there
+			continue // the StatefulSet controller replaces it with the ordinal's own claim
 		}
 		finding, err := e.sharedClaim(ctx, v.PersistentVolumeClaim.ClaimName, e.copiesStorage(m))
 		if err != nil {
@@ -63,14 +63,14 @@ func (e *Inspector) sharedClaims(ctx context.Context, m *api.Migration, source *
 	return findings, nil
 }
 
-// copiesStorage says whether claims that all ordinals share are made at the destination: in another
-// cluster. Within one, two volumes of one disk are one to the kubelets, and pods that mount both on one
-// node do not start (kubernetes#132921).
+// copiesStorage reports whether shared claims are created at the destination, which is in another cluster only.
+// Within one cluster, kubelets treat two volumes of one disk as one, and pods that mount both on one node do not
+// start (kubernetes#132921).
 func (e *Inspector) copiesStorage(m *api.Migration) bool {
 	return m.Spec.Dependencies.Mode == api.DependenciesCopy && !e.SameCluster()
 }
 
-// remedyOfClaim mends a claim that the destination does not have.
+// remedyOfClaim returns the fix for a claim that the destination does not have.
 func (e *Inspector) remedyOfClaim() string {
 	if e.SameCluster() {
 		return "create it in that namespace before the move, on the same storage: it is never copied within one cluster, where two volumes of one storage are one to the kubelets"
@@ -78,7 +78,7 @@ func (e *Inspector) remedyOfClaim() string {
 	return "create it at the destination before the move, on the same storage; or, where that is ReadWriteMany on NFS or a CSI driver that both clusters reach, have it copied: --copy-dependencies, or spec.dependencies.mode: Copy"
 }
 
-// sharedVolumes are the volumes of shared claims that are to be made at the destination.
+// sharedVolumes returns the volumes of shared claims that are created at the destination.
 func (e *Inspector) sharedVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]corev1.PersistentVolume, error) {
 	if !e.copiesStorage(m) {
 		return nil, nil
@@ -142,7 +142,7 @@ func (e *Inspector) sharedClaim(ctx context.Context, name string, copied bool) (
 	return nil, nil
 }
 
-// diskOf is what identifies the storage behind a claim; empty: it is not bound to any.
+// diskOf returns the identity of the storage behind a claim; empty if the claim is not bound.
 func diskOf(ctx context.Context, at endpoint.Endpoint, name string) (disk string, found bool, err error) {
 	claim, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, at.Live, at.Key(name))
 	if claim == nil || err != nil {

@@ -12,7 +12,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestUnknownTemplates: each claim template that is named and not there is told, with those that are.
+// TestUnknownTemplates: each configured claim template that does not exist is reported, with those that do.
 func TestUnknownTemplates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		has, named []string

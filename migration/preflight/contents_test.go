@@ -17,12 +17,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestK14ContentsAreRehearsed: a policy that refuses the content of a snapshot refuses it before an ordinal is stopped, on each side.
+// TestK14ContentsAreRehearsed: a policy that refuses the content of a snapshot is found before an ordinal is stopped,
+// on each side.
 func TestK14ContentsAreRehearsed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		method api.VolumeMethod
 		answer error
-		// want is how many contents are found to be refused.
+		// want is how many contents are refused.
 		want int
 	}{
 		"refused on both sides":     {api.MethodSnapshot, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("not among the drivers")), 2},

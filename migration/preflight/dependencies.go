@@ -19,9 +19,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// dependencies finds what the pods need at the destination and do not find there: an ordinal that is
-// stopped first and cannot start then is an outage. What is copied the plan judges itself; then it is
-// asked whether the copies would be let in, and for what is never copied.
+// dependencies finds objects that the pods need and that the destination lacks, because an ordinal that is stopped
+// and cannot start is an outage. The planner checks the objects that are copied. Here their copies are dry-run, and
+// the objects that are never copied are looked up.
 func (e *Inspector) dependencies(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	storage, err := e.namedByStorage(ctx, m, source)
 	if err != nil {
@@ -43,17 +43,17 @@ func (e *Inspector) dependencies(ctx context.Context, m *api.Migration, source *
 	return append(findings, more...), err
 }
 
-// need is an object that is looked for at the destination.
+// need is an object that must exist at the destination.
 type need struct {
 	dependencies.Reference
 	kind dependencies.Kind
-	// later is true where only an ordinal that is added later needs it.
+	// later is true if only an ordinal that is added later needs it.
 	later bool
-	// kept is true for what is never copied, whatever its kind.
+	// kept is true for an object that is never copied, whatever its kind.
 	kept bool
 }
 
-// needed are those of some kinds that pods cannot do without.
+// needed returns the references of the selected kinds that pods cannot start without.
 func needed(refs []dependencies.Reference, asks func(dependencies.Kind) bool) []need {
 	var all []need
 	for _, ref := range refs {
@@ -64,8 +64,8 @@ func needed(refs []dependencies.Reference, asks func(dependencies.Kind) bool) []
 	return all
 }
 
-// namedByStorage are what the claim templates name besides their classes, which are judged for themselves, and what the
-// volumes name that are made at the destination: the Secrets of their driver.
+// namedByStorage returns objects that storage needs: those that the claim templates reference, except their classes,
+// which have their own check, and the Secrets of the driver for volumes that are created at the destination.
 func (e *Inspector) namedByStorage(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]need, error) {
 	if e.SameCluster() {
 		return nil, nil
@@ -103,7 +103,7 @@ func (e *Inspector) namedByStorage(ctx context.Context, m *api.Migration, source
 	return all, nil
 }
 
-// missing looks for needs, all at once.
+// missing looks up all needs, in parallel.
 func (e *Inspector) missing(ctx context.Context, needs []need) ([]plan.Finding, error) {
 	found := make([]*plan.Finding, len(needs))
 	var reads []func() error
@@ -154,8 +154,8 @@ func dependency(ctx context.Context, at endpoint.Endpoint, n need) (*plan.Findin
 	return &finding, nil
 }
 
-// copiesRefused has the destination's API server check the copies, without keeping them: admission, and
-// whether a role gives more than who makes it has (kubernetes pkg/registry/rbac, escalation_check.go).
+// copiesRefused dry-runs the copies at the destination's API server. This covers admission, and whether a role grants
+// more than its creator has (kubernetes pkg/registry/rbac, escalation_check.go).
 func (e *Inspector) copiesRefused(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, needs observe.Needs) ([]plan.Finding, error) {
 	list, err := observe.NewCopyReader(e.Pair, m, e.Policy).Read(ctx, source, needs)
 	if err != nil {
@@ -170,7 +170,7 @@ func (e *Inspector) copiesRefused(ctx context.Context, m *api.Migration, source 
 		}
 		copied, _, err := executor.CopyOf(ctx, plan.Effect{Verb: plan.CreateCopy, Side: plan.DestinationSide, Kind: d.Kind, Name: d.Name, Copied: plan.Copied{Origin: d.Origin}})
 		if apierrors.IsConflict(err) {
-			continue // it has changed meanwhile, and is looked at again
+			continue // it was changed concurrently, and the next run reads it
 		}
 		if err != nil {
 			return nil, err
@@ -208,15 +208,15 @@ func copyRefused(at endpoint.Endpoint, d plan.Dependency, err error) (*plan.Find
 			Message: "a copy of " + what + " would be refused: " + endpoint.OneLine(err),
 			Remedy:  "look for an admission policy, a webhook or a limit there, and let it pass; or create the object there yourself",
 		}, nil
-	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err): // the namespace is judged elsewhere
+	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err): // the namespace has its own check
 		return nil, nil
 	default:
 		return nil, err
 	}
 }
 
-// withAccount is the source as it can be asked for before its ServiceAccount is copied: with the account
-// that each namespace has. With its own it is asked for again before the first ordinal is stopped.
+// withAccount returns the source in a form that can be dry-run before its ServiceAccount is copied: with the default
+// account of the namespace. The dry run with its own account follows before the first ordinal is stopped.
 func (e *Inspector) withAccount(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
 	name := source.Spec.Template.Spec.ServiceAccountName
 	if m.Spec.Dependencies.Mode != api.DependenciesCopy || name == "" {
@@ -231,15 +231,15 @@ func (e *Inspector) withAccount(ctx context.Context, m *api.Migration, source *a
 	return source, nil
 }
 
-// accountIsMissing says whether a ServiceAccount is yet to be copied.
+// accountIsMissing reports whether a ServiceAccount is not copied yet.
 func accountIsMissing(all plan.Dependencies) bool {
 	return slices.ContainsFunc(all.List, func(d plan.Dependency) bool {
 		return d.Kind == dependencies.ServiceAccount && d.Origin != "" && !d.Copy.Found
 	})
 }
 
-// copyRights are what copies need besides everything else: to read what is copied on one side, and to
-// write it on the other. Of what few applications have nothing is asked before it is needed.
+// copyRights returns the additional rights of copies: to read the originals on one side, and to write the copies on
+// the other. Rights for kinds that few applications use are not required before they are needed.
 func copyRights(m *api.Migration, at endpoint.Endpoint) []Rule {
 	if m.Spec.Dependencies.Mode != api.DependenciesCopy {
 		return nil
@@ -251,7 +251,7 @@ func copyRights(m *api.Migration, at endpoint.Endpoint) []Rule {
 		case kind.Name == dependencies.ResourceClaimTemplate, kind.Name == dependencies.SecretProviderClass:
 			continue
 		case kind.Storage:
-			continue // a move has them anyway
+			continue // every move has them
 		case at.Side == plan.DestinationSide:
 			verbs = "get create update"
 			if m.Spec.Dependencies.Cleanup == api.CleanupDelete {

@@ -21,7 +21,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// needySet is a StatefulSet whose pods need ConfigMap settings and PriorityClass high.
+// needySet returns a StatefulSet whose pods need ConfigMap settings and PriorityClass high.
 func needySet() *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	optional := true
@@ -32,12 +32,12 @@ func needySet() *appsv1.StatefulSet {
 	return set
 }
 
-// settings is what they need, at the source.
+// settings returns the ConfigMap at the source.
 func settings() client.Object {
 	return endpointtest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}, data: {a: b}}`)
 }
 
-// found are the reasons, and whether they are warnings.
+// found returns the reasons, and which of them are warnings.
 func found(findings []plan.Finding) []string {
 	var all []string
 	for _, f := range findings {
@@ -50,8 +50,8 @@ func found(findings []plan.Finding) []string {
 	return all
 }
 
-// TestDependencies: what the destination lacks is named, unless it is copied; what is in no namespace never
-// is. What may not be read is no reason to refuse.
+// TestDependencies: objects that the destination lacks are reported unless they are copied; cluster-scoped objects are
+// never copied. Objects that may not be read refuse nothing.
 func TestDependencies(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "settings", errors.New("no"))
 	const missing, class = "DependencyMissing ConfigMap shop/settings in cluster west", "DependencyMissing PriorityClass high in cluster west"
@@ -82,7 +82,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestDependenciesUnread: a cluster that does not answer has neither something nor nothing (I6).
+// TestDependenciesUnread: without an answer of the cluster an object is neither present nor missing (I6).
 func TestDependenciesUnread(t *testing.T) {
 	broken := errors.New("no route to host")
 	for _, mode := range []api.DependencyMode{api.DependenciesCheck, api.DependenciesCopy} {
@@ -95,7 +95,7 @@ func TestDependenciesUnread(t *testing.T) {
 	}
 }
 
-// TestNothingIsKept: what is asked of the destination before a move is a dry run.
+// TestNothingIsKept: all writes to the destination before a move are dry runs.
 func TestNothingIsKept(t *testing.T) {
 	there := endpointtest.Serving(clustertest.Before(func(verb string, _ runtime.Object) error {
 		if verb != "get" && verb != "list" && verb != "create" {
@@ -115,8 +115,8 @@ func TestNothingIsKept(t *testing.T) {
 	}
 }
 
-// TestAccountIsCopiedFirst: a pod is asked for under the account of its own where that is there, and else
-// under the one that each namespace has, until it is copied.
+// TestAccountIsCopiedFirst: a pod is dry-run with its own account if that exists, and else with the namespace's
+// default account until its own is copied.
 func TestAccountIsCopiedFirst(t *testing.T) {
 	account := endpointtest.Object(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: app, namespace: shop}}`)
 	for name, tc := range map[string]struct {
@@ -146,7 +146,7 @@ func TestAccountIsCopiedFirst(t *testing.T) {
 	}
 }
 
-// TestCopyRefused: who may not give what he does not have is told so, and where a right is missing, which.
+// TestCopyRefused: a role that grants more than its creator has is reported as such, and a missing right is named.
 func TestCopyRefused(t *testing.T) {
 	roles := schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "roles"}
 	forbidden := func(text string) error { return apierrors.NewForbidden(roles, "reader", errors.New(text)) }
@@ -176,7 +176,8 @@ func TestCopyRefused(t *testing.T) {
 	}
 }
 
-// TestCopyRights: nothing is asked of who copies nothing, and to delete only who cleans up.
+// TestCopyRights: a move without copies needs no rights to them, and a move without cleanup needs none to delete
+// them.
 func TestCopyRights(t *testing.T) {
 	m := &api.Migration{}
 	if rules := copyRights(m, endpointtest.Source(nil)); len(rules) > 0 {
@@ -208,8 +209,8 @@ func TestCopyRights(t *testing.T) {
 	}
 }
 
-// TestP11NamedByStorage: the Secrets that a driver needs for a volume are looked for where the volume names them, and so is
-// what a claim template names besides its class. Within one cluster they are there.
+// TestP11NamedByStorage: the Secrets that a driver needs are looked up where the volume references them, and so are
+// the other references of a claim template than its class. Within one cluster they exist.
 func TestP11NamedByStorage(t *testing.T) {
 	secret := endpointtest.Object(`{apiVersion: v1, kind: Secret, metadata: {name: stage, namespace: storage}}`)
 	named := func(pv *corev1.PersistentVolume) {
@@ -249,7 +250,7 @@ func TestP11NamedByStorage(t *testing.T) {
 	}
 }
 
-// TestP11JudgedFieldsHaveTheirCheck: a field that the table leaves to a check has that check.
+// TestP11JudgedFieldsHaveTheirCheck: each field that the table leaves to a check has that check.
 func TestP11JudgedFieldsHaveTheirCheck(t *testing.T) {
 	known := map[string]bool{}
 	for _, check := range Catalogue() {

@@ -13,8 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// TestUnopenedGate: pods with the readiness gate of updates in place get Ready under the kind whose
-// controller opens it, and under no other.
+// TestUnopenedGate: pods with the readiness gate of in-place updates become Ready only under the kind whose
+// controller sets the condition.
 func TestUnopenedGate(t *testing.T) {
 	gated := func(gates ...corev1.PodConditionType) *appsv1.StatefulSet {
 		set := &appsv1.StatefulSet{}

@@ -18,8 +18,8 @@ import (
 // fencePolicy is the name of the binding that kubectl migrate install --fence creates.
 const fencePolicy = "sliceshift-fence"
 
-// unfenced warns of a set without claims that other writers may scale during the move: nothing else keeps an ordinal of it from
-// running on both sides. Where the policy cannot be read, nothing shows that it is there.
+// unfenced warns of a set without claims that other writers may scale during the move. Nothing else prevents an
+// ordinal of it from running on both sides. If the policy may not be read, it counts as missing.
 func (e *Inspector) unfenced(ctx context.Context, s Subject) ([]plan.Finding, error) {
 	if len(s.Source.Spec.VolumeClaimTemplates) > 0 {
 		return nil, nil

@@ -13,11 +13,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Gate says why a health gate cannot be asked as it is written; nil: it can.
+// Gate returns why a health gate cannot be evaluated as written; nil if it can.
 type Gate func(api.HealthGate) *health.Answer
 
-// healthGates finds health gates that cannot be asked: a migration would wait for them for ever. Those
-// that only warn are warned of.
+// healthGates finds health gates that cannot be evaluated, because a migration would wait for them without end. For
+// gates that only warn it returns warnings.
 func (e *Inspector) healthGates(ctx context.Context, m *api.Migration, _ *appsv1.StatefulSet) ([]plan.Finding, error) {
 	gates := m.Spec.Gates
 	if e.Gate == nil || len(gates) == 0 {
@@ -60,7 +60,7 @@ func (e *Inspector) wrongGates(gates []api.HealthGate) []plan.Finding {
 	return findings
 }
 
-// gateRights are what the gates that hold need on a side, besides the objects that they read.
+// gateRights returns the rights that blocking gates need on a side, except to read the objects of expressions.
 func gateRights(gates []api.HealthGate) []Rule {
 	var rules []Rule
 	for _, gate := range gates {
@@ -77,7 +77,7 @@ func gateRights(gates []api.HealthGate) []Rule {
 	return rules
 }
 
-// sentSecrets are the names of the Secrets whose values the gates that hold send to pods.
+// sentSecrets returns the names of the Secrets whose values the blocking gates send to pods.
 func sentSecrets(gates []api.HealthGate) []string {
 	var names []string
 	for _, gate := range gates {
@@ -92,7 +92,7 @@ func sentSecrets(gates []api.HealthGate) []string {
 	return slices.Compact(names)
 }
 
-// secretRights are what the gates that hold need to read what they send to pods.
+// secretRights returns the rights of the blocking gates to read these Secrets.
 func secretRights(gates []api.HealthGate) []Rule {
 	var rules []Rule
 	for _, name := range sentSecrets(gates) {
@@ -101,7 +101,7 @@ func secretRights(gates []api.HealthGate) []Rule {
 	return rules
 }
 
-// resourceNames are the arguments of kubectl that name those Secrets.
+// resourceNames returns the arguments of kubectl that name these Secrets.
 func resourceNames(gates []api.HealthGate) (words []string) {
 	for _, name := range sentSecrets(gates) {
 		words = append(words, "--resource-name="+name)
@@ -109,7 +109,7 @@ func resourceNames(gates []api.HealthGate) (words []string) {
 	return words
 }
 
-// jobRights are what the gates that hold need to run Jobs on a side.
+// jobRights returns the rights that blocking gates need to run Jobs on a side.
 func jobRights(gates []api.HealthGate, name plan.SideName) []Rule {
 	side := api.GateSource
 	if name == plan.DestinationSide {

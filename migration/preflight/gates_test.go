@@ -17,8 +17,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestHealthGates: gates that could never be answered refuse a migration, and those that only warn are
-// warned of; what asks pods needs the right to.
+// TestHealthGates: gates that cannot be evaluated refuse a migration, and those that only warn are warnings. Gates
+// that send requests to pods need the rights for that.
 func TestHealthGates(t *testing.T) {
 	http, grpc := api.HealthGate{Name: "http", HTTP: &api.HTTPGate{}}, api.HealthGate{Name: "grpc", GRPC: &api.GRPCGate{}}
 	token := &api.GateSecretReference{Name: "token"}

@@ -22,8 +22,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestGrantsAreListed: a right that the API server's list shows is not asked for again, and every
-// other one is, so that nothing is taken for granted that might be refused with an ordinal down.
+// TestGrantsAreListed: a right that the list shows is not reviewed again, and every other right is, so that no right
+// is assumed that may be refused while an ordinal is down.
 func TestGrantsAreListed(t *testing.T) {
 	pods := Rule{Resource: "pods", Verbs: "get list"}
 	system := Rule{Resource: "namespaces", Name: "kube-system", Verbs: "get", ClusterWide: true}
@@ -85,8 +85,8 @@ func TestGrantsAreListed(t *testing.T) {
 	}
 }
 
-// TestWriterRights: each writer that is to be paused is asked for by its name, in its own namespace, and a
-// cluster that does not answer has granted nothing.
+// TestWriterRights: the right to each paused writer is reviewed by its name, in its own namespace. A cluster that
+// does not answer has granted nothing.
 func TestWriterRights(t *testing.T) {
 	source := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{"argocd.argoproj.io/tracking-id": "argocd_store:apps/StatefulSet:shop/web"}}}
 	application := endpointtest.Object(`{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: argocd, name: store, uid: u}}`)
@@ -131,8 +131,8 @@ func TestWriterRights(t *testing.T) {
 	}
 }
 
-// TestRightsOfWarmSnapshots: who wants warm passes to read snapshots needs the right to make them, and not that to say
-// what a snapshot is; in Auto nobody is refused for want of it.
+// TestRightsOfWarmSnapshots: warm passes from snapshots need the right to create snapshots, but not to create their
+// contents. In Auto a missing right refuses nothing.
 func TestRightsOfWarmSnapshots(t *testing.T) {
 	of := func(method api.VolumeMethod, warm api.CopyWarmMode) (resources []string) {
 		m := &api.Migration{Spec: api.MigrationSpec{Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: method, Copy: api.CopySpec{Warm: warm}}}}}

@@ -15,8 +15,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// jobHooks finds hooks that cannot be run: as they are written, for want of a right, or because the API server
-// refuses their Jobs, or the pods of these, in a dry run.
+// jobHooks finds hooks that cannot run: because of their spec, a missing right, or because the API server refuses
+// their Jobs or pods in a dry run.
 func (e *Inspector) jobHooks(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	var findings []plan.Finding
 	lacks := map[plan.SideName]bool{}
@@ -54,7 +54,7 @@ func (e *Inspector) jobHooks(ctx context.Context, m *api.Migration, source *apps
 	return findings, nil
 }
 
-// runsOn says whether one of the hooks is run on a side, in either direction.
+// runsOn reports whether one of the hooks runs on the side, in either direction.
 func runsOn(hooks []api.Hook, name plan.SideName) bool {
 	for _, hook := range hooks {
 		back := hook.OnRollback != api.HookRollbackSkip
@@ -68,7 +68,8 @@ func runsOn(hooks []api.Hook, name plan.SideName) bool {
 	return false
 }
 
-// firstTurns are the hooks on the way to the destination, those of ordinals for the first that moves.
+// firstTurns returns the runs of hooks on the way to the destination. Hooks of ordinals are for the first ordinal
+// that moves.
 func firstTurns(m *api.Migration, source *appsv1.StatefulSet) []plan.HookTurn {
 	ordinals := movingOrdinals(m, source)
 	var turns []plan.HookTurn
@@ -93,7 +94,7 @@ func (e *Inspector) rehearseHook(ctx context.Context, m *api.Migration, turn pla
 	at, job := e.At(turn.Side), execute.HookJob(e.Pair, m.UID, turn)
 	finding, err := rehearsal(at, job, at.Live.Create(ctx, job.DeepCopy(), client.DryRunAll))
 	if finding == nil && err == nil {
-		if refused := jobs.PodRefused(ctx, at.Live, job); refused == nil || !endpoint.LacksRight(refused) { // who may not ask is not told
+		if refused := jobs.PodRefused(ctx, at.Live, job); refused == nil || !endpoint.LacksRight(refused) { // without the right to create pods there is no answer
 			finding, err = rehearsal(at, job, refused)
 		}
 	}

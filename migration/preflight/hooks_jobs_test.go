@@ -31,13 +31,13 @@ func tellHook(change func(*api.Hook)) api.Hook {
 	return hook
 }
 
-// TestJobHooks: hooks that could not be run refuse a migration: as they are written, for want of a right on the side
-// that runs them, and because their Job or its pod would be refused there.
+// TestJobHooks: hooks that could not run refuse a migration: because of their spec, a missing right on their side, or
+// a refused Job or pod.
 func TestJobHooks(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "tell", nil)
 	for name, tc := range map[string]struct {
 		change func(*api.Hook)
-		// lacks is true where the rights are missing, refused what is refused: a Job or a Pod.
+		// lacks is true if the rights are missing; refused is the kind that is refused: Job or Pod.
 		lacks   bool
 		refused string
 		want    string
@@ -102,7 +102,7 @@ func TestJobHooks(t *testing.T) {
 	}
 }
 
-// TestRunsOn: a hook needs its rights where it is run, on the way back too, unless it is not run then.
+// TestRunsOn: a hook needs its rights on the side that runs it, also for the rollback unless it is skipped then.
 func TestRunsOn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change              func(*api.Hook)

@@ -20,7 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// KindsNotServed finds a side whose cluster does not know the kind of its StatefulSet.
+// KindsNotServed finds a side whose cluster does not serve the kind of its StatefulSet.
 func (e *Inspector) KindsNotServed(ctx context.Context, _ *api.Migration) ([]plan.Finding, error) {
 	for _, p := range []endpoint.Endpoint{e.Source, e.Destination} {
 		if problem := workload.Problem(p.APIVersion); problem != "" {
@@ -44,8 +44,8 @@ func (e *Inspector) KindsNotServed(ctx context.Context, _ *api.Migration) ([]pla
 	return nil, nil
 }
 
-// unsupportedFields finds what a slice asks for that a migration cannot keep: ordinals that it
-// skips, and fields that the destination's kind does not have.
+// unsupportedFields finds fields of a slice that a migration cannot keep: ordinals that it skips, and fields that the
+// destination's kind does not have.
 func (e *Inspector) unsupportedFields(ctx context.Context) ([]plan.Finding, error) {
 	if e.Source.APIVersion != workload.SliceVersion {
 		return nil, nil
@@ -72,9 +72,9 @@ func (e *Inspector) unsupportedFields(ctx context.Context) ([]plan.Finding, erro
 	}}, nil
 }
 
-// unopenedGate finds a template of apps/v1 with the readiness gate of updates in place, which the
-// controller of our own kind opens and nobody else: no pod that it makes gets Ready. What the
-// destination has counts; without one, what it will be made of.
+// unopenedGate finds an apps/v1 template with the readiness gate of in-place updates. Only the controller of our own
+// kind sets this condition, so no pod of the template becomes Ready. It checks the destination, or the source it is
+// created from.
 func unopenedGate(at endpoint.Endpoint, source, destination *appsv1.StatefulSet) []plan.Finding {
 	template := cmp.Or(destination, source).Spec.Template
 	is := func(g corev1.PodReadinessGate) bool { return g.ConditionType == slicesapi.InPlaceUpdateReady }
@@ -89,9 +89,9 @@ func unopenedGate(at endpoint.Endpoint, source, destination *appsv1.StatefulSet)
 	}}
 }
 
-// oneCluster finds two clusters that say they are one: the UID of namespace kube-system is alike, and the connections are
-// not. An API server lists at a revision that only grows, so in one cluster what the source answers lies between two
-// answers of the destination. A cluster that was cloned has moved on since, as the other one has.
+// oneCluster finds two different clusters with the same UID of namespace kube-system, if the connections differ. An
+// API server lists at a revision that only grows, so in one cluster the revision of the source lies between two
+// revisions of the destination. After a cluster was cloned, both revisions have grown independently.
 func (e *Inspector) oneCluster(ctx context.Context, _ *api.Migration, _ *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if !e.SameCluster() || e.Connections[plan.SourceSide].Same(e.Connections[plan.DestinationSide]) {
 		return nil, nil

@@ -24,11 +24,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// beyond is how many ordinals above both slices are looked for: a former migration may have moved more than there are.
+// beyond is how many ordinals above both slices are checked, because a former migration may have moved more than
+// exist now.
 const beyond = 256
 
-// leftKinds are the kinds of which a migration keeps objects beside a claim, each with its label. A kind of snapshots is read
-// where it may be: a move that takes none has no right to it.
+// leftKinds lists the kinds of objects that a migration keeps beside a claim, each with its label. Kinds of snapshots
+// are read only if that is allowed: a move without snapshots has no right to read them.
 var leftKinds = []struct {
 	kind     schema.GroupVersionKind
 	resource string
@@ -40,7 +41,7 @@ var leftKinds = []struct {
 	{manifest.ContentKind, "volumesnapshotcontent", true},
 }
 
-// leftovers finds objects that other migrations have left for ordinals of this StatefulSet, on both sides.
+// leftovers finds, on both sides, objects that other migrations have left for ordinals of this StatefulSet.
 func (e *Inspector) leftovers(ctx context.Context, subject Subject) ([]plan.Finding, error) {
 	m := subject.Migration
 	s := plan.Snapshot{
@@ -67,16 +68,16 @@ func (e *Inspector) leftovers(ctx context.Context, subject Subject) ([]plan.Find
 	return findings, nil
 }
 
-// former looks for what other migrations have left on a side.
+// former finds leftovers of other migrations on a side.
 type former struct {
 	at        endpoint.Endpoint
 	uid       types.UID
 	templates []string
-	// end is above the ordinals that are looked for.
+	// end is the first ordinal that is not checked.
 	end int32
 }
 
-// objects returns what is there. unlisted is true where VolumeSnapshots may not be listed.
+// objects returns the leftovers. unlisted is true if VolumeSnapshots may not be listed.
 func (f former) objects(ctx context.Context) (left []plan.Leftover, unlisted bool, err error) {
 	for _, of := range leftKinds {
 		list := &metav1.PartialObjectMetadataList{}
@@ -106,7 +107,8 @@ func (f former) objects(ctx context.Context) (left []plan.Leftover, unlisted boo
 	return append(left, services...), unlisted, err
 }
 
-// ordinalBeside returns the ordinal beside whose claim an object of another migration is. One that is being deleted is not left.
+// ordinalBeside returns the ordinal whose claim the object of another migration is beside. An object that is being
+// deleted is not a leftover.
 func (f former) ordinalBeside(object *metav1.PartialObjectMetadata) (int32, bool) {
 	by := types.UID(object.Labels[api.MigrationLabelKey])
 	if by == f.uid || object.DeletionTimestamp != nil || object.Annotations[api.LeftOutAnnotationKey] != "" {
@@ -124,7 +126,7 @@ func (f former) ordinalBeside(object *metav1.PartialObjectMetadata) (int32, bool
 	return 0, false
 }
 
-// services returns the Services that other migrations have created: beside a claim, or with the name of an ordinal.
+// services returns the Services that other migrations have created, beside a claim or with the name of an ordinal.
 func (f former) services(ctx context.Context) ([]plan.Leftover, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceList"))
@@ -147,7 +149,7 @@ func (f former) services(ctx context.Context) ([]plan.Leftover, error) {
 	return left, nil
 }
 
-// leftBudgets finds PodDisruptionBudgets of the pods on a side that another migration has not given back.
+// leftBudgets finds PodDisruptionBudgets of the pods on a side that another migration has not restored.
 func leftBudgets(ctx context.Context, s plan.Snapshot, at endpoint.Endpoint, pods labels.Set) ([]plan.Finding, error) {
 	var list policyv1.PodDisruptionBudgetList
 	if err := at.Live.List(ctx, &list, client.InNamespace(at.Namespace)); err != nil {

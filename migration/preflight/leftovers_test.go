@@ -23,7 +23,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
-// besideClaim are the names and labels of what a migration keeps beside the claim of an ordinal.
+// besideClaim returns the metadata of an object that a migration keeps beside the claim of an ordinal.
 func besideClaim(by types.UID, claim string, role volumes.Role) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "shop", Name: copy.PodName(role, volumes.Ref{Namespace: "shop", Name: claim}, by, 1),
@@ -31,7 +31,8 @@ func besideClaim(by types.UID, claim string, role volumes.Role) metav1.ObjectMet
 	}
 }
 
-// TestH1FormerObjects: each kind of object that another migration has left beside an ordinal's claim is found, on both sides.
+// TestH1FormerObjects: each kind of object that another migration has left beside an ordinal's claim is found, on
+// both sides.
 func TestH1FormerObjects(t *testing.T) {
 	of := func(change func(*metav1.ObjectMeta)) metav1.ObjectMeta {
 		object := besideClaim("former", "data-web-7", volumes.RoleReceiver)
@@ -85,7 +86,7 @@ func TestH1FormerObjects(t *testing.T) {
 	}
 }
 
-// noSnapshots has lists of snapshots answered with an error.
+// noSnapshots answers lists of snapshots with an error.
 func noSnapshots(answer error) clustertest.Hooks {
 	return clustertest.Hooks{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 		if slices.Contains([]string{"VolumeSnapshotList", "VolumeSnapshotContentList"}, list.GetObjectKind().GroupVersionKind().Kind) {
@@ -95,7 +96,8 @@ func noSnapshots(answer error) clustertest.Hooks {
 	}}
 }
 
-// TestH1FormerSnapshots: a move by snapshots that may not list them says so, and no answer is not an empty one.
+// TestH1FormerSnapshots: a move by snapshots without the right to list them reports that, and a missing answer is not
+// an empty list.
 func TestH1FormerSnapshots(t *testing.T) {
 	away := errors.New("no route to host")
 	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no right"))

@@ -11,8 +11,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Verbs of constrained impersonation (kubernetes apiserver, filters/impersonation/mode.go). They are not asked of whoever
-// has the verb impersonate, nor by API servers before Kubernetes 1.36.
+// Verbs of constrained impersonation (kubernetes apiserver, filters/impersonation/mode.go). They are not needed with
+// the verb impersonate, nor with API servers before Kubernetes 1.36.
 const (
 	impersonate   = "impersonate"
 	impersonateOn = "impersonate-on:serviceaccount:"
@@ -21,11 +21,11 @@ const (
 // The prefix of a ServiceAccount's name as a user.
 const accountPrefix = "system:serviceaccount:"
 
-// lendsDependencies is the ClusterRole that a manager needs for copies, and has only where it is bound to it.
+// lendsDependencies is the ClusterRole that a manager needs for copies. A manager is not bound to it by default.
 const lendsDependencies = "sliceshift-impersonated-dependencies"
 
-// notLent finds what the manager may not do as the account that it acts as, although the account may. The API server
-// refuses each such request as if the account itself had no right to it.
+// notLent finds rights that the impersonated account has and that the manager may not use as that account. The API
+// server refuses such a request as if the account itself lacked the right.
 func notLent(ctx context.Context, at endpoint.Endpoint, rules []Rule) (*plan.Finding, error) {
 	if at.Lender == nil {
 		return nil, nil
@@ -57,7 +57,7 @@ func notLent(ctx context.Context, at endpoint.Endpoint, rules []Rule) (*plan.Fin
 	}, err
 }
 
-// onBehalf are the rights of a lender without which another identity's rights cannot be used.
+// onBehalf returns the rights of a lender that are needed to use the rights of another identity.
 func onBehalf(rules []Rule) []Rule {
 	all := slices.Clone(rules)
 	for i := range all {
@@ -70,7 +70,7 @@ func onBehalf(rules []Rule) []Rule {
 	return all
 }
 
-// remedyLending says how a lender gets what it lacks.
+// remedyLending returns the command that grants a lender its missing rights.
 func remedyLending(ctx context.Context, lender endpoint.Endpoint) (string, error) {
 	name, err := lender.Identity(ctx)
 	if err != nil {

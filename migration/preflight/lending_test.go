@@ -15,8 +15,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// TestLending: what the account may do is of no use where the manager may not do it as that account, and that is found
-// before a move; whoever may impersonate without bounds lacks nothing.
+// TestLending: a right of the account that the manager may not use as that account is reported before a move. A
+// manager with unrestricted impersonation lacks nothing.
 func TestLending(t *testing.T) {
 	down := errors.New("no route to host")
 	rules := []Rule{{Resource: "pods", Verbs: "get list"}, {Resource: "secrets", Verbs: "get create"}}

@@ -25,8 +25,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// unread is for what may not be read by a check that the move does not depend on: the right is named,
-// and the move is not refused.
+// unread returns a warning that a check could not read something that the move does not depend on. It names the
+// missing right and does not refuse the move.
 func unread(at endpoint.Endpoint, right, see string) []plan.Finding {
 	return []plan.Finding{{
 		Reason: api.ReasonPermissionMissing, Object: at.Object(), Warning: true,
@@ -35,7 +35,7 @@ func unread(at endpoint.Endpoint, right, see string) []plan.Finding {
 	}}
 }
 
-// nodes are the destination's, listed once for all checks.
+// nodes returns the destination's nodes, listed once for all checks.
 func (e *Inspector) nodes(ctx context.Context) ([]corev1.Node, error) {
 	return e.reads().nodes.of(func() ([]corev1.Node, error) {
 		var all corev1.NodeList
@@ -44,7 +44,7 @@ func (e *Inspector) nodes(ctx context.Context) ([]corev1.Node, error) {
 	})
 }
 
-// words are what the ConfigMaps say that the source's template names, read once for all checks.
+// words returns the contents of the ConfigMaps that the source's template references, read once for all checks.
 func (e *Inspector) words(ctx context.Context, source *appsv1.StatefulSet) ([]application.Text, error) {
 	return e.reads().texts.of(func() ([]application.Text, error) { return e.readWords(ctx, source) })
 }
@@ -71,7 +71,7 @@ func (e *Inspector) readWords(ctx context.Context, source *appsv1.StatefulSet) (
 	return texts, nil
 }
 
-// hooks warns of hooks that may take a member out of its application.
+// hooks warns of lifecycle hooks that may remove a member from its application.
 func (e *Inspector) hooks(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	texts, err := e.words(ctx, source)
 	if err != nil && !apierrors.IsForbidden(err) {
@@ -80,7 +80,7 @@ func (e *Inspector) hooks(ctx context.Context, _ *api.Migration, source *appsv1.
 	return application.Hooks(e.Source.Object(), source.Spec.Template.Spec, texts), nil
 }
 
-// addresses warns of names that lead to one cluster only.
+// addresses warns of DNS names that resolve in one cluster only.
 func (e *Inspector) addresses(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	texts, err := e.words(ctx, source)
 	var lacking []plan.Finding
@@ -93,13 +93,13 @@ func (e *Inspector) addresses(ctx context.Context, m *api.Migration, source *app
 	return append(application.Addresses(e.Pair, source, texts, m.Spec.Services), lacking...), nil
 }
 
-// services warns of Services that the pods call, or by which they are called, and that the destination's namespace does not have.
+// services warns of Services that the pods call, or that select the pods, and that the destination's namespace lacks.
 func (e *Inspector) services(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameNamespace() {
 		return nil, nil
 	}
 	texts, err := e.words(ctx, source)
-	if err != nil && !apierrors.IsForbidden(err) { // that is said of the addresses
+	if err != nil && !apierrors.IsForbidden(err) { // reported by check "names of one cluster"
 		return nil, err
 	}
 	around, err := e.around(ctx)
@@ -109,14 +109,14 @@ func (e *Inspector) services(ctx context.Context, m *api.Migration, source *apps
 	if err != nil {
 		return nil, err
 	}
-	if m.AcceptedServices().NamesOrdinals() { // those are made at the destination
+	if m.AcceptedServices().NamesOrdinals() { // the move creates these at the destination
 		around.Here = slices.DeleteFunc(around.Here, func(s corev1.Service) bool { return s.Spec.Selector[appsv1.StatefulSetPodNameLabel] == s.Name })
 	}
 	copied := m.Spec.Dependencies.Mode == api.DependenciesCopy
 	return append(application.ShortNames(e.Pair, source, texts, around, copied), application.Entrances(e.Pair, source, around, copied)...), nil
 }
 
-// around are the Services of both namespaces.
+// around returns the Services of both namespaces.
 func (e *Inspector) around(ctx context.Context) (application.Around, error) {
 	var lists [2]corev1.ServiceList
 	of := func(i int, at endpoint.Endpoint) func() error {
@@ -126,7 +126,7 @@ func (e *Inspector) around(ctx context.Context) (application.Around, error) {
 	return application.Around{Here: lists[0].Items, There: lists[1].Items}, err
 }
 
-// classes finds claims that could not be made at the destination: now, or when the StatefulSet grows.
+// classes finds claims that cannot be created at the destination, now or when the StatefulSet is scaled up.
 func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
@@ -154,7 +154,7 @@ func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv
 	return append(storage.Classes(e.Destination, source, classes.Items, asked), tooFew...), err
 }
 
-// freeVolumes finds claims for which nobody makes a volume at the destination, and none is free.
+// freeVolumes finds claims without a provisioner at the destination for which no volume is free.
 func (e *Inspector) freeVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, classes []storagev1.StorageClass) ([]plan.Finding, error) {
 	wanted, err := e.wantedByHand(ctx, m, source, classes)
 	if err != nil || len(wanted) == 0 {
@@ -171,7 +171,7 @@ func (e *Inspector) freeVolumes(ctx context.Context, m *api.Migration, source *a
 	return storage.Free(e.Destination, wanted, all.Items), nil
 }
 
-// wantedByHand are the claims that the ordinals that move get at the destination, of classes that make no volumes.
+// wantedByHand returns the claims of classes without a provisioner that the moving ordinals get at the destination.
 func (e *Inspector) wantedByHand(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, classes []storagev1.StorageClass) ([]storage.Wanted, error) {
 	var wanted []storage.Wanted
 	for _, template := range source.Spec.VolumeClaimTemplates {
@@ -179,7 +179,7 @@ func (e *Inspector) wantedByHand(ctx context.Context, m *api.Migration, source *
 		volumes.FormOf(asked).Give(&template.Spec)
 		class := storage.ByHand(template.Spec.StorageClassName, classes)
 		if class == "" || !startsAnew(m, template.Name) || asked.Method == api.MethodSnapshot {
-			continue // what a driver restores, nobody makes beforehand
+			continue // the driver restores these volumes
 		}
 		template.Spec.StorageClassName = &class
 		for _, ordinal := range movingOrdinals(m, source) {
@@ -195,8 +195,8 @@ func (e *Inspector) wantedByHand(ctx context.Context, m *api.Migration, source *
 	return wanted, nil
 }
 
-// wantedClaim is the claim that an ordinal gets of a template; nil: it is there, and has a volume or is in the way. A copy is
-// made in a claim of another name.
+// wantedClaim returns the claim that an ordinal gets of a template; nil if the claim exists, bound or not. A copy is
+// written to a claim of another name.
 func (e *Inspector) wantedClaim(ctx context.Context, template corev1.PersistentVolumeClaim, asked api.VolumeSpec, ordinal int32) (*corev1.PersistentVolumeClaim, error) {
 	claim := template.DeepCopy()
 	claim.Namespace = e.Destination.Namespace
@@ -215,7 +215,7 @@ func (e *Inspector) wantedClaim(ctx context.Context, template corev1.PersistentV
 	return claim, nil
 }
 
-// resizing warns of claims that are being made larger.
+// resizing warns of claims that are being resized.
 func (e *Inspector) resizing(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
@@ -235,7 +235,7 @@ func (e *Inspector) resizing(ctx context.Context, m *api.Migration, source *apps
 	return storage.Resizing(e.Source, claims, byName), nil
 }
 
-// snapshots finds what keeps volumes from being restored at the destination from snapshots.
+// snapshots finds reasons why volumes cannot be restored at the destination from snapshots.
 func (e *Inspector) snapshots(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	ordinals := movingOrdinals(m, source)
 	if len(ordinals) == 0 {
@@ -244,7 +244,7 @@ func (e *Inspector) snapshots(ctx context.Context, m *api.Migration, source *app
 	return storage.Snapshots(ctx, e.Pair, m, source, ordinals[0])
 }
 
-// inline finds drivers that make no volumes of single pods at the destination.
+// inline finds drivers that do not provide inline ephemeral volumes at the destination.
 func (e *Inspector) inline(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameCluster() {
 		return nil, nil
@@ -268,7 +268,7 @@ func (e *Inspector) inline(ctx context.Context, _ *api.Migration, source *appsv1
 	return storage.Inline(e.Pair, source.Spec.Template.Spec, drivers), nil
 }
 
-// skew warns of versions between which something may be lost. Within a cluster the pods run already.
+// skew warns of version differences that may lose something. Within one cluster there is none to check.
 func (e *Inspector) skew(ctx context.Context, _ *api.Migration, _ *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameCluster() {
 		return nil, nil
@@ -278,14 +278,14 @@ func (e *Inspector) skew(ctx context.Context, _ *api.Migration, _ *appsv1.Statef
 	of := func(i int, side plan.SideName) func() error {
 		return func() (err error) {
 			if versions[i], err = e.Connections[side].Version(ctx); apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-				return nil // some hide it, and then it is not judged
+				return nil // some clusters hide it, and then it is not checked
 			}
 			return err
 		}
 	}
 	err := endpoint.Together(of(0, plan.SourceSide), of(1, plan.DestinationSide), func() (err error) {
 		if nodes, err = e.nodes(ctx); apierrors.IsForbidden(err) {
-			return nil // said by the check of the nodes
+			return nil // reported by check "nodes"
 		}
 		return err
 	})
@@ -295,8 +295,7 @@ func (e *Inspector) skew(ctx context.Context, _ *api.Migration, _ *appsv1.Statef
 	return scheduling.Skew(e.Pair, versions[0], versions[1], nodes), nil
 }
 
-// placement finds what keeps every node of the destination from taking the pods. Within a cluster they
-// run already.
+// placement finds reasons why no node of the destination can take the pods. Within one cluster they already run.
 func (e *Inspector) placement(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameCluster() {
 		return nil, nil
@@ -331,8 +330,8 @@ func (e *Inspector) placement(ctx context.Context, m *api.Migration, source, des
 	return slices.Concat(found, alone, e.apartFromVolume(demand, pvs, nodes, fitting), machines), err
 }
 
-// machines compares the architectures of the nodes of both clusters. Where those of the source may not be read, it is not judged:
-// an image that lacks one says so when it starts.
+// machines compares the architectures of the nodes of both clusters. If those of the source may not be read, nothing
+// is checked: an image without the architecture fails when it starts.
 func (e *Inspector) machines(ctx context.Context, demand scheduling.Demand, fitting []corev1.Node) ([]plan.Finding, error) {
 	if !slices.ContainsFunc(fitting, func(node corev1.Node) bool { return node.Labels[corev1.LabelArchStable] != "" }) {
 		return nil, nil
@@ -353,7 +352,7 @@ func (e *Inspector) machines(ctx context.Context, demand scheduling.Demand, fitt
 	return scheduling.Machines(demand, run, fitting), nil
 }
 
-// alone finds that the pods must be near to others, and that there are none at the destination.
+// alone finds a required pod affinity to other pods that do not exist at the destination.
 func (e *Inspector) alone(ctx context.Context, demand scheduling.Demand) ([]plan.Finding, error) {
 	for _, partner := range scheduling.Partners(demand) {
 		var pods corev1.PodList

@@ -26,7 +26,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// claimed is a StatefulSet shop/web of three with a claim each, on a CSI driver.
+// claimedSet returns a StatefulSet shop/web of three ordinals with a claim each, on a CSI driver.
 func claimedSet(change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	set.Spec.Replicas, set.Spec.ServiceName = new(int32(3)), "web"
@@ -39,7 +39,7 @@ func claimedSet(change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	return set
 }
 
-// claimsAndVolumes are those of its ordinals.
+// claimsAndVolumes returns the claims and volumes of its ordinals.
 func claimsAndVolumes(change func(*corev1.PersistentVolume)) (objects []client.Object) {
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	for ordinal := range 3 {
@@ -71,8 +71,8 @@ func inZone(pv *corev1.PersistentVolume) {
 	}}}}
 }
 
-// TestPlacement: the nodes must take the pods and their volumes, and there must be the pods that they
-// want to be near to.
+// TestPlacement: the nodes must be able to take the pods and their volumes, and the pods of a required pod affinity
+// must exist.
 func TestPlacement(t *testing.T) {
 	first, second := map[string]string{"zone": "1"}, map[string]string{"zone": "2"}
 	choose := func(zone string) func(*appsv1.StatefulSet) {
@@ -96,7 +96,7 @@ func TestPlacement(t *testing.T) {
 		"no node for the pods":         {choose("3"), nil, []client.Object{readyNode("a", first)}, api.ReasonNoNodeFits, "nodeSelector"},
 		"the volumes are there, too":   {choose("1"), inZone, []client.Object{readyNode("a", first), readyNode("b", second)}, "", ""},
 		"the volumes are elsewhere":    {choose("2"), inZone, []client.Object{readyNode("a", first), readyNode("b", second)}, volumes.ReasonVolumeOutOfReach, "cannot take a pod"},
-		"the volumes are nowhere":      {choose("2"), inZone, []client.Object{readyNode("b", second)}, "", ""}, // the check of the volumes says so
+		"the volumes are nowhere":      {choose("2"), inZone, []client.Object{readyNode("b", second)}, "", ""}, // reported by the check of the volumes
 		"nobody to be near to":         {nearDB, nil, []client.Object{readyNode("a", first)}, api.ReasonNoNodeFits, "near to pods with app=db"},
 		"somebody is there to be near": {nearDB, nil, []client.Object{readyNode("a", first), db}, "", ""},
 	} {
@@ -117,8 +117,8 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// TestAdvisoryRights: without a right that only a check needs the right is named, and nothing is
-// refused; without an answer nothing is said.
+// TestAdvisoryRights: a missing right that only a check needs is reported, and refuses nothing; without an answer
+// there is an error.
 func TestAdvisoryRights(t *testing.T) {
 	withMap := func(s *appsv1.StatefulSet) {
 		s.Spec.Template.Spec.Volumes = []corev1.Volume{
@@ -166,8 +166,9 @@ func TestAdvisoryRights(t *testing.T) {
 	})
 }
 
-// TestFreeVolumes: where new volumes are made in a class that makes none, as many must be free at the destination as ordinals move.
-// A copy is made in a claim of another name than the ordinal's; a claim that is there by method Empty needs none.
+// TestFreeVolumes: if new volumes have a class without a provisioner, the destination needs a free volume for each
+// moving ordinal. A copy is written to a claim of another name than the ordinal's; an existing claim of method Empty
+// needs none.
 func TestFreeVolumes(t *testing.T) {
 	size := func(text string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(text)}
@@ -240,8 +241,8 @@ func TestFreeVolumes(t *testing.T) {
 	})
 }
 
-// TestEachThingIsReadOnce: however many volumes there are, their driver is asked for once, and so are the
-// nodes, the volumes and the ConfigMaps, for all checks.
+// TestEachThingIsReadOnce: a driver is read once for all its volumes, and nodes, volumes and ConfigMaps are read once
+// for all checks.
 func TestEachThingIsReadOnce(t *testing.T) {
 	var mu sync.Mutex
 	read := map[string]int{}

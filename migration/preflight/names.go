@@ -9,7 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// unnameable finds what keeps ordinals from having a name that survives the move.
+// unnameable finds reasons why ordinals cannot have a name that survives the move.
 func (e *Inspector) unnameable(m *api.Migration) []plan.Finding {
 	if !m.AcceptedServices().NamesOrdinals() {
 		return nil
@@ -30,7 +30,7 @@ func (e *Inspector) unnameable(m *api.Migration) []plan.Finding {
 	return nil
 }
 
-// unexportable finds a cluster that does not serve the exports that the migration asks for.
+// unexportable finds a cluster that does not serve the exports that the migration needs.
 func (e *Inspector) unexportable(s Subject) []plan.Finding {
 	if e.Source.ExportVersion != "" && e.Destination.ExportVersion != "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// ownCredentials finds a template whose pods would hold, at the destination, what the migration itself uses there.
+// ownCredentials finds a pod template that would give the pods at the destination the migration's own credentials.
 func (e *Inspector) ownCredentials(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	named, err := execute.New(m, e.Pair, e.Policy).OwnNamed(ctx, source.Spec.Template.Spec)
 	if named == "" || err != nil {

@@ -13,8 +13,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestK13OwnCredentials: a template that names a Secret of the Migration itself is one finding, and the rehearsal of the first
-// handoff goes on without the StatefulSet that would be refused.
+// TestK13OwnCredentials: a template that references a Secret of the Migration itself is one finding, and the
+// rehearsal continues without the StatefulSet that would be refused.
 func TestK13OwnCredentials(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	set.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "west"}}

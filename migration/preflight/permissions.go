@@ -29,7 +29,7 @@ type Rule struct {
 	ClusterWide bool
 }
 
-// named is one verb of the right, as kubectl writes it.
+// named returns one verb of the right in kubectl's notation.
 func (r Rule) named(verb string) string {
 	resource := r.Resource
 	if r.Resource == "statefulsets" && r.Group != "apps" {
@@ -38,16 +38,15 @@ func (r Rule) named(verb string) string {
 	return strings.TrimSpace(verb + " " + resource + " " + r.Name)
 }
 
-// rights are what a migration needs on both sides, and no more; a rollback needs
-// of each what the way out needs of the other, and what the checks need. The shipped
-// ClusterRoles grant exactly these.
+// rights returns the rights that a migration needs on both sides. They include those for a rollback, which swaps the
+// sides, and those for the checks. The shipped ClusterRoles grant exactly these.
 func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 	services, exports := "get list watch create", "get create delete"
 	asked := m.AcceptedServices()
 	switch {
 	case asked.NamesOrdinals():
 		services, exports = services+" patch delete", "get list create patch delete"
-	case moves(m, api.MethodCopy): // the Service of a receiver makes way for one of another type
+	case moves(m, api.MethodCopy): // the Service of a receiver is replaced to change its type
 		services += " delete"
 	}
 	rules := []Rule{
@@ -72,7 +71,7 @@ func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 	return rules
 }
 
-// podRights are what method Copy needs besides everything else: its pods, on both sides.
+// podRights returns the additional rights of method Copy: to its pods, on both sides.
 func podRights(m *api.Migration) []Rule {
 	if !moves(m, api.MethodCopy) {
 		return nil
@@ -80,7 +79,7 @@ func podRights(m *api.Migration) []Rule {
 	return []Rule{{Resource: "pods", Verbs: "create patch delete"}}
 }
 
-// relayRights are what a relay needs besides, on both sides.
+// relayRights returns the additional rights of a relay, on both sides.
 func relayRights(m *api.Migration) []Rule {
 	relays := func(v api.VolumeSpec) bool {
 		return v.Method == api.MethodCopy && v.Copy.Transport == api.TransportRelay
@@ -91,19 +90,20 @@ func relayRights(m *api.Migration) []Rule {
 	return []Rule{{Resource: "pods/portforward", Verbs: "create"}}
 }
 
-// remedyRelayRights mends a right that is missing for a relay. Who has bound the ClusterRole of an older version lacks it.
+// remedyRelayRights returns the fix for a missing right of a relay. The ClusterRole of an older version does not
+// grant it.
 func remedyRelayRights(at endpoint.Endpoint) string {
 	return fmt.Sprintf("bind the ClusterRole sliceshift-mover-pods of this version to the identity that is used there, in namespace %s; or give it that right alone: %s, and bind it; "+
 		"or set copy.transport to Direct, with copy.serviceType",
 		at.Namespace, at.Kubectl().Do("create", "role", "sliceshift-relay", "-n", at.Namespace, "--verb=create", "--resource=pods/portforward"))
 }
 
-// moves says whether a claim template moves by a method.
+// moves reports whether a claim template moves by the method.
 func moves(m *api.Migration, method api.VolumeMethod) bool {
 	return slices.ContainsFunc(m.VolumesAsAccepted(), func(v api.VolumeSpec) bool { return v.Method == method })
 }
 
-// snapshotRights are what method Snapshot needs besides everything else, on both sides.
+// snapshotRights returns the additional rights of method Snapshot, on both sides.
 func snapshotRights(m *api.Migration) []Rule {
 	if !moves(m, api.MethodSnapshot) {
 		return baseRights(m)
@@ -116,7 +116,7 @@ func snapshotRights(m *api.Migration) []Rule {
 	}
 }
 
-// baseRights are what warm passes of method Copy need besides that somebody wants to read snapshots.
+// baseRights returns the additional rights of warm passes of method Copy if the user has selected snapshots for them.
 func baseRights(m *api.Migration) []Rule {
 	if !slices.ContainsFunc(m.VolumesAsAccepted(), func(v api.VolumeSpec) bool {
 		return v.Method == api.MethodCopy && v.Copy.Warm == api.CopyWarmSnapshot
@@ -129,8 +129,8 @@ func baseRights(m *api.Migration) []Rule {
 	}
 }
 
-// missingOf asks the API server of a side which of the rights are not granted. Where the identity is lent, it asks as well
-// which of them the lender may not use as that one.
+// missingOf returns the rights that are not granted on a side, by the answers of its API server. If the identity is
+// impersonated, it also checks which rights the manager may not use as that identity.
 func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule, remedy string) (*plan.Finding, error) {
 	lacking, err := lackingOf(ctx, at, rules)
 	if err != nil {
@@ -146,7 +146,7 @@ func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule, remedy s
 	}, nil
 }
 
-// lackingOf are the rights that are not granted, as kubectl writes them.
+// lackingOf returns the rights that are not granted, in kubectl's notation.
 func lackingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule) ([]string, error) {
 	known, err := grantsOf(ctx, at)
 	if err != nil {
@@ -176,7 +176,7 @@ func lackingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule) ([]strin
 	return lacking, err
 }
 
-// MissingPermissions finds the rights that are missing on either side.
+// MissingPermissions finds missing rights on either side.
 func (e *Inspector) MissingPermissions(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
 	var missing []*plan.Finding
 	var asks []func() error
@@ -209,13 +209,13 @@ func (e *Inspector) MissingPermissions(ctx context.Context, m *api.Migration) ([
 	return findings, nil
 }
 
-// required are rights that a move needs, and the remedy where one is missing.
+// required holds rights that a move needs, and the remedy if one is missing.
 type required struct {
 	rules  []Rule
 	remedy string
 }
 
-// requiredOf lists the rights that a move needs on one side, by remedy.
+// requiredOf returns the rights that a move needs on one side, by remedy.
 func requiredOf(m *api.Migration, at endpoint.Endpoint) []required {
 	return []required{
 		{rights(m, at), plan.RemedyRights},
@@ -226,18 +226,17 @@ func requiredOf(m *api.Migration, at endpoint.Endpoint) []required {
 	}
 }
 
-// grants are the rights of an identity in a namespace, as one answer of its API server lists them.
+// grants holds the rights of an identity in a namespace, as listed by one answer of its API server.
 type grants []authorizationv1.ResourceRule
 
-// grantsOf asks for all rights at once, where some thirty single questions would be asked instead.
-// Where the answer says that it is incomplete it is of no use: an authorizer that lists nothing may
-// refuse what another one lists.
+// grantsOf lists all rights with one request, which replaces about thirty access reviews. An incomplete answer is not
+// used, because an authorizer that lists nothing may refuse a right that another one lists.
 func grantsOf(ctx context.Context, at endpoint.Endpoint) (grants, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: at.Namespace}}
 	err := at.Live.Create(ctx, review)
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, nil // it does not list them: each right is asked for by itself
+		return nil, nil // it does not list them; each right is reviewed separately
 	case err != nil:
 		return nil, err
 	case review.Status.Incomplete:
@@ -247,8 +246,8 @@ func grantsOf(ctx context.Context, at endpoint.Endpoint) (grants, error) {
 	}
 }
 
-// allow says whether a verb of a right is granted. Of what is in no namespace it never is: the list
-// does not tell what a RoleBinding grants, which counts for nothing there.
+// allow reports whether the list grants a verb of a right. For cluster-scoped resources it never does: the list does
+// not show which rights come from a RoleBinding, and such rights do not apply to them.
 func (g grants) allow(rule Rule, verb string) bool {
 	return !rule.ClusterWide && slices.ContainsFunc(g, func(r authorizationv1.ResourceRule) bool {
 		named := len(r.ResourceNames) == 0 || rule.Name != "" && slices.Contains(r.ResourceNames, rule.Name)
@@ -256,12 +255,12 @@ func (g grants) allow(rule Rule, verb string) bool {
 	})
 }
 
-// among says whether a rule names something, or all there is.
+// among reports whether the names contain the name, or a wildcard.
 func among(names []string, name string) bool {
 	return slices.Contains(names, name) || slices.Contains(names, "*")
 }
 
-// mayDo asks for one verb of a right.
+// mayDo reviews one verb of a right.
 func mayDo(ctx context.Context, at endpoint.Endpoint, rule Rule, verb string) (bool, error) {
 	resource, sub, _ := strings.Cut(rule.Resource, "/")
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{

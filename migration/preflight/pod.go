@@ -19,10 +19,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// admits has the destination's API server check, without keeping it, the pod of an ordinal:
-// Pod Security, quotas, webhooks and policies for pods say nothing of a StatefulSet, and the
-// first ordinal would be stopped and not start again. Within one namespace it would be a
-// second pod, and those that run there have been let in.
+// admits dry-runs the pod of an ordinal at the destination's API server. Pod Security, quotas, webhooks and policies
+// for pods do not check a StatefulSet, and the first ordinal would be stopped and could not start. Within one
+// namespace the dry run would be of a second pod, and the running pods have already been admitted.
 func (e *Inspector) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal int32) (rehearsedPod, error) {
 	at := e.Destination
 	if e.SameCluster() && e.Source.Namespace == at.Namespace {
@@ -45,10 +44,10 @@ func (e *Inspector) admits(ctx context.Context, source *appsv1.StatefulSet, ordi
 	return answer, err
 }
 
-// podOf is the pod of an ordinal at a side, as the StatefulSet controller would make it
-// (kubernetes stateful_set_utils.go, newStatefulSetPod, initIdentity, updateStorage). Its
-// owner may not exist yet, so it has a UID of nobody's, and blocks no deletion: that would
-// need a right of its own (OwnerReferencesPermissionEnforcement).
+// podOf returns the pod of an ordinal at a side, as the StatefulSet controller would create it (kubernetes
+// stateful_set_utils.go, newStatefulSetPod, initIdentity, updateStorage). Its owner may not exist yet, so the owner
+// reference has an unused UID. It does not block the owner's deletion, which would need another right
+// (OwnerReferencesPermissionEnforcement).
 func podOf(at endpoint.Endpoint, source *appsv1.StatefulSet, ordinal int32) *corev1.Pod {
 	template := source.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
@@ -72,7 +71,7 @@ func podOf(at endpoint.Endpoint, source *appsv1.StatefulSet, ordinal int32) *cor
 	return pod
 }
 
-// admission is admits for the first ordinal that is to move.
+// admission calls admits for the first ordinal that moves.
 func (e *Inspector) admission(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	answer, err := e.rehearsed(ctx, m, source)
 	if answer.finding == nil || err != nil {
@@ -81,7 +80,7 @@ func (e *Inspector) admission(ctx context.Context, m *api.Migration, source *app
 	return []plan.Finding{*answer.finding}, nil
 }
 
-// rehearsed asks the destination, once for all checks, to admit the pod of the first ordinal that moves.
+// rehearsed dry-runs, once for all checks, the pod of the first ordinal that moves.
 func (e *Inspector) rehearsed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) (rehearsedPod, error) {
 	ordinals := movingOrdinals(m, source)
 	if len(ordinals) == 0 {
@@ -96,19 +95,19 @@ func (e *Inspector) rehearsed(ctx context.Context, m *api.Migration, source *app
 	})
 }
 
-// rehearsedPod is the answer of the destination to the dry run of a pod.
+// rehearsedPod is the destination's answer to the dry run of a pod.
 type rehearsedPod struct {
-	// pod has the fields that the API server would store; nil: it was refused, or the right to ask is missing.
+	// pod has the fields that the API server would store; nil if it was refused or the right is missing.
 	pod     *corev1.Pod
 	ordinal int32
-	// asked is false where there is no namespace for it yet.
+	// asked is false if its namespace does not exist yet.
 	asked bool
-	// finding refuses the pod, or warns; nil: neither.
+	// finding is a refusal or a warning; nil if there is neither.
 	finding *plan.Finding
 }
 
-// running compares the pod of the first ordinal that is to move, as it runs, with what the destination has said to it. One of
-// another revision has another template.
+// running compares the running pod of the first ordinal that moves with the pod that the destination would store. A
+// pod of another revision has another template and is not compared.
 func (e *Inspector) running(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	answer, err := e.rehearsed(ctx, m, source)
 	if answer.pod == nil || err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// sharing is a StatefulSet whose pods share a claim besides their own.
+// sharing returns a StatefulSet whose pods share a claim in addition to their own.
 func sharing(readOnly bool) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	set.Spec.Replicas, set.Spec.ServiceName = new(int32(3)), "web"
@@ -33,7 +33,7 @@ func sharing(readOnly bool) *appsv1.StatefulSet {
 	return set
 }
 
-// TestSharedClaims: what all ordinals share must be at the destination, on the same disk (G12).
+// TestSharedClaims: claims that all ordinals share must exist at the destination, on the same disk (G12).
 func TestSharedClaims(t *testing.T) {
 	disk := func(server string) []client.Object {
 		return []client.Object{
@@ -89,9 +89,8 @@ func TestSharedClaims(t *testing.T) {
 	}
 }
 
-// TestPodIsRehearsed: the pod of the first ordinal is shown to the destination as the
-// StatefulSet controller would make it, and never but as a dry run; without the right to ask
-// it is a warning (G12).
+// TestPodIsRehearsed: the pod of the first ordinal is sent to the destination in the form that the StatefulSet
+// controller would create, and only as a dry run. A missing right is a warning (G12).
 func TestPodIsRehearsed(t *testing.T) {
 	pods := corev1.Resource("pods")
 	for name, tc := range map[string]struct {
@@ -131,7 +130,7 @@ func TestPodIsRehearsed(t *testing.T) {
 	}
 }
 
-// asTheControllerMakes checks a pod of ordinal 2 of the StatefulSet next.
+// asTheControllerMakes checks that a pod is that of ordinal 2 of StatefulSet next.
 func asTheControllerMakes(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	claims := map[string]string{}

@@ -1,5 +1,5 @@
-// Package preflight asks the clusters of a migration, before anything is written, for what would keep
-// it from ending well. Each Check is a file of its own, and a line in the registry.
+// Package preflight checks the clusters of a migration, before anything is written, for reasons why it would fail.
+// Each Check has a file of its own, and an entry in the registry.
 package preflight
 
 import (
@@ -22,28 +22,27 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Inspector looks for what would keep a migration from ending well.
+// Inspector looks for reasons why a migration would fail.
 type Inspector struct {
 	*endpoint.Pair
 	Clock       clock.PassiveClock
 	Policy      volumes.Policy
 	Connections map[plan.SideName]*clusters.Connection
-	// Gate judges health gates; nil: none is judged.
+	// Gate checks health gates; nil if none is checked.
 	Gate Gate
-	// moving are volumes of the source, and claims their claims, that need not be read again.
+	// moving holds volumes of the source, and claims holds their claims, that were read already.
 	moving []corev1.PersistentVolume
 	claims []corev1.PersistentVolumeClaim
-	// nodesWithin is how old the nodes may be; 0: they are listed now.
+	// nodesWithin is the maximum age of the node list; 0 means that nodes are listed now.
 	nodesWithin clusters.NodesWithin
-	// shared is what the checks that are being done have read; nil: none are.
+	// shared holds the reads of the current run; nil outside a run.
 	shared *shared
-	// lastProbe is what the destination's API server was asked before the first ordinal is
-	// stopped.
+	// lastProbe is the last dry run at the destination's API server before the first ordinal is stopped.
 	lastProbe probe
 }
 
-// Run looks, before a migration begins, for what a snapshot of values cannot
-// say. An error means that a cluster did not answer.
+// Run performs, before a migration starts, the checks that a snapshot of values does not cover. An error means that a
+// cluster did not answer.
 func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
 	var source, destination *appsv1.StatefulSet
 	err := endpoint.Together(
@@ -67,10 +66,10 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 	return each.runAll(ctx, Subject{m, source, destination})
 }
 
-// checksAtOnce is how many checks ask the API servers at the same time.
+// checksAtOnce is how many checks send requests at the same time.
 const checksAtOnce = 8
 
-// runAll does all checks. Their findings have the order of the registry.
+// runAll performs all checks. The findings are in the order of the registry.
 func (e *Inspector) runAll(ctx context.Context, about Subject) ([]plan.Finding, error) {
 	found, reads := make([][]plan.Finding, len(checks)), make([]func() error, len(checks))
 	for i, check := range checks {
@@ -89,8 +88,8 @@ func (e *Inspector) runAll(ctx context.Context, about Subject) ([]plan.Finding, 
 	return findings, nil
 }
 
-// uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked
-// for next is looked for of each of them.
+// uncountable refuses numbers of ordinals that are too large to iterate over, because the following checks iterate
+// over all ordinals.
 func (e *Inspector) uncountable(m *api.Migration, source, destination *appsv1.StatefulSet) *plan.Finding {
 	s := plan.Snapshot{Spec: observe.SpecOf(m, e.SameCluster()), Source: observe.SideOfSet(m, e.Source, source), Destination: observe.SideOfSet(m, e.Destination, destination)}
 	s.Source.Set.Templates = observe.ClaimTemplates(source)
@@ -119,8 +118,8 @@ func differences(at endpoint.Endpoint, m *api.Migration, source, destination *ap
 	}}
 }
 
-// spellOut fills in what apps/v1 stores without being asked and our kind does not, so
-// that one of each can be compared (pkg/apis/apps/v1/defaults.go).
+// spellOut sets the defaults that apps/v1 stores and our kind does not, so that the two can be compared
+// (pkg/apis/apps/v1/defaults.go).
 func spellOut(spec *appsv1.StatefulSetSpec) {
 	spec.Template = *history.Canonical(&spec.Template)
 	if rolling := &spec.UpdateStrategy.RollingUpdate; spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {

@@ -10,8 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestDifferences: what an API server fills in for one kind and not for the other is no
-// difference; what a person wrote is.
+// TestDifferences: a default that an API server sets for one kind only is not a difference; a value that a user wrote
+// is.
 func TestDifferences(t *testing.T) {
 	written := appsv1.StatefulSetSpec{
 		Replicas: new(int32(3)), ServiceName: "web", UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},

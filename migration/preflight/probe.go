@@ -19,8 +19,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// patched has one StatefulSet's API server change it, without keeping anything, to what is
-// wanted of ordinals and pod template, and looks at what it would have stored, which is returned, too.
+// patched dry-runs a patch of a StatefulSet to the desired ordinals and pod template. It returns the object that the
+// API server would have stored, and a finding if that differs.
 func patched(ctx context.Context, at endpoint.Endpoint, want *appsv1.StatefulSet) (client.Object, *plan.Finding, error) {
 	spec := map[string]any{}
 	if want.Spec.Ordinals != nil {
@@ -36,7 +36,7 @@ func patched(ctx context.Context, at endpoint.Endpoint, want *appsv1.StatefulSet
 	answer := at.NewSet(metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Set})
 	err = at.Live.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data), client.DryRunAll)
 	if apierrors.IsNotFound(err) {
-		return nil, nil, fmt.Errorf("%s was seen and is not found when it is asked: %w", at.Object(), err) // no answer
+		return nil, nil, fmt.Errorf("%s was seen and is not found when it is asked: %w", at.Object(), err) // not a valid answer
 	}
 	finding, err := rehearsal(at, answer, err)
 	if err != nil || finding != nil {
@@ -49,9 +49,9 @@ func patched(ctx context.Context, at endpoint.Endpoint, want *appsv1.StatefulSet
 	return answer, unkept(at, want, kept), nil
 }
 
-// keptBeside looks at what the destination's API server has stored of the source outside of its pod template,
-// where both are of one kind: a destination that a migration has made could not be rehearsed where there was no
-// namespace for it.
+// keptBeside compares the source's fields outside the pod template with those that the destination's API server has
+// stored, if both are of one kind. A destination that the migration created could not be dry-run while its namespace
+// did not exist.
 func (e *Inspector) keptBeside(ctx context.Context, source *appsv1.StatefulSet, stored client.Object) (*plan.Finding, error) {
 	if e.Source.APIVersion != e.Destination.APIVersion {
 		return nil, nil
@@ -70,8 +70,7 @@ func (e *Inspector) keptBeside(ctx context.Context, source *appsv1.StatefulSet, 
 	return droppedBeside(e.Destination, spec(from), spec(stored)), nil
 }
 
-// probe is what an API server was asked of a StatefulSet, and when; a nil finding: all is
-// well.
+// probe is an answer of an API server about a StatefulSet, and its time. A nil finding means that nothing was found.
 type probe struct {
 	of       types.UID
 	template string
@@ -79,13 +78,14 @@ type probe struct {
 	at       time.Time
 }
 
-// KeepsSlice asks the destination's API server once more whether it keeps spec.ordinals and all of the source's pod template,
-// before the first ordinal is stopped: where its namespace is made by the migration, it could not be asked before the migration
-// began. It returns what was found. A good answer counts until a stop rests on it, and then as long as any other.
+// KeepsSlice dry-runs once more, before the first ordinal is stopped, whether the destination's API server keeps
+// spec.ordinals and the source's whole pod template. If the migration creates its namespace, this was not possible
+// earlier. It returns the finding. A good answer remains valid until a stop depends on it; then it expires like any
+// other.
 func (e *Inspector) KeepsSlice(ctx context.Context, s plan.Snapshot, source *appsv1.StatefulSet, rests bool) (*plan.Finding, error) {
 	base, set := s.Record.Baseline, s.Destination.Set
 	if accountIsMissing(s.Dependencies) {
-		return nil, nil // no pod would be let in; it is copied before anything is stopped
+		return nil, nil // no pod would be admitted; it is copied before anything is stopped
 	}
 	if base == nil || set.Presence != plan.Seen || set.Replicas > 0 || s.Source.Set.Replicas < base.Replicas {
 		return nil, nil

@@ -21,13 +21,13 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// quotas finds a ResourceQuota that has no room: in the destination's namespace for the ordinals that are to come,
-// and on both sides for what copies a claim of one of them, or moves it by a snapshot. The first ordinal for which there is none would be down.
+// quotas finds a ResourceQuota that is too small: in the destination's namespace for the ordinals that move, and on
+// both sides for the objects that copy or snapshot their claims. The first ordinal without quota would stay down.
 func (e *Inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	arriving := demand{ordinals: int64(len(movingOrdinals(m, source))), of: corev1.ResourceList{}}
 	together := e.SameCluster() && e.Source.Namespace == e.Destination.Namespace
 	if !together {
-		arriving.pods(source.Spec.Template.Spec) // in one namespace each makes room for itself
+		arriving.pods(source.Spec.Template.Spec) // in one namespace each ordinal frees its own share
 	}
 	arriving.claims(source.Spec.VolumeClaimTemplates, execute.Forms(m))
 	leaving := demand{of: corev1.ResourceList{}}
@@ -51,7 +51,8 @@ func (e *Inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1
 	return append(findings, more...), err
 }
 
-// quotasAt finds the quotas of a side that have too little for what is to come there. One with scopes is not judged.
+// quotasAt finds the quotas of a side that are too small for the new objects there. A quota with scopes is not
+// checked.
 func quotasAt(ctx context.Context, at endpoint.Endpoint, need corev1.ResourceList, what string) ([]plan.Finding, error) {
 	var quotas corev1.ResourceQuotaList
 	err := at.Live.List(ctx, &quotas, client.InNamespace(at.Namespace))
@@ -73,7 +74,7 @@ func quotasAt(ctx context.Context, at endpoint.Endpoint, need corev1.ResourceLis
 	return findings, nil
 }
 
-// exceeded finds the first resource that a quota has too little of.
+// exceeded finds the first resource for which a quota is too small.
 func exceeded(at endpoint.Endpoint, quota corev1.ResourceQuota, need corev1.ResourceList, what string) []plan.Finding {
 	names := make([]corev1.ResourceName, 0, len(need))
 	for name := range need {
@@ -98,8 +99,8 @@ func exceeded(at endpoint.Endpoint, quota corev1.ResourceQuota, need corev1.Reso
 	return nil
 }
 
-// demand is what so many ordinals take of a quota, under all the names that a quota
-// may give it (kubernetes pkg/quota/v1/evaluator/core).
+// demand is the usage of a quota by the given number of ordinals, under all the names that a quota may use
+// (kubernetes pkg/quota/v1/evaluator/core).
 type demand struct {
 	ordinals int64
 	of       corev1.ResourceList
@@ -138,8 +139,7 @@ func (d demand) claims(templates []corev1.PersistentVolumeClaim, forms map[strin
 	}
 }
 
-// claimPrefixes are those of the resources that count a claim: all claims, and those
-// of its storage class.
+// claimPrefixes returns the prefixes of the resources that count a claim: all claims, and those of its storage class.
 func claimPrefixes(template corev1.PersistentVolumeClaim, forms map[string]volumes.Form) []corev1.ResourceName {
 	forms[template.Name].Give(&template.Spec)
 	class := template.Spec.StorageClassName
@@ -150,7 +150,7 @@ func claimPrefixes(template corev1.PersistentVolumeClaim, forms map[string]volum
 	return prefixes
 }
 
-// filledTemplate is a claim template whose volumes are filled anew, by a copy or from a snapshot.
+// filledTemplate is a claim template with new volumes that are filled by a copy or from a snapshot.
 type filledTemplate struct {
 	claim corev1.PersistentVolumeClaim
 	asked api.VolumeSpec
@@ -171,7 +171,7 @@ func filledTemplates(m *api.Migration, source *appsv1.StatefulSet) []filledTempl
 	return found
 }
 
-// waysOf is how volumes are filled, for people.
+// waysOf describes how the volumes are filled.
 func waysOf(filled []filledTemplate) string {
 	by := func(method api.VolumeMethod) bool {
 		return slices.ContainsFunc(filled, func(t filledTemplate) bool { return t.asked.Method == method })
@@ -186,7 +186,7 @@ func waysOf(filled []filledTemplate) string {
 	}
 }
 
-// size of the new volumes; nil: as much as the claim has.
+// size returns the size of the new volumes; nil if it is the claim's.
 func (t filledTemplate) size() *apiresource.Quantity {
 	if t.asked.Method == api.MethodSnapshot {
 		return t.asked.Snapshot.Size
@@ -194,9 +194,10 @@ func (t filledTemplate) size() *apiresource.Quantity {
 	return t.asked.Copy.Size
 }
 
-// filling adds what the volumes of one ordinal at a time take beside the ordinals: the pods of a copy, or the one that a
-// restored volume waits for, in place of the ordinal's own one, which is stopped; the claims beside the ordinal's own; and
-// the Service of a copy, or the VolumeSnapshot. The claims of an ordinal are filled at once.
+// filling adds the usage of filling the volumes of one ordinal at a time. It counts the pods of a copy, or the pod
+// that a restored volume waits for, less the ordinal's own pod, which is stopped. It also counts the claims beside
+// the ordinal's own, and the Service of a copy, or the VolumeSnapshot. The claims of an ordinal are filled at the
+// same time.
 func (d demand) filling(filled []filledTemplate, source *appsv1.StatefulSet, roles ...volumes.Role) {
 	own := demand{ordinals: 1, of: corev1.ResourceList{}}
 	own.pods(source.Spec.Template.Spec)
@@ -217,7 +218,7 @@ func (d demand) filling(filled []filledTemplate, source *appsv1.StatefulSet, rol
 	d.ahead(filled, source, roles...)
 }
 
-// ahead adds what is copied before it is its turn: those ordinals run, and their claims do not wait for each other.
+// ahead adds the usage of copies for later ordinals. These ordinals run, and their claims are copied in parallel.
 func (d demand) ahead(filled []filledTemplate, source *appsv1.StatefulSet, roles ...volumes.Role) {
 	for _, each := range filled {
 		if each.asked.Method != api.MethodCopy || each.asked.Copy.Prefetch == 0 || each.asked.Copy.Warm == api.CopyWarmNone {
@@ -225,14 +226,14 @@ func (d demand) ahead(filled []filledTemplate, source *appsv1.StatefulSet, roles
 		}
 		more := demand{ordinals: int64(each.asked.Copy.Prefetch), of: d.of}
 		for _, role := range roles {
-			if more.fillingPod(each, source, role); role == volumes.RoleReceiver { // who reads mounts the ordinal's own claim
+			if more.fillingPod(each, source, role); role == volumes.RoleReceiver { // the sender mounts the ordinal's own claim
 				more.fillingClaim(each, role)
 			}
 		}
 	}
 }
 
-// fillingPod is what the pod of a role takes. Who leaves a volume to a snapshot has none.
+// fillingPod adds the usage of the pod of a role. The side that a snapshot is taken of has no such pod.
 func (d demand) fillingPod(t filledTemplate, source *appsv1.StatefulSet, role volumes.Role) {
 	claim := volumes.Ref{Name: t.claim.Name}
 	switch {
@@ -243,11 +244,11 @@ func (d demand) fillingPod(t filledTemplate, source *appsv1.StatefulSet, role vo
 	}
 }
 
-// countedSnapshots is what a quota calls the VolumeSnapshots of a namespace.
+// countedSnapshots is the quota resource of the VolumeSnapshots of a namespace.
 const countedSnapshots corev1.ResourceName = "count/volumesnapshots." + manifest.Group
 
-// fillingClaim is what the claim takes that is filled, or from which that is done, with the Service or the VolumeSnapshot that
-// leads to it.
+// fillingClaim adds the usage of the claim that is filled, or that it is filled from, with its Service or
+// VolumeSnapshot.
 func (d demand) fillingClaim(t filledTemplate, role volumes.Role) {
 	claim, forms := *t.claim.DeepCopy(), map[string]volumes.Form{}
 	if role == volumes.RoleReceiver {
@@ -265,7 +266,7 @@ func (d demand) fillingClaim(t filledTemplate, role volumes.Role) {
 	}
 }
 
-// service is what a Service takes; one of type LoadBalancer has ports of nodes, too.
+// service adds the usage of a Service. Type LoadBalancer also uses node ports.
 func (d demand) service(kind corev1.ServiceType) {
 	names := []corev1.ResourceName{corev1.ResourceServices, "count/services"}
 	switch kind { //nolint:exhaustive // the others take no more

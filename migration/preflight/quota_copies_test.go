@@ -15,8 +15,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestCopying: what a copy takes beside the ordinals is a claim on each side, a Service at the destination, and of
-// its pods what they ask for beyond the ordinal's own one, which is stopped meanwhile.
+// TestCopying: a copy needs a claim on each side, a Service at the destination, and for its pods only what exceeds
+// the requests of the ordinal's own pod, which is stopped.
 func TestCopying(t *testing.T) {
 	const own, class = "64Mi", "fast"
 	source := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
@@ -73,8 +73,9 @@ func TestCopying(t *testing.T) {
 	}
 }
 
-// TestSnapshotting: what a snapshot takes beside the ordinals is a VolumeSnapshot and a claim on each side. The pod that a restored
-// volume waits for asks for as much as the ordinal's own one, which is stopped, and is limited to that: of two claims the first is in its place.
+// TestSnapshotting: a snapshot needs a VolumeSnapshot and a claim on each side. The pod that a restored volume waits
+// for has the requests and limits of the ordinal's own pod, which is stopped. With two claims, the first pod takes
+// the ordinal's place.
 func TestSnapshotting(t *testing.T) {
 	const class = "fast"
 	template := func(name, size string) corev1.PersistentVolumeClaim {
@@ -130,7 +131,7 @@ func TestSnapshotting(t *testing.T) {
 	}
 }
 
-// TestWaysOfFilling: a person is told for what there is no room.
+// TestWaysOfFilling: the finding names the objects that exceed the quota.
 func TestWaysOfFilling(t *testing.T) {
 	copied, snapshot := filledTemplate{asked: api.VolumeSpec{Method: api.MethodCopy}}, filledTemplate{asked: api.VolumeSpec{Method: api.MethodSnapshot}}
 	for want, filled := range map[string][]filledTemplate{

@@ -13,24 +13,24 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Check looks for one thing that would keep a migration from ending well, before anything is
-// written. An error means that it could not look.
+// Check looks for one reason why a migration would fail, before anything is written. An error means that the check
+// could not be performed.
 type Check struct {
-	// Name tells it from the others; docs/preflight.md has a heading for it.
+	// Name identifies the check; docs/preflight.md has a heading for it.
 	Name string
-	// Group is where people find it; empty: GroupOther.
+	// Group is the category in which it is shown; empty means GroupOther.
 	Group Group
-	// Looks says what it looks at, Why what is unsafe about what it finds, and Remedy what mends that
-	// as a rule: a finding says it for the case.
+	// Looks describes the check, Why the risk of its findings, and Remedy the usual fix. A finding has the fix for
+	// its case.
 	Looks, Why, Remedy string
-	// Rules are the rights without which it cannot look, on both sides: a migration that lacks one
-	// is refused before any check is done. What is read only where it may be needs none.
+	// Rules are the rights that the check needs on both sides. A migration that lacks one is refused before any
+	// check. Reads that are optional need no rule.
 	Rules []Rule
-	// Run looks. It writes nothing, unless as a dry run.
+	// Run performs the check. It writes nothing, except as a dry run.
 	Run func(context.Context, *Inspector, Subject) ([]plan.Finding, error)
 }
 
-// Subject is the migration that is checked, with its StatefulSets as the API servers have them.
+// Subject is the migration that is checked, with its StatefulSets as read from the API servers.
 type Subject struct {
 	Migration *api.Migration
 	Source    *appsv1.StatefulSet
@@ -38,8 +38,8 @@ type Subject struct {
 	Destination *appsv1.StatefulSet
 }
 
-// Register has one more check done, after all others. It is for the start of a program: a check
-// that cannot be done, or that takes another one's name, is a mistake in it, and panics.
+// Register adds a check after all others. It is called when a program starts. It panics if the check has no name or
+// no function, or if the name is taken, because that is a programming error.
 func Register(check Check) {
 	taken := slices.ContainsFunc(checks, func(other Check) bool { return other.Name == check.Name })
 	if check.Name == "" || check.Run == nil || taken {
@@ -48,7 +48,7 @@ func Register(check Check) {
 	checks = append(checks, check)
 }
 
-// checks have the order of their findings: the status shows the first finding.
+// checks are in the order of their findings, because the status shows the first finding.
 var checks = []Check{
 	{
 		Name: "one cluster", Group: GroupAccess,
@@ -367,19 +367,19 @@ var checks = []Check{
 	},
 }
 
-// pure is a check that asks no API server.
+// pure adapts a check that sends no requests.
 func pure(find func(*Inspector, Subject) []plan.Finding) func(context.Context, *Inspector, Subject) ([]plan.Finding, error) {
 	return func(_ context.Context, e *Inspector, s Subject) ([]plan.Finding, error) { return find(e, s), nil }
 }
 
-// ofSource is a check of the migration and its source.
+// ofSource adapts a check of the migration and its source.
 func ofSource(find func(*Inspector, context.Context, *api.Migration, *appsv1.StatefulSet) ([]plan.Finding, error)) func(context.Context, *Inspector, Subject) ([]plan.Finding, error) {
 	return func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
 		return find(e, ctx, s.Migration, s.Source)
 	}
 }
 
-// ofBoth is a check of the migration and both StatefulSets.
+// ofBoth adapts a check of the migration and both StatefulSets.
 func ofBoth(find func(*Inspector, context.Context, *api.Migration, *appsv1.StatefulSet, *appsv1.StatefulSet) ([]plan.Finding, error)) func(context.Context, *Inspector, Subject) ([]plan.Finding, error) {
 	return func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
 		return find(e, ctx, s.Migration, s.Source, s.Destination)

@@ -16,8 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestRegister: a check that cannot be done, or takes another one's name, is not registered; one
-// that can brings its rights along.
+// TestRegister: a check that has no function, or a taken name, is not registered; a valid check adds its rights.
 func TestRegister(t *testing.T) {
 	before := checks
 	t.Cleanup(func() { checks = before })
@@ -41,8 +40,8 @@ func TestRegister(t *testing.T) {
 	})
 }
 
-// TestChecksAtOnce: checks ask at the same time, read once what they share, and what they find has the order of the registry;
-// the first error counts.
+// TestChecksAtOnce: checks run concurrently and share their reads. Their findings are in the order of the registry,
+// and the first error is returned.
 func TestChecksAtOnce(t *testing.T) {
 	was := checks
 	t.Cleanup(func() { checks = was })

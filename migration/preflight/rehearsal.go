@@ -23,9 +23,8 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// rehearse has the destination's API server check, without keeping anything, the
-// objects that the first handoff makes there: admission policies, webhooks and limits
-// answer as they would in mid-handoff.
+// rehearse dry-runs, at the destination's API server, the objects that the first handoff creates there. Admission
+// policies, webhooks and limits answer as they would during the handoff.
 func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
 	objects, err := e.firstClaims(ctx, m, source)
 	if err != nil {
@@ -43,7 +42,7 @@ func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, dest
 	for _, effect := range effects {
 		object, err := maker.Created(ctx, at, effect)
 		_, own := errors.AsType[*execute.OwnCredentialsError](err)
-		if own || apierrors.IsNotFound(err) { // the first is a finding of its own
+		if own || apierrors.IsNotFound(err) { // check "own credentials" reports the first
 			continue
 		}
 		if err != nil {
@@ -64,9 +63,9 @@ func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, dest
 	return findings, nil
 }
 
-// movers has the API servers of both sides check, without keeping anything, what fills second volumes for the first
-// ordinal's claims:
-// Pod Security, webhooks, limits and the account answer to its pods, claims and Services as they would in mid-handoff.
+// movers dry-runs, on both sides, the objects that fill second volumes for the first ordinal's claims. Pod Security,
+// webhooks, limits and the account's rights answer for the pods, claims and Services as they would during the
+// handoff.
 func (e *Inspector) movers(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	ordinals := movingOrdinals(m, source)
 	if len(ordinals) == 0 {
@@ -80,7 +79,7 @@ func (e *Inspector) movers(ctx context.Context, m *api.Migration, source *appsv1
 		}
 		for _, each := range all {
 			finding, err := rehearseCreate(ctx, each.at, each.object)
-			if meta.IsNoMatchError(err) { // a cluster without snapshots has a finding of its own
+			if meta.IsNoMatchError(err) { // a cluster without snapshots has its own finding
 				continue
 			}
 			if err != nil {
@@ -97,13 +96,14 @@ func (e *Inspector) movers(ctx context.Context, m *api.Migration, source *appsv1
 	return findings, nil
 }
 
-// filler is an object that fills a second volume, as a side would get it.
+// filler is an object that fills a second volume, as created on a side.
 type filler struct {
 	at     endpoint.Endpoint
 	object client.Object
 }
 
-// fillers are those for an ordinal's claim. Without an image none can copy, which is said of the claims.
+// fillers returns the objects for an ordinal's claim. Without an image no copy is possible, which the check of the
+// claims reports.
 func (e *Inspector) fillers(ctx context.Context, m *api.Migration, asked api.VolumeSpec, form volumes.Form, source *appsv1.StatefulSet, ordinal int32) ([]filler, error) {
 	carrier := volumes.Carrier{Owner: m.UID, Copy: asked.Copy, Form: form}
 	claim := func(at endpoint.Endpoint) volumes.Ref {
@@ -136,8 +136,8 @@ func (e *Inspector) fillers(ctx context.Context, m *api.Migration, asked api.Vol
 	return all, nil
 }
 
-// contents returns the VolumeSnapshotContents that import a snapshot of an ordinal's volume: at the destination, and at the source for
-// the way back. A volume of no CSI driver is refused elsewhere.
+// contents returns the VolumeSnapshotContents that import a snapshot of an ordinal's volume: at the destination, and
+// at the source for the rollback. Another check refuses a volume without a CSI driver.
 func (e *Inspector) contents(ctx context.Context, carrier volumes.Carrier, claim func(endpoint.Endpoint) volumes.Ref) ([]filler, error) {
 	original, err := e.claimNamed(ctx, claim(e.Source).Name)
 	if err != nil || original == nil || original.Spec.VolumeName == "" {
@@ -154,7 +154,7 @@ func (e *Inspector) contents(ctx context.Context, carrier volumes.Carrier, claim
 	return all, nil
 }
 
-// ofCopy is a finding about what copies, which a person can ask to be otherwise.
+// ofCopy adds to a finding about objects of a copy the settings that can change them.
 func ofCopy(finding plan.Finding) plan.Finding {
 	if finding.Remedy != "" {
 		finding.Remedy += "; or say what pods of the copy may be: copy.runAsUser, copy.resources, copy.serviceType"
@@ -162,9 +162,8 @@ func ofCopy(finding plan.Finding) plan.Finding {
 	return finding
 }
 
-// rehearseCreate has an API server create an object, without keeping it, and looks at what it
-// would have stored. It answers into an empty object: into the one that was sent it would
-// leave what it has dropped.
+// rehearseCreate dry-runs the creation of an object and checks what the API server would have stored. The answer is
+// decoded into an empty object: decoding into the sent object would keep the fields that the API server has dropped.
 func rehearseCreate(ctx context.Context, at endpoint.Endpoint, object client.Object) (*plan.Finding, error) {
 	raw, err := endpoint.UnstructuredOf(at, object)
 	if err != nil {
@@ -189,7 +188,7 @@ func rehearseCreate(ctx context.Context, at endpoint.Endpoint, object client.Obj
 	return droppedBeside(at, whole, raw.Object["spec"]), nil
 }
 
-// unkept is what an API server has not kept of a StatefulSet that is to begin with ordinal 1.
+// unkept finds the fields that an API server has not kept of a StatefulSet that starts at ordinal 1.
 func unkept(at endpoint.Endpoint, sent, kept *appsv1.StatefulSet) *plan.Finding {
 	if sent.Spec.Ordinals != nil && !startsAt(kept, 1) {
 		finding := unnumbered(at)
@@ -198,10 +197,9 @@ func unkept(at endpoint.Endpoint, sent, kept *appsv1.StatefulSet) *plan.Finding 
 	return dropped(at, &sent.Spec.Template, &kept.Spec.Template)
 }
 
-// startOrdinals has the API servers of slices that will begin above 0 show that they know
-// spec.ordinals: one that drops the field, as those before Kubernetes 1.27 do (KEP-3335),
-// would start the ordinals from 0, which run on the other side. A slice that does not
-// exist yet is rehearsed.
+// startOrdinals checks that the API servers of slices that will start above 0 keep spec.ordinals. API servers before
+// Kubernetes 1.27 drop the field (KEP-3335). The slice would then start the ordinals from 0, which run on the other
+// side. A slice that does not exist yet is dry-run.
 func (e *Inspector) startOrdinals(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
 	spec := observe.SpecOf(m, e.SameCluster())
 	lo := observe.SetOf(m, source, nil).Start
@@ -225,8 +223,7 @@ func (e *Inspector) startOrdinals(ctx context.Context, m *api.Migration, source,
 	return findings, nil
 }
 
-// startOrdinalSupported has one StatefulSet's API server show, without keeping anything, that it keeps
-// spec.ordinals; of some kinds each one does.
+// startOrdinalSupported dry-runs whether the API server of a StatefulSet keeps spec.ordinals. Some kinds always do.
 func startOrdinalSupported(ctx context.Context, at endpoint.Endpoint) (*plan.Finding, error) {
 	if at.Kind().KeepsStart() {
 		return nil, nil
@@ -258,7 +255,8 @@ func firstEffects(at endpoint.Endpoint, source, destination *appsv1.StatefulSet)
 	return effects
 }
 
-// makesNamespace says whether the move creates the destination's namespace. Where that may not be read, it is not rehearsed.
+// makesNamespace reports whether the move creates the destination's namespace. If that may not be read, it reports
+// false.
 func (e *Inspector) makesNamespace(ctx context.Context, m *api.Migration) (bool, error) {
 	if !m.Spec.Destination.CreateNamespace {
 		return false, nil
@@ -270,7 +268,7 @@ func (e *Inspector) makesNamespace(ctx context.Context, m *api.Migration) (bool,
 	return there == nil, err
 }
 
-// firstClaims are those of the first ordinal that is to move.
+// firstClaims returns the claims of the first ordinal that moves.
 func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]client.Object, error) {
 	ordinals := movingOrdinals(m, source)
 	if len(ordinals) == 0 || len(source.Spec.VolumeClaimTemplates) == 0 {
@@ -287,7 +285,7 @@ func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *a
 	return known.claimsOf(ctx, m, execute.Forms(m), source, ordinals[0])
 }
 
-// claimsOf are the claims that an ordinal gets at the destination, and their volumes when they are made there.
+// claimsOf returns the claims that an ordinal gets at the destination, and their volumes if these are created there.
 func (e *Inspector) claimsOf(ctx context.Context, m *api.Migration, forms map[string]volumes.Form, source *appsv1.StatefulSet, ordinal int32) ([]client.Object, error) {
 	var objects []client.Object
 	for _, template := range observe.ClaimTemplates(source) {
@@ -296,7 +294,7 @@ func (e *Inspector) claimsOf(ctx context.Context, m *api.Migration, forms map[st
 			return nil, err
 		}
 		if claim == nil || claim.Spec.VolumeName == "" {
-			continue // the claims are judged for themselves
+			continue // the claims have their own check
 		}
 		ref := volumes.Ref{Namespace: e.Destination.Namespace, Name: plan.ClaimName(template, e.Destination.Set, ordinal)}
 		form := forms[template]
@@ -319,7 +317,7 @@ func (e *Inspector) claimsOf(ctx context.Context, m *api.Migration, forms map[st
 	return objects, nil
 }
 
-// claimNamed is a claim of the source: one that is known, or else as it is; nil: there is none.
+// claimNamed returns a claim of the source, from the known ones or read now; nil if it does not exist.
 func (e *Inspector) claimNamed(ctx context.Context, name string) (*corev1.PersistentVolumeClaim, error) {
 	for i := range e.claims {
 		if e.claims[i].Name == name {
@@ -329,7 +327,7 @@ func (e *Inspector) claimNamed(ctx context.Context, name string) (*corev1.Persis
 	return endpoint.Get[corev1.PersistentVolumeClaim](ctx, e.Source.Live, e.Source.Key(name))
 }
 
-// volumeNamed is likewise for a volume.
+// volumeNamed returns a volume in the same way.
 func (e *Inspector) volumeNamed(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
 	for i := range e.moving {
 		if e.moving[i].Name == name {
@@ -339,7 +337,7 @@ func (e *Inspector) volumeNamed(ctx context.Context, name string) (*corev1.Persi
 	return endpoint.Get[corev1.PersistentVolume](ctx, e.Source.Live, client.ObjectKey{Name: name})
 }
 
-// wayIn is what lets an object in that was refused.
+// wayIn returns the remedy for an object that was refused.
 func wayIn(at endpoint.Endpoint, object client.Object) string {
 	const remedy = "look for an admission policy, a webhook or a limit there, and let it pass"
 	if _, is := object.(*corev1.Namespace); is {
@@ -348,8 +346,8 @@ func wayIn(at endpoint.Endpoint, object client.Object) string {
 	return remedy
 }
 
-// rehearsal is what the answer to a rehearsed creation says. What exists, or has no
-// namespace yet, is judged elsewhere.
+// rehearsal returns the finding for the answer to a dry-run creation. Other checks cover an object that exists, or
+// whose namespace does not exist yet.
 func rehearsal(at endpoint.Endpoint, object client.Object, err error) (*plan.Finding, error) {
 	kind, key := strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1."), client.ObjectKeyFromObject(object).String()
 	if raw, untyped := object.(*unstructured.Unstructured); untyped {

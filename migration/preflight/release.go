@@ -17,16 +17,15 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// release warns of volumes whose release cannot be seen. A VolumeAttachment is deleted only
-// after the kubelet has unmounted the disk. Where a driver has none, the pod's object is the
-// last that is seen, and the kubelet removes that once the pod's own mounts are gone, before
-// it unmounts the disk from the machine (kubernetes pkg/kubelet/volumemanager/reconciler,
-// unmountVolumes, then unmountDetachDevices): what is not written back yet is written later.
+// release warns of volumes whose release cannot be observed. A VolumeAttachment is deleted only after the kubelet has
+// unmounted the disk. If a driver has none, the pod's object is the last evidence. The kubelet removes it when the
+// pod's own mounts are gone, before it unmounts the disk from the node (kubernetes
+// pkg/kubelet/volumemanager/reconciler, unmountVolumes, then unmountDetachDevices). Cached data may be written back
+// after that.
 //
-// No warning is due for what has no disk of its own on the machine: network file systems,
-// which answer several machines at once, and so any volume that offers ReadWriteMany as a file
-// system; hostPath, which is not mounted; and local, which stays on its machine, whose kubelet
-// counts the users of the mount.
+// No warning is needed for volumes without a disk of their own on the node. These are network file systems, which
+// serve several nodes at once, so any volume that offers ReadWriteMany as a file system; hostPath, which is not
+// mounted; and local, which stays on its node, whose kubelet counts the users of the mount.
 func (e *Inspector) release(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
@@ -57,8 +56,8 @@ func (e *Inspector) release(ctx context.Context, m *api.Migration, source *appsv
 	return findings, nil
 }
 
-// unseenDriver names who mounts a volume, when nothing shows that it has been released; empty:
-// a VolumeAttachment does, or nothing is to be seen. asked are the answers about drivers so far.
+// unseenDriver returns the driver that mounts a volume if its release cannot be observed; empty if a VolumeAttachment
+// shows it, or none is needed. asked holds the answers about drivers so far.
 func (e *Inspector) unseenDriver(ctx context.Context, pv *corev1.PersistentVolume, asked map[string]string) (string, error) {
 	from := pv.Spec.PersistentVolumeSource
 	switch {
@@ -75,18 +74,18 @@ func (e *Inspector) unseenDriver(ctx context.Context, pv *corev1.PersistentVolum
 	case from.RBD != nil:
 		return "the in-tree plugin rbd", nil
 	default:
-		return "", nil // of one machine, of the network, or migrated to a CSI driver that attaches
+		return "", nil // local, a network file system, or migrated to a CSI driver that attaches
 	}
 }
 
-// serves says whether a volume is a file system for several machines at once.
+// serves reports whether a volume is a file system for several nodes at once.
 func serves(pv *corev1.PersistentVolume) bool {
 	block := pv.Spec.VolumeMode != nil && *pv.Spec.VolumeMode == corev1.PersistentVolumeBlock
 	return !block && slices.Contains(pv.Spec.AccessModes, corev1.ReadWriteMany)
 }
 
-// unattached names a CSI driver that has no VolumeAttachments. One without a CSIDriver object
-// has them (kubernetes pkg/volume/csi, skipAttach).
+// unattached returns the name of a CSI driver that has no VolumeAttachments. A driver without a CSIDriver object has
+// them (kubernetes pkg/volume/csi, skipAttach).
 func (e *Inspector) unattached(ctx context.Context, name string, asked map[string]string) (string, error) {
 	if answer, known := asked[name]; known {
 		return answer, nil

@@ -18,8 +18,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestReleaseThatIsNotSeen: where no VolumeAttachment shows that a disk was released, it is
-// said before the move (G6).
+// TestReleaseThatIsNotSeen: if no VolumeAttachment would show the release of a disk, there is a warning before the
+// move (G6).
 func TestReleaseThatIsNotSeen(t *testing.T) {
 	csi := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disks.example.com", VolumeHandle: "h"}}
 	driver := func(attaches *bool) client.Object {

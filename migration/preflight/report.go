@@ -9,37 +9,37 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Verdict is what a check comes to.
+// Verdict is the result of a check.
 type Verdict string
 
 // The verdicts.
 const (
-	// Pass: it has found nothing.
+	// Pass: it found nothing.
 	Pass Verdict = "pass"
-	// Warn: a migration may begin, and its user should know.
+	// Warn: the migration may start, but its user should know of the finding.
 	Warn Verdict = "warn"
-	// Fail: a migration is refused.
+	// Fail: the migration is refused.
 	Fail Verdict = "fail"
-	// Skip: it was not done, because of what another check has found.
+	// Skip: it did not run, because of the finding of another check.
 	Skip Verdict = "skip"
 )
 
-// Result is what one check has found.
+// Result is the result of one check.
 type Result struct {
 	Check   string  `json:"check"`
 	Verdict Verdict `json:"verdict"`
-	// Docs is where the documentation tells more of the check; empty: nowhere.
+	// Docs is the link to the documentation of the check; empty if there is none.
 	Docs     string         `json:"docs,omitempty"`
 	Findings []plan.Finding `json:"findings,omitempty"`
 }
 
-// GroupResult are the results of one group.
+// GroupResult holds the results of one group.
 type GroupResult struct {
 	Group  Group    `json:"group"`
 	Checks []Result `json:"checks"`
 }
 
-// Report is what all checks have found, group by group, and how many came to which verdict.
+// Report holds the results of all checks, by group, and the number of checks with each verdict.
 type Report struct {
 	Groups  []GroupResult `json:"groups"`
 	Passed  int           `json:"passed"`
@@ -48,8 +48,8 @@ type Report struct {
 	Skipped int           `json:"skipped"`
 }
 
-// Findings are what all checks have found, in the order of Report.Findings. What is found of each ordinal in the same
-// words is said once.
+// Findings returns the findings of all checks of a snapshot, in the order of Report.Findings. Findings that differ
+// only in their object are returned once.
 func Findings(s plan.Snapshot) []plan.Finding {
 	said, findings := map[plan.Finding]bool{}, []plan.Finding{}
 	for _, f := range planner.Preflight(s) {
@@ -63,7 +63,7 @@ func Findings(s plan.Snapshot) []plan.Finding {
 	return NewReport(findings).Findings()
 }
 
-// Findings are those of all checks: refusals first, then warnings, each in the order of the catalogue.
+// Findings returns the findings of all checks: refusals first, then warnings, each in the order of the catalogue.
 func (r Report) Findings() []plan.Finding {
 	findings := []plan.Finding{}
 	for _, warning := range []bool{false, true} {
@@ -76,7 +76,7 @@ func (r Report) Findings() []plan.Finding {
 	return findings
 }
 
-// NewReport sorts what was found by the checks of the catalogue.
+// NewReport assigns findings to the checks of the catalogue.
 func NewReport(findings []plan.Finding) Report {
 	report := Report{Groups: []GroupResult{}}
 	blocked := ""
@@ -97,13 +97,13 @@ func NewReport(findings []plan.Finding) Report {
 		report.add(check.group(), result)
 		delete(of, check.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(of)) { // nothing that was found is lost
+	for _, name := range slices.Sorted(maps.Keys(of)) { // no finding is lost
 		report.add(GroupOther, Result{Check: name, Findings: of[name], Verdict: verdictOf(of[name])})
 	}
 	return report
 }
 
-// before says whether a check is done before another one, which has ended the preflight.
+// before reports whether a check runs before the check that ended the preflight.
 func before(name, end string) bool {
 	at := slices.Index(foundations, name)
 	return at >= 0 && (at < slices.Index(foundations, end) || !slices.Contains(foundations, end))

@@ -9,7 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestCatalogue: each check has a name of its own and a group, and is listed once.
+// TestCatalogue: each check has a unique name and a group, and is listed once.
 func TestCatalogue(t *testing.T) {
 	all := Catalogue()
 	seen, links := map[string]bool{}, map[string]bool{}
@@ -27,8 +27,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestReport: each check has a verdict, and nothing that was found is lost. What could not be done,
-// because a foundation has failed, has not passed.
+// TestReport: each check has a verdict, and no finding is lost. A check that did not run, because a foundation
+// failed, has not passed.
 func TestReport(t *testing.T) {
 	warning := plan.Finding{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Warning: true}
 	failure := plan.Finding{Check: "quotas", Reason: api.ReasonQuotaTooSmall}
@@ -71,7 +71,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestFindings: refusals come first, then warnings, each in the order of the catalogue; what is of no check comes last.
+// TestFindings: refusals come first, then warnings, each in the order of the catalogue; findings of unknown checks
+// come last.
 func TestFindings(t *testing.T) {
 	of := func(check string, warning bool) plan.Finding { return plan.Finding{Check: check, Warning: warning} }
 	got := NewReport([]plan.Finding{of("on call", false), of("quotas", true), of("quotas", false), of("GitOps", true), of(checkRights, false)}).Findings()

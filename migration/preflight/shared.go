@@ -35,7 +35,7 @@ func (o *once[T]) of(read func() (T, error)) (T, error) {
 	return o.value, o.err
 }
 
-// reads returns the shared reads of this run. A check outside of a run does its own.
+// reads returns the shared reads of this run. A check outside a run does its own reads.
 func (e *Inspector) reads() *shared {
 	if e.shared == nil {
 		return &shared{}

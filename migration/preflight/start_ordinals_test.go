@@ -20,8 +20,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// server is an API server that does something to what it has stored. The fake one does not
-// answer a dry run, so what is asked is done.
+// server returns an API server that changes each stored object. The fake client does not return the result of a dry
+// run, so writes are performed.
 func server(stored func(client.Object), objects ...client.Object) client.Client {
 	return clustertest.Hooked(clustertest.Hooks{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.CreateOption) error {
@@ -47,9 +47,8 @@ func server(stored func(client.Object), objects ...client.Object) client.Client 
 	}, objects...)
 }
 
-// TestOrdinalsThatAreDropped: a slice that has to begin above 0 is not given to an API
-// server that forgets where it begins, as those before Kubernetes 1.27 do: it would start
-// ordinals that run elsewhere.
+// TestOrdinalsThatAreDropped: a slice that must start above 0 is refused if its API server drops the start, as those
+// before Kubernetes 1.27 do. It would start ordinals that run elsewhere.
 func TestOrdinalsThatAreDropped(t *testing.T) {
 	set := func() *appsv1.StatefulSet {
 		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}
@@ -101,8 +100,8 @@ func TestOrdinalsThatAreDropped(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsNoProof: a 404, as a proxy on the way may give one, does not show that an API
-// server keeps spec.ordinals, and is not remembered as if it did.
+// TestNoAnswerIsNoProof: a 404, such as from a proxy, does not prove that an API server keeps spec.ordinals, and is
+// not cached as a proof.
 func TestNoAnswerIsNoProof(t *testing.T) {
 	e := &Inspector{Clock: clock.RealClock{}, Pair: endpointtest.Pair(nil, server(func(client.Object) {}))}
 	s := plan.Snapshot{
@@ -116,8 +115,8 @@ func TestNoAnswerIsNoProof(t *testing.T) {
 	}
 }
 
-// TestOrdinalsThatAreDroppedAfterTheBeginning: a destination whose namespace is made by
-// the migration cannot be rehearsed before that; it is, once, before the first stop.
+// TestOrdinalsThatAreDroppedAfterTheBeginning: a destination in a namespace that the migration creates is dry-run
+// once after that, before the first stop.
 func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {
 	set := func() *appsv1.StatefulSet {
 		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(0))}}

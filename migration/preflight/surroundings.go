@@ -24,18 +24,18 @@ func images(e *Inspector, s Subject) []plan.Finding {
 	return environment.Images(e.Pair, s.Source.Spec.Template.Spec)
 }
 
-// nodeSetup warns of what an administrator sets up on nodes.
+// nodeSetup warns of node configuration that an administrator must provide.
 func nodeSetup(e *Inspector, s Subject) []plan.Finding {
 	return environment.NodeSetup(e.Pair, s.Source.Spec.Template.Spec)
 }
 
-// outside refuses data that are on no claim, unless their user has said that the pods need none of them.
+// outside refuses data outside of claims, unless the user has confirmed that the pods do not need them.
 func outside(e *Inspector, s Subject) []plan.Finding {
 	return environment.Outside(e.Pair, s.Source, func(volume string) bool { return api.AskedOf(s.Migration.Spec.Volumes, volume).Shared })
 }
 
-// schedulers warns of a scheduler that has bound no pod of the destination's cluster. Who may not list pods of all namespaces
-// looks in that of the destination.
+// schedulers warns of a scheduler that has bound no pod of the destination's cluster. Without the right to list pods
+// of all namespaces it checks that of the destination.
 func (e *Inspector) schedulers(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameCluster() {
 		return nil, nil
@@ -59,8 +59,9 @@ func (e *Inspector) schedulers(ctx context.Context, _ *api.Migration, source *ap
 	return environment.Unscheduled(e.Pair, spec, slices.ContainsFunc(pods.Items, bound), within), nil
 }
 
-// bindings are those that reach the account of the pods at a side: of the cluster, of the account's namespace, and those of other
-// namespaces that name it. Who may not list RoleBindings of all namespaces looks in that of the account, and everywhere is false.
+// bindings returns the bindings that apply to the account of the pods at a side: ClusterRoleBindings, RoleBindings of
+// the account's namespace, and those of other namespaces that name the account. Without the right to list
+// RoleBindings of all namespaces it reads that of the account, and everywhere is false.
 func bindings(ctx context.Context, at endpoint.Endpoint, account string) (found environment.Bindings, err error) {
 	namespaced, _ := dependencies.KindOf(dependencies.RoleBinding)
 	global, _ := dependencies.KindOf(dependencies.ClusterRoleBinding)
@@ -98,7 +99,7 @@ func bindings(ctx context.Context, at endpoint.Endpoint, account string) (found 
 	return found, nil
 }
 
-// accountBindings warns of roles that the account of the pods has at the source alone.
+// accountBindings warns of roles that the account of the pods has at the source only.
 func (e *Inspector) accountBindings(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameNamespace() || !environment.UsesAPI(source.Spec.Template.Spec) {
 		return nil, nil
@@ -120,7 +121,8 @@ func (e *Inspector) accountBindings(ctx context.Context, m *api.Migration, sourc
 	return append(environment.Unbound(e.Pair, account, here, there, copied), weaker...), err
 }
 
-// weakerRoles warns of roles that allow the account less at the destination than those of the same name at the source.
+// weakerRoles warns of roles that allow the account less at the destination than roles of the same name at the
+// source.
 func (e *Inspector) weakerRoles(ctx context.Context, account string, alike []environment.Binding) ([]plan.Finding, error) {
 	var here, there [][]rbacv1.PolicyRule
 	err := endpoint.Together(
@@ -140,7 +142,8 @@ func (e *Inspector) weakerRoles(ctx context.Context, account string, alike []env
 	return found, nil
 }
 
-// boundHere are the bindings of the account at the source, read once for all checks; or what keeps them from being read.
+// boundHere returns the bindings of the account at the source, read once for all checks, or a finding if they cannot
+// be read.
 func (e *Inspector) boundHere(ctx context.Context, account string) (environment.Bindings, []plan.Finding, error) {
 	here, err := e.reads().bound.of(func() (environment.Bindings, error) { return bindings(ctx, e.Source, account) })
 	if apierrors.IsForbidden(err) {
@@ -149,7 +152,7 @@ func (e *Inspector) boundHere(ctx context.Context, account string) (environment.
 	return here, nil, err
 }
 
-// leaders warns of an application that chooses its leader in the API of its cluster.
+// leaders warns of an application that elects its leader through the API of its cluster.
 func (e *Inspector) leaders(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	spec := source.Spec.Template.Spec
 	if e.SameNamespace() || !environment.UsesAPI(spec) {
@@ -160,7 +163,7 @@ func (e *Inspector) leaders(ctx context.Context, _ *api.Migration, source *appsv
 	}
 	here, lacking, err := e.boundHere(ctx, dependencies.AccountOf(spec))
 	if err != nil || len(lacking) > 0 {
-		return nil, err // said by the check of the bindings
+		return nil, err // reported by check "rights of the account"
 	}
 	rules, err := rulesOf(ctx, e.Source, here.All)
 	if apierrors.IsForbidden(err) {
@@ -172,11 +175,12 @@ func (e *Inspector) leaders(ctx context.Context, _ *api.Migration, source *appsv
 	return environment.TwoLeaders(e.Pair, environment.Elects(spec, slices.Concat(rules...))), nil
 }
 
-// ofEverybody are the ClusterRoles that each cluster gives all accounts: none of them lets an account write (kubernetes
-// plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
+// ofEverybody lists the ClusterRoles that each cluster grants to all accounts. None of them allows an account to
+// write (kubernetes plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
 var ofEverybody = []string{"system:basic-user", "system:discovery", "system:public-info-viewer", "system:service-account-issuer-discovery"}
 
-// rulesOf are the rules of the role of each binding at a side; none of a role that does not exist, nor of one for another namespace.
+// rulesOf returns the rules of the role of each binding at a side. They are empty for a missing role, and for one of
+// another namespace.
 func rulesOf(ctx context.Context, at endpoint.Endpoint, bindings []environment.Binding) ([][]rbacv1.PolicyRule, error) {
 	rules := make([][]rbacv1.PolicyRule, len(bindings))
 	var reads []func() error

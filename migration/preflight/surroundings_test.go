@@ -37,8 +37,8 @@ func objects(texts ...string) (all []*unstructured.Unstructured) {
 	return all
 }
 
-// TestP10AccountBindings: a role that the account has at the source alone, by its name or by a group, is warned of. What may not be
-// read is not none.
+// TestP10AccountBindings: a role that the account has at the source only, by its name or by a group, is a warning.
+// Unreadable bindings are not missing.
 func TestP10AccountBindings(t *testing.T) {
 	forbidden := clustertest.Failing(apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), "list")
 	for name, tc := range map[string]struct {
@@ -66,7 +66,7 @@ func TestP10AccountBindings(t *testing.T) {
 	}
 }
 
-// TestP6Leaders: a right to write Leases, by whichever binding, is found in the role that gives it.
+// TestP6Leaders: a right to write Leases is found in the role that grants it, for every kind of binding.
 func TestP6Leaders(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hooks clustertest.Hooks
@@ -88,7 +88,8 @@ func TestP6Leaders(t *testing.T) {
 	}
 }
 
-// TestP11SchedulerOfAllNamespaces: who may not list the pods of all namespaces looks in one, and says so.
+// TestP11SchedulerOfAllNamespaces: without the right to list pods of all namespaces one namespace is checked, and the
+// warning names it.
 func TestP11SchedulerOfAllNamespaces(t *testing.T) {
 	volcano := claimedSet(func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.SchedulerName = "volcano" })
 	bound := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "jobs", Name: "a"}, Spec: corev1.PodSpec{SchedulerName: "volcano", NodeName: "node-1"}}
@@ -109,7 +110,7 @@ func TestP11SchedulerOfAllNamespaces(t *testing.T) {
 			if tc.refused && asked.Namespace == "" {
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 			}
-			list.(*corev1.PodList).Items = tc.has //nolint:forcetypeassert // it lists nothing else
+			list.(*corev1.PodList).Items = tc.has //nolint:forcetypeassert // only pods are listed
 			return nil
 		}}
 		e := &Inspector{Pair: endpointtest.Pair(nil, clustertest.Hooked(hooks))}
@@ -120,7 +121,7 @@ func TestP11SchedulerOfAllNamespaces(t *testing.T) {
 	}
 }
 
-// TestP9Running: the running pod is compared with what the destination says to it; one of another revision is not.
+// TestP9Running: the running pod is compared with the dry-run pod; a pod of another revision is not.
 func TestP9Running(t *testing.T) {
 	running := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-2"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}, {Name: "proxy"}}}}
 	old := running.DeepCopy()
@@ -148,7 +149,7 @@ func TestP9Running(t *testing.T) {
 	}
 }
 
-// TestP8BoundToNodes: a label of single nodes whose name does not say so is known by what it says of them.
+// TestP8BoundToNodes: a label of single nodes with another name is recognized by its values.
 func TestP8BoundToNodes(t *testing.T) {
 	by := func(key, value string) func(*corev1.PersistentVolume) {
 		return func(pv *corev1.PersistentVolume) {
@@ -191,7 +192,7 @@ func TestP8BoundToNodes(t *testing.T) {
 	}
 }
 
-// TestP5SaidOfAVolume: the word about a volume of the template is that about a claim template.
+// TestP5SaidOfAVolume: the confirmation for a volume of the pod template is written like that for a claim template.
 func TestP5SaidOfAVolume(t *testing.T) {
 	set := claimedSet(func(s *appsv1.StatefulSet) {
 		s.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "logs", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/srv/logs"}}}}

@@ -14,10 +14,9 @@ import (
 	"github.com/sliceshift/sliceshift/slices/history"
 )
 
-// dropped finds fields of a pod template that an API server does not keep: one that is older,
-// or has a feature switched off, drops them without a word (kubernetes
-// pkg/api/pod, DropDisabledTemplateFields), and a moved ordinal would be another pod. What
-// was changed or added there is its cluster's business.
+// dropped finds fields of a pod template that an API server does not keep. An API server that is older, or has a
+// feature gate disabled, drops them silently (kubernetes pkg/api/pod, DropDisabledTemplateFields), and a moved
+// ordinal would be a different pod. Fields that it changes or adds are not reported.
 func dropped(at endpoint.Endpoint, sent, kept *corev1.PodTemplateSpec) *plan.Finding {
 	paths := lost("spec.template", jsontree.Of(history.Canonical(sent)), jsontree.Of(history.Canonical(kept)))
 	if len(paths) == 0 {
@@ -30,9 +29,8 @@ func dropped(at endpoint.Endpoint, sent, kept *corev1.PodTemplateSpec) *plan.Fin
 	}
 }
 
-// droppedBeside finds fields of a StatefulSet outside of its pod template that an API server does not keep:
-// one that is older, has a feature switched off, or an older definition of our own kind, which has all that
-// it does not know pruned.
+// droppedBeside finds fields of a StatefulSet outside of its pod template that an API server does not keep. Causes
+// are an older version, a disabled feature gate, or an older CRD of our own kind, which prunes unknown fields.
 func droppedBeside(at endpoint.Endpoint, sent, kept any) *plan.Finding {
 	paths := lost("spec", beside(sent), beside(kept))
 	if len(paths) == 0 {
@@ -45,9 +43,8 @@ func droppedBeside(at endpoint.Endpoint, sent, kept any) *plan.Finding {
 	}
 }
 
-// beside is the tree of a StatefulSet's spec without what is judged elsewhere, and without what says the same
-// as nothing: newer API servers write down what older ones do without being told (kubernetes
-// pkg/apis/apps/v1/defaults.go).
+// beside returns the tree of a StatefulSet's spec without fields that other checks cover, and without default values.
+// Newer API servers store defaults that older ones do not (kubernetes pkg/apis/apps/v1/defaults.go).
 func beside(spec any) any {
 	tree, _ := spec.(map[string]any)
 	tree = maps.Clone(tree)
@@ -72,8 +69,8 @@ func beside(spec any) any {
 	return tree
 }
 
-// asked is what claim templates ask for. Which kind they are, and a status, one API server writes down beside that
-// and another one, or the definition of a kind, does not.
+// asked returns the specs of claim templates, without their kinds and statuses. Some API servers and CRDs store
+// these, others do not.
 func asked(claims []any) []any {
 	kept := make([]any, len(claims))
 	for i, claim := range claims {
@@ -83,8 +80,8 @@ func asked(claims []any) []any {
 	return kept
 }
 
-// lost names the paths of a JSON tree that are not in another one, in a stable order. What is
-// empty is in every tree; what has another value there is not lost.
+// lost returns the paths of a JSON tree that another tree lacks, in a stable order. Empty values are never lost, and
+// neither are values that differ.
 func lost(path string, sent, kept any) []string {
 	switch from := sent.(type) {
 	case map[string]any:
@@ -117,12 +114,12 @@ func lost(path string, sent, kept any) []string {
 	}
 }
 
-// lostElement compares an element of a list with the one of that name; without a name, with
-// the one that has most of it: elements that others have added may have moved it.
+// lostElement compares a list element with the element of the same name. An element without a name is compared with
+// the most similar one, because added elements may have moved it.
 func lostElement(path string, sent any, kept []any) []string {
 	from, ok := sent.(map[string]any)
 	if !ok {
-		return nil // a word or a number among others has another value at most
+		return nil // a scalar in a list can only have changed
 	}
 	best := []string{path}
 	for i, each := range kept {

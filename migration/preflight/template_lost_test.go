@@ -18,7 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// TestLost: what an API server has dropped is lost; what it has changed or added is not (G8).
+// TestLost: fields that an API server has dropped are lost; changed or added fields are not (G8).
 func TestLost(t *testing.T) {
 	for name, tc := range map[string]struct {
 		sent, kept string
@@ -60,8 +60,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestDropped: a template that is kept is no finding; one of which a field is dropped refuses the move,
-// and says which field and where (G8).
+// TestDropped: a template that is kept is no finding; a dropped field refuses the move, and the finding names the
+// field and the side (G8).
 func TestDropped(t *testing.T) {
 	at := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: "west", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion}
 	sent, kept := namespaced().Spec.Template, namespaced().Spec.Template
@@ -76,7 +76,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// namespaced is a StatefulSet that runs its pods in user namespaces of their own.
+// namespaced returns a StatefulSet whose pods run in user namespaces.
 func namespaced() *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{
 		Replicas: new(int32(3)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -85,9 +85,8 @@ func namespaced() *appsv1.StatefulSet {
 	}}
 }
 
-// TestTemplateThatIsDropped: a destination whose API server drops fields of the pod template
-// is refused, before the move where it can be asked, else before the first stop (G8). One
-// that rewrites them is not.
+// TestTemplateThatIsDropped: a destination whose API server drops fields of the pod template is refused: before the
+// move if a dry run is possible, else before the first stop (G8). A destination that changes fields is not.
 func TestTemplateThatIsDropped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stores func(*appsv1.StatefulSet)
@@ -143,7 +142,7 @@ func TestTemplateThatIsDropped(t *testing.T) {
 	}
 }
 
-// TestTemplateIsAskedForAgain: what was asked of one template says nothing of the next.
+// TestTemplateIsAskedForAgain: an answer for one template is not used for another.
 func TestTemplateIsAskedForAgain(t *testing.T) {
 	asks := 0
 	there := namespaced()
@@ -164,8 +163,8 @@ func TestTemplateIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestDroppedBeside: fields outside of the pod template that an API server does not keep are told, and what
-// says the same as nothing is not: newer ones write that down.
+// TestDroppedBeside: fields outside of the pod template that an API server does not keep are reported. Defaults that
+// newer API servers store are not.
 func TestDroppedBeside(t *testing.T) {
 	for name, tc := range map[string]struct{ sent, kept, want string }{
 		"nothing":                {`{"minReadySeconds":1,"replicas":3,"template":{"a":1},"ordinals":{"start":1}}`, `{"minReadySeconds":1}`, ""},

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLostElement: an element without a name is compared with the one that has most of it, wherever that
-// is, and what is no object with none (G8).
+// TestLostElement: an element without a name is compared with the most similar one, at any position; a scalar is
+// compared with none (G8).
 func TestLostElement(t *testing.T) {
 	type tree = map[string]any
 	sent := tree{"key": "k", "a": 1, "b": 2}

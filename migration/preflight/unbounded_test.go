@@ -23,7 +23,7 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// hostile are numbers that somebody writes to do harm, and such as an application has.
+// hostile generates numbers that an attacker may write, and valid ones.
 func hostile() *rapid.Generator[int32] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]int32{math.MinInt32, -1, 0, 1, plan.MaxOrdinals, plan.MaxOrdinals + 1, 100_000_000, math.MaxInt32 - 3, math.MaxInt32}),
@@ -31,12 +31,12 @@ func hostile() *rapid.Generator[int32] {
 	)
 }
 
-// sound says whether a range is one of an application.
+// sound reports whether a range is valid for an application.
 func sound(start, replicas int32) bool {
 	return start >= 0 && replicas >= 0 && replicas <= plan.MaxOrdinals && int64(start)+int64(replicas) <= math.MaxInt32
 }
 
-// allocated is how many bytes were allocated meanwhile.
+// allocated returns how many bytes do has allocated.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -45,9 +45,8 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestHostileNumbers: whatever the numbers of ordinals, nothing is taken in proportion to
-// those that no application has: they are refused, also in mid-move, by the dry run, and when
-// they are what was recorded (S3).
+// TestHostileNumbers: invalid numbers of ordinals are refused, and nothing is allocated in proportion to them. This
+// holds also during a move, in the dry run, and if the numbers were recorded (S3).
 func TestHostileNumbers(t *testing.T) {
 	const little = 1 << 20
 	rapid.Check(t, func(t *rapid.T) {
@@ -67,7 +66,7 @@ func TestHostileNumbers(t *testing.T) {
 			refused = refused || !sound(base.Start, base.Replicas) || base.DestinationReplicas < 0 || base.DestinationReplicas > base.Replicas
 		}
 		if !refused {
-			return // how long a large application takes is not at issue
+			return // the time for a large application is not tested here
 		}
 		if took := allocated(func() { wantRefusedNumbers(t, s) }); took > little {
 			t.Fatalf("%d bytes were allocated", took)
@@ -96,8 +95,8 @@ func wantRefusedNumbers(t *rapid.T, s plan.Snapshot) {
 	}
 }
 
-// TestHostileNumbersAreNotInspected: what is looked for before the first write is looked for
-// of each ordinal, so the numbers come first (S3).
+// TestHostileNumbersAreNotInspected: the numbers are checked first, because the other checks iterate over the
+// ordinals (S3).
 func TestHostileNumbersAreNotInspected(t *testing.T) {
 	set := func(start, replicas int32, templates ...string) *appsv1.StatefulSet {
 		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}

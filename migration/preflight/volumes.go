@@ -25,9 +25,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
-// reachableVolumes finds volumes that no node of the destination can mount: their
-// driver is not registered there, no node that takes pods has it, matches their node
-// affinity or may attach one more. And it finds those that may not be made there.
+// reachableVolumes finds volumes that no node of the destination can mount, and volumes that may not be created
+// there. Their driver is not registered, or no schedulable node has it, matches their node affinity, or has a free
+// attachment.
 func (e *Inspector) reachableVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameCluster() {
 		return nil, nil
@@ -55,7 +55,7 @@ func (e *Inspector) reachableVolumes(ctx context.Context, m *api.Migration, sour
 	if err != nil {
 		return nil, err
 	}
-	// That no node takes the volumes of a driver that is missing has been said.
+	// A missing driver is already reported, so its volumes are left out below.
 	without := func(pv corev1.PersistentVolume) bool {
 		return slices.ContainsFunc(missing, func(f plan.Finding) bool { return f.Object == driverObject(driverOf(pv)) })
 	}
@@ -63,17 +63,17 @@ func (e *Inspector) reachableVolumes(ctx context.Context, m *api.Migration, sour
 	return slices.Concat(findings, missing, twins, unhosted), err
 }
 
-// carriedTemplates are the claim templates whose volumes are to be the destination's, too.
+// carriedTemplates returns the claim templates whose volumes are kept at the destination.
 func carriedTemplates(m *api.Migration, source *appsv1.StatefulSet) []string {
 	return slices.DeleteFunc(observe.ClaimTemplates(source), func(template string) bool { return startsAnew(m, template) })
 }
 
-// startsAnew says whether each side has a volume of its own for a claim template.
+// startsAnew reports whether each side has its own volume for a claim template.
 func startsAnew(m *api.Migration, template string) bool {
 	return methods.Of(observe.MethodOf(m, template)).Separate()
 }
 
-// claimed are the volumes of the claims that are to be carried over. They are listed once for all checks.
+// claimed returns the volumes of the claims that are carried over. They are listed once for all checks.
 func (e *Inspector) claimed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]corev1.PersistentVolume, error) {
 	return e.reads().volumes.of(func() ([]corev1.PersistentVolume, error) { return e.readClaimed(ctx, m, source) })
 }
@@ -95,7 +95,7 @@ func (e *Inspector) readClaimed(ctx context.Context, m *api.Migration, source *a
 	}), nil
 }
 
-// claiming are the claims of these volumes. They are listed once for all checks.
+// claiming returns the claims of these volumes. They are listed once for all checks.
 func (e *Inspector) claiming(ctx context.Context, pvs []corev1.PersistentVolume) ([]corev1.PersistentVolumeClaim, error) {
 	return e.reads().claims.of(func() ([]corev1.PersistentVolumeClaim, error) {
 		var all corev1.PersistentVolumeClaimList
@@ -110,7 +110,7 @@ func (e *Inspector) claiming(ctx context.Context, pvs []corev1.PersistentVolume)
 	})
 }
 
-// barred finds the first volume that may not be made at the destination.
+// barred finds the first volume that may not be created at the destination.
 func (e *Inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) []plan.Finding {
 	for i := range pvs {
 		bars := e.Policy.Bars(&pvs[i], observe.UseOf(m, e.Destination.Namespace, templateOf(source, pvs[i].Spec.ClaimRef.Name)))
@@ -121,7 +121,7 @@ func (e *Inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []c
 	return nil
 }
 
-// templateOf is the claim template that a claim of the set was made from.
+// templateOf returns the claim template of a claim of the set.
 func templateOf(set *appsv1.StatefulSet, claim string) string {
 	for _, template := range observe.ClaimTemplates(set) {
 		if _, belongs := observe.OrdinalOf(template+"-"+set.Name, claim); belongs {
@@ -140,8 +140,8 @@ func driverOf(pv corev1.PersistentVolume) string {
 
 func driverObject(driver string) string { return "CSIDriver " + driver }
 
-// drivers finds CSI drivers that the destination's cluster lacks: there is no CSIDriver object, which is optional, and no node
-// runs the driver.
+// drivers finds CSI drivers that the destination's cluster lacks: there is no CSIDriver object, which is optional,
+// and no node runs the driver.
 func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	names := map[string]bool{}
 	for _, pv := range pvs {
@@ -173,7 +173,8 @@ func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) 
 	return findings, nil
 }
 
-// nodesRun reports whether a kubelet of the destination has registered a CSI driver. It is false where CSINodes may not be listed.
+// nodesRun reports whether a kubelet of the destination has registered a CSI driver. It is false if CSINodes may not
+// be listed.
 func (e *Inspector) nodesRun(ctx context.Context, driver string) (bool, error) {
 	var nodes storagev1.CSINodeList
 	if err := e.Destination.Live.List(ctx, &nodes); err != nil {
@@ -190,8 +191,8 @@ func (e *Inspector) nodesRun(ctx context.Context, driver string) (bool, error) {
 	return false, nil
 }
 
-// duplicateHandles finds a volume of the destination that may be the disk of one to be moved, under
-// another name: a pod that mounts it would write to a disk that is in use. Those that all ordinals share keep their names there.
+// duplicateHandles finds a volume of the destination that may have the disk of a moving volume under another name. A
+// pod that mounts it would write to a disk that is in use. Volumes that all ordinals share keep their names there.
 func (e *Inspector) duplicateHandles(ctx context.Context, m *api.Migration, own, shared []corev1.PersistentVolume) ([]plan.Finding, error) {
 	var there corev1.PersistentVolumeList
 	if err := e.Destination.Live.List(ctx, &there); err != nil {
@@ -223,9 +224,8 @@ func (e *Inspector) duplicateHandles(ctx context.Context, m *api.Migration, own,
 	return nil, nil
 }
 
-// hosts finds a volume that no node can take, and drivers that have fewer places left
-// than volumes are to come (velero#5162: the pod stays Pending). What it finds is
-// certain; that there is a place for all of them is not, even when it finds nothing.
+// hosts finds a volume that no node can take, and drivers with fewer free attachments than new volumes (velero#5162:
+// the pod stays Pending). Its findings are certain. The absence of findings does not guarantee enough attachments.
 func (e *Inspector) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	pvs = slices.DeleteFunc(slices.Clone(pvs), func(pv corev1.PersistentVolume) bool {
 		return driverOf(pv) == "" && pv.Spec.NodeAffinity == nil
@@ -289,10 +289,10 @@ func (e *Inspector) places(hosts []host, coming map[string]int64) []plan.Finding
 	return findings
 }
 
-// unbounded is the number of places of a driver that does not limit them.
+// unbounded is the number of free attachments of a driver without a limit.
 const unbounded = -1
 
-// host is a node that takes pods, with the places that each CSI driver has left.
+// host is a schedulable node, with the free attachments of each CSI driver.
 type host struct {
 	node corev1.Node
 	free map[string]int64
@@ -303,7 +303,7 @@ func (h host) takes(pv *corev1.PersistentVolume) bool {
 	return volume.CheckNodeAffinity(pv, h.node.Labels) == nil && (pv.Spec.CSI == nil || has && free != 0)
 }
 
-// hostsOf are the destination's nodes that are Ready and not cordoned.
+// hostsOf returns the destination's nodes that are Ready and not cordoned.
 func (e *Inspector) hostsOf(ctx context.Context) ([]host, error) {
 	reader := e.Destination.Live
 	var nodes []corev1.Node
@@ -344,7 +344,7 @@ func (e *Inspector) hostsOf(ctx context.Context) ([]host, error) {
 	return hosts, nil
 }
 
-// apartFromVolume finds a volume that is in reach of some nodes, and of none that can take its pod.
+// apartFromVolume finds a volume that some nodes can reach, but none that can take its pod.
 func (e *Inspector) apartFromVolume(demand scheduling.Demand, pvs []corev1.PersistentVolume, nodes, fitting []corev1.Node) []plan.Finding {
 	for i := range pvs {
 		reaches := func(node corev1.Node) bool {
@@ -362,7 +362,7 @@ func (e *Inspector) apartFromVolume(demand scheduling.Demand, pvs []corev1.Persi
 	return nil
 }
 
-// movingOrdinals are those that are asked for, the first to move first.
+// movingOrdinals returns the ordinals that move, in the order of their move.
 func movingOrdinals(m *api.Migration, source *appsv1.StatefulSet) []int32 {
 	return plan.Snapshot{Spec: observe.SpecOf(m, false), Source: plan.Side{Set: observe.SetOf(m, source, nil)}}.OrdinalsToMove()
 }

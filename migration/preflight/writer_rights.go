@@ -13,9 +13,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// writerRights asks whether each writer that is to be paused may be patched, where it is and by its
-// name: the rights of a move are asked in its own namespace, and an Application of Argo CD is in
-// another one. Who may not be read is found by the check of the writers themselves.
+// writerRights checks the right to patch each writer that the migration pauses, by its name and in its own namespace.
+// The other rights are checked in the namespace of the move, but an Application of Argo CD is in another one. The
+// check of the writers reports writers that may not be read.
 func (e *Inspector) writerRights(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if !m.Spec.Writers.Pause {
 		return nil, nil

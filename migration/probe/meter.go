@@ -16,16 +16,17 @@ import (
 )
 
 const (
-	// Round is the time between two rounds of questions to a Prometheus, which scrapes as seldom.
+	// Round is the time between two rounds of queries to a Prometheus server, which usually scrapes no more
+	// often.
 	Round = 15 * time.Second
-	// patience is how long an answer to one of its queries may take.
+	// patience is the timeout of one query.
 	patience = 5 * time.Second
-	// field is where a Migration describes the Prometheus of a probe.
+	// field is the field of a Migration that describes the Prometheus server of a probe.
 	field = "probe.prometheus"
 )
 
-// Meter queries a Prometheus for the requests of clients since a migration began. It has no figures of single handoffs, which are
-// shorter than the time between two scrapes.
+// Meter queries a Prometheus server for the requests of clients since a migration began. It has no counts of
+// single handoffs, which are shorter than the time between two scrapes.
 type Meter struct {
 	server *health.Prometheus
 	spec   api.PrometheusProbe
@@ -35,9 +36,9 @@ type Meter struct {
 	status *api.ProbeStatus
 }
 
-// About names the migration that a Meter measures.
+// About identifies the migration that a Meter measures.
 type About struct {
-	// Migration in whose namespace a token is, and the StatefulSet that it moves.
+	// Migration is the migration, whose namespace holds the token. StatefulSet is the one that it moves.
 	Migration, StatefulSet types.NamespacedName
 	// Began is when the migration began.
 	Began time.Time
@@ -48,7 +49,7 @@ func (a About) variables(now time.Time) health.Variables {
 	return health.Variables{"namespace": a.StatefulSet.Namespace, "statefulset": a.StatefulSet.Name, "since": fmt.Sprintf("%ds", since)}
 }
 
-// Check says why a spec cannot be asked, wherever that may lead. It connects to nothing.
+// Check returns an error if a spec cannot be used with any address. It opens no connection.
 func Check(spec api.ProbeSpec) error {
 	anywhere := health.Addresses{Any: true}
 	if spec.Prometheus == nil {
@@ -59,7 +60,7 @@ func Check(spec api.ProbeSpec) error {
 	return err
 }
 
-// NewMeter returns a Meter, if its Prometheus may be asked. It connects to nothing.
+// NewMeter returns a Meter, if its Prometheus server is allowed. It opens no connection.
 func NewMeter(spec api.PrometheusProbe, about About, allowed health.Addresses, secrets health.Secrets, times clock.PassiveClock) (*Meter, error) {
 	server, err := health.NewPrometheus(field, spec.PrometheusServer, allowed, secrets)
 	if err != nil {
@@ -73,10 +74,10 @@ func NewMeter(spec api.PrometheusProbe, about About, allowed health.Addresses, s
 	return &Meter{server: server, spec: spec, about: about, clock: times}, nil
 }
 
-// Continue has the Meter show what an earlier process has written until it knows better.
+// Continue makes the Meter return the status of an earlier process until it has its own.
 func (m *Meter) Continue(before *api.ProbeStatus) { m.status = before }
 
-// Start begins to ask, and returns what ends that. Neither waits for anything.
+// Start starts the queries, and returns the function that stops them. Neither of the two blocks.
 func (m *Meter) Start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -94,14 +95,14 @@ func (m *Meter) Start() (stop func()) {
 	return cancel
 }
 
-// Status is what clients have seen; nil: it is not known, and nothing is to be said.
+// Status returns the requests of clients; nil if they are unknown and there is no message.
 func (m *Meter) Status() *api.ProbeStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.status.DeepCopy()
 }
 
-// ask asks all queries once. Figures stay as they were where one of them has no answer.
+// ask sends all queries once. The counts remain unchanged if one of them is not answered.
 func (m *Meter) ask(ctx context.Context) {
 	now := m.clock.Now()
 	figures, why := m.figures(ctx, now)
@@ -121,7 +122,7 @@ func (m *Meter) ask(ctx context.Context) {
 	m.status.Message = atMost(longestMessage, why)
 }
 
-// figures are the answers to all queries. why says which of them failed; empty: nothing.
+// figures returns the answers to all queries. why is the error of a failed query; empty if all succeeded.
 func (m *Meter) figures(ctx context.Context, now time.Time) (f api.ClientRequests, why string) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -148,10 +149,10 @@ func (m *Meter) figures(ctx context.Context, now time.Time) (f api.ClientRequest
 	return f, why
 }
 
-// most is what a figure is at most: all of it is exact in a float64.
+// most is the maximum of a count; all counts up to it are exact in a float64.
 const most = 1 << 50
 
-// number is what a query has found, and whether it has found anything.
+// number returns the result of a query, and whether it has one.
 func (m *Meter) number(ctx context.Context, now time.Time, name, query string) (value float64, found bool, why string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// prometheus answers each query with values: null is no series, a list is several, text is the whole answer.
+// prometheus answers each query with values: null is no series, a list is several, a text is the whole answer.
 func prometheus(t *testing.T, answers map[string]any) (url string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,13 +41,13 @@ func prometheus(t *testing.T, answers map[string]any) (url string) {
 	return server.URL
 }
 
-// asked is a probe of three queries, one of them about the StatefulSet and the time.
+// asked returns a probe of three queries, one of them with the StatefulSet and the time.
 func asked(url string) api.PrometheusProbe {
 	return api.PrometheusProbe{PrometheusServer: api.PrometheusServer{Address: url}, Requests: `r{n="${namespace}",s="${statefulset}"}[${since}]`, Failed: "f", P99: "p"}
 }
 
-// TestP1Meter: what a Prometheus has counted since the move began is what clients have seen; what is no answer to the question says so,
-// and leaves the figures from before.
+// TestP1Meter: the counts since the move began are reported. An unusable answer is reported with its reason,
+// and the previous counts remain.
 func TestP1Meter(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	about := About{StatefulSet: types.NamespacedName{Namespace: "shop", Name: "web"}, Began: began}
@@ -82,7 +82,7 @@ func TestP1Meter(t *testing.T) {
 	}
 }
 
-// TestP1MeterUnasked: what cannot be asked is refused before it is, with the field and the remedy.
+// TestP1MeterUnasked: an invalid probe is refused before any query, with the field and the remedy.
 func TestP1MeterUnasked(t *testing.T) {
 	with := func(change func(*api.PrometheusProbe)) api.ProbeSpec {
 		p := asked("https://prometheus.example")
@@ -105,11 +105,12 @@ func TestP1MeterUnasked(t *testing.T) {
 	}
 }
 
-// TestP1MeterStarts: it asks at once, and no more once it is stopped; neither waits for a server that hangs.
+// TestP1MeterStarts: it queries at once, and stops when it is stopped. Neither call waits for a server that
+// hangs.
 func TestP1MeterStarts(t *testing.T) {
 	arrived := make(chan struct{}, 8)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = r.ParseForm() // only then the server sees that the other end has enough
+		_ = r.ParseForm() // only then the server notices that the client has closed the connection
 		arrived <- struct{}{}
 		hanging(w, r)
 	}))
@@ -126,9 +127,10 @@ func TestP1MeterStarts(t *testing.T) {
 	}
 }
 
-// TestP1MeterPanic: a panic on what a Prometheus answers ends no process; the figures stay as they were.
+// TestP1MeterPanic: a panic while an answer is handled does not end the process, and the counts remain
+// unchanged.
 func TestP1MeterPanic(t *testing.T) {
-	m := &Meter{clock: clocktesting.NewFakePassiveClock(time.Now())} // it panics: there is nobody to ask
+	m := &Meter{clock: clocktesting.NewFakePassiveClock(time.Now())} // it panics: it has no server
 	m.ask(t.Context())
 	if got := m.Status(); got == nil || !strings.Contains(got.Message, "has failed inside of the process") {
 		t.Errorf("%+v", got)

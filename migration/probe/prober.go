@@ -10,14 +10,15 @@ import (
 // Every is the time between two requests.
 const Every = 200 * time.Millisecond
 
-// Prober sends requests to a target, each at its time whether or not the one before has ended: who waits for an answer before the next
-// request would measure an outage once.
+// Prober sends requests to a target at fixed intervals, whether or not the previous one has ended. If it waited
+// for each answer, a whole outage would count as one failed request.
 type Prober struct {
 	target *Target
 	tally  *Tally
 	clock  clock.PassiveClock
 	every  time.Duration
-	// under are the requests that were sent and not counted yet, in their order: no more than can be under way within their deadline.
+	// under holds the requests that were sent and not counted yet, in order. Its capacity is the number of
+	// requests that can be open within their deadline.
 	under chan *flight
 }
 
@@ -28,7 +29,7 @@ type flight struct {
 	ended  func(Sample)
 }
 
-// Start begins to send requests, and returns what ends that. Neither waits for anything.
+// Start starts sending requests, and returns the function that stops them. Neither of the two blocks.
 func Start(target *Target, tally *Tally, times clock.PassiveClock) (stop func()) {
 	return newProber(target, tally, times, Every).start()
 }
@@ -59,13 +60,13 @@ func (p *Prober) send(ctx context.Context) {
 	}
 }
 
-// request sends one, unless too many are under way: after a machine has slept, say.
+// request sends a request, unless too many are open, for instance after the machine was suspended.
 func (p *Prober) request(ctx context.Context) {
 	if len(p.under) == cap(p.under) {
 		return
 	}
 	f := &flight{sample: Sample{Start: p.clock.Now()}, done: make(chan struct{}), ended: p.tally.Send()}
-	p.under <- f // there is room: nothing else adds to it
+	p.under <- f // never blocks: only this function adds to it
 	go func() {
 		defer close(f.done)
 		began := time.Now()
@@ -74,7 +75,7 @@ func (p *Prober) request(ctx context.Context) {
 	}()
 }
 
-// count counts requests in the order in which they were sent. Those that the end has cut off have come to nothing.
+// count counts requests in the order in which they were sent. It ignores those that were cancelled by the end.
 func (p *Prober) count(ctx context.Context) {
 	for {
 		select {

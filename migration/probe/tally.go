@@ -10,18 +10,21 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// mostStretches is how many handoffs are told apart: a request may end after the handoff in which it was sent.
+// mostStretches is the number of handoffs that are counted separately: a request may end after the handoff in
+// which it was sent.
 const mostStretches = 8
 
-// longestMessage is how many characters a status takes of a message.
+// longestMessage is the maximum number of characters of a message in a status.
 const longestMessage = 1024
 
-// Tally counts the requests of a migration, in all and for each of the last handoffs. It is safe for concurrent use.
+// Tally counts the requests of a migration, in total and for each of the last handoffs. It is safe for
+// concurrent use.
 type Tally struct {
 	mu        sync.Mutex
 	all       Window
 	stretches []*stretch
-	// message is why a request failed last, at the time failed; or why none is sent.
+	// message is the error of the last failed request, which was sent at the time failed; or the reason why
+	// none is sent.
 	message string
 	failed  time.Time
 }
@@ -31,7 +34,7 @@ type stretch struct {
 	key    handoffKey
 	open   bool
 	window Window
-	// before are the figures of an earlier process, of the same handoff.
+	// before holds the counts of an earlier process for the same handoff.
 	before *api.ClientRequests
 }
 
@@ -45,7 +48,7 @@ func keyOf(ordinal int32, start metav1.MicroTime) handoffKey {
 	return handoffKey{ordinal, start.UnixMicro()}
 }
 
-// NewTally continues what an earlier process has written of a migration, if anything.
+// NewTally returns a tally that continues the counts of an earlier process in a status, if there are any.
 func NewTally(status api.MigrationStatus) *Tally {
 	t := &Tally{}
 	before := status.Probe
@@ -59,7 +62,8 @@ func NewTally(status api.MigrationStatus) *Tally {
 	return t
 }
 
-// Moves notes which ordinal is on its way: requests that are sent from now on count for it; nil: none is.
+// Moves records the current handoff: requests that are sent from now on count for it. nil means that there is
+// none.
 func (t *Tally) Moves(handoff *api.Handoff) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,11 +92,12 @@ func (t *Tally) last() *stretch {
 	return t.stretches[len(t.stretches)-1]
 }
 
-// Send counts a request that is sent, and returns what must be called with what became of it, in the order of the requests.
+// Send counts a request that is sent, and returns a function that must be called with its result, in the order
+// of the requests.
 func (t *Tally) Send() (ended func(Sample)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.failed.IsZero() { // why none was sent
+	if t.failed.IsZero() { // the message was why none was sent
 		t.message = ""
 	}
 	windows := []*Window{&t.all}
@@ -114,14 +119,14 @@ func (t *Tally) Send() (ended func(Sample)) {
 	}
 }
 
-// Refuse notes why no request is sent.
+// Refuse records why no request is sent.
 func (t *Tally) Refuse(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.message, t.failed = atMost(longestMessage, why), time.Time{}
 }
 
-// Status is what the requests have come to at a time; nil: none was sent, and nothing is to be said.
+// Status returns the counts at a time; nil if no request was sent and there is no message.
 func (t *Tally) Status(now time.Time) *api.ProbeStatus {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +143,8 @@ func (t *Tally) Status(now time.Time) *api.ProbeStatus {
 	return s
 }
 
-// Of is what the requests of a handoff have come to; nil: no request of the migration was sent, or it is too long ago.
+// Of returns the counts of a handoff; nil if no request of the migration was sent, or if the handoff is too
+// long ago.
 func (t *Tally) Of(ordinal int32, start metav1.MicroTime) *api.ClientRequests {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +157,8 @@ func (t *Tally) Of(ordinal int32, start metav1.MicroTime) *api.ClientRequests {
 	return nil
 }
 
-// figures are those of a handoff. Percentiles are of the process that has sent more of its requests.
+// figures returns the counts of a handoff. Its percentiles are those of the process that has sent more of its
+// requests.
 func (s *stretch) figures() *api.ClientRequests {
 	f := s.window.Figures()
 	if b := s.before; b != nil {

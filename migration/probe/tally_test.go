@@ -16,7 +16,8 @@ func handoff(ordinal int32, second int64) *api.Handoff {
 	return &api.Handoff{Ordinal: ordinal, StartTime: metav1.NewMicroTime(time.Unix(second, 1234))}
 }
 
-// TestTally: whenever requests end, each counts for the handoff in which it was sent, and all that were sent have ended or are unanswered.
+// TestTally: each request counts for the handoff in which it was sent, whenever it ends. Every sent request has
+// ended or is unanswered.
 func TestTally(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
@@ -71,7 +72,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// counted checks the figures of each handoff, and returns those of all.
+// counted checks the counts of each handoff, and returns their total.
 func counted(t *testing.T, tally *Tally, sent, failed map[int32]int64) (all, bad int64) {
 	t.Helper()
 	for of, n := range sent {
@@ -86,7 +87,8 @@ func counted(t *testing.T, tally *Tally, sent, failed map[int32]int64) (all, bad
 	return all, bad
 }
 
-// TestTallyContinues: the next process counts on, also for the ordinal that is on its way, and times lose what is not stored of them.
+// TestTallyContinues: the next process continues the counts, also those of the current ordinal, although times
+// are stored with a lower precision.
 func TestTallyContinues(t *testing.T) {
 	tally := NewTally(api.MigrationStatus{})
 	send := func(t *Tally, failure string) {
@@ -121,7 +123,8 @@ func TestTallyContinues(t *testing.T) {
 	}
 }
 
-// TestTallyIsBounded: however long a migration takes, its status has the same size, and old handoffs are forgotten.
+// TestTallyIsBounded: the status has a bounded size for a migration of any length, and old handoffs are
+// dropped.
 func TestTallyIsBounded(t *testing.T) {
 	tally := NewTally(api.MigrationStatus{})
 	for i := range 100_000 {
@@ -146,7 +149,7 @@ func TestTallyIsBounded(t *testing.T) {
 	}
 }
 
-// TestTallyRefused: why none is sent is said until one is.
+// TestTallyRefused: the reason why no request is sent is reported until one is sent.
 func TestTallyRefused(t *testing.T) {
 	tally := NewTally(api.MigrationStatus{})
 	if s := tally.Status(time.Unix(9, 0)); s != nil {

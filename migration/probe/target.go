@@ -18,23 +18,23 @@ import (
 	"github.com/sliceshift/sliceshift/migration/health"
 )
 
-// Bounds of a request: how long it may take, and how many bytes of an answer are read.
+// Limits of a request: its duration, and the number of bytes of an answer.
 const (
 	Deadline = 2 * time.Second
 	mostBody = 1 << 20
 )
 
-// purpose is that of the URL of a probe.
+// purpose describes the URL of a probe.
 var purpose = health.Purpose{Field: "probe.url", Setting: "gates.probes", User: "remove it", Query: "remove it"}
 
-// Target is what is requested.
+// Target is the requested URL.
 type Target struct {
 	url      *url.URL
 	client   *http.Client
 	deadline time.Duration
 }
 
-// NewTarget returns the target of a URL, if it is one that may be requested. It connects to nothing.
+// NewTarget returns the target of a URL, if the URL is allowed. It opens no connection.
 func NewTarget(address string, allowed health.Addresses) (*Target, error) {
 	u, judge, err := allowed.Allow(purpose, address)
 	if err != nil {
@@ -46,7 +46,7 @@ func NewTarget(address string, allowed health.Addresses) (*Target, error) {
 	}}, nil
 }
 
-// Request sends one request, and returns why it failed; empty: it succeeded.
+// Request sends one request, and returns why it failed; empty if it succeeded.
 func (t *Target) Request(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, t.deadline)
 	defer cancel()
@@ -69,7 +69,7 @@ func (t *Target) Request(ctx context.Context) string {
 	return t.read(answer.Body)
 }
 
-// read reads the answer to its end: a client has it only then.
+// read reads the answer to its end, because a client needs all of it.
 func (t *Target) read(body io.Reader) string {
 	n, err := io.Copy(io.Discard, io.LimitReader(body, mostBody+1))
 	switch {
@@ -83,17 +83,19 @@ func (t *Target) read(body io.Reader) string {
 	return ""
 }
 
-// redirected is for a redirect. It is not followed: it may lead to anywhere, and what it leads to is not what was asked for.
+// redirected returns the failure for a redirect. It is not followed: it may lead anywhere, and its target is
+// not the requested URL.
 func (t *Target) redirected(code int, location string) string {
 	to, err := t.url.Parse(location)
 	if location == "" || err != nil || to.Host == "" {
 		return t.failure(fmt.Sprintf("redirects (HTTP %d) to no URL", code), "probe a URL that answers itself")
 	}
-	to.User, to.RawQuery, to.Fragment = nil, "", "" // they may hold what is not for a status
+	to.User, to.RawQuery, to.Fragment = nil, "", "" // they may contain secrets
 	return t.failure(fmt.Sprintf("redirects (HTTP %d), which a probe does not follow", code), "probe "+short(to.String())+" itself, if that is the application")
 }
 
-// unanswered is for a request without an answer. What is no HTTP is not shown: the URL may lead to something else.
+// unanswered returns the failure for a request without an answer. It shows nothing of an answer that is not
+// HTTP, because the URL may lead to another service.
 func (t *Target) unanswered(err error) string {
 	reach := "see whether it is reached from where the migration is driven: " + shell.Command("curl", "-i", "-m", "2", t.url.String())
 	op, network := errors.AsType[*net.OpError](err)
@@ -119,12 +121,12 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || is && timeout.Timeout()
 }
 
-// failure is why a request failed, and what to do about it, in one line.
+// failure returns the reason of a failed request with its remedy, in one line.
 func (t *Target) failure(what, remedy string) string {
 	return short(t.url.String()) + " " + short(what) + "; " + remedy
 }
 
-// atMost cuts a text to so many characters.
+// atMost truncates a text to a number of characters.
 func atMost(most int, text string) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"
@@ -132,10 +134,10 @@ func atMost(most int, text string) string {
 	return text
 }
 
-// longest is how many characters a part of a message has at most.
+// longest is the maximum number of characters of a part of a message.
 const longest = 200
 
-// short is a part of a message that may come from elsewhere.
+// short returns a part of a message that may come from another source, in one short printable line.
 func short(text string) string {
 	text = printable.Text(strings.Join(strings.Fields(text), " "))
 	return atMost(longest, text)

@@ -17,10 +17,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// mine lets a test request this machine, as a run does.
+// mine allows a test to request this machine, as in a run.
 var mine = health.Addresses{Any: true}
 
-// targetOf is the target of a URL, with a deadline for tests.
+// targetOf returns the target of a URL, with a deadline for tests.
 func targetOf(t *testing.T, url string) *Target {
 	t.Helper()
 	target, err := NewTarget(url, mine)
@@ -31,7 +31,7 @@ func targetOf(t *testing.T, url string) *Target {
 	return target
 }
 
-// raw is a server that answers with bytes whatever it is asked, and closes the connection then.
+// raw starts a server that answers any request with fixed bytes, and then closes the connection.
 func raw(t *testing.T, answer string) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,11 +53,11 @@ func raw(t *testing.T, answer string) (url string) {
 	return "http://" + listener.Addr().String() + "/"
 }
 
-// hanging answers nothing until the other end has enough.
+// hanging does not answer until the client closes the connection.
 func hanging(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// TestP1Request: whatever a server does, a request ends in time with a reason and a remedy, in one line that can be shown, and shows
-// nothing of what is no HTTP.
+// TestP1Request: for any behavior of a server, a request ends in time. It has a reason and a remedy in one
+// printable line, which shows nothing of an answer that is not HTTP.
 func TestP1Request(t *testing.T) {
 	t.Parallel()
 	plain := func(h http.HandlerFunc) func(t *testing.T) string {
@@ -90,7 +90,7 @@ func TestP1Request(t *testing.T) {
 	for name, tc := range map[string]struct {
 		at   func(t *testing.T) string
 		says []string // none: it succeeds
-		// hangs is true for a server that the deadline has to end.
+		// hangs is true for a server that only the deadline ends.
 		hangs bool
 	}{
 		"answers":                {plain(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "well") }), nil, false},
@@ -150,7 +150,7 @@ func TestP1Request(t *testing.T) {
 	}
 }
 
-// TestP1RedirectIsNotFollowed: a redirect leads nowhere.
+// TestP1RedirectIsNotFollowed: a redirect is not followed.
 func TestP1RedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	followed := make(chan struct{}, 1)
@@ -168,7 +168,7 @@ func TestP1RedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestP1TargetIsAllowed: a manager requests no more for a probe than for a gate, however a name leads there.
+// TestP1TargetIsAllowed: a probe has the same restrictions as a gate, whatever a name resolves to.
 func TestP1TargetIsAllowed(t *testing.T) {
 	t.Parallel()
 	for address, says := range map[string]string{
@@ -190,7 +190,7 @@ func TestP1TargetIsAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target.url.Host = server.Listener.Addr().String() // as if the name had led there
+	target.url.Host = server.Listener.Addr().String() // as if the name had resolved to it
 	if got := target.Request(t.Context()); !strings.Contains(got, "metadata service") {
 		t.Errorf("it says %q", got)
 	}
@@ -201,8 +201,8 @@ func TestP1TargetIsAllowed(t *testing.T) {
 	}
 }
 
-// TestP1ProberDoesNotWait: while no request is answered the next ones are sent all the same, so that an outage counts as often as clients
-// would have met it.
+// TestP1ProberDoesNotWait: requests are sent at their interval even if none is answered, so an outage counts as
+// often as clients would have met it.
 func TestP1ProberDoesNotWait(t *testing.T) {
 	t.Parallel()
 	const enough = 20
@@ -229,8 +229,8 @@ func TestP1ProberDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestP1Prober: a server that hangs is asked again at each tick, by a bounded number of requests, and every one of them counts as failed;
-// the end waits for none.
+// TestP1Prober: a server that hangs is requested at each tick, by a bounded number of open requests, and each
+// one counts as failed. The end waits for none.
 func TestP1Prober(t *testing.T) {
 	t.Parallel()
 	const enough = 30

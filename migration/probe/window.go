@@ -1,5 +1,5 @@
-// Package probe measures what clients of an application see while it moves: it requests a URL again and again, and counts what
-// becomes of the requests. No decision of a migration rests on it, and nothing waits for it.
+// Package probe measures the availability of an application for its clients during a move: it requests a URL
+// repeatedly and counts the results. No decision of a migration depends on it, and nothing waits for it.
 package probe
 
 import (
@@ -14,22 +14,25 @@ type Sample struct {
 	// Start is when it was sent, and Took how long it lasted.
 	Start time.Time
 	Took  time.Duration
-	// Failure is why it failed; empty: it succeeded.
+	// Failure is why it failed; empty if it succeeded.
 	Failure string
 }
 
-// end is when a request has ended.
+// end returns when a request ended.
 func (s Sample) end() time.Time { return s.Start.Add(s.Took) }
 
-// edges are the upper edges, in milliseconds, by which requests that succeeded are counted. What takes longer is counted behind them.
+// edges are the upper bounds of the histogram of successful requests, in milliseconds. Slower requests are
+// counted in an additional bucket.
 var edges = [...]int64{1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500, 600, 800, 1000, 1250, 1500, 2000}
 
-// Window sums up requests, whose samples it takes in the order in which they were sent. The zero value has none.
+// Window summarizes requests, whose samples it takes in the order in which they were sent. The zero value is
+// empty.
 type Window struct {
 	sent, ended, failed int64
 	counts              [len(edges) + 1]int64
 	longest, outage     time.Duration
-	// failing is when the first request of the row of failures was sent that lasts; the zero value: the last request succeeded.
+	// failing is when the first request of the current series of failures was sent; zero if the last request
+	// succeeded.
 	failing time.Time
 }
 
@@ -59,7 +62,7 @@ func (w *Window) Add(s Sample) {
 	}
 }
 
-// bucket is the index of the count for a duration.
+// bucket returns the index of the bucket for a duration.
 func bucket(took time.Duration) int {
 	at, _ := slices.BinarySearchFunc(edges[:], took, func(edge int64, took time.Duration) int {
 		return int(time.Duration(edge)*time.Millisecond - took)
@@ -67,7 +70,7 @@ func bucket(took time.Duration) int {
 	return at
 }
 
-// Figures are what a window is in a status.
+// Figures returns the window as it is stored in a status.
 func (w Window) Figures() api.ClientRequests {
 	return api.ClientRequests{
 		Requests: w.ended, Failed: w.failed, Unanswered: w.sent - w.ended,
@@ -75,7 +78,7 @@ func (w Window) Figures() api.ClientRequests {
 	}
 }
 
-// within is in how many milliseconds at least so many of a hundred requests that succeeded had ended.
+// within returns an upper bound for a percentile of the durations of successful requests, in milliseconds.
 func (w Window) within(percent int64) int64 {
 	need, seen := percent*(w.ended-w.failed), int64(0)
 	for i, n := range w.counts[:len(edges)] {
@@ -91,7 +94,7 @@ func milliseconds(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-// latencies are the counts of a window, without the zeros at their end.
+// latencies returns the histogram of a window without trailing zeros.
 func (w Window) latencies() []int64 {
 	last := len(w.counts)
 	for last > 0 && w.counts[last-1] == 0 {
@@ -100,8 +103,8 @@ func (w Window) latencies() []int64 {
 	return slices.Clone(w.counts[:last])
 }
 
-// recorded is the window of figures that were written, to count on from. What was unanswered then is left out, and a row of
-// failures that lasted then counts as ended.
+// recorded returns a window that continues counts in a status. It ignores requests that were unanswered, and
+// ends a series of failures that was not over.
 func recorded(f api.ClientRequests, latencies []int64) Window {
 	w := Window{
 		sent: f.Requests, ended: f.Requests, failed: f.Failed,

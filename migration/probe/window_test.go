@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// some are n samples in the order in which they were sent, of which a third fails.
+// some returns n samples in the order in which they were sent. A third of them fails.
 func some(random *rand.Rand, n int) []Sample {
 	at := time.Unix(1_700_000_000, 0)
 	samples := make([]Sample, n)
@@ -29,8 +29,8 @@ func windowOf(samples []Sample) (w Window) {
 	return w
 }
 
-// TestWindow: of whatever samples, counts are those of the samples, percentiles are no less than the true ones and by a third too
-// large at most, and the outage is the longest time without a success.
+// TestWindow: for any samples, the counts match the samples. Percentiles are never below the true ones, and at
+// most a third above them. The outage is the longest time without a success.
 func TestWindow(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -66,7 +66,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// longestGap is the longest time from the first of a row of failures to the next success, or to the end of the last of them.
+// longestGap returns the longest time from the first of a series of failures to the next success, or to the end
+// of the last failure.
 func longestGap(samples []Sample) (longest time.Duration) {
 	for i, s := range samples {
 		if s.Failure == "" || i > 0 && samples[i-1].Failure != "" {
@@ -83,7 +84,7 @@ func longestGap(samples []Sample) (longest time.Duration) {
 	return longest
 }
 
-// TestWindowRecorded: the next process counts on from what was written, as one process would have counted.
+// TestWindowRecorded: the next process continues the stored counts with the same result as a single process.
 func TestWindowRecorded(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {

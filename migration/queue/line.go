@@ -1,5 +1,5 @@
-// Package queue says who of many Migrations is next: a Line, which of those that have not begun gets a place at its destination, and
-// a Rota, which of a namespace is worked on.
+// Package queue chooses the next of many Migrations. A Line chooses which Migration that has not begun gets a slot
+// at its destination. A Rota chooses which Migration of a namespace is reconciled.
 package queue
 
 import (
@@ -12,47 +12,49 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Pause is how long a Migration in line does not say again where it stands; with pace for each
-// that waits where that is more: what all of a line say must not cost those who move.
+// Pause is the minimal interval between two reports of a waiting Migration's position. With pace for each waiting
+// Migration, it is longer for a long line: the reports must not slow down the active Migrations.
 const (
 	Pause = 10 * time.Second
 	pace  = time.Second
 )
 
-// Of those that are active, a few may start at once: between being let in and their baseline they read
-// and write more than in a handoff, and the first stop of all would be as late as that of the last.
+// Limits of the active Migrations that start at once. Between admission and baseline, a Migration reads and writes
+// more than in a handoff. Without a limit, the first stop of all would be as late as that of the last.
 const (
-	// startingPart of those that may be active may start at once; fewestStarting where that is less.
+	// startingPart is the divisor for how many of the active Migrations may start at once; fewestStarting is the
+	// minimum.
 	startingPart   = 10
 	fewestStarting = 4
-	// startingAtMost is how long one counts as starting: who waits for somebody does not hold up the others.
+	// startingAtMost is how long a Migration counts as starting: one that waits for an external condition does not
+	// hold up the others.
 	startingAtMost = 10 * time.Second
 )
 
-// Line bounds how many Migrations to one destination are active at once, and how many of these start.
-// Those that have not begun wait for a place in the order of their creation, and no namespace gets more
-// than its share: what is in one neither ends nor stalls when somebody there does not want it to. One that
-// has begun never waits, and takes a place all the same. It is not safe for concurrent use.
+// Line bounds how many Migrations to one destination are active at once, and how many of these start. Migrations
+// that have not begun wait for a slot in the order of their creation. No namespace gets more than its share,
+// because Migrations in it neither end nor stall if its users prevent it. A Migration that has begun never waits,
+// and still occupies a slot. A Line is not safe for concurrent use.
 type Line struct {
-	// most is the bound; 0: there is none. share is how many of those are of one namespace at most.
+	// most is the bound; 0: there is none. share is the maximum for one namespace.
 	most, share int
 	places      map[types.NamespacedName]*place
-	// lanes are by destination.
+	// lanes maps destinations to their lanes.
 	lanes map[string]*lane
 }
 
-// lane is what leads to one destination.
+// lane holds the Migrations to one destination.
 type lane struct {
 	active int
-	// of is how many of a namespace are active.
+	// of maps namespaces to the number of their active Migrations.
 	of map[string]int
-	// starting are those that were let in and have not begun, with when that was.
+	// starting maps the Migrations that were admitted and have not begun to the time of their admission.
 	starting map[*place]time.Time
-	// waiting are in the order of their creation.
+	// waiting is ordered by creation.
 	waiting []*place
 }
 
-// Ticket is who wants to move, and where to.
+// Ticket identifies a Migration and its destination.
 type Ticket struct {
 	who         types.NamespacedName
 	uid         types.UID
@@ -61,30 +63,30 @@ type Ticket struct {
 	destination string
 }
 
-// place is that of a Migration which is active or waits.
+// place is the entry of an active or waiting Migration.
 type place struct {
 	Ticket
 	active bool
-	// called is true once it was told that it need not wait any more.
+	// called is true once the Migration was notified that it need not wait any more.
 	called bool
-	// told is when it last said where it stands.
+	// told is when its position was last reported.
 	told time.Time
 }
 
-// NewLine returns one without anybody; most 0 bounds nothing.
+// NewLine returns an empty Line; with most 0 it has no bound.
 func NewLine(most, share int) *Line {
 	return &Line{most: most, share: max(1, share), places: map[types.NamespacedName]*place{}, lanes: map[string]*lane{}}
 }
 
-// TicketOf is that of a Migration to a destination.
+// TicketOf returns the ticket of a Migration to a destination.
 func TicketOf(m *api.Migration, destination string) Ticket {
 	return Ticket{who: types.NamespacedName{Namespace: m.Namespace, Name: m.Name}, uid: m.UID, generation: m.Generation, created: m.CreationTimestamp.Time, destination: destination}
 }
 
-// Bounded says whether anybody may have to wait.
+// Bounded reports whether any Migration may have to wait.
 func (l *Line) Bounded() bool { return l.most > 0 }
 
-// Known is where a Migration leads that has not changed since it came.
+// Known returns the destination of a Migration whose generation has not changed since it was added.
 func (l *Line) Known(t Ticket) (destination string, active, found bool) {
 	p := l.places[t.who]
 	if p == nil || p.uid != t.uid || p.generation != t.generation {
@@ -93,8 +95,9 @@ func (l *Line) Known(t Ticket) (destination string, active, found bool) {
 	return p.destination, p.active, true
 }
 
-// Ask is for one that has not begun: it gets a place, or waits for one if it stays. Called are those who need not wait any
-// more: each is to be looked at again. Who asks has the others called for whom a place has become free with time.
+// Ask requests a slot for a Migration that has not begun. The Migration gets one, or waits for one if stays is
+// true. called are the Migrations that need not wait any more: each must be reconciled. They include those for
+// which a slot has become free over time.
 func (l *Line) Ask(t Ticket, stays bool, now time.Time) (stands Spot, called []types.NamespacedName) {
 	p, called := l.admit(t, now)
 	at := l.lanes[p.destination]
@@ -112,7 +115,7 @@ func (l *Line) Ask(t Ticket, stays bool, now time.Time) (stands Spot, called []t
 	return found, append(called, l.call(at, now)...)
 }
 
-// spot is where one that waits stands, and what it waits for.
+// spot returns the position of a waiting Migration, and the limit for which it waits.
 func (l *Line) spot(at *lane, p *place, now time.Time) Spot {
 	found := Spot{nth: at.find(p) + 1, waiting: len(at.waiting), active: at.active, most: l.most}
 	switch in := p.who.Namespace; {
@@ -123,14 +126,15 @@ func (l *Line) spot(at *lane, p *place, now time.Time) Spot {
 		found.starting = true
 		all, of := at.start(now)
 		most, share := l.together()
-		if found.active, found.most = all+len(l.next(at, now)), most; of[in] >= share { // those that were called are about to start
+		if found.active, found.most = all+len(l.next(at, now)), most; of[in] >= share { // the Migrations that were called are about to start
 			found.namespace, found.active, found.most = in, of[in], share
 		}
 	}
 	return found
 }
 
-// Begun is for one that has: it does not wait, whatever the bound, and starts no more.
+// Begun registers a Migration that has begun: it does not wait, whatever the bound, and no longer counts as
+// starting.
 func (l *Line) Begun(t Ticket, now time.Time) (called []types.NamespacedName) {
 	p, called := l.admit(t, now)
 	if !p.active {
@@ -141,7 +145,8 @@ func (l *Line) Begun(t Ticket, now time.Time) (called []types.NamespacedName) {
 	return append(called, l.call(at, now)...)
 }
 
-// activate gives a place to one that waits. Whom it was free for before may have to wait again.
+// activate gives a slot to a waiting Migration. A Migration for which the slot was free before may have to wait
+// again.
 func (l *Line) activate(p *place, now time.Time) (called []types.NamespacedName) {
 	at := l.lanes[p.destination]
 	i := at.find(p)
@@ -152,7 +157,7 @@ func (l *Line) activate(p *place, now time.Time) (called []types.NamespacedName)
 	return l.call(at, now)
 }
 
-// Leave is for one that neither moves nor waits for a place; it may be gone already.
+// Leave removes a Migration that neither moves nor waits for a slot; it may already be absent.
 func (l *Line) Leave(who types.NamespacedName, now time.Time) (called []types.NamespacedName) {
 	p := l.places[who]
 	if p == nil {
@@ -176,7 +181,7 @@ func (l *Line) Leave(who types.NamespacedName, now time.Time) (called []types.Na
 	return l.call(at, now)
 }
 
-// Tell is how much longer somebody in line does not say again where it stands; 0: it does so now.
+// Tell returns how much longer the report of a waiting Migration's position is delayed; 0: report it now.
 func (l *Line) Tell(who types.NamespacedName, now time.Time) time.Duration {
 	p := l.places[who]
 	if p == nil {
@@ -190,7 +195,7 @@ func (l *Line) Tell(who types.NamespacedName, now time.Time) time.Duration {
 	return 0
 }
 
-// admit makes a Migration known at its destination. One that is new there waits.
+// admit adds a Migration to its destination. A new one waits.
 func (l *Line) admit(t Ticket, now time.Time) (p *place, called []types.NamespacedName) {
 	p = l.places[t.who]
 	if p != nil && (p.uid != t.uid || p.destination != t.destination) {
@@ -211,7 +216,7 @@ func (l *Line) admit(t Ticket, now time.Time) (p *place, called []types.Namespac
 	return p, called
 }
 
-// next are those in line whom a place is free for.
+// next returns the waiting Migrations for which a slot is free.
 func (l *Line) next(at *lane, now time.Time) []*place {
 	if l.most == 0 {
 		return at.waiting
@@ -232,13 +237,13 @@ func (l *Line) next(at *lane, now time.Time) []*place {
 	return next
 }
 
-// together is how many may start at once, of all and of one namespace.
+// together returns how many Migrations may start at once, in total and of one namespace.
 func (l *Line) together() (most, share int) {
 	most = max(fewestStarting, l.most/startingPart)
 	return most, max(1, most*l.share/l.most)
 }
 
-// start counts who starts, of all and by namespace.
+// start counts the starting Migrations, in total and by namespace.
 func (at *lane) start(now time.Time) (all int, of map[string]int) {
 	of = map[string]int{}
 	for p, since := range at.starting {
@@ -250,7 +255,7 @@ func (at *lane) start(now time.Time) (all int, of map[string]int) {
 	return all, of
 }
 
-// call is for those in line whom a place is free for, each once.
+// call returns the waiting Migrations for which a slot is free, each once.
 func (l *Line) call(at *lane, now time.Time) (called []types.NamespacedName) {
 	next := l.next(at, now)
 	for _, p := range at.waiting {
@@ -266,13 +271,13 @@ func (l *Line) call(at *lane, now time.Time) (called []types.NamespacedName) {
 	return called
 }
 
-// find is the index of who waits, or would if it did.
+// find returns the index of a waiting Migration, or the index at which it would be inserted.
 func (at *lane) find(p *place) int {
 	i, _ := slices.BinarySearchFunc(at.waiting, p, (*place).order)
 	return i
 }
 
-// order is that of creation.
+// order compares by creation time, then by namespace and name.
 func (p *place) order(other *place) int {
 	return cmp.Or(p.created.Compare(other.created), cmp.Compare(p.who.Namespace, other.who.Namespace), cmp.Compare(p.who.Name, other.who.Name))
 }

@@ -12,20 +12,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// inLine is a Migration of one destination, created at a second.
+// inLine returns a Migration to a destination, created at the given second.
 func inLine(name, destination string, second int) Ticket {
 	return Ticket{who: requestOf("shop", name), uid: types.UID(name), created: time.Unix(int64(second), 0), destination: destination}
 }
 
-// queue is a line and what is known of it beside it.
+// queue is a line with a model of its state.
 type queue struct {
 	*rapid.T
 	line *Line
-	// all are the Migrations, asked those that wait, placed those that were let in, begun those that
-	// have begun, and called those that were called since they last looked.
+	// all lists the Migrations, asked the waiting ones, placed the admitted ones, begun those that have begun, and
+	// called those that were called since they last asked.
 	all                          []Ticket
 	asked, placed, begun, called map[types.NamespacedName]bool
-	// now passes, and let is when those that were placed were let in.
+	// now is the current time, and let when the placed ones were admitted.
 	now time.Time
 	let map[types.NamespacedName]time.Time
 }
@@ -39,7 +39,7 @@ func (q *queue) note(called []types.NamespacedName) {
 	}
 }
 
-// at counts who of a destination is in a set.
+// at counts the Migrations to a destination that are in a set.
 func (q *queue) at(destination string, in ...map[types.NamespacedName]bool) (n int) {
 	for _, each := range q.all {
 		if each.destination != destination {
@@ -52,7 +52,7 @@ func (q *queue) at(destination string, in ...map[types.NamespacedName]bool) (n i
 	return n
 }
 
-// before counts who waits longer for the same destination.
+// before counts the Migrations that have waited longer for the same destination.
 func (q *queue) before(t Ticket) (n int) {
 	for _, each := range q.all {
 		if each.destination == t.destination && q.asked[each.who] && earlier(each, t) {
@@ -66,8 +66,8 @@ func earlier(a, b Ticket) bool {
 	return a.created.Before(b.created) || a.created.Equal(b.created) && (a.who.Namespace < b.who.Namespace || a.who.Namespace == b.who.Namespace && a.who.Name < b.who.Name)
 }
 
-// admits says whether a place is free for one that waits: those before it, as far as their namespaces have
-// not their share, leave one, and so does its own namespace.
+// admits reports whether a slot is free for a waiting Migration: those before it whose namespaces have not used up
+// their share leave one, and its own namespace's share does, too.
 func (q *queue) admits(t Ticket) bool {
 	if q.line.most == 0 {
 		return true
@@ -106,7 +106,7 @@ func (q *queue) admits(t Ticket) bool {
 	return false
 }
 
-// ask is a look of one that has not begun.
+// ask calls Ask for a Migration that has not begun.
 func (q *queue) ask(t Ticket, stays bool) {
 	had, active, ahead := q.placed[t.who] || q.begun[t.who], q.at(t.destination, q.placed, q.begun), q.before(t)
 	delete(q.called, t.who)
@@ -145,8 +145,8 @@ func (q *queue) leave(t Ticket) {
 	q.note(q.line.Leave(t.who, q.now))
 }
 
-// pass lets time go by, after which each lane is asked once by somebody who waits there: one of them does so
-// within Pause or a little more.
+// pass advances the time, after which one waiting Migration of each lane asks: one of them does so within Pause or
+// a little more.
 func (q *queue) pass(d time.Duration) {
 	q.now = q.now.Add(d)
 	seen := map[string]bool{}
@@ -158,7 +158,7 @@ func (q *queue) pass(d time.Duration) {
 	}
 }
 
-// check: a place that is free for somebody who waits was offered.
+// check verifies that each free slot was offered to a waiting Migration.
 func (q *queue) check() {
 	for _, each := range q.all {
 		if !q.asked[each.who] {
@@ -170,13 +170,13 @@ func (q *queue) check() {
 			q.Fatalf("a place is free for %s, behind %d, and it was not called", each.who, q.before(each))
 		}
 		if !free {
-			delete(q.called, each.who) // the place was taken by one that had begun, or is older
+			delete(q.called, each.who) // a Migration that had begun, or is older, took the slot
 		}
 	}
 }
 
-// TestLine: no more are let in than may be, the oldest first; a place that is left is offered at once; who
-// has begun does not wait; and all have their turn.
+// TestLine: no more than the limit are admitted, the oldest first. A free slot is offered at once. A Migration
+// that has begun does not wait, and all get their turn.
 func TestLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := func() map[types.NamespacedName]bool { return map[types.NamespacedName]bool{} }
@@ -227,8 +227,8 @@ func TestLine(t *testing.T) {
 	})
 }
 
-// TestLineInWords: who came first is first, whoever looks first; one that has begun is not held back, and
-// the others see that it is there.
+// TestLineInWords: the oldest is first, whichever asks first. A Migration that has begun is not held back, and
+// counts for the others.
 func TestLineInWords(t *testing.T) {
 	l, now := NewLine(2, 2), time.Unix(100, 0)
 	a, b, c, d := inLine("a", "west", 1), inLine("b", "west", 2), inLine("c", "west", 3), inLine("d", "west", 3)
@@ -263,8 +263,9 @@ func TestLineInWords(t *testing.T) {
 	}
 }
 
-// TestLineStarts: of those that may be active a few start at once, of one namespace half as many where it
-// may have half of the places; one that has begun, is gone or takes long makes room, and who waits says why.
+// TestLineStarts: of the Migrations that may be active a few start at once, and half as many of a namespace that
+// may have half of the slots. One that has begun, is deleted or takes long makes room. A waiting one reports the
+// reason.
 func TestLineStarts(t *testing.T) {
 	l, now := NewLine(80, 40), time.Unix(100, 0)
 	var all []Ticket
@@ -318,7 +319,7 @@ func TestLineStarts(t *testing.T) {
 	}
 }
 
-// TestLineAnew: who leads elsewhere, or was made anew under its name, has a place there only.
+// TestLineAnew: a Migration with a new destination, or recreated under its name, has a slot only there.
 func TestLineAnew(t *testing.T) {
 	l, now := NewLine(1, 1), time.Unix(100, 0)
 	first, waits := inLine("a", "west", 1), inLine("b", "west", 2)
@@ -357,8 +358,8 @@ func TestLineAnew(t *testing.T) {
 	}
 }
 
-// TestLineCallsAgain: who was called, and came too late because one that had begun was there first, is called
-// again; so is who waits where one that has begun leads no more.
+// TestLineCallsAgain: a Migration that was called too late, because one that had begun took the slot, is called
+// again. So is a waiting one when a Migration that has begun leaves.
 func TestLineCallsAgain(t *testing.T) {
 	l, now := NewLine(1, 1), time.Unix(100, 0)
 	first, waits, goesOn := inLine("a", "west", 1), inLine("b", "west", 2), inLine("c", "west", 3)
@@ -379,7 +380,7 @@ func TestLineCallsAgain(t *testing.T) {
 	}
 }
 
-// TestLineTells: who waits says where it stands every now and then, and not more often.
+// TestLineTells: a waiting Migration reports its position periodically, and not more often.
 func TestLineTells(t *testing.T) {
 	l, now := NewLine(1, 1), time.Unix(100, 0)
 	l.Ask(inLine("a", "west", 1), true, now)
@@ -407,7 +408,7 @@ func TestLineTells(t *testing.T) {
 	}
 }
 
-// TestNth: ordinal numbers as people say them.
+// TestNth: ordinal numbers in words.
 func TestNth(t *testing.T) {
 	for n, want := range map[int]string{
 		1: "first", 3: "third", 10: "tenth", 11: "11th", 12: "12th", 13: "13th", 20: "20th", 21: "21st", 22: "22nd", 23: "23rd", 24: "24th", 101: "101st", 111: "111th", 112: "112th", 113: "113th", 1000: "1000th",
@@ -418,8 +419,8 @@ func TestNth(t *testing.T) {
 	}
 }
 
-// TestShare: a namespace that has its share leaves the places that are left to the others, and those of it
-// that wait are told why.
+// TestShare: a namespace with its full share leaves the free slots to the others, and its waiting Migrations
+// report the reason.
 func TestShare(t *testing.T) {
 	l, now := NewLine(3, 2), time.Unix(100, 0)
 	at := func(namespace, name string, second int) Ticket {

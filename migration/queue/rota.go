@@ -7,17 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Rota bounds how many Migrations of one namespace are worked on at once: one whose clusters
-// answer slowly, or not at all, holds a worker for as long, and workers are there for all
-// namespaces. It is not safe for concurrent use.
+// Rota bounds how many Migrations of one namespace are reconciled at once. A Migration whose clusters answer
+// slowly, or not at all, occupies a worker for that time, and all namespaces share the workers. A Rota is not safe
+// for concurrent use.
 type Rota struct {
 	// most is the bound.
 	most int
-	// busy is how many of a namespace are worked on.
+	// busy maps namespaces to the number of Migrations being reconciled.
 	busy map[string]int
-	// parked are those of a namespace that wait for their turn.
+	// parked maps namespaces to the waiting requests.
 	parked map[string][]parked
-	// arrivals counts those that came too early, so that they keep their order.
+	// arrivals counts the requests that had to wait, so that they keep their order.
 	arrivals int
 	arrived  map[types.NamespacedName]int
 }
@@ -29,12 +29,12 @@ type parked struct {
 	urgency int
 }
 
-// NewRota returns one where nobody is worked on. Of a namespace at least one may be.
+// NewRota returns an empty Rota. At least one Migration of each namespace may be reconciled.
 func NewRota(most int) *Rota {
 	return &Rota{most: max(1, most), busy: map[string]int{}, parked: map[string][]parked{}, arrived: map[types.NamespacedName]int{}}
 }
 
-// Begin says whether it is a request's turn. If not, End returns it once it is.
+// Begin reports whether a request may be reconciled now. If not, End returns it later.
 func (t *Rota) Begin(request types.NamespacedName, urgency int) bool {
 	t.unpark(request)
 	if t.busy[request.Namespace] < t.most {
@@ -50,8 +50,8 @@ func (t *Rota) Begin(request types.NamespacedName, urgency int) bool {
 	return false
 }
 
-// End is for a request whose turn is over; next is the one to come for, with its urgency: of the most urgent ones the
-// one that has waited longest.
+// End registers that a request was reconciled. next is the request to reconcile next, with its urgency: the most
+// urgent one, and among equals the one that has waited longest.
 func (t *Rota) End(request types.NamespacedName) (next types.NamespacedName, urgency int, found bool) {
 	namespace := request.Namespace
 	if t.busy[namespace]--; t.busy[namespace] <= 0 {

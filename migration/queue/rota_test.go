@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Urgencies, the least first.
+// Urgencies in ascending order.
 const (
 	low = iota
 	middle
@@ -19,8 +19,8 @@ func requestOf(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// TestTurns: no namespace holds more workers than it may, none is kept waiting for another one,
-// and who waits has its turn in the end (S4).
+// TestTurns: no namespace holds more workers than it may, none waits for another one, and each waiting request
+// gets its turn (S4).
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 3).Draw(t, "most")
@@ -81,8 +81,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsOrder: whose ordinal is down goes first, and then who has waited longest, also when
-// its turn was taken by another one that came meanwhile (S4).
+// TestTurnsOrder: a Migration whose ordinal is down is first, and then the one that has waited longest, even if a
+// later one took its turn in the meantime (S4).
 func TestTurnsOrder(t *testing.T) {
 	turns := NewRota(1)
 	at := func(name string) types.NamespacedName { return requestOf("shop", name) }
@@ -110,7 +110,7 @@ func TestTurnsOrder(t *testing.T) {
 	}
 }
 
-// TestTurnsOfAtLeastOne: a namespace has at least one worker, whatever it is given.
+// TestTurnsOfAtLeastOne: a namespace has at least one worker, whatever the setting.
 func TestTurnsOfAtLeastOne(t *testing.T) {
 	for most, want := range map[int]int{-1: 1, 0: 1, 1: 1, 2: 2} {
 		turns, begun := NewRota(most), 0
@@ -125,8 +125,8 @@ func TestTurnsOfAtLeastOne(t *testing.T) {
 	}
 }
 
-// TestTurnsAreInOrder: one whose ordinal is down is before each one whose is not, one that has begun
-// before one that has not, and else who came first (S4).
+// TestTurnsAreInOrder: a Migration whose ordinal is down precedes the others, one that has begun precedes one that
+// has not, and otherwise the first to arrive is first (S4).
 func TestTurnsAreInOrder(t *testing.T) {
 	turns := NewRota(1)
 	first, then := requestOf("shop", "first"), requestOf("shop", "then")

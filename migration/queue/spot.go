@@ -7,22 +7,21 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Spot is where in line somebody stands.
+// Spot is a position in line.
 type Spot struct {
-	// nth is 0 for who need not wait.
+	// nth is 0 for a Migration that need not wait.
 	nth, waiting int
-	// active is how many have a place, and most how many may; of a namespace, where it is that which has
-	// its share.
+	// active is how many have a slot, and most how many may. They refer to a namespace if its share is used up.
 	active, most int
 	namespace    string
-	// starting says that those are active which start.
+	// starting is true if active counts only the starting Migrations.
 	starting bool
 }
 
-// remedyQueued is for who would not wait in line.
+// remedyQueued is the remedy for a user who does not want to wait in line.
 const remedyQueued = "raise activePerDestination of the manager"
 
-// Hold says where in line somebody waits for what; nil: there is no need to.
+// Hold describes the position in line and the limit; nil: the Migration need not wait.
 func (s Spot) Hold(cluster string) *plan.Hold {
 	if s.nth == 0 {
 		return nil
@@ -49,7 +48,7 @@ func (s Spot) there() string {
 	return fmt.Sprintf("%d %s to it %s %s", s.active, what, is, does)
 }
 
-// nth is an ordinal number in words.
+// nth returns an ordinal number in words.
 func nth(n int) string {
 	words := []string{"first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"}
 	if n <= len(words) {

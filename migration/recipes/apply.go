@@ -8,13 +8,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Given says what of a spec somebody has asked for himself: a recipe leaves that as it is.
+// Given reports which fields of a spec the user has set; a recipe does not change these.
 type Given struct {
 	Order, MaxUnavailable, MinReadySeconds, ExportOrdinals bool
 }
 
-// Apply puts a recipe into a spec. Gates and hooks that the spec has already stay, and win over those of the
-// recipe that have the same name.
+// Apply adds a recipe to a spec. Existing gates and hooks of the spec remain, and replace those of the recipe
+// with the same name.
 func (r Recipe) Apply(spec *api.MigrationSpec, filled Filled, given Given) {
 	s := r.Settings
 	if s.Order != "" && !given.Order {
@@ -33,7 +33,7 @@ func (r Recipe) Apply(spec *api.MigrationSpec, filled Filled, given Given) {
 	spec.Hooks = below(filled.Hooks, spec.Hooks, func(h api.Hook) string { return h.Name })
 }
 
-// below are those of a recipe that are not there by another's word, and the others after them.
+// below returns the items of a recipe without those that the spec replaces, followed by the items of the spec.
 func below[T any](ofRecipe, own []T, name func(T) string) []T {
 	var merged []T
 	for _, each := range ofRecipe {

@@ -1,9 +1,10 @@
-// Package recipes is what is known of systems that run as StatefulSets, as data: what to ask before a
-// member is stopped and after it has come, in which order they go, by which names they must be known,
-// and what must not be done. A recipe becomes a part of a Migration's spec when it is written; nothing
-// of it is looked at afterwards.
+// Package recipes holds knowledge about systems that run as StatefulSets, as data. A recipe has the checks
+// before a member is stopped and after it has started, and the order of the members. It has the names by which
+// members must be reachable, and a list of forbidden actions. It becomes a part of a Migration's spec when that
+// is written, and is not used afterwards.
 //
-// A recipe is one YAML document, decoded strictly. In its gates stand placeholders, {{name}}, for
-// parameters: one that is a whole value gets the parameter's type, one within a text its words, and
-// {{name:text}} is always a text. A parameter never becomes a part of a shell script: scripts take it from a variable.
+// A recipe is one YAML document, decoded strictly. Its gates and hooks contain placeholders, {{name}}, for
+// parameters. A placeholder that is a whole value gets the parameter's type, one within a text is replaced by
+// its text, and {{name:text}} is always a text. A parameter never becomes a part of a shell script: scripts
+// read it from a variable.
 package recipes

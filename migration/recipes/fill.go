@@ -10,17 +10,16 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// placeholder is {{name}}, or {{name:text}} for a value that stays a text whatever the parameter's type is.
+// placeholder matches {{name}}, or {{name:text}} for a value that is a text regardless of the parameter's type.
 var placeholder = regexp.MustCompile(`\{\{([^{}:]*)(:text)?\}\}`)
 
-// Filled are the gates and the hooks of a recipe for one installation.
+// Filled holds the gates and hooks of a recipe for one installation.
 type Filled struct {
 	Gates []api.HealthGate
 	Hooks []api.Hook
 }
 
-// Fill gives the gates and hooks of a recipe the values of its parameters, and leaves out those that are
-// not wanted.
+// Fill replaces the parameters in the gates and hooks of a recipe, and leaves out those that are disabled.
 func (r Recipe) Fill(values Values) (Filled, error) {
 	filled := Filled{}
 	var errs []error
@@ -41,7 +40,7 @@ func (r Recipe) Fill(values Values) (Filled, error) {
 	return filled, errors.Join(errs...)
 }
 
-// add fills a step in and adds it to those of its kind.
+// add fills in a step and appends it to those of its kind.
 func add[T any](all []T, s step, values Values) ([]T, error) {
 	filled, err := fill(s.item, values)
 	if err != nil {
@@ -58,7 +57,7 @@ func add[T any](all []T, s step, values Values) ([]T, error) {
 	return append(all, item), nil
 }
 
-// fill replaces the placeholders in all values of a document. Keys have none.
+// fill replaces the placeholders in all values of a document, but not in keys.
 func fill(node any, values Values) (any, error) {
 	switch node := node.(type) {
 	case map[string]any:
@@ -87,7 +86,7 @@ func fill(node any, values Values) (any, error) {
 	return node, nil
 }
 
-// fillText replaces the placeholders of a text; one that is all of it keeps the type of its value.
+// fillText replaces the placeholders of a text. If the whole text is one placeholder, the value keeps its type.
 func fillText(text string, values Values) (any, error) {
 	if whole := placeholder.FindStringSubmatch(text); whole != nil && whole[0] == text {
 		value, known := values[whole[1]]

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ParameterType is what values a parameter takes.
+// ParameterType is the type of a parameter's values.
 type ParameterType string
 
 // The types.
@@ -18,29 +18,29 @@ const (
 	Boolean ParameterType = "boolean"
 )
 
-// Parameter is what differs between installations of a system.
+// Parameter is a value that differs between installations of a system.
 type Parameter struct {
-	// Name in placeholders and on the command line.
+	// Name is its name in placeholders and on the command line.
 	Name string        `json:"name"`
 	Type ParameterType `json:"type"`
-	// Says what it is.
+	// Says describes it.
 	Says string `json:"says"`
-	// Default is its value as it is written on the command line; {{statefulset}} in it stands for the
-	// StatefulSet's name. A parameter without one must be given.
+	// Default is its value as on the command line, in which {{statefulset}} is replaced by the StatefulSet's
+	// name. A parameter without a default is required.
 	Default *string `json:"default,omitempty"`
-	// Choices are the values that are allowed; empty: all.
+	// Choices are the allowed values; empty means any.
 	Choices []string `json:"choices,omitempty"`
-	// Example is a value, for one that must be given.
+	// Example is an example value for a required parameter.
 	Example string `json:"example,omitempty"`
 }
 
-// Values are parameters by their names, each a string, an int64 or a bool.
+// Values maps the names of parameters to their values, each a string, an int64 or a bool.
 type Values map[string]any
 
-// statefulSet is the placeholder that every recipe knows.
+// statefulSet is a placeholder of every recipe.
 const statefulSet = "statefulset"
 
-// parse reads a value of the parameter's type.
+// parse parses a value of the parameter's type.
 func (p Parameter) parse(text string) (any, error) {
 	if len(p.Choices) > 0 && !slices.Contains(p.Choices, text) {
 		return nil, fmt.Errorf("parameter %s must be one of %s, not %q", p.Name, strings.Join(p.Choices, ", "), text)
@@ -64,7 +64,8 @@ func (p Parameter) parse(text string) (any, error) {
 	return nil, fmt.Errorf("parameter %s has no type that is known: %q", p.Name, p.Type)
 }
 
-// Values are the parameters of a recipe for one StatefulSet: what was given, and the defaults of the rest.
+// Values returns the parameters of a recipe for one StatefulSet: the given values, and the defaults of the
+// others.
 func (r Recipe) Values(set string, given map[string]string) (Values, error) {
 	values := Values{statefulSet: set}
 	var errs []error

@@ -14,7 +14,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// All reads the recipes of a folder, ordered by name. Names and aliases are each used once.
+// All reads the recipes of a folder, ordered by name. Each name or alias may be used once.
 func All(files fs.FS) ([]Recipe, error) {
 	paths, err := fs.Glob(files, "*.yaml")
 	if err != nil {
@@ -43,8 +43,8 @@ func All(files fs.FS) ([]Recipe, error) {
 	return all, nil
 }
 
-// Parse reads a recipe. It is an error where it says what nobody knows, lacks what everybody needs to
-// know, or could not be used.
+// Parse parses a recipe. It returns an error if the recipe has unknown fields, lacks required ones, or could
+// not be used.
 func Parse(text []byte) (Recipe, error) {
 	r := Recipe{}
 	if err := yaml.UnmarshalStrict(text, &r); err != nil {
@@ -55,7 +55,7 @@ func Parse(text []byte) (Recipe, error) {
 
 var word = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// checkTexts looks for what is missing.
+// checkTexts checks that all required texts are present.
 func (r Recipe) checkTexts() error {
 	var errs []error
 	for _, name := range append([]string{r.Name}, r.Aliases...) {
@@ -83,7 +83,7 @@ func (r Recipe) checkTexts() error {
 	return errors.Join(errs...)
 }
 
-// checkTrial looks whether what is said of a trial is all of it.
+// checkTrial checks that the description of a trial is complete.
 func (r Recipe) checkTrial() error {
 	whole := r.Trial.Versions != "" && r.Trial.What != "" && r.Trial.By != ""
 	switch {
@@ -120,7 +120,7 @@ func (r Recipe) checkParameters() error {
 	return errors.Join(errs...)
 }
 
-// sample is a value that can be had without asking anybody.
+// sample returns a valid value that does not depend on the user.
 func (p Parameter) sample() string {
 	if p.Default != nil {
 		return *p.Default
@@ -159,8 +159,8 @@ func (r Recipe) checkSources() error {
 	return errors.Join(errs...)
 }
 
-// Sample are values with which every gate of a recipe can be looked at: the defaults, the examples of what
-// must be given, and every gate that can be wanted.
+// Sample returns values with which every gate of a recipe is included: the defaults, the examples of required
+// parameters, and true for every boolean.
 func (r Recipe) Sample() Values {
 	values := Values{statefulSet: "web"}
 	for _, p := range r.Parameters {
@@ -172,7 +172,7 @@ func (r Recipe) Sample() Values {
 	return values
 }
 
-// checkSteps looks at gates and hooks.
+// checkSteps checks gates and hooks.
 func (r Recipe) checkSteps() error {
 	var errs []error
 	for _, s := range r.steps() {
@@ -205,7 +205,7 @@ func (r Recipe) checkSteps() error {
 	return errors.Join(errs...)
 }
 
-// mixed is an argument of a command that holds a placeholder beside other text; empty: there is none.
+// mixed returns an argument of a command that has a placeholder next to other text; empty if there is none.
 func mixed(node any) string {
 	switch node := node.(type) {
 	case map[string]any:

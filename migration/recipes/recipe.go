@@ -7,103 +7,103 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Recipe is what one system needs in a move.
+// Recipe describes the requirements of one system for a move.
 type Recipe struct {
-	// Name by which it is asked for, and others that mean it.
+	// Name is its name on the command line, and Aliases are alternative names.
 	Name    string   `json:"name"`
 	Aliases []string `json:"aliases,omitempty"`
-	// Title is the system's name, Summary one sentence on what the recipe does.
+	// Title is the system's name, and Summary one sentence about the recipe.
 	Title   string `json:"title"`
 	Summary string `json:"summary"`
-	// Trial says what was run of it.
+	// Trial describes how the recipe was tested.
 	Trial Trial `json:"trial"`
-	// Sources are what it rests on.
+	// Sources are the documents on which it is based.
 	Sources []Source `json:"sources"`
-	// Parameters are what differs between installations.
+	// Parameters are the values that differ between installations.
 	Parameters []Parameter `json:"parameters,omitempty"`
-	// Settings of the move.
+	// Settings are the settings of the move.
 	Settings Settings `json:"settings"`
-	// Gates are questions and Jobs, in the order in which they stand in the spec.
+	// Gates are the gates, in the order of the spec.
 	Gates []Gate `json:"gates"`
-	// Hooks are Jobs before and after each ordinal, and the move, in the order in which they stand in the spec.
+	// Hooks are Jobs before and after each ordinal and the move, in the order of the spec.
 	Hooks []Hook `json:"hooks,omitempty"`
-	// Needs must be so before the move: names that lead to the members from both sides, storage,
+	// Needs are the requirements before the move: names that lead to the members from both sides, storage,
 	// readiness.
 	Needs []Advice `json:"needs"`
-	// Never is what must not be done while it moves.
+	// Never lists what must not be done during the move.
 	Never []Advice `json:"never"`
-	// Limits are what the recipe cannot do.
+	// Limits lists what the recipe cannot do.
 	Limits []string `json:"limits"`
 }
 
-// TrialStatus says whether a recipe was run.
+// TrialStatus reports whether a recipe was tested.
 type TrialStatus string
 
-// The states of a trial.
+// The values of TrialStatus.
 const (
-	// Tried: the recipe has moved the system under load, and the data was judged.
+	// Tried means that the recipe has moved the system under load, and that the data was verified.
 	Tried TrialStatus = "tried"
-	// Untried: it was written from its sources.
+	// Untried means that it was written from its sources.
 	Untried TrialStatus = "untried"
 )
 
-// Trial is what was run of a recipe.
+// Trial describes the test of a recipe.
 type Trial struct {
 	Status TrialStatus `json:"status"`
-	// Versions of the system, What happened to it and how it was judged, By the command that does it
-	// again. Empty where nothing was run.
+	// Versions are the versions of the system. What describes the test and its verdict. By is the command that
+	// repeats it. They are empty if nothing was run.
 	Versions string `json:"versions,omitempty"`
 	What     string `json:"what,omitempty"`
 	By       string `json:"by,omitempty"`
 }
 
-// Source is a text that a recipe rests on.
+// Source is a document on which a recipe is based.
 type Source struct {
-	// ID by which gates and advice cite it.
+	// ID is the ID by which gates and advice cite it.
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	URL   string `json:"url"`
 }
 
-// Settings are those of the spec that a recipe chooses. What is not set is left alone.
+// Settings are the fields of the spec that a recipe sets. Unset ones are not changed.
 type Settings struct {
-	// Order of the ordinals.
+	// Order is the order of the ordinals.
 	Order api.Order `json:"order,omitempty"`
 	// MaxUnavailable is how many replicas of the whole application may be unavailable at once.
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 	// MinReadySeconds is how long a moved replica must be Ready before the next one moves.
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
-	// ExportOrdinals gives each ordinal a name of the clusterset, which it keeps.
+	// ExportOrdinals gives each ordinal a clusterset name that it keeps.
 	ExportOrdinals bool `json:"exportOrdinals,omitempty"`
-	// Why they are so.
+	// Why is the reason for these settings.
 	Why string `json:"why"`
 }
 
 // Gate is one gate of the spec.
 type Gate struct {
-	// Why it is asked.
+	// Why is its reason.
 	Why string `json:"why"`
-	// When names a boolean parameter; where that is false the gate is left out.
+	// When is the name of a boolean parameter. The gate is left out if that is false.
 	When string `json:"when,omitempty"`
-	// Sources that say so, by their IDs.
+	// Sources are the IDs of its sources.
 	Sources []string `json:"sources"`
-	// Gate as spec.gates has it, with placeholders.
+	// Gate is the entry of spec.gates, with placeholders.
 	Gate map[string]any `json:"gate"`
 }
 
 // Hook is one hook of the spec.
 type Hook struct {
-	// Why it is run.
+	// Why is its reason.
 	Why string `json:"why"`
-	// When names a boolean parameter; where that is false the hook is left out.
+	// When is the name of a boolean parameter. The hook is left out if that is false.
 	When string `json:"when,omitempty"`
-	// Sources that say so, by their IDs.
+	// Sources are the IDs of its sources.
 	Sources []string `json:"sources"`
-	// Hook as spec.hooks has it, with placeholders.
+	// Hook is the entry of spec.hooks, with placeholders.
 	Hook map[string]any `json:"hook"`
 }
 
-// step is what gates and hooks have in common.
+// step holds the common fields of gates and hooks.
 type step struct {
 	what    string
 	why     string
@@ -112,7 +112,7 @@ type step struct {
 	item    map[string]any
 }
 
-// steps are all gates and hooks.
+// steps returns all gates and hooks.
 func (r Recipe) steps() []step {
 	steps := make([]step, 0, len(r.Gates)+len(r.Hooks))
 	for i, g := range r.Gates {
@@ -128,9 +128,9 @@ func (r Recipe) steps() []step {
 type Advice struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
-	// Sources that say so, by their IDs.
+	// Sources are the IDs of its sources.
 	Sources []string `json:"sources,omitempty"`
 }
 
-// Called says whether the name, or another one, means this recipe.
+// Called reports whether a name or alias means this recipe.
 func (r Recipe) Called(name string) bool { return r.Name == name || slices.Contains(r.Aliases, name) }

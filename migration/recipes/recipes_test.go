@@ -152,7 +152,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApplyLeavesAlone: whatever a recipe says, nothing that somebody asked for is changed or lost.
+// TestApplyLeavesAlone: no recipe changes or removes a setting of the user.
 func TestApplyLeavesAlone(t *testing.T) {
 	r := parseToy(t)
 	rapid.Check(t, func(t *rapid.T) {

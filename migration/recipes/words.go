@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Words are the settings, each as a flag of the command line.
+// Words returns the settings as command line flags.
 func (s Settings) Words() []string {
 	var words []string
 	switch s.Order {
@@ -29,7 +29,7 @@ func (s Settings) Words() []string {
 	return words
 }
 
-// Shown is a default as people read it.
+// Shown returns a default as text for the user.
 func (p Parameter) Shown() string {
 	const set = "{{" + statefulSet + "}}"
 	switch *p.Default {
@@ -42,10 +42,10 @@ func (p Parameter) Shown() string {
 	}
 }
 
-// Run says in a few words where a hook is run.
+// Run describes in a few words when a hook is run.
 func (h Hook) Run() string { return fmt.Sprintf("runs a Job, %v", h.Hook["point"]) }
 
-// Asked says in a few words how a gate asks, and where.
+// Asked describes in a few words how and when a gate is queried.
 func (g Gate) Asked() string {
 	points, _ := g.Gate["at"].([]any)
 	words := make([]string, 0, len(points))

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// Bound is how many relays of all migrations run at once, and how many of those of one namespace. Each takes memory and
-// two ways through API servers. Those for ordinals that run take half of the places at most, so that one that is down finds
-// room. A nil Bound bounds nothing.
+// Bound limits the relays that run at once, for all migrations and for those of one namespace. Each relay uses
+// memory and two connections through API servers. Relays for ordinals that run use at most half of the places,
+// so that there is room for an ordinal that is down. A nil Bound has no limits.
 type Bound struct {
-	// Most and Namespace are the bounds; 0: none.
+	// Most and Namespace are the limits; 0 means none.
 	Most, Namespace int
 
 	mu      sync.Mutex
@@ -18,10 +18,11 @@ type Bound struct {
 	waiting map[*Set]struct{}
 }
 
-// places are how many relays run, and how many of them are for ordinals that run.
+// places counts the running relays, and those among them for ordinals that run.
 type places struct{ all, ahead int }
 
-// take takes a place for a relay. It returns which bound keeps it from that, or nothing.
+// take takes a place for a relay. If a limit is reached, it returns that limit; otherwise it returns an empty
+// string.
 func (b *Bound) take(s *Set, ahead bool) string {
 	if b == nil {
 		return ""
@@ -49,7 +50,7 @@ func (b *Bound) take(s *Set, ahead bool) string {
 	return ""
 }
 
-// leave gives a place back, and calls those who wait for one.
+// leave gives a place back, and notifies the sets that wait for one.
 func (b *Bound) leave(s *Set, ahead bool) {
 	if b == nil {
 		return
@@ -80,7 +81,7 @@ func (b *Bound) add(namespace string, n int, ahead bool) {
 	}
 }
 
-// forget takes a set off those that wait.
+// forget removes a set from those that wait.
 func (b *Bound) forget(s *Set) {
 	if b == nil {
 		return

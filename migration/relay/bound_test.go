@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// crowd is the relays of a namespace that count those that run.
+// crowd is a set of relays of a namespace that counts the running ones.
 type crowd struct {
 	*Set
 	runs  *atomic.Int32
@@ -38,7 +38,8 @@ func newCrowd(t *testing.T, namespace string, bound *Bound, began chan<- string)
 	return c
 }
 
-// wanted are relays of one migration: so many ordinals that run, of so many templates each, and one that is down.
+// wanted returns relays of one migration: a number of ordinals that run, each with a number of templates, and
+// one that is down.
 func wanted(ahead, templates int) []plan.Relay {
 	var all []plan.Relay
 	for k := range ahead + 1 {
@@ -51,8 +52,9 @@ func wanted(ahead, templates int) []plan.Relay {
 
 var everything = func(int32) bool { return true }
 
-// TestK9Bound: 36 relays of one migration take the places of their namespace, half of these for ordinals that run; the one
-// that is down finds room, another namespace too, and who waits is called when a place is free.
+// TestK9Bound: 36 relays of one migration use the places of their namespace, half of them for ordinals that
+// run. The ordinal that is down and another namespace find room, and a waiting set is notified when a place is
+// free.
 func TestK9Bound(t *testing.T) {
 	bound := &Bound{Most: 16, Namespace: 8}
 	began := make(chan string, 100)
@@ -82,6 +84,7 @@ func TestK9Bound(t *testing.T) {
 	if why := other.Trouble(0, "t0"); !strings.Contains(why, "16 relays may run") {
 		t.Errorf("beyond all places: %q", why)
 	}
+	other.Keep(nil, func(ordinal int32) bool { return ordinal != 0 }) // it still waits for ordinal 0
 	team.Keep(nil, everything)
 	<-other.calls
 	other.Keep(wanted(0, 1), everything)
@@ -97,7 +100,7 @@ func TestK9Bound(t *testing.T) {
 	}
 }
 
-// TestK9NoBound: without one everything runs.
+// TestK9NoBound: without a bound everything runs.
 func TestK9NoBound(t *testing.T) {
 	for name, bound := range map[string]*Bound{"none": nil, "of nothing": {}} {
 		began := make(chan string, 100)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ends are those ends of connections that a mover has. They hold no byte by themselves.
+// ends are the mover's ends of connections, which buffer nothing.
 type ends chan net.Conn
 
 func (e ends) dial(ctx context.Context) (Conn, error) {
@@ -28,7 +28,7 @@ func silentDial(ctx context.Context) (Conn, error) {
 	return nil, ctx.Err()
 }
 
-// start has a relay run, and returns what ends it.
+// start runs a relay, and returns a function that ends it.
 func start(t *testing.T, r *Relay) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -60,8 +60,8 @@ func hear(t *testing.T, from net.Conn, want string) {
 	}
 }
 
-// TestIdleEnds: what waits and is ended after a while, as balancers do, is no trouble beside a link that works. Without one,
-// or where it is ended at once, it is.
+// TestIdleEnds: an idle connection that is ended after a while, as by load balancers, is no trouble while
+// another link works. Without a working link, or if it is ended at once, it is.
 func TestIdleEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		link  bool
@@ -104,7 +104,7 @@ func TestIdleEnds(t *testing.T) {
 	}
 }
 
-// TestSilentAPIServer: one that does not answer is told of, and takes no place for good.
+// TestSilentAPIServer: an API server that does not answer is reported, and does not hold a place indefinitely.
 func TestSilentAPIServer(t *testing.T) {
 	t.Run("the sender's", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -124,9 +124,9 @@ func TestSilentAPIServer(t *testing.T) {
 			for range most + 1 {
 				sender := <-senders
 				say(t, sender, "hello")
-				_ = sender.Close() // it waits for no answer
+				_ = sender.Close() // it does not wait for an answer
 			}
-			synctest.Wait() // all of them have been given up in the same moment
+			synctest.Wait() // all of them are closed at the same time
 			if got, want := r.Trouble(), "the receiver: there is no connection within 30s"; got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
@@ -134,7 +134,8 @@ func TestSilentAPIServer(t *testing.T) {
 	})
 }
 
-// TestStuckReceiver: links whose sender has ended while their receiver reads nothing take no place for good.
+// TestStuckReceiver: links whose sender has ended while their receiver reads nothing do not hold a place
+// indefinitely.
 func TestStuckReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		senders, receivers := make(ends), make(ends)

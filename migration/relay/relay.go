@@ -1,17 +1,19 @@
-// Package relay carries bytes between two movers that do not reach each other: both listen, and the relay connects to both.
+// Package relay carries bytes between two movers that cannot reach each other. Both movers listen, and the
+// relay connects to both.
 //
-//	sender <- connection that waits <- relay -> connection, once the sender has spoken -> receiver
+//	sender <- waiting connection <- relay -> connection, after the sender's first byte -> receiver
 //
-// One connection to the sender is always kept that nobody uses yet. By its first byte the sender takes it; then the relay
-// connects to the receiver, passes on what comes either way, and keeps another one. So the movers alone say how many
-// connections there are, and each that breaks is made again by them.
+// The relay always keeps one unused connection to the sender. With its first byte, the sender starts to use it.
+// The relay then connects to the receiver, copies bytes in both directions, and opens another connection to the
+// sender. The movers alone determine the number of connections, and replace those that break.
 //
-// What passes is TLS 1.3 between two keys that the relay does not have: it can read nothing, change nothing that is not
-// noticed, and connect nobody who is not known to the other side. Two relays for the same movers do not meet: each carries
-// connections of its own.
+// The bytes are TLS 1.3 between two keys that the relay does not have. The relay cannot read them, cannot
+// change them without detection, and cannot connect a peer that is unknown to the other side. Two relays for
+// the same movers do not interfere: each carries its own connections.
 //
-// Each connection has its own way through the API servers. Several on one way would wait for each other: a receiver that
-// has enough of one of them, until another one has brought something, would wait for ever.
+// Each connection has its own stream through the API servers. Several connections on one stream would block
+// each other: a receiver that stops reading one of them until another one delivers data would wait
+// indefinitely.
 package relay
 
 import (
@@ -26,53 +28,54 @@ import (
 )
 
 const (
-	// most is how many connections of two movers are carried at once; a receiver has six.
+	// most is the number of concurrent connections of two movers; a receiver has six.
 	most = 16
-	// ahead is what is read of a sender before its receiver is connected to. Either way 32 KiB are read before they are written, which
-	// is how io.Copy does it; what more comes waits where it is.
+	// ahead is the number of bytes that are read from a sender before its receiver is connected. Afterwards
+	// io.Copy buffers 32 KiB in each direction; further data waits at its origin.
 	ahead = 512
-	// linger is how long one way of a connection goes on after the other has ended.
+	// linger is how long one direction of a connection continues after the other has ended.
 	linger = 5 * time.Second
-	// dialWithin is how long a connection may take to be made.
+	// dialWithin is the timeout for opening a connection.
 	dialWithin = 30 * time.Second
-	// stuck is how long a write may take. A mover gives up what nothing is read from for 90 s, which is not noticed here before that
-	// write has ended.
+	// stuck is the timeout of a write. A mover closes a connection whose data is not read for 90 s, which the relay
+	// notices only after its write has ended.
 	stuck = 3 * time.Minute
-	// settled is how long a connection that waits has stood when its end is no sign that none can be made.
+	// settled is the age from which the end of a waiting connection does not count as a failure to connect.
 	settled = 5 * time.Second
-	// faultWithin is how long what a kubelet says about a connection may come after its end.
+	// faultWithin is how long to wait for the kubelet's error after a connection has ended.
 	faultWithin = time.Second
-	// firstPause and longestPause lie between two tries, each of which is twice as long as the one before.
+	// firstPause and longestPause bound the pause between two attempts, which doubles each time.
 	firstPause, longestPause = 100 * time.Millisecond, 5 * time.Second
 )
 
-// Conn is a connection to a mover. Its Close ends what is being read and written soon.
+// Conn is a connection to a mover. Close soon ends pending reads and writes.
 type Conn interface {
 	io.ReadWriteCloser
-	// CloseWrite ends what is written, and nothing of what is read.
+	// CloseWrite ends writing, but not reading.
 	CloseWrite() error
-	// Fault is what was said about the connection by who made it, once it has ended; empty: nothing.
+	// Fault returns the error that the tunnel has reported about the connection after its end; empty if there
+	// is none.
 	Fault(ctx context.Context) string
 }
 
 // Dial connects to a mover. The connection ends with its context.
 type Dial func(ctx context.Context) (Conn, error)
 
-// Relay carries the bytes of one sender and its receiver.
+// Relay carries the bytes between one sender and its receiver.
 type Relay struct {
 	Sender, Receiver Dial
 
-	// 0: as the constants.
+	// 0 means the value of the constants.
 	most   int
 	linger time.Duration
 
 	mu     sync.Mutex
-	links  int // that have brought an answer
+	links  int // that have delivered an answer
 	failed int
 	why    string
 }
 
-// Run relays until ctx ends, and returns when nothing of it is left.
+// Run relays until ctx ends, and returns after all its goroutines have ended.
 func (r *Relay) Run(ctx context.Context) {
 	var carrying sync.WaitGroup
 	defer carrying.Wait()
@@ -110,7 +113,7 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// dialled connects to a mover in time. Where that takes longer its context is ended.
+// dialled connects to a mover within the timeout. After the timeout it cancels the context.
 func dialled(ctx context.Context, end context.CancelFunc, dial Dial) (Conn, error) {
 	late := time.AfterFunc(dialWithin, end)
 	conn, err := dial(ctx)
@@ -125,11 +128,11 @@ func dialled(ctx context.Context, end context.CancelFunc, dial Dial) (Conn, erro
 
 var (
 	errEnded = errors.New("it has ended the connection")
-	// errIdle is the end of one that nobody has used for a while: whatever balances connections ends those.
+	// errIdle is the end of a connection that was idle for a while: load balancers close those.
 	errIdle = fmt.Errorf("%w, which had waited for a while", errEnded)
 )
 
-// spoken is a connection to the sender on which that has begun to speak. end ends the context.
+// spoken returns a connection to the sender after its first byte. end cancels the context.
 func (r *Relay) spoken(ctx context.Context, end context.CancelFunc) (Conn, error) {
 	conn, err := dialled(ctx, end, r.Sender)
 	if err != nil {
@@ -150,7 +153,7 @@ func (r *Relay) spoken(ctx context.Context, end context.CancelFunc) (Conn, error
 	return &peeked{Conn: conn, in: begun}, nil
 }
 
-// silent is why a mover has said nothing.
+// silent returns the reason why a mover sent nothing.
 func silent(ctx context.Context, conn Conn, err error) error {
 	ctx, stop := context.WithTimeout(ctx, faultWithin)
 	defer stop()
@@ -163,7 +166,7 @@ func silent(ctx context.Context, conn Conn, err error) error {
 	return err
 }
 
-// carry connects the sender to its receiver, until either has ended the connection. end ends the context.
+// carry connects the sender to its receiver until one of them ends the connection. end cancels the context.
 func (r *Relay) carry(ctx context.Context, end context.CancelFunc, sender Conn) error {
 	receiver, err := dialled(ctx, end, r.Receiver)
 	if err != nil {
@@ -181,8 +184,8 @@ func (r *Relay) carry(ctx context.Context, end context.CancelFunc, sender Conn) 
 	return nil
 }
 
-// pump passes on what comes from either, until both ways have ended. Both connections are closed then. Of what could not
-// be read or written it returns the first; io.EOF is that nothing was amiss.
+// pump copies bytes in both directions until both have ended, and then closes both connections. It returns the
+// first error of a read or write, or io.EOF if there was none.
 func (r *Relay) pump(ctx context.Context, one, two Conn) error {
 	end := sync.OnceFunc(func() { _ = errors.Join(one.Close(), two.Close()) })
 	defer end()
@@ -219,7 +222,7 @@ func firstOf(errs ...error) error {
 	return io.EOF
 }
 
-// prompt is a connection that is ended when a write to it takes too long.
+// prompt is a connection that is closed when a write to it takes too long.
 type prompt struct {
 	io.Writer
 	end func()
@@ -232,7 +235,7 @@ func (p prompt) Write(data []byte) (int, error) {
 	return p.Writer.Write(data)
 }
 
-// peeked is a connection of which something may have been read ahead. first is told when something was read, once.
+// peeked is a connection from which bytes may have been read ahead. first is called once, after the first read.
 type peeked struct {
 	Conn
 	in    io.Reader
@@ -249,7 +252,7 @@ func (p *peeked) Read(data []byte) (n int, err error) {
 	return n, err
 }
 
-// sleep is false when ctx ends before.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// tcp is a connection as a relay has it.
+// tcp is a connection of a relay.
 type tcp struct{ *net.TCPConn }
 
 func (tcp) Fault(context.Context) string { return "" }
 
-// port is where a mover of a test listens.
+// port is the port of a mover in a test.
 type port struct {
 	*testing.T
 	net.Listener
@@ -70,7 +70,7 @@ func newMovers(t *testing.T) *movers {
 	return m
 }
 
-// run has a relay run, and returns what ends it.
+// run runs a relay, and returns a function that ends it.
 func (m *movers) run(r *Relay) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -86,7 +86,7 @@ func (m *movers) run(r *Relay) (stop func()) {
 	return stop
 }
 
-// connect has the sender speak, and returns both ends of the link.
+// connect sends the sender's first byte, and returns both ends of the link.
 func (m *movers) connect(word string) (sender, receiver *net.TCPConn) {
 	m.Helper()
 	sender = m.sender.take()
@@ -111,8 +111,8 @@ func (m *movers) expect(from io.Reader, want string) {
 	}
 }
 
-// TestOnceTheSenderSpeaks: nobody calls at the receiver before the sender takes a connection, and then another one waits
-// at the sender.
+// TestOnceTheSenderSpeaks: the receiver is not connected before the sender uses a connection. Then another
+// connection waits at the sender.
 func TestOnceTheSenderSpeaks(t *testing.T) {
 	m := newMovers(t)
 	first := m.sender.take()
@@ -122,7 +122,7 @@ func TestOnceTheSenderSpeaks(t *testing.T) {
 			called <- conn
 		}
 	}()
-	// What is not asked for is not there: the sender has one connection, and the receiver none.
+	// No connection is opened in advance: the sender has one, and the receiver none.
 	select {
 	case <-called:
 		t.Fatal("the receiver was called before the sender spoke")
@@ -139,7 +139,7 @@ func TestOnceTheSenderSpeaks(t *testing.T) {
 	m.expect(m.receiver.take(), "more")
 }
 
-// TestHalfClosed: a side that has said all is still answered.
+// TestHalfClosed: a side that has closed its writing end still receives answers.
 func TestHalfClosed(t *testing.T) {
 	m := newMovers(t)
 	sender, receiver := m.connect("hello")
@@ -159,8 +159,7 @@ func TestHalfClosed(t *testing.T) {
 	}
 }
 
-// TestBreaks: where either end breaks off in the middle the other one learns of it at once, and the next connection is as
-// good as the first.
+// TestBreaks: if either end breaks a connection, the other one notices at once, and the next connection works.
 func TestBreaks(t *testing.T) {
 	for name, breaks := range map[string]func(sender, receiver *net.TCPConn) (broken, left *net.TCPConn){
 		"the sender":   func(s, r *net.TCPConn) (*net.TCPConn, *net.TCPConn) { return s, r },
@@ -170,7 +169,7 @@ func TestBreaks(t *testing.T) {
 			m := newMovers(t)
 			broken, left := breaks(m.connect("hello"))
 			m.write(left, strings.Repeat("x", 1<<20))
-			_ = broken.SetLinger(0) // with what it has not read
+			_ = broken.SetLinger(0) // and drop its unread data
 			_ = broken.Close()
 			began := time.Now()
 			if _, err := io.Copy(io.Discard, left); errors.Is(err, net.ErrClosed) {
@@ -189,7 +188,7 @@ func TestBreaks(t *testing.T) {
 	}
 }
 
-// TestEnds: with its context a relay ends all connections, those that wait and those that are used, and leaves nothing.
+// TestEnds: when its context ends, a relay closes all connections, idle or in use, and leaves no goroutines.
 func TestEnds(t *testing.T) {
 	before := runtime.NumGoroutine()
 	m := newMovers(t)
@@ -198,7 +197,7 @@ func TestEnds(t *testing.T) {
 		sender, receiver := m.connect("hello")
 		ends = append(ends, sender, receiver)
 	}
-	ends = append(ends, m.sender.take()) // nobody has spoken on it
+	ends = append(ends, m.sender.take()) // a connection that was never used
 	m.stop()
 	for _, end := range ends {
 		if _, err := end.Read(make([]byte, 1)); err == nil {
@@ -216,7 +215,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// piped is a connection that holds no byte by itself.
+// piped is a connection that buffers nothing.
 type piped struct {
 	net.Conn
 	fault string
@@ -225,7 +224,8 @@ type piped struct {
 func (p piped) CloseWrite() error            { return p.Close() }
 func (p piped) Fault(context.Context) string { return p.fault }
 
-// TestSlowReader: where the receiver does not read the sender is held back, with no more in the relay than one buffer.
+// TestSlowReader: if the receiver does not read, the sender is blocked with no more than one buffer in the
+// relay.
 func TestSlowReader(t *testing.T) {
 	sender, atSender := net.Pipe()
 	receiver, atReceiver := net.Pipe()
@@ -259,7 +259,8 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestTwoAtOnce: two relays for the same movers carry connections of their own, of which none has a byte of another one.
+// TestTwoAtOnce: two relays for the same movers carry separate connections, and no byte gets from one to
+// another.
 func TestTwoAtOnce(t *testing.T) {
 	m := newMovers(t)
 	m.run(&Relay{Sender: m.sender.dial, Receiver: m.receiver.dial})
@@ -293,7 +294,7 @@ func TestTwoAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestTrouble: what keeps a relay from a mover is told once it has lasted, and forgotten when it is over.
+// TestTrouble: an error that keeps a relay from a mover is reported after a while, and removed when it is over.
 func TestTrouble(t *testing.T) {
 	refused := errors.New("cluster west: pods/portforward is forbidden")
 	for name, tc := range map[string]struct {

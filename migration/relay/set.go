@@ -8,17 +8,18 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// Set are the relays of one migration: those that are wanted run, as far as there is room, and no others.
+// Set holds the relays of one migration: the wanted ones run, as far as there is room, and no others.
 type Set struct {
 	dial func(plan.RelayEnd) Dial
-	// namespace is whose places they take of a bound; notify is called when one is free that was missing.
+	// namespace is the namespace in which places of a bound count. notify is called when a missing place is
+	// free.
 	namespace string
 	bound     *Bound
 	notify    func()
 
 	mu      sync.Mutex
 	running map[plan.Relay]*running
-	// missing are those that wait for a place, and why.
+	// missing maps the relays that wait for a place to the reason.
 	missing map[plan.Relay]string
 	over    sync.WaitGroup
 }
@@ -28,21 +29,21 @@ type running struct {
 	stop  context.CancelFunc
 }
 
-// Options are whose relays a set has, and within which bound.
+// Options configures a Set.
 type Options struct {
-	// Namespace is that of the migration.
+	// Namespace is the namespace of the migration.
 	Namespace string
 	Bound     *Bound
-	// Notify is called when a place is free that a relay waits for. It must not block.
+	// Notify is called when a place is free for which a relay waits. It must not block.
 	Notify func()
 }
 
-// NewSet relays nothing yet. dial is how the pod of a mover is connected to.
+// NewSet returns a Set without relays. dial returns the function that connects to the pod of a mover.
 func NewSet(dial func(plan.RelayEnd) Dial, options Options) *Set {
 	return &Set{dial: dial, namespace: options.Namespace, bound: options.Bound, notify: options.Notify, running: map[plan.Relay]*running{}}
 }
 
-// Keep has those relays run that are wanted, and ends the others among those that it is asked about.
+// Keep starts the wanted relays, and ends the others of the ordinals for which about returns true.
 func (s *Set) Keep(wanted []plan.Relay, about func(ordinal int32) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,6 @@ func (s *Set) Keep(wanted []plan.Relay, about func(ordinal int32) bool) {
 			delete(s.running, of)
 		}
 	}
-	s.bound.forget(s)
 	missing := map[plan.Relay]string{}
 	for of, why := range s.missing {
 		if !about(of.Ordinal) {
@@ -60,6 +60,9 @@ func (s *Set) Keep(wanted []plan.Relay, about func(ordinal int32) bool) {
 		}
 	}
 	s.missing = missing
+	if len(missing) == 0 { // otherwise a free place is still of use for another ordinal
+		s.bound.forget(s)
+	}
 	for _, of := range wanted {
 		if s.running[of] != nil {
 			continue
@@ -68,7 +71,7 @@ func (s *Set) Keep(wanted []plan.Relay, about func(ordinal int32) bool) {
 			s.missing[of] = why
 			continue
 		}
-		ctx, stop := context.WithCancel(context.Background()) // until it is not wanted, or the set is closed
+		ctx, stop := context.WithCancel(context.Background()) // ends when it is not wanted any more, or when the set is closed
 		each := &running{relay: &Relay{Sender: s.dial(of.Sender), Receiver: s.dial(of.Receiver)}, stop: stop}
 		s.running[of] = each
 		s.over.Go(func() {
@@ -78,7 +81,8 @@ func (s *Set) Keep(wanted []plan.Relay, about func(ordinal int32) bool) {
 	}
 }
 
-// Trouble is why nothing gets through for a claim of an ordinal; empty: something does, or nothing is relayed.
+// Trouble returns the reason why no data gets through for a claim of an ordinal; empty if data does, or if
+// nothing is relayed.
 func (s *Set) Trouble(ordinal int32, template string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +99,7 @@ func (s *Set) Trouble(ordinal int32, template string) string {
 	return ""
 }
 
-// Close ends all relays, and returns when nothing of them is left.
+// Close ends all relays, and returns after all their goroutines have ended.
 func (s *Set) Close() {
 	s.Keep(nil, func(int32) bool { return true })
 	s.over.Wait()

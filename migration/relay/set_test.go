@@ -8,7 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// TestSet: those relays run that are wanted, each once; what a set is not asked about goes on.
+// TestSet: the wanted relays run, each once. Relays of ordinals that a call does not cover continue.
 func TestSet(t *testing.T) {
 	dialled, ended := make(chan string, 100), make(chan string, 100)
 	s := NewSet(func(end plan.RelayEnd) Dial {

@@ -7,10 +7,11 @@ import (
 	"unicode"
 )
 
-// patient is how many tries may fail before somebody is told: a mover listens some time after it was told its peer.
+// patient is the number of attempts that may fail before the error is reported: a mover starts to listen some
+// time after it has received its peer.
 const patient = 6
 
-// Trouble is why nothing gets through, once that has been tried for a while; empty: something does.
+// Trouble returns the reason why no data gets through after several attempts; empty if data does.
 func (r *Relay) Trouble() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -26,7 +27,7 @@ func (r *Relay) fails(err error) {
 	r.failed, r.why = r.failed+1, told(err.Error())
 }
 
-// works says that a link has brought its first answer.
+// works records that a link has delivered its first answer.
 func (r *Relay) works() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,25 +35,25 @@ func (r *Relay) works() {
 	r.failed, r.why = 0, ""
 }
 
-// worked says that such a link has ended.
+// worked records that such a link has ended.
 func (r *Relay) worked() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.links--
 }
 
-// carries says whether there is a link that has brought an answer.
+// carries reports whether there is a link that has delivered an answer.
 func (r *Relay) carries() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.links > 0
 }
 
-// from is the own end of a connection in what Go says of it: another one at each try.
+// from matches the local address of a connection in an error of Go, which differs for each attempt.
 var from = regexp.MustCompile(`\S+:\d+->`)
 
-// told is what clusters and kubelets say, for the end of a message: one line of at most 300 bytes, with nothing in it that is not
-// printed, and the same at each try.
+// told returns a text of a cluster or kubelet for the end of a message: one printable line of at most 300
+// bytes, the same for each attempt.
 func told(text string) string {
 	const most = 300
 	var lines []string

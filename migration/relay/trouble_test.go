@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTold: what others say is one line, with nothing in it that is not printed, and the same at each try.
+// TestTold: text from outside becomes one printable line, the same for each attempt.
 func TestTold(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 300)

@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 )
 
-// through is how a port is dialled through an API server.
+// through returns a function that connects to a port through an API server.
 func through(t *testing.T, p port) Dial {
 	t.Helper()
 	of := (&clustertest.Pods{Ports: map[string]string{"shop/mover:1": p.Addr().String()}}).Connect(t)
@@ -21,7 +21,7 @@ func through(t *testing.T, p port) Dial {
 	}
 }
 
-// flood writes until that fails.
+// flood writes until an error.
 type flood struct {
 	written atomic.Int64
 	ended   chan struct{}
@@ -37,7 +37,7 @@ func (f *flood) into(conn net.Conn) {
 	}
 }
 
-// full returns when no more of it fits on the way.
+// full returns when no more data fits into the buffers.
 func (f *flood) full() {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -46,8 +46,8 @@ func (f *flood) full() {
 	}
 }
 
-// TestRelayOutlivesLinksThatAreGivenUp: a link whose receiver gives it up, while more is being sent than fits on the way, gives
-// its place to another one.
+// TestRelayOutlivesLinksThatAreGivenUp: a link that its receiver closes, while more is being sent than the
+// buffers hold, releases its place.
 func TestRelayOutlivesLinksThatAreGivenUp(t *testing.T) {
 	t.Parallel()
 	const links = 2

@@ -9,21 +9,22 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Clients is what clients of the application saw, as the probe has measured it.
+// Clients is the availability for clients of the application, as the probe has measured it.
 type Clients struct {
-	// URL that was requested.
+	// URL is the requested URL.
 	URL string `json:"url,omitempty"`
-	// Text says all of it for people.
+	// Text describes the result for the user.
 	Text string `json:"text"`
 	api.ClientRequests
-	// Message says why requests failed last, or why none was sent. FailureTime is when the last request that failed was sent.
+	// Message is the last error of a request, or the reason why none was sent. FailureTime is when the last
+	// failed request was sent.
 	Message     string     `json:"message,omitempty"`
 	FailureTime *time.Time `json:"failureTime,omitempty"`
-	// Time is when the figures were taken.
+	// Time is when the counts were taken.
 	Time time.Time `json:"time"`
 }
 
-// ClientsOf returns what the probe of a migration has measured, as its status has it; nil: nothing.
+// ClientsOf returns the probe's result in the status of a migration; nil if there is none.
 func ClientsOf(m *api.Migration) *Clients {
 	p := m.Status.Probe
 	if p == nil {
@@ -36,7 +37,8 @@ func ClientsOf(m *api.Migration) *Clients {
 	return c
 }
 
-// ProbeText says what the requests of a probe came to: "0 of 1,204 requests failed; p50 4 ms, p99 12 ms, longest 230 ms".
+// ProbeText returns the result of a probe as text, such as "0 of 1,204 requests failed; p50 4 ms, p99 12 ms,
+// longest 230 ms".
 func ProbeText(p api.ProbeStatus) string {
 	c := p.ClientRequests
 	if c.Requests == 0 && p.Message != "" {
@@ -49,7 +51,7 @@ func ProbeText(p api.ProbeStatus) string {
 	switch {
 	case c.Requests > c.Failed && c.LongestMilliseconds > 0:
 		text += fmt.Sprintf("; p50 %s ms, p99 %s ms, longest %s ms", grouped(c.P50Milliseconds), grouped(c.P99Milliseconds), grouped(c.LongestMilliseconds))
-	case c.Requests > c.Failed && c.P99Milliseconds > 0: // all that a Prometheus knows
+	case c.Requests > c.Failed && c.P99Milliseconds > 0: // Prometheus provides nothing else
 		text += fmt.Sprintf("; p99 %s ms", grouped(c.P99Milliseconds))
 	}
 	switch {
@@ -61,7 +63,7 @@ func ProbeText(p api.ProbeStatus) string {
 	return text
 }
 
-// FailedText says how many requests failed: "1 of 80 requests failed".
+// FailedText returns the number of failed requests as text: "1 of 80 requests failed".
 func FailedText(c api.ClientRequests) string {
 	if c.Requests == 0 && c.Unanswered > 0 {
 		return fmt.Sprintf("none of %s requests is answered yet", grouped(c.Unanswered))
@@ -73,7 +75,7 @@ func FailedText(c api.ClientRequests) string {
 	return text
 }
 
-// grouped is a number with a comma before each three digits.
+// grouped formats a number with a comma between groups of three digits.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	var groups []string
@@ -84,7 +86,7 @@ func grouped(n int64) string {
 	return strings.Join(append([]string{digits}, groups...), ",")
 }
 
-// clients is the cell of a handoff in the column of clients.
+// clients returns the cell of a handoff in the column Clients.
 func (h Handoff) clients() string {
 	if h.Clients == nil {
 		return "not measured"
@@ -96,7 +98,7 @@ func (h Handoff) clients() string {
 	return text
 }
 
-// HandoffClients says what clients saw in each of the handoffs; nil: the requests of none were counted.
+// HandoffClients returns the text about clients for each handoff; nil if no requests were counted.
 func (r Report) HandoffClients() []string {
 	if !r.measured() {
 		return nil

@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestProbeText: what clients saw, in one sentence.
+// TestProbeText: the result of a probe in one sentence.
 func TestProbeText(t *testing.T) {
 	at := metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	for want, p := range map[string]api.ProbeStatus{
@@ -36,8 +36,8 @@ func TestProbeText(t *testing.T) {
 	}
 }
 
-// TestClients: the report says what clients saw in all and for each handoff, as the status or the log of a run has it; without a probe
-// it says nothing of clients.
+// TestClients: the report has the probe's result in total and for each handoff, from the status or the log of a
+// run. Without a probe it does not mention clients.
 func TestClients(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	m := &api.Migration{Spec: api.MigrationSpec{Probe: &api.ProbeSpec{URL: "https://shop.example/"}}}

@@ -2,7 +2,7 @@ package report
 
 import "testing"
 
-// TestCounted: one is one, and all others are several.
+// TestCounted: 1 takes the singular, every other number the plural.
 func TestCounted(t *testing.T) {
 	for n, want := range map[int]string{0: "0 stops", 1: "1 stop", 2: "2 stops"} {
 		if got := counted(n, "stop"); got != want {

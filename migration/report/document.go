@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Page is the report as a document for people.
+// Page returns the report as a document.
 func (r Report) Page() page.Page {
 	p := page.Page{
 		Title: fmt.Sprintf("Migration of StatefulSet %s/%s", r.Source.Namespace, r.Source.StatefulSet),
@@ -36,7 +36,7 @@ func (r Report) Page() page.Page {
 	return p
 }
 
-// kept are the volumes that were left behind.
+// kept returns the section about volumes that were left behind.
 func (r Report) kept() page.Section {
 	s := page.Section{
 		Title: "Volumes that were left behind", Head: []string{"Volume", "Claim", "Disk", "To remove it"},
@@ -64,7 +64,7 @@ func (r Report) lead() string {
 	}
 }
 
-// String names a side, for people.
+// String returns the name of a side for the user.
 func (s Side) String() string {
 	name := s.Namespace + "/" + s.StatefulSet
 	if s.Cluster != "" {
@@ -74,7 +74,7 @@ func (s Side) String() string {
 }
 
 func (r Report) facts() []page.Fact {
-	if r.Started == nil { // what either side has is not known before
+	if r.Started == nil { // the contents of the sides are unknown before
 		return []page.Fact{{Name: "Source", Value: r.Source.String()}, {Name: "Destination", Value: r.Destination.String()}}
 	}
 	facts := []page.Fact{
@@ -112,7 +112,7 @@ func (r Report) facts() []page.Fact {
 	return append(facts, page.Fact{Name: "Mode", Value: string(r.Mode)})
 }
 
-// has is what a side has, as it was last seen.
+// has returns the last observed contents of a side as text.
 func (s Side) has() string {
 	var text string
 	switch s.Replicas {
@@ -268,7 +268,7 @@ func number(n int32) string { return strconv.Itoa(int(n)) }
 
 func moment(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
-// length is how long something took, to the tenth of a second where it was short.
+// length formats a duration, to a tenth of a second if it is short.
 func length(d time.Duration) string {
 	const short = time.Minute
 	if d < short {
@@ -277,7 +277,7 @@ func length(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// counted is a number of things.
+// counted returns a number with its noun.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

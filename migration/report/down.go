@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// measure says of each handoff how long its ordinal was down in it, as far as it is known when that was stopped.
+// measure sets the downtime of each handoff, as far as the time of its stop is known.
 func (r *Report) measure() {
 	for i := range r.Handoffs {
 		h := &r.Handoffs[i]
@@ -26,10 +26,10 @@ func (r *Report) measure() {
 	}
 }
 
-// exact is a duration in seconds, to the millisecond.
+// exact returns a duration in seconds, to the millisecond.
 func exact(d time.Duration) *float64 { return new(d.Round(time.Millisecond).Seconds()) }
 
-// untilReady is until when the ordinal of a handoff was down: it served from when it was Ready.
+// untilReady returns when the downtime in a handoff ended: the ordinal serves from when it is Ready.
 func (r *Report) untilReady(h Handoff) time.Time {
 	if h.Ready != nil {
 		return *h.Ready
@@ -37,7 +37,7 @@ func (r *Report) untilReady(h Handoff) time.Time {
 	return r.until(h)
 }
 
-// until is when a handoff ended, or up to when the report tells of it.
+// until returns when a handoff ended, or the end of the report.
 func (r *Report) until(h Handoff) time.Time {
 	if h.End != nil {
 		return *h.End
@@ -45,8 +45,8 @@ func (r *Report) until(h Handoff) time.Time {
 	return r.end()
 }
 
-// logStops takes when ordinals were stopped from the log, where the status does not tell: the last time since they were
-// available before.
+// logStops takes the times of stops from the log if the status does not have them: the last stop since the
+// ordinal was available before.
 func (r *Report) logStops() {
 	since := map[int32]time.Time{}
 	for i := range r.Handoffs {
@@ -67,8 +67,8 @@ func (r *Report) logStops() {
 	}
 }
 
-// away is the time in which the ordinal of a handoff is drawn down: what was so in the one before, which was turned back, is drawn
-// there. False: in none.
+// away returns the time for which the ordinal of a handoff is drawn as down. Downtime in a previous handoff
+// that was reversed is drawn in that one. down is false if there is none.
 func (r *Report) away(nth int) (from, to time.Time, down bool) {
 	h := r.Handoffs[nth]
 	from, to = h.Start, r.untilReady(h)
@@ -84,7 +84,7 @@ func (r *Report) away(nth int) (from, to time.Time, down bool) {
 	return from, to, true
 }
 
-// before is the handoff of the same ordinal that has ended before one.
+// before returns the previous handoff of the same ordinal that has ended.
 func (r *Report) before(nth int) (Handoff, bool) {
 	for i := nth - 1; i >= 0; i-- {
 		if h := r.Handoffs[i]; h.Ordinal == r.Handoffs[nth].Ordinal && h.End != nil {
@@ -94,7 +94,7 @@ func (r *Report) before(nth int) (Handoff, bool) {
 	return Handoff{}, false
 }
 
-// soak says how long the ordinal of a handoff was Ready before it counted as available; empty: it is not known.
+// soak returns how long the ordinal of a handoff was Ready before it counted as available; empty if unknown.
 func (h Handoff) soak() string {
 	if h.SoakSeconds == nil {
 		return ""
@@ -106,7 +106,7 @@ func (h Handoff) soak() string {
 	return text
 }
 
-// down says how long the ordinal of a handoff was down.
+// down returns how long the ordinal of a handoff was down, as text.
 func (h Handoff) down() string {
 	switch {
 	case h.Stayed:

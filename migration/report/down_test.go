@@ -13,8 +13,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// turned is a migration of five ordinals that was taken back from the middle of its first handoff: ordinal 4 was stopped, did not
-// come to an end, and started at the source again. Another process has taken it back.
+// turned returns a migration of five ordinals that was rolled back during its first handoff. Ordinal 4 was
+// stopped, did not arrive, and started at the source again. Another process has rolled it back.
 func turned() *api.Migration {
 	m := &api.Migration{}
 	m.Namespace, m.Name = "shop", "web"
@@ -40,7 +40,7 @@ func turned() *api.Migration {
 	return m
 }
 
-// stayed is the same where the ordinal was not stopped: its handoff was turned back before.
+// stayed returns the same migration with an ordinal that was never stopped: its handoff was reversed before.
 func stayed() *api.Migration {
 	m := turned()
 	past := m.Status.History.Handoffs
@@ -50,7 +50,7 @@ func stayed() *api.Migration {
 	return m
 }
 
-// once is that without its outcomes, as it was recorded before there were any.
+// once returns the same without outcomes, as records of former versions have it.
 func once() *api.Migration {
 	m := turned()
 	h := m.Status.History
@@ -59,7 +59,7 @@ func once() *api.Migration {
 	return m
 }
 
-// onward is it while it stands still, before anybody has taken it back.
+// onward returns it while it is stopped, before it was rolled back.
 func onward(step api.Step, stopped *api.StoppedOrdinal) *api.Migration {
 	m := turned()
 	m.Spec.Mode, m.Status.Conditions = api.ModeRun, nil
@@ -70,8 +70,8 @@ func onward(step api.Step, stopped *api.StoppedOrdinal) *api.Migration {
 	return m
 }
 
-// TestTimeline: an ordinal is drawn where it was, down from its stop until it was available, and what was available
-// falls with it.
+// TestTimeline: an ordinal is drawn where it was, and as down from its stop until it was available. The number
+// of available replicas drops accordingly.
 func TestTimeline(t *testing.T) {
 	const logged = `{"time":"2026-03-01T12:00:09Z","kind":"Written","verb":"ScaleDown","ordinal":3,"message":""}
 {"time":"2026-03-01T12:00:10Z","kind":"Written","verb":"ScaleDown","ordinal":4,"message":""}`
@@ -124,7 +124,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestUpBetween: an ordinal that was up at the destination when it was turned back is drawn there until it was stopped again.
+// TestUpBetween: an ordinal that ran at the destination when it was turned back is drawn there until it was
+// stopped again.
 func TestUpBetween(t *testing.T) {
 	m := turned()
 	m.Status.History.Handoffs[1].StopTime = micro(45)
@@ -138,11 +139,12 @@ func TestUpBetween(t *testing.T) {
 	}
 }
 
-// TestDown: how long an ordinal was down is told beside how long its handoff took, and what is not known is not made up.
+// TestDown: the downtime of an ordinal is shown next to the duration of its handoff, and unknown values are not
+// invented.
 func TestDown(t *testing.T) {
 	for name, tc := range map[string]struct {
 		m    *api.Migration
-		want [][]string // when it was available, took, down
+		want [][]string // available, took, down
 	}{
 		"turned back":   {turned(), [][]string{{"turned back 2026-03-01 12:00:37", "32s", "30s until then"}, {"2026-03-01 12:00:54", "17s", "47s, since 2026-03-01 12:00:07"}}},
 		"not stopped":   {stayed(), [][]string{{"turned back 2026-03-01 12:00:37", "32s", "not stopped"}, {"2026-03-01 12:00:54", "17s", "not stopped"}}},
@@ -167,7 +169,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// TestBegunAnew: of a Migration that was taken back and begins anew only the new move is told.
+// TestBegunAnew: for a Migration that was rolled back and began again, only the new move is reported.
 func TestBegunAnew(t *testing.T) {
 	m := turned()
 	m.Spec.Mode, m.Status.Conditions, m.Status.Baseline.StartTime = api.ModeRun, nil, at(100)

@@ -20,7 +20,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// pieces are what texts are made of that somebody may want to be read as something else.
+// pieces are parts of hostile text that could be interpreted as markup.
 var pieces = []string{
 	"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", `" onload="x`, "' x='", "</title>", "</style>", "</svg>", "</td>", "<!--", "-->", "]]>", "<![CDATA[",
 	"javascript:alert(1)", "{{.}}", "`", "${x}", "&lt;", "&", "<", ">", "\x00", "\x1b[31m", "\u202e", "\ufeff", "\ufffe", "\xff", "\n", "\r", "|", "\\", "](http://x)", "é", "a",
@@ -30,7 +30,7 @@ func hostile(t *rapid.T, name string) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 4).Draw(t, name), "")
 }
 
-// told is a migration of which each text that comes from a cluster is made by say.
+// told returns a migration in which say provides each text that comes from a cluster.
 func told(say func(name string) string) (*api.Migration, report.Place, []report.Entry) {
 	m := moved()
 	m.Namespace, m.Name = say("namespace"), say("name")
@@ -47,8 +47,8 @@ func told(say func(name string) string) (*api.Migration, report.Place, []report.
 	return m, report.Place{Cluster: say("cluster"), Record: say("record"), Destination: say("other cluster")}, []report.Entry{entry}
 }
 
-// shape is all of a document but its text: its tags with the names of their attributes, and the values of
-// those that could do something.
+// shape returns a document without its text: its tags with the names of their attributes, and the values of
+// attributes that could be harmful.
 func shape(t *rapid.T, document []byte) []string {
 	var tags []string
 	tokens := html.NewTokenizer(bytes.NewReader(document))
@@ -75,7 +75,7 @@ func shape(t *rapid.T, document []byte) []string {
 	}
 }
 
-// TestNothingIsUnescaped: whatever a cluster has for a text, the document has the same tags and attributes, is
+// TestNothingIsUnescaped: for any text from a cluster, the document has the same tags and attributes, is
 // well-formed, and loads nothing.
 func TestNothingIsUnescaped(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -115,7 +115,7 @@ func TestNothingIsUnescaped(t *testing.T) {
 	})
 }
 
-// TestPrintable: what it leaves needs no second look.
+// TestPrintable: its result is safe without a further check.
 func TestPrintable(t *testing.T) {
 	if got := chart.Printable("a\x00\u202eb\n\tc\xff"); got != "a\ufffd\ufffdb\n\tc\ufffd" {
 		t.Errorf("got %q", got)

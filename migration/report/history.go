@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// take takes what has come to its end. A Migration that was taken back and begins anew lists what it did before, too: that is left
-// out.
+// take adds the history. A Migration that was rolled back and began again also lists its earlier move, which is
+// left out.
 func (r *Report) take(h api.History) {
 	before := func(end time.Time) bool { return r.Started != nil && end.Before(*r.Started) }
 	for _, d := range h.Drivers {
@@ -46,8 +46,9 @@ func (r *Report) take(h api.History) {
 	r.DroppedHandoffs, r.DroppedSeals, r.DroppedStops = h.Dropped, h.DroppedSeals, h.DroppedStops
 }
 
-// atMost is the fewest that was seen in a handoff that has come to its end, which is never all of them: its own ordinal
-// was down in it. One that took less than a second may have been seen before and after that only.
+// atMost returns the lowest number of available replicas in an ended handoff. It is never all of them, because
+// the handoff's own ordinal was down. A handoff shorter than a second may have been observed only before and
+// after.
 func (r *Report) atMost(past api.PastHandoff) *int32 {
 	seen, down := past.FewestAvailable, !past.Stayed && (past.Outcome == "" || !past.StopTime.IsZero())
 	if most := r.Replicas - 1; down && seen != nil && *seen > most && most >= 0 {
@@ -64,7 +65,7 @@ func known(t metav1.MicroTime) *time.Time {
 	return &at
 }
 
-// present takes what goes on now.
+// present adds the current handoff and stop.
 func (r *Report) present(status api.MigrationStatus, row view.Row) {
 	if r.Outcome != "" {
 		return

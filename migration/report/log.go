@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Entry is one line of the log of a run: what it has written, waited for, or brought to its end.
+// Entry is one line of the log of a run: a write, a wait, or a completed handoff.
 type Entry struct {
 	Time    time.Time     `json:"time"`
 	Kind    string        `json:"kind"`
@@ -24,31 +24,31 @@ type Entry struct {
 	Object  string        `json:"object,omitempty"`
 	Reason  string        `json:"reason,omitempty"`
 	Message string        `json:"message"`
-	// Seal is what a copy of a volume came to.
+	// Seal is the seal of a copied volume.
 	Seal    *Sealed  `json:"seal,omitempty"`
 	Seconds *float64 `json:"seconds,omitempty"`
-	// DownSeconds is how long the ordinal was down, if that is known, and Stayed is true where it was not stopped at all.
+	// DownSeconds is how long the ordinal was down, if known. Stayed is true if it was not stopped at all.
 	DownSeconds *float64 `json:"downSeconds,omitempty"`
-	// SoakSeconds is how long it was Ready then, before it counted as available.
+	// SoakSeconds is how long it was Ready before it counted as available.
 	SoakSeconds *float64 `json:"soakSeconds,omitempty"`
 	Stayed      bool     `json:"stayed,omitempty"`
-	// Clients is what clients saw in the handoff.
+	// Clients is the probe's result during the handoff.
 	Clients *api.ClientRequests `json:"clients,omitempty"`
-	// By is the process that was driving then, if that is known.
+	// By is the process that was driving at that time, if known.
 	By string `json:"by,omitempty"`
 }
 
-// Kinds of entries that a report looks at; the log has others.
+// Kinds of entries that a report uses; the log has others.
 const (
 	kindWritten = "Written"
 	kindDone    = "OrdinalDone"
 )
 
-// longestEntry is how many bytes a line of a log has at most.
+// longestEntry is the maximum size of a log line, in bytes.
 const longestEntry = 1 << 20
 
-// ReadLog reads what `migrate run -o json` has printed, of one run or of several after each other. A line that
-// was cut off, as by a crash, is left out; any other that is not JSON is an error.
+// ReadLog reads the output of `migrate run -o json` of one run, or of several consecutive runs. It skips a line
+// that was cut off, for instance by a crash. Any other line that is not JSON is an error.
 func ReadLog(in io.Reader) ([]Entry, error) {
 	var entries []Entry
 	lines := bufio.NewScanner(in)
@@ -70,8 +70,8 @@ func ReadLog(in io.Reader) ([]Entry, error) {
 	return entries, lines.Err()
 }
 
-// WithLog adds what a log tells of this migration. Entries from before it began, of an earlier one perhaps,
-// are left out, and what the status does not list any more is taken from the log.
+// WithLog adds the log of this migration. It leaves out entries from before its beginning, which may belong to
+// an earlier one. Whatever the status does not list any more is taken from the log.
 func (r Report) WithLog(entries []Entry) Report {
 	if r.Started == nil {
 		return r
@@ -115,7 +115,7 @@ func (r *Report) logHandoffs() {
 	r.DroppedHandoffs -= int32(len(oldest))
 }
 
-// dropped says whether a handoff that ended at a time is none of those that the status lists.
+// dropped reports whether the handoff that ended at a time is not listed in the status.
 func (r *Report) dropped(end time.Time) bool {
 	return len(r.Handoffs) == 0 || r.Handoffs[0].End == nil || end.Before(*r.Handoffs[0].End)
 }

@@ -1,5 +1,5 @@
-// Package report tells what a migration has done: from its status and, where there is one, from the log of
-// its runs. A value in, a document out; it asks no cluster.
+// Package report reports on a migration from its status and, if available, from the log of its runs. It is
+// pure: a value in, a document out; it reads no cluster.
 package report
 
 import (
@@ -14,55 +14,56 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// Report is what a migration has done so far, or until its end.
+// Report is the course of a migration so far, or until its end.
 type Report struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	// Cluster keeps the record, and Record is the object that is it.
+	// Cluster is the cluster that stores the record, and Record is the kind and name of that object.
 	Cluster     string `json:"cluster"`
 	Record      string `json:"record"`
 	Source      Side   `json:"source"`
 	Destination Side   `json:"destination"`
-	// Time is when the report was made. Started is absent before the first write, Ended as long as
-	// the migration is not completed.
+	// Time is when the report was created. Started is nil before the first write, and Ended until the migration
+	// is completed.
 	Time    time.Time  `json:"time"`
 	Started *time.Time `json:"started,omitempty"`
 	Ended   *time.Time `json:"ended,omitempty"`
-	// Outcome is Moved, RolledBack or Recovered; empty as long as it is not completed.
+	// Outcome is Moved, RolledBack, Recovered or Released; empty until the migration is completed.
 	Outcome string   `json:"outcome,omitempty"`
 	Mode    api.Mode `json:"mode"`
-	// First is the first of Replicas ordinals of the application, of which the destination had Before already.
+	// First is the lowest of the application's Replicas ordinals. The destination already had Before of them.
 	First    int32 `json:"first"`
 	Replicas int32 `json:"replicas"`
 	Before   int32 `json:"before,omitempty"`
 	Budget   int32 `json:"budget"`
-	// Undriven says since when no process drives it, and which command continues it; empty: one does, or none needs to.
+	// Undriven reports since when no process drives it, and the command that continues it. It is empty if a
+	// process does, or if none needs to.
 	Undriven string `json:"undriven,omitempty"`
-	// AsOf is when the status was written that the report is made of; absent where that is not known.
+	// AsOf is when the status behind the report was written; nil if unknown.
 	AsOf *time.Time `json:"asOf,omitempty"`
-	// Moved ordinals have arrived, of Total.
+	// Moved ordinals of Total have arrived.
 	Moved int32 `json:"moved"`
 	Total int32 `json:"total"`
-	// FewestAvailable is the fewest replicas that were seen to be available in any handoff.
+	// FewestAvailable is the lowest number of available replicas that was seen in any handoff.
 	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
-	// Clients is what clients saw; absent: that was not measured.
+	// Clients is the probe's result; nil if there is none.
 	Clients  *Clients  `json:"clients,omitempty"`
 	Handoffs []Handoff `json:"handoffs"`
-	// Seals are of the volumes that ordinals have come up on, where these were copied or restored.
+	// Seals lists the seals of copied or restored volumes on which ordinals now run.
 	Seals    []Seal        `json:"seals,omitempty"`
 	Stops    []Stop        `json:"stops"`
 	Drivers  []Driver      `json:"drivers"`
 	Warnings []api.Warning `json:"warnings,omitempty"`
-	// Conditions are those of the migration now.
+	// Conditions are the current conditions of the migration.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// DroppedHandoffs, DroppedSeals and DroppedStops are not known any more: of the oldest only their number is.
+	// DroppedHandoffs, DroppedSeals and DroppedStops count the oldest entries, which are not listed any more.
 	DroppedHandoffs int32 `json:"droppedHandoffs,omitempty"`
 	DroppedSeals    int32 `json:"droppedSeals,omitempty"`
 	DroppedStops    int32 `json:"droppedStops,omitempty"`
-	// Kept are the volumes that ordinals have left behind in the cluster that keeps the record, as they were seen when the
-	// report was made; it is for whoever has looked.
+	// Kept lists the volumes that ordinals have left behind in the cluster that stores the record, as seen when
+	// the report was created. The caller sets it.
 	Kept []Kept `json:"kept,omitempty"`
-	// Entries are from the log of its runs, if there is one.
+	// Entries are the entries of the log of its runs, if there is one.
 	Entries []Entry `json:"entries,omitempty"`
 }
 
@@ -70,55 +71,56 @@ type Report struct {
 type Kept struct {
 	Volume string `json:"volume"`
 	Claim  string `json:"claim"`
-	// Disk is Own, InUse on the other side, or Unknown.
+	// Disk is Own, InUse (on the other side), or Unknown.
 	Disk string `json:"disk"`
-	// Remove is the command that removes it; empty while the migration goes on.
+	// Remove is the command that removes it; empty while the migration continues.
 	Remove string `json:"remove,omitempty"`
 }
 
-// Side is one of both StatefulSets.
+// Side is one of the two StatefulSets.
 type Side struct {
 	Cluster     string `json:"cluster,omitempty"`
 	Namespace   string `json:"namespace"`
 	StatefulSet string `json:"statefulSet"`
-	// Start, Replicas and Available are as they were last seen.
+	// Start, Replicas and Available are the last observed values.
 	Start     int32 `json:"start"`
 	Replicas  int32 `json:"replicas"`
 	Available int32 `json:"available"`
-	// AsOf is when they were like this, if not both sides answer since.
+	// AsOf is when they were observed, if one of the clusters has not answered since.
 	AsOf *time.Time `json:"asOf,omitempty"`
 }
 
-// Handoff is one ordinal from one side to the other.
+// Handoff is the move of one ordinal from one side to the other.
 type Handoff struct {
 	Ordinal   int32         `json:"ordinal"`
 	Direction api.Direction `json:"direction"`
 	Start     time.Time     `json:"start"`
-	// Stopped is when the ordinal was stopped: before Start where it was, in a handoff that was turned back. Absent: it was
-	// not, or it is not known when. Ready is since when its pod was Ready at the other side, without a break; absent: it was not, or it is
-	// not known. DownSeconds is from Stopped to Ready, or to End, or up to now. SoakSeconds is how long it was Ready before it
-	// counted as available.
+	// Stopped is when the ordinal was stopped. It is before Start if the ordinal was stopped in an earlier
+	// handoff that was reversed. It is nil if the ordinal was not stopped, or if the time is unknown. Ready is
+	// since when its pod was continuously Ready at the other side; nil if it was not, or if unknown.
+	// DownSeconds is the time from Stopped to Ready, to End, or to now. SoakSeconds is how long it was Ready
+	// before it counted as available.
 	Stopped     *time.Time `json:"stopped,omitempty"`
 	Ready       *time.Time `json:"ready,omitempty"`
 	DownSeconds *float64   `json:"downSeconds,omitempty"`
 	SoakSeconds *float64   `json:"soakSeconds,omitempty"`
-	// End is when the ordinal was available, or the handoff was turned back. It is absent of the one that is on its way; Step is
-	// where that is.
+	// End is when the ordinal was available, or the handoff was reversed. It is nil for the current handoff,
+	// and Step is then its step.
 	End  *time.Time `json:"end,omitempty"`
 	Step api.Step   `json:"step,omitempty"`
-	// Outcome is TurnedBack where the ordinal has not arrived, and Stayed is true where it was not stopped at all.
+	// Outcome is TurnedBack if the ordinal did not arrive, and Stayed is true if it was not stopped at all.
 	Outcome api.HandoffOutcome `json:"outcome,omitempty"`
 	Stayed  bool               `json:"stayed,omitempty"`
-	// Attempts counts how often it was begun, turned round or taken over.
+	// Attempts counts how often it was begun, reversed or taken over.
 	Attempts        int32  `json:"attempts"`
 	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
-	// Clients is what clients saw meanwhile; absent: that was not measured.
+	// Clients is the probe's result during the handoff; nil if there is none.
 	Clients *api.ClientRequests `json:"clients,omitempty"`
-	// By is who brought it to its end, or drives it now.
+	// By is the process that completed it, or drives it now.
 	By string `json:"by,omitempty"`
 }
 
-// Stop is a time in which nothing went on.
+// Stop is a time without progress.
 type Stop struct {
 	Reason  string     `json:"reason"`
 	Message string     `json:"message,omitempty"`
@@ -135,15 +137,15 @@ type Driver struct {
 	Start     time.Time     `json:"start"`
 }
 
-// Place is where a migration is kept.
+// Place is where a migration is stored.
 type Place struct {
-	// Cluster keeps it, in the object Record. Destination names the other cluster; empty: it is not known here.
+	// Cluster stores it, in the object Record. Destination is the name of the other cluster; empty if unknown.
 	Cluster, Record, Destination string
-	// Run is true when a run keeps it.
+	// Run is true for the record of a run.
 	Run bool
 }
 
-// Of is the report of a migration at a time.
+// Of returns the report of a migration at a time.
 func Of(m *api.Migration, at Place, now time.Time) Report {
 	to, from, row := m.Spec.Destination, m.Spec.Source, view.NewRow(m, at.Run).At(m, now)
 	r := Report{
@@ -182,7 +184,7 @@ func side(seen view.Side, s Side) Side {
 	return s
 }
 
-// holder is who drove in an epoch; empty: that is not known any more.
+// holder returns the process that drove in an epoch; empty if unknown.
 func (r *Report) holder(epoch int64) string {
 	for _, d := range r.Drivers {
 		if d.Epoch == epoch {
@@ -192,7 +194,7 @@ func (r *Report) holder(epoch int64) string {
 	return ""
 }
 
-// driverAt is who drove at a time.
+// driverAt returns the process that drove at a time.
 func (r *Report) driverAt(t time.Time) string {
 	for _, d := range slices.Backward(r.Drivers) {
 		if !d.Start.After(t) {
@@ -202,7 +204,7 @@ func (r *Report) driverAt(t time.Time) string {
 	return ""
 }
 
-// end is up to when the report tells.
+// end returns the end of the reported time.
 func (r *Report) end() time.Time {
 	if r.Ended != nil {
 		return *r.Ended

@@ -26,7 +26,7 @@ func at(seconds int) metav1.Time {
 }
 func micro(seconds int) metav1.MicroTime { return metav1.NewMicroTime(at(seconds).Time) }
 
-// underway is a migration of three ordinals: one has moved, one has come back, and one is on its way and
+// underway returns a migration of three ordinals: one has moved, one was moved back, and one is in flight and
 // has stopped.
 func underway() *api.Migration {
 	m := &api.Migration{}
@@ -54,7 +54,7 @@ func underway() *api.Migration {
 	return m
 }
 
-// moved is the same when it has ended.
+// moved returns the same migration after its end.
 func moved() *api.Migration {
 	m := underway()
 	m.Status.Handoff = nil
@@ -111,7 +111,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestItsOwnOrdinalWasDown: a handoff that was too short to be seen in has never had all replicas available.
+// TestItsOwnOrdinalWasDown: a handoff that was too short to be observed never had all replicas available.
 func TestItsOwnOrdinalWasDown(t *testing.T) {
 	m := moved()
 	for i := range m.Status.History.Handoffs {
@@ -124,7 +124,7 @@ func TestItsOwnOrdinalWasDown(t *testing.T) {
 	}
 }
 
-// TestDroppedHandoffs: what the status does not list any more is taken from the log.
+// TestDroppedHandoffs: handoffs that the status does not list any more are taken from the log.
 func TestDroppedHandoffs(t *testing.T) {
 	m := moved()
 	m.Status.History.Handoffs, m.Status.History.Dropped = m.Status.History.Handoffs[1:], 1
@@ -144,7 +144,8 @@ func TestDroppedHandoffs(t *testing.T) {
 	}
 }
 
-// TestDroppedSeals: those that the status does not list any more are taken from the log, but for one that was turned round.
+// TestDroppedSeals: seals that the status does not list any more are taken from the log, except for that of a
+// reversed handoff.
 func TestDroppedSeals(t *testing.T) {
 	const log = `{"time":"2026-03-01T12:00:10Z","kind":"Sealed","ordinal":2,"seal":{"claimTemplate":"data","root":"blake3:first","bytes":1},"message":""}
 {"time":"2026-03-01T12:00:20Z","kind":"Sealed","ordinal":2,"seal":{"claimTemplate":"data","root":"blake3:3f9a","bytes":4096,"files":3,"verify":"Full"},"message":""}
@@ -164,13 +165,14 @@ func TestDroppedSeals(t *testing.T) {
 	if diff := cmp.Diff(want, got.Seals); diff != "" || got.DroppedSeals != 1 {
 		t.Errorf("%d dropped, -want +got:\n%s", got.DroppedSeals, diff)
 	}
-	h.DroppedSeals = -1 // somebody has edited it
+	h.DroppedSeals = -1 // edited by hand
 	if got := report.Of(m, place, noon).WithLog(entries); len(got.Seals) > 0 {
 		t.Errorf("got %+v", got.Seals)
 	}
 }
 
-// TestLogOfALaterRun: a log that has only what the status lists adds nothing to it, and hides nothing of what is not listed.
+// TestLogOfALaterRun: a log that only has entries of the status adds nothing to it, and hides no dropped
+// entries.
 func TestLogOfALaterRun(t *testing.T) {
 	const log = `{"time":"2026-03-01T12:01:50Z","kind":"Sealed","ordinal":0,"seal":{"claimTemplate":"data","root":"blake3:0"},"message":""}
 {"time":"2026-03-01T12:01:52.5Z","kind":"OrdinalDone","ordinal":0,"seconds":12,"message":""}`
@@ -188,7 +190,7 @@ func TestLogOfALaterRun(t *testing.T) {
 	}
 }
 
-// TestReadLog: a line that is no entry is an error, unless it was cut off.
+// TestReadLog: a line that is not an entry is an error, unless it was cut off.
 func TestReadLog(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string

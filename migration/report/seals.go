@@ -12,7 +12,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Seal is what the volume of an ordinal has shown before the ordinal came up on it: that it has what the one has that was
+// Seal is the evidence that the volume on which an ordinal started has the same contents as the volume that it
 // left behind.
 type Seal struct {
 	Ordinal   int32         `json:"ordinal"`
@@ -22,13 +22,13 @@ type Seal struct {
 	Sealed
 }
 
-// Sealed is what a seal says.
+// Sealed is the contents of a seal.
 type Sealed struct {
 	ClaimTemplate string `json:"claimTemplate"`
-	// Root is the digest of all that is on the volume, or that of the snapshot that it was made of.
+	// Root is the digest of everything on the volume, or the name of the snapshot from which it was restored.
 	Root string `json:"root"`
-	// Verify is how both sides were compared. Changed: Trusted bytes of both together were not read for the seal. It is
-	// absent of a snapshot.
+	// Verify is how the sides were compared. With Changed, Trusted bytes on both sides together were not read
+	// for the seal. It is empty for a snapshot.
 	Verify  api.CopyVerify `json:"verify,omitempty"`
 	Bytes   int64          `json:"bytes,omitempty"`
 	Files   int64          `json:"files,omitempty"`
@@ -52,7 +52,7 @@ func (r Report) seals() page.Section {
 
 func (s Sealed) restored() bool { return strings.HasPrefix(s.Root, api.SnapshotRoot) }
 
-// shownBy says in words what stands behind a seal.
+// shownBy returns the basis of a seal in words.
 func (s Sealed) shownBy() string {
 	switch {
 	case s.restored():
@@ -64,8 +64,8 @@ func (s Sealed) shownBy() string {
 	}
 }
 
-// loggedSeals are the oldest seals, which the status does not list any more, as a log tells them. One of a handoff that was
-// turned round after it is of no volume that the ordinal came up on.
+// loggedSeals returns the oldest seals, which the status does not list any more, from the log. A seal whose
+// handoff was reversed after it is not of a volume on which the ordinal started.
 func (r *Report) loggedSeals() (oldest []Seal) {
 	type loose struct {
 		direction api.Direction

@@ -8,8 +8,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Chart is the timeline of the report: each ordinal on both sides, what was available, and the stops. It begins
-// when the migration did.
+// Chart returns the timeline of the report: each ordinal on both sides, the available replicas, and the stops.
+// It begins with the migration.
 func (r Report) Chart() chart.Chart {
 	c := chart.Chart{
 		Title:       fmt.Sprintf("Timeline of StatefulSet %s/%s", r.Source.Namespace, r.Source.StatefulSet),
@@ -31,7 +31,7 @@ func (r Report) Chart() chart.Chart {
 	return c
 }
 
-// described says what the timeline shows.
+// described returns the description of the timeline.
 func (r Report) described() string {
 	text := fmt.Sprintf("One row for each of %d ordinals from %s to %s; %d of %d were moved.", r.Replicas, moment(*r.Started), moment(r.end()), r.Moved, r.Total)
 	if r.FewestAvailable != nil {
@@ -40,7 +40,7 @@ func (r Report) described() string {
 	return text + " The tables below say the same."
 }
 
-// spans are where an ordinal was. One that has no handoff is where it was last seen.
+// spans returns the places of an ordinal over time. An ordinal without a handoff is where it was last observed.
 func (r Report) spans(c chart.Chart, ordinal int32) []chart.Span {
 	var spans []chart.Span
 	place, since, first := r.home(ordinal), c.Begin, true
@@ -70,7 +70,7 @@ func (r Report) spans(c chart.Chart, ordinal int32) []chart.Span {
 	return append(spans, chart.Span{From: since, To: c.End, Place: place})
 }
 
-// said is what the timeline says of the time in which an ordinal is down.
+// said returns the tooltip for the time in which an ordinal is down.
 func (r Report) said(h Handoff) string {
 	text := fmt.Sprintf("ordinal %d %s", h.Ordinal, way(h.Direction))
 	if h.Outcome == api.HandoffTurnedBack {
@@ -86,7 +86,7 @@ func (r Report) said(h Handoff) string {
 	return fmt.Sprintf("%s, %s; down: %s", text, took, h.down())
 }
 
-// home is where an ordinal was last seen.
+// home returns where an ordinal was last observed.
 func (r Report) home(ordinal int32) chart.Place {
 	if d := r.Destination; d.Start <= ordinal && ordinal < d.Start+d.Replicas {
 		return chart.AtDestination
@@ -94,8 +94,8 @@ func (r Report) home(ordinal int32) chart.Place {
 	return chart.AtSource
 }
 
-// levels are how many replicas were available: while the ordinal of a handoff was down the fewest that were seen in
-// it, and all of them else.
+// levels returns the number of available replicas over time: the lowest observed number while the ordinal of a
+// handoff was down, and all replicas at other times.
 func (r Report) levels(c chart.Chart) []chart.Level {
 	levels := []chart.Level{{From: c.Begin, Value: r.Replicas}}
 	var ended *time.Time
@@ -109,7 +109,7 @@ func (r Report) levels(c chart.Chart) []chart.Level {
 			fewest = *h.FewestAvailable
 		}
 		if ended != nil && from.Equal(*ended) && r.turned(i) {
-			levels = levels[:len(levels)-1] // it is the same one, and has been down all the time
+			levels = levels[:len(levels)-1] // the same ordinal, which has been down all the time
 		}
 		levels, ended = append(levels, chart.Level{From: from, Value: fewest}), h.End
 		if h.End != nil || h.Ready != nil {
@@ -119,7 +119,7 @@ func (r Report) levels(c chart.Chart) []chart.Level {
 	return levels
 }
 
-// turned says whether a handoff is the way back of one that was turned back.
+// turned reports whether a handoff is the way back of one that was turned back.
 func (r *Report) turned(nth int) bool {
 	before, found := r.before(nth)
 	return found && before.Outcome == api.HandoffTurnedBack

@@ -1,6 +1,5 @@
-// Package schedule says when a handoff may begin: in windows that come again and again in a time zone,
-// from one time on, and up to another one. It is a function of the schedule, the time, and how long a
-// handoff is expected to take.
+// Package schedule decides when a handoff may begin: in recurring windows in a time zone, from a start time up to
+// an end time. The result is a function of the schedule, the time, and the expected duration of a handoff.
 package schedule
 
 import (
@@ -15,31 +14,31 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Schedule is what the user asks for, ready to be asked. It is immutable.
+// Schedule is the parsed form of the user's schedule. It is immutable.
 type Schedule struct {
 	zone                *time.Location
 	notBefore, notAfter time.Time
 	windows             []window
-	// expected is how long a handoff takes by its user's word; 0: nothing was said.
+	// expected is the user's estimate of a handoff's duration; 0: there is none.
 	expected time.Duration
 	problem  string
 }
 
-// window is one that comes again and again.
+// window is a recurring window.
 type window struct {
 	opens    cron.Schedule
 	zone     *time.Location
 	duration time.Duration
 }
 
-// The bounds of a window's duration.
+// Limits of a window's duration.
 const (
 	shortest = time.Minute
 	longest  = 7 * 24 * time.Hour
 )
 
-// Of reads a schedule; nil: there is none. What is wrong with it is kept as its Problem, since nothing
-// may begin by half of a schedule.
+// Of parses a schedule; nil: there is none. An error is kept as its Problem, since nothing may begin based on an
+// incomplete schedule.
 func Of(spec *api.ScheduleSpec) *Schedule {
 	if spec == nil {
 		return nil
@@ -76,8 +75,8 @@ func (s *Schedule) read(spec *api.ScheduleSpec) error {
 	return nil
 }
 
-// Zone is a time zone by its IANA name; empty: UTC. The one of the machine is none: it would be another
-// one on another machine.
+// Zone returns a time zone by its IANA name; empty: UTC. The machine's local zone is rejected, because it differs
+// between machines.
 func Zone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
@@ -102,7 +101,7 @@ func windowOf(spec api.Window, zone *time.Location) (window, error) {
 		}
 		text = fmt.Sprintf("%d %d * * %s", from.Minute(), from.Hour(), days)
 	}
-	// A zone of its own or a mere interval in it would be no time of the schedule's zone.
+	// A time zone or an interval in the expression would not refer to the schedule's zone.
 	if strings.ContainsAny(text, "=@") {
 		return window{}, fmt.Errorf("start %q: it must be the five fields of cron", text)
 	}
@@ -125,11 +124,11 @@ func joined(days []api.Weekday) string {
 	return strings.Join(texts, ",")
 }
 
-// Problem says what is wrong with the schedule as it is written; empty: nothing.
+// Problem returns the error in the schedule; empty: there is none.
 func (s *Schedule) Problem() string { return s.problem }
 
-// Expected is how long a handoff takes by its user's word; 0: nothing was said.
+// Expected returns the user's estimate of a handoff's duration; 0: there is none.
 func (s *Schedule) Expected() time.Duration { return s.expected }
 
-// Text is a time as people of the schedule's zone read it.
+// Text formats a time in the schedule's zone.
 func (s *Schedule) Text(t time.Time) string { return t.In(s.zone).Format("Mon 2006-01-02 15:04 MST") }

@@ -12,7 +12,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// at is a time of Berlin.
+// at returns a time in Berlin.
 func at(t testing.TB, text string) time.Time {
 	t.Helper()
 	zone, err := Zone("Europe/Berlin")
@@ -46,7 +46,7 @@ func TestNone(t *testing.T) {
 	}
 }
 
-// TestInvalid: what cannot be read lets nothing begin, and says what is wrong.
+// TestInvalid: under an invalid schedule nothing begins, and the error is reported.
 func TestInvalid(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spec *api.ScheduleSpec
@@ -80,7 +80,8 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestAt: a handoff begins in an open window that it fits into, and else it is known when the next one may.
+// TestAt: a handoff begins in an open window into which it fits; otherwise the answer has the next time at which
+// it may.
 func TestAt(t *testing.T) {
 	weekend := berlin(daily("22:00", 4*time.Hour, "Sat", "Fri")) // 2026-11-27 is a Friday
 	bounded := func(before, after string, windows ...api.Window) *api.ScheduleSpec {
@@ -201,7 +202,7 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// schedules are any that can be read.
+// schedules generates valid schedules.
 func schedules() *rapid.Generator[*api.ScheduleSpec] {
 	days := []api.Weekday{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
 	zones := []string{"", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Pacific/Apia", "America/St_Johns"}
@@ -228,8 +229,8 @@ func schedules() *rapid.Generator[*api.ScheduleSpec] {
 	})
 }
 
-// inside says whether windows and bounds allow something to be under way at a time, read minute by minute off
-// the schedule's text: a second, plainer way to say it.
+// inside reports whether windows and limits allow a handoff to be in flight at a time. It evaluates the schedule's
+// text minute by minute, as a second, simpler implementation.
 func inside(s *Schedule, t time.Time) bool {
 	if t.Before(s.notBefore) || !s.notAfter.IsZero() && t.After(s.notAfter) {
 		return false
@@ -244,8 +245,8 @@ func inside(s *Schedule, t time.Time) bool {
 	return len(s.windows) == 0
 }
 
-// TestHandoffsStayInside: what begins when it may is inside of a window from its beginning to its end; what is told
-// to be the next opening is one, lies ahead, and before it nothing may begin.
+// TestHandoffsStayInside: a handoff that may begin is inside a window from its beginning to its end. The reported
+// next opening is one, is in the future, and nothing may begin before it.
 func TestHandoffsStayInside(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Of(schedules().Draw(t, "schedule"))
@@ -282,7 +283,7 @@ func TestHandoffsStayInside(t *testing.T) {
 	})
 }
 
-// TestLessTimeIsNoWorse: what takes less time may begin whenever what takes more may.
+// TestLessTimeIsNoWorse: a shorter handoff may begin whenever a longer one may.
 func TestLessTimeIsNoWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Of(schedules().Draw(t, "schedule"))

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Slot is a time in which handoffs may be under way. Closes is zero where it never does.
+// Slot is a time range in which handoffs may be in flight. Closes is zero if it never closes.
 type Slot struct {
 	Opens, Closes time.Time
 }
 
-// Fits says whether what takes so long can begin and end in it, from a time on.
+// Fits reports whether a handoff with that duration can begin and end in the slot, not before from.
 func (s Slot) Fits(from time.Time, needs time.Duration) bool {
 	if from.Before(s.Opens) {
 		from = s.Opens
@@ -18,12 +18,12 @@ func (s Slot) Fits(from time.Time, needs time.Duration) bool {
 	return s.Closes.IsZero() || !from.Add(needs).After(s.Closes)
 }
 
-// Verdict is whether a handoff may begin.
+// Verdict classifies whether a handoff may begin.
 type Verdict string
 
-// Verdicts. The zero value is Never's: what was not judged does not begin.
+// Verdicts. The zero value is Never: without a decision, nothing begins.
 const (
-	// Never: no window opens any more.
+	// Never: no further window opens.
 	Never Verdict = ""
 	// Open: it may begin now.
 	Open Verdict = "Open"
@@ -35,20 +35,19 @@ const (
 	TooShort Verdict = "TooShort"
 )
 
-// Answer is whether a handoff may begin, and when.
+// Answer tells whether a handoff may begin, and when.
 type Answer struct {
 	Verdict Verdict
-	// Slot is the one that is open, or the next one that a handoff fits into. When none is long
-	// enough, it is the longest.
+	// Slot is the open slot, or the next one into which a handoff fits. If none is long enough, it is the longest.
 	Slot Slot
-	// Now is the slot that is open and too short for one more handoff, where the verdict is Short.
+	// Now is the open slot that is too short for one more handoff, if the verdict is Short.
 	Now Slot
 }
 
-// looked is how many slots are looked at for one that is long enough: those of more than a year of days.
+// looked is how many slots are searched for one that is long enough: more than a year of daily slots.
 const looked = 400
 
-// At says whether a handoff that takes so long may begin at a time, and else when the next one may.
+// At returns whether a handoff with that duration may begin at a time, or else when the next one may.
 func (s *Schedule) At(now time.Time, needs time.Duration) Answer {
 	answer := Answer{Verdict: Never}
 	if s.problem != "" {
@@ -88,11 +87,11 @@ type Share struct {
 	Ordinals int32
 }
 
-// shares is how many slots a forecast has at most.
+// shares is the maximal number of slots in a forecast.
 const shares = 20
 
-// Forecast says, slot by slot, how many ordinals fit if each takes as long as is expected; left are those
-// that fit into none of the next slots.
+// Forecast returns for each slot how many ordinals fit if each takes the expected time. left is how many fit into
+// none of these slots.
 func (s *Schedule) Forecast(now time.Time, needs time.Duration, ordinals int32) (forecast []Share, left int32) {
 	if s.problem != "" || needs <= 0 {
 		return nil, ordinals
@@ -118,8 +117,8 @@ func (s *Schedule) Forecast(now time.Time, needs time.Duration, ordinals int32) 
 	return forecast, ordinals
 }
 
-// slots are the times in which handoffs may be under way, in their order, from the one on that is open at
-// a time. What overlaps or touches is one slot, which is followed for no longer than is enough.
+// slots iterates over the time ranges in which handoffs may be in flight, in order, starting with the one that is
+// open at a time. Windows that overlap or touch are one slot, which is extended no further than needed.
 func (s *Schedule) slots(now time.Time, enough time.Duration) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		if s.notBefore.After(now) {
@@ -144,7 +143,7 @@ func (s *Schedule) slots(now time.Time, enough time.Duration) iter.Seq[Slot] {
 	}
 }
 
-// openings are the slots of the windows alone.
+// openings iterates over the slots of the windows alone.
 func (s *Schedule) openings(now time.Time, enough time.Duration) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		if len(s.windows) == 0 {
@@ -176,7 +175,7 @@ func (s *Schedule) openings(now time.Time, enough time.Duration) iter.Seq[Slot] 
 	}
 }
 
-// earliest is the index of the first time; -1: there is none.
+// earliest returns the index of the first time; -1: there is none.
 func earliest(times []time.Time) int {
 	first := -1
 	for i, t := range times {
@@ -187,8 +186,8 @@ func earliest(times []time.Time) int {
 	return first
 }
 
-// after is when a window opens next after a time; zero: never. Where clocks are set back, a time of day that
-// comes twice counts once, and where they are set forward, one that is left out does not come.
+// after returns when a window next opens after a time; zero: never. When clocks are set back, a time of day that
+// occurs twice counts once. When they are set forward, a skipped time of day does not occur.
 func (w window) after(t time.Time) time.Time {
 	t = t.In(w.zone)
 	for {
@@ -198,7 +197,7 @@ func (w window) after(t time.Time) time.Time {
 	}
 }
 
-// again says whether clocks have shown the same time of day before, because they were set back since.
+// again reports whether the same time of day has already occurred before the clocks were set back.
 func again(t time.Time) bool {
 	since, _ := t.ZoneBounds()
 	if since.IsZero() {

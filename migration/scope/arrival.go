@@ -5,7 +5,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/planner"
 )
 
-// arriving is the ordinal of which the other side is asked whether it would let it in, before a decision is carried out; nil: none.
+// arriving returns the ordinal for which the taking side must dry-run the pod before a decision is carried out;
+// nil: none.
 func arriving(s plan.Snapshot, decision plan.Decision) *int32 {
 	if ordinal, stops := planner.AboutToStop(s, decision); stops {
 		return &ordinal
@@ -13,12 +14,12 @@ func arriving(s plan.Snapshot, decision plan.Decision) *int32 {
 	return nil
 }
 
-// asksOf says whether the same was asked of an arrival as a wider scope asks for.
+// asksOf reports whether the dry run that need requests was done.
 func (sc Reads) asksOf(need Reads) bool {
 	return need.Arrival == nil || sc.Arrival != nil && *sc.Arrival == *need.Arrival
 }
 
-// takesForAnother says whether a record takes one StatefulSet for another one.
+// takesForAnother reports whether a record accepts another StatefulSet in place of the recorded one.
 func takesForAnother(s plan.Snapshot, decision plan.Decision) bool {
 	was, is := s.Record.Baseline, decision.Record.Baseline
 	return was.DestinationUID != "" && is.DestinationUID != was.DestinationUID || is.SourceUID != was.SourceUID

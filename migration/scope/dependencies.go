@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// aboutDependencies says whether a hold is about what may be mended in either cluster, unseen by any watch.
+// aboutDependencies reports whether a hold can be fixed in either cluster by a change that no watch reports.
 func aboutDependencies(reason string) bool {
 	return slices.Contains([]string{
 		api.ReasonDependencyMissing, api.ReasonDependencyDiffers, api.ReasonDependencyChanged, api.ReasonDependencySelects, api.ReasonDependencyNotRead,
@@ -17,8 +17,8 @@ func aboutDependencies(reason string) bool {
 	}, reason)
 }
 
-// dependsOn says whether a record may only be written where every copy is up to date: before the
-// first ordinal is on its way, and when the last one has arrived.
+// dependsOn reports whether a record may only be written while every copy is up to date: before the first handoff,
+// and when the last ordinal has arrived.
 func dependsOn(s plan.Snapshot, next *plan.Record) bool {
 	if next == nil || !s.Spec.Dependencies.Copy || s.Record.Baseline == nil || planner.Giver(s) != plan.SourceSide || s.Deleting {
 		return false

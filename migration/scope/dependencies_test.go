@@ -7,7 +7,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// copying is a migration of four ordinals that copies what pods need; one of them has moved.
+// copying is a migration of four ordinals that copies dependencies; one ordinal has moved.
 func copying() plan.Snapshot {
 	side := func(start, replicas int32) plan.Side {
 		return plan.Side{Reach: plan.Seen, Set: plan.Set{Presence: plan.Seen, Fence: "uid.1", Start: start, Replicas: replicas}}
@@ -18,8 +18,8 @@ func copying() plan.Snapshot {
 	}
 }
 
-// TestDependenciesAreReadAnew: before the first ordinal is on its way, when the last one has arrived, and
-// before anybody is called for what may have been mended.
+// TestDependenciesAreReadAnew: dependencies are read before the first handoff, when the last ordinal has arrived,
+// and before a hold is reported that may already be fixed.
 func TestDependenciesAreReadAnew(t *testing.T) {
 	begins := func(s plan.Snapshot) plan.Decision {
 		record := s.Record

@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestLean: what is left to the caches is named for each write, and everything else is read live,
-// also where a write is added that nobody has thought about (I1, I2, I3).
+// TestLean: the reads that are left to the caches are listed for each write. Everything else is read live, also
+// for a write that is added later (I1, I2, I3).
 func TestLean(t *testing.T) {
 	const east, west, both = OfSource, OfDestination, BothSides
 	all := Spared{both, both, both, both, both}
@@ -78,7 +78,7 @@ func decided(d plan.Decision) func(plan.Snapshot) plan.Decision {
 	return func(plan.Snapshot) plan.Decision { return d }
 }
 
-// inFlight is a migration whose ordinal 2 is on its way to the destination.
+// inFlight is a migration whose ordinal 2 is in flight to the destination.
 func inFlight() plan.Snapshot {
 	fence := api.Fence{Epoch: 1, Holder: "a", Direction: api.Forward}
 	set := plan.Set{Presence: plan.Seen, Fence: "uid.1", Replicas: 3, Templates: []string{"data"}}
@@ -88,8 +88,8 @@ func inFlight() plan.Snapshot {
 	}
 }
 
-// TestLeanOfTheWhole: what begins and ends a migration, and what the destination needs, is judged on what
-// is recorded of it, or on what it is copied from (I3, I4, I9).
+// TestLeanOfTheWhole: the begin and the end of a migration, and the creation of the destination's objects, depend
+// on their record, or on the objects that they copy (I3, I4, I9).
 func TestLeanOfTheWhole(t *testing.T) {
 	const both = BothSides
 	does := func(verb plan.Verb) func(plan.Snapshot) plan.Decision {
@@ -147,7 +147,7 @@ func TestLeanOfTheWhole(t *testing.T) {
 	}
 }
 
-// TestSidesAreAdded: a read covers what another one spares, and not what it does not.
+// TestSidesAreAdded: a read covers one that spares as much or more, and not one that spares less.
 func TestSidesAreAdded(t *testing.T) {
 	two := int32(2)
 	reads := func(spared Spared) Reads {

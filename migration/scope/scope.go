@@ -1,4 +1,4 @@
-// Package scope says what must be read live before what was decided is carried out.
+// Package scope determines the live reads that are needed before a decision is carried out.
 package scope
 
 import (
@@ -12,52 +12,50 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Reads says what to look at. The zero value is everything, from the caches: they
-// may tell to wait, but nothing is written on their word.
+// Reads selects what to read. The zero value is everything, from the caches: a cache is good enough to wait, but
+// nothing is written based on it alone.
 type Reads struct {
-	// Live reads both StatefulSets from the API servers, object by object, and
-	// besides them what the next fields say.
+	// Live reads both StatefulSets from the API servers, object by object, and also the objects that the next
+	// fields select.
 	Live bool
-	// Ordinal limits claims and volumes to one ordinal's; nil: all of them, cached.
+	// Ordinal limits claims and volumes to those of one ordinal; nil: all of them, cached.
 	Ordinal *int32
-	// Next is one more ordinal, whose claims and volumes are taken from the caches: when its
-	// handoff begins as that of the other one ends, its volumes are recorded, and where it does
-	// not begin, they may be why. They are read live before it is stopped.
+	// Next is one more ordinal, whose claims and volumes are read from the caches. When its handoff begins as the
+	// other one ends, its volumes are recorded. When it does not begin, they may be the reason. They are read live
+	// before the ordinal is stopped.
 	Next *int32
-	// pods, budgets and volumes are of that ordinal, read live. Other pods come from the
-	// watch.
+	// Pods, Budgets and Volumes read those of that ordinal live. Other pods are read from the watch.
 	Pods, Budgets, Volumes bool
-	// Gate lists all pods exactly as they are: before one is stopped, none may be down that
-	// a watch has not told of, and none may use its claims. Such a list may wait 100 ms for
-	// the watch cache of the API server (kubernetes apiserver, cacher/progress,
-	// progressRequestPeriod): at once it is served only when none was asked for shortly before.
+	// Gate lists all pods in their current state. Before an ordinal is stopped, no pod may be down that a watch
+	// has not reported, and none may use the ordinal's claims. Such a list may wait 100 ms for the watch cache of
+	// the API server (kubernetes apiserver, cacher/progress, progressRequestPeriod). It is served at once only if
+	// none was requested shortly before.
 	Gate bool
-	// Users lists them as the watch cache of the API server has them, which waits for
-	// nothing: a watch of our own may stand still.
+	// Users lists the pods from the API server's watch cache, which waits for nothing: our own watch may be stuck.
 	Users bool
-	// Left is the side whose pods are listed exactly, as they are or were at any time since
-	// the ordinal's volumes were taken from it: no pod can mount them there since, so who did
-	// not use them then never will. What is attached there is read after that.
+	// Left is the side whose pods are listed in a state not older than the removal of the ordinal's volumes from
+	// it. No pod can mount them there since, so a pod that did not use them then never will. Attachments there are
+	// read after that.
 	Left plan.SideName
-	// Wide lists everything live that a migration is concluded from.
+	// Wide lists everything live from which the state of the whole migration is concluded.
 	Wide bool
-	// Namespace looks for that of a destination without a StatefulSet: nothing watches it.
+	// Namespace reads the namespace of a destination without a StatefulSet: nothing watches it.
 	Namespace bool
-	// Identity are the sides that are asked again which cluster they are in.
+	// Identity selects the sides whose cluster UID is read again.
 	Identity Sides
-	// Dependencies looks at all that is copied; else it is enough that it was looked at lately.
+	// Dependencies reads everything that is copied; otherwise a recent read is enough.
 	Dependencies bool
-	// Arrival asks the side that takes an ordinal whether it would run there.
+	// Arrival is the ordinal for which the taking side dry-runs the pod.
 	Arrival *int32
-	// Looks asks that of the next ordinal, once the migration has begun. No stop rests on the answer, and the identity that asks may
-	// have fewer rights than the mover.
+	// Looks dry-runs the next ordinal's pod once the migration has begun. No stop depends on the result, and the
+	// identity may have fewer permissions than the mover.
 	Looks bool
-	// Spared is what comes from the caches all the same: see Lean. With Wide it counts, too.
+	// Spared selects what is read from the caches nevertheless: see Lean. It also applies with Wide.
 	Spared Spared
 }
 
-// Near is what a pass begins with: all that the caches show; while an ordinal is on its way, what they
-// show of that one's volumes, so that a handoff costs the same however many others there are.
+// Near returns the reads with which a pass begins: everything, from the caches. While an ordinal is in flight, it
+// is only that ordinal's volumes, so that the cost of a handoff does not depend on the number of other ordinals.
 func Near(record plan.Record) Reads {
 	if record.Handoff == nil {
 		return Reads{}
@@ -65,9 +63,9 @@ func Near(record plan.Record) Reads {
 	return Reads{Live: true, Ordinal: &record.Handoff.Ordinal, Volumes: true, Spared: butFor(Spared{})}
 }
 
-// NeedsAll says whether what was decided on the volumes of one ordinal may be another thing when all of
-// them are looked at: a disk that another one has lost keeps the next one from its stop (I3), and nothing
-// is recorded or called a stall before that was seen. What is down is brought up all the same.
+// NeedsAll reports whether a decision on the volumes of one ordinal may differ once all volumes are read. A disk
+// that another ordinal has lost prevents the next stop (I3), and nothing is recorded or reported as a stall before
+// that was checked. An ordinal that is down is started nevertheless.
 func NeedsAll(s plan.Snapshot, d plan.Decision) bool {
 	switch {
 	case d.Record != nil || d.Done != "" || s.Record.Handoff == nil || s.Side(planner.Giver(s)).Set.Has(s.Record.Handoff.Ordinal):
@@ -79,12 +77,12 @@ func NeedsAll(s plan.Snapshot, d plan.Decision) bool {
 	}
 }
 
-// For is what must be read live before a decision is carried out.
+// For returns the live reads that are needed before a decision is carried out.
 func For(s plan.Snapshot, decision plan.Decision) Reads {
 	if !decision.NeedsLiveRead() {
 		return readsForHold(s, decision.Hold)
 	}
-	if s.Early != nil { // what is copied is always read live, and of the ordinal only where it runs, and on what
+	if s.Early != nil { // copies are always read live; of the ordinal, only its location and its volumes matter
 		return Reads{Live: true, Ordinal: s.Early, Pods: true, Volumes: true, Identity: BothSides &^ proven(s)}
 	}
 	sc := Reads{Live: true, Budgets: true, Namespace: s.Destination.Set.Presence == plan.Absent, Identity: BothSides &^ proven(s), Arrival: arriving(s, decision)}
@@ -106,7 +104,7 @@ func For(s plan.Snapshot, decision plan.Decision) Reads {
 	}
 	switch {
 	case effect.Verb == plan.CarryVolume && (effect.Volume.Verb == volumes.Secure || effect.Volume.Verb == volumes.CreateVolume || effect.Volume.Verb == volumes.CreateClaim):
-		// What these make is of no use by itself.
+		// The objects that these create have no effect on their own.
 		sc.Pods, sc.Budgets = false, false
 	case effect.Verb == plan.CarryVolume, effect.Verb == plan.ScaleUp:
 		sc.Budgets = false
@@ -114,14 +112,14 @@ func For(s plan.Snapshot, decision plan.Decision) Reads {
 	return sc
 }
 
-// fills says whether a second volume is being filled for the ordinal. What else is done meanwhile is decided on how far
-// that is, and a look that leaves it out would find that nothing of it was there.
+// fills reports whether a second volume is being filled for the ordinal. Other decisions depend on its progress,
+// and a read without it would find no copy.
 func fills(handoff *api.Handoff) bool {
 	return slices.ContainsFunc(handoff.Volumes, func(v api.HandoffVolume) bool { return v.Copy.Number > 0 })
 }
 
-// readsForHold is what must be read live before something is said that frightens people: a cluster
-// may have been mistaken, and one cache may be behind another.
+// readsForHold returns the live reads that are needed before an alarming hold is reported. A cluster may have been
+// confused with another, and one cache may lag behind another.
 func readsForHold(s plan.Snapshot, hold *plan.Hold) Reads {
 	switch {
 	case hold == nil:
@@ -137,13 +135,13 @@ func readsForHold(s plan.Snapshot, hold *plan.Hold) Reads {
 	}
 }
 
-// ofRecord is the scope of a decision that writes a record, or ends.
+// ofRecord returns the scope of a decision that writes a record, or ends.
 func (sc Reads) ofRecord(s plan.Snapshot, decision plan.Decision) Reads {
 	// The budgets are read again before the next ordinal is stopped.
 	next := decision.Record
 	sc.Budgets = sc.Ordinal == nil || heeds(s, next)
 	sc.Dependencies = dependsOn(s, next)
-	// What begins or ends a migration is concluded from all there is.
+	// The begin and the end of a migration are concluded from everything.
 	sc.Wide = decision.Done != "" || next.Baseline == nil || s.Record.Baseline == nil || next.Completed != "" || takesForAnother(s, decision)
 	if sc.Wide {
 		sc.Ordinal, sc.Pods, sc.Volumes = nil, false, false
@@ -156,11 +154,10 @@ func (sc Reads) ofRecord(s plan.Snapshot, decision plan.Decision) Reads {
 	switch upcoming, more := planner.NextOrdinal(s); {
 	case another && next.Handoff != nil:
 		sc.Next = &next.Handoff.Ordinal
-	case another && more && upcoming != *sc.Ordinal: // whether that one may begin is decided on its volumes, too
+	case another && more && upcoming != *sc.Ordinal: // whether that handoff may begin also depends on its volumes
 		sc.Next = &upcoming
 	}
-	// A handoff ends only where the ordinal has its volumes, and what they are is not
-	// recorded on a cache's word.
+	// A handoff ends only if the ordinal has its volumes, and its volumes are not recorded based on a cache alone.
 	sc.Volumes = sc.Volumes || another || !slices.Equal(next.Handoff.Volumes, s.Record.Handoff.Volumes)
 	if !another && listsLeft(s, next.Handoff) {
 		sc.Users, sc.Left = true, planner.Giver(s)
@@ -168,15 +165,15 @@ func (sc Reads) ofRecord(s plan.Snapshot, decision plan.Decision) Reads {
 	return sc
 }
 
-// listsLeft reports whether a record says which pods may have a volume that was taken from the giver.
+// listsLeft reports whether a record lists the pods that may use a volume that was taken from the giver.
 func listsLeft(s plan.Snapshot, next *api.Handoff) bool {
 	return slices.ContainsFunc(next.Volumes, func(v api.HandoffVolume) bool {
 		return v.Left.Side != "" && v.Left != s.Record.Handoff.Volume(v.ClaimTemplate).Left
 	})
 }
 
-// proven are the sides whose StatefulSet shows which cluster it is in: it carries this migration's
-// fence, or it is the very one that the record names. Where one is missing, it may run elsewhere.
+// proven returns the sides whose StatefulSet proves which cluster it is in: it has this migration's fence, or the
+// recorded UID. If it is missing, it may run in another cluster.
 func proven(s plan.Snapshot) Sides {
 	sides := NoSide
 	for _, name := range plan.SideNames {
@@ -189,8 +186,7 @@ func proven(s plan.Snapshot) Sides {
 	return sides
 }
 
-// recordedSet is the UID of the StatefulSet with which a migration began on a side; empty: there is
-// none yet.
+// recordedSet returns the UID of the StatefulSet with which a migration began on a side; empty: there is none yet.
 func recordedSet(record plan.Record, name plan.SideName) types.UID {
 	switch {
 	case record.Baseline == nil:
@@ -202,7 +198,7 @@ func recordedSet(record plan.Record, name plan.SideName) types.UID {
 	}
 }
 
-// Covers says whether all that a wider scope asks for has been read.
+// Covers reports whether everything in need has been read.
 func (sc Reads) Covers(need Reads) bool {
 	switch {
 	case !need.Live:
@@ -225,7 +221,7 @@ func (sc Reads) Covers(need Reads) bool {
 	return sc.kinds(need)
 }
 
-// kinds says whether all kinds of objects that a scope asks for have been read.
+// kinds reports whether all kinds of objects in need have been read.
 func (sc Reads) kinds(need Reads) bool {
 	listed := (sc.Gate || !need.Gate) && (sc.Gate || sc.Users || !need.Users) && (sc.Gate || need.Left == "" || sc.Left == need.Left)
 	return listed && (sc.Pods || !need.Pods) && (sc.Budgets || !need.Budgets) && (sc.Volumes || !need.Volumes)
@@ -240,10 +236,10 @@ func heeds(s plan.Snapshot, next *plan.Record) bool {
 	return next.Baseline.DisruptionBudget != was.DisruptionBudget
 }
 
-// Sides are sides of which something is read.
+// Sides is a set of sides of which something is read.
 type Sides uint8
 
-// The sides, as a set.
+// Sets of sides.
 const (
 	NoSide        Sides = 0
 	OfSource      Sides = 1 << 0
@@ -251,7 +247,7 @@ const (
 	BothSides           = OfSource | OfDestination
 )
 
-// Of is the set of one side.
+// Of returns the set of one side.
 func Of(name plan.SideName) Sides {
 	if name == plan.SourceSide {
 		return OfSource
@@ -259,21 +255,21 @@ func Of(name plan.SideName) Sides {
 	return OfDestination
 }
 
-// Has says whether a side is one of them.
+// Has reports whether the set contains a side.
 func (s Sides) Has(name plan.SideName) bool { return s&Of(name) != 0 }
 
-// Spared are the sides of which each kind of object comes from the caches, although its Reads ask
-// for it live. What is attached is read with the pods.
+// Spared selects, for each kind of object, the sides that are read from the caches although the Reads request it
+// live. Attachments are read with the pods.
 type Spared struct{ Sets, Budgets, Pods, Claims, Volumes Sides }
 
-// holds says whether all that another one spares is spared here too.
+// holds reports whether everything that other spares is spared here too.
 func (s Spared) holds(other Spared) bool {
 	within := func(a, b Sides) bool { return a&^b == 0 }
 	return within(other.Sets, s.Sets) && within(other.Budgets, s.Budgets) && within(other.Pods, s.Pods) &&
 		within(other.Claims, s.Claims) && within(other.Volumes, s.Volumes)
 }
 
-// butFor spares all but these.
+// butFor spares everything except the given objects.
 func butFor(live Spared) Spared {
 	return Spared{
 		Sets: BothSides &^ live.Sets, Budgets: BothSides &^ live.Budgets, Pods: BothSides &^ live.Pods,
@@ -281,29 +277,27 @@ func butFor(live Spared) Spared {
 	}
 }
 
-// Lean is For less what the next write does not depend on, for a process whose caches show
-// all that it has written itself. The write's own object needs no live read: another UID or
-// resourceVersion is refused, so that it is written as it was judged or not at all. What remains is
-// what makes the write wrong when it has changed:
+// Lean is For without the objects on which the next write does not depend, for a process whose caches show all of
+// its own writes. The write's own object needs no live read: with another UID or resourceVersion the write is
+// refused. The remaining reads are those whose change would make the write wrong:
 //
-//   - before a volume is parked, that the ordinal has no pod where its volume is taken from, and
-//     before it is pointed elsewhere, that the other side's is parked;
-//   - before a volume is given to movers, returned or taken over as a copy, the pods, claims and volumes of the
-//     ordinal on both sides. Movers, and what they mount, are always read live. That nobody else drives the
-//     migration by now the volume shows itself: whoever takes over writes its fence on it before it
-//     builds upon where it is (volumes.Pair), and a newer fence is not written over
-//     (planner.Plan);
-//   - before a stop, which nothing takes back, the other StatefulSet, the pods of both sides, what the
+//   - before a volume is parked: that the ordinal has no pod on the side from which the volume is taken;
+//     before a volume is pointed elsewhere: that the other side's volume is parked;
+//   - before a volume is released for movers, returned or taken over as a copy: the pods, claims and volumes of
+//     the ordinal on both sides. Movers, and the volumes that they mount, are always read live. The volume itself
+//     shows that no other process drives the migration by now. A process that takes over writes its fence on the
+//     volume before it relies on its place (volumes.Pair), and a newer fence is not overwritten (planner.Plan);
+//   - before a stop, which is irreversible: the other StatefulSet, the pods of both sides, the evictions that the
 //     budgets allow, and the claim and the volume that are taken away;
-//   - before a start, the other StatefulSet, the claim that was bound, and who uses it on either side;
-//     a pod on the other side has no volume there since its was parked;
-//   - before a volume gets the reclaim policy back that it had, that its claim is there;
-//   - before an arrival is recorded, that the ordinal is on the claim that was bound. Its pod is
-//     listed before the next stop, and read where none follows;
-//   - before a budget is written, the other one, and both StatefulSets.
+//   - before a start: the other StatefulSet, the claim that was bound, and its users on either side. A pod on the
+//     other side has no volume there since the volume was parked;
+//   - before a volume's former reclaim policy is restored: that its claim exists;
+//   - before an arrival is recorded: that the ordinal uses the claim that was bound. Its pod is listed before the
+//     next stop, and read if none follows;
+//   - before a budget is written: the other budget, and both StatefulSets.
 //
-// What only creates, or only sets a volume to Retain, is of no use to anybody by itself. After two
-// refusals in a row a write is judged on For.
+// A write that only creates an object, or only sets a volume to Retain, has no effect on its own. After two
+// consecutive refusals a write is decided on For.
 func Lean(s plan.Snapshot, decision plan.Decision) Reads {
 	sc := For(s, decision)
 	switch {
@@ -314,7 +308,7 @@ func Lean(s plan.Snapshot, decision plan.Decision) Reads {
 	case s.Early != nil, sc.Identity != NoSide:
 		return sc
 	case s.Record.StartWithdrawn != nil && decision.Effect != nil && decision.Effect.Verb == plan.ScaleDown:
-		return sc // a start is taken back: what the other slice owns is why
+		return sc // the reason to undo a start is the other slice's range
 	case decision.Record != nil:
 		return leanRecord(sc, s, *decision.Record)
 	case decision.Effect != nil:
@@ -324,57 +318,56 @@ func Lean(s plan.Snapshot, decision plan.Decision) Reads {
 	}
 }
 
-// leanWhole is for what is not of one ordinal.
+// leanWhole returns the reads for a decision that does not concern one ordinal.
 func leanWhole(sc Reads, s plan.Snapshot, decision plan.Decision) Reads {
 	switch effect := decision.Effect; {
 	case decision.Done != "":
-		// It was concluded from all there is when the end was noted; what is deleted after it is
-		// gone for good where a cache does not show it.
+		// The end was recorded based on everything. A later deletion is irreversible if a cache lacks an object.
 		sc.Wide, sc.Budgets = s.Record.Completed == "" || s.Spec.DeleteSource, false
 	case decision.Record != nil && s.Record.Baseline == nil:
-		// What is recorded is of the StatefulSets and the budgets. What else may be found is
-		// looked for again before each stop.
+		// The record concerns the StatefulSets and the budgets. Other findings are checked again before each stop.
 		sc.Spared = Spared{Pods: BothSides, Claims: BothSides, Volumes: BothSides}
 	case sc.Wide && decision.Record != nil && decision.Record.Completed != "":
-		sc.Spared.Pods = BothSides // each ordinal was seen to arrive
+		sc.Spared.Pods = BothSides // the arrival of each ordinal was observed
 	case sc.Wide:
 	case effect != nil && effect.Copies():
-		// The copy is written as it was judged, of an origin as it was judged, or not at all.
+		// The copy is written in the version and with the origin that were judged, or refused.
 		sc.Budgets, sc.Namespace, sc.Spared.Sets = false, false, BothSides
 	case effect == nil && heeds(s, decision.Record):
-		// The form that is recorded is the one that its author wrote last.
+		// The recorded form is the one that its author wrote last.
 		sc.Namespace = false
 	case effect == nil, effect.RunsHook(), effect.Verb == plan.WriteFence, effect.Verb == plan.ReleaseFence:
-		// No record says more of the budgets than that they are written next.
+		// Such a record says only that the budgets are written next.
 		sc.Budgets, sc.Namespace = false, false
 	case effect.Verb == plan.SetBudget || effect.Verb == plan.RestoreBudget:
 		sc.Spared.Budgets = Of(effect.Side)
 	case creates(effect.Verb) && sc.Identity.Has(effect.Side):
-		// It is as if it came late, which nothing keeps a creation from.
+		// It equals a late create, which cannot be prevented anyway.
 		sc.Budgets, sc.Spared.Sets = false, BothSides
 	}
 	return sc
 }
 
-// leanRecord is for a record in mid-handoff.
+// leanRecord returns the reads for a record during a handoff.
 func leanRecord(sc Reads, s plan.Snapshot, next plan.Record) Reads {
 	name := planner.Giver(s).Other()
 	taker := Of(name)
 	switch {
 	case sc.Next != nil && next.Handoff != nil && s.Record.Baseline.Budget > 1:
-		// A cache may show the pod from before its ordinal was down, and the next stop does not wait for it.
+		// A cache may show the pod in the state before its ordinal was down, and the next stop does not wait for
+		// it.
 		sc.Spared = butFor(Spared{Pods: taker, Claims: taker})
 	case sc.Next != nil && next.Handoff != nil:
 		sc.Spared = butFor(Spared{Claims: taker})
 	case next.Handoff == nil && s.Side(name).Set.Has(*sc.Ordinal):
 		sc.Spared = butFor(Spared{Pods: taker, Claims: taker})
-	case !sc.Volumes: // it says nothing of the ordinal
+	case !sc.Volumes: // the record does not concern the ordinal's volumes
 		sc.Spared.Pods = BothSides
 	}
 	return sc
 }
 
-// leanOrdinal is for a write on behalf of one ordinal.
+// leanOrdinal returns the reads for a write for one ordinal.
 func leanOrdinal(sc Reads, from plan.SideName, effect plan.Effect) Reads {
 	giver, taker := Of(from), Of(from.Other())
 	switch effect.Verb {
@@ -383,7 +376,7 @@ func leanOrdinal(sc Reads, from plan.SideName, effect plan.Effect) Reads {
 	case plan.ScaleUp:
 		pods := BothSides
 		if sc.Users {
-			pods = NoSide // they are in the lists of users
+			pods = NoSide // the lists of users include them
 		}
 		sc.Spared = butFor(Spared{Sets: giver, Pods: pods, Claims: taker})
 	case plan.RestorePolicy:
@@ -392,12 +385,12 @@ func leanOrdinal(sc Reads, from plan.SideName, effect plan.Effect) Reads {
 		sc.Spared.Budgets = Of(effect.Side)
 	case plan.CarryVolume:
 		sc.Spared = butFor(leanCarry(effect.Volume.Verb, giver))
-	default: // as For says
+	default: // as in For
 	}
 	return sc
 }
 
-// leanCarry is what is read live for a step of a volume on its way.
+// leanCarry returns the live reads for a step of moving a volume.
 func leanCarry(verb volumes.Verb, giver Sides) Spared {
 	switch verb {
 	case volumes.Secure, volumes.CreateVolume, volumes.CreateClaim:
@@ -413,8 +406,8 @@ func leanCarry(verb volumes.Verb, giver Sides) Spared {
 	}
 }
 
-// creates says whether a verb makes what the destination needs before the first ordinal comes:
-// nothing of it runs a pod.
+// creates reports whether a verb creates an object that the destination needs before the first ordinal arrives.
+// None of these objects starts a pod.
 func creates(verb plan.Verb) bool {
 	switch verb {
 	case plan.CreateNamespace, plan.CreateService, plan.CreateBudget, plan.CreateSet:

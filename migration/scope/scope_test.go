@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestScopeOf: nothing is written on the word of a cache: what is read live before a decision is
-// carried out is all that it rests upon.
+// TestScopeOf: nothing is written based on a cache alone: the live reads before a decision is carried out are
+// everything on which it depends.
 func TestScopeOf(t *testing.T) {
 	one, two, three := int32(1), int32(2), int32(3)
 	fenced := func(presence plan.Presence, fence string) plan.Side {
@@ -98,8 +98,7 @@ func TestScopeOf(t *testing.T) {
 	}
 }
 
-// TestProven: a set shows which cluster it is in by the fence of this migration, or by being the very
-// one that is recorded (I1, I9).
+// TestProven: a set proves which cluster it is in by the fence of this migration, or by the recorded UID (I1, I9).
 func TestProven(t *testing.T) {
 	const east, west, both = OfSource, OfDestination, BothSides
 	for name, tc := range map[string]struct {
@@ -135,8 +134,7 @@ func TestProven(t *testing.T) {
 	}
 }
 
-// TestCovers: what has been read is enough when it holds all that is asked for, of the same
-// ordinals, and as exactly.
+// TestCovers: reads are sufficient if they include everything requested, of the same ordinals, and as exactly.
 func TestCovers(t *testing.T) {
 	two, three, again := int32(2), int32(3), int32(2)
 	full := Reads{Live: true, Ordinal: &two, Next: &three, Pods: true, Budgets: true, Volumes: true, Gate: true, Identity: BothSides}
@@ -184,8 +182,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestNear: while an ordinal is on its way a pass begins with what the caches show of it, and nothing is
-// recorded, concluded, begun or called a stall on that.
+// TestNear: while an ordinal is in flight a pass begins with the caches' state of it, and nothing is recorded,
+// concluded, begun or reported as a stall based on that.
 func TestNear(t *testing.T) {
 	if got := Near(plan.Record{}); got != (Reads{}) {
 		t.Errorf("none is on its way: %+v", got)

@@ -10,11 +10,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Apply does one effect as the API server would: it is refused when the object
-// has changed since it was judged.
+// Apply performs one effect like the API server: it is refused if the object has changed since it was judged.
 func (w *World) Apply(e plan.Effect) error { return apiServer{w}.apply(e) }
 
-// apiServer are the API servers of both clusters, as far as they answer to effects.
+// apiServer models the API servers of the two clusters, as far as effects need them.
 type apiServer struct{ *World }
 
 func (a apiServer) apply(e plan.Effect) error {
@@ -138,7 +137,7 @@ func (a apiServer) applyBudget(side *plan.Side, e plan.Effect) error {
 		return nil
 	}
 	b := side.Budgets[0]
-	if !b.Form.Equal(e.Form) { // as an API server does it: who writes the same value does not come to own it
+	if !b.Form.Equal(e.Form) { // like an API server: a manager that writes the same value does not own the field
 		b.Form, b.Own, b.WrittenBy, b.Observed = e.Form, true, "", false
 		b.Generation++
 	}
@@ -200,7 +199,7 @@ func (a apiServer) applyHolding(v *plan.OrdinalVolume, e plan.Effect) error {
 	return nil
 }
 
-// written is a volume after an effect on it.
+// written returns a volume after an effect on it.
 func (a apiServer) written(volume volumes.Volume, e plan.Effect) volumes.Volume {
 	switch {
 	case e.Verb == plan.DeleteVolume:

@@ -18,8 +18,8 @@ func halfNamed() plan.Snapshot {
 	return s
 }
 
-// TestWorldApplyName: the name of an ordinal is made where there is none, and nothing of it is written
-// or removed that is another one, or has changed since it was judged.
+// TestWorldApplyName: the name of an ordinal is created if it is missing. An object that is another one, or has
+// changed since it was judged, is neither written nor deleted.
 func TestWorldApplyName(t *testing.T) {
 	at := func(ordinal int32, verb plan.Verb, uid types.UID, version string) plan.Effect {
 		return plan.Effect{Verb: verb, Side: plan.SourceSide, Ordinal: ordinal, UID: uid, ResourceVersion: version, Fence: "m.2"}

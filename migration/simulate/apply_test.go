@@ -13,12 +13,12 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// worldWrite is an effect on the model of both clusters, and what it changes there.
+// worldWrite is an effect on the model of the two clusters, and its expected change.
 type worldWrite struct {
 	effect plan.Effect
-	// before is what is otherwise beforehand than in the world of the test; nil: nothing.
+	// before changes the test's world beforehand; nil: not at all.
 	before func(*plan.Snapshot)
-	// change is what the effect changes; nil: it is refused, and changes nothing.
+	// change is the expected change; nil: the effect is refused, and changes nothing.
 	change func(*plan.Snapshot)
 }
 
@@ -42,15 +42,15 @@ func (a worldWrite) check(t *testing.T, s plan.Snapshot) {
 	}
 }
 
-// untaken is the world without anything at the destination.
+// untaken is the world with nothing at the destination.
 func untaken() plan.Snapshot {
 	s := plantest.Scenario{Replicas: 2, Service: true, Budget: pdbtest.MaxUnavailable(1)}.Build()
 	s.Destination.NamespaceFound = false
 	return s
 }
 
-// TestWorldApplyMakes: what is made is there afterwards, and is the migration's own; what is there already
-// is not made again.
+// TestWorldApplyMakes: a created object exists afterwards, and is the migration's own. An existing object is not
+// created again.
 func TestWorldApplyMakes(t *testing.T) {
 	made := pdb.Unavailable(1)
 	budget := plan.Effect{Verb: plan.CreateBudget, Side: plan.DestinationSide, Name: "web", Fence: "m.1", Author: made}
@@ -92,8 +92,8 @@ func TestWorldApplyMakes(t *testing.T) {
 	}
 }
 
-// TestWorldApplyMakesASetAnew: the controller of a set that was made knows its new range, and nothing of
-// the share that a former one had.
+// TestWorldApplyMakesASetAnew: the controller of a created set has observed its new range, and none of a former
+// set's share.
 func TestWorldApplyMakesASetAnew(t *testing.T) {
 	w := NewWorld(untaken())
 	w.Controllers[plan.DestinationSide] = Controller{Start: 7, Replicas: 9, CapObserved: Cap{Set: true}}
@@ -102,8 +102,8 @@ func TestWorldApplyMakesASetAnew(t *testing.T) {
 	}
 }
 
-// TestWorldApplySet: a write to a set is refused when the set is another one or has changed; a new range
-// has yet to be observed, and tells of nobody else who scales.
+// TestWorldApplySet: a write to a set is refused if the set was replaced or has changed. A new range is not
+// observed yet, and clears the other writer.
 func TestWorldApplySet(t *testing.T) {
 	is := func(verb plan.Verb) plan.Effect {
 		return plan.Effect{Verb: verb, Side: plan.SourceSide, UID: "source-set", ResourceVersion: "1", Fence: "m.2", Start: 1, Replicas: 4, MaxUnavailable: 3}
@@ -154,8 +154,8 @@ func TestWorldApplySet(t *testing.T) {
 	}
 }
 
-// TestWorldApplyBudget: a write to a budget is refused when the budget is another one, has changed, or is
-// not the only one; who wrote it first is noted as long as the migration's own form is on it (I4).
+// TestWorldApplyBudget: a write to a budget is refused if the budget was replaced, has changed, or is not the only
+// one. The author's form is noted while the budget has the migration's own form (I4).
 func TestWorldApplyBudget(t *testing.T) {
 	form, author := pdb.Available(1), pdb.Unavailable(2)
 	is := func(verb plan.Verb) plan.Effect {
@@ -193,7 +193,7 @@ func TestWorldApplyBudget(t *testing.T) {
 	}
 }
 
-// TestWorldApplySharedBudget: in one namespace a budget that is written has changed for both sides (I4).
+// TestWorldApplySharedBudget: in one namespace a written budget has changed for both sides (I4).
 func TestWorldApplySharedBudget(t *testing.T) {
 	w := NewWorld(plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{SameNamespace: true}}.Build())
 	e := plan.Effect{Verb: plan.RestoreBudget, Side: plan.SourceSide, UID: "pdb", ResourceVersion: "1", Fence: "m.2", Form: pdb.Available(1)}

@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// lastClaim is where the claim wal of ordinal 1 is among those of twoVolumes.
+// lastClaim is the index of claim wal of ordinal 1 in twoVolumes.
 const lastClaim = 3
 
 // twoVolumes has two ordinals at the source with two claims each. The lastClaim volume was secured.
@@ -24,7 +24,7 @@ func twoVolumes(sameCluster bool) plan.Snapshot {
 	return s
 }
 
-// onVolume is a write to the last volume, carry one of package volumes.
+// onVolume returns a write to the last volume, carry one of package volumes.
 func onVolume(verb plan.Verb) plan.Effect {
 	return plan.Effect{Verb: verb, Side: plan.SourceSide, Ordinal: 1, Name: "pv-wal-web-1", UID: "pv-wal-web-1", ResourceVersion: "1"}
 }
@@ -39,8 +39,8 @@ func atLast(side plan.SideName, change func(*volumes.Holding)) func(*plan.Snapsh
 	return func(s *plan.Snapshot) { change(s.Volumes[lastClaim].Holding(side)) }
 }
 
-// TestWorldApplyVolume: a claim or a volume is written when it is the one that was judged and has not
-// changed since (I3); what is being deleted stays until nobody uses it.
+// TestWorldApplyVolume: a claim or a volume is written if it is the judged one and has not changed since (I3). An
+// object that is being deleted remains until it is no longer used.
 func TestWorldApplyVolume(t *testing.T) {
 	volume := onVolume(plan.DeleteVolume)
 	claim := plan.Effect{Verb: plan.DeleteClaim, Side: plan.SourceSide, Ordinal: 1, Name: "wal-web-1", UID: "claim-wal-web-1", ResourceVersion: "1"}
@@ -79,8 +79,8 @@ func TestWorldApplyVolume(t *testing.T) {
 	}
 }
 
-// TestWorldApplyCarry: one step of package volumes changes what it says, when the volume or the claim is as
-// it was judged. In one cluster both sides see the same volume (I2).
+// TestWorldApplyCarry: one step of package volumes makes its change, if the volume or the claim is in the judged
+// version. In one cluster both sides share the volume (I2).
 func TestWorldApplyCarry(t *testing.T) {
 	to, note := volumes.Ref{Namespace: "shop", Name: "to"}, volumes.Note{Policy: "Recycle", By: "migration"}
 	is := func(verb volumes.Verb) volumes.Action {
@@ -123,8 +123,8 @@ func TestWorldApplyCarry(t *testing.T) {
 	})
 }
 
-// TestWorldApplyCreatesHolding: a volume is made for the disk of the other side's, unused and kept by all
-// means (I3); what is there already is not made again.
+// TestWorldApplyCreatesHolding: a volume is created for the disk of the other side's, unused and with policy
+// Retain (I3). An existing one is not created again.
 func TestWorldApplyCreatesHolding(t *testing.T) {
 	to := volumes.Ref{Namespace: "shop", Name: "to"}
 	volume, claim := volumes.Action{Verb: volumes.CreateVolume, Ref: to}, volumes.Action{Verb: volumes.CreateClaim, Volume: "pv"}

@@ -8,13 +8,13 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// AttachedTo is the attachment of a volume to the node of a side: there is one on each.
+// AttachedTo returns the attachment of a volume to the node of a side: each side has one node.
 func AttachedTo(name plan.SideName) volumes.Attachment {
 	return volumes.Attachment{Name: string(name), Node: string(name)}
 }
 
-// letGo turns the attachments of an ordinal's volumes to one node into those of its side. Detach removes these, as a cluster
-// does once no pod there uses the volumes. Attachments to other nodes stay.
+// letGo turns the attachments of an ordinal's volumes to one node into those of its side. Detach removes these, as
+// a cluster does once no pod there uses the volumes. Attachments to other nodes remain.
 func (w *World) letGo(name plan.SideName, ordinal int32, node string) {
 	own := w.volumesOf(ordinal, ordinal)
 	for i := range own {
@@ -36,9 +36,10 @@ func (w *World) release(v *plan.OrdinalVolume, name plan.SideName, some func(vol
 	}
 }
 
-// attaching finds what a dry run begins with: whether clusters attach volumes, and what pods have left attached that were
-// deleted before. The ordinal on its way leaves attachments on its node alone: the gates let none be stopped that has others.
-// After a turn all attachments of the other side are its own, for there were none before.
+// attaching prepares the attachments of a dry run: whether clusters attach volumes, and the attachments that
+// deleted pods have left. The ordinal in flight has attachments only to its own node, because the gates prevent a
+// stop with others. After a change of direction, all attachments of the other side are its own, because there were
+// none before.
 func (w *World) attaching() {
 	w.Attaches = slices.ContainsFunc(w.State.Volumes, func(v plan.OrdinalVolume) bool {
 		return len(v.Source.Volume.Attachments)+len(v.Destination.Volume.Attachments) > 0
@@ -65,8 +66,8 @@ func (w *World) attaching() {
 	}
 }
 
-// releaseCopy removes the attachments of movers that do not exist any more: of the volume that is filled, and of the giver's
-// volume while that is released for movers. Nothing else mounts these two.
+// releaseCopy removes the attachments of deleted movers: those of the volume being filled, and those of the
+// giver's volume while it is released for movers. Nothing else mounts these two.
 func (w *World) releaseCopy(v *plan.OrdinalVolume) {
 	c := v.Copy
 	if c == nil || c.Attempt.Number == 0 {
@@ -81,7 +82,7 @@ func (w *World) releaseCopy(v *plan.OrdinalVolume) {
 	}
 }
 
-// attachFilled attaches the volume that is filled to the node of its mover.
+// attachFilled attaches the volume being filled to the node of its mover.
 func (w *World) attachFilled(v *plan.OrdinalVolume) {
 	at := AttachedTo(plan.SideName(v.Copy.Attempt.Giver).Other())
 	if attachments := v.Copy.Incoming.Volume.Attachments; w.Attaches && !slices.Contains(attachments, at) {
@@ -89,7 +90,7 @@ func (w *World) attachFilled(v *plan.OrdinalVolume) {
 	}
 }
 
-// detachFilled removes some attachments of the volume that is filled.
+// detachFilled removes some attachments of the volume being filled.
 func (w *World) detachFilled(v *plan.OrdinalVolume, some func(volumes.Attachment) bool) {
 	if attachments := v.Copy.Incoming.Volume.Attachments; slices.ContainsFunc(attachments, some) {
 		w.putFilled(v, slices.DeleteFunc(slices.Clone(attachments), some))
@@ -112,6 +113,6 @@ func (w *World) leftBy(v *plan.OrdinalVolume, role volumes.Role, node string) {
 		w.detachFilled(v, func(at volumes.Attachment) bool { return at.Node == node || at == AttachedTo(giver.Other()) })
 	case volumes.RoleSender:
 		w.release(v, giver, func(at volumes.Attachment) bool { return node != "" && at.Node == node })
-	default: // it runs beside the ordinal's own pod, or has a volume of its own
+	default: // it runs next to the ordinal's own pod, or has its own volume
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// asAttached is a snapshot of clusters whose attach controllers attach volumes to the nodes of their pods.
-// With left, the ordinal on its way has left its attachments.
+// asAttached returns a snapshot of clusters whose controllers attach volumes to the nodes of their pods. With
+// left, the ordinal in flight has left its attachments.
 func asAttached(s plan.Snapshot, left bool) plan.Snapshot { //nolint:gocyclo // one condition after the other, each a line
 	s = s.Clone()
 	node := func(name plan.SideName, ordinal int32) string {
@@ -39,7 +39,7 @@ func asAttached(s plan.Snapshot, left bool) plan.Snapshot { //nolint:gocyclo // 
 	}
 	for i := range w.State.Volumes {
 		v := &w.State.Volumes[i]
-		if c := v.Copy; c != nil && c.Warm.Node != "" { // it is where the ordinal's own pod is
+		if c := v.Copy; c != nil && c.Warm.Node != "" { // it is on the node of the ordinal's own pod
 			c.Warm.Node = node(plan.SideName(c.Warm.Node), v.Ordinal)
 		}
 		for _, name := range plan.SideNames {
@@ -56,7 +56,7 @@ func asAttached(s plan.Snapshot, left bool) plan.Snapshot { //nolint:gocyclo // 
 	return w.State
 }
 
-// shown is what a dry run shows.
+// shown returns the comparable result of a dry run.
 func shown(s plan.Snapshot) Result {
 	result := Run(s)
 	for i := range result.Steps {
@@ -65,8 +65,8 @@ func shown(s plan.Snapshot) Result {
 	return result
 }
 
-// TestP1AttachedVolumesMove: a dry run has the same steps whether clusters attach volumes or not. So it is there and back, in
-// one cluster, by each method, in either order, and for a part of the ordinals.
+// TestP1AttachedVolumesMove: a dry run has the same steps whether clusters attach volumes or not. This holds in
+// both directions, in one cluster, by each method, in either order, and for a part of the ordinals.
 func TestP1AttachedVolumesMove(t *testing.T) {
 	for name, change := range map[string]func(*plantest.Scenario){
 		"to another cluster":   func(*plantest.Scenario) {},
@@ -109,7 +109,7 @@ func TestP1AttachedAtAnyMoment(t *testing.T) {
 	})
 }
 
-// TestP1AttachedElsewhereStalls: an attachment to another node than the pod's stays, and the dry run stalls.
+// TestP1AttachedElsewhereStalls: an attachment to another node than the pod's remains, and the dry run stalls.
 func TestP1AttachedElsewhereStalls(t *testing.T) {
 	c := plantest.Scenario{Replicas: 3, Templates: []string{"data"}}
 	for name, s := range map[string]plan.Snapshot{
@@ -127,7 +127,7 @@ func TestP1AttachedElsewhereStalls(t *testing.T) {
 	}
 }
 
-// TestP1MoversLetGo: a mover's attachment ends with it, also where the mover was deleted before the dry run.
+// TestP1MoversLetGo: a mover's attachment ends with the mover, even if the mover was deleted before the dry run.
 func TestP1MoversLetGo(t *testing.T) {
 	c := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Method: api.MethodCopy}
 	tried := 0
@@ -153,7 +153,7 @@ func TestP1MoversLetGo(t *testing.T) {
 	}
 }
 
-// afterSteps is a move after so many decisions.
+// afterSteps returns a move after n decisions.
 func afterSteps(t *testing.T, c plantest.Scenario, n int) plan.Snapshot {
 	t.Helper()
 	w := NewWorld(c.Build())

@@ -10,9 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestWorldBindClaims: the binder gives a volume its phase, notes a claim on the volume that is reserved
-// for it, and says of a claim whether it has its volume (I2). It ends a deletion when nothing is left
-// that holds on to it (I3).
+// TestWorldBindClaims: the binder sets a volume's phase, binds a claim to its reserved volume, and sets whether a
+// claim has its volume (I2). It completes a deletion when nothing uses the object any more (I3).
 func TestWorldBindClaims(t *testing.T) {
 	of := func(change func(*volumes.Holding)) func(*plan.Snapshot) { return atLast(plan.SourceSide, change) }
 	claimed := func(phase corev1.PersistentVolumeClaimPhase) func(*plan.Snapshot) {
@@ -79,8 +78,8 @@ func TestWorldBindClaims(t *testing.T) {
 	}
 }
 
-// TestWorldCreatePod: a pod that is made gets the claims that it lacks, empty; those of its volumes that are
-// bound are attached to its node, where that is modelled and they are not attached already (I2).
+// TestWorldCreatePod: a created pod gets its missing claims, empty. Its bound volumes are attached to its node, if
+// that is modelled and they are not attached already (I2).
 func TestWorldCreatePod(t *testing.T) {
 	here, there := AttachedTo(plan.SourceSide), AttachedTo(plan.DestinationSide)
 	for name, tc := range map[string]struct {
@@ -122,7 +121,7 @@ func TestWorldCreatePod(t *testing.T) {
 	}
 }
 
-// TestWorldReady: a pod becomes Ready, now, once all of its own volumes are bound, and does not when it ends.
+// TestWorldReady: a pod becomes Ready once all of its own volumes are bound, and not while it terminates.
 func TestWorldReady(t *testing.T) {
 	unbound := func(k int) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { s.Volumes[k].Source.Claim.Phase = corev1.ClaimPending }

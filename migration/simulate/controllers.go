@@ -10,9 +10,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// ControlSet lets a StatefulSet controller act once on the range it knows, and
-// reports whether it did anything. It knows a new range only after learn. In
-// order, it goes on only when every replica below is Ready.
+// ControlSet lets a StatefulSet controller act once on the range that it has observed, and reports whether it did
+// anything. It observes a new range only in Learn. With OrderedReady, it continues only when every replica below
+// is Ready.
 func (w *World) ControlSet(name plan.SideName) bool {
 	side := w.State.Side(name)
 	if side.Set.Presence != plan.Seen {
@@ -31,7 +31,7 @@ func (w *World) ControlSet(name plan.SideName) bool {
 	return acted
 }
 
-// controlPods creates or deletes one pod, for the range that the controller knows.
+// controlPods creates or deletes one pod, for the range that the controller has observed.
 func (w *World) controlPods(name plan.SideName, known Controller) bool {
 	side := w.State.Side(name)
 	at := 0
@@ -64,7 +64,7 @@ func (w *World) controlPods(name plan.SideName, known Controller) bool {
 	return false
 }
 
-// Learn lets a StatefulSet controller see the present spec.
+// Learn lets a StatefulSet controller observe the current spec.
 func (w *World) Learn(name plan.SideName) bool {
 	side := w.State.Side(name)
 	known, now := w.Controllers[name], Cap{side.Set.Rolls.Shared, side.Set.Rolls.Share}
@@ -76,7 +76,7 @@ func (w *World) Learn(name plan.SideName) bool {
 	return true
 }
 
-// Confirm lets a controller of our own kind tell what its roll-outs keep to.
+// Confirm lets a controller of our own kind report the limit of its rollouts.
 func (w *World) Confirm(name plan.SideName) bool {
 	known := w.Controllers[name]
 	if w.State.Side(name).Set.Presence != plan.Seen || known.CapObserved == known.Cap {
@@ -88,14 +88,14 @@ func (w *World) Confirm(name plan.SideName) bool {
 	return true
 }
 
-// observeCap notes whether the status of a set tells of the share that it has.
+// observeCap sets whether the status of a set confirms its current share.
 func (w *World) observeCap(name plan.SideName) {
 	rolls := &w.State.Side(name).Set.Rolls
 	rolls.Heeded = rolls.Own && w.Controllers[name].CapObserved == Cap{rolls.Shared, rolls.Share}
 }
 
-// createPod does what the StatefulSet controller does: it makes a claim that does
-// not exist, empty, and then the pod. Its volumes are attached when they can be.
+// createPod acts like the StatefulSet controller: it creates missing claims, empty, and then the pod. Its volumes
+// are attached if they can be.
 func (w *World) createPod(name plan.SideName, ordinal int32) {
 	own := w.volumesOf(ordinal, ordinal)
 	for i := range own {
@@ -112,7 +112,7 @@ func (w *World) createPod(name plan.SideName, ordinal int32) {
 	w.State.Side(name).SetPod(plan.Pod{Ordinal: ordinal, UID: w.NewUID(), Owned: true, Node: string(name)})
 }
 
-// ControlBudgets lets the disruption controller of a side observe.
+// ControlBudgets lets the disruption controller of a side observe the budgets.
 func (w *World) ControlBudgets(name plan.SideName) bool {
 	side := w.State.Side(name)
 	if len(side.Budgets) != 1 || side.Budgets[0].Observed {
@@ -126,9 +126,8 @@ func (w *World) ControlBudgets(name plan.SideName) bool {
 	return true
 }
 
-// BindClaims lets the volume controller of a side act once: it binds a claim and
-// the volume that is reserved for it, finds a claim without its volume lost, and
-// ends deletions.
+// BindClaims lets the volume controller of a side act once: it binds a claim and its reserved volume, marks a
+// claim without its volume as Lost, and completes deletions.
 func (w *World) BindClaims(name plan.SideName) bool {
 	own := w.moving()
 	for i := range own {
@@ -139,7 +138,7 @@ func (w *World) BindClaims(name plan.SideName) bool {
 	return false
 }
 
-// bindClaim does the next of that for one claim.
+// bindClaim performs the next of these steps for one claim.
 func (w *World) bindClaim(v *plan.OrdinalVolume, name plan.SideName) bool {
 	if w.finalize(v, name) {
 		return true
@@ -176,7 +175,7 @@ func (w *World) bindClaim(v *plan.OrdinalVolume, name plan.SideName) bool {
 	return true
 }
 
-// provision makes a new volume for a claim that names none, as the provisioner of its class does.
+// provision creates a new volume for a claim that names none, like the provisioner of its class.
 func (w *World) provision(v *plan.OrdinalVolume, name plan.SideName) {
 	h, uid := v.Holding(name), w.NewUID()
 	h.Claim.Volume, h.Claim.ResourceVersion = "pvc-"+string(uid), w.NewVersion()
@@ -186,7 +185,7 @@ func (w *World) provision(v *plan.OrdinalVolume, name plan.SideName) {
 	})
 }
 
-// phaseOf is the phase that the binder gives a volume whose claim exists.
+// phaseOf returns the phase that the binder sets on a volume whose claim exists.
 func phaseOf(volume volumes.Volume) corev1.PersistentVolumePhase {
 	if volume.ClaimRef.UID == "" {
 		return corev1.VolumeAvailable
@@ -194,8 +193,8 @@ func phaseOf(volume volumes.Volume) corev1.PersistentVolumePhase {
 	return corev1.VolumeBound
 }
 
-// finalize removes a claim that is being deleted once no pod uses it, and a volume
-// that is being deleted once no claim is bound to it.
+// finalize removes a claim that is being deleted once no pod uses it, and a volume that is being deleted once no
+// claim is bound to it.
 func (w *World) finalize(v *plan.OrdinalVolume, name plan.SideName) bool {
 	h := v.Holding(name)
 	if _, used := w.State.Side(name).Pod(v.Ordinal); h.Claim.Terminating && !used {
@@ -209,8 +208,7 @@ func (w *World) finalize(v *plan.OrdinalVolume, name plan.SideName) bool {
 	return false
 }
 
-// Ready makes a pod Ready, as its kubelet does: it mounts only volumes that are
-// bound to the pod's own claims.
+// Ready makes a pod Ready, like its kubelet: it mounts only volumes that are bound to the pod's own claims.
 func (w *World) Ready(name plan.SideName, ordinal int32) bool {
 	side := w.State.Side(name)
 	pod, found := side.Pod(ordinal)
@@ -229,7 +227,7 @@ func (w *World) Ready(name plan.SideName, ordinal int32) bool {
 	return true
 }
 
-// Gone removes a Terminating pod, as its kubelet does.
+// Gone removes a Terminating pod, like its kubelet.
 func (w *World) Gone(name plan.SideName, ordinal int32) bool {
 	side := w.State.Side(name)
 	pod, found := side.Pod(ordinal)
@@ -260,8 +258,8 @@ func (w *World) Detach(name plan.SideName, ordinal int32) bool {
 	return changed
 }
 
-// Settle lets every controller act until nothing changes, and reports whether
-// anything did: the fault-free world.
+// Settle lets every controller act until nothing changes, and reports whether anything did. It is the world
+// without faults.
 func (w *World) Settle() bool {
 	acted := false
 	for changed := true; changed; acted = acted || changed {
@@ -315,7 +313,7 @@ func (w *World) settlePods(name plan.SideName) bool {
 	return changed
 }
 
-// moving are the claims that the controllers look at: a part of those of the world, not a copy.
+// moving returns the claims that the controllers process: a part of the world's slice, not a copy.
 func (w *World) moving() []plan.OrdinalVolume {
 	if w.only != nil {
 		return w.volumesOf(*w.only, *w.only)
@@ -323,7 +321,7 @@ func (w *World) moving() []plan.OrdinalVolume {
 	return w.State.Volumes
 }
 
-// volumesOf are the volumes of the ordinals from first to last: a part of those of the world, not a copy.
+// volumesOf returns the volumes of the ordinals from first to last: a part of the world's slice, not a copy.
 func (w *World) volumesOf(first, last int32) []plan.OrdinalVolume {
 	byOrdinal := func(v plan.OrdinalVolume, ordinal int32) int { return cmp.Compare(v.Ordinal, ordinal) }
 	from, _ := slices.BinarySearchFunc(w.State.Volumes, first, byOrdinal)

@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// podsUp are pods that are Ready.
+// podsUp returns Ready pods.
 func podsUp(ordinals ...int32) []plan.Pod {
 	pods := make([]plan.Pod, 0, len(ordinals))
 	for _, k := range ordinals {
@@ -20,7 +20,7 @@ func podsUp(ordinals ...int32) []plan.Pod {
 	return pods
 }
 
-// withPod is a copy of pods of which one was changed.
+// withPod returns a copy of pods with one changed.
 func withPod(pods []plan.Pod, at int, change func(*plan.Pod)) []plan.Pod {
 	pods = slices.Clone(pods)
 	change(&pods[at])
@@ -31,9 +31,9 @@ func startsUp(p *plan.Pod)    { p.Ready = false }
 func goesDown(p *plan.Pod)    { p.Terminating = true }
 func goesUnready(p *plan.Pod) { p.Ready, p.Terminating = false, true }
 
-// TestWorldControlSet: the controller of a set makes the lowest ordinal that is missing, and then ends the
-// highest one that is outside of its range, one at a time. In order it waits for each one that is not
-// Ready, and for each one that ends.
+// TestWorldControlSet: the controller of a set creates the lowest missing ordinal, and then deletes the highest
+// one outside its range, one at a time. With OrderedReady it waits for each pod that is not Ready, and for each
+// that terminates.
 func TestWorldControlSet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods    []plan.Pod
@@ -77,7 +77,7 @@ func TestWorldControlSet(t *testing.T) {
 	}
 }
 
-// podsDid is what has become of pods: the one that was made, or the one that ends.
+// podsDid describes the change of pods: the created or the deleted one.
 func podsDid(before, after []plan.Pod) string {
 	was, done := plan.Side{Pods: before}, []string{}
 	for _, pod := range after {
@@ -92,8 +92,8 @@ func podsDid(before, after []plan.Pod) string {
 	return strings.Join(done, ", ")
 }
 
-// TestWorldLearn: a controller comes to know of a new range, and of a share that is another one than it
-// keeps to; a roll-out is one when a pod is of an older revision, or was asked to go.
+// TestWorldLearn: a controller observes a new range, and a share that differs from its own. A rollout exists if a
+// pod has an older revision, or its deletion was requested.
 func TestWorldLearn(t *testing.T) {
 	set := plan.Set{Presence: plan.Seen, Start: 2, Replicas: 3, RolledOut: true, Rolls: plan.Rolls{Own: true, Shared: true, Share: 1}}
 	one := Cap{Set: true, Most: 1}
@@ -134,8 +134,8 @@ func TestWorldLearn(t *testing.T) {
 	}
 }
 
-// TestWorldConfirm: what a roll-out keeps to is told after it has been learnt, and once; only our own kind
-// tells it, and a share is heeded when the very same one is told.
+// TestWorldConfirm: the limit of rollouts is reported after it was observed, and once. Only our own kind reports
+// it, and a share is heeded when exactly that one is reported.
 func TestWorldConfirm(t *testing.T) {
 	one, two := Cap{Set: true, Most: 1}, Cap{Set: true, Most: 2}
 	set := plan.Set{Presence: plan.Seen, Rolls: plan.Rolls{Own: true, Shared: true, Share: 1}}
@@ -167,8 +167,8 @@ func TestWorldConfirm(t *testing.T) {
 	}
 }
 
-// TestWorldControlBudgets: the disruption controller of a side observes its one budget; in one namespace
-// that is the other side's as well.
+// TestWorldControlBudgets: the disruption controller of a side observes its single budget, which in one namespace
+// is also the other side's.
 func TestWorldControlBudgets(t *testing.T) {
 	seen, not := plan.Budget{Observed: true}, plan.Budget{}
 	for name, tc := range map[string]struct {

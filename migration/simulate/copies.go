@@ -2,7 +2,7 @@ package simulate
 
 import "github.com/sliceshift/sliceshift/migration/plan"
 
-// applyCopy writes a copy of a dependency: it has the content that its origin had when that was judged.
+// applyCopy writes a copy of a dependency, with the content of the origin that was judged.
 func (a apiServer) applyCopy(e plan.Effect) error {
 	for i := range a.State.Dependencies.List {
 		d := &a.State.Dependencies.List[i]

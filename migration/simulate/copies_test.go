@@ -11,8 +11,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestWorldApplyCopy: a copy gets the content of its origin; one that is there is not made again, and one
-// that has changed is left alone.
+// TestWorldApplyCopy: a copy gets the content of its origin. An existing one is not created again, and a changed
+// one is not written.
 func TestWorldApplyCopy(t *testing.T) {
 	is := func(verb plan.Verb, change func(*plan.Effect)) plan.Effect {
 		e := plan.Effect{Verb: verb, Side: plan.DestinationSide, Kind: "ConfigMap", Name: "config-1", UID: "u", ResourceVersion: "7", Copied: plan.Copied{Origin: "1", PutBack: 2}}
@@ -43,7 +43,7 @@ func TestWorldApplyCopy(t *testing.T) {
 	}
 }
 
-// TestDryRunCopies: a plan lists what is copied, before the first ordinal is stopped, and each once.
+// TestDryRunCopies: a plan lists the copies before the first ordinal is stopped, and each once.
 func TestDryRunCopies(t *testing.T) {
 	if many := Run(plantest.Scenario{Replicas: 1, Copies: 400}.Build()); many.Outcome != api.ReasonMoved {
 		t.Errorf("with many copies it ends with %q, %+v", many.Outcome, many.Held)

@@ -9,18 +9,18 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// copies lets v.Copy be about the attempt that is recorded, as an observer finds it.
+// copies updates v.Copy to the recorded attempt, as an observer would read it.
 func (w *World) copies() {
 	own := w.moving()
 	if handoff := w.State.Record.Handoff; handoff != nil {
-		own = w.volumesOf(handoff.Ordinal, handoff.Ordinal) // it may have begun just now
+		own = w.volumesOf(handoff.Ordinal, handoff.Ordinal) // the handoff may have begun just now
 	}
 	for i := range own {
 		w.lookAtCopy(&own[i])
 	}
 }
 
-// cutOver has a dry run wait for nobody's word.
+// cutOver makes a dry run ignore cutovers that wait for a user.
 func (w *World) cutOver() {
 	for i := range w.State.Volumes {
 		if seen := w.State.Volumes[i].Copy; seen != nil {
@@ -29,7 +29,7 @@ func (w *World) cutOver() {
 	}
 }
 
-// lookAtCopy has one copy be about the attempt that is recorded, and its volumes those of the ordinal's claims.
+// lookAtCopy updates one copy to the recorded attempt, and its volumes to those of the ordinal's claims.
 func (w *World) lookAtCopy(v *plan.OrdinalVolume) {
 	recorded := plan.RecordedVolume(w.State.Record.Handoff, v.Ordinal, v.Template).Copy
 	if v.Copy == nil {
@@ -49,7 +49,7 @@ func (w *World) lookAtCopy(v *plan.OrdinalVolume) {
 	}
 }
 
-// applyCopying does what an API server does with a write of method Copy.
+// applyCopying performs a write of method Copy like an API server.
 func (a apiServer) applyCopying(v *plan.OrdinalVolume, e plan.Effect) error {
 	a.lookAtCopy(v)
 	action := e.Volume
@@ -90,7 +90,7 @@ func (a apiServer) applyCopying(v *plan.OrdinalVolume, e plan.Effect) error {
 	}
 }
 
-// applyBase does what an API server, and a driver that is well, do with what a warm pass reads.
+// applyBase performs the writes for the base that a warm pass reads, like an API server and a working driver.
 func (a apiServer) applyBase(v *plan.OrdinalVolume, action volumes.Action, made volumes.Claim) error {
 	base := &v.Copy.Base
 	switch action.Verb {
@@ -125,14 +125,14 @@ func (a apiServer) deleteLost(v *plan.OrdinalVolume, e plan.Effect) error {
 		}
 		h.Claim = volumes.Claim{}
 		if h == own {
-			h.Volume = volumes.Volume{} // nothing says any more which it was
+			h.Volume = volumes.Volume{} // nothing records any more which volume it was
 		}
 		return nil
 	}
 	return ErrConflict
 }
 
-// deleteDropped deletes an incoming claim; its volume goes as its policy says.
+// deleteDropped deletes an incoming claim, and its volume unless the policy is Retain.
 func (a apiServer) deleteDropped(v *plan.OrdinalVolume, e plan.Effect) error {
 	if err := a.deleteLost(v, e); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (a apiServer) applyMover(v *plan.OrdinalVolume, action volumes.Action) erro
 	return nil
 }
 
-// writeCopied writes to one of both volumes.
+// writeCopied writes to one of the two volumes.
 func (a apiServer) writeCopied(v *plan.OrdinalVolume, e plan.Effect) error {
 	action, incoming := e.Volume, e.Volume.Volume == v.Copy.Incoming.Volume.Name
 	volume := v.Holding(e.Side).Volume
@@ -196,7 +196,7 @@ func (w *World) putCopied(v *plan.OrdinalVolume, name plan.SideName, incoming bo
 	w.lookAtCopy(v)
 }
 
-// endPass lets a warm pass come to its end for which alone is waited, and says whether there was one.
+// endPass completes a warm pass if nothing else is left to do, and reports whether there was one.
 func (w *World) endPass() bool {
 	w.passes = false
 	defer func() { w.passes = true }()
@@ -245,7 +245,7 @@ func (w *World) settleCopy(v *plan.OrdinalVolume) bool {
 	return w.bindCopy(v, in, giver.Other(), true) || w.bindCopy(v, &v.Copy.Outgoing, giver, false) || w.settleMovers(v)
 }
 
-// bindCopy does what the binder does with a claim of a mover.
+// bindCopy acts like the binder on a claim of a mover.
 func (w *World) bindCopy(v *plan.OrdinalVolume, h *volumes.Holding, name plan.SideName, incoming bool) bool {
 	if !h.Claim.Found {
 		return false
@@ -266,7 +266,7 @@ func (w *World) bindCopy(v *plan.OrdinalVolume, h *volumes.Holding, name plan.Si
 	return true
 }
 
-// settleMovers lets movers make their keys, and come to their end once they know each other.
+// settleMovers lets movers create their keys, and complete once they know each other's.
 func (w *World) settleMovers(v *plan.OrdinalVolume) bool {
 	r, s, own := &v.Copy.Receiver, &v.Copy.Sender, v.Holding(plan.SideName(v.Copy.Attempt.Giver))
 	if r.Warm {

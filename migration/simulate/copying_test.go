@@ -14,11 +14,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// copiedWal is a move whose ordinal 1 has been stopped, and whose claim wal is to be copied.
+// copiedWal is a move whose ordinal 1 has been stopped, and whose claim wal moves by a copy.
 func copiedWal() plan.Snapshot { return fillingWal(api.MethodCopy) }
 
 // fillingWal is a move whose ordinal 1 has been stopped, and whose claim wal moves by a method that fills a second
-// volume: its first attempt has begun, and nothing was made for it yet.
+// volume. Its first attempt has begun, and nothing was created for it yet.
 func fillingWal(method api.VolumeMethod) plan.Snapshot {
 	s := plantest.Scenario{Replicas: 2, Templates: []string{"data", "wal"}, Method: method}.Build()
 	s.Source.RemovePod(1)
@@ -30,12 +30,13 @@ func fillingWal(method api.VolumeMethod) plan.Snapshot {
 	return w.State
 }
 
-// ofCopy changes what is known of the copy of claim wal.
+// ofCopy changes the state of the copy of claim wal.
 func ofCopy(change func(*volumes.Copying)) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { change(s.Volumes[lastClaim].Copy) }
 }
 
-// TestWorldApplyCopying: what a copy needs is made once, and written as it was judged or not at all.
+// TestWorldApplyCopying: the objects that a copy needs are created once, and written in the judged version or not
+// at all.
 func TestWorldApplyCopying(t *testing.T) {
 	const from, to = plan.SourceSide, plan.DestinationSide
 	target := volumes.Ref{Namespace: "shop", Name: "to"}
@@ -161,7 +162,7 @@ func TestWorldApplyCopying(t *testing.T) {
 	}
 }
 
-// provisioned is a claim for a copy with its new volume.
+// provisioned gives a copy's claim its new volume.
 func provisioned(c *volumes.Copying) {
 	name := "pvc-of-" + c.Incoming.Ref.Name + "-from-source"
 	c.Incoming.Claim.Volume, c.Incoming.Claim.ResourceVersion = name, "v1"
@@ -171,15 +172,15 @@ func provisioned(c *volumes.Copying) {
 	}
 }
 
-// worldSettles is what others than the migration do in a world.
+// worldSettles is the expected action of other controllers in a world.
 type worldSettles struct {
-	// before is what is otherwise beforehand than in the world of the test.
+	// before changes the test's world beforehand.
 	before func(*plan.Snapshot)
-	// change is what they change; nil: they do nothing.
+	// change is the expected change; nil: they do nothing.
 	change func(*plan.Snapshot)
 }
 
-// check lets them act once, compares all of the world, and asks whether they say what they did.
+// check lets them act once, and compares the whole world and the reported result.
 func (s worldSettles) check(t *testing.T, state plan.Snapshot, settle func(*World) bool) {
 	t.Helper()
 	s.before(&state)
@@ -195,8 +196,8 @@ func (s worldSettles) check(t *testing.T, state plan.Snapshot, settle func(*Worl
 	}
 }
 
-// TestBudgetWhileCopied: a dry run gives the whole budget back while an ordinal is copied that still runs, as a run does, and takes it
-// again for the stop.
+// TestBudgetWhileCopied: like a run, a dry run releases the whole budget while an ordinal is copied that still
+// runs, and reserves it again for the stop.
 func TestBudgetWhileCopied(t *testing.T) {
 	s := plantest.Scenario{Replicas: 5, Templates: []string{"data"}, Method: api.MethodCopy, Budget: pdbtest.MaxUnavailable(1)}.Build()
 	result, passes := Run(s), 0
@@ -223,8 +224,8 @@ func TestBudgetWhileCopied(t *testing.T) {
 	}
 }
 
-// TestWorldSettleCopies: a claim gets a new volume, what is pointed at a claim is bound to it, and movers wait until
-// they have what they mount; it is told whether anything of that has happened.
+// TestWorldSettleCopies: a claim gets a new volume, a volume pointed at a claim is bound to it, and movers wait
+// until their volumes are bound. The result reports whether anything of that has happened.
 func TestWorldSettleCopies(t *testing.T) {
 	asked := func(c *volumes.Copying) {
 		c.Incoming.Claim = volumes.Claim{Found: true, UID: "in", ResourceVersion: "1"}

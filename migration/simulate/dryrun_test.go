@@ -35,13 +35,13 @@ func TestSimulateHeld(t *testing.T) {
 			}
 		})
 	}
-	// Nor is there a node where nobody has found one: the plan says which pod lacks it.
+	// A dry run invents no node either: the plan reports the pod that lacks one.
 	homeless := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Method: api.MethodCopy}.Build()
 	homeless.Source.Pods[1].Node, homeless.Source.Pods[1].Ready, homeless.Source.Pods[1].Trouble = "", false, "0/3 nodes are available"
 	if held := Run(homeless).Held; held == nil || held.Reason != api.ReasonCopying || !held.Stalled || !strings.Contains(held.Message, "web-1") || !strings.Contains(held.Message, "on no node") || !strings.Contains(held.Message, "0/3 nodes") {
 		t.Errorf("held by %+v", held)
 	}
-	// An unavailable replica comes back in a world in which nothing fails.
+	// An unavailable replica recovers in a world in which nothing fails.
 	if result := Run(failing); result.Outcome != api.ReasonMoved {
 		t.Errorf("it ends with %q, held by %+v", result.Outcome, result.Held)
 	}

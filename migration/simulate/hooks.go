@@ -7,7 +7,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// applyHook makes the Job of a hook, held. In a dry run it has done its work at once.
+// applyHook creates the Job of a hook, suspended. In a dry run the Job succeeds at once.
 func (a apiServer) applyHook(e plan.Effect) error {
 	at := a.hookJob(e.Name)
 	if at >= 0 && a.State.HookJobs.List[at].Presence == plan.Seen {
@@ -26,7 +26,7 @@ func (a apiServer) applyHook(e plan.Effect) error {
 	return nil
 }
 
-// startHook lets the Job of a hook begin.
+// startHook resumes the Job of a hook.
 func (a apiServer) startHook(e plan.Effect) error {
 	at := a.hookJob(e.Name)
 	if at < 0 || a.State.HookJobs.List[at].UID != e.UID || a.State.HookJobs.List[at].ResourceVersion != e.ResourceVersion {
@@ -37,7 +37,7 @@ func (a apiServer) startHook(e plan.Effect) error {
 	return nil
 }
 
-// EndHook lets the Job of a hook that runs end in a state, and says whether it did.
+// EndHook ends the running Job of a hook in a state, and reports whether it did.
 func (w *World) EndHook(name string, state api.HookState) bool {
 	at := w.hookJob(name)
 	if at < 0 || w.State.HookJobs.List[at].State != api.HookRunning || w.State.HookJobs.List[at].Held {
@@ -47,8 +47,8 @@ func (w *World) EndHook(name string, state api.HookState) bool {
 	return true
 }
 
-// RemoveHook lets the Job of a hook go, as its time to live has it, and says whether there was one. That there was
-// is remembered.
+// RemoveHook deletes the Job of a hook, like the TTL controller, and reports whether it existed. The list keeps the
+// Job as Absent.
 func (w *World) RemoveHook(name string) bool {
 	at := w.hookJob(name)
 	if at < 0 || w.State.HookJobs.List[at].Presence != plan.Seen {
@@ -62,7 +62,7 @@ func (w *World) hookJob(name string) int {
 	return slices.IndexFunc(w.State.HookJobs.List, func(job plan.HookJob) bool { return job.Name == name })
 }
 
-// allHooks has a world hold all Jobs of hooks that there are. In a dry run those that run end well.
+// allHooks marks the world's list of hook Jobs as complete. In a dry run, running Jobs succeed.
 func (w *World) allHooks() {
 	jobs := &w.State.HookJobs
 	jobs.All = len(w.State.Spec.Hooks) > 0

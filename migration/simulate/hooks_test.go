@@ -18,8 +18,8 @@ func hookAt(point api.HookPoint) api.Hook {
 	return api.Hook{Name: "tell", Point: point, Job: api.HookJob{Spec: api.JobSpec{JobSpec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}}
 }
 
-// TestDryRunOfHooks: a dry run shows each hook where it runs, and none keeps it from its end; one that runs already
-// is taken to end well.
+// TestDryRunOfHooks: a dry run shows each hook where it runs, and none prevents its end. A hook that already runs
+// is expected to succeed.
 func TestDryRunOfHooks(t *testing.T) {
 	hooks := []api.Hook{hookAt(api.HookBeforeMigration), hookAt(api.HookBeforeOrdinal), hookAt(api.HookAfterOrdinal), hookAt(api.HookAfterMigration)}
 	s := plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Spec: plan.Spec{Hooks: hooks}}.Build()
@@ -45,7 +45,7 @@ func TestDryRunOfHooks(t *testing.T) {
 	}
 }
 
-// TestDryRunGoesOnWithAHook: the Job of a hook that runs already is taken to end well.
+// TestDryRunGoesOnWithAHook: the Job of a hook that already runs is expected to succeed.
 func TestDryRunGoesOnWithAHook(t *testing.T) {
 	s := halfSimulated(t, plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{hookAt(api.HookBeforeOrdinal)}}}, plan.StartHook, 1).Snapshot()
 	if result := Run(s); result.Outcome != api.ReasonMoved {
@@ -53,7 +53,7 @@ func TestDryRunGoesOnWithAHook(t *testing.T) {
 	}
 }
 
-// TestDryRunOfManyHooks: however many hooks there are, a dry run comes to its end.
+// TestDryRunOfManyHooks: a dry run ends with any number of hooks.
 func TestDryRunOfManyHooks(t *testing.T) {
 	var hooks []api.Hook
 	for i := range 100 {

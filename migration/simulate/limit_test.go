@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// limited are two ordinals whose copies may take so long while they are down. Their pods run on a node.
+// limited is a world with two ordinals whose copies have a downtime limit. Their pods run on a node.
 func limited(limit time.Duration) *World {
 	s := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Method: api.MethodCopy}.Build()
 	for i := range s.Source.Pods {
@@ -31,7 +31,7 @@ func (w *World) limits(limit time.Duration) {
 	}
 }
 
-// act does what the plan says next, with the step recorded as a status has it. Where it waits a second goes by.
+// act performs the next step of the plan, recorded as in a status. When it waits, a second passes.
 func (w *World) act(t *rapid.T) plan.Decision {
 	decision := planner.Plan(w.State)
 	if handoff := w.State.Record.Handoff; decision.Step != "" && handoff != nil && handoff.Step != decision.Step {
@@ -58,7 +58,7 @@ func (w *World) act(t *rapid.T) plan.Decision {
 	return decision
 }
 
-// until acts until something is so.
+// until acts until a condition holds.
 func (w *World) until(t *rapid.T, so func(plan.Decision) bool) plan.Decision {
 	for range 600 {
 		if decision := w.act(t); so(decision) {
@@ -73,8 +73,8 @@ func turnedBack(d plan.Decision) bool {
 	return d.Hold != nil && d.Hold.Stalled && d.Hold.Reason == api.ReasonCopyTurnedBack
 }
 
-// TestLimitTurnsBack: an ordinal whose copy takes longer than it may while it is down goes back alone, to the volume that it
-// had; the migration stalls, and goes on with another limit. What has moved before stays.
+// TestLimitTurnsBack: an ordinal whose copy exceeds the limit while it is down moves back alone, to its former
+// volume. The migration stalls, and continues with another limit. Ordinals that moved before remain.
 func TestLimitTurnsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const limit = time.Minute
@@ -107,7 +107,7 @@ func TestLimitTurnsBack(t *testing.T) {
 	})
 }
 
-// TestLimitAndRollback: what was turned back by itself, or is about to be, is rolled back as anything else.
+// TestLimitAndRollback: an automatically reversed migration, or one about to be, is rolled back like any other.
 func TestLimitAndRollback(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := limited(time.Minute)

@@ -17,9 +17,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestNear: a dry run that looks at the volumes near the ordinal that moves comes to the same as one that
-// looks at all of them, step by step; from whatever moment of a move, there and back, and with something
-// amiss anywhere.
+// TestNear: a dry run that reads only the volumes near the moving ordinal has the same steps as one that reads all
+// of them. This holds from any moment of a move, in both directions, and with a problem anywhere.
 func TestNear(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := someMoment(t)
@@ -32,7 +31,7 @@ func TestNear(t *testing.T) {
 	})
 }
 
-// TestNearBeginsWithAll: what is amiss with an ordinal that has moved long ago is found by a dry run that begins in the
+// TestNearBeginsWithAll: a problem of an ordinal that moved long ago is found by a dry run that begins in the
 // middle of another one's handoff.
 func TestNearBeginsWithAll(t *testing.T) {
 	s := halfSimulated(t, plantest.Scenario{Replicas: 4, Templates: []string{"data"}}, plan.ScaleDown, 3).Snapshot()
@@ -42,12 +41,12 @@ func TestNearBeginsWithAll(t *testing.T) {
 	}
 }
 
-// whole is a dry run that looks at everything in each step.
+// whole is a dry run that reads everything in each step.
 func whole(s plan.Snapshot, show func(Step)) Result {
 	return NewWorld(s).run(func(w *World) plan.Decision { return planner.Plan(w.State) }, show)
 }
 
-// someMoment is a move after some of its steps.
+// someMoment returns a move after some of its steps.
 func someMoment(t *rapid.T) plan.Snapshot {
 	some := func(of string) bool { return rapid.Bool().Draw(t, of) }
 	c := plantest.Scenario{
@@ -84,7 +83,7 @@ func someSeconds(t *rapid.T, of string) time.Duration {
 	return time.Duration(rapid.IntRange(0, 2).Draw(t, of)) * time.Minute
 }
 
-// disturb puts something amiss at some ordinal of some side.
+// disturb causes a problem at some ordinal of some side.
 func disturb(t *rapid.T, s *plan.Snapshot) {
 	side := s.Side(rapid.SampledFrom(plan.SideNames).Draw(t, "side"))
 	if len(side.Budgets) > 0 && rapid.Bool().Draw(t, "an eviction") {

@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestWorldGone: a pod goes once it ends, and not before.
+// TestWorldGone: a pod is removed once it terminates, and not before.
 func TestWorldGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods []plan.Pod
@@ -35,8 +35,8 @@ func TestWorldGone(t *testing.T) {
 	}
 }
 
-// attachedAt is a world in which the volumes of ordinal 1 are attached to both sides, and those of
-// ordinal 0 to the source.
+// attachedAt is a world in which the volumes of ordinal 1 are attached to both sides, and those of ordinal 0 to
+// the source.
 func attachedAt(t *testing.T, sameCluster bool) *World {
 	t.Helper()
 	w := &World{State: twoVolumes(sameCluster)}
@@ -50,8 +50,8 @@ func attachedAt(t *testing.T, sameCluster bool) *World {
 	return w
 }
 
-// TestWorldDetach: the volumes of an ordinal are detached from the node where its pod was, from no other
-// one, and only once the pod is gone (I2).
+// TestWorldDetach: the volumes of an ordinal are detached only from the node of its former pod, and only once the
+// pod is deleted (I2).
 func TestWorldDetach(t *testing.T) {
 	w := attachedAt(t, true)
 	before := w.Snapshot()
@@ -79,7 +79,7 @@ func TestWorldDetach(t *testing.T) {
 	}
 }
 
-// TestWorldMoving: in a dry run the controllers look at the claims of the ordinal that moves, if one does.
+// TestWorldMoving: in a dry run the controllers process the claims of the moving ordinal, if there is one.
 func TestWorldMoving(t *testing.T) {
 	s := plantest.Scenario{Replicas: 3, Start: 1, Templates: []string{"data", "wal"}}.Build()
 	for name, tc := range map[string]struct {
@@ -108,8 +108,8 @@ func TestWorldMoving(t *testing.T) {
 	}
 }
 
-// TestWorldSettlePods: pods that end go, those that start become Ready, and what is left behind is detached;
-// in a dry run of the one ordinal alone that moves.
+// TestWorldSettlePods: terminating pods are removed, starting ones become Ready, and leftover attachments are
+// detached; in a dry run only for the moving ordinal.
 func TestWorldSettlePods(t *testing.T) {
 	two, nine := new(int32(2)), new(int32(9))
 	for name, tc := range map[string]struct {
@@ -141,8 +141,8 @@ func TestWorldSettlePods(t *testing.T) {
 	}
 }
 
-// TestWorldSettlePodsDetaches: what has become Ready counts though nothing is detached, and what is detached
-// though no pod has changed.
+// TestWorldSettlePodsDetaches: a pod that becomes Ready counts although nothing is detached, and a detached volume
+// counts although no pod has changed.
 func TestWorldSettlePodsDetaches(t *testing.T) {
 	w := attachedAt(t, true)
 	if w.settlePods(plan.SourceSide) {
@@ -163,7 +163,7 @@ func TestWorldSettlePodsDetaches(t *testing.T) {
 	}
 }
 
-// TestWorldSettle: every controller of both sides has acted when the world has settled, and it is told
+// TestWorldSettle: every controller of the two sides has acted when the world has settled, and the result reports
 // whether any of them had something to do.
 func TestWorldSettle(t *testing.T) {
 	for name, unsettle := range map[string]func(*World, plan.SideName){
@@ -202,7 +202,7 @@ func TestWorldSettle(t *testing.T) {
 	}
 }
 
-// halves is a world that has settled: each side has ordinal 0, with its budget and its volume.
+// halves is a settled world: each side has ordinal 0, with its budget and its volume.
 func halves() *World {
 	s := plantest.Scenario{Replicas: 1, Templates: []string{"data", "wal"}, Budget: pdbtest.MaxUnavailable(1), Prepared: true, Slices: true}.Build()
 	s.Volumes[1] = plan.OrdinalVolume{Ordinal: 1}
@@ -211,7 +211,7 @@ func halves() *World {
 	return NewWorld(s)
 }
 
-// settledState leaves out of a snapshot when pods have become Ready and which version something has.
+// settledState returns a snapshot without the times at which pods became Ready, and without versions.
 func settledState(s plan.Snapshot) plan.Snapshot {
 	s = s.Clone()
 	for _, side := range []*plan.Side{&s.Source, &s.Destination} {
@@ -230,7 +230,7 @@ func settledState(s plan.Snapshot) plan.Snapshot {
 	return s
 }
 
-// TestWorldSettleWithAPodThatWaits: a pod that is made counts though it does not become Ready.
+// TestWorldSettleWithAPodThatWaits: a created pod counts although it does not become Ready.
 func TestWorldSettleWithAPodThatWaits(t *testing.T) {
 	w := halves()
 	lost := &w.State.Volumes[0].Destination

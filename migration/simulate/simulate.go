@@ -1,5 +1,5 @@
-// Package simulate has a small abstract model of both clusters of a migration, and the dry run: the
-// plan, carried out in a world in which nothing fails.
+// Package simulate contains a small abstract model of the two clusters of a migration, and the dry run: the plan,
+// carried out in a world without failures.
 package simulate
 
 import (
@@ -16,39 +16,38 @@ type Step struct {
 	Description string      `json:"description"`
 	Source      Forecast    `json:"source"`
 	Destination Forecast    `json:"destination"`
-	// Available is how many replicas are available on both sides after the write,
-	// before the controllers have caught up: the fewest in this step.
+	// Available is how many replicas are available on both sides after the write, before the controllers have
+	// caught up: the minimum during this step.
 	Available int32 `json:"available"`
 }
 
-// Forecast is one slice in a dry run.
+// Forecast is the state of one slice in a dry run.
 type Forecast struct {
 	Start    int32 `json:"start"`
 	Replicas int32 `json:"replicas"`
-	// MaxUnavailable is what the slice's PodDisruptionBudget allows; nil without one
-	// or in its author's own form.
+	// MaxUnavailable is the number that the slice's PodDisruptionBudget allows; nil without one or in its author's own form.
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 
-// Result is a dry run.
+// Result is the result of a dry run.
 type Result struct {
 	Steps []Step `json:"steps"`
-	// Fewest is the fewest replicas available at any time.
+	// Fewest is the minimum of available replicas at any time.
 	Fewest int32 `json:"fewestAvailable"`
-	// Outcome is the reason of the condition Completed that it ends with.
+	// Outcome is the final reason of the condition Completed.
 	Outcome string `json:"outcome,omitempty"`
-	// Held is what it ends with when it cannot go on.
+	// Held is the final hold if the dry run cannot continue.
 	Held *plan.Hold `json:"held,omitempty"`
 }
 
-// stepsPerOrdinal bounds a dry run: more writes for one ordinal than any plan has.
+// stepsPerOrdinal bounds a dry run. No plan has that number of writes for one ordinal.
 const stepsPerOrdinal = 64
 
-// Run iterates Plan over an abstract world that begins as the snapshot and in
-// which nothing fails. The snapshot must cover all ordinals. It never writes.
+// Run iterates Plan over an abstract world that begins as the snapshot and in which nothing fails. The snapshot
+// must cover all ordinals. Run writes to no cluster.
 func Run(s plan.Snapshot) Result { return listed(s, Each) }
 
-// listed is a dry run with its steps.
+// listed returns a dry run with its steps.
 func listed(s plan.Snapshot, each func(plan.Snapshot, func(Step)) Result) Result {
 	var steps []Step
 	result := each(s, func(step Step) { steps = append(steps, step) })
@@ -56,13 +55,13 @@ func listed(s plan.Snapshot, each func(plan.Snapshot, func(Step)) Result) Result
 	return result
 }
 
-// Each is Run for who keeps less than the whole of each step: a step is shown as it is made.
+// Each is Run for callers that do not keep all steps: it passes each step to show.
 func Each(s plan.Snapshot, show func(Step)) Result {
 	result, _ := End(s, show)
 	return result
 }
 
-// End is Each with what both sides have in the end.
+// End is Each with the final state of the two sides.
 func End(s plan.Snapshot, show func(Step)) (Result, plan.Snapshot) {
 	w := NewWorld(s)
 	w.tally = newTally(w)
@@ -84,7 +83,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 	result := Result{Fewest: available(w)}
 	limit := stepsPerOrdinal*int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2) + len(s.Dependencies.List)
 	limit += 8 * len(s.Spec.Hooks) * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
-	var waits *plan.Hold // for what does not come, if it does not end
+	var waits *plan.Hold // the last hold, for a dry run that does not end
 	for range limit {
 		decision := decide(w)
 		waits = decision.Hold
@@ -116,7 +115,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 			result.Held = decision.Hold
 			return result
 		default:
-			// The hold names what is waited for; in this world only time has yet to pass for it.
+			// The hold names the condition; in this world, only time must pass for it.
 			w.State.Now = w.State.Now.Add(decision.Wait)
 			w.Settle()
 		}
@@ -125,8 +124,8 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 	return result
 }
 
-// endless is what a dry run ends with that has waited for too long, though nothing fails in its world: what it waits for
-// must come from outside.
+// endless returns the final hold of a dry run that has waited for too long, although nothing fails in its world:
+// the awaited change must come from outside.
 func endless(waits *plan.Hold) *plan.Hold {
 	if waits == nil {
 		return &plan.Hold{Reason: "Simulation", Message: "the plan does not end", Stalled: true}
@@ -145,10 +144,10 @@ func (w *World) Note(record plan.Record) {
 	w.copies()
 }
 
-// decideNear asks the plan as an engine does: while an ordinal moves, and while one volume after the
-// other gets its reclaim policy back in the end, it looks at the volumes of that one and of its neighbours, and at
-// all of them where what comes next depends on that. What is amiss elsewhere is so from the beginning:
-// all is looked at until one ordinal has moved.
+// decideNear plans like an engine. While an ordinal moves, and while reclaim policies are restored one volume at a
+// time, it reads only the volumes of that ordinal and its neighbours. It reads all volumes if the next step
+// depends on them. A problem elsewhere exists from the beginning, so everything is read until one ordinal has
+// moved.
 func decideNear(w *World) plan.Decision {
 	at := w.only
 	if handoff := w.State.Record.Handoff; handoff != nil {
@@ -169,8 +168,8 @@ func decideNear(w *World) plan.Decision {
 	return decision
 }
 
-// stepOf is taken before the controllers have acted: an ordinal that its slice does not own any
-// more does not count as available, so that the step shows the fewest there are in it.
+// stepOf returns the step before the controllers have acted. An ordinal that its slice no longer owns does not
+// count as available, so the step shows the minimum.
 func stepOf(w *World, e plan.Effect) Step {
 	return Step{
 		Effect: e, Description: e.String(),

@@ -17,8 +17,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestSimulate compares whole dry runs with their golden step logs: the reviewable
-// specification of what is written, in which order.
+// TestSimulate compares whole dry runs with their golden step logs: the reviewable specification of the writes and
+// their order.
 func TestSimulate(t *testing.T) {
 	one := []string{"data"}
 	tests := map[string]plantest.Scenario{
@@ -44,8 +44,8 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// TestSimulateMidway begins where another process has left off, and where a migration
-// was rolled back before and is to run again.
+// TestSimulateMidway begins after another process has stopped, and after a rollback of a migration that runs
+// again.
 func TestSimulateMidway(t *testing.T) {
 	w := NewWorld(plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}.Build())
 	drive(t, w, func(d plan.Decision) bool { return d.Effect != nil && d.Effect.Verb == plan.ScaleUp })
@@ -56,8 +56,8 @@ func TestSimulateMidway(t *testing.T) {
 	golden.Compare(t, "run-again.golden", steps(Run(w.Snapshot())))
 }
 
-// TestSimulateEmptyBack takes ordinals back to the volumes that they have left, which somebody has said
-// they may; and stays where it is when nobody has.
+// TestSimulateEmptyBack returns ordinals to the volumes that they left if a user has confirmed that, and otherwise
+// stalls.
 func TestSimulateEmptyBack(t *testing.T) {
 	scenario := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodEmpty}
 	for name, said := range map[string]bool{"empty-back": true, "empty-back-unsaid": false} {
@@ -72,18 +72,18 @@ func TestSimulateEmptyBack(t *testing.T) {
 	}
 }
 
-// TestSimulateCopyBack turns round at every write of a copy, and once it was started: the ordinal goes back to the
-// volume that it had as long as the copy was not taken over, and by a copy of its own after that.
+// TestSimulateCopyBack changes the direction at every write of a copy, and after the start. The ordinal returns to
+// its former volume if the copy was not taken over, and otherwise by another copy.
 func TestSimulateCopyBack(t *testing.T) {
 	turnsBack(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodCopy})
 }
 
-// TestSimulateSnapshotBack does so with a snapshot.
+// TestSimulateSnapshotBack does the same with a snapshot.
 func TestSimulateSnapshotBack(t *testing.T) {
 	turnsBack(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodSnapshot})
 }
 
-// turnsBack has a migration roll back after each of its writes.
+// turnsBack rolls a migration back after each of its writes.
 func turnsBack(t *testing.T, scenario plantest.Scenario) {
 	t.Helper()
 	writes := 0
@@ -109,7 +109,7 @@ func turnsBack(t *testing.T, scenario plantest.Scenario) {
 	}
 }
 
-// TestSimulateRollback turns round with an ordinal on its way, and with all moved.
+// TestSimulateRollback changes the direction with an ordinal in flight, and with all moved.
 func TestSimulateRollback(t *testing.T) {
 	for name, after := range map[string]plan.Verb{"rollback-in-mid-handoff": plan.ScaleDown, "rollback-of-a-started-ordinal": plan.ScaleUp} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestSimulateRollback(t *testing.T) {
 	}
 }
 
-// halfSimulated is a world in which the plan has just come to a write, for the n-th time, and has made it.
+// halfSimulated returns a world after the n-th write of a verb.
 func halfSimulated(t *testing.T, c plantest.Scenario, verb plan.Verb, n int) *World {
 	t.Helper()
 	w := NewWorld(c.Build())
@@ -134,10 +134,10 @@ func halfSimulated(t *testing.T, c plantest.Scenario, verb plan.Verb, n int) *Wo
 	return w
 }
 
-// most is how many decisions no plan needs.
+// most is the number of decisions that no plan exceeds.
 const most = 3000
 
-// drive carries decisions out until the next one is as wanted.
+// drive carries out decisions until the next one is the wanted one.
 func drive(t *testing.T, w *World, wanted func(plan.Decision) bool) plan.Decision {
 	t.Helper()
 	for range most {
@@ -167,8 +167,8 @@ func carryOut(t *testing.T, w *World, decision plan.Decision) {
 	w.Settle()
 }
 
-// TestSimulateEnds: a dry run ends as the migration would in a world in which nothing fails. What comes
-// up by itself counts as available from the beginning, and what takes time is waited for.
+// TestSimulateEnds: a dry run ends like the migration would in a world in which nothing fails. Pods that will
+// become Ready count as available from the beginning, and delays are waited for.
 func TestSimulateEnds(t *testing.T) {
 	starting := plantest.Scenario{Replicas: 3}.Build()
 	starting.Source.Pods[0].Ready, starting.Source.Pods[1].Ready = false, false
@@ -200,7 +200,7 @@ func TestSimulateEnds(t *testing.T) {
 	}
 }
 
-// TestSimulateFences: a dry run gets a fence of its own as another process would, whoever is engaged in it.
+// TestSimulateFences: a dry run acquires its own fence like another process, whichever process is engaged.
 func TestSimulateFences(t *testing.T) {
 	s := halfSimulated(t, plantest.Scenario{Replicas: 2}, plan.ScaleDown, 1).Snapshot()
 	result := Run(s)
@@ -209,8 +209,8 @@ func TestSimulateFences(t *testing.T) {
 	}
 }
 
-// steps are the lines of a dry run: both slices, how many of their replicas may be
-// evicted, and how many are available after the write.
+// steps formats a dry run, one line for each step: both slices, how many of their replicas may be evicted, and how
+// many are available after the write.
 func steps(s Result) string {
 	var text strings.Builder
 	share := func(f Forecast) string {
@@ -231,8 +231,8 @@ func steps(s Result) string {
 	return text.String()
 }
 
-// TestSimulateAThousand: a dry run of a thousand ordinals is not quadratic in what it
-// looks at; it took seconds when every step looked at every claim.
+// TestSimulateAThousand: the reads of a dry run of a thousand ordinals are not quadratic. It took seconds when
+// every step read every claim.
 func TestSimulateAThousand(t *testing.T) {
 	begin := computed(t)
 	result := Run(plantest.Scenario{Replicas: 1000, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}.Build())
@@ -244,8 +244,8 @@ func TestSimulateAThousand(t *testing.T) {
 	}
 }
 
-// computed is how long this process has computed: other than the time that has passed,
-// it does not depend on what else runs on the machine.
+// computed returns the CPU time of this process. Unlike the elapsed time, it does not depend on the load of the
+// machine.
 func computed(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage

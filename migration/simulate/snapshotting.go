@@ -7,8 +7,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// anew is what is known of an attempt that has just begun. A snapshot that was taken for an earlier one is still
-// there.
+// anew returns the state of an attempt that has just begun. A snapshot of an earlier attempt still exists.
 func anew(before volumes.Copying, attempt volumes.Copying) volumes.Copying {
 	attempt.Asked, attempt.Snapshot.Giver, attempt.Snapshot.Taker = before.Asked, before.Snapshot.Giver, before.Snapshot.Taker
 	if attempt.Attempt.Snapshot.Number > 0 && attempt.Attempt.Giver == before.Attempt.Giver {
@@ -17,7 +16,7 @@ func anew(before volumes.Copying, attempt volumes.Copying) volumes.Copying {
 	return attempt
 }
 
-// applySnapshot does what an API server does with a write that only method Snapshot makes.
+// applySnapshot performs a write that only method Snapshot needs, like an API server.
 func (a apiServer) applySnapshot(v *plan.OrdinalVolume, action volumes.Action) error {
 	taken, imported := &v.Copy.Snapshot.Taken, &v.Copy.Snapshot.Import
 	asked := action.Copy.Snapshot
@@ -53,7 +52,7 @@ func (a apiServer) putSnapshot(s *volumes.Snapshot, made volumes.Snapshot) error
 	return nil
 }
 
-// deleteSnapshot removes the one that was judged, with its content unless that retains it.
+// deleteSnapshot deletes the judged snapshot, with its content unless the content's policy is Retain.
 func deleteSnapshot(action volumes.Action, of ...*volumes.Snapshot) error {
 	for _, s := range of {
 		if s.Found && s.UID == action.UID && s.ResourceVersion == action.ResourceVersion {
@@ -84,7 +83,7 @@ func (a apiServer) writeContent(action volumes.Action, of ...*volumes.SnapshotCo
 	return ErrConflict
 }
 
-// settleSnapshots does what the snapshot-controller and the driver do with both VolumeSnapshots.
+// settleSnapshots acts like the snapshot-controller and the driver on both VolumeSnapshots.
 func (w *World) settleSnapshots(v *plan.OrdinalVolume) bool {
 	taken, imported := &v.Copy.Snapshot.Taken, &v.Copy.Snapshot.Import
 	switch {

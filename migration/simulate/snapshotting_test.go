@@ -14,13 +14,13 @@ import (
 // snapshottedWal is a move whose ordinal 1 has been stopped, and whose claim wal moves by a snapshot.
 func snapshottedWal() plan.Snapshot { return fillingWal(api.MethodSnapshot) }
 
-// ofSnapshot changes what is known of the snapshot of claim wal.
+// ofSnapshot changes the state of the snapshot of claim wal.
 func ofSnapshot(change func(*volumes.Snapshotting)) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) { change(&s.Volumes[lastClaim].Copy.Snapshot) }
 }
 
-// TestWorldApplySnapshots: what a snapshot needs is made once, and written as it was judged or not at all; with a
-// VolumeSnapshot its content goes that does not retain.
+// TestWorldApplySnapshots: the objects that a snapshot needs are created once, and written in the judged version
+// or not at all. A VolumeSnapshot is deleted with its content, unless that is retained.
 func TestWorldApplySnapshots(t *testing.T) {
 	const from, to = plan.SourceSide, plan.DestinationSide
 	is := func(verb volumes.Verb, change func(*volumes.Action)) volumes.Action {
@@ -94,7 +94,7 @@ func TestWorldApplySnapshots(t *testing.T) {
 	}
 }
 
-// filledFrom is a claim that is made with a VolumeSnapshot as its source.
+// filledFrom creates a claim with a VolumeSnapshot as its source.
 func filledFrom(source string) func(*plan.Snapshot) {
 	return ofCopy(func(c *volumes.Copying) {
 		c.Snapshot.Source = source
@@ -102,7 +102,7 @@ func filledFrom(source string) func(*plan.Snapshot) {
 	})
 }
 
-// inTurn makes several changes.
+// inTurn applies several changes.
 func inTurn(changes ...func(*plan.Snapshot)) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		for _, change := range changes {
@@ -111,8 +111,8 @@ func inTurn(changes ...func(*plan.Snapshot)) func(*plan.Snapshot) {
 	}
 }
 
-// TestWorldSettleSnapshots: a snapshot that is asked for is taken of the outgoing claim's disk, one that is imported is
-// ready, and each of that is told once.
+// TestWorldSettleSnapshots: a requested snapshot is taken of the outgoing claim's disk, an imported one is ready,
+// and each is reported once.
 func TestWorldSettleSnapshots(t *testing.T) {
 	asked := ofSnapshot(func(s *volumes.Snapshotting) {
 		s.Taken = volumes.Snapshot{Found: true, UID: "u", ResourceVersion: "1"}
@@ -144,8 +144,8 @@ func TestWorldSettleSnapshots(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnEarlierAttempt: another attempt that restores the same snapshot finds it, one that takes its own does
-// not, and neither does one of the other direction.
+// TestSnapshotOfAnEarlierAttempt: another attempt that restores the same snapshot finds it. An attempt that takes
+// its own snapshot, or one in the other direction, does not.
 func TestSnapshotOfAnEarlierAttempt(t *testing.T) {
 	able := volumes.SnapshotSide{Served: true}
 	before := volumes.Copying{Attempt: api.CopyAttempt{Giver: "source"}, Asked: volumes.CopyAsked{Size: 7}}

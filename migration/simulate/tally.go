@@ -7,16 +7,16 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// tally knows which ordinals of both slices are not available by what has changed: a dry run of
-// thousands of ordinals must not look at all of them in each of its steps. Time only goes on in a
-// dry run, so a pod that is available stays so until it is changed.
+// tally tracks the unavailable ordinals of the two slices by changes, because a dry run of thousands of ordinals must
+// not check all of them in each step. Time only increases in a dry run, so an available pod stays available until
+// it is changed.
 type tally map[plan.SideName]*sideTally
 
 type sideTally struct {
-	// begin and end bound the slice, and minReady is its own, as they were when doubtful was found.
+	// begin and end bound the slice, and minReady is its minReadySeconds, at the time when doubtful was computed.
 	begin, end int32
 	minReady   time.Duration
-	// doubtful are the ordinals that were not available or have changed since, ascending.
+	// doubtful lists the ordinals that were not available or have changed since, ascending.
 	doubtful []int32
 	// rests is true when the controller has nothing to do for the range in restsAt.
 	rests   bool
@@ -31,7 +31,7 @@ func newTally(w *World) tally {
 	return t
 }
 
-// touch notes that the pod of an ordinal has changed. Only a dry run keeps a tally.
+// touch records that the pod of an ordinal has changed. Only a dry run has a tally.
 func (w *World) touch(name plan.SideName, ordinal int32) {
 	if w.tally != nil {
 		w.tally[name].rests = false
@@ -45,7 +45,7 @@ func (t *sideTally) doubt(ordinal int32) {
 	}
 }
 
-// unavailable are the ordinals of a slice that are not available now, ascending.
+// unavailable returns the ordinals of a slice that are currently not available, ascending.
 func (w *World) unavailable(name plan.SideName) []int32 {
 	side, t := w.State.Side(name), w.tally[name]
 	t.follow(side.Set)
@@ -56,14 +56,15 @@ func (w *World) unavailable(name plan.SideName) []int32 {
 	return t.doubtful
 }
 
-// follow doubts the ordinals that the slice has got since, and all where it asks for more of its pods.
+// follow adds the ordinals that the slice has gained since to doubtful, and all ordinals if minReadySeconds has
+// changed.
 func (t *sideTally) follow(set plan.Set) {
 	if set.MinReady != t.minReady {
 		t.begin, t.end, t.minReady = 0, 0, set.MinReady
 	}
 	for ordinal := set.Start; ordinal < set.End(); ordinal++ {
 		if t.begin <= ordinal && ordinal < t.end {
-			ordinal = t.end - 1 // those between are known
+			ordinal = t.end - 1 // the ordinals in between are known
 			continue
 		}
 		t.doubt(ordinal)
@@ -71,8 +72,8 @@ func (t *sideTally) follow(set plan.Set) {
 	t.begin, t.end = set.Start, set.End()
 }
 
-// downs are the ordinals that count as down, for both slices; nil where that must be looked for, as with
-// an eviction that was granted.
+// downs returns the ordinals of both slices that count as down; nil: they must be computed, as after a granted
+// eviction.
 func (w *World) downs() map[plan.SideName][]int32 {
 	downs := map[plan.SideName][]int32{}
 	for _, name := range plan.SideNames {
@@ -86,7 +87,7 @@ func (w *World) downs() map[plan.SideName][]int32 {
 	return downs
 }
 
-// available is how many replicas are available on both sides.
+// available returns how many replicas are available on both sides.
 func available(w *World) int32 {
 	var n int32
 	for _, name := range plan.SideNames {

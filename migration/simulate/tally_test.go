@@ -13,8 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// TestTally: whatever happens in a world, its tally knows the ordinals that are not available, and its
-// controllers do the same as those of a world that keeps none.
+// TestTally: for any events in a world, its tally has the unavailable ordinals, and its controllers do the same as
+// those of a world without a tally.
 func TestTally(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := plantest.Scenario{Replicas: 4, Start: 1, Ordered: rapid.Bool().Draw(t, "ordered")}.Build()
@@ -41,8 +41,8 @@ func TestTally(t *testing.T) {
 	})
 }
 
-// TestTallyOfAnotherMinReady: a slice that asks for more of its pods than it did has them all looked at
-// again, though none has changed; and so has one that asks for less.
+// TestTallyOfAnotherMinReady: a slice with a larger or smaller minReadySeconds has all its pods checked again,
+// although none has changed.
 func TestTallyOfAnotherMinReady(t *testing.T) {
 	w := NewWorld(plantest.Scenario{Replicas: 3, Start: 1}.Build())
 	w.tally = newTally(w)
@@ -58,8 +58,8 @@ func TestTallyOfAnotherMinReady(t *testing.T) {
 	}
 }
 
-// TestDowns: what is known to be down is told for both slices, but where an eviction was granted that
-// nobody has seen yet: such a pod counts as down, and no tally knows of it.
+// TestDowns: the known unavailable ordinals are returned for both slices, unless an eviction was granted and is
+// not observed yet. Such a pod counts as down, and no tally includes it.
 func TestDowns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		disrupted map[plan.SideName][]string
@@ -85,7 +85,7 @@ func TestDowns(t *testing.T) {
 	}
 }
 
-// someEvent is something that may happen in a world; it tells whether it did.
+// someEvent returns a random event in a world, which reports whether it happened.
 func someEvent(t *rapid.T) func(*World) bool {
 	name := rapid.SampledFrom(plan.SideNames).Draw(t, "side")
 	ordinal, n := rapid.Int32Range(0, 6).Draw(t, "ordinal"), rapid.Int32Range(0, 4).Draw(t, "n")

@@ -13,54 +13,51 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// World is a small abstract model of both clusters: the two API servers hold the
-// values of a Snapshot, and the Kubernetes controllers act on them one step at a
-// time. The dry run iterates Plan over it, and the property tests interleave its
-// steps with faults. It has no clock and no randomness of its own.
+// World is a small abstract model of the two clusters. Its two API servers hold the values of a Snapshot, and its
+// Kubernetes controllers act on them one step at a time. The dry run iterates Plan over it, and the property tests
+// interleave its steps with faults. It has no clock and no randomness of its own.
 type World struct {
-	// State is what the API servers hold.
+	// State is the state of the API servers.
 	State plan.Snapshot
-	// Controllers is the range that each StatefulSet controller acts on: it may lag
-	// behind the spec.
+	// Controllers holds the range that each StatefulSet controller has observed: it may lag behind the spec.
 	Controllers map[plan.SideName]Controller
-	// only is the ordinal whose pods and claims the controllers look at; nil: all. In
-	// a dry run no other one changes.
+	// only is the ordinal whose pods and claims the controllers process; nil: all. In a dry run no other ordinal
+	// changes.
 	only *int32
 	// begun counts the handoffs that have begun in a dry run.
 	begun int
-	// restoring is true when the last write of a dry run gave a volume its reclaim policy back.
+	// restoring is true when the last write of a dry run restored a reclaim policy.
 	restoring bool
-	// tally is of a dry run: nil in a world that others change, too.
+	// tally is set in a dry run; nil in a world that others change, too.
 	tally tally
 	// serial numbers resource versions and UIDs.
 	serial int
-	// passes is true in a dry run: a warm pass takes time, so it ends only where nothing else is left to do.
+	// passes is true in a dry run: a warm pass takes time, so it ends only when nothing else is left to do.
 	passes bool
-	// Mute lets no mover of a last pass come to its end.
+	// Mute prevents the movers of a last pass from completing.
 	Mute bool
-	// Attaches makes a VolumeAttachment for each volume of a running pod.
+	// Attaches creates a VolumeAttachment for each volume of a running pod.
 	Attaches bool
 }
 
-// Controller is what a StatefulSet controller acts on.
+// Controller is the state of a StatefulSet controller.
 type Controller struct {
 	Start, Replicas int32
-	// Cap bounds its roll-outs, and CapObserved is what its status says of that; RollsOut is
-	// true in a roll-out.
+	// Cap limits its rollouts, and CapObserved is the limit in its status. RollsOut is true during a rollout.
 	Cap, CapObserved Cap
 	RollsOut         bool
 }
 
-// Cap is how many pods a roll-out may take down at once; Set is false when nothing bounds it.
+// Cap is how many pods a rollout may take down at once; Set is false when there is no limit.
 type Cap struct {
 	Set  bool
 	Most int32
 }
 
-// ErrConflict is what the API server answers when a precondition does not hold.
+// ErrConflict is the API server's error when a precondition does not hold.
 var ErrConflict = errors.New("the object has changed")
 
-// NewWorld starts from a snapshot that covers all ordinals.
+// NewWorld returns a world that starts from a snapshot of all ordinals.
 func NewWorld(s plan.Snapshot) *World {
 	w := &World{State: s.Clone(), Controllers: map[plan.SideName]Controller{}}
 	for _, name := range plan.SideNames {
@@ -69,17 +66,17 @@ func NewWorld(s plan.Snapshot) *World {
 		w.Controllers[name] = Controller{Start: set.Start, Replicas: set.Replicas, Cap: now, CapObserved: now}
 		w.observeCap(name)
 		for i := range w.State.Side(name).Budgets {
-			w.State.Side(name).Budgets[i].Evictions = 0 // here nobody asks for one
+			w.State.Side(name).Budgets[i].Evictions = 0 // no eviction is requested here
 		}
 	}
 	w.allHooks()
 	return w
 }
 
-// Snapshot is what an observer sees now.
+// Snapshot returns what an observer sees now.
 func (w *World) Snapshot() plan.Snapshot { return w.State.Clone() }
 
-// Read is what reads show of it, over caches that are in time.
+// Read returns the result of reads with caches that are up to date.
 func (w *World) Read(reads scope.Reads) plan.Snapshot {
 	s := w.State.Clone()
 	s.VolumesRead = reads.Volumes
@@ -93,19 +90,19 @@ func (w *World) Read(reads scope.Reads) plan.Snapshot {
 	return s
 }
 
-// NewVersion is a resourceVersion that nothing has had.
+// NewVersion returns an unused resourceVersion.
 func (w *World) NewVersion() string {
 	w.serial++
 	return "v" + strconv.Itoa(w.serial)
 }
 
-// NewUID is a UID that nothing has had.
+// NewUID returns an unused UID.
 func (w *World) NewUID() types.UID {
 	w.serial++
 	return types.UID("u" + strconv.Itoa(w.serial))
 }
 
-// PutVolume stores a volume. In one cluster both sides see the same one.
+// PutVolume stores a volume. In one cluster both sides share it.
 func (w *World) PutVolume(v *plan.OrdinalVolume, name plan.SideName, volume volumes.Volume) {
 	if volume.Found {
 		volume.ResourceVersion = w.NewVersion()
@@ -116,7 +113,7 @@ func (w *World) PutVolume(v *plan.OrdinalVolume, name plan.SideName, volume volu
 	}
 }
 
-// Attach stores the attachments of a volume, which are objects of their own.
+// Attach stores the attachments of a volume, which are separate objects.
 func (w *World) Attach(v *plan.OrdinalVolume, name plan.SideName, attachments []volumes.Attachment) {
 	v.Holding(name).Volume.Attachments = attachments
 	if w.State.Spec.SameCluster && !v.Separate() {
@@ -124,8 +121,7 @@ func (w *World) Attach(v *plan.OrdinalVolume, name plan.SideName, attachments []
 	}
 }
 
-// PutBudget stores a side's PodDisruptionBudget; nil: there is none. In one
-// namespace both sides see the same one.
+// PutBudget stores a side's PodDisruptionBudget; nil: there is none. In one namespace both sides share it.
 func (w *World) PutBudget(name plan.SideName, budget *plan.Budget) {
 	for _, at := range plan.SideNames {
 		if at != name && !w.State.Spec.SameNamespace {

@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// TestNewWorld: the model begins with controllers that know what is there, and nobody asks for an
-// eviction in it.
+// TestNewWorld: the model begins with controllers that have observed its state, and no eviction is requested in
+// it.
 func TestNewWorld(t *testing.T) {
 	s := plantest.Scenario{Replicas: 3, Start: 2, Budget: pdbtest.MaxUnavailable(1), Slices: true}.Build()
 	s.Source.Budgets[0].Evictions = 2
@@ -35,7 +35,7 @@ func TestNewWorld(t *testing.T) {
 	}
 }
 
-// TestSnapshotIsItsOwn: what happens in the model does not change what was seen of it before.
+// TestSnapshotIsItsOwn: later changes of the model do not change an earlier snapshot.
 func TestSnapshotIsItsOwn(t *testing.T) {
 	w := NewWorld(plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{NameOrdinals: true}}.Build())
 	seen, before := w.Snapshot(), w.Snapshot()

@@ -2,7 +2,7 @@ package simulate
 
 import "github.com/sliceshift/sliceshift/migration/plan"
 
-// applyWriter writes the setting of who else writes the source, and the mark on it.
+// applyWriter writes the setting of another controller of the source, and the mark on it.
 func (a apiServer) applyWriter(e plan.Effect) error {
 	for i := range a.State.Writers.List {
 		w := &a.State.Writers.List[i]

@@ -14,7 +14,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// writer is one that is not paused, with what its setting is.
+// writer returns a writer with the given setting.
 func writer(name, value string) plan.Writer {
 	return plan.Writer{
 		WriterReference: api.WriterReference{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject", Namespace: "shop", Name: name, UID: types.UID("uid-" + name)},
@@ -22,7 +22,7 @@ func writer(name, value string) plan.Writer {
 	}
 }
 
-// withWriters is an application that these write.
+// withWriters is an application with these writers.
 func withWriters(all ...plan.Writer) plan.Snapshot {
 	s := plantest.Scenario{Replicas: 2}.Build()
 	s.Spec.PauseWriters = true
@@ -30,7 +30,7 @@ func withWriters(all ...plan.Writer) plan.Snapshot {
 	return s
 }
 
-// run takes steps of a plan in a world in which nothing fails, until it ends or stop says so.
+// run takes steps of a plan in a world in which nothing fails, until it ends or stop reports true.
 type run struct {
 	*World
 	effects []plan.Effect
@@ -43,7 +43,7 @@ func newRun(s plan.Snapshot) *run {
 	return &run{World: NewWorld(s)}
 }
 
-// step is false at the end, and where it is held.
+// step is false at the end, and when the plan is held.
 func (r *run) step(t interface{ Fatalf(string, ...any) }) bool {
 	r.Settle()
 	decision := planner.Plan(r.State)
@@ -78,8 +78,8 @@ func (r *run) toTheEnd(t interface{ Fatalf(string, ...any) }) {
 	t.Fatalf("it does not end")
 }
 
-// pausedUntilMoved takes steps until the writers would fill the source again, and says whether an ordinal was stopped
-// meanwhile. From then on none writes.
+// pausedUntilMoved takes steps until the writers would fill the source again, and reports whether an ordinal was
+// stopped. From then on none of them writes.
 func (r *run) pausedUntilMoved(t *testing.T) (stopped bool) {
 	t.Helper()
 	for range 1000 {
@@ -99,8 +99,8 @@ func (r *run) pausedUntilMoved(t *testing.T) (stopped bool) {
 	return stopped
 }
 
-// TestWritersArePausedForTheMove: each is paused before the first stop, and is at the end as it was, whose pause it was not
-// is left alone.
+// TestWritersArePausedForTheMove: each writer is paused before the first stop, and has its former setting at the
+// end. A foreign pause is not touched.
 func TestWritersArePausedForTheMove(t *testing.T) {
 	writers := []plan.Writer{writer("a", ""), writer("b", `"false"`), writer("c", `"true"`)}
 	before := slices.Clone(writers)
@@ -123,8 +123,9 @@ func TestWritersArePausedForTheMove(t *testing.T) {
 	}
 }
 
-// TestNoPauseStays: wherever a process crashes, and whatever ends the move, no writer stays paused that was not before, no
-// mark stays on it, and a pause that was sent before and comes late is refused. What a person has set since stays (I7, I8, I9).
+// TestNoPauseStays: wherever a process crashes, and however the move ends, no writer stays paused that was not
+// before, and no mark remains on it. A late pause write is refused. A setting that a user has changed since
+// remains (I7, I8, I9).
 func TestNoPauseStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.SampledFrom([]string{"", `"false"`, `"true"`}), 1, 3).Draw(t, "values")
@@ -140,7 +141,7 @@ func TestNoPauseStays(t *testing.T) {
 		}
 		late := plan.Effect{}
 		if decision := planner.Plan(r.State); decision.Effect != nil && decision.Effect.Verb == plan.PauseWriter {
-			late = *decision.Effect // the process has sent it, and is no more
+			late = *decision.Effect // the process has sent it, and has died
 		}
 		r.State.Holder, r.State.Engaged = "b", false
 		touched := rapid.IntRange(-1, len(values)-1).Draw(t, "touched")
@@ -164,7 +165,7 @@ func TestNoPauseStays(t *testing.T) {
 		}
 		r.toTheEnd(t)
 		if r.done == "" && r.held.Reason == api.ReasonWriterWouldRefill && r.State.Destination.Set.Replicas > 0 {
-			r.State.Spec.PauseWriters = false // who has deleted it says so
+			r.State.Spec.PauseWriters = false // the user who deleted it confirms that
 			r.toTheEnd(t)
 		}
 		if r.done == "" {
@@ -181,8 +182,9 @@ func TestNoPauseStays(t *testing.T) {
 	})
 }
 
-// TestNoWriterFillsTheSourceAgain: whatever is asked for after one another, and however far that has come, no writer gets its
-// setting back while ordinals that it would start at the source are at the destination, and afterwards each does (I1, I7).
+// TestNoWriterFillsTheSourceAgain: no writer's setting is restored while the destination has ordinals that it
+// would start at the source, and afterwards each is. This holds for any sequence of modes, at any progress (I1,
+// I7).
 func TestNoWriterFillsTheSourceAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRun(withWriters(writer("a", "")))
@@ -209,8 +211,8 @@ func TestNoWriterFillsTheSourceAgain(t *testing.T) {
 	})
 }
 
-// TestWritersHold: what is not known, what is paused for somebody else, and a pause that somebody has ended keep the next
-// ordinal from its stop, by name.
+// TestWritersHold: an unknown writer, a foreign pause, and a pause that another party has ended hold the next
+// stop, with the writer's name.
 func TestWritersHold(t *testing.T) {
 	paused := func(mark string) plan.Writer {
 		w := writer("a", `"true"`)
@@ -256,8 +258,8 @@ func TestWritersHold(t *testing.T) {
 	}
 }
 
-// TestWriterStillScales: a writer that is paused, and whose autoscaler is still there, scales on: no ordinal is stopped before
-// that is gone (I1).
+// TestWriterStillScales: a paused writer whose autoscaler still exists continues to scale: no ordinal is stopped
+// before that is deleted (I1).
 func TestWriterStillScales(t *testing.T) {
 	w := writer("a", "")
 	w.Scaler = "keda-hpa-a"
@@ -275,7 +277,7 @@ func TestWriterStillScales(t *testing.T) {
 	}
 }
 
-// TestWritersPreflight: what keeps a writer from being paused refuses the move before anything is written.
+// TestWritersPreflight: a writer that cannot be paused prevents the migration before anything is written.
 func TestWritersPreflight(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -303,7 +305,7 @@ func TestWritersPreflight(t *testing.T) {
 	}
 }
 
-// TestWritersOfNoMove: nothing is paused where that is not asked for, nor on the way back.
+// TestWritersOfNoMove: nothing is paused if the spec does not request it, or during a rollback.
 func TestWritersOfNoMove(t *testing.T) {
 	for name, change := range map[string]func(*plan.Snapshot){
 		"not asked for": func(s *plan.Snapshot) { s.Spec.PauseWriters = false },

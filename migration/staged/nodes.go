@@ -8,7 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// task is what a node does with a pod, or with its volumes.
+// task is the action of a node on a pod, or on its volumes.
 type task struct {
 	side    plan.SideName
 	ordinal int32
@@ -24,16 +24,16 @@ const (
 	detaches
 )
 
-// nodes take their time: for a pod to stop, for its volumes to be detached, and for a pod to become Ready.
+// nodes simulates the time that nodes take to stop a pod, to detach its volumes, and to make a pod Ready.
 type nodes struct {
 	due map[task]time.Time
-	// stuck are the ordinals whose volumes stay attached to the node of the source.
+	// stuck are the ordinals whose volumes remain attached to the node of the source.
 	stuck map[int32]bool
 }
 
 func newNodes() nodes { return nodes{due: map[task]time.Time{}, stuck: map[int32]bool{}} }
 
-// takes is how long a task takes, by its ordinal.
+// takes returns the duration of a task, which depends on its ordinal.
 func (t task) takes() time.Duration {
 	switch t.kind {
 	case starts:
@@ -45,7 +45,7 @@ func (t task) takes() time.Duration {
 	}
 }
 
-// tasks are those that nodes have.
+// tasks returns the pending tasks of all nodes.
 func (n nodes) tasks(w *simulate.World) []task {
 	var all []task
 	for _, name := range plan.SideNames {
@@ -69,7 +69,7 @@ func (n nodes) tasks(w *simulate.World) []task {
 	return all
 }
 
-// next is when a node has done the next thing.
+// next returns when the next task is done.
 func (n nodes) next(w *simulate.World, now time.Time) (time.Time, bool) {
 	tasks, first := n.tasks(w), time.Time{}
 	for _, t := range tasks {
@@ -83,7 +83,7 @@ func (n nodes) next(w *simulate.World, now time.Time) (time.Time, bool) {
 	return first, len(tasks) > 0
 }
 
-// act ends the tasks whose time has come.
+// act completes the tasks that are due.
 func (n nodes) act(w *simulate.World, now time.Time) {
 	for _, t := range n.tasks(w) {
 		if at, begun := n.due[t]; !begun || at.After(now) {
@@ -101,7 +101,7 @@ func (n nodes) act(w *simulate.World, now time.Time) {
 	}
 }
 
-// stop ends a pod. Volumes that are stuck stay attached to its node.
+// stop ends a pod. Stuck volumes remain attached to its node.
 func (n nodes) stop(w *simulate.World, t task) {
 	if t.side != plan.SourceSide || !n.stuck[t.ordinal] {
 		w.Gone(t.side, t.ordinal)

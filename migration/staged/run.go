@@ -1,5 +1,5 @@
-// Package staged has migrations as the engine leaves them: a real Engine drives each over the world of the dry run, up to a moment
-// that tests and pictures are about. No status is written by hand.
+// Package staged provides realistic migrations: a real Engine drives each one over the simulated world of the
+// dry run, up to a moment for tests and screenshots. No status is written by hand.
 package staged
 
 import (
@@ -26,16 +26,16 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// latency is how long a write, and the news of a change, take at least.
+// latency is the minimum duration of a write, and of the notification of a change.
 const latency = 50 * time.Millisecond
 
-// enough passes for each migration of this package.
+// enough is a number of passes that suffices for each migration of this package.
 const enough = 3000
 
 // Run is a migration that an Engine drives over a simulated world. It implements migration.World.
 type Run struct {
 	testing.TB
-	// Migration is the record, as it was last read or written.
+	// Migration is the record as last read or written.
 	Migration *api.Migration
 	world     *simulate.World
 	nodes     nodes
@@ -45,7 +45,7 @@ type Run struct {
 	refuses   func(plan.Effect) error
 }
 
-// newRun prepares a migration of a world from a time on.
+// newRun returns a migration of a scene that begins at a time.
 func newRun(t testing.TB, s scene, from time.Time) *Run {
 	t.Helper()
 	m := &api.Migration{}
@@ -84,7 +84,8 @@ func newRun(t testing.TB, s scene, from time.Time) *Run {
 	return r
 }
 
-// settle has the application of a world run since an hour before a time, on nodes of the source that its volumes are attached to.
+// settle makes the application of a world run since an hour before a time, on nodes of the source to which its
+// volumes are attached.
 func settle(s *plan.Snapshot, now time.Time) {
 	s.Now = now
 	for i := range s.Source.Pods {
@@ -107,7 +108,7 @@ func (r *Run) read() *api.Migration {
 	return m
 }
 
-// until has the engine do passes until a moment has come.
+// until runs passes until a moment is reached.
 func (r *Run) until(moment func(m *api.Migration) bool) {
 	r.Helper()
 	for range enough {
@@ -120,7 +121,7 @@ func (r *Run) until(moment func(m *api.Migration) bool) {
 	r.Fatalf("the moment does not come: %s, %+v", r.world, r.Migration.Status.Conditions)
 }
 
-// lasts has the engine do passes for a time.
+// lasts runs passes for a duration.
 func (r *Run) lasts(d time.Duration) {
 	r.Helper()
 	for end := r.clock.Now().Add(d); r.clock.Now().Before(end); {
@@ -128,14 +129,14 @@ func (r *Run) lasts(d time.Duration) {
 	}
 }
 
-// pass has the engine do a pass, and returns how long nothing happens then.
+// pass runs a pass, and returns the time until the next event.
 func (r *Run) pass() time.Duration {
 	r.Helper()
 	outcome, err := r.engine.Pass(context.Background(), r.Migration)
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.world.Note(observe.RecordOf(r.Migration)) // it may have looked at an ordinal whose turn is to come
+	r.world.Note(observe.RecordOf(r.Migration)) // the pass may have looked at an ordinal ahead of its turn
 	r.controllers()
 	now := r.clock.Now()
 	if next, found := r.nodes.next(r.world, now); found {
@@ -144,7 +145,7 @@ func (r *Run) pass() time.Duration {
 	return max(latency, outcome.RequeueAfter)
 }
 
-// sleep lets time pass, and nodes do what is due by then.
+// sleep advances the clock, and lets nodes complete the tasks that are due.
 func (r *Run) sleep(d time.Duration) {
 	now := r.clock.Now().Add(d)
 	r.clock.SetTime(now)
@@ -153,7 +154,7 @@ func (r *Run) sleep(d time.Duration) {
 	r.controllers()
 }
 
-// controllers act at once, but for what takes a node its time.
+// controllers runs the controllers, which act at once except for the tasks of nodes.
 func (r *Run) controllers() {
 	for changed := true; changed; {
 		changed = false
@@ -166,7 +167,7 @@ func (r *Run) controllers() {
 	}
 }
 
-// mode has a person set the mode.
+// mode sets the mode, as a user does.
 func (r *Run) mode(mode api.Mode) {
 	r.Helper()
 	if err := r.store.SetMode(context.Background(), mode); err != nil {

@@ -19,15 +19,15 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// scene is a migration, and what happens until the moment that is shown.
+// scene is a migration, and the events until the moment that is shown.
 type scene struct {
 	world plantest.Scenario
-	// spec and change are what the migration asks for, and what the world has, beside the usual; nil: nothing.
+	// spec and change modify the default spec and world; nil changes nothing.
 	spec   func(*api.MigrationSpec)
 	change func(*plan.Snapshot)
-	// stuck are the ordinals whose volumes stay attached to the node of the source.
+	// stuck are the ordinals whose volumes remain attached to the node of the source.
 	stuck []int32
-	// refuses is the answer of the API server to a write; nil: it lets all pass.
+	// refuses is the answer of the API server to a write; nil accepts all writes.
 	refuses func(plan.Effect) error
 	play    func(*Run)
 }
@@ -37,7 +37,7 @@ func (s scene) at(t testing.TB, now time.Time) *api.Migration {
 	t.Helper()
 	now = now.Truncate(time.Second)
 	took := time.Duration(0)
-	for range 2 { // how long it takes is known once it was played
+	for range 2 { // its duration is known only after it was played
 		r := newRun(t, s, now.Add(-took))
 		s.play(r)
 		if took = r.clock.Now().Sub(now.Add(-took)); !r.clock.Now().Before(now.Add(time.Second)) {
@@ -49,12 +49,13 @@ func (s scene) at(t testing.TB, now time.Time) *api.Migration {
 	return nil
 }
 
-// application is one of so many ordinals with a claim each, of which one may be down.
+// application returns an application with a number of ordinals with one claim each, one of which may be down.
 func application(name string, ordinals int32) plantest.Scenario {
 	return plantest.Scenario{Name: name, Replicas: ordinals, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Service: true}
 }
 
-// UnderWay is one of 7 ordinals with two of them moved and a third one that starts at the destination.
+// UnderWay returns a migration of 7 ordinals, two of which have moved, and a third one is starting at the
+// destination.
 func UnderWay(t testing.TB, name string, now time.Time) *api.Migration {
 	t.Helper()
 	return scene{world: application(name, 7), play: func(r *Run) {
@@ -63,7 +64,8 @@ func UnderWay(t testing.TB, name string, now time.Time) *api.Migration {
 	}}.at(t, now)
 }
 
-// Stalled is one of 5 that was paused for a while, and whose second volume stays attached to its node.
+// Stalled returns a migration of 5 ordinals that was paused for a while. The second ordinal's volume remains
+// attached to its node.
 func Stalled(t testing.TB, name string, now time.Time) *api.Migration {
 	t.Helper()
 	return scene{world: application(name, 5), stuck: []int32{3}, spec: func(spec *api.MigrationSpec) {
@@ -79,7 +81,8 @@ func Stalled(t testing.TB, name string, now time.Time) *api.Migration {
 	}}.at(t, now)
 }
 
-// Arrivals are the records of one move of so many ordinals, as each of them begins to leave: the first has moved none.
+// Arrivals returns the records of one move of a number of ordinals, at the time when each of them begins to
+// leave. The first record has no moved ordinal.
 func Arrivals(t testing.TB, name string, total int32, now time.Time) []*api.Migration {
 	t.Helper()
 	r := newRun(t, scene{world: application(name, total)}, now.Add(-time.Hour))
@@ -91,7 +94,7 @@ func Arrivals(t testing.TB, name string, total int32, now time.Time) []*api.Migr
 	return all
 }
 
-// Pictured are the migrations that the pictures of the documentation show, in all states.
+// Pictured returns the migrations on the screenshots of the documentation, in all states.
 func Pictured(t testing.TB, now time.Time) []*api.Migration {
 	t.Helper()
 	all := []*api.Migration{UnderWay(t, "web", now), Stalled(t, "orders", now)}
@@ -117,7 +120,7 @@ func done() scene {
 	}}
 }
 
-// refused is one whose pods are of two PodDisruptionBudgets.
+// refused is a migration whose pods match two PodDisruptionBudgets.
 func refused() scene {
 	return scene{world: application("ledger", 3), change: func(s *plan.Snapshot) {
 		s.Source.Budgets = append(s.Source.Budgets, plan.Budget{Name: "ledger-strict", UID: "strict", ResourceVersion: "1", Form: pdb.Unavailable(0), Observed: true})
@@ -127,7 +130,7 @@ func refused() scene {
 	}}
 }
 
-// waiting is one that may begin in the night alone.
+// waiting is a migration that may only begin at night.
 func waiting(now time.Time) scene {
 	const zone, hours = "Europe/Berlin", 10
 	return scene{world: application("events", 9), spec: func(spec *api.MigrationSpec) {
@@ -143,7 +146,7 @@ func waiting(now time.Time) scene {
 	}}
 }
 
-// goingBack is one that a person has turned round, with an ordinal that starts at the source again.
+// goingBack is a migration that its user has rolled back, with an ordinal that is starting at the source again.
 func goingBack() scene {
 	return scene{world: application("carts", 7), play: func(r *Run) {
 		r.until(moved(3))
@@ -155,7 +158,8 @@ func goingBack() scene {
 	}}
 }
 
-// heldAhead is one whose claims are copied, and whose quota has no room for the copy of the next ordinal.
+// heldAhead is a migration whose claims are copied, and whose quota has no room for the copy of the next
+// ordinal.
 func heldAhead() scene {
 	world := application("stock", 4)
 	world.Method, world.Prefetch = api.MethodCopy, 1
@@ -172,14 +176,14 @@ func heldAhead() scene {
 	}}
 }
 
-// moved is the moment at which so many ordinals have arrived.
+// moved is the moment at which a number of ordinals have arrived.
 func moved(ordinals int32) func(*api.Migration) bool {
 	return func(m *api.Migration) bool {
 		return m.Status.Baseline != nil && m.Status.Moved == ordinals
 	}
 }
 
-// inFlight is the moment at which an ordinal has come to a step.
+// inFlight is the moment at which an ordinal has reached a step.
 func inFlight(ordinal int32, step api.Step) func(*api.Migration) bool {
 	return func(m *api.Migration) bool {
 		h := m.Status.Handoff

@@ -11,12 +11,12 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view/viewtest"
 )
 
-// TestV12Pictured: the pictures of the documentation show what the engine makes now. Where this differs, make screenshots takes them
-// again.
+// TestV12Pictured: the screenshots of the documentation show the engine's current output. If this test fails,
+// run make screenshots.
 func TestV12Pictured(t *testing.T) {
 	var all strings.Builder
 	for _, m := range Pictured(t, viewtest.Noon) {
-		m.ResourceVersion = "" // so many writes it took
+		m.ResourceVersion = "" // it depends on the number of writes
 		text, err := yaml.Marshal(m)
 		if err != nil {
 			t.Fatal(err)
@@ -26,7 +26,7 @@ func TestV12Pictured(t *testing.T) {
 	golden.Compare(t, "pictured.yaml", all.String())
 }
 
-// TestMomentIsNow: whatever time it is, the record is of that time, and its moment the same.
+// TestMomentIsNow: for any time, the record is of that time, and its moment is the same.
 func TestMomentIsNow(t *testing.T) {
 	for _, now := range []time.Time{viewtest.Noon, viewtest.Noon.Add(1234567 * time.Millisecond)} {
 		m := UnderWay(t, "web", now)
@@ -37,7 +37,7 @@ func TestMomentIsNow(t *testing.T) {
 	}
 }
 
-// TestArrivals: each record has one ordinal more than the one before, and a time that is over.
+// TestArrivals: each record counts one more moved ordinal than the previous one, and has a time in the past.
 func TestArrivals(t *testing.T) {
 	all := Arrivals(t, "web", 4, viewtest.Noon)
 	for i, m := range all {

@@ -1,8 +1,8 @@
-// Package traces tells of each handoff as one trace of OpenTelemetry: the handoff, and below it a span
-// for each stay at a step.
+// Package traces records each handoff as one OpenTelemetry trace: the handoff, and below it a span for each
+// stay at a step.
 //
-// The id of a trace, and that of its first span, follow from the Migration's UID and the time at which
-// the handoff began. A process that takes a handoff over goes on with the same trace.
+// The ID of a trace, and that of its first span, are derived from the Migration's UID and the time at which the
+// handoff began. A process that takes over a handoff continues the same trace.
 package traces
 
 import (
@@ -30,17 +30,17 @@ const (
 	DirectionKey = attribute.Key("sliceshift.direction")
 	OutcomeKey   = attribute.Key("sliceshift.outcome")
 	AttemptsKey  = attribute.Key("sliceshift.attempts")
-	// ReasonKey is what a step waited for last; each wait is an event of its span, too.
+	// ReasonKey is the last reason to wait at a step. Each wait is also an event of its span.
 	ReasonKey = attribute.Key("sliceshift.reason")
 )
 
-// Recorder tells of handoffs as spans. The zero value tells of nothing.
+// Recorder records handoffs as spans. The zero value records nothing.
 type Recorder struct {
-	// Tracer must be of a provider that takes its ids from Identifiers.
+	// Tracer must belong to a provider that uses Identifiers as its ID generator.
 	Tracer trace.Tracer
 }
 
-// ID is the id of a handoff's trace in hexadecimal; empty: there is none.
+// ID returns the ID of a handoff's trace in hexadecimal; empty if there is none.
 func (r Recorder) ID(h handoffs.Handoff) string {
 	if r.Tracer == nil {
 		return ""
@@ -49,7 +49,7 @@ func (r Recorder) ID(h handoffs.Handoff) string {
 	return id.String()
 }
 
-// Record tells of what a pass over a migration has shown.
+// Record records the changes that a pass has shown.
 func (r Recorder) Record(m *api.Migration, changes handoffs.Changes) {
 	if r.Tracer == nil || changes.Stay == nil && changes.Ended == nil {
 		return
@@ -70,8 +70,8 @@ func (r Recorder) Record(m *api.Migration, changes handoffs.Changes) {
 		}
 		root.End(trace.WithTimestamp(ended.End))
 	}
-	// One that goes on is begun again when it is told of next, under the same id: a span that does
-	// not end is sent to nobody.
+	// A handoff that continues is started again with the same ID at its next record: a span that is not ended
+	// is not exported.
 }
 
 func (r Recorder) stay(ctx context.Context, stay handoffs.Stay, common []attribute.KeyValue) {
@@ -84,7 +84,7 @@ func (r Recorder) stay(ctx context.Context, stay handoffs.Stay, common []attribu
 	span.End(trace.WithTimestamp(stay.End))
 }
 
-// idsOf are the ids of a handoff's trace and of its first span.
+// idsOf returns the IDs of a handoff's trace and of its first span.
 func idsOf(h handoffs.Handoff) (id trace.TraceID, first trace.SpanID) {
 	digest := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%d", h.Migration, h.Ordinal, h.Direction, h.Start.UnixMicro()))
 	copy(id[:], digest[:16])
@@ -92,17 +92,17 @@ func idsOf(h handoffs.Handoff) (id trace.TraceID, first trace.SpanID) {
 	return id, first
 }
 
-// idsKey is the key of a context whose next new trace is of a handoff.
+// idsKey is the context key for the handoff of the next new trace.
 type idsKey struct{}
 
 func withIDs(h handoffs.Handoff) context.Context {
 	return context.WithValue(context.Background(), idsKey{}, h)
 }
 
-// Identifiers make the ids of spans: a sdk/trace.IDGenerator.
+// Identifiers generates the IDs of spans; it is a sdk/trace.IDGenerator.
 type Identifiers struct{}
 
-// NewIDs returns the ids of a new trace, and of its first span.
+// NewIDs returns the IDs of a new trace and of its first span.
 func (g Identifiers) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	if h, of := ctx.Value(idsKey{}).(handoffs.Handoff); of {
 		return idsOf(h)
@@ -112,7 +112,7 @@ func (g Identifiers) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	return id, g.NewSpanID(ctx, id)
 }
 
-// NewSpanID returns the id of a further span of a trace.
+// NewSpanID returns the ID of a further span of a trace.
 func (Identifiers) NewSpanID(context.Context, trace.TraceID) trace.SpanID {
 	var id trace.SpanID
 	_, _ = rand.Read(id[:]) // it never fails

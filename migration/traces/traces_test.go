@@ -14,7 +14,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// process is one that tells of handoffs, to an exporter that outlives it.
+// process returns the recorder of a process, with an exporter that outlives it.
 func process(exporter sdktrace.SpanExporter, sampler sdktrace.Sampler) Recorder {
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter), sdktrace.WithIDGenerator(Identifiers{}), sdktrace.WithSampler(sampler))
 	return Recorder{Tracer: provider.Tracer(Scope)}
@@ -49,8 +49,8 @@ func attributes(span tracetest.SpanStub) map[attribute.Key]string {
 	return all
 }
 
-// TestOneTrace: a handoff is one trace with a span for each step, also when the process that began it
-// does not end it.
+// TestOneTrace: a handoff is one trace with a span for each step, even if another process than the one that
+// began it ends it.
 func TestOneTrace(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	process(exporter, sdktrace.AlwaysSample()).Record(moved, stay(api.StepAwaitRelease, 1, 5, "PodTerminating"))
@@ -95,7 +95,7 @@ func TestOneTrace(t *testing.T) {
 	}
 }
 
-// TestSampled: of a handoff either all spans are sent or none, whichever process tells of them.
+// TestSampled: either all spans of a handoff are exported or none, regardless of the process that records them.
 func TestSampled(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	half := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.5))
@@ -122,7 +122,7 @@ func TestSampled(t *testing.T) {
 	}
 }
 
-// TestIdentifiers: no two handoffs are one trace.
+// TestIdentifiers: no two handoffs share a trace.
 func TestIdentifiers(t *testing.T) {
 	other := []handoffs.Handoff{of, of, of, of, of}
 	other[1].Migration, other[2].Ordinal, other[3].Direction, other[4].Start = "another", 5, api.Back, start.Add(time.Microsecond)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// VolumesAsAccepted is how the volumes of claim templates move: see AcceptedVolume.
+// VolumesAsAccepted returns how the volumes of all claim templates move: see AcceptedVolume.
 func (m *Migration) VolumesAsAccepted() []VolumeSpec {
 	var all []VolumeSpec
 	if m.Status.Baseline != nil {
@@ -25,10 +25,10 @@ func (m *Migration) VolumesAsAccepted() []VolumeSpec {
 	return all
 }
 
-// AcceptedVolume is how the volumes of a claim template move: as spec.volumes says now, but by the method and into the
-// storage class, with the access modes, with which the migration was accepted. An ordinal that has moved, or is on its way, has its data where
-// that method has put them, and another one would look for them elsewhere. Where spec.volumes names another method, all
-// is as it was accepted: what is said of that one says nothing about the first.
+// AcceptedVolume returns how the volumes of a claim template move: as in spec.volumes, but with the method, storage
+// class and access modes from acceptance. The data of an ordinal that has moved, or is moving, are where that method
+// put them, and another method would look for them elsewhere. If spec.volumes has another method, the whole entry
+// from acceptance applies, because settings of one method do not apply to another.
 func (m *Migration) AcceptedVolume(claimTemplate string) VolumeSpec {
 	now := AskedOf(m.Spec.Volumes, claimTemplate)
 	if m.Status.Baseline == nil {
@@ -46,7 +46,8 @@ func (m *Migration) AcceptedVolume(claimTemplate string) VolumeSpec {
 	return now
 }
 
-// AskedOf is what is asked of a claim template. One that is not named moves by Rebind, into the source's class.
+// AskedOf returns the entry of a claim template. A template that is not listed moves by Rebind, with the source's
+// class.
 func AskedOf(asked []VolumeSpec, claimTemplate string) VolumeSpec {
 	found := VolumeSpec{ClaimTemplate: claimTemplate}
 	for _, v := range asked {
@@ -58,9 +59,9 @@ func AskedOf(asked []VolumeSpec, claimTemplate string) VolumeSpec {
 	return found
 }
 
-// AcceptedServices are what is made so that clients find the pods: what was asked for when the migration was accepted. By
-// that what was made is taken along, kept or removed, and ordinals that move late get what the first ones got. Before that,
-// and where a record of an older version does not say it, it is what is asked for now.
+// AcceptedServices returns the services configuration from acceptance. Names that were created are carried, kept or
+// deleted by it, and late ordinals get the same as the first ones. Before acceptance, and in records of older
+// versions, it is the current spec.services.
 func (m *Migration) AcceptedServices() ServicesSpec {
 	if base := m.Status.Baseline; base != nil && base.Services != nil {
 		return base.Services.Spelled()
@@ -68,19 +69,19 @@ func (m *Migration) AcceptedServices() ServicesSpec {
 	return m.Spec.Services.Spelled()
 }
 
-// Spelled is the same with its defaults, for a comparison.
+// Spelled returns s with its defaults set, for a comparison.
 func (s ServicesSpec) Spelled() ServicesSpec {
 	s.PerOrdinal = cmp.Or(s.PerOrdinal, PerOrdinalNone)
 	return s
 }
 
-// NamesOrdinals says whether each ordinal gets a name of its own.
+// NamesOrdinals reports whether each ordinal gets a name of its own.
 func (s ServicesSpec) NamesOrdinals() bool { return s.PerOrdinal == PerOrdinalExport }
 
-// Exports says whether ServiceExports are made at all.
+// Exports reports whether any ServiceExports are created.
 func (s ServicesSpec) Exports() bool { return s.Export || s.NamesOrdinals() }
 
-// Modes are access modes as flags and messages have them: ReadWriteOnce+ReadOnlyMany.
+// Modes returns access modes in the form of flags and messages: ReadWriteOnce+ReadOnlyMany.
 func Modes(all []corev1.PersistentVolumeAccessMode) string {
 	words := make([]string, 0, len(all))
 	for _, mode := range all {
@@ -89,13 +90,13 @@ func Modes(all []corev1.PersistentVolumeAccessMode) string {
 	return strings.Join(words, "+")
 }
 
-// SameWay says whether two specs name one method, one storage class, and the same access modes.
+// SameWay reports whether two specs have the same method, storage class and access modes.
 func (v VolumeSpec) SameWay(other VolumeSpec) bool {
 	one, two := v.StorageClassName, other.StorageClassName
 	return v.Method == other.Method && (one == nil) == (two == nil) && (one == nil || *one == *two) && slices.Equal(v.AccessModes, other.AccessModes)
 }
 
-// ExportsReceivers says whether pods that write copies are reached by exported Services.
+// ExportsReceivers reports whether any pods that write copies are reached by exported Services.
 func (m *Migration) ExportsReceivers() bool {
 	return slices.ContainsFunc(m.VolumesAsAccepted(), func(v VolumeSpec) bool { return v.Method == MethodCopy && v.Copy.ServiceType == ServiceTypeExport })
 }

@@ -16,8 +16,8 @@ func into(v VolumeSpec, class string) VolumeSpec {
 	return v
 }
 
-// TestAcceptedVolume: while a migration is under way its volumes move by the methods and into the classes with which it
-// was accepted; what else is asked counts at once (I2, I3).
+// TestAcceptedVolume: until completion, volumes move by the methods and into the classes from acceptance; other
+// settings apply at once (I2, I3).
 func TestAcceptedVolume(t *testing.T) {
 	empty := VolumeSpec{ClaimTemplate: "data", Method: MethodEmpty}
 	taken := VolumeSpec{ClaimTemplate: "data", Method: MethodSnapshot}
@@ -59,7 +59,7 @@ func TestAcceptedVolume(t *testing.T) {
 	}
 }
 
-// TestVolumesAsAccepted: each template is there once, those that are dropped since among them.
+// TestVolumesAsAccepted: each template is returned once, including those removed from the spec since.
 func TestVolumesAsAccepted(t *testing.T) {
 	logs := VolumeSpec{ClaimTemplate: "logs", Method: MethodEmpty}
 	m := &Migration{Spec: MigrationSpec{Volumes: []VolumeSpec{logs, rebound}}}
@@ -76,8 +76,8 @@ func TestVolumesAsAccepted(t *testing.T) {
 	}
 }
 
-// TestAcceptedServices: while a migration is under way what it makes for clients is what was asked for when it was
-// accepted; a record of an older version does not say it.
+// TestAcceptedServices: until completion, the services configuration is the one from acceptance; a record of an older
+// version does not contain it.
 func TestAcceptedServices(t *testing.T) {
 	names, none := ServicesSpec{PerOrdinal: PerOrdinalExport}, ServicesSpec{PerOrdinal: PerOrdinalNone}
 	for name, tc := range map[string]struct {

@@ -1,98 +1,100 @@
 package v1alpha1
 
-// CopyAhead is an ordinal whose volumes are copied before it is its turn.
+// CopyAhead is an ordinal whose volumes are copied before its turn.
 type CopyAhead struct {
-	// ordinal is the replica's.
+	// ordinal of the replica.
 	Ordinal int32 `json:"ordinal"`
-	// volumes are those of its claims, with how far their copies are.
+	// volumes of its claims, with the progress of their copies.
 	// +optional
 	Volumes []HandoffVolume `json:"volumes,omitempty"`
 }
 
-// CopyAttempt is one attempt to copy a volume, or to restore a snapshot of it: the making of one incoming volume.
+// CopyAttempt is one attempt to fill an incoming volume, by a copy or from a snapshot.
 type CopyAttempt struct {
-	// number tells it from every other attempt at the same claim; it grows.
+	// number identifies the attempt among those of the same claim; it increases.
 	Number int32 `json:"number"`
-	// begun is the fence under which it was begun.
+	// begun is the fence under which the attempt started.
 	Begun string `json:"begun"`
-	// giver is the side that is copied from: source or destination.
+	// giver is the side that the data are copied from: source or destination.
 	Giver string `json:"giver"`
-	// dropped is true once nobody goes on with it: its incoming claim is removed.
+	// dropped is true after the attempt was given up: its incoming claim is deleted.
 	// +optional
 	Dropped bool `json:"dropped,omitempty"`
-	// filling is true once the new volume was found empty, and a pod was let write to it.
+	// filling is true after the new volume was found empty and a pod was allowed to write to it.
 	// +optional
 	Filling bool `json:"filling,omitempty"`
-	// holds is what the new volume had before anything was copied: it is not new, and neither written to nor removed.
+	// holds lists the content of the new volume before anything was copied. Such a volume is not new, so it is
+	// neither written to nor deleted.
 	// +optional
 	Holds string `json:"holds,omitempty"`
-	// passes is how many last passes have ended with different roots.
+	// passes counts the final passes that ended with different digests of the two sides.
 	// +optional
 	Passes int32 `json:"passes,omitempty"`
-	// differs is the first path in which both sides differed in the last of these.
+	// differs is the first path that differed in the last of these.
 	// +optional
 	Differs string `json:"differs,omitempty"`
-	// warm is what passes have come to that were made while the ordinal ran.
+	// warm is the result of the passes that ran while the ordinal was running.
 	// +optional
 	Warm CopyWarm `json:"warm,omitempty,omitzero"`
-	// torn is how often the new disk of a copy has failed, one attempt after the other; absent once a pass has ended well.
+	// torn records the failures of new disks of a copy in consecutive attempts; absent after a successful pass.
 	// +optional
 	Torn CopyTorn `json:"torn,omitempty,omitzero"`
-	// snapshot is what was taken of the volume, for method Snapshot. A later attempt of the same handoff
-	// restores the same one.
+	// snapshot is the snapshot of the volume, for method Snapshot. A later attempt of the same handoff restores the
+	// same snapshot.
 	// +optional
 	Snapshot SnapshotTaken `json:"snapshot,omitempty,omitzero"`
-	// seal is what both sides have shown when they were equal.
+	// seal is the result of the comparison of both sides when they were equal.
 	// +optional
 	Seal CopySeal `json:"seal,omitempty,omitzero"`
 }
 
-// SnapshotTaken is a snapshot of a volume that nothing could write to.
+// SnapshotTaken is a snapshot of a volume, taken when nothing could write to the volume.
 type SnapshotTaken struct {
-	// number is that of the attempt which has taken it.
+	// number of the attempt that took it.
 	Number int32 `json:"number"`
-	// driver is the CSI driver whose snapshot it is, and handle what that calls it.
+	// driver is the CSI driver of the snapshot, and handle is the driver's identifier for it.
 	Driver string `json:"driver"`
 	Handle string `json:"handle"`
-	// content is its VolumeSnapshotContent, in the cluster where it was taken.
+	// content is the name of its VolumeSnapshotContent, in the cluster where it was taken.
 	Content string `json:"content"`
-	// size is how many bytes a volume must have to hold it; 0: the driver does not say.
+	// size is how many bytes a volume needs to hold it; 0 if the driver does not report it.
 	// +optional
 	Size int64 `json:"size,omitempty"`
-	// released is the fence under which the volume was taken from its ordinal: the snapshot counts as long as it
-	// was not given back.
+	// released is the fence under which the volume was detached from its ordinal. The snapshot is valid until the
+	// volume is returned to the ordinal.
 	Released string `json:"released"`
-	// from tells the disk that it was taken of from every other one.
+	// from identifies the disk that the snapshot was taken of.
 	From string `json:"from"`
 }
 
-// SnapshotRoot begins the root of a seal that is of a snapshot.
+// SnapshotRoot is the prefix of the root of a seal that identifies a snapshot.
 const SnapshotRoot = "snapshot:"
 
-// CopySeal is what both sides of a copy have shown when they were read for the last time, and were equal; or
-// which snapshot a volume was made of.
+// CopySeal is the result of the last read of both sides of a copy, which were equal; or it identifies the snapshot
+// that a volume was restored from.
 type CopySeal struct {
-	// root is the digest of all that is on either volume, or that of the snapshot's driver and handle.
+	// root is the digest of the content of either volume, or of the snapshot's driver and handle.
 	Root string `json:"root"`
-	// released is the fence under which the volume that was copied was taken from its ordinal: the seal counts
-	// as long as it was not given back.
+	// released is the fence under which the copied volume was detached from its ordinal. The seal is valid until the
+	// volume is returned to the ordinal.
 	Released string `json:"released"`
 	// volume is the PersistentVolume of the copy.
 	Volume string `json:"volume"`
-	// from and to tell the disks that were read from every other one.
+	// from and to identify the disks that were read.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// verify is how they were compared. Changed: not all was read; absent for what is no copy, and for one of before that was said.
+	// verify is how the sides were compared. Changed: only a part was read. Absent for a snapshot, and in records of
+	// older versions.
 	// +optional
 	Verify CopyVerify `json:"verify,omitempty"`
-	// read is how many bytes of both sides together were read for it, and trusted how many were not, since nothing has
-	// changed since a warm pass read them.
+	// read is how many bytes of both sides together were read for the comparison. trusted is how many were not read
+	// because they had not changed since a warm pass read them.
 	// +optional
 	Read int64 `json:"read,omitempty"`
 	// +optional
 	Trusted int64 `json:"trusted,omitempty"`
-	// bytes and files are what there is, written is how many bytes the pass had to write, and seconds is how long
-	// it took.
+	// bytes and files are the content of the volume. written is how many bytes the pass wrote, and seconds is how
+	// long it took.
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`
 	// +optional

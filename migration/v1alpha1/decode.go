@@ -8,8 +8,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/tolerant"
 )
 
-// UnmarshalJSON implements json.Unmarshaler. What does not fit a field is left out and named in Unreadable: one object that
-// did not decode would hide all Migrations from whoever lists them.
+// UnmarshalJSON implements json.Unmarshaler. It drops values that do not fit their field and lists these fields in
+// Unreadable. An error would fail the whole list of Migrations because of one object.
 func (m *Migration) UnmarshalJSON(data []byte) error {
 	type plain Migration
 	faults, err := tolerant.Decode(data, (*plain)(m))
@@ -17,22 +17,22 @@ func (m *Migration) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Faults are what was left out.
+// Faults returns the fields whose values were dropped.
 func (m *Migration) Faults() []tolerant.Fault { return m.Unreadable }
 
-// JobSpec is the spec of a Job as it is written in a Migration. The API server does not check it, so it may hold what no
-// Job has.
+// JobSpec is the spec of a Job as written in a Migration. The API server does not validate it, so it may contain
+// values that no Job accepts.
 type JobSpec struct {
 	batchv1.JobSpec `json:",inline"`
-	// Unread is what of it does not fit a Job; nil: all of it does.
+	// Unread is the part that does not fit a Job; nil if all of it does.
 	Unread *Unread `json:"-"`
 }
 
-// Unread is what does not fit a type.
+// Unread is a value that does not fit its type.
 type Unread struct {
-	// Written is the whole, as it is written.
+	// Written is the whole value, as written.
 	Written []byte
-	// Fault is the first field of it that does not fit.
+	// Fault is the first of its fields that does not fit.
 	Fault tolerant.Fault
 }
 
@@ -46,7 +46,7 @@ func (s *JobSpec) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// MarshalJSON implements json.Marshaler: what could not be read is written as it was.
+// MarshalJSON implements json.Marshaler. A value that could not be decoded is written back unchanged.
 func (s JobSpec) MarshalJSON() ([]byte, error) {
 	if s.Unread != nil {
 		return s.Unread.Written, nil

@@ -2,21 +2,20 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/types"
 
-// DependencyMode says what is done about the objects that pods need besides their volumes.
+// DependencyMode selects how objects that pods need, other than their volumes, reach the destination.
 //
 // +kubebuilder:validation:Enum=Check;Copy
 type DependencyMode string
 
 // The modes.
 const (
-	// DependenciesCheck refuses a migration whose destination lacks one.
+	// DependenciesCheck refuses a migration if an object is missing at the destination.
 	DependenciesCheck DependencyMode = "Check"
 	// DependenciesCopy copies them to the destination before the first handoff.
 	DependenciesCopy DependencyMode = "Copy"
 )
 
-// ConflictPolicy says what is done where the destination has something else under the name of
-// an object that is to be copied.
+// ConflictPolicy selects the action if the destination has a different object under the name of an object to copy.
 //
 // +kubebuilder:validation:Enum=Stall;Keep;Overwrite
 type ConflictPolicy string
@@ -25,34 +24,33 @@ type ConflictPolicy string
 const (
 	// ConflictStall shows the difference and waits.
 	ConflictStall ConflictPolicy = "Stall"
-	// ConflictKeep leaves it as it is at the destination.
+	// ConflictKeep keeps the destination's object unchanged.
 	ConflictKeep ConflictPolicy = "Keep"
-	// ConflictOverwrite gives it the content that it has at the source.
+	// ConflictOverwrite replaces its content with that of the source's object.
 	ConflictOverwrite ConflictPolicy = "Overwrite"
 )
 
-// ChangePolicy says what is done where an object changes at the source in mid-move.
+// ChangePolicy selects the action if an object changes at the source during the move.
 //
 // +kubebuilder:validation:Enum=Follow;Stall
 type ChangePolicy string
 
 // The policies for changes.
 const (
-	// ChangeFollow carries the change over to the copy.
+	// ChangeFollow applies the change to the copy.
 	ChangeFollow ChangePolicy = "Follow"
-	// ChangeStall waits until a person has decided.
+	// ChangeStall waits for the decision of a user.
 	ChangeStall ChangePolicy = "Stall"
 )
 
-// SelectsOthersPolicy says what is done with a Service or a NetworkPolicy that selects other
-// pods, too.
+// SelectsOthersPolicy selects the action for a Service or a NetworkPolicy that also selects other pods.
 //
 // +kubebuilder:validation:Enum=Stall;Leave;Copy
 type SelectsOthersPolicy string
 
-// The policies for what selects other pods, too.
+// The policies for objects that also select other pods.
 const (
-	// SelectsOthersStall names it and waits.
+	// SelectsOthersStall reports it and waits.
 	SelectsOthersStall SelectsOthersPolicy = "Stall"
 	// SelectsOthersLeave does not copy it.
 	SelectsOthersLeave SelectsOthersPolicy = "Leave"
@@ -60,41 +58,41 @@ const (
 	SelectsOthersCopy SelectsOthersPolicy = "Copy"
 )
 
-// DependenciesSpec is about the objects that pods need besides their volumes: what the pod
-// template names, the rights of its ServiceAccount, and the Services and NetworkPolicies that
-// select the pods.
+// DependenciesSpec configures the objects that pods need, other than their volumes. These are the objects that the
+// pod template references, the rights of its ServiceAccount, and the Services and NetworkPolicies that select the
+// pods.
 type DependenciesSpec struct {
-	// mode is Check, where the destination must have them, or Copy. It may be changed at any time.
+	// mode is Check, where the destination must have the objects, or Copy. It may be changed at any time.
 	// +optional
 	// +kubebuilder:default=Check
 	Mode DependencyMode `json:"mode,omitempty"`
-	// onConflict is for an object that is not a copy of the source's, or that somebody has changed
-	// at the destination, and differs.
+	// onConflict applies to an object that differs from the source's and is not its copy, or is a copy that was
+	// changed at the destination.
 	// +optional
 	// +kubebuilder:default=Stall
 	OnConflict ConflictPolicy `json:"onConflict,omitempty"`
-	// onChange is for an object that changes at the source once the first ordinal has moved, and
-	// until the migration has been completed.
+	// onChange applies to an object that changes at the source after the first ordinal has moved and before the
+	// migration is completed.
 	// +optional
 	// +kubebuilder:default=Follow
 	OnChange ChangePolicy `json:"onChange,omitempty"`
-	// selectsOthers is for Services and NetworkPolicies that select pods of others at the destination,
-	// too.
+	// selectsOthers applies to Services and NetworkPolicies that would also select pods of other applications at the
+	// destination.
 	// +optional
 	// +kubebuilder:default=Stall
 	SelectsOthers SelectsOthersPolicy `json:"selectsOthers,omitempty"`
-	// cleanup says what becomes of the copies when every ordinal has gone back to the source.
+	// cleanup selects whether the copies are deleted after every ordinal has returned to the source.
 	// +optional
 	// +kubebuilder:default=Retain
 	Cleanup CleanupPolicy `json:"cleanup,omitempty"`
 }
 
-// OwedCopy is an object that the destination is to have again.
+// OwedCopy is an object that must be recreated at the destination.
 type OwedCopy struct {
 	// kind of the object.
 	Kind string `json:"kind"`
 	// name of the object.
 	Name string `json:"name"`
-	// uid of the copy that makes way for it.
+	// uid of the copy that is replaced.
 	UID types.UID `json:"uid"`
 }

@@ -6,21 +6,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GatePoint is where on a migration's way a health gate is asked.
+// GatePoint is a point of a migration at which a health gate applies.
 //
 // +kubebuilder:validation:Enum=BeforeStop;AfterStart;AtEnd
 type GatePoint string
 
 // The points of a gate.
 const (
-	// GateBeforeStop is before an ordinal is stopped where it runs: its handoff does not begin
-	// until the gate has passed.
+	// GateBeforeStop is before an ordinal is stopped where it runs. Its handoff does not start until the gate has
+	// passed.
 	GateBeforeStop GatePoint = "BeforeStop"
-	// GateAfterStart is after an ordinal has become available where it has come to: the next one is
-	// not stopped, and the migration not completed, until the gate has passed.
+	// GateAfterStart is after an ordinal has become available at its new side. The next ordinal is not stopped, and
+	// the migration is not completed, until the gate has passed.
 	GateAfterStart GatePoint = "AfterStart"
-	// GateAtEnd is after the last ordinal has come: the migration is not completed, and stays
-	// reversible, until the gate has passed.
+	// GateAtEnd is after the last ordinal has arrived. The migration is not completed, and can still be rolled back,
+	// until the gate has passed.
 	GateAtEnd GatePoint = "AtEnd"
 )
 
@@ -35,102 +35,100 @@ const (
 	GateDestination GateSide = "Destination"
 )
 
-// GateRollback says what a gate does while ordinals go back to the source.
+// GateRollback selects the effect of a gate while ordinals return to the source.
 //
 // +kubebuilder:validation:Enum=Warn;Hold
 type GateRollback string
 
-// What a gate does in a rollback.
+// The effects of a gate in a rollback.
 const (
-	// GateRollbackWarn: it is asked, and what it answers is shown, and holds nothing: what is
-	// taken back is often what makes it fail.
+	// GateRollbackWarn: it is evaluated and its result is shown, but it holds no ordinal. The destination that the
+	// rollback leaves is often the reason why the gate fails.
 	GateRollbackWarn GateRollback = "Warn"
-	// GateRollbackHold: it holds ordinals on their way back as it holds them on their way there.
+	// GateRollbackHold: it holds ordinals on the way back as on the way to the destination.
 	GateRollbackHold GateRollback = "Hold"
 )
 
-// GateFailure says what it means that a gate has failed while ordinals go to the destination.
+// GateFailure selects the effect of a failed gate while ordinals move to the destination.
 //
 // +kubebuilder:validation:Enum=Stall;Rollback
 type GateFailure string
 
-// What a failure means.
+// The effects of a failed gate.
 const (
-	// GateFailureStall: the migration stalls where it is, and goes on when the gate passes.
+	// GateFailureStall: the migration stalls, and continues when the gate passes.
 	GateFailureStall GateFailure = "Stall"
-	// GateFailureRollback: spec.mode becomes Rollback, once, as if somebody had set it. One that is not
-	// answered, or cannot be, stalls all the same.
+	// GateFailureRollback: spec.mode is set to Rollback, once, as a user would set it. A gate that has no answer, or
+	// is invalid, stalls the migration instead.
 	GateFailureRollback GateFailure = "Rollback"
 )
 
-// HealthGate is a question about the application, asked again and again: the migration goes no
-// further while the answer is not good. An ordinal that has been stopped is started whatever it
-// answers.
+// HealthGate is a health check of the application, evaluated repeatedly. The migration does not continue until it
+// passes. An ordinal that has been stopped is started regardless of its result.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.http), has(self.grpc), has(self.cel), has(self.prometheus), has(self.job)].filter(x, x).size() == 1",message="exactly one of http, grpc, cel, prometheus and job says what is asked"
 // +kubebuilder:validation:XValidation:rule="!(has(self.http) || has(self.grpc)) || !('AtEnd' in self.at)",message="http and grpc ask the pod of one ordinal, and at the end there is none: ask cel or prometheus AtEnd"
 type HealthGate struct {
-	// name tells it from the others.
+	// name identifies the gate.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
-	// at is where it is asked: BeforeStop and AfterStart of each ordinal, AtEnd once.
+	// at lists the points at which it applies: BeforeStop and AfterStart of each ordinal, AtEnd once.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	At []GatePoint `json:"at"`
-	// initialDelaySeconds is how long after an ordinal has become available, or everything has
-	// moved, it is asked for the first time. Before a stop it is asked at once.
+	// initialDelaySeconds is the delay of the first evaluation after an ordinal has become available, or after all
+	// ordinals have moved. Before a stop there is no delay.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	InitialDelaySeconds *int32 `json:"initialDelaySeconds,omitempty"`
-	// intervalSeconds is how long after an answer it is asked again. A good answer counts for that
-	// long and timeoutSeconds more.
+	// intervalSeconds is the time between an answer and the next evaluation. A good answer is valid for that time
+	// plus timeoutSeconds.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	IntervalSeconds *int32 `json:"intervalSeconds,omitempty"`
-	// timeoutSeconds is how long an answer may take.
+	// timeoutSeconds is how long one evaluation may take.
 	// +optional
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=60
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// successLimit is how many good answers in a row it takes to pass.
+	// successLimit is how many successive good answers are needed to pass.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	SuccessLimit *int32 `json:"successLimit,omitempty"`
-	// failureLimit is how many answers in a row may be bad, or missing, before the migration is
-	// reported as stalled. It is asked on, and the migration goes on when it passes.
+	// failureLimit is how many successive answers may be bad or missing before the migration is reported as stalled.
+	// The gate is evaluated further, and the migration continues when it passes.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	FailureLimit *int32 `json:"failureLimit,omitempty"`
-	// dryRun has it asked, and what it answers shown in status.gates, and holds nothing.
+	// dryRun evaluates the gate and shows its result in status.gates, but holds nothing.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
-	// onFailure is what it means that it has failed while ordinals go to the destination.
+	// onFailure selects the effect of a failure while ordinals move to the destination.
 	// +optional
 	// +kubebuilder:default=Stall
 	OnFailure GateFailure `json:"onFailure,omitempty"`
-	// onRollback is what it does while ordinals go back to the source. A Job is run then only where it
-	// holds them.
+	// onRollback selects the effect while ordinals return to the source. A Job runs then only with Hold.
 	// +optional
 	// +kubebuilder:default=Warn
 	OnRollback GateRollback `json:"onRollback,omitempty"`
-	// http asks an endpoint of the ordinal's pod.
+	// http sends a request to an endpoint of the ordinal's pod.
 	// +optional
 	HTTP *HTTPGate `json:"http,omitempty"`
-	// grpc asks the health service of the ordinal's pod (grpc.health.v1).
+	// grpc calls the health service of the ordinal's pod (grpc.health.v1).
 	// +optional
 	GRPC *GRPCGate `json:"grpc,omitempty"`
 	// cel evaluates an expression over objects of a side.
@@ -144,51 +142,51 @@ type HealthGate struct {
 	Job *JobGate `json:"job,omitempty"`
 }
 
-// GateState is where a gate is at one point.
+// GateState is the state of a gate at one point.
 //
 // +kubebuilder:validation:Enum=Pending;Passed;Failed;Unanswered;Invalid
 type GateState string
 
 // The states of a gate.
 const (
-	// GatePending: it has not had the answers that it needs, good or bad.
+	// GatePending: it has not had enough answers yet, good or bad.
 	GatePending GateState = "Pending"
-	// GatePassed: it lets the migration go on.
+	// GatePassed: the migration may continue.
 	GatePassed GateState = "Passed"
-	// GateFailed: as many answers as it allows were bad.
+	// GateFailed: failureLimit answers were bad.
 	GateFailed GateState = "Failed"
-	// GateUnanswered: as many questions as it allows had no answer.
+	// GateUnanswered: failureLimit evaluations had no answer.
 	GateUnanswered GateState = "Unanswered"
-	// GateInvalid: it cannot be asked as it is written.
+	// GateInvalid: it cannot be evaluated as written.
 	GateInvalid GateState = "Invalid"
 )
 
-// GateStatus is where a gate is at one point.
+// GateStatus is the state of a gate at one point.
 type GateStatus struct {
 	// name of the gate.
 	Name string `json:"name"`
 	// at is the point.
 	At GatePoint `json:"at"`
-	// ordinal that it is asked about; absent at the end.
+	// ordinal that is checked; absent at the end.
 	// +optional
 	Ordinal *int32 `json:"ordinal,omitempty"`
-	// state of it.
+	// state of the gate.
 	State GateState `json:"state"`
-	// reason is of the last answer that was not good.
+	// reason of the last answer that was not good.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
-	// message is what it has answered, as it was when the state changed.
+	// message is the answer at the time when the state changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
-	// holds is false for one that only warns: in a dry run, or in a rollback.
+	// holds is false for a gate that only warns: in a dry run, or in a rollback.
 	Holds bool `json:"holds"`
 	// lastTransitionTime is when the state was reached.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
 }
 
-// The defaults of a gate that no API server has filled in.
+// The defaults of a gate, for objects that no API server has defaulted.
 const (
 	defaultGateInterval = 10
 	defaultGateTimeout  = 5
@@ -203,23 +201,23 @@ func or(value *int32, otherwise int32) int32 {
 	return *value
 }
 
-// InitialDelay is how long it waits before its first question.
+// InitialDelay returns the delay of the first evaluation.
 func (g HealthGate) InitialDelay() time.Duration {
 	return time.Duration(or(g.InitialDelaySeconds, 0)) * time.Second
 }
 
-// Interval is how long after an answer it is asked again.
+// Interval returns the time between an answer and the next evaluation.
 func (g HealthGate) Interval() time.Duration {
 	return time.Duration(or(g.IntervalSeconds, defaultGateInterval)) * time.Second
 }
 
-// Timeout is how long an answer may take.
+// Timeout returns how long one evaluation may take.
 func (g HealthGate) Timeout() time.Duration {
 	return time.Duration(or(g.TimeoutSeconds, defaultGateTimeout)) * time.Second
 }
 
-// Successes is how many good answers in a row it takes to pass.
+// Successes returns how many successive good answers are needed to pass.
 func (g HealthGate) Successes() int { return int(or(g.SuccessLimit, defaultSuccessLimit)) }
 
-// Failures is how many answers in a row may be bad or missing before it has failed.
+// Failures returns how many successive answers may be bad or missing before the gate has failed.
 func (g HealthGate) Failures() int { return int(or(g.FailureLimit, defaultFailureLimit)) }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GateScheme is how a pod is spoken to.
+// GateScheme is the scheme of requests to a pod.
 //
 // +kubebuilder:validation:Enum=HTTP;HTTPS
 type GateScheme string
@@ -19,9 +19,8 @@ const (
 	GateHTTPS GateScheme = "HTTPS"
 )
 
-// GateSecretReference names one key of a Secret in the namespace of the StatefulSet whose pod is asked, in the
-// pod's cluster. It is read anew for each question, under the rights by which the pod is asked, and what it holds is
-// sent to the pod and shown nowhere.
+// GateSecretReference names one key of a Secret in the pod's cluster, in the namespace of its StatefulSet. The Secret
+// is read for each request, with the rights of that request. Its value is sent to the pod and shown nowhere.
 type GateSecretReference struct {
 	// name of the Secret.
 	// +required
@@ -37,7 +36,7 @@ type GateSecretReference struct {
 	Key string `json:"key,omitempty"`
 }
 
-// KeyOrDefault is the key, when no API server has filled it in.
+// KeyOrDefault returns the key, or the default for objects that no API server has defaulted.
 func (r GateSecretReference) KeyOrDefault() string { return cmp.Or(r.Key, "value") }
 
 // GateHeader is one header of a request.
@@ -45,14 +44,14 @@ func (r GateSecretReference) KeyOrDefault() string { return cmp.Or(r.Key, "value
 // +kubebuilder:validation:XValidation:rule="!(has(self.value) && has(self.secretRef))",message="a header has a value or a secretRef, not both"
 // +kubebuilder:validation:XValidation:rule="self.name.lowerAscii() != 'authorization' || has(self.secretRef)",message="Authorization is a credential: name the Secret that holds it in secretRef, or use bearerTokenSecretRef"
 type GateHeader struct {
-	// name of the header. Those that say who asks, or how the connection is used, are refused: the
-	// request goes to the API server first. Authorization is sent with a secretRef.
+	// name of the header. Headers about the sender's identity or the connection are refused, because the request
+	// passes through the API server. Authorization requires a secretRef.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9-]+$`
 	Name string `json:"name"`
-	// value of it.
+	// value of the header.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Value string `json:"value,omitempty"`
@@ -61,24 +60,23 @@ type GateHeader struct {
 	SecretRef *GateSecretReference `json:"secretRef,omitempty"`
 }
 
-// HTTPGate asks an endpoint of a pod with GET, through the API server of the pod's cluster
-// (subresource pods/proxy), so that it works wherever the manager runs. Redirects are not followed.
-// What a Secret holds is sent through a connection to the port of the pod itself
-// (subresource pods/portforward): it is encrypted on its way to the pod's node, and an API server takes
-// Authorization for its own. The pod is called localhost then.
+// HTTPGate sends GET to an endpoint of a pod through the API server of the pod's cluster (subresource pods/proxy), so
+// that it works wherever the manager runs. Redirects are not followed. Values of Secrets are sent over a connection
+// to the port of the pod itself (subresource pods/portforward), with the host localhost. It is encrypted up to the
+// pod's node; with pods/proxy the API server would take Authorization as its own.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.bearerTokenSecretRef) || !has(self.headers) || !self.headers.exists(h, h.name.lowerAscii() == 'authorization')",message="bearerTokenSecretRef is the header Authorization: use one of the two"
 type HTTPGate struct {
-	// scheme by which the API server speaks to the pod.
+	// scheme that the API server uses for the pod.
 	// +optional
 	// +kubebuilder:default=HTTP
 	Scheme GateScheme `json:"scheme,omitempty"`
-	// port of the pod, by its number.
+	// port number of the pod.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`
-	// path of the endpoint, with a query where it needs one. Default: /.
+	// path of the endpoint, with an optional query. Default: /.
 	// +optional
 	// +kubebuilder:default=/
 	// +kubebuilder:validation:MaxLength=1024
@@ -90,23 +88,23 @@ type HTTPGate struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Headers []GateHeader `json:"headers,omitempty"`
-	// bearerTokenSecretRef names a token that is shown to the pod (Authorization: Bearer).
+	// bearerTokenSecretRef names a token that is sent to the pod (Authorization: Bearer).
 	// +optional
 	BearerTokenSecretRef *GateSecretReference `json:"bearerTokenSecretRef,omitempty"`
-	// expectedStatus are the HTTP codes that are good answers. Default: 200 to 299.
+	// expectedStatus lists the HTTP status codes of good answers. Default: 200 to 299.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:Minimum=100
 	// +kubebuilder:validation:items:Maximum=599
 	ExpectedStatus []int32 `json:"expectedStatus,omitempty"`
-	// bodyContains is a text that the first 64 KiB of a good answer hold. Default: any body is good.
+	// bodyContains is a text that the first 64 KiB of a good answer must contain. Default: any body is good.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	BodyContains string `json:"bodyContains,omitempty"`
 }
 
-// Secrets are those whose values are sent to the pod.
+// Secrets returns the references to Secrets whose values are sent to the pod.
 func (g HTTPGate) Secrets() []GateSecretReference {
 	var all []GateSecretReference
 	if g.BearerTokenSecretRef != nil {
@@ -120,22 +118,22 @@ func (g HTTPGate) Secrets() []GateSecretReference {
 	return all
 }
 
-// GRPCGate asks the health service of a pod (grpc.health.v1.Health/Check, without TLS), through the
-// API server of the pod's cluster (subresource pods/portforward).
+// GRPCGate calls the health service of a pod (grpc.health.v1.Health/Check, without TLS) through the API server of the
+// pod's cluster (subresource pods/portforward).
 type GRPCGate struct {
-	// port of the pod, by its number.
+	// port number of the pod.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`
-	// service whose health is asked for. Default: that of the whole server.
+	// service whose health is requested. Default: that of the whole server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Service string `json:"service,omitempty"`
 }
 
-// GateObjects says which objects an expression is about. In name and namespace ${ordinal}, ${pod},
-// ${statefulset} and ${namespace} stand for those of the side and ordinal that is asked about.
+// GateObjects selects the objects of an expression. In name and namespace, ${ordinal}, ${pod}, ${statefulset} and
+// ${namespace} are replaced by those of the checked side and ordinal.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="either name or selector says which objects"
 type GateObjects struct {
@@ -151,88 +149,85 @@ type GateObjects struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9]*$`
 	Kind string `json:"kind"`
-	// side whose cluster has them. Default: where the ordinal that is asked about runs; at the end,
-	// where all of them have come to.
+	// side whose cluster has them. Default: the side where the checked ordinal runs; at the end, the side that all
+	// ordinals have moved to.
 	// +optional
 	Side GateSide `json:"side,omitempty"`
-	// namespace of the objects. Default: that of the side's StatefulSet. A kind without namespaces
-	// has none.
+	// namespace of the objects. Default: that of the side's StatefulSet. A cluster-scoped kind has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Namespace string `json:"namespace,omitempty"`
-	// name of the one object.
+	// name of a single object.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// selector of several, by their labels: at most 500. An empty one selects all.
+	// selector of several objects by their labels: at most 500. An empty one selects all.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
 // CELGate evaluates an expression over objects of one side.
 type CELGate struct {
-	// objects that are read for it, live.
+	// objects that are read, without a cache.
 	// +required
 	Objects GateObjects `json:"objects"`
-	// expression in CEL, as Kubernetes has it. It is true when the gate may pass. It knows object
-	// (the one by its name, null when it does not exist), objects (all that were selected), ordinal
-	// and pod (null and empty at the end), and side (Source or Destination).
+	// expression in CEL, with the functions of Kubernetes. The gate passes if it is true. Its variables are object
+	// (the one selected by name; null if it does not exist), objects (all that were selected), ordinal and pod (null
+	// and empty at the end), and side (Source or Destination).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Expression string `json:"expression"`
 }
 
-// PrometheusServer is a Prometheus, and how it is reached.
+// PrometheusServer is a Prometheus server and the way to reach it.
 type PrometheusServer struct {
-	// address of the server, with the path that its API is below. It is asked from where the manager
-	// runs: by https, or an address that its settings name (gates.prometheus).
+	// address of the server, with the path of its API. It is requested from where the manager runs: by https, or at
+	// an address that the manager's configuration allows (gates.prometheus).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https?://`
 	Address string `json:"address"`
-	// bearerTokenSecretRef names a token that is shown to the server, by https only.
+	// bearerTokenSecretRef names a token that is sent to the server, by https only.
 	// +optional
 	BearerTokenSecretRef *SecretKeyReference `json:"bearerTokenSecretRef,omitempty"`
-	// caBundle are the authorities, in PEM, that the server's certificate is verified with. Default:
-	// those of the system.
+	// caBundle holds the certificate authorities, in PEM, that verify the server's certificate. Default: those of the
+	// system.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
-// PrometheusGate evaluates a query now (an instant query of Prometheus' HTTP API).
+// PrometheusGate evaluates a query at the current time (an instant query of Prometheus' HTTP API).
 type PrometheusGate struct {
 	PrometheusServer `json:",inline"`
-	// query in PromQL. ${ordinal}, ${pod}, ${statefulset} and ${namespace} stand for those that it is
-	// asked about.
+	// query in PromQL. ${ordinal}, ${pod}, ${statefulset} and ${namespace} are replaced by those that are checked.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Query string `json:"query"`
-	// expression in CEL over result, the values of all series that the query has found. It is true
-	// when the gate may pass.
+	// expression in CEL over result, the values of all series that the query has returned. The gate passes if it is
+	// true.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Expression string `json:"expression"`
 }
 
-// JobGate runs a Job once for each pod of an ordinal that it is asked about, and once at the end: it passes when
-// the Job has completed. So it is also what has to be done before an ordinal stops, or after it has
-// started: leave a ring, hand over leadership, rebalance.
+// JobGate runs a Job once for each pod of a checked ordinal, and once at the end. It passes when the Job has
+// completed. Such a Job may also do the work that is needed before an ordinal stops, or after it has started: leave a
+// ring, hand over leadership, rebalance.
 type JobGate struct {
-	// side whose cluster runs it, in the namespace of its StatefulSet. Default: where the ordinal that
-	// is asked about runs; at the end, where all of them have come to.
+	// side whose cluster runs it, in the namespace of its StatefulSet. Default: the side where the checked ordinal
+	// runs; at the end, the side that all ordinals have moved to.
 	// +optional
 	Side GateSide `json:"side,omitempty"`
-	// spec of the Job. Its containers get the variables SLICESHIFT_POINT (BeforeStop, AfterStart,
-	// AtEnd), SLICESHIFT_DIRECTION (Forward, Back), SLICESHIFT_SIDE (Source, Destination),
-	// SLICESHIFT_CLUSTER, SLICESHIFT_NAMESPACE, SLICESHIFT_STATEFULSET, SLICESHIFT_POD and
-	// SLICESHIFT_ORDINAL, the last two empty at the end. Without activeDeadlineSeconds it may take 600 s,
-	// without a restartPolicy its pods are not restarted.
+	// spec of the Job. Its containers get the variables SLICESHIFT_POINT (BeforeStop, AfterStart, AtEnd),
+	// SLICESHIFT_DIRECTION (Forward, Back), SLICESHIFT_SIDE (Source, Destination), SLICESHIFT_CLUSTER,
+	// SLICESHIFT_NAMESPACE, SLICESHIFT_STATEFULSET, SLICESHIFT_POD and SLICESHIFT_ORDINAL. The last two are empty at
+	// the end. Without activeDeadlineSeconds it may take 600 s; without a restartPolicy its pods are not restarted.
 	// +required
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
@@ -240,10 +235,10 @@ type JobGate struct {
 	Spec JobSpec `json:"spec"`
 }
 
-// defaultJobSeconds is how long a Job may take that does not say it.
+// defaultJobSeconds is how long a Job may take without activeDeadlineSeconds.
 const defaultJobSeconds = 600
 
-// Deadline is how long the Job may take, in seconds.
+// Deadline returns how long the Job may take, in seconds.
 func (g JobGate) Deadline() int64 {
 	if g.Spec.ActiveDeadlineSeconds == nil {
 		return defaultJobSeconds
@@ -251,7 +246,7 @@ func (g JobGate) Deadline() int64 {
 	return *g.Spec.ActiveDeadlineSeconds
 }
 
-// Runs is how long the gate's Job may take; 0: it has none.
+// Runs returns how long the gate's Job may take; 0 without one.
 func (g HealthGate) Runs() time.Duration {
 	if g.Job == nil {
 		return 0
@@ -259,5 +254,5 @@ func (g HealthGate) Runs() time.Duration {
 	return time.Duration(min(g.Job.Deadline(), maxJobSeconds)) * time.Second
 }
 
-// maxJobSeconds bounds what is counted with: no time overflows.
+// maxJobSeconds limits the seconds used in calculations, so that no duration overflows.
 const maxJobSeconds = 1 << 31

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// HookPoint is where on a migration's way a hook is run.
+// HookPoint is a point of a migration at which a hook runs.
 //
 // +kubebuilder:validation:Enum=BeforeMigration;BeforeOrdinal;AfterOrdinal;AfterMigration
 type HookPoint string
@@ -19,81 +19,80 @@ const (
 	HookBeforeMigration HookPoint = "BeforeMigration"
 	// HookBeforeOrdinal is before an ordinal is stopped where it runs.
 	HookBeforeOrdinal HookPoint = "BeforeOrdinal"
-	// HookAfterOrdinal is after an ordinal has become available where it has come to: the next one is
-	// not stopped, and the migration not completed, before it has ended.
+	// HookAfterOrdinal is after an ordinal has become available at its new side. The next ordinal is not stopped, and
+	// the migration is not completed, before the hook has ended.
 	HookAfterOrdinal HookPoint = "AfterOrdinal"
-	// HookAfterMigration is after the last ordinal has come: the migration is not completed, and stays
-	// reversible, before it has ended.
+	// HookAfterMigration is after the last ordinal has arrived. The migration is not completed, and can still be
+	// rolled back, before the hook has ended.
 	HookAfterMigration HookPoint = "AfterMigration"
 )
 
-// OfOrdinal says whether a hook of the point is run for each ordinal.
+// OfOrdinal reports whether a hook of the point runs for each ordinal.
 func (p HookPoint) OfOrdinal() bool { return p == HookBeforeOrdinal || p == HookAfterOrdinal }
 
-// Before says whether a hook of the point is run before something is stopped.
+// Before reports whether a hook of the point runs before an ordinal is stopped.
 func (p HookPoint) Before() bool { return p == HookBeforeMigration || p == HookBeforeOrdinal }
 
-// HookFailure says what it means that a hook has failed.
+// HookFailure selects the effect of a failed hook.
 //
 // +kubebuilder:validation:Enum=Stall;Continue;Rollback
 type HookFailure string
 
-// What a failed hook means.
+// The effects of a failed hook.
 const (
-	// HookFailureStall: the migration stalls until somebody has it run again, or skips it.
+	// HookFailureStall: the migration stalls until a user retries or skips the hook.
 	HookFailureStall HookFailure = "Stall"
-	// HookFailureContinue: the migration goes on as if it had not failed, and status.hooks says that it has.
+	// HookFailureContinue: the migration continues, and status.hooks shows the failure.
 	HookFailureContinue HookFailure = "Continue"
-	// HookFailureRollback: spec.mode becomes Rollback, once, as if somebody had set it. In a rollback it
-	// is Stall.
+	// HookFailureRollback: spec.mode is set to Rollback, once, as a user would set it. In a rollback it is the same
+	// as Stall.
 	HookFailureRollback HookFailure = "Rollback"
 )
 
-// HookRollback says what a hook does while ordinals go back to the source.
+// HookRollback selects whether a hook runs while ordinals return to the source.
 //
 // +kubebuilder:validation:Enum=Run;Skip
 type HookRollback string
 
-// What a hook does in a rollback.
+// The treatment of a hook in a rollback.
 const (
-	// HookRollbackRun: it is run as on the way to the destination, and is told the direction Back.
+	// HookRollbackRun: it runs as on the way to the destination, with the direction Back.
 	HookRollbackRun HookRollback = "Run"
-	// HookRollbackSkip: it is not run.
+	// HookRollbackSkip: it does not run.
 	HookRollbackSkip HookRollback = "Skip"
 )
 
-// Hook is a Job that is run once for each ordinal, or once for the migration, in each direction. No ordinal is down
-// while it is waited for.
+// Hook is a Job that runs once for each ordinal, or once for the migration, in each direction. No ordinal is down
+// while the migration waits for it.
 type Hook struct {
-	// name tells it from the others.
+	// name identifies the hook.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
-	// point is where it is run: BeforeOrdinal and AfterOrdinal for each ordinal, BeforeMigration and
-	// AfterMigration once.
+	// point at which it runs: BeforeOrdinal and AfterOrdinal for each ordinal, BeforeMigration and AfterMigration
+	// once.
 	// +required
 	Point HookPoint `json:"point"`
-	// side whose cluster runs it, in the namespace of its StatefulSet. Default: what ordinals leave,
-	// before; what they come to, after.
+	// side whose cluster runs it, in the namespace of its StatefulSet. Default: before, the side that ordinals leave;
+	// after, the side that they move to.
 	// +optional
 	Side GateSide `json:"side,omitempty"`
-	// timeoutSeconds is how long its Job may take. Default: what job.spec.activeDeadlineSeconds
-	// says, or else 600.
+	// timeoutSeconds is how long its Job may take. Default: job.spec.activeDeadlineSeconds, or 600 without it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// onFailure is what it means that it has failed, or taken too long. One that could not be run stalls.
+	// onFailure selects the effect of a failure or timeout. A hook that could not run stalls the migration.
 	// +optional
 	// +kubebuilder:default=Stall
 	OnFailure HookFailure `json:"onFailure,omitempty"`
-	// onRollback is what it does while ordinals go back to the source.
+	// onRollback selects whether it runs while ordinals return to the source.
 	// +optional
 	// +kubebuilder:default=Run
 	OnRollback HookRollback `json:"onRollback,omitempty"`
-	// job that is run.
+	// job that runs.
 	// +required
 	Job HookJob `json:"job"`
 }
@@ -101,11 +100,10 @@ type Hook struct {
 // HookJob is the Job of a hook.
 type HookJob struct {
 	// spec of the Job. Its containers get the variables SLICESHIFT_HOOK (its name), SLICESHIFT_POINT,
-	// SLICESHIFT_ATTEMPT (1, and one more each time that it is run again), SLICESHIFT_DIRECTION
-	// (Forward, Back), SLICESHIFT_SIDE (Source, Destination: where it runs), and of what ordinals
-	// leave, before, or come to, after: SLICESHIFT_CLUSTER, SLICESHIFT_NAMESPACE,
-	// SLICESHIFT_STATEFULSET, SLICESHIFT_POD and SLICESHIFT_ORDINAL, the last two empty for a
-	// hook of the migration. Without a restartPolicy its pods are not restarted.
+	// SLICESHIFT_ATTEMPT (1, increased with each retry), SLICESHIFT_DIRECTION (Forward, Back) and SLICESHIFT_SIDE
+	// (Source, Destination: where it runs). SLICESHIFT_CLUSTER, SLICESHIFT_NAMESPACE, SLICESHIFT_STATEFULSET,
+	// SLICESHIFT_POD and SLICESHIFT_ORDINAL describe the side that ordinals leave, before, or move to, after. The
+	// last two are empty for a hook of the migration. Without a restartPolicy its pods are not restarted.
 	// +required
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
@@ -113,7 +111,7 @@ type HookJob struct {
 	Spec JobSpec `json:"spec"`
 }
 
-// Deadline is how long the hook's Job may take.
+// Deadline returns how long the hook's Job may take.
 func (h Hook) Deadline() time.Duration {
 	seconds := int64(defaultJobSeconds)
 	switch {
@@ -125,77 +123,76 @@ func (h Hook) Deadline() time.Duration {
 	return time.Duration(min(seconds, maxJobSeconds)) * time.Second
 }
 
-// HookRemedy is what is to be done about a hook that a migration waits for.
+// HookRemedy selects how to continue after a failed hook.
 //
 // +kubebuilder:validation:Enum=Retry;Skip
 type HookRemedy string
 
-// What is to be done about a hook.
+// The ways to continue after a failed hook.
 const (
-	// HookRetry: it is run once more, as its spec is now.
+	// HookRetry: it runs once more, with its current spec.
 	HookRetry HookRemedy = "Retry"
-	// HookSkip: it is not waited for any more.
+	// HookSkip: the migration does not wait for it any more.
 	HookSkip HookRemedy = "Skip"
 )
 
-// HookAnswer is how a person has a migration go on after a hook that has failed.
+// HookAnswer is a user's decision how to continue after a failed hook.
 type HookAnswer struct {
-	// job is the name of the Job that is answered, as status.hooks has it: the answer counts for that
-	// one alone.
+	// job is the name of the failed Job, as in status.hooks. The answer applies to that Job only.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Job string `json:"job"`
-	// do is what is to be done.
+	// do is Retry or Skip.
 	// +required
 	Do HookRemedy `json:"do"`
 }
 
-// HookState is where the run of a hook is.
+// HookState is the state of a run of a hook.
 //
 // +kubebuilder:validation:Enum=Pending;Running;Succeeded;Failed;TimedOut;Skipped
 type HookState string
 
 // The states of a hook's run.
 const (
-	// HookPending: its Job is to be made.
+	// HookPending: its Job is not created yet.
 	HookPending HookState = "Pending"
-	// HookRunning: its Job was seen.
+	// HookRunning: its Job was observed.
 	HookRunning HookState = "Running"
 	// HookSucceeded: its Job has completed.
 	HookSucceeded HookState = "Succeeded"
-	// HookFailed: its Job has failed, or is gone without an end that was seen.
+	// HookFailed: its Job has failed, or was deleted before its end was observed.
 	HookFailed HookState = "Failed"
 	// HookTimedOut: its Job has taken too long.
 	HookTimedOut HookState = "TimedOut"
-	// HookSkipped: somebody has had the migration go on without it.
+	// HookSkipped: a user decided to continue without it.
 	HookSkipped HookState = "Skipped"
 )
 
-// HookRun is one run of a hook. It is kept, so that it is not run twice whatever becomes of its Job:
-// those of the migration, and of the ordinal that is next or has come last, in the direction in which
-// ordinals go now.
+// HookRun is one run of a hook. It is recorded so that the hook does not run twice, even if its Job is deleted. The
+// recorded runs are those of the migration, and of the ordinal that is next or has arrived last, in the current
+// direction.
 type HookRun struct {
 	// name of the hook.
 	Name string `json:"name"`
-	// point at which it is run.
+	// point at which it runs.
 	Point HookPoint `json:"point"`
-	// ordinal for which it is run; absent for one of the migration.
+	// ordinal for which it runs; absent for a hook of the migration.
 	// +optional
 	Ordinal *int32 `json:"ordinal,omitempty"`
-	// attempt counts from 1: how often it was run for this.
+	// attempt counts the runs of the hook at this point, from 1.
 	Attempt int32 `json:"attempt"`
 	// side whose cluster runs it.
 	Side GateSide `json:"side"`
 	// job is the name of its Job.
 	// +kubebuilder:validation:MaxLength=63
 	Job string `json:"job"`
-	// uid is that of its Job, once it was seen.
+	// uid of its Job, after that was observed.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 	// state of the run.
 	State HookState `json:"state"`
-	// message says how it has ended, when that was not well.
+	// message describes the end of the run if it did not succeed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -203,18 +200,18 @@ type HookRun struct {
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
 }
 
-// Broke says whether the run has ended, and not well.
+// Broke reports whether the run has failed or timed out.
 func (r HookRun) Broke() bool { return r.State == HookFailed || r.State == HookTimedOut }
 
-// Over says whether nothing is waited for any more of a run of this hook.
+// Over reports whether the migration no longer waits for a run of this hook.
 func (h Hook) Over(r HookRun) bool {
 	return r.State == HookSucceeded || r.State == HookSkipped || r.Broke() && h.OnFailure == HookFailureContinue
 }
 
-// leastTimeToLive is how many seconds a Job that has ended must be kept, so that its end is seen.
+// leastTimeToLive is how many seconds an ended Job must be kept at least, so that its end is observed.
 const leastTimeToLive = 300
 
-// Unfit says why the hook's Job cannot be run as it is written, and what to do about it; empty: it can.
+// Unfit returns why the hook's Job cannot run as written, and the fix; empty if it can.
 func (h Hook) Unfit() string {
 	spec := h.Job.Spec
 	if ttl := spec.TTLSecondsAfterFinished; ttl != nil && *ttl < leastTimeToLive {
@@ -223,7 +220,7 @@ func (h Hook) Unfit() string {
 	return UnfitJob(spec)
 }
 
-// UnfitJob says why no Job can be run as a spec says, and what to do about it; empty: one can.
+// UnfitJob returns why a spec is not usable for a Job, and the fix; empty if it is.
 func UnfitJob(spec JobSpec) string {
 	switch {
 	case spec.Unread != nil:

@@ -6,98 +6,97 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Annotations and labels that a migration puts on the objects it touches.
+// Annotations and labels that a migration sets on objects.
 const (
-	// FenceAnnotationKey is on both StatefulSets while a migration owns them, and on
-	// the volumes that it has written. Its value is "<UID of the Migration>.<epoch>";
-	// see Fence. A writer that acts on an older epoch is refused by the API server,
-	// because writing a new epoch changes the resourceVersion that the late write
-	// carries.
+	// FenceAnnotationKey is set on both StatefulSets while a migration owns them, and on the volumes that it has
+	// written. Its value is "<UID of the Migration>.<epoch>"; see Fence. The API server refuses a late write of an
+	// older epoch, because writing a new epoch changes the resourceVersion that the late write carries.
 	FenceAnnotationKey = "migration.sliceshift.io/fence"
-	// OriginalReclaimPolicyAnnotationKey is on a PersistentVolume whose reclaim
-	// policy a migration set to Retain. Its value is the policy to go back to and the UID
-	// of that Migration, "Delete <UID>": it counts for that one alone.
+	// OriginalReclaimPolicyAnnotationKey is set on a PersistentVolume whose reclaim policy a migration set to Retain.
+	// Its value is the policy to restore and the UID of that Migration, "Delete <UID>". It applies to that Migration
+	// only.
 	OriginalReclaimPolicyAnnotationKey = "migration.sliceshift.io/original-reclaim-policy"
-	// ReleasedAnnotationKey is on a PersistentVolume that is read by a mover, and not under the name of its
-	// ordinal: the fence under which it was pointed elsewhere for that.
+	// ReleasedAnnotationKey is set on a PersistentVolume that a mover reads by a claim other than the ordinal's. Its
+	// value is the fence under which the volume was bound to that claim. It is also set on a VolumeSnapshot of a
+	// volume that was detached from its ordinal.
 	ReleasedAnnotationKey = "migration.sliceshift.io/released"
-	// SealAnnotationKey is on a PersistentVolume that was taken over as a copy: the digest of all that was
-	// on it and on the volume that was copied, when both were read for the last time.
+	// SealAnnotationKey is set on a PersistentVolume that replaced another one as its copy. Its value is the digest
+	// of the content of both volumes when they were last read.
 	SealAnnotationKey = "migration.sliceshift.io/seal"
-	// VolumeThereAnnotationKey is on a PersistentVolume whose disk has one of another name in the other cluster, because
-	// there its own name was that of another disk: the name of that one.
+	// VolumeThereAnnotationKey is set on a PersistentVolume whose disk has a PersistentVolume of another name in the
+	// other cluster, because there its own name belongs to another disk. Its value is that other name.
 	VolumeThereAnnotationKey = "migration.sliceshift.io/volume-there"
-	// BudgetAnnotationKey is on a PodDisruptionBudget that a migration has taken
-	// over. Its value is the fence under which it was written and what was written,
-	// such as "<fence> maxUnavailable 0", so that a change by somebody else is noticed.
+	// BudgetAnnotationKey is set on a PodDisruptionBudget that a migration has taken over. Its value is the fence and
+	// the content of the last write, such as "<fence> maxUnavailable 0", so that a change by another writer is
+	// detected.
 	BudgetAnnotationKey = "migration.sliceshift.io/budget"
-	// BudgetHandedOver is the value by which a person gives a PodDisruptionBudget that
-	// somebody has changed back to the migration.
+	// BudgetHandedOver is the value with which a user returns a PodDisruptionBudget that another writer has changed
+	// to the migration.
 	BudgetHandedOver = "handed-over"
-	// AuthorBudgetAnnotationKey is on a PodDisruptionBudget that a migration writes: the
-	// form in which its author wrote it for the whole application, such as
-	// "maxUnavailable 1". While an application stays split it is what says how many of
-	// its replicas may be unavailable.
+	// AuthorBudgetAnnotationKey is set on a PodDisruptionBudget that a migration writes. Its value is the form in
+	// which the author wrote it for the whole application, such as "maxUnavailable 1". While an application stays
+	// split, this value defines how many of its replicas may be unavailable.
 	AuthorBudgetAnnotationKey = "migration.sliceshift.io/author-budget"
-	// OwnerAnnotationKey is on every object that a migration created: the UID of
-	// that Migration. Only such objects are ever deleted when it rolls back.
+	// OwnerAnnotationKey is set on every object that a migration created. Its value is the UID of that Migration. A
+	// rollback deletes only such objects.
 	OwnerAnnotationKey = "migration.sliceshift.io/created-by"
-	// HeldAnnotationKey is on the Job of a hook until it is let begin.
+	// HeldAnnotationKey is set on the Job of a hook until the Job is allowed to start.
 	HeldAnnotationKey = "migration.sliceshift.io/held"
-	// OwnerLabelKey is on every copy of a dependency, with the same value.
+	// OwnerLabelKey is set on every copy of a dependency, with the value of OwnerAnnotationKey.
 	OwnerLabelKey = OwnerAnnotationKey
-	// OriginAnnotationKey is on every copy of a dependency: the UID of the namespace kube-system of
-	// its origin's cluster, its namespace and name, its UID, the hash of its content as it was copied,
-	// and how often the copy had to be put back; see dependencies.Mark.
+	// OriginAnnotationKey is set on every copy of a dependency; see dependencies.Mark. Its value identifies the
+	// original by the UID of the namespace kube-system of its cluster, its namespace, name and UID. It also has the
+	// hash of the copied content, and how often the copy had to be restored.
 	OriginAnnotationKey = "migration.sliceshift.io/origin"
-	// LeftOutAnnotationKey is on a volume, on a StatefulSet, or on another object of a former migration, whose ordinal a person leaves out of every later move on purpose.
+	// LeftOutAnnotationKey is set by a user on a volume, a StatefulSet, or another object of a former migration whose
+	// ordinal every later move must leave out.
 	LeftOutAnnotationKey = "migration.sliceshift.io/left-out"
-	// MigrationLabelKey is on the Jobs of a migration's gates and hooks: its UID. They are kept, so that none
-	// is run twice.
+	// MigrationLabelKey is set on the Jobs of a migration's gates and hooks. Its value is the UID of the Migration.
+	// The Jobs are kept, so that none runs twice.
 	MigrationLabelKey = "migration.sliceshift.io/migration"
-	// WriterAnnotationKey is on a resource whose controller writes the source and was paused for the move: the
-	// fence under which that was done. It is taken off when the setting is given back.
+	// WriterAnnotationKey is set on a resource whose controller writes the source and was paused for the move. Its
+	// value is the fence of that write. It is removed when the setting is restored.
 	WriterAnnotationKey = "migration.sliceshift.io/paused-for"
-	// TemplateAnnotationKey is on a destination that a migration created: the hash of the
-	// source's pod template that it is a copy of. Whoever has brought the destination up
-	// to a later one in another form writes that one's hash.
+	// TemplateAnnotationKey is set on a destination that a migration created. Its value is the hash of the source's
+	// pod template that was copied. A user who updates the destination to a later template in another form writes the
+	// hash of that template.
 	TemplateAnnotationKey = "migration.sliceshift.io/template"
-	// AutomaticRollbackAnnotationKey is on a Migration whose spec.mode was set to Rollback by itself: the time of the
-	// status.automaticRollback for which it was. Both are one write, so that a mode that is Run all the same was written since.
+	// AutomaticRollbackAnnotationKey is set on a Migration whose spec.mode was set to Rollback automatically. Its
+	// value is the time of the status.automaticRollback that caused it. Annotation and mode are one write, so a mode
+	// Run beside it was set later.
 	AutomaticRollbackAnnotationKey = "migration.sliceshift.io/automatic-rollback"
-	// Finalizer keeps a Migration until its claim on both StatefulSets is released.
+	// Finalizer keeps a Migration until both StatefulSets are released.
 	Finalizer = "migration.sliceshift.io/release"
-	// FieldManager is the name under which every write of ours is recorded.
+	// FieldManager is the field manager of every write of a migration.
 	FieldManager = "sliceshift"
 )
 
 // Condition types of a Migration.
 const (
-	// ConditionAccepted says whether the migration may begin: the source, the
-	// destination and the rights were checked.
+	// ConditionAccepted is True when the migration may start: the source, the destination and the rights were
+	// checked.
 	ConditionAccepted = "Accepted"
-	// ConditionReady is True once every ordinal that was asked for runs at the destination. A migration that ended otherwise, as
-	// by a rollback, is never Ready: whatever waits for it, as to remove the old cluster, must not go on.
+	// ConditionReady is True when every selected ordinal runs at the destination. A migration that ended otherwise,
+	// such as by a rollback, is never Ready, because a program that waits for it may delete the old cluster next.
 	ConditionReady = "Ready"
-	// ConditionReconciling is True while the migration is under way, or waits or is paused; else it is absent. While it is stalled it
-	// is absent, too, because tools that wait (kstatus) take that for under way.
+	// ConditionReconciling is True while the migration is in progress, waits or is paused; else it is absent. It is
+	// also absent while the migration is stalled, because kstatus takes it for progress.
 	ConditionReconciling = "Reconciling"
 	// ConditionProgressing is True while ordinals are moving or can move.
 	ConditionProgressing = "Progressing"
-	// ConditionStalled is True when something outside must change first; the
-	// reason is stable and the message names the object and the way out.
+	// ConditionStalled is True when something outside the migration must change first. The reason is stable; the
+	// message names the object and the fix.
 	ConditionStalled = "Stalled"
-	// ConditionAheadHeld is True while the copies of an ordinal whose turn is to come do not go on: a cluster refuses
-	// what is next of them, or a pod of theirs does not start; else it is absent. Nothing that is under way waits for them: the reason is that for which the move would
-	// stall when it is that ordinal's turn, and the message names the object and the way out.
+	// ConditionAheadHeld is True while the copies of a later ordinal are blocked because a cluster refuses a write or
+	// one of their pods does not start; else it is absent. The current handoff does not wait for them. The reason is
+	// the one with which the move would stall at that ordinal's turn. The message names the object and the fix.
 	ConditionAheadHeld = "AheadHeld"
-	// ConditionCompleted is True when every ordinal that was asked for is where it
-	// should be, what had been changed for the move is restored and both StatefulSets
-	// are let go. It is False, with its final reason, while that last step is done.
+	// ConditionCompleted is True when every selected ordinal has arrived, the settings changed for the move are
+	// restored and both StatefulSets are released. It is False, with its final reason, during that last step.
 	ConditionCompleted = "Completed"
 )
 
-// FenceOwner is the UID of the Migration that wrote a fence, of the form <uid>.<epoch>.
+// FenceOwner returns the UID of the Migration that wrote a fence, of the form <uid>.<epoch>.
 func FenceOwner(fence string) types.UID {
 	owner, _, _ := strings.Cut(fence, ".")
 	return types.UID(owner)

@@ -3,8 +3,8 @@ package v1alpha1
 import "slices"
 
 // OwnSecrets returns the names of the Secrets of a namespace that the Migration itself uses: its kubeconfigs, and the
-// tokens that its gates and its probe show to a Prometheus. They are in the Migration's own namespace and cluster, so a side with a
-// kubeconfig has none.
+// tokens that its gates and its probe send to a Prometheus. They are in the Migration's own namespace and cluster, so
+// a side with a kubeconfig has none.
 func (m *Migration) OwnSecrets(namespace string, kubeconfig *SecretKeyReference) []string {
 	if kubeconfig != nil || namespace != m.Namespace {
 		return nil

@@ -83,7 +83,7 @@ const (
 	ReasonDataOutsideClaims    = "DataOutsideClaims"
 )
 
-// Reasons of warnings: a migration begins all the same, and its user should know.
+// Reasons of warnings: the migration starts nevertheless, but its user should know of them.
 const (
 	ReasonVersionSkew         = "VersionSkew"
 	ReasonHookMayDecommission = "HookMayDecommission"
@@ -99,8 +99,8 @@ const (
 	ReasonPodDiffers          = "PodWouldDiffer"
 )
 
-// Reasons of what a migration waits for. Those of a handoff's steps become the reason
-// of Stalled when the progress deadline has passed.
+// Reasons for which a migration waits. The reason of a handoff's step becomes the reason of Stalled when the progress
+// deadline has passed.
 const (
 	ReasonReplicaUnavailable  = "ReplicaUnavailable"
 	ReasonControllerBehind    = "StatefulSetNotObserved"
@@ -142,13 +142,13 @@ const (
 
 // Reasons of the condition Completed when it is True.
 const (
-	// ReasonMoved: every ordinal that was asked for runs at the destination.
+	// ReasonMoved: every selected ordinal runs at the destination.
 	ReasonMoved = "Moved"
 	// ReasonRolledBack: every ordinal runs at the source again.
 	ReasonRolledBack = "RolledBack"
-	// ReasonRecovered: every ordinal runs at the source again, on the disks as they had left it,
-	// and the destination was not asked.
+	// ReasonRecovered: every ordinal runs at the source again, on its disks in the state in which it left them, and
+	// the destination was not read.
 	ReasonRecovered = "Recovered"
-	// ReasonReleased: the Migration was deleted and has let go of both StatefulSets.
+	// ReasonReleased: the Migration was deleted and has released both StatefulSets.
 	ReasonReleased = "Released"
 )

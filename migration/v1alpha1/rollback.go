@@ -6,24 +6,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AutomaticRollback is why a migration was turned back by itself, without a person: a gate or a hook has failed whose
-// onFailure is Rollback.
+// AutomaticRollback is the reason why the migration set its mode to Rollback: a gate or a hook with onFailure:
+// Rollback has failed.
 type AutomaticRollback struct {
 	// reason is GateFailed, HookFailed or HookTimedOut.
 	// +kubebuilder:validation:MaxLength=253
 	Reason string `json:"reason"`
-	// by is the gate or the hook that has failed, as spec.gates or spec.hooks names it: "gate NAME", or "hook NAME".
+	// by is the gate or the hook that failed, by its name in spec.gates or spec.hooks: "gate NAME" or "hook NAME".
 	// +kubebuilder:validation:MaxLength=253
 	By string `json:"by"`
-	// message is what had failed, and what was said of it.
+	// message describes the failure and its result.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
-	// time is when it was decided.
+	// time is when the rollback was decided.
 	Time metav1.MicroTime `json:"time"`
 }
 
-// Mark tells this rollback from others: the value of AutomaticRollbackAnnotationKey once spec.mode was written for it.
+// Mark returns a value that identifies this rollback. It is the value of AutomaticRollbackAnnotationKey after
+// spec.mode was set for it.
 func (r AutomaticRollback) Mark() string {
 	return r.Time.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 }

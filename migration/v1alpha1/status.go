@@ -6,22 +6,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// MigrationStatus is what was found, and what cannot be found again.
+// MigrationStatus holds observations, and records that cannot be observed again.
 type MigrationStatus struct {
-	// conditions: Ready, Reconciling, Accepted, Progressing, Stalled, Completed; AheadHeld while the copies of an ordinal whose turn is to
-	// come do not go on.
+	// conditions: Ready, Reconciling, Accepted, Progressing, Stalled, Completed; AheadHeld while copies for a later
+	// ordinal are blocked.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// observedGeneration is the generation of the spec that this status speaks of.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// state is how the migration stands, in one word.
+	// state summarizes the migration in one word.
 	// +optional
 	State State `json:"state,omitempty"`
-	// progress is how many ordinals have arrived, of how many that are to: 2/5.
+	// progress is the number of ordinals that have arrived and the number that move, such as 2/5.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Progress string `json:"progress,omitempty"`
@@ -29,133 +29,133 @@ type MigrationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Now string `json:"now,omitempty"`
-	// baseline is what the world looked like before the first write.
+	// baseline records the state of both sides before the first write.
 	// +optional
 	Baseline *Baseline `json:"baseline,omitempty"`
-	// claim says which process drives the migration, in which direction.
+	// fence identifies the process that drives the migration, and the direction.
 	// +optional
 	Fence *Fence `json:"fence,omitempty"`
-	// heartbeat is the last sign of the process that drives the migration, while one needs to.
+	// heartbeat is the last sign of life of the process that drives the migration. It is absent when none is needed.
 	// +optional
 	Heartbeat *Heartbeat `json:"heartbeat,omitempty"`
-	// handoff is the ordinal on its way, if any.
+	// handoff is the handoff in progress, if any.
 	// +optional
 	Handoff *Handoff `json:"handoff,omitempty"`
-	// ahead are the ordinals whose volumes are copied before it is their turn.
+	// ahead lists the ordinals whose volumes are copied before their turn.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	Ahead []CopyAhead `json:"ahead,omitempty"`
-	// lastAttempt is the highest number that an attempt to copy a volume has had.
+	// lastAttempt is the highest number of any attempt to copy a volume.
 	// +optional
 	LastAttempt int32 `json:"lastAttempt,omitempty"`
-	// turnedBack is the ordinal that was taken back because its copy took longer than copy.downtimeLimit. None is stopped
-	// until that says something else.
+	// turnedBack is the ordinal that was rolled back because its copy took longer than copy.downtimeLimit. No ordinal
+	// is stopped until that limit is changed.
 	// +optional
 	TurnedBack *CopyTurnedBack `json:"turnedBack,omitempty"`
-	// staleSince is since when source, destination and moved are as they were then, because not both sides answer; absent while they do.
+	// staleSince is the time since which source, destination and moved are out of date because a side does not
+	// answer; absent while both sides answer.
 	// +optional
 	StaleSince *metav1.Time `json:"staleSince,omitempty"`
-	// startWithdrawn is the last start that the migration has taken back, because another writer has started the same ordinal on
-	// the other side. It is kept until spec.mode is Pause: until then no handoff begins.
+	// startWithdrawn is the last start that the migration has undone because another writer started the same ordinal
+	// on the other side. It is kept until spec.mode is Pause. Until then no handoff starts.
 	// +optional
 	StartWithdrawn *StartWithdrawn `json:"startWithdrawn,omitempty"`
-	// automaticRollback is why the migration was turned back by itself, because a gate or a hook with onFailure: Rollback has
-	// failed. It is kept until spec.mode is Pause: as long as it is there, the mode Run begins no handoff, whoever writes it.
+	// automaticRollback is the reason for an automatic rollback: a gate or a hook with onFailure: Rollback has
+	// failed. It is kept until spec.mode is Pause. While it is set, mode Run starts no handoff, even if a user sets
+	// it.
 	// +optional
 	AutomaticRollback *AutomaticRollback `json:"automaticRollback,omitempty"`
-	// pace is how long handoffs took; absent until one has come to the destination.
+	// pace is the duration of handoffs; absent until an ordinal has arrived at the destination.
 	// +optional
 	Pace *Pace `json:"pace,omitempty"`
-	// history is what the migration has done.
+	// history records past handoffs, stops, drivers and seals.
 	// +optional
 	History *History `json:"history,omitempty"`
-	// probe is what clients see, as spec.probe measures it; absent: nothing was asked yet.
+	// probe holds the measurements of spec.probe; absent before the first one.
 	// +optional
 	Probe *ProbeStatus `json:"probe,omitempty"`
-	// schedule is where the migration is in its schedule, while that decides about the next handoff.
+	// schedule is the position in spec.schedule; absent while the schedule does not decide about the next handoff.
 	// +optional
 	Schedule *ScheduleStatus `json:"schedule,omitempty"`
-	// pausedWriters are who else writes the source and was paused for the move, with the settings as they
-	// were.
+	// pausedWriters lists the writers of the source that were paused for the move, with their original settings.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	PausedWriters []PausedWriter `json:"pausedWriters,omitempty"`
-	// owedCopies are copies of what pods need that were deleted, or are about to be, for new ones to be created in their place: those
-	// that cannot be changed. They are created whatever the mode is by then, as long as the destination has pods.
+	// owedCopies lists copies of dependencies that were deleted, or are about to be, because they are immutable and
+	// must be replaced. Their replacements are created in every mode, as long as the destination has pods.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500
 	OwedCopies []OwedCopy `json:"owedCopies,omitempty"`
-	// gates are those of spec.gates that are asked now.
+	// gates lists the gates of spec.gates that apply now.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Gates []GateStatus `json:"gates,omitempty"`
-	// hooks are the runs of spec.hooks that must not be forgotten, in the order in which they are due.
+	// hooks lists the runs of spec.hooks that must be remembered, in the order in which they are due.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Hooks []HookRun `json:"hooks,omitempty"`
-	// hookTurns is how often a migration with hooks has turned, or begun anew: what is run on another
-	// turn is another Job.
+	// hookTurns counts how often a migration with hooks has changed direction or restarted. Hooks of another turn run
+	// as other Jobs.
 	// +optional
 	HookTurns int32 `json:"hookTurns,omitempty"`
-	// source is the source slice as it was last seen.
+	// source is the last observed state of the source slice.
 	// +optional
 	Source *SliceStatus `json:"source,omitempty"`
-	// destination is the destination slice as it was last seen.
+	// destination is the last observed state of the destination slice.
 	// +optional
 	Destination *SliceStatus `json:"destination,omitempty"`
-	// moved is how many ordinals have arrived: without the one in flight, unless that is on the way back.
+	// moved is the number of ordinals that have arrived. An ordinal in a handoff counts only while it moves back.
 	// +optional
 	Moved int32 `json:"moved"`
-	// total is how many ordinals are to be moved.
+	// total is the number of ordinals that the migration moves.
 	// +optional
 	Total int32 `json:"total"`
-	// warnings are what the checks before the first write have found and did not refuse, as many of
-	// them as there is room for: kubectl migrate preflight has all. They stay as they were when the
-	// migration was accepted.
+	// warnings are findings of the checks before the first write that did not refuse the migration. The list is
+	// truncated; kubectl migrate preflight prints all. It is not updated after the migration was accepted.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
-// State is how a migration stands, in one word.
+// State summarizes a migration in one word.
 //
 // +kubebuilder:validation:Enum=Waiting;Refused;Moving;RollingBack;Recovering;Pausing;Paused;Stalled;Moved;RolledBack;Recovered;Released
 type State string
 
-// Warning is what one check before the first write has found and did not refuse.
+// Warning is a finding of one check before the first write that did not refuse the migration.
 type Warning struct {
-	// check that has found it; docs/preflight.md has a heading for each.
+	// check is the name of the check; docs/preflight.md has a heading for each.
 	// +kubebuilder:validation:MaxLength=253
 	Check string `json:"check"`
-	// reason is a word that stays the same from one version to the next.
+	// reason is an identifier that does not change between versions.
 	// +kubebuilder:validation:MaxLength=253
 	Reason string `json:"reason"`
-	// object names the object and its cluster.
+	// object is the object and its cluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Object string `json:"object,omitempty"`
-	// message says what was found and why it is unsafe.
+	// message describes the finding and its risk.
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`
-	// remedy is what mends it, a command where there is one.
+	// remedy is the fix, as a command if there is one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Baseline is what cannot be observed again once the first ordinal has moved.
+// Baseline records facts that cannot be observed any more after the first ordinal has moved.
 type Baseline struct {
 	// start is the first ordinal of the application.
 	Start int32 `json:"start"`
-	// replicas of the whole application: of the source, and of a destination that owned
-	// the rest of it already.
+	// replicas of the whole application: those of the source, and of a destination that already owned the other
+	// ordinals.
 	Replicas int32 `json:"replicas"`
-	// destinationReplicas is how many of them the destination owned before.
+	// destinationReplicas is how many of them the destination owned before the migration.
 	// +optional
 	DestinationReplicas int32 `json:"destinationReplicas,omitempty"`
 	// budget is the disruption budget d of the whole application.
@@ -167,16 +167,14 @@ type Baseline struct {
 	DestinationCluster types.UID `json:"destinationCluster"`
 	// sourceUID is the UID of the source StatefulSet.
 	SourceUID types.UID `json:"sourceUID"`
-	// destinationUID is the UID of the destination StatefulSet; absent until the first
-	// ordinal is about to move.
+	// destinationUID is the UID of the destination StatefulSet; absent until the first handoff is about to start.
 	// +optional
 	DestinationUID types.UID `json:"destinationUID,omitempty"`
-	// budgetsTakenTime is not written any more: sourceBudget and destinationBudget have replaced it. Records of
-	// older versions have it.
+	// budgetsTakenTime is no longer written: sourceBudget and destinationBudget replace it. Records of older versions
+	// contain it.
 	// +optional
 	BudgetsTakenTime *metav1.Time `json:"budgetsTakenTime,omitempty"`
-	// disruptionBudget is the PodDisruptionBudget in the form that its author wrote last; absent when there
-	// is none.
+	// disruptionBudget is the PodDisruptionBudget in the form that its author wrote last; absent without one.
 	// +optional
 	DisruptionBudget *DisruptionBudget `json:"disruptionBudget,omitempty"`
 	// sourceBudget is the version of the source's PodDisruptionBudget whose form was recorded last.
@@ -185,16 +183,16 @@ type Baseline struct {
 	// destinationBudget is the version of the destination's PodDisruptionBudget whose form was recorded last.
 	// +optional
 	DestinationBudget *BudgetVersion `json:"destinationBudget,omitempty"`
-	// volumes are how the data of each claim template moves, as it was asked for when the migration was accepted.
-	// Methods and storage classes stay those for the whole move and its way back, whatever spec.volumes says since.
+	// volumes records, for each claim template, how its data moves, as specified at acceptance. Method and storage
+	// class remain the same for the whole move and its rollback, even if spec.volumes changes.
 	// +optional
 	// +listType=map
 	// +listMapKey=claimTemplate
 	// +kubebuilder:validation:MaxItems=256
 	Volumes []VolumeSpec `json:"volumes,omitempty"`
-	// services are what is made so that clients find the pods, as it was asked for when the migration was accepted. They stay
-	// those for the whole move and its way back, whatever spec.services says since. A record of an older version lacks them:
-	// they are what spec.services says when the migration is taken over next.
+	// services records how clients find the pods, as specified at acceptance. It remains the same for the whole move
+	// and its rollback, even if spec.services changes. A record of an older version lacks it; the value of
+	// spec.services is then recorded when a process next takes the migration over.
 	// +optional
 	Services *ServicesSpec `json:"services,omitempty"`
 	// startTime is when the migration was accepted.
@@ -207,7 +205,7 @@ type BudgetVersion struct {
 	UID types.UID `json:"uid"`
 	// generation of the PodDisruptionBudget.
 	Generation int64 `json:"generation"`
-	// taken is true from when the PodDisruptionBudget was seen with the mark of the migration until it is given back.
+	// taken is true while the PodDisruptionBudget is observed with the migration's annotation, until it is restored.
 	// +optional
 	Taken bool `json:"taken,omitempty"`
 }
@@ -216,17 +214,17 @@ type BudgetVersion struct {
 type DisruptionBudget struct {
 	// name of the PodDisruptionBudget.
 	Name string `json:"name"`
-	// minAvailable as it was written.
+	// minAvailable of the PodDisruptionBudget, as its author wrote it.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
-	// maxUnavailable as it was written.
+	// maxUnavailable of the PodDisruptionBudget, as its author wrote it.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
-// Direction is the way that ordinals take.
+// Direction is the direction in which ordinals move.
 //
 // +kubebuilder:validation:Enum=Forward;Back
 type Direction string
@@ -239,29 +237,29 @@ const (
 	Back Direction = "Back"
 )
 
-// Fence says which process drives the migration. A new epoch is written to both
-// StatefulSets before anything is started or stopped in its name.
+// Fence identifies the process that drives the migration. A new epoch is written to both StatefulSets before that
+// process starts or stops anything.
 type Fence struct {
-	// epoch grows by one whenever another process takes over or the direction turns.
+	// epoch increases whenever another process takes over or the direction changes.
 	Epoch int64 `json:"epoch"`
 	// holder is the identity of the process.
 	// +kubebuilder:validation:MaxLength=253
 	Holder string `json:"holder"`
-	// direction is the way that ordinals take in this epoch.
+	// direction in which ordinals move during this epoch.
 	Direction Direction `json:"direction"`
 }
 
-// Heartbeat is a sign of the process that drives the migration.
+// Heartbeat is a sign of life of the process that drives the migration.
 type Heartbeat struct {
-	// time when the process wrote it, by the clock of the API server that keeps the migration. Each write of the status has a new one,
-	// and every 15 seconds there is one.
+	// time of the heartbeat, by the clock of the API server that stores the migration. It is updated with every write
+	// of the status, and at least every 15 seconds.
 	Time metav1.Time `json:"time"`
-	// mode that the process acts upon.
+	// mode that the process acts on.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
 }
 
-// Step is where an ordinal is on its way.
+// Step is a step of a handoff.
 type Step string
 
 // The steps of a handoff, in their order.
@@ -274,9 +272,9 @@ const (
 	StepReserveBudget Step = "ReserveBudget"
 	// StepSecureVolumes sets the ordinal's volumes to Retain.
 	StepSecureVolumes Step = "SecureVolumes"
-	// StepScaleDown takes the ordinal out of the slice that gives it.
+	// StepScaleDown removes the ordinal from the slice that gives it.
 	StepScaleDown Step = "ScaleDown"
-	// StepAwaitRelease waits until the pod and the attachments of its volumes are gone.
+	// StepAwaitRelease waits until the pod and the attachments of its volumes do not exist any more.
 	StepAwaitRelease Step = "AwaitRelease"
 	// StepCarryVolumes points the volumes at the claims of the slice that takes the ordinal.
 	StepCarryVolumes Step = "CarryVolumes"
@@ -286,49 +284,49 @@ const (
 	StepAwaitReadiness Step = "AwaitReadiness"
 )
 
-// Handoff is the ordinal on its way.
+// Handoff is the move of one ordinal, in progress.
 type Handoff struct {
-	// ordinal on its way.
+	// ordinal that moves.
 	Ordinal int32 `json:"ordinal"`
-	// step that the ordinal is at, as it was last reported.
+	// step of the handoff, as last reported.
 	// +optional
 	Step Step `json:"step,omitempty"`
 	// stepTime is when that step was first reported.
 	// +optional
 	StepTime metav1.MicroTime `json:"stepTime,omitempty,omitzero"`
-	// steps are when each step was first reported since the ordinal was stopped, or turned round: a step that is left and comes again has
-	// taken time all the while.
+	// steps records when each step was first reported since the ordinal was stopped or its direction changed. A step
+	// that is left and entered again counts from its first report.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Steps []StepStart `json:"steps,omitempty"`
-	// startTime is when this ordinal's handoff began, or was turned round.
+	// startTime is when this handoff started, or last changed its direction.
 	StartTime metav1.MicroTime `json:"startTime"`
-	// attempts counts how often the handoff was begun, turned round or taken over.
+	// attempts counts the starts, changes of direction and takeovers of this handoff.
 	Attempts int32 `json:"attempts"`
-	// fewestAvailable is the fewest replicas of both sides that were seen to be available since then.
+	// fewestAvailable is the lowest number of available replicas, of both sides together, observed since startTime.
 	// +optional
 	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
-	// load is what it uses that the handoffs of other migrations use, too.
+	// load lists the resources that it shares with the handoffs of other migrations.
 	// +optional
 	Load *HandoffLoad `json:"load,omitempty"`
-	// volumes are those that the ordinal had when its handoff began: it arrives when it
-	// runs on them again. A claim may be deleted meanwhile, and made again on an empty volume.
+	// volumes are the ordinal's volumes at the start of its handoff. The ordinal has arrived when it runs on them
+	// again. A claim may meanwhile be deleted, and recreated with an empty volume.
 	// +optional
 	// +listType=map
 	// +listMapKey=claimTemplate
 	Volumes []HandoffVolume `json:"volumes,omitempty"`
 }
 
-// StepStart is when a handoff came to a step.
+// StepStart is the time at which a handoff reached a step.
 type StepStart struct {
 	// step of the handoff.
 	Step Step `json:"step"`
-	// time when it was first reported.
+	// time at which the step was first reported.
 	Time metav1.MicroTime `json:"time"`
 }
 
-// HandoffLoad is what a handoff uses that the handoffs of other migrations use, too.
+// HandoffLoad lists the resources that a handoff shares with the handoffs of other migrations.
 type HandoffLoad struct {
 	// cluster that the ordinal leaves: the UID of its namespace kube-system.
 	// +optional
@@ -342,38 +340,38 @@ type HandoffLoad struct {
 	StorageClasses []string `json:"storageClasses,omitempty"`
 }
 
-// HandoffVolume is the volume of one claim of the ordinal on its way.
+// HandoffVolume is the volume of one claim of the moving ordinal.
 type HandoffVolume struct {
-	// claimTemplate is the volumeClaimTemplate that the claim was made from.
+	// claimTemplate is the volumeClaimTemplate of the claim.
 	ClaimTemplate string `json:"claimTemplate"`
-	// name is the PersistentVolume's.
+	// name of the PersistentVolume.
 	Name string `json:"name"`
-	// disk tells the disk behind it from every other one: a digest of its driver and
-	// handle, or of its whole source.
+	// disk identifies the disk behind the volume. It is a digest of the driver and handle, or of the whole volume
+	// source.
 	// +optional
 	Disk string `json:"disk,omitempty"`
-	// copy is how far its second volume is, for methods Copy and Snapshot.
+	// copy is the progress of its second volume, for methods Copy and Snapshot.
 	// +optional
 	Copy CopyAttempt `json:"copy,omitempty,omitzero"`
-	// left lists the pods that could have the volume when it was taken from the ordinal's claim.
+	// left lists the pods that may have mounted the volume when it was detached from the ordinal's claim.
 	// +optional
 	Left LeftVolume `json:"left,omitempty,omitzero"`
 }
 
-// LeftVolume is a list of pods that was read once no pod could mount a volume by its former claim.
+// LeftVolume is a list of pods, read after no pod could mount a volume by its former claim any more.
 type LeftVolume struct {
-	// side is the side that the volume was taken from: source or destination.
+	// side is the side that the volume was detached from: source or destination.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Side string `json:"side,omitempty"`
-	// pods are those that named the claim and had a node, as name/UID, separated by commas; empty: there were none.
+	// pods are those that referenced the claim and were scheduled to a node, as name/UID, separated by commas; empty
+	// if there were none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Pods string `json:"pods,omitempty"`
 }
 
-// Volume is the volume that the ordinal had for a claim template; its name is empty when it
-// is not known.
+// Volume returns the volume that the ordinal had for a claim template. Its name is empty if the volume is not known.
 func (h *Handoff) Volume(claimTemplate string) HandoffVolume {
 	for _, v := range h.Volumes {
 		if v.ClaimTemplate == claimTemplate {
@@ -383,9 +381,9 @@ func (h *Handoff) Volume(claimTemplate string) HandoffVolume {
 	return HandoffVolume{}
 }
 
-// SliceStatus is one slice as it was last seen.
+// SliceStatus is the last observed state of one slice.
 type SliceStatus struct {
-	// slice is the StatefulSet and its ordinals, for people: "shop/web [0,3)".
+	// slice is the StatefulSet and its ordinals in readable form: "shop/web [0,3)".
 	// +optional
 	Slice string `json:"slice,omitempty"`
 	// start is the first ordinal.
@@ -394,19 +392,18 @@ type SliceStatus struct {
 	Replicas int32 `json:"replicas"`
 	// available is how many of them are available.
 	Available int32 `json:"available"`
-	// maxUnavailable is how many evictions the slice's PodDisruptionBudget allows at
-	// most; absent without one.
+	// maxUnavailable is how many evictions the slice's PodDisruptionBudget allows at most; absent without one.
 	// +optional
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 
-// StartWithdrawn is a start of an ordinal that the migration has taken back.
+// StartWithdrawn is a start of an ordinal that the migration has undone.
 type StartWithdrawn struct {
 	// ordinal that ran on both sides.
 	Ordinal int32 `json:"ordinal"`
-	// by is the field manager that has started it on the other side.
+	// by is the field manager that started it on the other side.
 	// +kubebuilder:validation:MaxLength=256
 	By string `json:"by"`
-	// time is when it was found.
+	// time is when the conflict was found.
 	Time metav1.Time `json:"time"`
 }

@@ -33,8 +33,8 @@ type Migration struct {
 	// +optional
 	// +kubebuilder:default:={"observedGeneration":-1}
 	Status MigrationStatus `json:"status,omitempty"`
-	// Unreadable are the fields whose stored values do not fit them, and which were left out when the object was decoded.
-	// Nothing is done for a Migration that has some.
+	// Unreadable lists the fields whose stored values did not fit their type and were dropped by the decoder. A
+	// Migration that has any is not acted on.
 	Unreadable []tolerant.Fault `json:"-"`
 }
 
@@ -48,7 +48,7 @@ type MigrationList struct {
 	Items           []Migration `json:"items"`
 }
 
-// Mode says what the migration is to do now. It may be changed at any moment.
+// Mode selects the work of the migration. It may be changed at any time.
 //
 // +kubebuilder:validation:Enum=Run;Pause;Rollback;Recover
 type Mode string
@@ -57,18 +57,18 @@ type Mode string
 const (
 	// ModeRun moves ordinals from the source to the destination.
 	ModeRun Mode = "Run"
-	// ModePause begins no handoff. A handoff whose ordinal has already been stopped
-	// is finished first, so that a pause never keeps a replica down.
+	// ModePause starts no further handoff. A handoff whose ordinal is already stopped is finished first, so that a
+	// pause never keeps a replica down.
 	ModePause Mode = "Pause"
-	// ModeRollback takes every ordinal back to the source, under the same rules.
+	// ModeRollback returns every ordinal to the source, under the same rules.
 	ModeRollback Mode = "Rollback"
-	// ModeRecover takes every ordinal back to the source without the destination, which is
-	// lost for good: on the disks as they were when they left the source. Only a person can
-	// know that nothing runs at the destination any more: see spec.recovery.
+	// ModeRecover returns every ordinal to the source without reading the destination, which is permanently lost. The
+	// ordinals start on their disks in the state in which they left the source. Only a person can know that nothing
+	// runs at the destination any more: see spec.recovery.
 	ModeRecover Mode = "Recover"
 )
 
-// Order says which end of the source is moved first.
+// Order selects the end of the source that is moved first.
 //
 // +kubebuilder:validation:Enum=HighestFirst;LowestFirst
 type Order string
@@ -81,56 +81,53 @@ const (
 	LowestFirst Order = "LowestFirst"
 )
 
-// CleanupPolicy says what happens at the end to objects that are not needed any more.
+// CleanupPolicy selects the treatment, at the end, of objects that are no longer needed.
 //
 // +kubebuilder:validation:Enum=Retain;Delete
 type CleanupPolicy string
 
 // The clean-up policies.
 const (
-	// CleanupRetain leaves them: of the source, the emptied StatefulSet, its claims and
-	// its parked volumes.
+	// CleanupRetain keeps them. At the source these are the emptied StatefulSet, its claims and its parked volumes.
 	CleanupRetain CleanupPolicy = "Retain"
-	// CleanupDelete deletes them: of the source, the emptied StatefulSet, the claims of the moved
-	// ordinals and, in another cluster, their volumes, whose policy is Retain: the
-	// storage itself is never deleted.
+	// CleanupDelete deletes them. At the source these are the emptied StatefulSet, the claims of the moved ordinals
+	// and, if the destination is in another cluster, their PersistentVolumes. The policy of these volumes is Retain,
+	// so the storage itself is never deleted.
 	CleanupDelete CleanupPolicy = "Delete"
 )
 
-// PerOrdinal says which name each ordinal gets that it keeps through the move.
+// PerOrdinal selects the name that each ordinal keeps through the move.
 //
 // +kubebuilder:validation:Enum=None;Export
 type PerOrdinal string
 
 // The names of ordinals.
 const (
-	// PerOrdinalNone makes none.
+	// PerOrdinalNone creates no such name.
 	PerOrdinalNone PerOrdinal = "None"
-	// PerOrdinalExport makes, for each ordinal, a headless Service that selects its pod
-	// and bears its name, and exports it from the side that holds the ordinal:
-	// web-3.shop.svc.clusterset.local is the same name before, during and after the
-	// handoff (KEP-1645).
+	// PerOrdinalExport creates, for each ordinal, a headless Service with the name of its pod that selects this pod.
+	// The side that owns the ordinal exports the Service. Thus web-3.shop.svc.clusterset.local is the same name
+	// before, during and after the handoff (KEP-1645).
 	PerOrdinalExport PerOrdinal = "Export"
 )
 
-// SplitBudget says which slice has the disruption budget of a split application.
+// SplitBudget selects the slice that gets the disruption budget of a split application.
 //
 // +kubebuilder:validation:Enum=Proportional;Source;Destination
 type SplitBudget string
 
-// Who has the disruption budget of a split application.
+// The ways to divide the disruption budget of a split application.
 const (
-	// SplitBudgetProportional shares it in proportion to the slices' sizes, at least one
-	// each where there is enough.
+	// SplitBudgetProportional divides it in proportion to the slices' sizes. Each slice gets at least one if the
+	// budget is large enough.
 	SplitBudgetProportional SplitBudget = "Proportional"
-	// SplitBudgetSource gives all of it to the source, as far as that has replicas.
+	// SplitBudgetSource gives all of it to the source, up to the source's replicas.
 	SplitBudgetSource SplitBudget = "Source"
-	// SplitBudgetDestination gives all of it to the destination, as far as that has
-	// replicas.
+	// SplitBudgetDestination gives all of it to the destination, up to the destination's replicas.
 	SplitBudgetDestination SplitBudget = "Destination"
 )
 
-// MigrationSpec is what the user asks for.
+// MigrationSpec is the desired move.
 //
 // +kubebuilder:validation:XValidation:rule="self.source == oldSelf.source",message="source is immutable"
 // +kubebuilder:validation:XValidation:rule="self.destination == oldSelf.destination",message="destination is immutable"
@@ -139,55 +136,51 @@ type MigrationSpec struct {
 	// source is the StatefulSet that runs the application now. Immutable.
 	// +required
 	Source SourceReference `json:"source"`
-	// destination is the StatefulSet that shall run it. It is created as a copy of
-	// the source with no replicas when it does not exist. Immutable.
+	// destination is the StatefulSet that runs the application after the move. If it does not exist, it is created as
+	// a copy of the source with no replicas. Immutable.
 	// +required
 	Destination DestinationReference `json:"destination"`
-	// ordinals says which ordinals move, and in what order. Default: all, the
-	// highest first. Immutable.
+	// ordinals selects the ordinals that move, and their order. Default: all, the highest first. Immutable.
 	// +optional
 	// +kubebuilder:default={}
 	Ordinals OrdinalsSpec `json:"ordinals,omitempty,omitzero"`
-	// maxUnavailable is the disruption budget d: how many replicas of the whole
-	// application may be unavailable at once, as a number or as a percentage
-	// (rounded up). Default: what the source's PodDisruptionBudget allows, or 1
-	// without one. It cannot exceed what the PodDisruptionBudget allows. What counts
-	// is that with which the migration was accepted: a larger one changes nothing, and
-	// while a smaller one is written no further ordinal is stopped.
+	// maxUnavailable is the disruption budget d: how many replicas of the whole application may be unavailable at
+	// once, as a number or as a percentage (rounded up). Default: the budget of the source's PodDisruptionBudget, or
+	// 1 without one. It cannot exceed that of the PodDisruptionBudget. The value at acceptance applies. A larger
+	// value has no effect later; while the value is smaller, no further ordinal is stopped.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number of at least 1 or a percentage from 1% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// splitBudget is which slice's PodDisruptionBudget has the disruption budget while the
-	// application stays split over both, after a move of some ordinals or in a pause. It may
-	// be changed at any time, also when the migration has been completed: with a budget of 1
-	// only one side can have it, and nodes of the other cannot be drained meanwhile.
+	// splitBudget selects the slice whose PodDisruptionBudget has the disruption budget while the application stays
+	// split over the two slices, after a move of some ordinals or during a pause. It may be changed at any time, also
+	// after completion. With a budget of 1 only one side can have it, and nodes of the other side cannot be drained.
 	// +optional
 	// +kubebuilder:default=Proportional
 	SplitBudget SplitBudget `json:"splitBudget,omitempty"`
-	// mode is what the migration is to do now.
+	// mode selects the work of the migration: Run, Pause, Rollback or Recover.
 	// +optional
 	// +kubebuilder:default=Run
 	Mode Mode `json:"mode,omitempty"`
 	// recovery confirms the mode Recover.
 	// +optional
 	Recovery RecoverySpec `json:"recovery,omitempty,omitzero"`
-	// wave orders the Migrations of a namespace: one does not begin before all of lower waves have
-	// moved. One that has begun is not held back. Default: 0, which waits for none.
+	// wave orders the Migrations of a namespace: a Migration starts after all those of lower waves have moved. A
+	// Migration that has started is not held back. Default: 0, which waits for none.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Wave int32 `json:"wave,omitempty"`
-	// schedule says when ordinals may be stopped to be moved. Default: at any time.
+	// schedule limits the times at which ordinals may be stopped for the move. Default: at any time.
 	// +optional
 	Schedule *ScheduleSpec `json:"schedule,omitempty"`
-	// handoff bounds one ordinal's way.
+	// handoff sets the time limits of one ordinal's handoff.
 	// +optional
 	// +kubebuilder:default={}
 	Handoff HandoffSpec `json:"handoff,omitempty,omitzero"`
-	// volumes says, for each claim template, how its data moves. A template that
-	// is not named moves by Rebind with its storage class unchanged. From when the migration is accepted until it is
-	// completed, method and storageClassName cannot be changed.
+	// volumes selects, for each claim template, how its data moves. A template that is not listed moves by Rebind
+	// with its storage class unchanged. Between acceptance and completion, method and storageClassName cannot be
+	// changed.
 	// +optional
 	// +listType=map
 	// +listMapKey=claimTemplate
@@ -202,44 +195,43 @@ type MigrationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.downtimeLimit) || duration(v.copy.downtimeLimit) > duration('0s') && (!has(v.copy.downtimeBudget) || duration(v.copy.downtimeLimit) >= duration(v.copy.downtimeBudget)))",message="copy.downtimeLimit must be above 0, and at least downtimeBudget"
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.prefetch) || v.copy.prefetch == 0 || !has(v.copy.warm) || v.copy.warm != 'None')",message="copy.prefetch makes warm passes, which warm: None forbids"
 	Volumes []VolumeSpec `json:"volumes,omitempty"`
-	// services says what is done so that clients in both clusters find the pods. From when the migration is accepted until it
-	// is completed it cannot be changed.
+	// services configures how clients in both clusters find the pods. It cannot be changed between acceptance and
+	// completion of the migration.
 	// +optional
 	Services ServicesSpec `json:"services,omitempty,omitzero"`
-	// gates are questions about the application: no ordinal is stopped, and nothing completed, while
-	// one that is asked there has no good answer.
+	// gates are health checks of the application. While a gate that applies has not passed, no ordinal is stopped and
+	// the migration is not completed.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Gates []HealthGate `json:"gates,omitempty"`
-	// hooks are Jobs that are run before and after each ordinal, and before and after the migration,
-	// those of one point one after the other.
+	// hooks are Jobs that run before and after each ordinal, and before and after the migration. Hooks of the same
+	// point run one after the other.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Hooks []Hook `json:"hooks,omitempty"`
-	// probe says how the application is asked while it moves, to measure what its clients see. Default: not at all.
+	// probe measures, during the move, the requests of clients to the application. Default: no measurement.
 	// +optional
 	Probe *ProbeSpec `json:"probe,omitempty"`
-	// hookAnswer is how to go on after a hook that has failed: what kubectl migrate hooks retry and
-	// skip write.
+	// hookAnswer decides how to continue after a failed hook. It is written by kubectl migrate hooks retry and
+	// kubectl migrate hooks skip.
 	// +optional
 	HookAnswer *HookAnswer `json:"hookAnswer,omitempty"`
-	// dependencies says what is done about the objects that pods need besides their volumes.
+	// dependencies configures how objects that pods need, other than their volumes, reach the destination.
 	// +optional
 	Dependencies DependenciesSpec `json:"dependencies,omitempty,omitzero"`
-	// writers says what is done about who else writes the source.
+	// writers configures how other controllers that write the source are paused.
 	// +optional
 	Writers WritersSpec `json:"writers,omitempty,omitzero"`
-	// cleanup says what is done at the end.
+	// cleanup selects the objects that are deleted at the end.
 	// +optional
 	// +kubebuilder:default={}
 	Cleanup CleanupSpec `json:"cleanup,omitempty,omitzero"`
-	// serviceAccountName is the ServiceAccount of this namespace under which the
-	// cluster that holds this object is read and written. Default: the manager's
-	// configured default account.
+	// serviceAccountName is the ServiceAccount of this namespace that is impersonated to read and write the cluster
+	// that holds this object. Default: the manager's configured default account.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
@@ -311,9 +303,9 @@ type DestinationReference struct {
 	CreateNamespace bool `json:"createNamespace,omitempty"`
 }
 
-// OrdinalsSpec says which ordinals move.
+// OrdinalsSpec selects the ordinals that move.
 type OrdinalsSpec struct {
-	// order is the end of the source that is moved first.
+	// order is the end of the source that moves first.
 	// +optional
 	// +kubebuilder:default=HighestFirst
 	Order Order `json:"order,omitempty"`
@@ -324,35 +316,33 @@ type OrdinalsSpec struct {
 	Count *int32 `json:"count,omitempty"`
 }
 
-// RecoverySpec is how a person says what no machine can find out.
+// RecoverySpec holds a person's confirmations of facts that no program can find out.
 type RecoverySpec struct {
-	// destinationIsOff is the UID of the namespace kube-system of the destination's cluster, as
-	// status.baseline.destinationCluster has it. Whoever writes it says: nothing of the
-	// application runs in that cluster any more, its machines are off or cut off from the
-	// storage, and none will come back with it.
+	// destinationIsOff is the UID of the namespace kube-system of the destination's cluster, as recorded in
+	// status.baseline.destinationCluster. Setting it confirms that nothing of the application runs in that cluster:
+	// its machines are off, or cut off from the storage, and none will return with the application.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	DestinationIsOff string `json:"destinationIsOff,omitempty"`
-	// nothingMovedOn says that since the migration was completed no ordinal was moved on from its
-	// destination: by no other Migration, no run and no person, those included that left no record. A
-	// migration that was completed with all ordinals at the destination is not recovered without it:
-	// what was moved on runs elsewhere, on the disks that are parked here, and would run twice.
+	// nothingMovedOn confirms that, since completion, no ordinal was moved on from its destination: by no other
+	// Migration, run or person, including those that left no record. It is required to recover a migration that was
+	// completed with all ordinals at the destination. An ordinal that was moved on runs elsewhere, on the disks that
+	// are parked here, and recovery would start it a second time.
 	// +optional
 	NothingMovedOn bool `json:"nothingMovedOn,omitempty"`
 }
 
-// HandoffSpec bounds one ordinal's way.
+// HandoffSpec sets the time limits of one ordinal's handoff.
 type HandoffSpec struct {
-	// minReadySeconds is how long a moved pod must have been Ready before the next
-	// ordinal moves. The StatefulSet's own minReadySeconds counts when it is larger.
+	// minReadySeconds is how long a moved pod must have been Ready before the next ordinal moves. If the
+	// StatefulSet's own minReadySeconds is larger, that applies.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
-	// progressDeadlineSeconds is how long one step of an ordinal's handoff may take
-	// before the migration is reported as stalled. It goes on by itself when the
-	// cause is gone.
+	// progressDeadlineSeconds is how long one step of an ordinal's handoff may take before the migration is reported
+	// as stalled. The migration continues automatically when the cause is removed.
 	// +optional
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=1
@@ -360,28 +350,27 @@ type HandoffSpec struct {
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
-// ServicesSpec says how clients find the pods during the move.
+// ServicesSpec configures how clients find the pods during the move.
 type ServicesSpec struct {
-	// export makes a ServiceExport (sigs.k8s.io/mcs-api) for the governing Service
-	// on both sides: the destination's before the first handoff; the source's is
-	// removed last.
+	// export creates a ServiceExport (sigs.k8s.io/mcs-api) for the governing Service on both sides. The destination's
+	// is created before the first handoff; the source's is deleted last.
 	// +optional
 	Export bool `json:"export,omitempty"`
-	// perOrdinal gives each ordinal a name that survives the move. Both StatefulSets
-	// must have one name and namespace: a pod's name is part of it.
+	// perOrdinal gives each ordinal a name that survives the move. Both StatefulSets must have the same name and
+	// namespace, because the name contains the pod's name.
 	// +optional
 	// +kubebuilder:default=None
 	PerOrdinal PerOrdinal `json:"perOrdinal,omitempty"`
 }
 
-// CleanupSpec says what is done at the end.
+// CleanupSpec selects the objects that are deleted at the end.
 type CleanupSpec struct {
-	// source says what happens to the source's objects.
+	// source selects whether the source's objects are deleted.
 	// +optional
 	// +kubebuilder:default=Retain
 	Source CleanupPolicy `json:"source,omitempty"`
-	// perOrdinalServices says what happens at the end to the Services and ServiceExports
-	// that services.perOrdinal has made.
+	// perOrdinalServices selects whether the Services and ServiceExports that services.perOrdinal created are deleted
+	// at the end.
 	// +optional
 	// +kubebuilder:default=Retain
 	PerOrdinalServices CleanupPolicy `json:"perOrdinalServices,omitempty"`

@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Verb is what a person may do with a migration.
+// Verb is an operation that a user can request for a migration.
 type Verb string
 
 // The verbs.
@@ -18,20 +18,21 @@ const (
 	Rollback Verb = "rollback"
 )
 
-// Action is what a person may do with a migration now.
+// Action is a user operation, with its effect and whether it is currently allowed.
 type Action struct {
 	Verb Verb `json:"verb"`
-	// Mode is what it sets.
+	// Mode is the spec.mode that it sets.
 	Mode api.Mode `json:"mode"`
-	// Text says what will happen.
+	// Text describes the effect.
 	Text string `json:"text"`
-	// Typed is true when the name of the migration must be typed to confirm it; a second click confirms the others.
+	// Typed is true if the user must type the name of the migration to confirm. The other actions are confirmed
+	// by a second click.
 	Typed bool `json:"typed,omitempty"`
-	// Refused is why it may not be done now; empty: it may.
+	// Refused is the reason why the action is not allowed now; empty if it is allowed.
 	Refused string `json:"refused,omitempty"`
 }
 
-// Actions are what a person may do with a migration now, and why not. record says that it is the record of a run.
+// Actions returns the actions for a migration, allowed or refused. record is true for the record of a run.
 func Actions(m *api.Migration, record bool) []Action {
 	completed, mode := records.Completed(m), cmp.Or(m.Spec.Mode, api.ModeRun)
 	actions := []Action{
@@ -61,7 +62,8 @@ func Actions(m *api.Migration, record bool) []Action {
 	return actions
 }
 
-// afterAutomaticRollback is why what was turned back by itself is not resumed, and what comes first.
+// afterAutomaticRollback returns the reason why an automatically rolled back migration is not resumed, and the
+// required first action.
 func afterAutomaticRollback(m *api.Migration) string {
 	if m.Spec.Mode == api.ModePause {
 		return "it was turned back by itself, and its manager has not taken notice of the pause yet: wait until it has"
@@ -69,7 +71,7 @@ func afterAutomaticRollback(m *api.Migration) string {
 	return fmt.Sprintf("it was turned back by itself, when %s had failed: to have it go on to the destination, pause it first, then resume it", m.Status.AutomaticRollback.By)
 }
 
-// Find is the action of a verb.
+// Find returns the action of a verb.
 func Find(actions []Action, verb Verb) (Action, bool) {
 	for _, a := range actions {
 		if a.Verb == verb {

@@ -7,15 +7,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Down is an ordinal since it was stopped. Its outage ends when its pod is Ready at the other side; its soak is the time from then on,
-// before it counts as available.
+// Down is the time since which an ordinal is stopped. Its outage ends when its pod is Ready at the other side.
+// Its soak is the time from then until it counts as available.
 type Down struct {
 	Since time.Time `json:"since"`
-	// Ready is since when its pod is Ready at the other side; absent: it is not.
+	// Ready is the time since which its pod is Ready at the other side; nil if it is not.
 	Ready *time.Time `json:"ready,omitempty"`
 }
 
-// DownOf returns since when the ordinal in flight is down; nil: it is not, or it is not known.
+// DownOf returns the downtime of the ordinal in flight; nil if it is not down, or if that is unknown.
 func DownOf(m *api.Migration) *Down {
 	handoff, history := m.Status.Handoff, m.Status.History
 	switch {
@@ -23,13 +23,14 @@ func DownOf(m *api.Migration) *Down {
 		return nil
 	case history != nil && history.Stopped != nil && history.Stopped.Ordinal == handoff.Ordinal:
 		return downFrom(history.Stopped.StopTime.Time, history.Stopped.ReadyTime.Time)
-	case handoff.Step == api.StepAwaitRelease: // which follows the stop at once
+	case handoff.Step == api.StepAwaitRelease: // this step follows the stop at once
 		return downFrom(handoff.StepTime.Time, time.Time{})
 	}
 	return nil
 }
 
-// DownIn returns since when the ordinal of a handoff that has ended was down; nil: it was not, or it is not known.
+// DownIn returns the downtime in a handoff that has ended; nil if the ordinal was not down, or if that is
+// unknown.
 func DownIn(past api.PastHandoff) *Down { return downFrom(past.StopTime.Time, past.ReadyTime.Time) }
 
 func downFrom(since, ready time.Time) *Down {
@@ -43,7 +44,7 @@ func downFrom(since, ready time.Time) *Down {
 	return d
 }
 
-// Outage returns how long it was down until the handoff ended, or now.
+// Outage returns how long it was down until the handoff ended, or until now.
 func (d Down) Outage(until time.Time) time.Duration {
 	if d.Ready != nil {
 		until = *d.Ready
@@ -51,7 +52,7 @@ func (d Down) Outage(until time.Time) time.Duration {
 	return max(0, until.Sub(d.Since))
 }
 
-// Soak returns how long it was Ready until the handoff ended, or now; 0: it was not.
+// Soak returns how long it was Ready until the handoff ended, or until now; 0 if it was not.
 func (d Down) Soak(until time.Time) time.Duration {
 	if d.Ready == nil {
 		return 0
@@ -59,7 +60,7 @@ func (d Down) Soak(until time.Time) time.Duration {
 	return max(0, until.Sub(*d.Ready))
 }
 
-// Text says both for people.
+// Text returns both durations as text for the user.
 func (d Down) Text(now time.Time) string {
 	if d.Ready == nil {
 		return fmt.Sprintf("down for %s", coarse(d.Outage(now)))
@@ -67,7 +68,7 @@ func (d Down) Text(now time.Time) string {
 	return fmt.Sprintf("was down for %s, Ready for %s", coarse(d.Outage(now)), coarse(d.Soak(now)))
 }
 
-// coarse is a duration for something that is looked at while it grows.
+// coarse rounds a duration for a display that is refreshed while it grows.
 func coarse(d time.Duration) time.Duration {
 	const short = 10 * time.Second
 	if d < short {

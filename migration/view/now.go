@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// longestNow is how many characters a sentence of Now has at most.
+// longestNow is the maximum number of characters of Now.
 const longestNow = 100
 
 // now describes the current action or wait in one short sentence.
@@ -48,7 +48,7 @@ func brief(message string) string {
 	return cut + "…"
 }
 
-// StepText returns a step in words for people; empty: there is none.
+// StepText returns the text of a step; empty if there is none.
 func StepText(step api.Step) string {
 	for _, s := range Steps() {
 		if s.Name == step {

@@ -7,38 +7,39 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Place is where an ordinal is.
+// Place is the location of an ordinal.
 type Place string
 
 // The places.
 const (
 	AtSource      Place = "source"
 	AtDestination Place = "destination"
-	// Away: it has been stopped at one side, and is not yet at the other.
+	// Away means that the ordinal was stopped at one side and has not started at the other yet.
 	Away Place = "away"
 )
 
-// Readiness is whether an ordinal is available.
+// Readiness is the availability of an ordinal.
 type Readiness string
 
-// Whether an ordinal is available. A status only counts those that are not: which they are is known of the one on
-// its way, and else only when it is none.
+// The values of Readiness. A status only counts the unavailable ordinals. Which ones they are is known only for
+// the ordinal in flight, or if there are none.
 const (
 	Ready    Readiness = "ready"
 	NotReady Readiness = "not ready"
 	Unknown  Readiness = "unknown"
 )
 
-// Ordinal is where one ordinal is, and how.
+// Ordinal is the place and readiness of one ordinal.
 type Ordinal struct {
 	Ordinal int32     `json:"ordinal"`
 	At      Place     `json:"at"`
 	Ready   Readiness `json:"ready"`
-	// Moving is true of the one in flight.
+	// Moving is true for the ordinal in flight.
 	Moving bool `json:"moving,omitempty"`
 }
 
-// Ordinals are all of an application, the lowest first; none before it was looked at.
+// Ordinals returns all ordinals of the application in ascending order. It returns none before the application
+// was observed.
 func (r Row) Ordinals() []Ordinal {
 	out := make([]Ordinal, 0, r.Replicas)
 	for n := r.First; n < r.First+r.Replicas; n++ {
@@ -53,7 +54,8 @@ func (r Row) Ordinals() []Ordinal {
 	return out
 }
 
-// readiness is that of an ordinal at its side. What is down there is taken to be the one in flight first.
+// readiness returns the readiness of an ordinal at its side. It attributes the first unavailable replica to the
+// ordinal in flight.
 func (r Row) readiness(side Side, o Ordinal) Readiness {
 	down := side.Replicas - side.Available
 	switch {
@@ -67,13 +69,14 @@ func (r Row) readiness(side Side, o Ordinal) Readiness {
 	return Unknown
 }
 
-// Step is one of a handoff, for people.
+// Step is a step of a handoff with its text.
 type Step struct {
 	Name api.Step `json:"name"`
 	Text string   `json:"text"`
 }
 
-// StepsOf returns the steps of a handoff of one migration, in the words of the methods by which its volumes move.
+// StepsOf returns the steps of a handoff of one migration, with texts that match the methods by which its
+// volumes move.
 func StepsOf(m *api.Migration) []Step {
 	methods := map[api.VolumeMethod]bool{}
 	for _, v := range m.VolumesAsAccepted() {
@@ -93,7 +96,7 @@ func StepsOf(m *api.Migration) []Step {
 	return steps
 }
 
-// carries are the words for carrying volumes over, by method.
+// carries maps a method to the text of the step that carries volumes over.
 var carries = map[api.VolumeMethod]string{
 	api.MethodRebind:   "hand its volumes over",
 	api.MethodCopy:     "copy what is left of its volumes, and compare both sides",
@@ -101,7 +104,7 @@ var carries = map[api.VolumeMethod]string{
 	api.MethodEmpty:    "create new volumes",
 }
 
-// Steps are those of a handoff, in their order.
+// Steps returns the steps of a handoff in their order.
 func Steps() []Step {
 	return []Step{
 		{api.StepGate, "wait until all others are available"},

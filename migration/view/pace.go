@@ -7,10 +7,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Pace is how long handoffs took, of those that the status lists and that went the way that is gone now.
+// Pace is the duration of the completed handoffs that the status lists for the current direction.
 type Pace struct {
 	Handoffs int `json:"handoffs"`
-	// MedianSeconds, ShortestSeconds and LongestSeconds are of one handoff.
+	// MedianSeconds, ShortestSeconds and LongestSeconds are durations of one handoff.
 	MedianSeconds   int64 `json:"medianSeconds"`
 	ShortestSeconds int64 `json:"shortestSeconds"`
 	LongestSeconds  int64 `json:"longestSeconds"`
@@ -19,8 +19,8 @@ type Pace struct {
 	left int32
 }
 
-// Left returns how long the ordinals that are left take if each takes the mean, at a time; 0: none is left. The one in flight has used a
-// part of its mean.
+// Left returns the remaining time if each remaining ordinal takes the mean; 0 if none remains. The ordinal in
+// flight has already used a part of its mean.
 func (p Pace) Left(handoff *Handoff, now time.Time) time.Duration {
 	left := p.mean * time.Duration(p.left)
 	if handoff != nil {
@@ -29,7 +29,7 @@ func (p Pace) Left(handoff *Handoff, now time.Time) time.Duration {
 	return max(0, left)
 }
 
-// PaceOf is the pace of a migration; nil: no handoff has come to its end this way.
+// PaceOf returns the pace of a migration; nil if no handoff was completed in the current direction.
 func PaceOf(m *api.Migration) *Pace {
 	if m.Status.History == nil {
 		return nil

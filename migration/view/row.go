@@ -1,5 +1,5 @@
-// Package view says what a person sees of a migration on the page: a row of the list, and all of one. A value in,
-// a value out; it asks no cluster and has no clock.
+// Package view converts a migration into the values that user interfaces show: a row of the list, or all
+// details of one migration. It is pure: it reads no cluster and no clock.
 package view
 
 import (
@@ -18,36 +18,36 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// State is how a migration stands, in one word.
+// State is the state of a migration in one word.
 type State string
 
-// The states, those first that somebody has to look at.
+// The states. Those that need a user's attention come first.
 const (
-	// StateStalled: it does not go on before something is mended.
+	// StateStalled means that it cannot continue before a problem is fixed.
 	StateStalled State = "stalled"
-	// StateRefused: a check before the first write has failed.
+	// StateRefused means that a check before the first write has failed.
 	StateRefused State = "refused"
-	// StateMoving: ordinals go to the destination.
+	// StateMoving means that ordinals move to the destination.
 	StateMoving State = "moving"
-	// StateRollingBack: ordinals go back to the source.
+	// StateRollingBack means that ordinals move back to the source.
 	StateRollingBack State = "rolling back"
-	// StateRecovering: ordinals go back to the source without the destination.
+	// StateRecovering means that ordinals move back to the source without the destination.
 	StateRecovering State = "recovering"
-	// StateWaiting: it goes on by itself, later.
+	// StateWaiting means that it will continue without an action of the user.
 	StateWaiting State = "waiting"
-	// StatePausing: the ordinal in flight is finished, and no other begins.
+	// StatePausing means that the handoff in flight completes and no other one begins.
 	StatePausing State = "pausing"
-	// StatePaused: nothing goes on before it is resumed.
+	// StatePaused means that it waits to be resumed.
 	StatePaused State = "paused"
-	// StateMoved, StateRolledBack and StateRecovered: it is completed.
+	// StateMoved, StateRolledBack and StateRecovered mean that it is completed.
 	StateMoved      State = "moved"
 	StateRolledBack State = "rolled back"
 	StateRecovered  State = "recovered"
-	// StateReleased: it was deleted before its end, and has let go of both StatefulSets.
+	// StateReleased means that it was deleted before its end, and has released both StatefulSets.
 	StateReleased State = "released"
 )
 
-// Word returns the state as the status of a Migration has it: RollingBack.
+// Word returns the state as the status of a Migration has it, for instance RollingBack.
 func (s State) Word() api.State {
 	var word strings.Builder
 	for part := range strings.SplitSeq(string(s), " ") {
@@ -56,11 +56,11 @@ func (s State) Word() api.State {
 	return api.State(word.String())
 }
 
-// Key names a migration among all that are shown: "migration/NAMESPACE/NAME", or "run/NAMESPACE/NAME" for the
-// record of a run.
+// Key is the unique key of a migration: "migration/NAMESPACE/NAME", or "run/NAMESPACE/NAME" for the record of a
+// run.
 type Key string
 
-// KeyOf is the key of a migration; record is true when a run keeps it.
+// KeyOf returns the key of a migration; record is true for the record of a run.
 func KeyOf(namespace, name string, record bool) Key {
 	return Key(map[bool]string{false: "migration/", true: "run/"}[record] + namespace + "/" + name)
 }
@@ -70,7 +70,7 @@ type Row struct {
 	Key       Key    `json:"key"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Record is true when a run keeps it, in a ConfigMap.
+	// Record is true for the record of a run, in a ConfigMap.
 	Record bool  `json:"record,omitempty"`
 	State  State `json:"state"`
 	// Now describes the current action or wait in one short sentence.
@@ -78,32 +78,33 @@ type Row struct {
 	Mode api.Mode `json:"mode"`
 	// Sides are the source and the destination.
 	Sides [2]Side `json:"sides"`
-	// First is the first of Replicas ordinals of the application; both are 0 before it was looked at.
+	// First is the lowest of the application's Replicas ordinals; both are 0 before it was observed.
 	First    int32 `json:"first"`
 	Replicas int32 `json:"replicas"`
-	// Budget is how many of them may be unavailable at once.
+	// Budget is the number of them that may be unavailable at once.
 	Budget int32 `json:"budget"`
-	// Moved ordinals have arrived, of Total.
+	// Moved ordinals of Total have arrived.
 	Moved int32 `json:"moved"`
 	Total int32 `json:"total"`
 	// Handoff is the ordinal in flight, if any.
 	Handoff *Handoff `json:"handoff,omitempty"`
-	// Hold is what it waits for, if anything.
+	// Hold is the reason why it waits, if it does.
 	Hold *Hold `json:"hold,omitempty"`
-	// LeftSeconds is how long the ordinals that are left take by those so far, at the time of the row; absent where that is not
-	// known, and while it is stalled.
+	// LeftSeconds is the estimated remaining time at the time of the row. It is nil if unknown, and while the
+	// migration is stalled.
 	LeftSeconds *int64 `json:"leftSeconds,omitempty"`
-	// AsOf is when the status was written that all of this is from; absent where that is not known.
+	// AsOf is when the status behind this row was written; nil if unknown.
 	AsOf *time.Time `json:"asOf,omitempty"`
-	// Driven is whether a process drives it; absent: none needs to, or it is not known.
+	// Driven reports whether a process drives it; nil if none needs to, or if that is unknown.
 	Driven *bool `json:"driven,omitempty"`
-	// Warnings is how many things were found before the first write and did not refuse it.
+	// Warnings is the number of warnings that were found before the first write.
 	Warnings int `json:"warnings,omitempty"`
 
 	pace *Pace
 }
 
-// At is the row at a time of the API server's clock, with the times that grow. A migration that no process drives any more is stalled.
+// At returns the row at a time of the API server's clock, with the durations up to that time. A migration that
+// no process drives any more is stalled.
 func (r Row) At(m *api.Migration, now time.Time) Row {
 	if left := r.Left(now); left > 0 {
 		r.LeftSeconds = new(seconds(left))
@@ -133,10 +134,10 @@ func (r Row) At(m *api.Migration, now time.Time) Row {
 	return r
 }
 
-// exact is a duration in seconds, to the millisecond.
+// exact returns a duration in seconds, to the millisecond.
 func exact(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
-// Left returns how long the ordinals that are left take by those so far, at a time; 0: it is not known, or nothing goes on.
+// Left returns the estimated remaining time; 0 if it is unknown, or if the migration does not progress.
 func (r Row) Left(now time.Time) time.Duration {
 	if r.pace == nil || r.Hold != nil && (r.Hold.Stalled || r.Hold.Reason == api.ReasonPaused) {
 		return 0
@@ -144,20 +145,21 @@ func (r Row) Left(now time.Time) time.Duration {
 	return r.pace.Left(r.Handoff, now)
 }
 
-// Side is one of both slices, as it was last seen.
+// Side is one of the two slices as last observed.
 type Side struct {
-	// Name is CLUSTER/NAMESPACE/NAME, without the cluster where that is not known.
+	// Name is CLUSTER/NAMESPACE/NAME, without the cluster if that is unknown.
 	Name      string `json:"name"`
 	Start     int32  `json:"start"`
 	Replicas  int32  `json:"replicas"`
 	Available int32  `json:"available"`
-	// MaxUnavailable is how many evictions its PodDisruptionBudget allows; absent without one.
+	// MaxUnavailable is the number of evictions that its PodDisruptionBudget allows; nil without one.
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
-	// AsOf is when it was like this, if that is longer ago than the row's AsOf: not both sides answer since.
+	// AsOf is when the side was observed, if that is before the row's AsOf, because one of the clusters has not
+	// answered since.
 	AsOf *time.Time `json:"asOf,omitempty"`
 }
 
-// Text says what a side has, for people.
+// Text returns the contents of a side as text for the user.
 func (s Side) Text() string {
 	text := "no ordinals"
 	if s.Replicas > 0 {
@@ -169,7 +171,7 @@ func (s Side) Text() string {
 	return text + s.asOf()
 }
 
-// asOf says when a side was as it is shown; empty: now.
+// asOf returns the time at which a side was observed as text; empty if it is current.
 func (s Side) asOf() string {
 	if s.AsOf == nil {
 		return ""
@@ -177,7 +179,7 @@ func (s Side) asOf() string {
 	return ", as of " + s.AsOf.Format(time.TimeOnly) + " UTC"
 }
 
-// BudgetText says how many replicas are available against the budget, for people.
+// BudgetText returns the number of available replicas and the budget as text for the user.
 func (r Row) BudgetText() string {
 	return fmt.Sprintf("%d of %d available; %d may be unavailable at once%s", r.Sides[0].Available+r.Sides[1].Available, r.Replicas, r.Budget, r.Sides[0].asOf())
 }
@@ -189,24 +191,24 @@ type Handoff struct {
 	Ordinal   int32         `json:"ordinal"`
 	Direction api.Direction `json:"direction"`
 	Step      api.Step      `json:"step,omitempty"`
-	// StepTime is since when it is at that step; StartTime is when it began.
+	// StepTime is when it reached that step; StartTime is when it began.
 	StepTime  *time.Time `json:"stepTime,omitempty"`
 	StartTime time.Time  `json:"startTime"`
 	Attempts  int32      `json:"attempts"`
-	// Down is since when it is down; absent: it is not, or it is not known. OutageSeconds is how long it was down, or is so far,
-	// and SoakSeconds how long it has been Ready, at the time of the row.
+	// Down is the time since which it is down; nil if it is not, or if that is unknown. At the time of the row,
+	// OutageSeconds is how long it has been down, and SoakSeconds how long it has been Ready.
 	Down          *Down    `json:"down,omitempty"`
 	OutageSeconds *float64 `json:"outageSeconds,omitempty"`
 	SoakSeconds   *float64 `json:"soakSeconds,omitempty"`
 }
 
-// Hold is what a migration waits for.
+// Hold is the reason why a migration waits.
 type Hold struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
-	// Remedy is what mends it; empty: it goes on by itself.
+	// Remedy is the fix; empty if it continues without an action.
 	Remedy string `json:"remedy,omitempty"`
-	// Stalled is true when it does not go on before somebody has mended it.
+	// Stalled is true if it does not continue before the problem is fixed.
 	Stalled bool      `json:"stalled,omitempty"`
 	Since   time.Time `json:"since"`
 }
@@ -220,7 +222,7 @@ func (h Hold) MarshalJSON() ([]byte, error) {
 	}{bare(h), shell.Commands(h.Remedy)})
 }
 
-// NewRow is the row of a migration.
+// NewRow returns the row of a migration.
 func NewRow(m *api.Migration, record bool) Row {
 	s := m.Status
 	row := Row{
@@ -257,7 +259,7 @@ func directionOf(m *api.Migration) api.Direction {
 	return api.Forward
 }
 
-// sidesOf are the source and the destination.
+// sidesOf returns the source and the destination.
 func sidesOf(m *api.Migration) [2]Side {
 	from, to := m.Spec.Source, m.Spec.Destination
 	source := cmp.Or(from.Namespace, m.Namespace) + "/" + from.Name
@@ -320,7 +322,7 @@ func stateOf(m *api.Migration) State {
 	return StateMoving
 }
 
-// holdOf is what a migration waits for: why it is stalled, else what it says of its progress.
+// holdOf returns the reason why a migration waits: that of its stall, or else that of its progress.
 func holdOf(m *api.Migration) *Hold {
 	if records.Completed(m) != "" {
 		return nil
@@ -345,7 +347,7 @@ func holdOf(m *api.Migration) *Hold {
 	return &Hold{Reason: c.Reason, Message: message, Remedy: remedy, Since: since}
 }
 
-// Where names the object that keeps it.
+// Where returns the kind and name of the object that stores it.
 func (r Row) Where() string {
 	if r.Record {
 		return "ConfigMap " + r.Namespace + "/sliceshift-" + r.Name
@@ -353,7 +355,8 @@ func (r Row) Where() string {
 	return "Migration " + r.Namespace + "/" + r.Name
 }
 
-// HeldAhead is why copies for later turns do not go on, while the move does; nil: they do, or there are none.
+// HeldAhead returns the reason why copies ahead of their ordinals' turns are held although the move continues;
+// nil if none is held.
 func HeldAhead(m *api.Migration) *Hold {
 	if records.Completed(m) != "" {
 		return nil
@@ -361,7 +364,7 @@ func HeldAhead(m *api.Migration) *Hold {
 	return holdBy(m, api.ConditionAheadHeld, AheadOf(m))
 }
 
-// holdBy is what a condition says whose truth is a trouble; nil: there is none.
+// holdBy returns the contents of a condition that is True while there is a problem; nil if there is none.
 func holdBy(m *api.Migration, kind string, trouble *Stall) *Hold {
 	if trouble == nil {
 		return nil

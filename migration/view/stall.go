@@ -12,18 +12,18 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Stall is why a migration is stalled.
+// Stall is the reason why a migration is stalled.
 type Stall struct{ Reason, Message, Remedy string }
 
-// StallOf is why a migration is stalled; nil when it is not.
+// StallOf returns the reason why a migration is stalled; nil if it is not.
 func StallOf(m *api.Migration) *Stall {
 	return heldBy(m, api.ConditionStalled)
 }
 
-// AheadOf is why copies for later turns are refused; nil when none is.
+// AheadOf returns the reason why copies ahead of their ordinals' turns are refused; nil if none is.
 func AheadOf(m *api.Migration) *Stall { return heldBy(m, api.ConditionAheadHeld) }
 
-// heldBy is what a condition says whose truth is a trouble; nil: it is not true.
+// heldBy returns the contents of a condition that is True while there is a problem; nil if it is not True.
 func heldBy(m *api.Migration, kind string) *Stall {
 	c := meta.FindStatusCondition(m.Status.Conditions, kind)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -33,8 +33,8 @@ func heldBy(m *api.Migration, kind string) *Stall {
 	return &Stall{c.Reason, message, remedy}
 }
 
-// DestinationOf is the name of the destination's cluster: as the run's first user called it, or as it is
-// called in what was last seen of its slice; empty when neither is known.
+// DestinationOf returns the name of the destination's cluster: the one that the run's first user gave it, or
+// else the one in the last observed slice. It is empty if neither is known.
 func DestinationOf(m *api.Migration) string {
 	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {
 		return name

@@ -25,7 +25,7 @@ func inMode(m *api.Migration, mode api.Mode) *api.Migration {
 	return m
 }
 
-// TestState: how a migration stands, in one word.
+// TestState: the state of a migration in one word.
 func TestState(t *testing.T) {
 	unbegun := func(conditions ...metav1.Condition) *api.Migration {
 		m := with(viewtest.Moving(0, 4), conditions...)
@@ -59,7 +59,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestHold: what is waited for is said with what mends it, and nothing is once it is completed.
+// TestHold: the reason to wait is shown with its remedy, and nothing is shown after completion.
 func TestHold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		m    *api.Migration
@@ -82,7 +82,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestOrdinals: where each ordinal is, and whether it is available where that is known.
+// TestOrdinals: the place of each ordinal is shown, and its availability if known.
 func TestOrdinals(t *testing.T) {
 	at := func(m *api.Migration, source, destination api.SliceStatus) *api.Migration {
 		m.Status.Source, m.Status.Destination = &source, &destination
@@ -114,8 +114,8 @@ func TestOrdinals(t *testing.T) {
 	}
 }
 
-// TestOrdinalsCount: whatever a status says, each ordinal is shown once, and as many are shown to be available or
-// down as there are, unless it is said that this is not known.
+// TestOrdinalsCount: for any status, each ordinal is shown once. The numbers of available and unavailable
+// ordinals match the status, except for those shown as unknown.
 func TestOrdinalsCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.Int32Range(1, 12).Draw(t, "total")
@@ -147,7 +147,7 @@ func TestOrdinalsCount(t *testing.T) {
 	})
 }
 
-// TestPace: what is left is told from the handoffs of the way that is gone now.
+// TestPace: the remaining time is estimated from the handoffs in the current direction.
 func TestPace(t *testing.T) {
 	past := func(direction api.Direction, seconds ...int) (out []api.PastHandoff) {
 		for _, each := range seconds {
@@ -181,7 +181,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestV5LeftCountsDown: the ordinal in flight has used a part of what it takes by the mean, and no more than that.
+// TestV5LeftCountsDown: the ordinal in flight uses up its mean duration, but no more than that.
 func TestV5LeftCountsDown(t *testing.T) {
 	m := viewtest.InFlight()
 	m.Status.History = &api.History{Handoffs: []api.PastHandoff{{Direction: api.Forward, StartTime: metav1.NewMicroTime(viewtest.Noon.Add(-time.Hour)), EndTime: metav1.NewMicroTime(viewtest.Noon.Add(-58 * time.Minute))}}}
@@ -196,7 +196,8 @@ func TestV5LeftCountsDown(t *testing.T) {
 	}
 }
 
-// TestV6SidesAsOf: what was seen of both sides before one of them has stopped to answer is shown with that time, until the end.
+// TestV6SidesAsOf: when a side stops answering, the last observation of the sides is shown with its time, until
+// the end.
 func TestV6SidesAsOf(t *testing.T) {
 	m := viewtest.Moving(2, 5)
 	if row := NewRow(m, false); row.Sides[0].AsOf != nil || strings.Contains(row.BudgetText()+row.Sides[0].Text(), "as of") {
@@ -211,7 +212,8 @@ func TestV6SidesAsOf(t *testing.T) {
 	}
 }
 
-// TestV4Down: the outage ends when the pod is Ready, and the soak begins; both are known of the ordinal in flight alone.
+// TestV4Down: the outage ends and the soak begins when the pod is Ready. Both are known for the ordinal in
+// flight only.
 func TestV4Down(t *testing.T) {
 	ago := func(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(viewtest.Noon.Add(-d)) }
 	stopped := func(ordinal int32, ready metav1.MicroTime) *api.Migration {
@@ -242,7 +244,7 @@ func TestV4Down(t *testing.T) {
 	}
 }
 
-// TestActions: what may be done with a migration, and that a rollback is confirmed by its name.
+// TestActions: the allowed actions of a migration, and that a rollback is confirmed by typing its name.
 func TestActions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		m      *api.Migration
@@ -285,13 +287,13 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// byItself is a migration that was turned back by itself.
+// byItself makes a migration automatically rolled back.
 func byItself(m *api.Migration) *api.Migration {
 	m.Status.AutomaticRollback = &api.AutomaticRollback{Reason: api.ReasonGateFailed, By: "gate db", Message: "gate db has failed"}
 	return m
 }
 
-// TestResumeAfterAnAutomaticRollback: who may not resume is told what comes first.
+// TestResumeAfterAnAutomaticRollback: a refused resume names the required first action.
 func TestResumeAfterAnAutomaticRollback(t *testing.T) {
 	for mode, want := range map[api.Mode]string{
 		api.ModeRollback: "gate db had failed: to have it go on to the destination, pause it first",
@@ -304,7 +306,7 @@ func TestResumeAfterAnAutomaticRollback(t *testing.T) {
 	}
 }
 
-// TestSteps: each step of a handoff has its words, in the order of the API.
+// TestSteps: each step of a handoff has a text, in the order of the API.
 func TestSteps(t *testing.T) {
 	want := []api.Step{api.StepGate, api.StepCopyAhead, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown, api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness}
 	var got []api.Step
@@ -319,7 +321,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestDestinationOf: the destination's cluster is called as its first user did, or as its slice is; else it is not known.
+// TestDestinationOf: the destination's cluster has the name that its first user gave it, or that of its slice;
+// otherwise it is unknown.
 func TestDestinationOf(t *testing.T) {
 	named, other, unseen := viewtest.Moving(1, 4), viewtest.Moving(1, 4), viewtest.Moving(1, 4)
 	named.Annotations = map[string]string{records.DestinationNameAnnotationKey: "abroad"}

@@ -1,5 +1,5 @@
-// Package block reads and writes a whole block device: past the cache, so that what is read is what
-// the device holds.
+// Package block reads and writes a whole block device. Reads bypass the cache, so that they return the data on
+// the device.
 package block
 
 import (
@@ -26,7 +26,7 @@ type Device struct {
 	Size, Limit int64
 }
 
-// Open opens a device; to write it, for nobody else: one that is mounted is refused.
+// Open opens a device. For writing it opens it exclusively: a mounted device is refused.
 func Open(path string, write bool) (*Device, error) {
 	flags := unix.O_RDONLY
 	if write {
@@ -75,10 +75,10 @@ func deviceSize(fd int) (int64, error) {
 	return int64(size), nil
 }
 
-// Name is the path that it was opened by.
+// Name returns the path that the device was opened by.
 func (d *Device) Name() string { return d.path }
 
-// Close closes it.
+// Close closes the device.
 func (d *Device) Close() error {
 	err := unix.Close(d.fd)
 	if d.plain >= 0 {
@@ -87,10 +87,10 @@ func (d *Device) Close() error {
 	return err
 }
 
-// sector is what direct reads are aligned to.
+// sector is the alignment of direct reads.
 const sector = 4096
 
-// ReadAt reads from the device itself.
+// ReadAt reads from the device itself, past the cache.
 func (d *Device) ReadAt(p []byte, offset int64) (int, error) {
 	if offset >= d.Size {
 		return 0, io.EOF
@@ -129,7 +129,7 @@ func (d *Device) readFull(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// WriteAt writes to the device; it is there after Sync.
+// WriteAt writes to the device. The data are on it after Sync.
 func (d *Device) WriteAt(p []byte, offset int64) (n int, err error) {
 	for n < len(p) {
 		put, err := unix.Pwrite(d.fd, p[n:], offset+int64(n))
@@ -144,8 +144,7 @@ func (d *Device) WriteAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// WriteBack has the system begin to write a part of it to the device, and does not wait: what goes wrong then is
-// what Sync says.
+// WriteBack starts to write a part of the device to disk, without waiting. Sync reports errors.
 func (d *Device) WriteBack(offset, length int64) error {
 	err := unix.SyncFileRange(d.fd, offset, length, unix.SYNC_FILE_RANGE_WRITE)
 	if err != nil && !errors.Is(err, unix.ENOSYS) {
@@ -154,7 +153,7 @@ func (d *Device) WriteBack(offset, length int64) error {
 	return nil
 }
 
-// Sync writes all that is held back in memory.
+// Sync writes all cached data to the device.
 func (d *Device) Sync() error {
 	if err := unix.Fsync(d.fd); err != nil {
 		return &fs.PathError{Op: "fsync", Path: d.path, Err: err}
@@ -162,26 +161,26 @@ func (d *Device) Sync() error {
 	return nil
 }
 
-// NextData is all that is left: a device tells of no holes.
+// NextData returns the whole rest: a device reports no holes.
 func (d *Device) NextData(offset, size int64) (start, end int64, err error) {
 	return min(offset, size), size, nil
 }
 
-// Punch is never needed.
+// Punch does nothing: a device has no holes.
 func (d *Device) Punch(int64, int64) error { return nil }
 
-// Stat is the one entry that a device is.
+// Stat returns the one entry that a device is.
 func (d *Device) Stat() (entry.Entry, error) {
 	return entry.Entry{Kind: entry.Device, Size: d.Limit, Allocated: d.Limit, Names: 1}, nil
 }
 
-// Prefetch does nothing: reads go past the cache.
+// Prefetch does nothing: reads bypass the cache.
 func (d *Device) Prefetch(int64, int64) {}
 
-// Drop forgets what the system has cached of it.
+// Drop removes the device's data from the system's cache.
 func (d *Device) Drop() { _ = unix.Fadvise(d.fd, 0, 0, unix.FADV_DONTNEED) }
 
-// List gives the one entry that a device is.
+// List emits the one entry that a device is.
 func (d *Device) List(ctx context.Context, options tree.ListOptions, emit func(*entry.Entry) error) (tree.Listed, error) {
 	e, err := d.Stat()
 	if err != nil {
@@ -206,16 +205,16 @@ func (d *Device) List(ctx context.Context, options tree.ListOptions, emit func(*
 	return listed, emit(&e)
 }
 
-// NewReader reads it.
+// NewReader returns a reader of the device.
 func (d *Device) NewReader() tree.Reader { return reader{d} }
 
 type reader struct{ device *Device }
 
-// Open is the device, whatever the path: its only entry has none.
+// Open returns the device, whatever the path: its only entry has none.
 func (r reader) Open(string) (tree.Content, error) { return shared{r.device}, nil }
 func (reader) Close()                              {}
 
-// shared is the device for one of several readers, which close it.
+// shared is the device for one of several readers, whose Close must not close it.
 type shared struct{ *Device }
 
 func (shared) Close() error { return nil }

@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// TestDevice: what is written past the last whole megabyte is read, digested, and told from what it was.
+// TestDevice: data written past the last whole megabyte are read and digested, and change the digest.
 func TestDevice(t *testing.T) {
 	path, image := treetest.Loop(t, 5<<20+512*3)
 	device, err := Open(path, true)
@@ -68,7 +68,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// TestInUse: a device that is mounted is not written to.
+// TestInUse: a mounted device is not written to.
 func TestInUse(t *testing.T) {
 	path, _ := treetest.Loop(t, 4<<20)
 	if out, err := exec.Command("mkfs.ext4", "-q", path).CombinedOutput(); err != nil {

@@ -1,5 +1,5 @@
-// Package codec reads and writes the numbers and byte strings that the mover's protocol and its files
-// are made of. What is read is a stranger's: each length has a limit, and the first mistake ends it all.
+// Package codec reads and writes the numbers and byte strings of the mover's protocol and files. Input is
+// untrusted: each length has a limit, and the first mistake ends the reading.
 package codec
 
 import (
@@ -8,15 +8,15 @@ import (
 	"fmt"
 )
 
-// ErrMalformed is what every mistake in the bytes of a peer or of a file is.
+// ErrMalformed is wrapped by every error about the bytes of a peer or of a file.
 var ErrMalformed = errors.New("malformed")
 
-// AppendBytes appends a string with its length before it.
+// AppendBytes appends a string, preceded by its length.
 func AppendBytes[T ~string | ~[]byte](b []byte, value T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(value))), value...)
 }
 
-// AppendBool appends a truth as one byte.
+// AppendBool appends a boolean as one byte.
 func AppendBool(b []byte, value bool) []byte {
 	if value {
 		return append(b, 1)
@@ -24,23 +24,23 @@ func AppendBool(b []byte, value bool) []byte {
 	return append(b, 0)
 }
 
-// Reader takes values off the front of what it was given. After the first mistake every value is zero,
-// and Err says what it was.
+// Reader takes values off the front of its input. After the first mistake every value is zero, and Err returns
+// the mistake.
 type Reader struct {
 	rest []byte
 	err  error
 }
 
-// NewReader reads b, and keeps no copy of it.
+// NewReader returns a Reader of b, without a copy.
 func NewReader(b []byte) *Reader { return &Reader{rest: b} }
 
-// Err is the first mistake.
+// Err returns the first mistake.
 func (r *Reader) Err() error { return r.err }
 
-// Len is how many bytes are left.
+// Len returns how many bytes are left.
 func (r *Reader) Len() int { return len(r.rest) }
 
-// End is the first mistake, or that something is left.
+// End returns the first mistake, or an error if bytes are left.
 func (r *Reader) End() error {
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("%d bytes too many", len(r.rest))
@@ -48,7 +48,7 @@ func (r *Reader) End() error {
 	return r.err
 }
 
-// Uvarint is a number of at most most.
+// Uvarint returns a number of at most most.
 func (r *Reader) Uvarint(most uint64) uint64 {
 	value, n := binary.Uvarint(r.rest)
 	switch {
@@ -65,7 +65,7 @@ func (r *Reader) Uvarint(most uint64) uint64 {
 	return value
 }
 
-// Varint is a number with a sign.
+// Varint returns a signed number.
 func (r *Reader) Varint() int64 {
 	value, n := binary.Varint(r.rest)
 	if r.err != nil {
@@ -79,7 +79,7 @@ func (r *Reader) Varint() int64 {
 	return value
 }
 
-// Fixed is the next n bytes. They are part of what is read, not a copy.
+// Fixed returns the next n bytes. They are part of the input, not a copy.
 func (r *Reader) Fixed(n int) []byte {
 	if r.err != nil {
 		return nil
@@ -93,10 +93,10 @@ func (r *Reader) Fixed(n int) []byte {
 	return value
 }
 
-// Bytes is a byte string, no longer than most bytes. It is part of what is read, not a copy.
+// Bytes returns a byte string of at most most bytes. It is part of the input, not a copy.
 func (r *Reader) Bytes(most int) []byte { return r.Fixed(int(r.Uvarint(uint64(most)))) }
 
-// Bool is one byte, 0 or 1.
+// Bool returns one byte, 0 or 1, as a boolean.
 func (r *Reader) Bool() bool { return r.Uvarint(1) == 1 }
 
 // Fail records a mistake that the caller has found in a value.

@@ -1,15 +1,15 @@
-// Package differ decides what is to be done with one path, from what both sides have there, and
-// whether what was read once need not be read again. It sees no file system.
+// Package differ decides what to do with one path, from the entries of both sides, and whether content that was
+// read before must be read again. It accesses no file system.
 package differ
 
 import "github.com/sliceshift/sliceshift/mover/entry"
 
-// Compare is how contents are compared.
+// Compare is a way to compare contents.
 type Compare uint8
 
-// Quick takes files for equal whose size and time of modification are equal, as rsync does; what it misses
-// the seal finds. Content compares block by block, whatever the times say: for the pass after
-// a seal that has failed, and after a crash.
+// Quick treats files as equal if their size and modification time are equal, as rsync does. The seal finds the
+// differences that this misses. Content compares block by block, whatever the times. It is for the pass after a
+// seal that has failed, and after a crash.
 const (
 	Quick Compare = iota
 	Content
@@ -17,17 +17,17 @@ const (
 
 // Action is what the receiver does with one path.
 type Action struct {
-	// Remove: what is there goes away first, a folder with all that is in it.
+	// Remove deletes the existing entry first, and for a folder its content too.
 	Remove bool
-	// Make: nothing is there, or nothing any more.
+	// Make creates the entry: nothing exists there, or no longer.
 	Make bool
-	// Fetch: the content is asked for: of a file that is there, where it differs.
+	// Fetch requests the content; for an existing file, only where it differs.
 	Fetch bool
-	// Metadata: mode, owner, times or extended attributes are to be written.
+	// Metadata writes mode, owner, times and extended attributes.
 	Metadata bool
 }
 
-// Decide is what makes own, which may be nil, equal to source. Neither is a hard link.
+// Decide returns the action that makes own, which may be nil, equal to source. Neither is a hard link.
 func Decide(source, own *entry.Entry, how Compare) Action {
 	if own == nil {
 		return Action{Make: true, Fetch: source.Kind.HasContent(), Metadata: true}
@@ -43,10 +43,10 @@ func Decide(source, own *entry.Entry, how Compare) Action {
 	return do
 }
 
-// replaced: what cannot be changed in place.
+// replaced reports whether own must be replaced, because it cannot be changed in place.
 func replaced(source, own *entry.Entry) bool {
 	if source.Kind != entry.Directory && own.Names > 1 && source.Names <= 1 {
-		return true // its other names would get the same
+		return true // its other names would get the same content
 	}
 	switch source.Kind {
 	case entry.Symlink:
@@ -58,7 +58,7 @@ func replaced(source, own *entry.Entry) bool {
 	}
 }
 
-// SameMetadata says whether all that is kept beside the content is equal.
+// SameMetadata reports whether everything that is kept except the content is equal.
 func SameMetadata(a, b *entry.Entry) bool {
 	return a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID && a.Modified == b.Modified && entry.SameXattrs(a.Xattrs, b.Xattrs)
 }

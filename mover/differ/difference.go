@@ -7,8 +7,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// Difference says in what a path is not equal at the source and the destination, or "". A file of the
-// source without a digest changed while it was read: nothing is known of its content.
+// Difference describes how a path differs between the source and the destination; empty if it does not. A file
+// of the source without a digest changed while it was read, so its content is not compared.
 func Difference(source, own *entry.Entry) string {
 	if source.Kind != own.Kind {
 		return fmt.Sprintf("a %s at the source, a %s at the destination", source.Kind, own.Kind)

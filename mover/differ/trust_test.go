@@ -10,7 +10,7 @@ import (
 
 const synced = 1000
 
-// unchanged is a file, and what is known of it, for which nothing speaks against that.
+// unchanged returns a file and its record, between which nothing has changed.
 func unchanged() (entry.Entry, Record) {
 	now := entry.Entry{Path: "x", Kind: entry.File, Size: 3, Modified: entry.Time{Sec: 900}, Changed: entry.Time{Sec: synced - 60}, Inode: entry.ID{Dev: 1, Ino: 7}}
 	then := RecordOf(&now, "7:1", entry.Time{Sec: synced})
@@ -18,7 +18,7 @@ func unchanged() (entry.Entry, Record) {
 	return now, then
 }
 
-// TestTrusted: a file is read again unless nothing speaks against what is known of it.
+// TestTrusted: a file is read again if anything contradicts its record.
 func TestTrusted(t *testing.T) {
 	now, then := unchanged()
 	if !Trusted(&now, "7:1", then) {
@@ -47,12 +47,12 @@ func TestTrusted(t *testing.T) {
 	}
 }
 
-// TestHolds: what a reading has found counts for the same volume, kernel and clock alone.
+// TestHolds: the findings of a reading count only for the same volume, kernel and clock.
 func TestHolds(t *testing.T) {
 	then := Reading{Copy: "web-0.1", Side: "sender", FileSystem: "ext4", Volume: "2.5", Boot: "b", Clock: 5e18, Synced: entry.Time{Sec: synced}}
 	later := then
 	later.Synced.Sec++
-	later.Clock += 999_999_999 // what a clock is off that is set right little by little
+	later.Clock += 999_999_999 // the offset of a clock that is corrected gradually
 	if !then.Holds(later) || !then.Holds(then) {
 		t.Error("the same volume does not count")
 	}
@@ -92,9 +92,9 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestNoWriteIsTrusted: whatever is written to a file from the sync on, through whatever call, has a time of change of no
-// earlier than that: so that no file is trusted that was written to after it was read, whatever its other times were
-// set to, as long as the clock was not set.
+// TestNoWriteIsTrusted: a write to a file from the sync on, by any call, has a change time no earlier than the
+// sync. So no file is trusted that was written after it was read, whatever its other times were set to, as long
+// as the clock was not set.
 func TestNoWriteIsTrusted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := func(name string, from, to int64) entry.Time {
@@ -105,7 +105,7 @@ func TestNoWriteIsTrusted(t *testing.T) {
 		then := RecordOf(&now, "7:1", entry.Time{Sec: synced})
 		written := at("written", synced, 2000)
 		if rapid.Bool().Draw(t, "a page that was under way at the sync") {
-			// Its time is of when it was begun, and it is written back up to 30 s later.
+			// Its time is that of its start, and it is written back up to 30 s later.
 			written = now.Changed
 			if (entry.Time{Sec: synced - 30}).Compare(written) > 0 {
 				t.Skip("it is on the disk")

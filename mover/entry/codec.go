@@ -7,7 +7,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/codec"
 )
 
-// Append appends all of an entry, as it is sent and stored.
+// Append appends all fields of an entry, as it is sent and stored.
 func Append(b []byte, e *Entry) []byte {
 	b = codec.AppendBytes(b, e.Path)
 	b = append(b, byte(e.Kind))
@@ -20,8 +20,8 @@ func Append(b []byte, e *Entry) []byte {
 	return append(b, e.Digest[:]...)
 }
 
-// AppendRow appends what is kept of an entry, which is what a seal is the digest of. A folder's size is
-// its file system's affair, and of a hard link its file says the rest.
+// AppendRow appends the kept fields of an entry, which a seal digests. A folder's size depends on its file
+// system and is left out. A hard link has only its target; its file has the rest.
 func AppendRow(b []byte, e *Entry) []byte {
 	b = codec.AppendBytes(b, e.Path)
 	b = append(b, byte(e.Kind))
@@ -59,7 +59,7 @@ func appendTime(b []byte, t Time) []byte {
 	return binary.AppendUvarint(binary.AppendVarint(b, t.Sec), uint64(t.Nsec))
 }
 
-// Read takes an entry off a reader, and refuses what no file system holds.
+// Read reads an entry, and refuses values that no file system holds.
 func Read(r *codec.Reader) Entry {
 	e := Entry{Path: string(r.Bytes(MaxPath))}
 	if !Valid(e.Path) {

@@ -1,8 +1,9 @@
-// Package entry is one thing in a tree: a file, a folder, a link, a pipe, and all that is kept of it.
-// It is how both sides name things, in which order, and as which bytes they go into a digest.
+// Package entry describes one object in a tree, such as a file, a folder, a link or a pipe, with everything
+// that is kept of it. It defines the names and the order that both sides use, and the bytes of each entry in a
+// digest.
 //
-// Times are kept to the nanosecond; a change time, an inode and the number of blocks are read to
-// recognise what has not changed since, and are not part of what is kept.
+// Times are kept to the nanosecond. A change time, an inode and the number of blocks are read to recognise
+// unchanged files. They are not kept.
 package entry
 
 import (
@@ -12,11 +13,11 @@ import (
 	"strings"
 )
 
-// Kind is what a thing is.
+// Kind is the kind of an entry.
 type Kind uint8
 
-// The kinds. Link is a further name of a file that was named before, in the order of Compare. Device is
-// the content of a whole block device, which is the only entry then.
+// The kinds. Link is a further name of a file that came before, in the order of Compare. Device is the content
+// of a whole block device, which is then the only entry.
 const (
 	File Kind = 1 + iota
 	Directory
@@ -29,7 +30,7 @@ const (
 	Device
 )
 
-// String is the kind in plain words.
+// String returns the kind in plain words.
 func (k Kind) String() string {
 	names := [...]string{"nothing", "file", "folder", "symbolic link", "named pipe", "socket", "character device", "block device", "hard link", "device"}
 	if int(k) < len(names) {
@@ -38,10 +39,10 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// HasContent says whether bytes belong to it.
+// HasContent reports whether the kind has bytes of content.
 func (k Kind) HasContent() bool { return k == File || k == Device }
 
-// Limits of what a peer may send, and a file system may hold.
+// Limits on what a peer may send and a file system may hold.
 const (
 	MaxPath  = 64 << 10  // bytes; PATH_MAX bounds a call, not a tree
 	MaxName  = 255       // bytes, limits.h NAME_MAX
@@ -67,42 +68,43 @@ type Xattr struct {
 	Value []byte
 }
 
-// ID tells inodes of a file system apart.
+// ID identifies an inode.
 type ID struct{ Dev, Ino uint64 }
 
-// Entry is one thing in a tree.
+// Entry is one object in a tree.
 type Entry struct {
-	// Path is relative to the root, which is "": names with "/" between them, of any bytes but these.
+	// Path is relative to the root, which is "". It has names separated by "/". A name is any bytes but "/" and
+	// NUL.
 	Path string
 	Kind Kind
-	// Size is in bytes, of what has content.
+	// Size is the size of the content in bytes.
 	Size int64
 	// Mode is the permission bits with setuid, setgid and sticky.
 	Mode     uint32
 	UID, GID uint32
-	// Modified is when the content, or a folder's list, changed last.
+	// Modified is the last change of the content, or of a folder's list.
 	Modified Time
 	// Device is the number of a device.
 	Device uint64
-	// Target is where a symbolic link points, and the first path of a hard link's file.
+	// Target is the target of a symbolic link, or the first path of a hard link's file.
 	Target string
 	// Xattrs are sorted by name.
 	Xattrs []Xattr
-	// Digest is of the content, where it was asked for.
+	// Digest is that of the content, if it was requested.
 	Digest [32]byte
 
-	// What an inode is known by, and how many names it has.
+	// Inode and Changed identify the state of an inode, and Names is how many names it has.
 	Inode   ID
 	Names   uint64
 	Changed Time
-	// Allocated is how many bytes of the disk it takes: fewer than Size where it has holes.
+	// Allocated is how many bytes it occupies on the disk: fewer than Size if it has holes.
 	Allocated int64
 }
 
-// Sparse says whether a file has holes, as far as its number of blocks tells.
+// Sparse reports whether a file has holes, judged by its number of blocks.
 func (e *Entry) Sparse() bool { return e.Kind == File && e.Allocated < e.Size }
 
-// Valid says whether a path stays in its root, whatever the file system does with it.
+// Valid reports whether a path stays in its root, whatever the file system.
 func Valid(path string) bool {
 	if path == "" {
 		return true
@@ -118,8 +120,8 @@ func Valid(path string) bool {
 	return true
 }
 
-// Compare orders paths so that a folder comes directly before what is in it, and names within a
-// folder by their bytes: "a" < "a/x" < "a.b".
+// Compare orders paths so that a folder comes directly before its content, and names within a folder by their
+// bytes: "a" < "a/x" < "a.b".
 func Compare(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -137,7 +139,7 @@ func Compare(a, b string) int {
 	return cmp.Compare(a[i], b[i])
 }
 
-// Join is the path of a name in a folder.
+// Join returns the path of a name in a folder.
 func Join(folder, name string) string {
 	if folder == "" {
 		return name
@@ -145,7 +147,7 @@ func Join(folder, name string) string {
 	return folder + "/" + name
 }
 
-// Split is the folder that a path is in, and its name there.
+// Split returns the folder of a path, and its name there.
 func Split(path string) (folder, name string) {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		return path[:i], path[i+1:]
@@ -153,19 +155,19 @@ func Split(path string) (folder, name string) {
 	return "", path
 }
 
-// Within says whether a path is below a folder.
+// Within reports whether a path is below a folder.
 func Within(path, folder string) bool {
 	return folder == "" && path != "" || len(path) > len(folder) && path[len(folder)] == '/' && path[:len(folder)] == folder
 }
 
-// SameXattrs says whether two sorted lists are equal.
+// SameXattrs reports whether two sorted lists are equal.
 func SameXattrs(a, b []Xattr) bool {
 	return slices.EqualFunc(a, b, func(x, y Xattr) bool { return x.Name == y.Name && bytes.Equal(x.Value, y.Value) })
 }
 
-// Kept reports whether an extended attribute is carried: those of users, ACLs and capabilities. What labels
-// (security.selinux), signs (security.ima, security.evm) or belongs to a kernel's own layers (trusted.*) is of the machine
-// it is on, and a peer that names it is refused.
+// Kept reports whether an extended attribute is carried: those of users, ACLs and capabilities. Labels
+// (security.selinux), signatures (security.ima, security.evm) and attributes of a kernel's own layers
+// (trusted.*) belong to the machine. A peer that sends one is refused.
 func Kept(name string) bool {
 	switch name {
 	case "security.capability", "system.posix_acl_access", "system.posix_acl_default":

@@ -39,7 +39,7 @@ func TestCompare(t *testing.T) {
 	})
 }
 
-// TestRow: each thing that is kept changes the row, and nothing else does.
+// TestRow: each field that is kept changes the row, and no other field does.
 func TestRow(t *testing.T) {
 	base := Entry{Path: "a", Kind: File, Size: 1, Modified: Time{1, 1}}
 	row := string(AppendRow(nil, &base))

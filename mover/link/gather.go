@@ -9,25 +9,25 @@ import (
 	"sync/atomic"
 )
 
-// gathered is how many bytes go into one call of the system, where as many are there: TLS makes a call for each
-// record of 16 KiB, and a network that is fast waits for that.
+// gathered is how many bytes go into one system call, if as many are available. TLS makes a call for each
+// record of 16 KiB, which would slow down a fast network.
 const gathered = 128 << 10
 
-// conn is a TLS connection of which each Write is few calls of the system, and each call of Read takes
-// what has arrived.
+// conn is a TLS connection on which each Write makes few system calls. Each Read returns data that have
+// arrived.
 type conn struct {
 	*tls.Conn
 	raw *gather
 }
 
-// Write returns once all of p was given to the system.
+// Write returns once all of p was passed to the system.
 func (c *conn) Write(p []byte) (int, error) {
 	c.raw.waits.Store(true)
 	n, err := c.Conn.Write(p)
 	return n, errors.Join(err, c.raw.flush())
 }
 
-// Close does not wait for a Write that is under way, and ends it.
+// Close does not wait for a running Write, and ends it.
 func (c *conn) Close() error {
 	if c.raw.waits.Load() {
 		return c.raw.Close()
@@ -35,14 +35,14 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// gather is what is below TLS.
+// gather is the layer below TLS.
 type gather struct {
 	net.Conn
 	in *bufio.Reader
 
-	mu  sync.Mutex // messages of TLS itself are written by whoever reads
+	mu  sync.Mutex // the reader writes messages of TLS itself
 	out *bufio.Writer
-	// waits: more will be written at once.
+	// waits is true if more will be written at once.
 	waits atomic.Bool
 }
 

@@ -1,5 +1,5 @@
-// Package link connects two movers: TLS 1.3 with keys that they made themselves, each side known to the
-// other by the fingerprint of its key. No authority, no secret, nothing that outlives the attempt.
+// Package link connects two movers by TLS 1.3. Each side creates its own key and knows the other by the
+// fingerprint of its key. There is no authority, no shared secret, and nothing outlives the attempt.
 package link
 
 import (
@@ -23,7 +23,7 @@ type Fingerprint string
 
 const prefix = "sha256:"
 
-// ParseFingerprint reads a fingerprint.
+// ParseFingerprint parses a fingerprint.
 func ParseFingerprint(text string) (Fingerprint, error) {
 	text = strings.TrimSpace(text)
 	digits, found := strings.CutPrefix(text, prefix)
@@ -33,13 +33,13 @@ func ParseFingerprint(text string) (Fingerprint, error) {
 	return Fingerprint(strings.ToLower(text)), nil
 }
 
-// Identity is a key, and a certificate around it.
+// Identity is a key with a certificate.
 type Identity struct {
 	Fingerprint Fingerprint
 	certificate tls.Certificate
 }
 
-// NewIdentity makes a key.
+// NewIdentity creates a key.
 func NewIdentity() (Identity, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -48,7 +48,7 @@ func NewIdentity() (Identity, error) {
 	return identity(key)
 }
 
-// LoadIdentity reads the key in a file, or makes one there.
+// LoadIdentity reads the key in a file, or creates one there.
 func LoadIdentity(path string) (Identity, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -88,7 +88,7 @@ func saveIdentity(path string) (Identity, error) {
 }
 
 func identity(key ed25519.PrivateKey) (Identity, error) {
-	// Nobody checks the times: the key is what is known.
+	// The times are never checked: the key is the identity.
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -106,8 +106,8 @@ func fingerprint(certificate *x509.Certificate) Fingerprint {
 	return Fingerprint(prefix + hex.EncodeToString(digest[:]))
 }
 
-// config is the same for both sides: each shows its certificate and looks at the other's key, and at
-// nothing else of it.
+// config returns the configuration for either side. Each side presents its certificate and checks only the key
+// of the other's.
 func (i Identity) config(peer Fingerprint) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -127,7 +127,7 @@ func (i Identity) config(peer Fingerprint) *tls.Config {
 	}
 }
 
-// WrongPeer is that another one answered or called.
+// WrongPeer is the error for a peer with another key.
 type WrongPeer struct{ Got, Want Fingerprint }
 
 func (e *WrongPeer) Error() string {

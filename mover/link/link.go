@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Handshakes are bounded in time and in number, whoever calls.
+// Handshakes are bounded in time and in number, for every caller.
 const (
 	handshakeTime = 10 * time.Second
 	handshakes    = 32
 )
 
-// keepAlive finds a peer that is gone in about 30 s, and keeps balancers from ending what is quiet. One that is there, and whose side
-// of a connection was reset by what is between, is found by the first probe: a link that breaks every second would stand still
-// for as long as that takes each time.
+// keepAlive detects a lost peer in about 30 s, and keeps load balancers from closing idle connections. If a
+// device in between has reset the peer's side, the first probe detects it. The first probe is early, because a
+// link that breaks every second would otherwise stall that long each time.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: 4 * time.Second, Count: 7}
 
-// Dialer makes connections to a peer that listens.
+// Dialer connects to a peer that listens.
 type Dialer struct {
 	Address  string
 	Identity Identity
 	Peer     Fingerprint
 }
 
-// Connect makes a connection. The peer has shown its key when it returns; whether it takes ours shows
-// with the first message.
+// Connect connects to the peer. The peer has proven its key when it returns. Whether the peer accepts this
+// side's key is known with the first message.
 func (d Dialer) Connect(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
@@ -45,7 +45,7 @@ func (d Dialer) Connect(ctx context.Context) (net.Conn, error) {
 	return secured, nil
 }
 
-// secure shakes hands with a peer that listens at the other end of a connection, which is closed if that fails.
+// secure performs the handshake over a connection to a listening peer. It closes the connection if that fails.
 func secure(ctx context.Context, raw net.Conn, config *tls.Config) (net.Conn, error) {
 	below := newGather(raw)
 	client := tls.Client(below, config)
@@ -55,8 +55,7 @@ func secure(ctx context.Context, raw net.Conn, config *tls.Config) (net.Conn, er
 	return &conn{client, below}, nil
 }
 
-// Listener takes connections of one peer. Whoever else calls, and the probes of balancers, change
-// nothing for it.
+// Listener accepts connections of one peer. Other callers, and the probes of load balancers, do not affect it.
 type Listener struct {
 	net       net.Listener
 	config    *tls.Config
@@ -65,11 +64,11 @@ type Listener struct {
 	done      chan struct{}
 	closing   sync.Once
 	handshake sync.WaitGroup
-	// Refused, where it is set, is told why somebody was turned away.
+	// refused, if it is set, is called with the reason of each refused connection.
 	refused func(error)
 }
 
-// Listen begins to listen. What refused is told may be much: it is for a log at a low level.
+// Listen starts to listen. It may call refused often, so the reasons belong in a log at a low level.
 func Listen(address string, identity Identity, peer Fingerprint, refused func(error)) (*Listener, error) {
 	config := net.ListenConfig{KeepAliveConfig: keepAlive}
 	listener, err := config.Listen(context.Background(), "tcp", address)
@@ -85,10 +84,10 @@ func Listen(address string, identity Identity, peer Fingerprint, refused func(er
 	return l, nil
 }
 
-// Address is where it listens.
+// Address returns the address that it listens on.
 func (l *Listener) Address() string { return l.net.Addr().String() }
 
-// Close ends it, and no connection that was taken.
+// Close stops listening. It does not close connections that Connect has returned.
 func (l *Listener) Close() error {
 	l.closing.Do(func() { close(l.done) })
 	err := l.net.Close()
@@ -116,14 +115,14 @@ func (l *Listener) accept() {
 			select {
 			case <-l.done:
 				return
-			case <-time.After(time.Second / 10): // out of descriptors, mostly
+			case <-time.After(time.Second / 10): // usually out of file descriptors
 				continue
 			}
 		}
 		select {
 		case l.slots <- struct{}{}:
 		default:
-			_ = raw.Close() // as many as may are shaking hands already
+			_ = raw.Close() // the limit of concurrent handshakes is reached
 			continue
 		}
 		l.handshake.Go(func() {
@@ -156,7 +155,7 @@ func (l *Listener) greet(raw net.Conn) {
 	if !stop() {
 		return
 	}
-	// From here on nothing of this function ends it, and it waits for whoever takes it.
+	// From here on this function sets no deadline; the connection waits until Connect takes it.
 	select {
 	case l.ready <- &conn{server, below}:
 	case <-l.done:

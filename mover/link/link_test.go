@@ -48,8 +48,8 @@ func exchange(t testing.TB, one, two net.Conn) {
 	}
 }
 
-// TestConnect: two that know each other connect with TLS 1.3, while others call and say nothing, or nonsense, or
-// show another key.
+// TestConnect: two movers that know each other connect with TLS 1.3, while other callers send nothing or
+// garbage, or present another key.
 func TestConnect(t *testing.T) {
 	one, two, stranger := identityOf(t), identityOf(t), identityOf(t)
 	var refused atomic.Int64
@@ -95,7 +95,7 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestWrongPeer: who answers with another key is refused, by both fingerprints.
+// TestWrongPeer: a peer with another key is refused, and the error names both fingerprints.
 func TestWrongPeer(t *testing.T) {
 	one, two, other := identityOf(t), identityOf(t), identityOf(t)
 	l := listen(t, one, two.Fingerprint, nil)
@@ -106,7 +106,7 @@ func TestWrongPeer(t *testing.T) {
 	}
 }
 
-// TestFlood: as many as may shake hands at once are, and once they are gone the peer comes in.
+// TestFlood: handshakes are limited in number, and once they end the peer can connect.
 func TestFlood(t *testing.T) {
 	one, two := identityOf(t), identityOf(t)
 	l := listen(t, one, two.Fingerprint, nil)
@@ -139,7 +139,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestClose: whoever waits for a connection hears that there will be none.
+// TestClose: a caller that waits for a connection gets an error when the listener is closed.
 func TestClose(t *testing.T) {
 	l := listen(t, identityOf(t), identityOf(t).Fingerprint, nil)
 	if err := l.Close(); err != nil {
@@ -150,7 +150,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestIdentity: a key in a file is made once.
+// TestIdentity: a key in a file is created once.
 func TestIdentity(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	one, err := LoadIdentity(path)
@@ -181,7 +181,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// counting counts the calls of Write, which are those of the system.
+// counting counts the calls of Write, which are system calls.
 type counting struct {
 	net.Conn
 	writes atomic.Int64
@@ -192,7 +192,7 @@ func (c *counting) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestGather: what is written at once travels in few calls, and has left when Write returns.
+// TestGather: data that are written at once use few system calls, and are sent when Write returns.
 func TestGather(t *testing.T) {
 	here, there := net.Pipe()
 	below := &counting{Conn: here}
@@ -224,7 +224,7 @@ func TestGather(t *testing.T) {
 	if n := below.writes.Load(); n > most {
 		t.Errorf("%d calls for %d bytes, and %d are enough", n, 2*size, most)
 	}
-	// Nobody reads any more: a Write that hangs ends with Close.
+	// There is no reader any more: a blocked Write ends with Close.
 	hangs := make(chan error, 1)
 	go func() {
 		_, err := c.Write(make([]byte, size))

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Relayed has connections made by a relay: somebody who connects to this mover and carries each connection on to a
-// peer that listens. The relay sees what anybody sees between the two, and is nobody to either of them.
+// Relayed uses connections from a relay, which connects to this mover and forwards each connection to a
+// listening peer. The relay sees only what any network in between sees, and neither mover trusts it.
 type Relayed struct {
 	net     net.Listener
 	config  *tls.Config
@@ -20,7 +20,7 @@ type Relayed struct {
 	taking  sync.WaitGroup
 }
 
-// ListenForRelay begins to listen for a relay.
+// ListenForRelay starts to listen for a relay.
 func ListenForRelay(address string, identity Identity, peer Fingerprint) (*Relayed, error) {
 	config := net.ListenConfig{KeepAliveConfig: keepAlive}
 	listener, err := config.Listen(context.Background(), "tcp", address)
@@ -32,10 +32,10 @@ func ListenForRelay(address string, identity Identity, peer Fingerprint) (*Relay
 	return r, nil
 }
 
-// Address is where it listens.
+// Address returns the address that it listens on.
 func (r *Relayed) Address() string { return r.net.Addr().String() }
 
-// Close ends it, and no connection that was taken.
+// Close stops listening. It does not close connections that Connect has returned.
 func (r *Relayed) Close() error {
 	r.closing.Do(func() { close(r.done) })
 	err := r.net.Close()
@@ -43,8 +43,9 @@ func (r *Relayed) Close() error {
 	return err
 }
 
-// Connect waits for a connection of a relay, and shakes hands with the peer through it: by the first byte the relay sees
-// that it is wanted. One that a relay has left since fails here.
+// Connect waits for a connection of a relay, and performs the handshake with the peer through it. The first
+// byte shows the relay that the connection is wanted. A connection that the relay has closed since then fails
+// here.
 func (r *Relayed) Connect(ctx context.Context) (net.Conn, error) {
 	var raw net.Conn
 	select {
@@ -63,7 +64,7 @@ func (r *Relayed) Connect(ctx context.Context) (net.Conn, error) {
 	return secured, nil
 }
 
-// accept takes one connection after the other; those that nobody has asked for wait in the system.
+// accept accepts one connection at a time; further ones wait in the system's queue.
 func (r *Relayed) accept() {
 	for {
 		raw, err := r.net.Accept()
@@ -71,7 +72,7 @@ func (r *Relayed) accept() {
 			select {
 			case <-r.done:
 				return
-			case <-time.After(time.Second / 10): // out of descriptors, mostly
+			case <-time.After(time.Second / 10): // usually out of file descriptors
 				continue
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// carry connects a mover that waits for a relay with one that listens, and passes on what comes until the test ends.
+// carry connects a mover that waits for a relay with one that listens, and forwards data until the test ends.
 func carry(t *testing.T, from, to string) (ends [2]net.Conn) {
 	t.Helper()
 	for i, address := range []string{from, to} {
@@ -29,8 +29,9 @@ func carry(t *testing.T, from, to string) (ends [2]net.Conn) {
 	return ends
 }
 
-// TestRelayed: two that both listen are connected through a relay, each known to the other by its key. What a relay has
-// left, and what says nothing, is passed over; who connects and is not the peer is refused.
+// TestRelayed: two listening movers are connected through a relay, and each knows the other by its key. A
+// connection that a relay has closed, or that sends nothing, is skipped. A caller that is not the peer is
+// refused.
 func TestRelayed(t *testing.T) {
 	one, two, stranger := identityOf(t), identityOf(t), identityOf(t)
 	l := listen(t, one, two.Fingerprint, nil)
@@ -71,7 +72,7 @@ func TestRelayed(t *testing.T) {
 	}
 }
 
-// TestRelayedEnds: who waits for a relay that does not come ends with its context, and all do when it is closed.
+// TestRelayedEnds: a wait for a relay that does not come ends with its context, and every wait ends with Close.
 func TestRelayedEnds(t *testing.T) {
 	own := identityOf(t)
 	r, err := ListenForRelay("127.0.0.1:0", own, own.Fingerprint)
@@ -93,7 +94,7 @@ func TestRelayedEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = waiting.Close()
-	if err := <-waits; err == nil { // it has got the one that was closed
+	if err := <-waits; err == nil { // it has got the connection that was closed
 		t.Error("a connection that was closed is one")
 	}
 	if err := r.Close(); err != nil {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// State is how far a mover is: what a line of progress says.
+// State is the progress of a mover, for a line in its log.
 type State struct {
-	// Step is what it does now.
+	// Step is the present step.
 	Step string
-	// Done and Total are bytes; a total of 0 is not known yet.
+	// Done and Total are in bytes; a total of 0 is not known yet.
 	Done, Total int64
-	// Entries and Files are how many so far.
+	// Entries and Files are the counts so far.
 	Entries, Files int64
 }
 
-// Progress writes a line every interval, until the context ends.
+// Progress logs a line every interval, until the context ends.
 func Progress(ctx context.Context, log *slog.Logger, interval time.Duration, state func() State) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -33,7 +33,7 @@ func Progress(ctx context.Context, log *slog.Logger, interval time.Duration, sta
 	}
 }
 
-// Line is the values of a line of progress: by is what was done in an interval.
+// Line returns the values of a line of progress; by is the number of bytes done in the interval.
 func Line(now State, by int64, interval time.Duration) []any {
 	rate := float64(max(by, 0)) / interval.Seconds()
 	values := []any{"step", now.Step, "bytes", now.Done, "entries", now.Entries, "files", now.Files, "bytesPerSecond", int64(rate)}

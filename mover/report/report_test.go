@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFits: whatever a path or a message holds, the result is JSON that the kubelet keeps whole.
+// TestFits: whatever a path or a message holds, the result is JSON that the kubelet keeps in full.
 func TestFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.Custom(func(t *rapid.T) string {

@@ -20,7 +20,7 @@ type answer struct {
 	sender *Sender
 	conn   *conn
 	reader tree.Reader
-	// The file that was asked for last stays open: its ranges come one after the other.
+	// The file of the last request stays open, because its ranges follow one another.
 	path    string
 	content tree.Content
 	buffer  []byte
@@ -86,7 +86,7 @@ func (a *answer) one(ctx context.Context, f wire.Frame) error {
 	}
 }
 
-// list tells a stream until the receiver says that it has all of it.
+// list sends a stream until the receiver has acknowledged all of it.
 func (a *answer) list(ctx context.Context, m wire.List) error {
 	st, err := a.sender.attach(ctx, m)
 	if err != nil {
@@ -163,7 +163,7 @@ func (a *answer) tell(ctx context.Context, st *stream, next uint64) error {
 	}
 }
 
-// files answers with the content of some small files, several to a frame.
+// files answers with the content of several small files, several to a frame.
 func (a *answer) files(ctx context.Context, files []wire.Wanted) error {
 	a.leave()
 	a.payload = a.payload[:0]
@@ -188,8 +188,8 @@ func (a *answer) files(ctx context.Context, files []wire.Wanted) error {
 	return a.conn.reply(ctx, wire.TypeEnd, wire.End{}.Append(nil))
 }
 
-// queue opens files in their order, some of them ahead of the one that is read: a disk answers many requests in
-// the time of one.
+// queue opens files in order, some of them ahead of the one that is read: a disk answers many requests in the
+// time of one.
 type queue struct {
 	reader tree.Reader
 	files  []wire.Wanted // not opened yet
@@ -201,7 +201,7 @@ type opening struct {
 	err     error
 }
 
-// next is the next file. It is the caller's to close.
+// next returns the next file, which the caller must close.
 func (q *queue) next() opening {
 	const ahead = 16
 	for len(q.files) > 0 && len(q.opened) < ahead {
@@ -257,7 +257,7 @@ func (a *answer) room(n int) []byte {
 	return a.buffer[:n]
 }
 
-// unchanged compares a file with what the list said of it.
+// unchanged compares a file with its entry in the list.
 func unchanged(content tree.Content, f wire.Wanted) (wire.Status, error) {
 	now, err := content.Stat()
 	if err != nil {
@@ -276,7 +276,7 @@ func failed(err error) wire.Content {
 	return wire.Content{Status: wire.Failed, Problem: err.Error()}
 }
 
-// use makes a file the one that is open.
+// use makes a file the open one.
 func (a *answer) use(f wire.Wanted) error {
 	if a.content != nil && a.path == f.Path {
 		return nil
@@ -299,7 +299,7 @@ func (a *answer) end(ctx context.Context, err error, status wire.Status) error {
 	return a.conn.reply(ctx, wire.TypeEnd, end.Append(nil))
 }
 
-// ranged answers with a part of a file, or with what of it differs from the receiver's digests.
+// ranged answers with a part of a file, or with the blocks of it that differ from the receiver's digests.
 func (a *answer) ranged(ctx context.Context, m wire.Range) error {
 	if err := a.use(m.Wanted); err != nil {
 		return a.end(ctx, err, 0)
@@ -332,7 +332,7 @@ func (a *answer) ranged(ctx context.Context, m wire.Range) error {
 	return a.end(ctx, err, status)
 }
 
-// differing sends what of data the receiver has not: neighbours together.
+// differing sends the blocks of data that the receiver does not have, adjacent ones together.
 func (a *answer) differing(ctx context.Context, at int64, data, sums []byte) error {
 	begin := -1
 	flush := func(end int) error {
@@ -361,7 +361,7 @@ func (a *answer) differing(ctx context.Context, at int64, data, sums []byte) err
 	return flush(len(data))
 }
 
-// extents answers with the parts of a file that are no holes.
+// extents answers with the parts of a file that are not holes.
 func (a *answer) extents(ctx context.Context, m wire.Map) error {
 	if err := a.use(m.Wanted); err != nil {
 		return a.end(ctx, err, 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
-// modest is a tree that needs each kind of request.
+// modest creates a tree that needs each kind of request.
 func modest(t testing.TB, root string) {
 	to := treetest.In(t, root)
 	to.File("large", treetest.Bytes(1, 300<<10))
@@ -24,7 +24,8 @@ func modest(t testing.TB, root string) {
 	to.Age("", 1_000_000, 5)
 }
 
-// TestBreaks: a link whose first connections break after so many bytes, for any number of bytes, finishes.
+// TestBreaks: a pass over a link whose first connections break after some number of bytes completes, for any
+// number.
 func TestBreaks(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -53,8 +54,9 @@ func TestBreaks(t *testing.T) {
 	}
 }
 
-// TestAllBreak: a link of which every connection breaks long before a piece of a large file is through finishes, and brings little twice:
-// what has arrived of a piece counts, whether the file was missing or is another one.
+// TestAllBreak: a pass completes even if every connection breaks long before a piece of a large file is
+// complete, and it sends little twice. The part of a piece that has arrived counts, whether the file was
+// missing or is another one.
 func TestAllBreak(t *testing.T) {
 	t.Parallel()
 	const size, each = piece + piece/2, 700 << 10
@@ -84,7 +86,7 @@ func TestAllBreak(t *testing.T) {
 	}
 }
 
-// TestKilled: a receiver that ends after any number of bytes leaves what the next one goes on with.
+// TestKilled: if a receiver ends after any number of bytes, the next one continues from its files.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	source := t.TempDir()
@@ -124,7 +126,7 @@ func (k killing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestNotFromZero: of a large file that has arrived in part, only the rest is sent.
+// TestNotFromZero: if part of a large file has arrived, only the rest is sent.
 func TestNotFromZero(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -139,7 +141,7 @@ func TestNotFromZero(t *testing.T) {
 	treetest.Same(t, p.source, p.destination)
 }
 
-// TestDelta: of a file that was changed in place, only the blocks that differ are sent.
+// TestDelta: if a file was changed in place, only the blocks that differ are sent.
 func TestDelta(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

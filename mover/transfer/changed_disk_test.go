@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// disks are the file systems that are trusted, where a test can make them.
+// disks are the trusted file systems, if a test can create them.
 var disks = []string{"ext4", "xfs", "btrfs"}
 
 const (
@@ -24,7 +24,7 @@ const (
 	bulk   = 4096 // bytes of the victim, a page
 )
 
-// onDisks is a pair between two disks. It has a file that is to be changed and another one.
+// onDisks returns a pair between two disks. It has a file to change and another one.
 func onDisks(t *testing.T, system string) (p *pair, source, destination *treetest.Disk) {
 	t.Helper()
 	source, destination = treetest.NewDisk(t, system), treetest.NewDisk(t, system)
@@ -45,7 +45,7 @@ func onDisks(t *testing.T, system string) (p *pair, source, destination *treetes
 	return p, source, destination
 }
 
-// closeTrees lets go of both disks.
+// closeTrees closes the trees of the two disks.
 func (p *pair) closeTrees() {
 	for _, opened := range p.opened {
 		_ = opened.Close()
@@ -67,12 +67,12 @@ func mapFile(to treetest.Tree, name string) *mapped {
 	return &mapped{to, memory}
 }
 
-// flip changes a byte, and takes the map away when that is the last one.
+// flip changes a byte.
 func (m *mapped) flip(at int) { m.memory[at] ^= 1 }
 
 func (m *mapped) end() { m.Must(unix.Munmap(m.memory)) }
 
-// age is the time that the victim had from the beginning.
+// age sets the victim's original time.
 func age(to treetest.Tree) { to.Age(victim, 1_700_000_000, 123_456_789) }
 
 func overwrite(to treetest.Tree) {
@@ -82,8 +82,8 @@ func overwrite(to treetest.Tree) {
 	to.Must(errors.Join(err, f.Close()))
 }
 
-// TestChangedSeesEveryWrite: on real file systems a byte that is changed after a warm pass has read it is found, by whatever
-// call it is written, and although size and time of modification are what they were.
+// TestChangedSeesEveryWrite: on real file systems a byte that is changed after a warm pass has read it is
+// found, by whatever call it is written, even if size and modification time are unchanged.
 func TestChangedSeesEveryWrite(t *testing.T) {
 	for _, system := range disks {
 		for name, change := range map[string]func(to treetest.Tree, warm func(then func())){
@@ -163,7 +163,8 @@ func TestChangedSeesEveryWrite(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err == nil {
-					// It was found by the pass itself, which has copied it: judged by who reads everything.
+					// The pass itself has found and copied it. A comparison that reads everything confirms
+					// that.
 					treetest.Same(t, p.source, p.destination)
 				}
 				p.with(func(o *ReceiverOptions) { o.Compare, o.Verify = differ.Content, VerifyFull }).mustRun(true)
@@ -173,8 +174,9 @@ func TestChangedSeesEveryWrite(t *testing.T) {
 	}
 }
 
-// TestChangedReadsWhatIsYoung: what had changed within 60 s before the sync is read again, by the clock as it is; and by a clock that
-// is an hour on nothing is. It is so too once both disks were unmounted and mounted again.
+// TestChangedReadsWhatIsYoung: by the real clock, files that had changed within 60 s before the sync are read
+// again. By a clock that is an hour ahead, none is. The same holds after both disks were unmounted and mounted
+// again.
 func TestChangedReadsWhatIsYoung(t *testing.T) {
 	for _, system := range disks {
 		t.Run(system, func(t *testing.T) {
@@ -198,7 +200,7 @@ func TestChangedReadsWhatIsYoung(t *testing.T) {
 			if outcome := p.mustRun(false); outcome.Kept || outcome.Own.Known != 0 {
 				t.Errorf("%+v is known of files that are a moment old", outcome.Own)
 			}
-			p.wantRead(all, all) // the clock has gone back by an hour as well
+			p.wantRead(all, all) // the clock has also gone back by an hour
 			p.mustRun(true)
 			p.wantRead(all, all)
 			p.changeSender, p.changeReceiver = changeSender, changeReceiver
@@ -206,7 +208,7 @@ func TestChangedReadsWhatIsYoung(t *testing.T) {
 	}
 }
 
-// TestChangedByAClockThatWasSet: where the clock was set since a warm pass, on or back, everything is read.
+// TestChangedByAClockThatWasSet: if the clock was set forward or back since a warm pass, everything is read.
 func TestChangedByAClockThatWasSet(t *testing.T) {
 	for name, by := range map[string]time.Duration{"back": -2 * time.Second, "on": 2 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -224,8 +226,8 @@ func TestChangedByAClockThatWasSet(t *testing.T) {
 	}
 }
 
-// TestChangedSeesMounts: what is mounted over a file since a warm pass has read it is refused, whether it is of another file
-// system or of the same one.
+// TestChangedSeesMounts: a mount over a file since a warm pass has read it is refused, whether it is of another
+// file system or of the same one.
 func TestChangedSeesMounts(t *testing.T) {
 	for name, file := range map[string]string{"of another file system": "", "of the same": "other"} {
 		t.Run(name, func(t *testing.T) {
@@ -251,8 +253,8 @@ func TestChangedSeesMounts(t *testing.T) {
 	}
 }
 
-// TestChangedDoesNotSeeDamage: a byte that goes bad on the disk itself, of a file that is trusted, is not seen by Changed, and
-// is by Full: docs/mover.md says so.
+// TestChangedDoesNotSeeDamage: if a byte of a trusted file decays on the disk itself, Changed does not find it,
+// and Full does, as docs/mover.md states.
 func TestChangedDoesNotSeeDamage(t *testing.T) {
 	for _, system := range []string{"ext4", "xfs"} {
 		t.Run(system, func(t *testing.T) {
@@ -274,7 +276,7 @@ func TestChangedDoesNotSeeDamage(t *testing.T) {
 	}
 }
 
-// damage changes a byte of the victim where its disk has it.
+// damage changes a byte of the victim on its disk.
 func damage(t *testing.T, image string) {
 	t.Helper()
 	to := treetest.In(t, "")

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// silence is for how long a peer that owes something may say nothing.
+	// silence is how long a peer that must answer may send nothing.
 	silence = 90 * time.Second
-	// alive is after how long a side that is still at work says so.
+	// alive is the interval at which a working side sends a sign of life.
 	alive = 5 * time.Second
-	// least is what is worth packing, in bytes.
+	// least is the smallest payload that is packed, in bytes.
 	least = 512
 )
 
@@ -62,7 +62,7 @@ func (c *conn) close() {
 	c.opener.Close()
 }
 
-// send sends a frame, and packs it where that pays.
+// send sends a frame, packed if that pays.
 func (c *conn) send(ctx context.Context, t wire.Type, payload []byte) error {
 	f := wire.Frame{Type: t, Payload: payload}
 	if len(payload) >= least && c.packing.wanted() {
@@ -103,8 +103,8 @@ func (c *conn) reply(ctx context.Context, t wire.Type, payload []byte) error {
 	return c.flush()
 }
 
-// receive returns the next frame, within a time; 0 waits for ever. What it holds is valid until the
-// next call.
+// receive returns the next frame, within a time; 0 waits without a limit. The payload is valid until the next
+// call.
 func (c *conn) receive(within time.Duration) (wire.Frame, error) {
 	for {
 		var deadline time.Time
@@ -144,7 +144,7 @@ func (c *conn) unpack(payload []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// wait takes n bytes of a limit, however much larger than its burst that is.
+// wait takes n bytes of a limit, even if n exceeds its burst.
 func wait(ctx context.Context, limit *rate.Limiter, n int) error {
 	if limit == nil {
 		return nil
@@ -159,7 +159,7 @@ func wait(ctx context.Context, limit *rate.Limiter, n int) error {
 	return nil
 }
 
-// Limit makes a limit of so many bytes a second; 0 is none.
+// Limit returns a limit in bytes a second; 0 is no limit.
 func Limit(bytes int64) *rate.Limiter {
 	if bytes <= 0 {
 		return nil

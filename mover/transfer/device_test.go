@@ -11,8 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/block"
 )
 
-// TestDevice: a block device arrives equal on one that may be larger; the second time only what changed is
-// sent; and on a smaller one nothing is written.
+// TestDevice: a block device arrives equal on one that may be larger. The second time only changes are sent. On
+// a smaller device nothing is written.
 func TestDevice(t *testing.T) {
 	const size = 9<<20 + 1536
 	from, source := treetest.Loop(t, size)

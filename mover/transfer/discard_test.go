@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
-// TestDiscard: only a failure of the destination's own disk makes its volume one to discard.
+// TestDiscard: a volume is only to be discarded if the destination's own disk has failed.
 func TestDiscard(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -30,7 +30,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// TestDiscardBeside: a failure of the disk is said once, so it counts whatever else ends the pass first.
+// TestDiscardBeside: a failure of the disk is reported once, so it counts whatever else ends the pass first.
 func TestDiscardBeside(t *testing.T) {
 	t.Parallel()
 	failed := fmt.Errorf("writing: %w", syscall.EIO)
@@ -53,7 +53,7 @@ func TestDiscardBeside(t *testing.T) {
 	}
 }
 
-// TestFull: a destination that is full is said to be, and is no reason to discard it. It has a lost+found, which
+// TestFull: a full destination is reported as full, and is no reason to discard it. It has a lost+found, which
 // stays.
 func TestFull(t *testing.T) {
 	t.Parallel()

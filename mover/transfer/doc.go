@@ -1,18 +1,17 @@
-// Package transfer makes one tree, or one block device, equal to another over a network, and proves
-// that it is.
+// Package transfer makes one tree, or one block device, equal to another over a network, and proves that it is.
 //
-// A receiver asks and a sender answers (package wire). In one pass the receiver
+// The receiver sends requests and the sender answers (package wire). In one pass the receiver
 //
-//  1. has the sender's entries listed, and compares them with its own, path by path;
-//  2. removes what the sender has not, makes what is missing, and asks for content where it differs:
-//     small files by the hundred, large ones by ranges, with the digests of what it has there;
-//  3. writes metadata, those of a folder once nothing more happens in it;
-//  4. has everything written to the disk (Tree.Sync);
-//  5. has both sides read their content again, and compares row by row and root with root.
+//  1. requests the sender's list of entries, and compares it with its own, path by path;
+//  2. removes what the sender does not have, creates what is missing, and requests content that differs:
+//     small files by the hundred, large ones by ranges, with the digests of its own blocks;
+//  3. writes metadata, those of a folder after the last change in it;
+//  4. writes everything to the disk (Tree.Sync);
+//  5. lets both sides read their content again, and compares row by row and root with root.
 //
-// In a warm pass the sender's application runs: what vanishes or changes is left to the next pass. In
-// the last pass it is an error. A connection that breaks is made again, and what was not answered is asked
-// again; a receiver that was killed finds on its disk what it had.
+// In a warm pass the sender's application runs: files that vanish or change are left to the next pass. In the
+// last pass they are an error. After a broken connection, the mover reconnects and repeats the unanswered
+// requests. A receiver that is killed and restarted uses what is on its disk.
 package transfer
 
 import (
@@ -21,13 +20,13 @@ import (
 	"net"
 )
 
-// Connector makes or takes connections: link.Dialer or link.Listener.
+// Connector dials or accepts connections: link.Dialer or link.Listener.
 type Connector interface {
 	Connect(ctx context.Context) (net.Conn, error)
 }
 
-// ErrDiscard is that the destination's disk failed: nothing that was written there can be trusted.
+// ErrDiscard is the error for a failed destination disk: nothing that was written there can be trusted.
 var ErrDiscard = errors.New("the volume must be discarded")
 
-// ErrDifferent is that both sides were read and are not equal.
+// ErrDifferent is the error for two sides that were read and are not equal.
 var ErrDifferent = errors.New("the two sides differ")

@@ -7,8 +7,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
-// TestFidelity: a tree with every kind of thing arrives equal, by judges that share no code with the
-// mover, whoever listens; and a second pass changes nothing.
+// TestFidelity: a tree with every kind of entry arrives equal, whichever side listens, and a second pass
+// changes nothing. The comparison shares no code with the mover.
 func TestFidelity(t *testing.T) {
 	treetest.NeedRoot(t)
 	for name, receiverListens := range map[string]bool{"M-032, M-080: the sender listens": false, "M-032, M-080: the receiver listens": true} {
@@ -31,7 +31,7 @@ func TestFidelity(t *testing.T) {
 	}
 }
 
-// TestOverwrites: whatever is in the way at the destination is gone afterwards.
+// TestOverwrites: conflicting entries at the destination are removed.
 func TestOverwrites(t *testing.T) {
 	treetest.NeedRoot(t)
 	p := newPair(t)

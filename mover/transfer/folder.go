@@ -8,13 +8,13 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// folder is a folder in which something may still happen. Its metadata are written after all of it: each
-// entry that is made or removed in it would change its times again. Only such folders, and those above
-// them, are kept.
+// folder is a folder in which something may still change. Its metadata are written last, because each entry
+// that is created or removed in it changes its times. Only such folders, and those above them, are kept in
+// memory.
 type folder struct {
 	entry  *entry.Entry
 	parent *folder
-	// busy is how many files in it are under way, and folders; one more until all of it was listed.
+	// busy counts the unfinished files and folders in it, and one more until all of it was listed.
 	busy atomic.Int64
 }
 
@@ -27,7 +27,7 @@ func newFolder(e *entry.Entry, parent *folder) *folder {
 	return f
 }
 
-// release is called by whatever was under way; the last one writes the metadata.
+// release is called for each finished one; the last call writes the metadata.
 func (f *folder) release(cursor *tree.Cursor) error {
 	for f != nil && f.busy.Add(-1) == 0 {
 		own, err := cursor.Look(f.entry.Path)

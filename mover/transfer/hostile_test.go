@@ -19,7 +19,7 @@ import (
 
 func byContent(o *ReceiverOptions) { o.Compare = differ.Content }
 
-// liar is a sender that answers what it likes.
+// liar is a sender with arbitrary answers.
 type liar struct {
 	entries []entry.Entry
 	end     wire.ListEnd
@@ -65,7 +65,7 @@ func (l liar) serve(ctx context.Context, t testing.TB, raw net.Conn) {
 	}
 }
 
-// TestHostileSender: a sender that lies makes the receiver fail, and writes nothing outside of its root.
+// TestHostileSender: a sender that lies makes the receiver fail, and causes no write outside its root.
 func TestHostileSender(t *testing.T) {
 	t.Parallel()
 	root := entry.Entry{Kind: entry.Directory, Mode: 0o755}
@@ -138,7 +138,7 @@ func TestHostileSender(t *testing.T) {
 	}
 }
 
-// TestHostileReceiver: a receiver that asks for what is not in the tree gets none of it.
+// TestHostileReceiver: a receiver that requests paths outside the tree gets none of them.
 func TestHostileReceiver(t *testing.T) {
 	t.Parallel()
 	source, outside := t.TempDir(), t.TempDir()
@@ -201,7 +201,7 @@ func TestHostileReceiver(t *testing.T) {
 
 func second[A any](_ A, err error) error { return err }
 
-// TestMisfits: two movers that are not made for each other say so, and do not try again.
+// TestMisfits: two movers that do not fit report it, and do not retry.
 func TestMisfits(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -235,7 +235,7 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// TestPackedBomb: a packed frame that opens to more than it may is refused.
+// TestPackedBomb: a packed frame that expands beyond the limit is refused.
 func TestPackedBomb(t *testing.T) {
 	t.Parallel()
 	c, err := newConn(nil, nil, nil)
@@ -251,7 +251,7 @@ func TestPackedBomb(t *testing.T) {
 	}
 }
 
-// TestPacking: content is packed where it arrives earlier for it.
+// TestPacking: content is packed if it then arrives earlier.
 func TestPacking(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20

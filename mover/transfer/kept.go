@@ -12,12 +12,12 @@ import (
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
-// What a warm pass has read lies in the root of the destination until the next pass begins, that of either side in a file
-// of its own. There it is of this very volume, goes with it, and is no more than another file that the source has not: a
-// pass removes it, and a proof that finds both sides equal has not found it. Who has opened it before still reads it, and
-// gives the sender what is its own.
+// The findings of a warm pass are kept in the root of the destination until the next pass begins, in one file
+// for each side. There they belong to this very volume and are deleted with it. To a pass each is just another
+// file that the source does not have, and is removed. So a proof that finds both sides equal has not seen it. A
+// process that has opened it before can still read it, and sends the sender its part.
 
-// kept is what a sender has for its receiver, and from it, in files that no folder has.
+// kept holds the findings for and from the receiver at the sender, in files without a name.
 type kept struct {
 	mu       sync.Mutex
 	given    *os.File // from the receiver, as much as has arrived
@@ -38,7 +38,7 @@ func (k *kept) close() {
 	k.given, k.finished = nil, nil
 }
 
-// scratch is a file that goes when it is closed.
+// scratch returns a file that is deleted when it is closed.
 func scratch(folder string) (*os.File, error) {
 	if folder == "" {
 		return nil, errors.New("this sender was given no folder for what was read before")
@@ -53,7 +53,8 @@ func scratch(folder string) (*os.File, error) {
 	return file, nil
 }
 
-// put takes a part of what the receiver has kept. No data is the end of it. What goes wrong is what the end says.
+// put takes a part of the findings that the receiver has kept. Empty data mark the end, whose answer reports
+// any error.
 func (k *kept) put(folder string, offset int64, data []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,7 +82,7 @@ func (k *kept) put(folder string, offset int64, data []byte) error {
 	return nil
 }
 
-// known is what the receiver has given; nil: nothing, or not all of it.
+// known returns the findings that the receiver has sent; nil if there are none, or not all.
 func (k *kept) known() *os.File {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,7 +92,7 @@ func (k *kept) known() *os.File {
 	return k.given
 }
 
-// finish puts a file there that has all that was read.
+// finish stores a file with all findings of this reading.
 func (k *kept) finish(file *os.File) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,7 +102,7 @@ func (k *kept) finish(file *os.File) {
 	k.finished = file
 }
 
-// given takes a part of what the receiver has kept for this side.
+// given takes a part of the findings that the receiver has kept for this side.
 func (a *answer) given(ctx context.Context, payload []byte) error {
 	offset, data, err := wire.ReadData(payload)
 	if err != nil {
@@ -114,7 +115,7 @@ func (a *answer) given(ctx context.Context, payload []byte) error {
 	return a.end(ctx, err, wire.OK)
 }
 
-// record answers with what was read of this side.
+// record answers with the findings of this side.
 func (a *answer) record(ctx context.Context) error {
 	k := &a.sender.kept
 	k.mu.Lock()
@@ -132,7 +133,7 @@ func (a *answer) record(ctx context.Context) error {
 	return a.end(ctx, err, wire.OK)
 }
 
-// chunks gives a file to send in parts.
+// chunks passes a file to send in parts.
 func chunks(file *os.File, room []byte, send func(offset int64, data []byte) error) error {
 	for offset := int64(0); ; {
 		n, err := file.ReadAt(room, offset)
@@ -151,12 +152,12 @@ func chunks(file *os.File, room []byte, send func(offset int64, data []byte) err
 	}
 }
 
-// names are those of what is kept of both sides in the root of the destination.
+// names returns the names of the kept findings of the two sides in the root of the destination.
 func names(of string) (own, peer string) {
 	return ".sliceshift-" + of + "-receiver", ".sliceshift-" + of + "-sender"
 }
 
-// found is what the pass before has kept.
+// found holds the findings that the pass before has kept.
 type found struct{ own, peer *os.File }
 
 func (f found) close() {
@@ -167,7 +168,7 @@ func (f found) close() {
 	}
 }
 
-// find opens what the pass before has kept, if that is all there.
+// find opens the findings of the pass before, if they are complete.
 func (r *Receiver) find() (f found) {
 	if r.options.Tree == nil || r.options.Copy == "" {
 		return f
@@ -187,7 +188,8 @@ func (r *Receiver) find() (f found) {
 	return f
 }
 
-// give gives the sender what was kept of its side. What that is good for is for the sender to say: where it has nothing it reads all.
+// give sends the sender the kept findings of its side. The sender decides whether they count; without them it
+// reads everything.
 func (r *Receiver) give(ctx context.Context, file *os.File) error {
 	err := r.call(ctx, func(ctx context.Context, c *conn) error {
 		said, err := r.giveOn(ctx, c, file)
@@ -236,7 +238,7 @@ func readEnd(f wire.Frame) (wire.End, error) {
 	return end, nil
 }
 
-// begin is a file for what is read of the destination; nil: nothing is kept.
+// begin returns a file for the findings of the destination; nil if nothing is kept.
 func (r *Receiver) begin() *os.File {
 	if r.options.Settled || r.options.Tree == nil || r.options.Copy == "" || r.options.Verify != VerifyChanged {
 		return nil
@@ -249,7 +251,7 @@ func (r *Receiver) begin() *os.File {
 	return file
 }
 
-// keep puts what was read of both sides on the destination, and says whether it is there.
+// keep stores the findings of the two sides at the destination, and reports whether they are there.
 func (r *Receiver) keep(ctx context.Context, own *os.File) bool {
 	peer, err := r.options.Tree.Unnamed()
 	if err == nil {
@@ -272,7 +274,7 @@ func (r *Receiver) keep(ctx context.Context, own *os.File) bool {
 	return err == nil
 }
 
-// fetch fetches what was read of the sender's side.
+// fetch fetches the findings of the sender's side.
 func (r *Receiver) fetch(ctx context.Context, c *conn, to *os.File) error {
 	if err := c.reply(ctx, wire.TypeRecord, nil); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// changing is a pair that proves what has changed, by a clock that is an hour ahead: nothing has changed for a minute.
+// changing returns a pair that uses Verify Changed, with a clock that is an hour ahead: nothing has changed for
+// a minute.
 func changing(t *testing.T) *pair {
 	t.Helper()
 	p := newPair(t)
@@ -30,7 +31,7 @@ func changing(t *testing.T) *pair {
 	return p
 }
 
-// with changes the options of the receiver for what follows.
+// with changes the options of the receiver for the following passes.
 func (p *pair) with(change func(*ReceiverOptions)) *pair {
 	before := p.changeReceiver
 	p.changeReceiver = func(o *ReceiverOptions) {
@@ -47,8 +48,9 @@ func (p *pair) wantRead(own, peer int64) {
 	}
 }
 
-// TestVerifyChanged: after a warm pass that has read everything, the next one reads on both sides only what has changed
-// since; the root of the last one is that of a pass that reads everything; and nothing is left at the destination.
+// TestVerifyChanged: after a warm pass that has read everything, the next one reads on both sides only later
+// changes. The root of the last pass is that of a pass that reads everything, and no findings are left at the
+// destination.
 func TestVerifyChanged(t *testing.T) {
 	t.Parallel()
 	p := changing(t)
@@ -77,8 +79,8 @@ func TestVerifyChanged(t *testing.T) {
 	}
 }
 
-// TestNothingKept: what was read before counts for nothing where it is of another copy, a pass came between that has kept
-// nothing, one half of it is gone, or it is damaged: then both sides are read in full.
+// TestNothingKept: earlier findings do not count if they are of another copy, if a pass in between kept none,
+// if one half is missing, or if they are damaged. Both sides are then read in full.
 func TestNothingKept(t *testing.T) {
 	t.Parallel()
 	own, peer := names("web-0.1")
@@ -106,7 +108,7 @@ func TestNothingKept(t *testing.T) {
 			content, err := os.ReadFile(p.destination + "/" + peer)
 			treetest.In(p, p.destination).Must(err)
 			treetest.In(p, p.destination).File(own, content)
-			p.changeSender = nil // it has nothing to keep it in either
+			p.changeSender = nil // it has no folder to keep it in either
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +127,8 @@ func TestNothingKept(t *testing.T) {
 	}
 }
 
-// TestUntrusted: on a file system whose times do not tell of every write, on either side, that side is read in full, and
-// nothing is kept.
+// TestUntrusted: a side with a file system whose times do not reflect every write is read in full, and nothing
+// is kept.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	for _, system := range []string{"nfs", "fuse", "overlay", "tmpfs"} {
@@ -148,7 +150,7 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestWarmProofWhileWritten: what changes while a warm pass reads is no error, and is read at the last pass.
+// TestWarmProofWhileWritten: a change while a warm pass reads is no error, and is read in the last pass.
 func TestWarmProofWhileWritten(t *testing.T) {
 	t.Parallel()
 	p := changing(t)
@@ -159,7 +161,7 @@ func TestWarmProofWhileWritten(t *testing.T) {
 	p.changeSender = func(o *SenderOptions) {
 		changes(o)
 		sync := o.Sync
-		o.Sync = func() error { // the copy is made, and its proof begins
+		o.Sync = func() error { // the copy is complete, and its proof begins
 			from.File("file", treetest.Bytes(3, 6000))
 			from.File("new", treetest.Bytes(4, 10))
 			return sync()
@@ -173,7 +175,8 @@ func TestWarmProofWhileWritten(t *testing.T) {
 	treetest.Same(t, p.source, p.destination)
 }
 
-// TestImpatientSender: a sender whose receiver still reads its own side, for longer than its patience, has not lost it.
+// TestImpatientSender: a sender does not give up a receiver that still reads its own side for longer than the
+// sender's patience.
 func TestImpatientSender(t *testing.T) {
 	t.Parallel()
 	p := changing(t)

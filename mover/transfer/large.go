@@ -11,8 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
-// piece is how much of a large file one request asks for: enough for a round trip to be short beside it, little
-// enough for some to be under way at once.
+// piece is how much of a large file one request covers: large enough that a round trip is short beside it,
+// small enough that several run at once.
 const piece = 4 << 20
 
 // writable is a file or a device that is written in several places at once.
@@ -24,7 +24,7 @@ type writable interface {
 	Sync() error
 }
 
-// large is a file that is asked for by pieces. Whoever ends the last one finishes it.
+// large is a file that is requested in pieces. The goroutine that ends the last piece finishes it.
 type large struct {
 	entry   *entry.Entry
 	file    writable
@@ -34,7 +34,7 @@ type large struct {
 	finish  func(*tree.Cursor) error
 }
 
-// large opens a file, finds out where the source has holes, and asks for the rest.
+// large opens a file, finds the holes of the source, and requests the rest.
 func (m *merge) large(ctx context.Context, source *entry.Entry, missing bool, finish func(*tree.Cursor) error) error {
 	file, err := m.openLarge(source, missing)
 	if err != nil {
@@ -77,13 +77,13 @@ func (m *merge) pieces(ctx context.Context, f *large, missing bool) error {
 	})
 }
 
-// ask asks for an extent. Where something may be there already, it is compared.
+// ask requests an extent. If it may exist already, it is compared.
 func (f *large) ask(ctx context.Context, jobs chan<- job, extent wire.Extent, compare bool) error {
 	end := extent.Offset + extent.Length
 	for at := extent.Offset; at < end; {
 		n := min(piece-at%piece, end-at)
 		if compare {
-			f.file.Prefetch(at, n) // several readers at once are no sequence that the system would see
+			f.file.Prefetch(at, n) // the system does not detect several concurrent readers as sequential
 		}
 		f.pending.Add(1)
 		if err := put(ctx, jobs, &ranged{large: f, offset: at, length: n, compare: compare}); err != nil {
@@ -94,7 +94,7 @@ func (f *large) ask(ctx context.Context, jobs chan<- job, extent wire.Extent, co
 	return nil
 }
 
-// extents asks where a file has data, and gives each hole with the data behind it.
+// extents requests the data extents of a file, and passes each hole with the data after it.
 func (r *Receiver) extents(ctx context.Context, f *large, each func(hole, data wire.Extent) error) error {
 	at := int64(0)
 	for more := true; more; {
@@ -149,7 +149,7 @@ func wanted(e *entry.Entry) wire.Wanted {
 	return wire.Wanted{Path: e.Path, Size: e.Size, Modified: e.Modified}
 }
 
-// left notes how a file, or a piece of it, ended at the sender.
+// left records how a file, or a piece of it, ended at the sender.
 func (r *Receiver) left(f *large, end wire.End) error {
 	switch end.Status {
 	case wire.OK:
@@ -167,7 +167,7 @@ func (r *Receiver) left(f *large, end wire.End) error {
 	return nil
 }
 
-// release is called once by each piece that ended, and by who asked for them.
+// release is called once for each finished piece, and once by the requester.
 func (r *Receiver) release(cursor *tree.Cursor, f *large) error {
 	if f.pending.Add(-1) > 0 {
 		return nil
@@ -177,7 +177,7 @@ func (r *Receiver) release(cursor *tree.Cursor, f *large) error {
 	}
 	r.open.Delete(f)
 	err := f.file.Sync()
-	// What was written is not needed soon, and what else is cached may be.
+	// The written data are not needed soon, but other cached data may be.
 	f.file.Drop()
 	err = errors.Join(err, f.file.Close())
 	if err != nil {
@@ -197,10 +197,10 @@ func (f *large) status() wire.Status {
 	}
 }
 
-// unsettled is the time of a file that is to be compared again: no time that a source has.
+// unsettled is the time of a file that must be compared again: a time that no source has.
 var unsettled = entry.Time{Sec: 0, Nsec: 1}
 
-// settle writes a file's metadata, and leaves a mark for the next pass on one that was changed meanwhile.
+// settle writes a file's metadata. For a file that changed meanwhile it sets a mark for the next pass.
 func (r *Receiver) settle(set func(*entry.Entry) error, e *entry.Entry, status wire.Status) error {
 	switch status {
 	case wire.Vanished:

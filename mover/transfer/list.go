@@ -16,20 +16,20 @@ import (
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
-// listing is a list of one side, with what is remembered of it.
+// listing is the list of one side, with the findings of earlier readings.
 type listing struct {
 	source tree.Source
 	sync   func() error
 	now    func() time.Time
 	log    *slog.Logger
-	// reading is what a reading counts for that begins at a time; nil: for nothing.
+	// reading returns the Reading that starts at a time; nil if no findings count.
 	reading func(time.Time) differ.Reading
-	// known is what was found before, and record is for what is found now; nil: nothing.
+	// known holds earlier findings, and record takes the present ones; nil if there are none.
 	known, record *os.File
 }
 
-// list lists a source. Before contents are read all of it is written to the disk. What is known does not count where
-// anything is amiss with it, and what cannot be kept is not: then more is read.
+// list lists a source. Before contents are read, all data are written to the disk. Earlier findings do not
+// count if anything is wrong with them. If the present findings cannot be kept, the next pass reads more.
 func list(ctx context.Context, l listing, options tree.ListOptions, emit func(*entry.Entry) error) (tree.Listed, error) {
 	if !options.Digest {
 		return l.source.List(ctx, options, emit)
@@ -37,7 +37,7 @@ func list(ctx context.Context, l listing, options tree.ListOptions, emit func(*e
 	begin := l.now()
 	options.Synced = entry.Time{Sec: begin.Unix(), Nsec: uint32(begin.Nanosecond())}
 	var reading differ.Reading
-	if l.reading != nil { // before the sync, which may take long: a clock that was set is told by two that are read at once
+	if l.reading != nil { // before the sync, which may take long: a clock that was set is detected by two clocks read at once
 		reading = l.reading(begin)
 	}
 	if err := l.sync(); err != nil {
@@ -71,13 +71,13 @@ func list(ctx context.Context, l listing, options tree.ListOptions, emit func(*e
 	return listed, nil
 }
 
-// Seal lists one side by itself, and is its root.
+// Seal lists one side alone, and returns its root.
 func Seal(ctx context.Context, source tree.Source, sync func() error, options tree.ListOptions) (tree.Listed, error) {
 	options.Digest = true
 	return list(ctx, listing{source: source, sync: sync, now: time.Now}, options, func(*entry.Entry) error { return nil })
 }
 
-// receiveHello takes the peer's first message, and says what does not fit.
+// receiveHello receives the peer's first message, and returns an error if the peers do not fit.
 func receiveHello(c *conn, own wire.Hello, within time.Duration) (wire.Hello, error) {
 	f, err := c.receive(within)
 	if err != nil {
@@ -100,7 +100,7 @@ func receiveHello(c *conn, own wire.Hello, within time.Duration) (wire.Hello, er
 	return peer, nil
 }
 
-// errMisfit is that two movers are not made for each other: no second try mends it.
+// errMisfit is the error for two movers that do not fit: a retry does not help.
 var errMisfit = errors.New("the movers do not fit")
 
 const helloTime = 20 * time.Second

@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// listed is a source that notes when it is listed.
+// listed is a source that records when it is listed.
 type listed struct {
 	tree.Source
 	did *[]string
@@ -22,8 +22,8 @@ func (l listed) List(context.Context, tree.ListOptions, func(*entry.Entry) error
 	return tree.Listed{}, nil
 }
 
-// TestClocksAreReadAtOnce: both clocks by which one that was set is told are read before the sync, which takes as long as there
-// is much to write, and that must not be taken for a clock that was set.
+// TestClocksAreReadAtOnce: the two clocks by which a set clock is detected are read before the sync. The sync
+// may take long, which must not look like a clock that was set.
 func TestClocksAreReadAtOnce(t *testing.T) {
 	var did []string
 	step := func(name string) { did = append(did, name) }

@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
-// peerList is the sender's list as it arrives, over as many connections as it takes.
+// peerList is the sender's list as it arrives, over any number of connections.
 type peerList struct {
 	receiver *Receiver
 	request  wire.List
@@ -21,7 +21,7 @@ type peerList struct {
 	acked    uint64
 }
 
-// listPeer begins a list; run fills it.
+// listPeer prepares a list; run fills it.
 func (r *Receiver) listPeer(digest bool) *peerList {
 	const ahead = 256
 	return &peerList{
@@ -30,7 +30,7 @@ func (r *Receiver) listPeer(digest bool) *peerList {
 	}
 }
 
-// run receives the list to its end. Only then entries is closed: a list that is cut is never one that ended.
+// run receives the list to its end. Only then is entries closed, so a truncated list never looks complete.
 func (l *peerList) run(ctx context.Context) error {
 	err := l.receiver.call(ctx, l.once)
 	if err == nil {
@@ -39,7 +39,7 @@ func (l *peerList) run(ctx context.Context) error {
 	return err
 }
 
-// next is the next entry, or nil at the end.
+// next returns the next entry, or nil at the end.
 func (l *peerList) next(ctx context.Context) (*entry.Entry, error) {
 	select {
 	case e := <-l.entries:
@@ -49,7 +49,7 @@ func (l *peerList) next(ctx context.Context) (*entry.Entry, error) {
 	}
 }
 
-// once receives as much of the list as one connection brings.
+// once receives as much of the list as one connection delivers.
 func (l *peerList) once(ctx context.Context, c *conn) error {
 	if err := c.reply(ctx, wire.TypeList, l.request.Append(nil)); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (l *peerList) take(ctx context.Context, c *conn, payload []byte) error {
 	return c.reply(ctx, wire.TypeAck, wire.AppendAck(nil, l.acked))
 }
 
-// inOrder refuses a list that is none: the root first, each path once.
+// inOrder refuses an invalid list: the root must come first, and each path once.
 func (l *peerList) inOrder(e *entry.Entry) error {
 	switch {
 	case l.request.After == 0 && e.Path != "":
@@ -135,7 +135,7 @@ func (l *peerList) end(payload []byte) error {
 	return nil
 }
 
-// errLeft is that the last pass met something that is not settled.
+// errLeft returns the error of a last pass in which a file has changed or vanished.
 func errLeft(path string, status wire.Status) error {
 	what := "changed while it was copied"
 	if status == wire.Vanished {
@@ -144,7 +144,7 @@ func errLeft(path string, status wire.Status) error {
 	return fmt.Errorf("%q %s, and nobody may write at the source in the last pass: find who mounts the volume there", path, what)
 }
 
-// What is wrong with the list of a device.
+// Errors of the list of a device.
 var (
 	errNoDevice = errors.New("the source is no device")
 	errMore     = errors.New("after a device the list goes on")

@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
-// pass makes the destination equal, but for what changes meanwhile.
+// pass makes the destination equal, except for concurrent changes of the source.
 func (r *Receiver) pass(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	list := r.listPeer(false)
@@ -52,10 +52,10 @@ type merge struct {
 	jobs     chan<- job
 	cursor   *tree.Cursor
 	own      *tree.Walker
-	there    *entry.Entry // the next one of the receiver's own
+	there    *entry.Entry // the receiver's next entry
 	open     []*folder
 	batch    *batch
-	// Files with several names: which are being written, and which of the receiver's own are taken.
+	// Files with several names: those being written, and those of the receiver that are taken.
 	writing sync.Map // path -> chan struct{}
 	taken   *taken
 	// nodes are the device nodes that were refused.
@@ -87,7 +87,7 @@ func (m *merge) run(ctx context.Context) error {
 			if len(m.nodes) == mostNamed {
 				return m.refused()
 			}
-			continue // what is there instead is removed before the next one
+			continue // an existing entry there is removed before the next one
 		}
 		var own *entry.Entry
 		if m.there != nil && m.there.Path == source.Path {
@@ -113,7 +113,7 @@ func (m *merge) run(ctx context.Context) error {
 	return m.refused()
 }
 
-// advance goes to the next one of the receiver's own.
+// advance moves to the receiver's next entry.
 func (m *merge) advance() error {
 	if m.there != nil {
 		m.taken.passed(m.there)
@@ -127,7 +127,7 @@ func (m *merge) advance() error {
 	return err
 }
 
-// removeUntil removes what the sender has not before its next entry; nil is the end.
+// removeUntil removes entries that the sender does not have before its next entry; nil is the end.
 func (m *merge) removeUntil(source *entry.Entry) error {
 	for m.there != nil && (source == nil || entry.Compare(m.there.Path, source.Path) < 0) {
 		if err := m.remove(m.there); err != nil {
@@ -148,7 +148,7 @@ func (m *merge) remove(own *entry.Entry) error {
 	return m.cursor.Remove(own.Path)
 }
 
-// leaveUntil leaves the folders that a path is not in.
+// leaveUntil leaves the folders that do not contain a path.
 func (m *merge) leaveUntil(path string) error {
 	for len(m.open) > 0 && !entry.Within(path, m.open[len(m.open)-1].entry.Path) {
 		if err := m.leave(); err != nil {
@@ -171,7 +171,7 @@ func (m *merge) folder() *folder {
 	return m.open[len(m.open)-1]
 }
 
-// one makes one path equal, or sees to it that it will be.
+// one makes one path equal, or queues the work for it.
 func (m *merge) one(ctx context.Context, source, own *entry.Entry) error {
 	if source.Kind == entry.Link {
 		return m.link(ctx, source, own)
@@ -212,14 +212,14 @@ func (m *merge) one(ctx context.Context, source, own *entry.Entry) error {
 	return nil
 }
 
-// single is an entry as if it had one name, so that a file with more gives way to it.
+// single returns an entry as if it had one name, so that a file with several names is replaced.
 func single(e *entry.Entry) *entry.Entry {
 	alone := *e
 	alone.Names = 1
 	return &alone
 }
 
-// link gives a file that was met before a further name.
+// link gives a file that came before a further name.
 func (m *merge) link(ctx context.Context, source, own *entry.Entry) error {
 	if _, under := m.writing.Load(source.Target); under {
 		if err := m.flush(ctx); err != nil {
@@ -246,7 +246,7 @@ func (m *merge) link(ctx context.Context, source, own *entry.Entry) error {
 		if m.receiver.options.Settled {
 			return fmt.Errorf("its first name, %q, is not there", source.Target)
 		}
-		m.receiver.Counts.Vanished.Add(1) // the next pass makes it
+		m.receiver.Counts.Vanished.Add(1) // the next pass creates it
 		return nil
 	}
 	if own != nil {
@@ -260,7 +260,7 @@ func (m *merge) link(ctx context.Context, source, own *entry.Entry) error {
 	return m.cursor.Link(source.Target, source.Path)
 }
 
-// fetch sees to it that a file gets its content.
+// fetch queues the request of a file's content.
 func (m *merge) fetch(ctx context.Context, source *entry.Entry, missing bool) error {
 	in := m.folder()
 	if in != nil {
@@ -288,7 +288,7 @@ func (m *merge) fetch(ctx context.Context, source *entry.Entry, missing bool) er
 	return m.large(ctx, source, missing, finish)
 }
 
-// small adds a file to the batch, which goes once it is full.
+// small adds a file to the batch, which is sent once it is full.
 func (m *merge) small(ctx context.Context, f *small) error {
 	const enough = wire.MaxBatchBytes / 2
 	if m.batch != nil && (len(m.batch.files) == wire.MaxBatch || m.batch.bytes+f.entry.Size > enough || m.batch.paths+len(f.entry.Path) > enough) {

@@ -11,9 +11,9 @@ import (
 // mostNamed is how many device nodes are named before a pass ends.
 const mostNamed = 5
 
-// refuses says whether an entry is a device node that nobody has allowed. The sender chooses its number, and whoever may open
-// it reaches that device of the destination's machine. A character device 0:0 is none: overlay file systems mark by it what
-// they hide.
+// refuses reports whether an entry is a device node that is not allowed. The sender chooses its number, and a
+// program that can open it reaches that device of the destination's machine. A character device 0:0 is allowed:
+// overlay file systems use it to mark hidden entries.
 func (m *merge) refuses(source *entry.Entry) bool {
 	node := source.Kind == entry.BlockDevice || source.Kind == entry.CharDevice && source.Device != 0
 	if !node || m.receiver.options.Devices {
@@ -23,7 +23,7 @@ func (m *merge) refuses(source *entry.Entry) bool {
 	return true
 }
 
-// refused is what a pass with refused device nodes ends with.
+// refused returns the error of a pass with refused device nodes.
 func (m *merge) refused() error {
 	if len(m.nodes) == 0 {
 		return nil

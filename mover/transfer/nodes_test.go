@@ -11,7 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
-// TestK12DeviceNodes: device nodes are made only where that is allowed, and named where it is not; all else is as it was.
+// TestK12DeviceNodes: device nodes are created only if that is allowed, and otherwise named. All other entries
+// are unaffected.
 func TestK12DeviceNodes(t *testing.T) {
 	treetest.NeedRoot(t)
 	node := func(p *pair, name string, kind uint32, major, minor uint32) {

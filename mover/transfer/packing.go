@@ -2,8 +2,8 @@ package transfer
 
 import "time"
 
-// packing decides whether content is packed before it is sent: where that makes it arrive earlier. It
-// sees how fast one connection packs, how fast it sends, and how small content becomes.
+// packing decides whether content is packed before it is sent, which pays if the content then arrives earlier.
+// It measures how fast one connection packs and sends, and how small content becomes.
 type packing struct {
 	packRate, sendRate float64 // bytes a second
 	ratio              float64 // packed size by size
@@ -11,15 +11,15 @@ type packing struct {
 }
 
 const (
-	// trial is after how many frames packing is tried again where it did not pay.
+	// trial is the number of frames after which packing is tried again if it did not pay.
 	trial = 32
 	// weight is how much the newest measurement counts.
 	weight = 0.25
-	// worth is the least that packing must save, in parts of the content.
+	// worth is the least that packing must save, as a fraction of the content.
 	worth = 0.03
 )
 
-// wanted says whether the next frame is packed.
+// wanted reports whether the next frame is packed.
 func (p *packing) wanted() bool {
 	p.seen++
 	if p.packRate == 0 || p.seen >= trial {
@@ -29,7 +29,7 @@ func (p *packing) wanted() bool {
 	return p.pays()
 }
 
-// pays compares the time for a byte: packed and sent, or sent as it is.
+// pays compares the time for a byte with and without packing.
 func (p *packing) pays() bool {
 	if p.ratio > 1-worth {
 		return false

@@ -15,18 +15,18 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// pair is a source, a destination, and what lies between them.
+// pair is a source, a destination, and the link between them.
 type pair struct {
 	testing.TB
 	source, destination string
-	// receiverListens: the sender makes the connections.
+	// receiverListens is true if the sender opens the connections.
 	receiverListens bool
-	// wrap stands between the two, where it is set.
+	// wrap, if it is set, wraps each connection.
 	wrap func(net.Conn) net.Conn
 	// changeSender and changeReceiver change options.
 	changeSender   func(*SenderOptions)
 	changeReceiver func(*ReceiverOptions)
-	// pipes, where it is set, is the link in place of TLS. ctx, where it is set, ends the receiver.
+	// pipes, if it is set, replaces TLS as the link. ctx, if it is set, ends the receiver.
 	pipes    *pipes
 	ctx      context.Context //nolint:containedctx // of a test
 	opened   []io.Closer
@@ -56,7 +56,7 @@ func quiet(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// wrapped gives each connection a wrapper.
+// wrapped wraps each connection.
 type wrapped struct {
 	Connector
 	wrap func(net.Conn) net.Conn
@@ -70,7 +70,7 @@ func (w wrapped) Connect(ctx context.Context) (net.Conn, error) {
 	return c, err
 }
 
-// ends are the two ends of a link, with keys of their own.
+// ends returns the two ends of a link, with keys of their own.
 func (p *pair) ends() (sender, receiver Connector) {
 	p.Helper()
 	if p.pipes != nil {
@@ -96,8 +96,7 @@ func (p *pair) ends() (sender, receiver Connector) {
 	return listener, wrapped{dialer, p.wrap}
 }
 
-// run makes one pass, and is what the receiver makes of it. The sender's end is its error, where there is
-// no other.
+// run makes one pass, and returns the receiver's result. If the receiver has no error, it returns the sender's.
 func (p *pair) run(settled bool) (Outcome, error) {
 	p.Helper()
 	source, destination := openTree(p, p.source), openTree(p, p.destination)

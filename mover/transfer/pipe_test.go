@@ -19,7 +19,7 @@ type pipes struct {
 
 func newPipes() *pipes { return &pipes{ready: make(chan net.Conn)} }
 
-// Connect is the receiver's end.
+// Connect returns the receiver's end.
 func (p *pipes) Connect(ctx context.Context) (net.Conn, error) {
 	one, two, err := socketPair()
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *pipes) Connect(ctx context.Context) (net.Conn, error) {
 	return one, nil
 }
 
-// socketPair are two ends that hold some of what was written, as a network does.
+// socketPair returns two ends that buffer some data, as a network does.
 func socketPair() (one, two net.Conn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -69,7 +69,7 @@ func (a accepts) Connect(ctx context.Context) (net.Conn, error) {
 
 var errCut = errors.New("the link is cut")
 
-// cut is a connection that breaks after some bytes, in both directions together.
+// cut is a connection that breaks after some bytes, counted over both directions.
 type cut struct {
 	net.Conn
 	left *atomic.Int64

@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
-// shelf is a Reader that knows what of it is open.
+// shelf is a Reader that counts its open contents.
 type shelf struct{ open, prefetched int }
 
 type book struct {
@@ -35,7 +35,7 @@ func (b *book) Close() error {
 	return nil
 }
 
-// TestQueue: files are opened in their order, a few ahead, each prefetched; what nobody took is closed.
+// TestQueue: files are opened in order, a few ahead, each prefetched. A file that was not taken is closed.
 func TestQueue(t *testing.T) {
 	from := &shelf{}
 	q := queue{reader: from}
@@ -63,7 +63,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestFlush: what was written is synced when it is much, and an error of that is not lost.
+// TestFlush: many written bytes are synced, and an error of that sync is not lost.
 func TestFlush(t *testing.T) {
 	opened, err := tree.Open(t.TempDir())
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
-// editor makes random changes in a tree, and none outside of it, wherever a link points. What does not go, as
-// a file in a file, it leaves.
+// editor makes random changes in a tree, and none outside it, wherever a link points. It skips impossible
+// changes, such as a file in a file.
 type editor struct {
 	*rapid.T
 	root *os.Root
@@ -26,7 +26,7 @@ func (e editor) path(label string) string {
 	return rapid.SampledFrom([]string{"a", "b", "a/a", "a/b", "b/a", "a/b/a", "c", "c/d\xff"}).Draw(e.T, label)
 }
 
-// with opens a file, and does not wait where it is a pipe.
+// with opens a file, and does not wait if it is a pipe.
 func (e editor) with(at string, flags int, do func(*os.File)) {
 	if f, err := e.root.OpenFile(at, flags|unix.O_NONBLOCK, 0o644); err == nil {
 		do(f)
@@ -71,8 +71,8 @@ func (e editor) edit() {
 	}
 }
 
-// TestMain has TestRandom make fewer runs than usual, each of which is four passes or more; -rapid.checks
-// makes others.
+// TestMain reduces the number of runs of TestRandom, each of which is at least four passes. The flag
+// -rapid.checks sets another number.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)
@@ -80,8 +80,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRandom: whatever was changed between two passes, on either side, both sides are equal after the
-// second: by their roots, and by a judge that shares no code with the mover.
+// TestRandom: whatever was changed between two passes, on either side, the sides are equal after the second.
+// Their roots and a comparison that shares no code with the mover confirm it.
 func TestRandom(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -111,7 +111,7 @@ func TestRandom(t *testing.T) {
 			}
 			outcome, err := p.run(true)
 			if err != nil && pass == 0 {
-				// A destination that was changed with the time and size of the source is for the seal to find.
+				// A change at the destination with the time and size of the source is found by the seal.
 				continue
 			}
 			if err != nil {

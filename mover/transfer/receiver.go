@@ -19,63 +19,65 @@ import (
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
-// Verify is how both sides are compared at the end of a pass.
+// Verify is the way to compare the two sides at the end of a pass.
 type Verify string
 
-// Full reads every byte of both sides again. Changed takes over what an earlier warm pass found of files
-// that have not changed since (differ.Trusted), and in a warm pass keeps what was read. None compares nothing.
+// Full reads every byte of the two sides again. Changed reuses the findings of an earlier warm pass for
+// unchanged files (differ.Trusted), and keeps the findings in a warm pass. None compares nothing.
 const (
 	VerifyFull    Verify = "Full"
 	VerifyChanged Verify = "Changed"
 	VerifyNone    Verify = "None"
 )
 
-// ReceiverOptions say what a receiver does. One of Tree and Device is its destination.
+// ReceiverOptions configure a receiver. One of Tree and Device is its destination.
 type ReceiverOptions struct {
 	Tree   *tree.Tree
 	Device *block.Device
-	// Settled: the last pass. Nobody writes at the source, so that what changes is an error.
+	// Settled is true for the last pass. No process may write at the source, so a change is an error.
 	Settled bool
 	Compare differ.Compare
 	Verify  Verify
-	// Copy tells this copy from every other one: what was read of it counts for no other. Empty: nothing is kept.
+	// Copy identifies this copy: its findings count for no other. If it is empty, nothing is kept.
 	Copy string
-	// Devices has device nodes made. Without it the pass fails at them, and names them.
+	// Devices allows the creation of device nodes. Without it the pass fails at them, and names them.
 	Devices bool
-	// Workers is how many connections ask for content.
+	// Workers is how many connections request content.
 	Workers int
-	// Patience is for how long nothing may get any further.
+	// Patience is the longest time without progress.
 	Patience time.Duration
 	Log      *slog.Logger
 	Now      func() time.Time
 
-	// mostTaken is for tests; 0 is mostTaken.
+	// mostTaken is for tests; 0 is the constant mostTaken.
 	mostTaken int
 }
 
-// Counts are what has been done so far. They grow while a pass runs.
+// Counts are the counters so far. They grow while a pass runs.
 type Counts struct {
-	// Entries, Files and Bytes are what the sender listed, and Holes how many of these bytes take no room there.
+	// Entries, Files and Bytes are those that the sender listed. Holes is how many of the bytes are holes
+	// there.
 	Entries, Files, Bytes, Holes atomic.Int64
-	// Fetched is how many files were asked for, Received how many bytes of content arrived, Written how many
-	// were written; Settled is how many bytes of files need nothing more.
+	// Fetched is how many files were requested, Received how many bytes of content arrived, and Written how
+	// many were written. Settled is how many bytes of files need nothing more.
 	Fetched, Received, Written, Settled atomic.Int64
-	// Removed is how many entries the sender had not; Vanished and Changed how many files were left to the next pass.
+	// Removed is how many entries the sender did not have. Vanished and Changed are how many files were left to
+	// the next pass.
 	Removed, Vanished, Changed atomic.Int64
 	// Verified is how many bytes were read again.
 	Verified atomic.Int64
 }
 
-// Outcome is what a pass came to.
+// Outcome is the result of a pass.
 type Outcome struct {
-	// Own and Peer are the lists of both sides, where they were compared.
+	// Own and Peer are the lists of the two sides, if they were compared.
 	Own, Peer *tree.Listed
-	// Differences is how many entries are not equal, First what the first one is.
+	// Differences is how many entries are not equal, and First is the first of them.
 	Differences int64
 	First       Difference
-	// Kept says that what was read is kept for the next pass.
+	// Kept is true if the findings are kept for the next pass.
 	Kept bool
-	// Verifying is how long the comparison took, with the sync of the destination before it.
+	// Verifying is the duration of the comparison, with the sync of the destination before it.
 	Verifying time.Duration
 }
 
@@ -89,19 +91,20 @@ type Receiver struct {
 	session [16]byte
 	streams atomic.Uint64
 	link    Connector
-	// progress is when something got further, in nanoseconds.
+	// progress is the time of the last progress, in nanoseconds.
 	progress  atomic.Int64
 	verifying atomic.Bool
-	// unsynced is how many bytes of small files were written since the last sync, which syncing says is under way.
+	// unsynced is how many bytes of small files were written since the last sync. syncing is true while one
+	// runs.
 	unsynced atomic.Int64
 	syncing  atomic.Bool
 	// open are the large files that are being written.
 	open sync.Map
-	// failed is the first error of the destination's disk: the system says it once.
+	// failed is the first error of the destination's disk: the system reports it once.
 	failed atomic.Pointer[error]
 }
 
-// State is how far it is.
+// State returns the progress.
 func (r *Receiver) State() report.State {
 	c := &r.Counts
 	now := report.State{Step: "copying", Done: c.Settled.Load(), Total: c.Bytes.Load(), Entries: c.Entries.Load(), Files: c.Fetched.Load()}
@@ -111,7 +114,7 @@ func (r *Receiver) State() report.State {
 	return now
 }
 
-// NewReceiver makes one.
+// NewReceiver returns a receiver.
 func NewReceiver(options ReceiverOptions) (*Receiver, error) {
 	r := &Receiver{options: options}
 	if (options.Tree == nil) == (options.Device == nil) {
@@ -141,7 +144,7 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 	return outcome, r.judge(err)
 }
 
-// note keeps an error of the destination's disk, whatever else ends the pass at the same time.
+// note records an error of the destination's disk, whatever else ends the pass at the same time.
 func (r *Receiver) note(err error) error {
 	if errors.Is(err, syscall.EIO) {
 		r.failed.CompareAndSwap(nil, &err)
@@ -149,7 +152,7 @@ func (r *Receiver) note(err error) error {
 	return err
 }
 
-// judge is what a pass ends with.
+// judge returns the error of a pass.
 func (r *Receiver) judge(err error) error {
 	if failed := r.failed.Load(); failed != nil && !errors.Is(err, *failed) {
 		return errors.Join(broken(*failed), err)
@@ -157,7 +160,7 @@ func (r *Receiver) judge(err error) error {
 	return broken(err)
 }
 
-// timed says in the log how long a step took.
+// timed logs the duration of a step.
 func (r *Receiver) timed(what string, step func() error) error {
 	begin := time.Now()
 	err := step()
@@ -167,7 +170,7 @@ func (r *Receiver) timed(what string, step func() error) error {
 	return err
 }
 
-// Report tells the sender how it went, so that it can go. A sender that is gone already is no error.
+// Report sends the sender the result, so that it can exit. A sender that has exited already is no error.
 func (r *Receiver) Report(ctx context.Context, ok bool, text string) {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -184,7 +187,7 @@ func (r *Receiver) Report(ctx context.Context, ok bool, text string) {
 	}
 }
 
-// broken tells the disk that fails from all else.
+// broken marks an error of the failed destination disk.
 func broken(err error) error {
 	if errors.Is(err, syscall.EIO) && !errors.As(err, new(*remote)) {
 		return fmt.Errorf("%w: its disk has failed, and what it was given since may be lost: %w", ErrDiscard, err)
@@ -192,7 +195,7 @@ func broken(err error) error {
 	return err
 }
 
-// remote is an error that the sender told.
+// remote is an error that the sender reported.
 type remote struct{ path, problem string }
 
 func (e *remote) Error() string {
@@ -202,7 +205,7 @@ func (e *remote) Error() string {
 	return fmt.Sprintf("the sender cannot read %q: %s", e.path, e.problem)
 }
 
-// sync writes all of the destination to its disk.
+// sync writes the whole destination to its disk.
 func (r *Receiver) sync() error {
 	return r.timed("written to the disk", func() error {
 		if r.options.Device != nil {
@@ -221,7 +224,7 @@ func (r *Receiver) source() tree.Source {
 
 func (r *Receiver) advance() { r.progress.Store(time.Now().UnixNano()) }
 
-// hello is what the receiver says first.
+// hello returns the receiver's first message.
 func (r *Receiver) hello() wire.Hello {
 	const others = 2 // for the list, and for extents
 	return wire.Hello{
@@ -230,8 +233,7 @@ func (r *Receiver) hello() wire.Hello {
 	}
 }
 
-// connect makes a connection that the sender has greeted. It tries for as long as something got further
-// lately.
+// connect returns a connection with a completed greeting. It retries as long as there was progress recently.
 func (r *Receiver) connect(ctx context.Context) (*conn, error) {
 	var pause pauses
 	begin := time.Now()
@@ -255,7 +257,7 @@ func (r *Receiver) connect(ctx context.Context) (*conn, error) {
 	}
 }
 
-// lately is when something got further last, or when that began to matter.
+// lately returns the time of the last progress, but not earlier than begin.
 func (r *Receiver) lately(begin time.Time) time.Time {
 	if last := time.Unix(0, r.progress.Load()); last.After(begin) {
 		return last
@@ -288,7 +290,7 @@ func (r *Receiver) tryConnect(ctx context.Context, begin time.Time) (*conn, erro
 	return c, nil
 }
 
-// call makes one request on a connection of its own, again and again until it was answered.
+// call makes one request on a connection of its own, and repeats it until it is answered.
 func (r *Receiver) call(ctx context.Context, request func(context.Context, *conn) error) error {
 	for {
 		c, err := r.connect(ctx)
@@ -306,14 +308,14 @@ func (r *Receiver) call(ctx context.Context, request func(context.Context, *conn
 	}
 }
 
-// fatal is an error that another connection does not mend.
+// fatal is an error that another connection does not fix.
 type fatal struct{ error }
 
 func (f fatal) Unwrap() error { return f.error }
 
 func again(err error) bool { return !errors.As(err, new(fatal)) }
 
-// listed is what an entry of the sender counts for.
+// listed adds an entry of the sender to the counters.
 func (r *Receiver) listed(e *entry.Entry) {
 	r.Counts.Entries.Add(1)
 	if e.Kind.HasContent() {

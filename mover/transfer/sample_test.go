@@ -8,7 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// TestSample: what is read says how fast that is; too little says nothing, and who has no time left is no error.
+// TestSample: a sample gives the read rate, or none if too little was read. An expired time limit is no error.
 func TestSample(t *testing.T) {
 	folder := t.TempDir()
 	made := treetest.In(t, folder)
@@ -30,7 +30,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestRateOf: few bytes say something when they took long, as many small files do.
+// TestRateOf: few bytes give a rate if they took long, as many small files do.
 func TestRateOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		read int64

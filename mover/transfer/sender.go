@@ -19,24 +19,24 @@ import (
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
-// SenderOptions say what a sender does.
+// SenderOptions configure a sender.
 type SenderOptions struct {
-	// Source is what it sends. Sync writes it to its disk, before contents are read for a digest.
+	// Source is what is sent. Sync writes it to its disk before contents are read for a digest.
 	Source tree.Source
 	Sync   func() error
-	// Device: the source is a block device.
+	// Device is true if the source is a block device.
 	Device bool
-	// Dials: the sender makes the connections.
+	// Dials is true if the sender opens the connections.
 	Dials bool
-	// Bandwidth bounds what is sent, ReadRate what is read, in bytes a second; nil does not.
+	// Bandwidth limits sending, and ReadRate reading, in bytes a second; nil is no limit.
 	Bandwidth, ReadRate *rate.Limiter
-	// Forget drops what was read from the system's cache: another program uses it.
+	// Forget drops read data from the system's cache, because another program uses the cache.
 	Forget bool
-	// Reading is what a reading of the source counts for that begins at a time, and Scratch a folder for what it has found,
-	// until the receiver has fetched it; without them nothing is kept, and all is read.
+	// Reading returns the Reading of the source that starts at a time. Scratch is a folder for its findings
+	// until the receiver has fetched them. Without them nothing is kept, and everything is read.
 	Reading func(time.Time) differ.Reading
 	Scratch string
-	// Patience is for how long it waits for its receiver, and for one that was lost.
+	// Patience is how long it waits for its receiver, also for one that was lost.
 	Patience time.Duration
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -45,7 +45,7 @@ type SenderOptions struct {
 // Sender answers one receiver.
 type Sender struct {
 	options SenderOptions
-	// Sent is how many bytes went over the network, Read how many were read for digests.
+	// Sent is how many bytes were sent over the network. Read is how many were read for digests.
 	Sent, Read atomic.Int64
 	lastHeard  atomic.Int64 // nanoseconds
 
@@ -61,15 +61,15 @@ type Sender struct {
 	kept kept
 }
 
-// NewSender makes one.
+// NewSender returns a sender.
 func NewSender(options SenderOptions) *Sender {
 	return &Sender{options: options, open: map[net.Conn]bool{}}
 }
 
-// errImpatient is that nobody came.
+// errImpatient is the error for a receiver that never connected, or was lost.
 var errImpatient = errors.New("the receiver has not been heard of for too long: see whether it runs, and whether it reaches this address")
 
-// Run answers until the receiver says that it is done.
+// Run answers until the receiver reports that it is done.
 func (s *Sender) Run(ctx context.Context, connector Connector) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -98,14 +98,14 @@ func (s *Sender) Run(ctx context.Context, connector Connector) error {
 	return nil
 }
 
-// Listed is the last list with digests that came to its end while nobody wrote, nil before.
+// Listed returns the last complete list with digests from a time without writers; nil before there is one.
 func (s *Sender) Listed() *wire.ListEnd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.listed
 }
 
-// watch ends the sender when its receiver is not heard of.
+// watch ends the sender if it does not hear from its receiver.
 func (s *Sender) watch(ctx context.Context) error {
 	tick := time.NewTicker(max(s.options.Patience/20, time.Millisecond))
 	defer tick.Stop()
@@ -140,7 +140,7 @@ func (s *Sender) accept(ctx context.Context, connector Connector) error {
 	}
 }
 
-// dial makes as many connections as the receiver says that it wants, and each again when it breaks.
+// dial opens as many connections as the receiver requests, and each again when it breaks.
 func (s *Sender) dial(ctx context.Context, connector Connector) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var running atomic.Int64
@@ -170,7 +170,8 @@ func (s *Sender) dial(ctx context.Context, connector Connector) error {
 	return group.Wait()
 }
 
-// serve answers on one connection until it ends. wanted is told how many the receiver wants.
+// serve answers on one connection until it ends. It calls wanted with the number of connections that the
+// receiver wants.
 func (s *Sender) serve(ctx context.Context, raw net.Conn, wanted func(uint64)) error {
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
@@ -246,7 +247,7 @@ func (s *Sender) stopStream() {
 	}
 }
 
-// attach is the stream that is asked for: the one that runs, or a new one in its place.
+// attach returns the requested stream: the running one, or a new one that replaces it.
 func (s *Sender) attach(ctx context.Context, m wire.List) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,7 +271,7 @@ func (s *Sender) attach(ctx context.Context, m wire.List) (*stream, error) {
 	return st, nil
 }
 
-// run makes a list.
+// run creates a list.
 func (s *Sender) run(ctx context.Context, st *stream, m wire.List) {
 	options := tree.ListOptions{Digest: m.Digest, Settled: m.Settled, Progress: &s.Read}
 	if !m.Settled {
@@ -288,7 +289,8 @@ func (s *Sender) run(ctx context.Context, st *stream, m wire.List) {
 	st.finish(end)
 }
 
-// list makes a list by what the receiver has given, and keeps what a reading beside the application finds.
+// list creates a list with the findings that the receiver has sent. It keeps the findings of a reading beside
+// the application.
 func (s *Sender) list(ctx context.Context, m wire.List, options tree.ListOptions, emit func(*entry.Entry) error) (tree.Listed, error) {
 	l := listing{source: s.options.Source, sync: s.options.Sync, now: s.options.Now, log: s.options.Log, reading: s.options.Reading}
 	if m.Known {
@@ -309,7 +311,7 @@ func (s *Sender) list(ctx context.Context, m wire.List, options tree.ListOptions
 	return listed, err
 }
 
-// finish is what the receiver's last message does.
+// finish processes the receiver's last message.
 func (s *Sender) finish(done wire.Done) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

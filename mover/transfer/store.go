@@ -58,8 +58,8 @@ func (w *worker) write(f *small, content wire.Content) (err error) {
 	}
 	w.receiver.Counts.Written.Add(int64(len(data)))
 	if w.receiver.options.Tree.ReportsErrors() {
-		// Its errors come with a sync of all: an fsync for each of many small files would take longer than
-		// all else.
+		// The sync of the whole file system reports its errors. An fsync for each of many small files would
+		// take longer than everything else.
 		if err := w.receiver.flush(len(data)); err != nil {
 			return err
 		}
@@ -69,9 +69,9 @@ func (w *worker) write(f *small, content wire.Content) (err error) {
 	return w.receiver.settle(file.SetMetadata, f.entry, content.Status)
 }
 
-// flush counts what was written and not yet synced, and has all of it written once that is much: in whole stretches
-// of the disk, and while others go on, so that little is left to the end. What goes wrong with it is told here and
-// not again.
+// flush counts written bytes that are not synced, and syncs them once they are many. The disk then writes long
+// runs while other requests continue, so that little is left to the end. The system reports an error only in
+// this sync, so it is recorded here.
 func (r *Receiver) flush(n int) error {
 	const much, least = 64 << 20, 4 << 10 // bytes; each file takes a block
 	if r.unsynced.Add(int64(max(n, least))) < much || !r.syncing.CompareAndSwap(false, true) {
@@ -82,8 +82,8 @@ func (r *Receiver) flush(n int) error {
 	return r.note(r.options.Tree.Sync())
 }
 
-// fill writes a content. Of a file that has holes at the source pages of zeros become holes: to ask where they
-// are would take a round trip for each small file.
+// fill writes a content. If a file has holes at the source, pages of zeros become holes: a request for their
+// positions would take a round trip for each small file.
 func fill(file *tree.File, data []byte, f *small) error {
 	if !f.entry.Sparse() {
 		_, err := file.WriteAt(data, 0)
@@ -114,7 +114,7 @@ func fill(file *tree.File, data []byte, f *small) error {
 	return nil
 }
 
-// holds says whether a file has a content already, and nothing more.
+// holds reports whether a file already has exactly this content.
 func (w *worker) holds(file *tree.File, data []byte) (bool, error) {
 	now, err := file.Stat()
 	if err != nil || now.Size != int64(len(data)) {

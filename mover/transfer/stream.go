@@ -9,8 +9,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
-// stream is a list under way at the sender. It outlives the connection that it is told on: what was told
-// and not yet acknowledged is kept, to be told again on the next one.
+// stream is a list that the sender is sending. It outlives its connection: entries that were sent and not yet
+// acknowledged are kept, to be sent again on the next one.
 type stream struct {
 	id     uint64
 	cancel context.CancelFunc
@@ -30,7 +30,7 @@ func newStream(id uint64, cancel context.CancelFunc) *stream {
 	return &stream{id: id, cancel: cancel, changed: make(chan struct{})}
 }
 
-// change lets everybody look again. The lock is held.
+// change wakes all waiters. The lock must be held.
 func (s *stream) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -64,7 +64,7 @@ func (s *stream) finish(end wire.ListEnd) {
 	s.change()
 }
 
-// ack forgets entries below a number.
+// ack drops entries below a number.
 func (s *stream) ack(count uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +77,8 @@ func (s *stream) ack(count uint64) {
 	s.change()
 }
 
-// from returns entries from a number on; none and ended is the end. Otherwise there are none yet,
-// until changed is closed.
+// from returns the entries from a number on. If there are none and ended is true, the stream is complete.
+// Otherwise there are none yet, until changed is closed.
 func (s *stream) from(next uint64, room []*entry.Entry) (entries []*entry.Entry, ended bool, changed <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

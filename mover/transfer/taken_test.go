@@ -10,8 +10,9 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// TestTakenForgets: of two million files with two names each, one after the other, one is remembered at a time; where the
-// further names come in the end no more than there is room for, and the others are made anew.
+// TestTakenForgets: of two million files with two names each, one after the other, one is remembered at a time.
+// If the further names come at the end, as many are remembered as the limit allows, and the others are created
+// again.
 func TestTakenForgets(t *testing.T) {
 	const files = 2_000_000
 	own := func(i uint64) *entry.Entry {
@@ -47,7 +48,7 @@ func TestTakenForgets(t *testing.T) {
 	}
 }
 
-// named makes a file with more names.
+// named creates a file with several names.
 func named(t *testing.T, root, content string, names ...string) {
 	t.Helper()
 	first := filepath.Join(root, names[0])
@@ -64,8 +65,8 @@ func named(t *testing.T, root, content string, names ...string) {
 	}
 }
 
-// TestTakenInAPass: a second pass over many files with two names each leaves all of them as they are, with room for one:
-// those whose names were all met are forgotten.
+// TestTakenInAPass: a second pass over many files with two names each leaves all of them unchanged, with a
+// limit of one: files whose names were all met are forgotten.
 func TestTakenInAPass(t *testing.T) {
 	p := newPair(t)
 	p.changeReceiver = func(o *ReceiverOptions) { o.mostTaken = 1 }
@@ -80,8 +81,8 @@ func TestTakenInAPass(t *testing.T) {
 	}
 }
 
-// TestTakenApart: files of the sender's do not share one of the receiver's, however few of these are remembered, and get
-// their further names, which wait until they were written.
+// TestTakenApart: files of the sender's do not share one of the receiver's, however low the limit is. They get
+// their further names once they are written.
 func TestTakenApart(t *testing.T) {
 	for _, most := range []int{1, 2, mostTaken} {
 		t.Run(fmt.Sprintf("with room for %d", most), func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// prove has both sides read what they have, but for what is known from the pass before, and keeps what a warm pass finds.
+// prove lets both sides read their content, except for content known from the pass before. It keeps the
+// findings of a warm pass.
 func (r *Receiver) prove(ctx context.Context, before found) (Outcome, error) {
 	defer r.attend(ctx)()
 	if r.options.Verify != VerifyChanged {
@@ -35,7 +36,8 @@ func (r *Receiver) prove(ctx context.Context, before found) (Outcome, error) {
 	return outcome, err
 }
 
-// attend keeps a connection open until it is ended: a receiver that reads its own side, and has nothing to ask for, is not lost.
+// attend keeps a connection open until end is called, so that a receiver that reads its own side without
+// requests is not treated as lost.
 func (r *Receiver) attend(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -53,8 +55,8 @@ func (r *Receiver) attend(ctx context.Context) (end func()) {
 	}
 }
 
-// verify has both sides read what they have, and compares: entry by entry, to say where they differ, and
-// the two roots, which each side makes by itself. While the destination writes to its disk the source is read.
+// verify lets both sides read their content, and compares it: entry by entry, to report where they differ, and
+// by the roots, which each side computes alone. While the destination writes to its disk, the source is read.
 func (r *Receiver) verify(ctx context.Context, known, record *os.File) (Outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	peer := r.listPeer(true)
@@ -89,7 +91,7 @@ func (r *Receiver) verify(ctx context.Context, known, record *os.File) (Outcome,
 	}
 	outcome.Own, outcome.Peer = &listed, &peer.result
 	if !r.options.Settled && r.options.Verify == VerifyChanged {
-		return outcome, nil // the source goes on changing: what differs is left to the next pass
+		return outcome, nil // the source keeps changing: differences are left to the next pass
 	}
 	if outcome.Differences == 0 && peer.result.Unsettled == 0 && listed.Root != peer.result.Root {
 		outcome.Differences, outcome.First = 1, Difference{What: "the roots differ and no entry does"}
@@ -100,7 +102,7 @@ func (r *Receiver) verify(ctx context.Context, known, record *os.File) (Outcome,
 	return outcome, nil
 }
 
-// compare goes through both lists.
+// compare compares the two lists.
 func (o *Outcome) compare(ctx context.Context, peer, own <-chan *entry.Entry) error {
 	next := func(from <-chan *entry.Entry) (*entry.Entry, error) {
 		select {

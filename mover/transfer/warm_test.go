@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// busy is a source that somebody writes to: when a path is opened to be sent, something happens first.
+// busy is a source under concurrent writes: happen is called when a path is opened to be sent.
 type busy struct {
 	tree.Source
 	happen func(path string)
@@ -29,8 +29,8 @@ func (r busyReader) Open(path string) (tree.Content, error) {
 	return r.Reader.Open(path)
 }
 
-// TestBusySource: in a warm pass what vanishes or changes is left to the next one; in the last it is an error
-// that names the file.
+// TestBusySource: in a warm pass a file that vanishes or changes is left to the next one. In the last pass it
+// is an error that names the file.
 func TestBusySource(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -101,8 +101,8 @@ func appendTo(path string) error {
 	return f.Close()
 }
 
-// TestContent: what has the same size and time and another content is missed by a quick comparison, found
-// by the seal, and mended by comparing contents.
+// TestContent: different content with the same size and time is missed by a quick comparison, found by the
+// seal, and fixed by a comparison of contents.
 func TestContent(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

@@ -15,22 +15,22 @@ import (
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
-// depth is how many requests of a connection are under way at once, so that it never waits for a round trip.
+// depth is how many requests of a connection run at once, so that it never waits for a round trip.
 const depth = 8
 
-// job is one request and what is done with its answer.
+// job is one request and the processing of its answer.
 type job interface {
-	// request makes the request, of what is still missing.
+	// request builds the request for the parts that are still missing.
 	request(w *worker) (wire.Type, []byte, error)
-	// receive takes one frame of the answer. ended: there is no more.
+	// receive processes one frame of the answer; ended is true for the last one.
 	receive(w *worker, f wire.Frame) (ended bool, err error)
 }
 
-// worker has one connection, and asks on it for content.
+// worker has one connection, and requests content on it.
 type worker struct {
 	receiver *Receiver
-	cursor   *tree.Cursor // for who receives
-	buffer   []byte       // for who asks
+	cursor   *tree.Cursor // for the receiving goroutine
+	buffer   []byte       // for the requesting goroutine
 	payload  []byte
 	left     []job // of a connection that broke
 }
@@ -50,7 +50,7 @@ func (w *worker) run(ctx context.Context, jobs <-chan job) error {
 	}
 	for {
 		if len(w.left) == 0 {
-			// No connection is needed before there is something to ask for.
+			// No connection is needed before there is something to request.
 			select {
 			case j, more := <-jobs:
 				if !more {
@@ -79,7 +79,7 @@ func (w *worker) run(ctx context.Context, jobs <-chan job) error {
 	}
 }
 
-// use asks and receives on one connection until it breaks or nothing is left to ask for.
+// use sends requests and receives answers on one connection until it breaks or nothing is left to request.
 func (w *worker) use(ctx context.Context, c *conn, jobs <-chan job) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.net.Close() })
 	defer stop()
@@ -112,7 +112,7 @@ func (w *worker) use(ctx context.Context, c *conn, jobs <-chan job) error {
 	return errors.Join(asked, err)
 }
 
-// ask sends one request after the other: first those of a connection that broke.
+// ask sends one request after the other, first those of a connection that broke.
 func (w *worker) ask(ctx context.Context, c *conn, jobs <-chan job, under chan<- job, broken <-chan struct{}) error {
 	for {
 		var next job
@@ -164,7 +164,7 @@ func (w *worker) answered(c *conn, j job) error {
 	}
 }
 
-// full says what to do where a disk is full.
+// full adds the remedy to the error of a full disk.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fatal{fmt.Errorf("the destination is full: give its claim more, and begin again; what is there is kept: %w", err)}
@@ -175,14 +175,14 @@ func full(err error) error {
 	return nil
 }
 
-// batch asks for some small files.
+// batch requests several small files.
 type batch struct {
 	files []*small
 	bytes int64
 	paths int
 }
 
-// small is a file that is asked for whole.
+// small is a file that is requested whole.
 type small struct {
 	entry   *entry.Entry
 	missing bool
@@ -228,18 +228,19 @@ func (b *batch) receive(w *worker, f wire.Frame) (bool, error) {
 	}
 }
 
-// ranged asks for a part of a large file.
+// ranged requests a part of a large file.
 type ranged struct {
 	large          *large
 	offset, length int64
-	// arrived is how much of it, from its beginning, needs nothing more: what a connection brought before it broke is not asked
-	// for again. A link that always breaks before a whole part is through would never bring one.
+	// arrived is how much of it, from its start, needs nothing more. Data that a connection delivered before it
+	// broke are not requested again. Otherwise a link that always breaks within a part would never complete
+	// one.
 	arrived int64
 	compare bool
 	written bool
 }
 
-// left is what of the part is still to come.
+// left returns the part that has not arrived yet.
 func (j *ranged) left() (offset, length int64) { return j.offset + j.arrived, j.length - j.arrived }
 
 func (j *ranged) request(w *worker) (wire.Type, []byte, error) {
@@ -256,7 +257,7 @@ func (j *ranged) request(w *worker) (wire.Type, []byte, error) {
 	return wire.TypeRange, w.payload, nil
 }
 
-// sums are the digests of what the receiver has of a range.
+// sums returns the digests of the receiver's own blocks of a range.
 func (w *worker) sums(j *ranged) ([]byte, error) {
 	if w.buffer == nil {
 		w.buffer = tree.Aligned(wire.MaxData)
@@ -291,7 +292,7 @@ func (j *ranged) receive(w *worker, f wire.Frame) (bool, error) {
 			return false, full(err)
 		}
 		j.written = true
-		if !j.compare { // else the digests of the next request say what is there
+		if !j.compare { // otherwise the digests of the next request show what is there
 			j.arrived = offset + int64(len(data)) - j.offset
 		}
 		w.receiver.Counts.Received.Add(int64(len(data)))

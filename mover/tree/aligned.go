@@ -2,10 +2,10 @@ package tree
 
 import "unsafe"
 
-// sector is what reads past the cache must be aligned to: the largest sector that disks have.
+// sector is the alignment of reads past the cache: the largest sector of any disk.
 const sector = 4096
 
-// Aligned is a buffer for reads past the cache (open(2), O_DIRECT).
+// Aligned returns a buffer for reads past the cache (open(2), O_DIRECT).
 func Aligned(size int) []byte {
 	buffer := make([]byte, size+sector)
 	skip := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// TestK12Beneath: nothing is read or written through a link that lies in the tree, at any depth and whatever it points to.
-// What opens a path is openat2 with RESOLVE flags, or one step after the other without it.
+// TestK12Beneath: nothing is read or written through a link in the tree, at any depth and with any target.
+// Paths are opened by openat2 with RESOLVE flags, or step by step without it.
 func TestK12Beneath(t *testing.T) {
 	t.Parallel()
 	for _, depth := range []int{0, 1, 2, 7} {
@@ -56,7 +56,7 @@ func TestK12Beneath(t *testing.T) {
 	}
 }
 
-// reaching is all that a cursor does, in a folder and with the file secret in it.
+// reaching returns all operations of a cursor, in a folder and on the file secret in it.
 func reaching(folder string) map[string]func(*Cursor) error {
 	opened := func(f *File, err error) error {
 		if err == nil {

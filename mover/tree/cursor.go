@@ -6,15 +6,14 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// Cursor works on a tree, and keeps the folder open that it worked in last: paths come in order. It is
-// for one goroutine.
+// Cursor works on a tree, and keeps the last folder open, because paths come in order. It is for one goroutine.
 type Cursor struct {
 	tree *Tree
 	path string
 	fd   int
 }
 
-// Cursor makes one.
+// Cursor returns a cursor of the tree.
 func (t *Tree) Cursor() *Cursor { return &Cursor{tree: t, fd: -1} }
 
 // Close closes the folder.
@@ -25,7 +24,7 @@ func (c *Cursor) Close() {
 	}
 }
 
-// at is the folder of a path, and the name in it.
+// at returns the folder of a path, and the name in it.
 func (c *Cursor) at(path string) (folder int, name string, err error) {
 	if path == "" || !entry.Valid(path) {
 		return -1, "", c.tree.wrap("open", path, unix.EINVAL)
@@ -43,7 +42,7 @@ func (c *Cursor) at(path string) (folder int, name string, err error) {
 	return fd, name, nil
 }
 
-// openName opens a name in its folder, and nothing behind a link.
+// openName opens a name in its folder, and follows no link.
 func (c *Cursor) openName(path string, flags int, mode uint32) (int, error) {
 	if path == "" {
 		return c.tree.open("", flags, mode)

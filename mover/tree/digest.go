@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// Leaf is how much content has a digest of its own, so that a large file is read in several places at
-	// once. The digest of a content is that of its leaves' digests, one after the other.
+	// Leaf is the size of the parts of a content that have a digest of their own, so that a large file is read
+	// in several places at once. The digest of a content is that of its leaves' digests in order.
 	Leaf = 1 << 20
-	// stripe is how much of a large file one reader takes, and wave how many of them make a step.
+	// stripe is how much of a large file one reader takes, and wave is how many stripes are read at once.
 	stripe, wave = 8 * Leaf, 16
 )
 
-// Hasher reads contents. It has a few buffers, and as many reads are under way at once.
+// Hasher reads contents. Its number of buffers limits how many reads run at once.
 type Hasher struct {
 	small, large chan []byte
 	throttle     Throttle
@@ -29,12 +29,12 @@ type Throttle func(ctx context.Context, n int) error
 const (
 	// smallBuffer is enough for most small files.
 	smallBuffer = 64 << 10
-	// readers wait for the disk: a few milliseconds each time, where it is across a network. How many there are has nothing to
-	// do with processors.
+	// readers is how many goroutines read. They wait for the disk, a few milliseconds each time if it is behind
+	// a network. So their number does not depend on the number of processors.
 	readers = 16
 )
 
-// NewHasher makes one for as many readers of small files, and of parts of large ones.
+// NewHasher returns a Hasher with buffers for that many readers of small files, and of parts of large ones.
 func NewHasher(throttle Throttle) *Hasher {
 	return &Hasher{small: buffers(readers), large: buffers(readers), throttle: throttle}
 }
@@ -47,7 +47,7 @@ func buffers(n int) chan []byte {
 	return made
 }
 
-// take is a buffer for n bytes, and where it is given back to.
+// take returns a buffer for n bytes, and the channel to return it to.
 func (h *Hasher) take(n int) (buffer []byte, to chan<- []byte) {
 	from, size := h.small, smallBuffer
 	if n > smallBuffer {
@@ -62,7 +62,8 @@ func (h *Hasher) take(n int) (buffer []byte, to chan<- []byte) {
 // zeroLeaf is the digest of a leaf in a hole.
 var zeroLeaf = blake3.Sum256(make([]byte, Leaf))
 
-// Digest is of the content, size bytes of it. Holes are not read. It returns how many bytes were.
+// Digest returns the digest of the first size bytes of the content, and how many bytes were read. Holes are not
+// read.
 func (h *Hasher) Digest(ctx context.Context, c Content, size int64) (digest [32]byte, read int64, err error) {
 	all := blake3.New()
 	if size <= stripe {
@@ -95,7 +96,7 @@ func (h *Hasher) Digest(ctx context.Context, c Content, size int64) (digest [32]
 	return sum(all), read, nil
 }
 
-// wave reads some stripes at once.
+// wave reads several stripes at once.
 func (h *Hasher) wave(ctx context.Context, c Content, at, size int64, all *blake3.Hasher) (next, read int64, err error) {
 	var leaves [wave][]byte
 	var counts [wave]int64
@@ -119,7 +120,7 @@ func (h *Hasher) wave(ctx context.Context, c Content, at, size int64, all *blake
 	return next, read, err
 }
 
-// leaves are the digests of the leaves from begin to end.
+// leaves returns the digests of the leaves from begin to end.
 func (h *Hasher) leaves(ctx context.Context, c Content, begin, end, size int64) (leaves []byte, read int64, err error) {
 	for at := begin; at < end; {
 		if err := ctx.Err(); err != nil {
@@ -127,7 +128,7 @@ func (h *Hasher) leaves(ctx context.Context, c Content, begin, end, size int64) 
 		}
 		n := min(Leaf, end-at)
 		data := at
-		if size > smallBuffer { // to find the holes of others takes longer than to read them
+		if size > smallBuffer { // for smaller files, finding holes takes longer than reading them
 			if data, _, err = c.NextData(at, size); err != nil {
 				return nil, read, err
 			}

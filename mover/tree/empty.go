@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// First is the name of something in a folder, apart from those that are Reserved; empty: there is nothing.
+// First returns the name of an entry in a folder that is not Reserved; empty if there is none.
 func First(folder string) (string, error) {
 	f, err := os.Open(folder)
 	if err != nil {

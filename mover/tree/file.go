@@ -14,13 +14,13 @@ import (
 // File is the content of a file in a tree.
 type File struct {
 	fd     int
-	direct atomic.Bool // reads go past the cache
+	direct atomic.Bool // reads bypass the cache
 	tree   *Tree
-	cursor *Cursor // for who opened it, while it stays there
+	cursor *Cursor // of the goroutine that opened the file, while it uses it
 	path   string
 }
 
-// Open opens a file to read it. Its time of access stays where that is allowed.
+// Open opens a file for reading. It leaves the access time unchanged if that is allowed.
 func (c *Cursor) Open(path string) (Content, error) {
 	file, err := c.openToRead(path, 0)
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *Cursor) Open(path string) (Content, error) {
 }
 
 func (c *Cursor) openToRead(path string, more int) (*File, error) {
-	flags := unix.O_RDONLY | unix.O_NONBLOCK | more // a pipe that has taken its place does not wait for a writer
+	flags := unix.O_RDONLY | unix.O_NONBLOCK | more // if a pipe has replaced it, the open does not wait for a writer
 	fd, err := c.openName(path, flags|unix.O_NOATIME, 0)
 	if errors.Is(err, unix.EPERM) {
 		fd, err = c.openName(path, flags, 0)
@@ -41,9 +41,9 @@ func (c *Cursor) openToRead(path string, more int) (*File, error) {
 	return c.file(path, fd)
 }
 
-// openPastCache opens a file to read it from the disk itself (open(2), O_DIRECT), with buffers of Aligned, from and
-// for whole sectors, of which the last one may end early. Where its file system does not do that, what the system
-// has cached of it is dropped.
+// openPastCache opens a file to read it from the disk itself (open(2), O_DIRECT). It needs buffers of Aligned,
+// and reads whole sectors, of which the last may end early. If its file system does not support that, the
+// file's data are dropped from the system's cache.
 func (c *Cursor) openPastCache(path string) (*File, error) {
 	file, err := c.openToRead(path, unix.O_DIRECT)
 	if err == nil {
@@ -59,7 +59,7 @@ func (c *Cursor) openPastCache(path string) (*File, error) {
 	return file, err
 }
 
-// OpenToWrite opens a file that is there, to read and change its content.
+// OpenToWrite opens an existing file, to read and change its content.
 func (c *Cursor) OpenToWrite(path string) (*File, error) {
 	fd, err := c.openName(path, unix.O_RDWR|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Cursor) OpenToWrite(path string) (*File, error) {
 	return c.file(path, fd)
 }
 
-// Create makes a file, which must not be there.
+// Create creates a file, which must not exist.
 func (c *Cursor) Create(path string) (*File, error) {
 	fd, err := c.openName(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o600)
 	if errors.Is(err, unix.EEXIST) {
@@ -113,7 +113,7 @@ func (f *File) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// cached has it read as other files are: this one has larger sectors.
+// cached switches to reads through the cache: this disk has larger sectors.
 func (f *File) cached() error {
 	f.direct.Store(false)
 	flags, err := unix.FcntlInt(uintptr(f.fd), unix.F_GETFL, 0)
@@ -136,14 +136,13 @@ func (f *File) WriteAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// Truncate makes it so many bytes long.
+// Truncate sets the size in bytes.
 func (f *File) Truncate(size int64) error {
 	_, err := retry(func() (int, error) { return 0, unix.Ftruncate(f.fd, size) })
 	return f.tree.wrap("truncate", f.path, err)
 }
 
-// WriteBack has the system begin to write a part of it to the disk, and does not wait: what goes wrong then is
-// what Sync says.
+// WriteBack starts to write a part of the file to the disk, without waiting. Sync reports errors.
 func (f *File) WriteBack(offset, length int64) error {
 	err := unix.SyncFileRange(f.fd, offset, length, unix.SYNC_FILE_RANGE_WRITE)
 	if unsupported(err) {
@@ -152,13 +151,13 @@ func (f *File) WriteBack(offset, length int64) error {
 	return f.tree.wrap("write back", f.path, err)
 }
 
-// Sync writes all of it to the disk. What went wrong with it since it was opened is an error.
+// Sync writes the file to the disk. It reports any write error since the file was opened.
 func (f *File) Sync() error {
 	_, err := retry(func() (int, error) { return 0, unix.Fsync(f.fd) })
 	return f.tree.wrap("fsync", f.path, err)
 }
 
-// Close closes it, once.
+// Close closes the file, once.
 func (f *File) Close() error {
 	if f.fd < 0 {
 		return nil
@@ -168,7 +167,7 @@ func (f *File) Close() error {
 	return f.tree.wrap("close", f.path, unix.Close(fd))
 }
 
-// Stat is what is known of it now, without its extended attributes.
+// Stat returns its present entry, without extended attributes.
 func (f *File) Stat() (entry.Entry, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(f.fd, &stat); err != nil {
@@ -181,7 +180,7 @@ func (f *File) Stat() (entry.Entry, error) {
 	return *e, nil
 }
 
-// NextData is the first extent with data that ends after offset (lseek(2), SEEK_DATA).
+// NextData returns the first extent with data that ends after offset (lseek(2), SEEK_DATA).
 func (f *File) NextData(offset, size int64) (start, end int64, err error) {
 	if offset >= size {
 		return size, size, nil
@@ -191,7 +190,7 @@ func (f *File) NextData(offset, size int64) (start, end int64, err error) {
 	case errors.Is(err, unix.ENXIO):
 		return size, size, nil
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTSUP):
-		return offset, size, nil // this file system knows of no holes
+		return offset, size, nil // this file system reports no holes
 	case err != nil:
 		return 0, 0, f.tree.wrap("find the holes of", f.path, err)
 	}
@@ -205,19 +204,19 @@ func (f *File) NextData(offset, size int64) (start, end int64, err error) {
 	return min(start, size), min(end, size), nil
 }
 
-// Drop forgets what is cached of it and written.
+// Drop removes its written data from the system's cache.
 func (f *File) Drop() {
-	// Advice: where it is not taken, the same bytes come from memory.
+	// This is advice: if it is ignored, the same bytes come from memory.
 	_ = unix.Fadvise(f.fd, 0, 0, unix.FADV_DONTNEED)
 }
 
-// Prefetch has the system begin to read length bytes of it, and does not wait.
+// Prefetch starts to read length bytes into the cache, without waiting.
 func (f *File) Prefetch(offset, length int64) {
-	// Advice: where it is not taken, ReadAt waits for longer.
+	// This is advice: if it is ignored, ReadAt waits longer.
 	_ = unix.Fadvise(f.fd, offset, length, unix.FADV_WILLNEED)
 }
 
-// Punch makes a hole, where there is data.
+// Punch makes a hole where there are data.
 func (f *File) Punch(offset, length int64) error {
 	if length <= 0 {
 		return nil
@@ -233,7 +232,7 @@ func (f *File) Punch(offset, length int64) error {
 	return f.tree.wrap("make a hole in", f.path, err)
 }
 
-// zero writes zeros, where a file system makes no holes.
+// zero writes zeros, for a file system without holes.
 func (f *File) zero(offset, length int64) error {
 	zeros := make([]byte, 256<<10)
 	for length > 0 {
@@ -246,7 +245,7 @@ func (f *File) zero(offset, length int64) error {
 	return nil
 }
 
-// ReadFull reads len(p) bytes at an offset. Fewer are ErrChanged.
+// ReadFull reads len(p) bytes at an offset. Fewer bytes are ErrChanged.
 func ReadFull(c Content, p []byte, offset int64) error {
 	n, err := c.ReadAt(p, offset)
 	if n == len(p) {

@@ -16,20 +16,20 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// An index is a file with what is known of the files of a tree, in their order:
+// An index is a file with the records of a tree's files, in their order:
 //
 //	magic, a length (4 bytes) and the reading, for each file a length and a record, a length of 0, and a digest of it all.
 //
-// An index that is cut or damaged is none.
+// An index that is truncated or damaged does not count.
 const indexMagic = "sliceshift-index-2\n"
 
 // maxRecord bounds a record of an index, in bytes.
 const maxRecord = entry.MaxPath + 512
 
-// MaxIndex is the most bytes of an index that is kept: some 25 million files.
+// MaxIndex is the most bytes of an index that is kept: about 25 million files.
 const MaxIndex = 4 << 30
 
-// IndexWriter writes an index. What goes wrong is what Commit says: a tree is listed all the same.
+// IndexWriter writes an index. Commit reports errors, so that a tree is listed in any case.
 type IndexWriter struct {
 	file   *os.File
 	out    *bufio.Writer
@@ -39,7 +39,7 @@ type IndexWriter struct {
 	err    error
 }
 
-// CreateIndex begins an index in a file that is empty, which stays the caller's.
+// CreateIndex starts an index in an empty file, which still belongs to the caller.
 func CreateIndex(file *os.File, reading differ.Reading) *IndexWriter {
 	w := &IndexWriter{file: file, digest: blake3.New()}
 	w.out = bufio.NewWriterSize(io.MultiWriter(file, w.digest), 64<<10)
@@ -109,11 +109,11 @@ type Index struct {
 	buffer []byte
 }
 
-// ErrNoIndex is that there is none, that it is damaged, or of another reading: then nothing is known.
+// ErrNoIndex is the error for an index that is missing, damaged, or of another reading: then nothing is known.
 var ErrNoIndex = errors.New("there is no whole index")
 
-// OpenIndex reads an index from its beginning, once its digest was found right. It counts if its reading holds for the one
-// that is made now.
+// OpenIndex verifies the digest of an index and returns a reader from its start. The index counts if its
+// reading holds for the present one.
 func OpenIndex(file *os.File, now differ.Reading) (*Index, error) {
 	if err := whole(file); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoIndex, err)
@@ -156,7 +156,7 @@ func whole(file *os.File) error {
 	return nil
 }
 
-// Find is the record of a path, or nil. Paths are asked for in their order.
+// Find returns the record of a path, or nil. Paths must be requested in order.
 func (x *Index) Find(path string) (*differ.Record, error) {
 	for !x.ended && (x.last == nil || entry.Compare(x.last.Path, path) < 0) {
 		if err := x.read(); err != nil {
@@ -169,7 +169,7 @@ func (x *Index) Find(path string) (*differ.Record, error) {
 	return x.last, nil
 }
 
-// next is what the next length is of; nil is the end.
+// next returns the next record or header by its length; nil is the end.
 func (x *Index) next() ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(x.in, length[:]); err != nil {

@@ -6,11 +6,11 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// linksLimit is how many bytes are taken to remember names of files that have more than one, until the last
-// of them was seen.
+// linksLimit is how many bytes are used to remember the names of files with more than one, until the last of
+// them was seen.
 const linksLimit = 40 << 20
 
-// Links finds the further names of files. What has one name costs it nothing.
+// Links finds the further names of files. A file with one name uses no memory.
 type Links struct {
 	first map[entry.ID]*named
 	size  int
@@ -22,10 +22,10 @@ type named struct {
 	left uint64
 }
 
-// NewLinks knows of no file yet.
+// NewLinks returns Links without a file.
 func NewLinks() *Links { return &Links{first: map[entry.ID]*named{}, limit: linksLimit} }
 
-// Resolve makes an entry a hard link whose file was named before.
+// Resolve turns an entry into a hard link if its file had a name before.
 func (l *Links) Resolve(e *entry.Entry) error {
 	if e.Names < 2 || e.Kind == entry.Directory {
 		return nil

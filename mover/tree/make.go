@@ -13,8 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// Make makes a thing that has no content: a folder, a symbolic link, a pipe, a socket, a device. Others
-// than the owner have no access before its metadata are written.
+// Make creates an object without content: a folder, a symbolic link, a pipe, a socket, a device. Only the owner
+// has access before its metadata are written.
 func (c *Cursor) Make(e *entry.Entry) error {
 	folder, name, err := c.at(e.Path)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Cursor) Link(target, path string) error {
 	return c.tree.wrap("link", path, unix.Linkat(there, first, folder, name, 0))
 }
 
-// Remove removes what is at a path, a folder with all that is in it.
+// Remove removes the object at a path, and for a folder its content too.
 func (c *Cursor) Remove(path string) error {
 	folder, name, err := c.at(path)
 	if err != nil {
@@ -122,8 +122,8 @@ func (c *Cursor) unlink(path string, flags int) error {
 	return c.tree.wrap("remove", path, err)
 }
 
-// SetMetadata writes all that is kept beside the content. The order matters: a new owner clears
-// capabilities and setuid, a new mode changes an ACL's mask, and each of them the times.
+// SetMetadata writes everything that is kept except the content. The order matters: a new owner clears
+// capabilities and setuid, a new mode changes an ACL's mask, and each of them changes the times.
 func (c *Cursor) SetMetadata(e *entry.Entry) error {
 	if e.Path == "" {
 		return c.tree.wrap("set the metadata of", "", setMetadata(c.tree.fd, ".", e))
@@ -135,7 +135,7 @@ func (c *Cursor) SetMetadata(e *entry.Entry) error {
 	return c.tree.wrap("set the metadata of", e.Path, setMetadata(folder, name, e))
 }
 
-// SetMetadata writes all that is kept beside the content of an open file, which costs no look at its path.
+// SetMetadata writes everything that is kept except the content of an open file, without a lookup of its path.
 func (f *File) SetMetadata(e *entry.Entry) error {
 	return f.tree.wrap("set the metadata of", f.path, f.setMetadata(e))
 }
@@ -203,8 +203,8 @@ func setMetadata(folder int, name string, e *entry.Entry) error {
 	return nil
 }
 
-// chmod changes the mode of what is opened as a path, so that a link that has taken its place since
-// is not followed: fchmodat2(2) would be newer than many kernels.
+// chmod changes the mode of an object that it opens as a path, so that a link that has replaced it is not
+// followed. Many kernels are older than fchmodat2(2).
 func chmod(folder int, name string, e *entry.Entry) error {
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(folder, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -226,7 +226,7 @@ func chmod(folder int, name string, e *entry.Entry) error {
 	return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), e.Mode)
 }
 
-// setXattrs makes the kept attributes of a thing these, and leaves the others alone.
+// setXattrs sets the kept attributes of an object, and leaves the others unchanged.
 func setXattrs(path string, want []entry.Xattr) error {
 	have, err := readXattrs(path)
 	if err != nil {
@@ -255,7 +255,7 @@ func setXattrs(path string, want []entry.Xattr) error {
 	return nil
 }
 
-// Denied says whether an error is one of rights, or of what a file system cannot keep.
+// Denied reports whether an error is about missing rights, or about something that a file system cannot keep.
 func Denied(err error) bool {
 	return errors.Is(err, os.ErrPermission) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.EINVAL)
 }

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// names gives the names of a folder in order. It keeps about limit bytes of them: a folder with more is
-// read again from its start, for the next ones. So nothing is written anywhere, and five million names in
-// one folder cost 25 readings of it.
+// names returns the names of a folder in order. It keeps about limit bytes of them: a folder with more is read
+// again from its start for the next ones. So no temporary file is needed, and five million names in one folder
+// take 25 readings of it.
 type names struct {
 	limit int
 	last  string
@@ -17,10 +17,10 @@ type names struct {
 	all   bool
 }
 
-// overhead is about what a string takes beside its bytes.
+// overhead is the approximate memory of a string without its bytes.
 const overhead = 40
 
-// take is the next name; "" is the end.
+// take returns the next name; "" is the end.
 func (n *names) take(fd int) (string, error) {
 	if n.next == len(n.ready) {
 		if n.all {

@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// read is the entry of a name in a folder.
+// read returns the entry of a name in a folder.
 func (t *Tree) read(folder int, name, path string) (*entry.Entry, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstatat(folder, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -28,7 +28,7 @@ func (t *Tree) read(folder int, name, path string) (*entry.Entry, error) {
 	return e, t.wrap("read the extended attributes of", path, err)
 }
 
-// readOpen is the entry of what is open.
+// readOpen returns the entry of an open descriptor.
 func (t *Tree) readOpen(fd int, path string) (*entry.Entry, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
@@ -114,7 +114,7 @@ func unsupported(err error) bool {
 	return errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS)
 }
 
-// Look is the entry at a path, or nil where nothing is.
+// Look returns the entry at a path, or nil if nothing exists there.
 func (c *Cursor) Look(path string) (*entry.Entry, error) {
 	if path == "" {
 		return c.tree.readOpen(c.tree.fd, "")

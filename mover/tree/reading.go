@@ -12,8 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// Reading is what a reading of the tree counts for that begins with a sync now, for a side of a copy. What cannot be found
-// out is left empty, and such a reading counts for none.
+// Reading returns the Reading of the tree that starts with a sync now, for a side of a copy. Fields that cannot
+// be determined stay empty, and such a reading never holds.
 func (t *Tree) Reading(of, side string, now time.Time) differ.Reading {
 	r := differ.Reading{Copy: of, Side: side, FileSystem: t.FileSystem, Volume: t.volume(), Synced: entry.Time{Sec: now.Unix(), Nsec: uint32(now.Nanosecond())}}
 	var since unix.Timespec
@@ -24,8 +24,8 @@ func (t *Tree) Reading(of, side string, now time.Time) differ.Reading {
 	return r
 }
 
-// volume tells the root and its file system from every other one, by when the root was made. A number of the device is no
-// part of it: a disk may have another one each time it is attached.
+// volume identifies the root and its file system, by the creation time of the root. The device number is not
+// part of it: a disk may get another one each time it is attached.
 func (t *Tree) volume() string {
 	var stat unix.Statx_t
 	if err := unix.Statx(t.fd, "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &stat); err != nil {
@@ -37,8 +37,8 @@ func (t *Tree) volume() string {
 	return fmt.Sprintf("%d %d.%09d", stat.Ino, stat.Btime.Sec, stat.Btime.Nsec)
 }
 
-// handle tells a file from those that have had its inode before (name_to_handle_at(2)): it has the inode's generation.
-// Empty: it cannot be had.
+// handle distinguishes a file from earlier files with its inode (name_to_handle_at(2)), because it contains the
+// inode's generation. It is empty if there is none.
 func (c *Cursor) handle(path string) string {
 	folder, name, err := c.at(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Cursor) handle(path string) string {
 	return fmt.Sprintf("%d %s", handle.Type(), handle.Bytes())
 }
 
-// Unnamed is a new file on the tree's file system that no folder has, and that goes when it is closed.
+// Unnamed returns a new file on the tree's file system without a name, which is deleted when it is closed.
 func (t *Tree) Unnamed() (*os.File, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(t.fd, ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
@@ -62,12 +62,12 @@ func (t *Tree) Unnamed() (*os.File, error) {
 	return os.NewFile(uintptr(fd), t.name), nil
 }
 
-// Keep gives an unnamed file a name in the root, where nothing has that.
+// Keep gives an unnamed file a name in the root, which must not exist.
 func (t *Tree) Keep(file *os.File, name string) error {
 	return t.wrap("link", name, unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", file.Fd()), t.fd, name, unix.AT_SYMLINK_FOLLOW))
 }
 
-// Find opens a file of the root; nil: there is none.
+// Find opens a file of the root; nil if there is none.
 func (t *Tree) Find(name string) (*os.File, error) {
 	cursor := t.Cursor()
 	defer cursor.Close()

@@ -17,10 +17,10 @@ type Tree struct {
 	name string
 	fd   int
 	dev  uint64
-	// FileSystem is its type, as mount(8) calls it, or a number.
+	// FileSystem is its type by the name in mount(8), or a number.
 	FileSystem string
 	keeps      bool // errors for syncfs
-	stepwise   bool // openat2 is not there
+	stepwise   bool // openat2 is not available
 }
 
 // Open opens the folder that is the root.
@@ -47,7 +47,7 @@ func Open(path string) (*Tree, error) {
 	return t, nil
 }
 
-// Name is the path that the tree was opened by.
+// Name returns the path that the tree was opened by.
 func (t *Tree) Name() string { return t.name }
 
 // Close closes the root, once.
@@ -60,8 +60,8 @@ func (t *Tree) Close() error {
 	return unix.Close(fd)
 }
 
-// Lock keeps every other writer of the tree out that asks for it, until it is closed or its process has ended: flock(2)
-// on its root. On a file system that has no such locks, or not on folders, it keeps nobody out.
+// Lock keeps out every other writer of the tree that calls Lock, until the tree is closed or its process ends:
+// flock(2) on its root. A file system without such locks, or without them on folders, keeps no writer out.
 func (t *Tree) Lock() error {
 	if errors.Is(unix.Flock(t.fd, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
 		return fmt.Errorf("another mover writes to %s: see which pods mount the volume, and wait until that one has ended", t.name)
@@ -69,8 +69,8 @@ func (t *Tree) Lock() error {
 	return nil
 }
 
-// Sync writes all that its file system holds back in memory. What went wrong since Open is an error:
-// the descriptor is older than the first write (syncfs(2), since Linux 5.8).
+// Sync writes all cached data of its file system. It reports any write error since Open: the descriptor is
+// older than the first write (syncfs(2), since Linux 5.8).
 func (t *Tree) Sync() error {
 	if err := unix.Syncfs(t.fd); err != nil {
 		return &fs.PathError{Op: "syncfs", Path: t.name, Err: err}
@@ -78,8 +78,8 @@ func (t *Tree) Sync() error {
 	return nil
 }
 
-// ReportsErrors says whether Sync tells of every write that failed, so that files need no fsync of their
-// own: a file system on a disk of this machine, and a kernel that keeps errors for syncfs.
+// ReportsErrors reports whether Sync reports every failed write, so that files need no fsync of their own. It
+// needs a file system on a disk of this machine, and a kernel that keeps errors for syncfs.
 func (t *Tree) ReportsErrors() bool {
 	switch t.FileSystem {
 	case "ext4", "xfs", "btrfs":
@@ -101,7 +101,7 @@ func kernelAtLeast(major, minor int) bool {
 	return a > major || a == major && b >= minor
 }
 
-// fileSystem is a name for a magic number (statfs(2)).
+// fileSystem returns the name of a magic number (statfs(2)).
 func fileSystem(magic int64) string {
 	names := map[int64]string{
 		unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", unix.NFS_SUPER_MAGIC: "nfs",
@@ -150,7 +150,7 @@ func (t *Tree) resolve(path string, flags int, mode uint32) (int, error) {
 	}
 }
 
-// nextPart is as much of a path as one call resolves.
+// nextPart returns as much of a path as one call resolves.
 func (t *Tree) nextPart(path string) (part, rest string) {
 	if path == "" {
 		return ".", ""
@@ -179,7 +179,7 @@ func (t *Tree) step(at int, part string, flags int, mode uint32) (int, error) {
 	return retry(func() (int, error) { return unix.Openat2(at, part, &how) })
 }
 
-// retry repeats a call that was interrupted, or that says that the tree moved under it.
+// retry repeats a call that was interrupted, or that reports that the tree has moved meanwhile.
 func retry(call func() (int, error)) (int, error) {
 	const most = 1000
 	for range most {
@@ -191,7 +191,7 @@ func retry(call func() (int, error)) (int, error) {
 	return -1, unix.EAGAIN
 }
 
-// wrap names the path of an error as people read it: with its root.
+// wrap adds the full path, with the root, to an error.
 func (t *Tree) wrap(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -199,13 +199,13 @@ func (t *Tree) wrap(op, path string, err error) error {
 	return &fs.PathError{Op: op, Path: t.name + "/" + path, Err: err}
 }
 
-// link is a path of a thing for calls that take no descriptor. The folder's descriptor is part of it, and the
-// last name is never followed by those calls (lgetxattr and such).
+// link returns the path of an object for calls that take no descriptor. It contains the folder's descriptor.
+// Those calls (lgetxattr and such) never follow the last name.
 func link(folder int, name string) string {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", folder, name)
 }
 
-// detect finds out whether the kernel has openat2, which a sandbox may refuse too.
+// detect finds out whether openat2 is available: a sandbox may refuse it too.
 func (t *Tree) detect() {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: beneath}
 	fd, err := retry(func() (int, error) { return unix.Openat2(t.fd, ".", &how) })
@@ -216,7 +216,7 @@ func (t *Tree) detect() {
 	_ = unix.Close(fd)
 }
 
-// Gone says whether an error is that a thing, or a folder above it, is not there (any more).
+// Gone reports whether an error means that an object, or a folder above it, does not exist (any more).
 func Gone(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ESTALE)
 }

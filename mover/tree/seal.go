@@ -15,26 +15,27 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// ListOptions say how a tree is listed.
+// ListOptions configure how a tree is listed.
 type ListOptions struct {
-	// Digest: contents are read, past what the system has cached of them.
+	// Digest is true if contents are read, past the system's cache.
 	Digest bool
-	// Settled: what vanishes or changes while it is read is an error. Otherwise it is left out, or has no
-	// digest, and is counted.
+	// Settled is true if an entry that vanishes or changes while it is read is an error. Otherwise it is left
+	// out, or has no digest, and is counted.
 	Settled bool
-	// Known gives what was known of a file at an earlier reading that counts for this one, in order; nil knows nothing.
+	// Known provides the records of an earlier reading that holds for this one, in order; nil if there are
+	// none.
 	Known *Index
-	// Record takes what is known now.
+	// Record takes the records of this reading.
 	Record *IndexWriter
-	// Synced is when the sync began that was made before.
+	// Synced is the start time of the sync before this list.
 	Synced entry.Time
-	// Throttle slows the reading down.
+	// Throttle limits the read rate.
 	Throttle Throttle
-	// Progress, where it is set, grows by the bytes that were read.
+	// Progress, if it is set, grows by the bytes that were read.
 	Progress *atomic.Int64
 }
 
-// Source is what can be listed and read: a tree, or a device.
+// Source can be listed and read: a tree, or a device.
 type Source interface {
 	List(ctx context.Context, options ListOptions, emit func(*entry.Entry) error) (Listed, error)
 	NewReader() Reader
@@ -46,17 +47,17 @@ type Reader interface {
 	Close()
 }
 
-// NewReader makes a Reader.
+// NewReader returns a Reader.
 func (t *Tree) NewReader() Reader { return t.Cursor() }
 
-// Listed is what a list comes to.
+// Listed is the result of a list.
 type Listed struct {
 	entry.Totals
-	// Root is the digest of all rows, where contents were read.
+	// Root is the digest of all rows, if contents were read.
 	Root [32]byte
 }
 
-// List gives all entries in order to emit, with hard links told from files. What emit gets it may keep.
+// List passes all entries in order to emit, with hard links resolved. emit may keep its entries.
 func (t *Tree) List(ctx context.Context, options ListOptions, emit func(*entry.Entry) error) (Listed, error) {
 	l := lister{tree: t, options: options, handles: t.Cursor(), hasher: NewHasher(options.Throttle), links: NewLinks(), root: blake3.New(), emit: emit}
 	group, ctx := errgroup.WithContext(ctx)
@@ -89,14 +90,14 @@ func (t *Tree) List(ctx context.Context, options ListOptions, emit func(*entry.E
 	return Listed{Totals: l.totals, Root: sum(l.root)}, nil
 }
 
-// reading is an entry on its way through a list.
+// reading is an entry while it passes through a list.
 type reading struct {
 	entry  *entry.Entry
 	done   chan struct{} // nil: there is nothing to read
 	digest [32]byte
 	read   int64
 	handle string
-	synced entry.Time // what its digest is from
+	synced entry.Time // the sync time of its digest
 	err    error
 }
 
@@ -109,7 +110,7 @@ type lister struct {
 	root    *blake3.Hasher
 	row     []byte
 	totals  entry.Totals
-	missed  uint64 // the walk's own, as trusted is
+	missed  uint64 // of the walk, like trusted
 	trusted uint64
 	emit    func(*entry.Entry) error
 }
@@ -151,7 +152,7 @@ func (l *lister) walk(ctx context.Context, queue, work chan<- *reading) error {
 	return nil
 }
 
-// prepare says whether a content is to be read: not that of a file that has not changed since it was.
+// prepare decides whether a content must be read. A file that has not changed since its record is not.
 func (l *lister) prepare(r *reading) error {
 	e := r.entry
 	if !l.options.Digest || e.Kind != entry.File {
@@ -195,7 +196,7 @@ func (l *lister) read(ctx context.Context, cursor *Cursor, e *entry.Entry) (dige
 	return digest, read, err
 }
 
-// collect takes the entries in their order, each once its content was read.
+// collect takes the entries in order, each once its content was read.
 func (l *lister) collect(ctx context.Context, queue <-chan *reading) error {
 	for r := range queue {
 		if r.done != nil {
@@ -246,7 +247,7 @@ func (l *lister) add(r *reading) error {
 	return l.emit(e)
 }
 
-// occupied is how many bytes of a file are no holes, as far as its number of blocks tells.
+// occupied returns how many bytes of a file are not holes, judged by its number of blocks.
 func occupied(e *entry.Entry) uint64 { return uint64(min(e.Size, e.Allocated)) }
 
 // Roll adds a row to the root of a list.

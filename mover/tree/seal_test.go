@@ -29,8 +29,8 @@ func mustSeal(t testing.TB, tr *Tree, options ListOptions) Listed {
 	return listed
 }
 
-// TestPastCache: what is read past the cache is what is read through it, whatever the size, and also where
-// somebody has it in memory only.
+// TestPastCache: a read past the cache returns the same data as a read through it, for every size, even if the
+// data are only in memory.
 func TestPastCache(t *testing.T) {
 	root := t.TempDir()
 	to := treetest.In(t, root)
@@ -53,7 +53,7 @@ func TestPastCache(t *testing.T) {
 				t.Fatalf("%d bytes of %d were read: %v", read, size, err)
 			}
 			_, _, err = NewHasher(nil).Digest(t.Context(), file, int64(size)+1)
-			if whole := size%Leaf == 0; !whole && !errors.Is(err, ErrChanged) { // what begins behind the end is a hole
+			if whole := size%Leaf == 0; !whole && !errors.Is(err, ErrChanged) { // a position beyond the end is a hole
 				t.Errorf("a file of %d bytes has one more: %v", size, err)
 			}
 			if err := file.Close(); err != nil {
@@ -67,7 +67,7 @@ func TestPastCache(t *testing.T) {
 	}
 }
 
-// TestHoles: the digest of a content does not depend on where its holes are; holes are not read.
+// TestHoles: the digest of a content does not depend on the position of its holes; holes are not read.
 func TestHoles(t *testing.T) {
 	root := t.TempDir()
 	to := treetest.In(t, root)
@@ -104,7 +104,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestSealSees: what is kept changes the root, wherever it is.
+// TestSealSees: every kept field changes the root, wherever it is.
 func TestSealSees(t *testing.T) {
 	root := t.TempDir()
 	to := treetest.In(t, root)
@@ -126,8 +126,8 @@ func TestSealSees(t *testing.T) {
 	}
 }
 
-// TestKnown: what has not changed since it was read for an index is not read again, and an index that is damaged, or of
-// another reading, knows nothing.
+// TestKnown: a file that is unchanged since it was read for an index is not read again. An index that is
+// damaged, or of another reading, has no records.
 func TestKnown(t *testing.T) {
 	root := t.TempDir()
 	to := treetest.In(t, root)
@@ -183,7 +183,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestReading: a folder is told from every other one, and is the same when it is opened again.
+// TestReading: a folder has an identity of its own, which is the same when it is opened again.
 func TestReading(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	now := time.Now()
@@ -203,7 +203,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// TestKeep: what a name is given to has not replaced anything, and is read by who has opened it when its name is gone.
+// TestKeep: Keep replaces no file, and a process that has opened a kept file can read it after its name is
+// removed.
 func TestKeep(t *testing.T) {
 	root := t.TempDir()
 	tr, to := open(t, root), treetest.In(t, root)
@@ -231,7 +232,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestIndexOrder: records are found in order, and what is not there is not.
+// TestIndexOrder: records are found in order, and a missing one is not found.
 func TestIndexOrder(t *testing.T) {
 	tr := open(t, t.TempDir())
 	file, err := tr.Unnamed()
@@ -267,8 +268,8 @@ func TestIndexOrder(t *testing.T) {
 	}
 }
 
-// TestSettled: a file that shrinks while it is read is an error where nobody may write, and has no digest
-// otherwise.
+// TestSettled: a file that shrinks while it is read is an error if no process may write. Otherwise it has no
+// digest.
 func TestSettled(t *testing.T) {
 	root := t.TempDir()
 	to := treetest.In(t, root)
@@ -291,7 +292,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestLinks: names of a file that were met are forgotten once all of them were, and more than fit are refused.
+// TestLinks: the names of a file are forgotten once all of them were met, and names beyond the limit are
+// refused.
 func TestLinks(t *testing.T) {
 	l := NewLinks()
 	for range 1000 {

@@ -14,20 +14,20 @@ import (
 const (
 	// openFolders is how many folders a walk holds open at most: the deepest ones.
 	openFolders = 64
-	// nearLimit and farLimit are how many bytes of names are kept of a folder near the root, and of one far
-	// below it: deep trees are many folders at once.
+	// nearLimit and farLimit limit the bytes of names that are kept of a folder near the root, and of one far
+	// below it: a deep tree has many folders open at once.
 	nearLimit, farLimit, near = 4 << 20, 64 << 10, 8
 )
 
-// Walker gives the entries of a tree, one after the other, in the order of entry.Compare. It sees what
-// is made while it walks or does not, but never anything that comes before what it has given.
+// Walker returns the entries of a tree in the order of entry.Compare. It may or may not see entries that are
+// created while it walks. It never returns one that sorts before an entry that it has returned.
 type Walker struct {
 	tree    *Tree
 	stack   []*level
-	pending *entry.Entry // a folder to go into
+	pending *entry.Entry // a folder to enter
 	started bool
 	from    string
-	// Vanished is how many things were gone before they were looked at.
+	// Vanished is how many objects vanished before they were read.
 	Vanished uint64
 }
 
@@ -37,7 +37,7 @@ type level struct {
 	names names
 }
 
-// Walk begins a walk of a folder, "" for all of the tree.
+// Walk starts a walk of a folder, "" for the whole tree.
 func (t *Tree) Walk(folder string) *Walker { return &Walker{tree: t, from: folder} }
 
 // Close ends a walk.
@@ -55,10 +55,10 @@ func (l *level) close() {
 	}
 }
 
-// SkipFolder leaves out what is in the folder that was given last.
+// SkipFolder skips the content of the folder that was returned last.
 func (w *Walker) SkipFolder() { w.pending = nil }
 
-// Next is the next entry, or io.EOF.
+// Next returns the next entry, or io.EOF.
 func (w *Walker) Next() (*entry.Entry, error) {
 	if !w.started {
 		w.started = true
@@ -144,7 +144,7 @@ func (w *Walker) push(path string, fd int) {
 	w.stack = append(w.stack, &level{path: path, fd: fd, names: names{limit: limit}})
 }
 
-// descend goes into the folder that was given last.
+// descend enters the folder that was returned last.
 func (w *Walker) descend() error {
 	if w.pending == nil {
 		return nil

@@ -152,7 +152,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestConfined: no path is opened through a link, however it is made, and nothing is written through one.
+// TestConfined: no path is opened through a link of any kind, and nothing is written through one.
 func TestConfined(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
 	treetest.In(t, outside).File("secret", []byte("s"))
@@ -196,7 +196,7 @@ func TestConfined(t *testing.T) {
 
 func second[A any](_ A, err error) error { return err }
 
-// TestPipe: a pipe in the place of a file is not waited for.
+// TestPipe: a pipe in place of a file does not block.
 func TestPipe(t *testing.T) {
 	root := t.TempDir()
 	treetest.In(t, root).Must(unix.Mkfifo(root+"/pipe", 0o600))

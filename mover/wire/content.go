@@ -8,10 +8,10 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// Status is how it went with one file.
+// Status is the result for one file.
 type Status uint8
 
-// The states. Changed means that the file is not, or no longer, what the list said of it.
+// The states. Changed means that the file is not, or no longer, as it was listed.
 const (
 	OK Status = iota
 	Vanished
@@ -19,7 +19,7 @@ const (
 	Failed
 )
 
-// Wanted names a file as the list told it.
+// Wanted names a file as it was listed.
 type Wanted struct {
 	Path     string
 	Size     int64
@@ -42,7 +42,7 @@ func readWanted(r *codec.Reader) Wanted {
 	return m
 }
 
-// AppendFiles asks for the whole content of some small files.
+// AppendFiles appends a request for the whole content of several small files.
 func AppendFiles(b []byte, files []Wanted) []byte {
 	b = binary.AppendUvarint(b, uint64(len(files)))
 	for _, f := range files {
@@ -51,7 +51,7 @@ func AppendFiles(b []byte, files []Wanted) []byte {
 	return b
 }
 
-// ReadFiles reads what AppendFiles wrote.
+// ReadFiles reads a request of AppendFiles.
 func ReadFiles(b []byte) ([]Wanted, error) {
 	r := codec.NewReader(b)
 	files := make([]Wanted, 0, MaxBatch)
@@ -72,7 +72,7 @@ func ReadFiles(b []byte) ([]Wanted, error) {
 	return files, r.End()
 }
 
-// Content is one of the files of a batch. Several of them are in one frame, one after the other.
+// Content is one of the files of a batch. Several of them follow one another in a frame.
 type Content struct {
 	// Index is its place in the batch.
 	Index  uint64
@@ -103,8 +103,8 @@ func ReadContents(b []byte) ([]Content, error) {
 	return all, r.End()
 }
 
-// Range asks for a part of a file: where the receiver has something there, with a digest of SumSize
-// bytes of each Block, and only for what differs.
+// Range requests a part of a file. If the receiver has data there, the request has a digest of SumSize bytes
+// for each Block, and only blocks that differ are sent.
 type Range struct {
 	Wanted
 	Offset, Length int64
@@ -147,7 +147,7 @@ func ReadData(b []byte) (offset int64, data []byte, err error) {
 	return offset, data, r.Err()
 }
 
-// End ends the answer to a Range, and to a Map that has none.
+// End ends the answer to a Range, and to a Map without an answer.
 type End struct {
 	Status  Status
 	Problem string
@@ -165,7 +165,7 @@ func ReadEnd(b []byte) (End, error) {
 	return m, r.End()
 }
 
-// Map asks for the extents of a file that hold data, from an offset on.
+// Map requests the extents of a file that hold data, from an offset on.
 type Map struct {
 	Wanted
 	Offset int64
@@ -183,13 +183,13 @@ func ReadMap(b []byte) (Map, error) {
 	return m, r.End()
 }
 
-// Extent is a part of a file that is no hole.
+// Extent is a part of a file that is not a hole.
 type Extent struct{ Offset, Length int64 }
 
 // Extents answers a Map.
 type Extents struct {
 	List []Extent
-	// More: ask again, from the end of the last one.
+	// More is true if there are more extents after the last one.
 	More bool
 }
 
@@ -204,7 +204,7 @@ func (m Extents) Append(b []byte) []byte {
 	return b
 }
 
-// ReadExtents reads an Extents: sorted, and apart from each other, within a file of size bytes.
+// ReadExtents reads an Extents: sorted and disjoint, within a file of size bytes.
 func ReadExtents(b []byte, size int64) (Extents, error) {
 	r := codec.NewReader(b)
 	m := Extents{More: r.Bool()}
@@ -226,7 +226,7 @@ func ReadExtents(b []byte, size int64) (Extents, error) {
 	return m, r.End()
 }
 
-// Unexpected is the error of a frame that is no answer to what was asked.
+// Unexpected returns the error of a frame that does not answer the request.
 func Unexpected(f Frame) error {
 	if f.Type == TypeError {
 		r := codec.NewReader(f.Payload)

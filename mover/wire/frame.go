@@ -1,13 +1,13 @@
 // Package wire is the protocol between a sender and a receiver: frames, and the messages in them.
 //
-// The receiver asks and the sender answers, on any number of connections; each answers its requests in
-// order. No request leaves anything behind at the sender but a stream of entries, so that what was
-// asked on a connection that broke is asked again on the next one.
+// The receiver sends requests and the sender answers, on any number of connections; each answers its requests
+// in order. A request leaves no state at the sender except for a stream of entries. So requests of a broken
+// connection are repeated on the next one.
 //
-//	frame  = length (4 bytes, big endian, of what follows) type (1) flags (1) payload
+//	frame  = length (4 bytes, big endian, of type, flags and payload) type (1) flags (1) payload
 //	flags  = 1: the payload is a zstd frame
 //
-// Everything that a peer sends has a limit here, and is refused beyond it before memory is taken for it.
+// Everything that a peer sends has a limit here. Data beyond it are refused before memory is allocated.
 package wire
 
 import (
@@ -18,38 +18,38 @@ import (
 	"github.com/sliceshift/sliceshift/mover/codec"
 )
 
-// Version is what both sides must speak. It changes with any change of a message.
+// Version is the protocol version, which must be equal on both sides. Any change of a message changes it.
 const Version = 2
 
 // Limits.
 const (
 	// MaxPayload is the most that a frame holds, in bytes, packed or not.
 	MaxPayload = 1 << 20
-	// MaxData is how much content goes into one frame.
+	// MaxData is how much content one frame holds.
 	MaxData = 256 << 10
-	// MaxBatch is how many files are asked for at once, and MaxBatchBytes how much they hold together.
+	// MaxBatch is how many files are requested at once, and MaxBatchBytes is their total size.
 	MaxBatch      = 128
 	MaxBatchBytes = 1 << 20
-	// SmallFile is the most bytes of a file that is asked for with others.
+	// SmallFile is the most bytes of a file that is requested together with others.
 	SmallFile = 128 << 10
-	// Block is what content is compared by, in bytes; a page of most databases, or two.
+	// Block is the unit in which content is compared, in bytes; a page of most databases, or two.
 	Block = 16 << 10
-	// SumSize is how many bytes of a block's digest are sent: a collision would have to be made on
-	// purpose, and the seal would find it.
+	// SumSize is how many bytes of a block's digest are sent. A collision is only possible by intent, and the
+	// seal would find it.
 	SumSize = 16
-	// MaxRange is the most bytes of a file that are asked for at once.
+	// MaxRange is the most bytes of a file that are requested at once.
 	MaxRange = 8 << 20
-	// MaxExtents is how many extents of a file are told at once.
+	// MaxExtents is how many extents of a file are sent at once.
 	MaxExtents = 4096
 	// MaxText is the most bytes of an error.
 	MaxText = 2048
 	header  = 6
 )
 
-// Type is what a frame holds.
+// Type is the content type of a frame.
 type Type uint8
 
-// The types; who sends them is in docs/mover.md.
+// The types; docs/mover.md lists their senders.
 const (
 	TypeHello Type = 1 + iota
 	TypeList
@@ -74,7 +74,7 @@ const (
 // Packed is the flag of a payload that is a zstd frame.
 const Packed = 1
 
-// Frame is one frame as it travels.
+// Frame is one frame of the protocol.
 type Frame struct {
 	Type    Type
 	Flags   byte
@@ -96,8 +96,8 @@ func WriteFrame(w io.Writer, f Frame) error {
 	return err
 }
 
-// ReadFrame reads a frame into buffer, which grows if it must. The payload is valid until the next call
-// with that buffer.
+// ReadFrame reads a frame into buffer, which grows if it must. The payload is valid until the next call with
+// that buffer.
 func ReadFrame(r io.Reader, buffer []byte) (Frame, []byte, error) {
 	var head [header]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -21,7 +21,7 @@ var (
 	someFile = Wanted{Path: "a/\xff", Size: 100_000, Modified: entry.Time{Sec: 1 << 33, Nsec: 1}}
 )
 
-// messages are one of each, and how each is read and written again.
+// messages has one message of each type, with a function that reads it and writes it again.
 var messages = []struct {
 	name  string
 	bytes []byte
@@ -66,7 +66,7 @@ func again[M any](read func([]byte) (M, error), write func(M) []byte) func([]byt
 	}
 }
 
-// TestMessages: what was written is what is read, and nothing that is cut or has too much is read.
+// TestMessages: a written message is read unchanged, and a truncated or overlong one is refused.
 func TestMessages(t *testing.T) {
 	for _, m := range messages {
 		t.Run(m.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestHostilePaths: no path that leaves the root, or could, is read.
+// TestHostilePaths: a path that leaves the root, or could, is refused.
 func TestHostilePaths(t *testing.T) {
 	for _, path := range []string{"..", "../x", "a/../b", "a/..", "/", "/etc/passwd", "a//b", "a/", ".", "./a", "a\x00b", string(make([]byte, entry.MaxPath+1)), "a/" + string(bytes.Repeat([]byte("n"), 256))} {
 		if _, err := ReadMap(Map{Wanted: Wanted{Path: path}}.Append(nil)); !errors.Is(err, codec.ErrMalformed) {
@@ -104,7 +104,7 @@ func TestHostilePaths(t *testing.T) {
 	}
 }
 
-// TestLimits: what is beyond a limit is refused.
+// TestLimits: values beyond a limit are refused.
 func TestLimits(t *testing.T) {
 	many := make([]Wanted, MaxBatch+1)
 	large := []Wanted{{Path: "a", Size: SmallFile + 1}}
@@ -141,7 +141,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// FuzzFrame: no bytes crash a reader of frames, or make it take more than a frame may have.
+// FuzzFrame: no bytes crash a reader of frames, or make it allocate more than a frame may have.
 func FuzzFrame(f *testing.F) {
 	for _, m := range messages {
 		var b bytes.Buffer
@@ -171,7 +171,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzMessages: whatever is read is written again as something that is read as the same.
+// FuzzMessages: every message that can be read is written again such that it reads the same.
 func FuzzMessages(f *testing.F) {
 	for i, m := range messages {
 		f.Add(uint8(i), m.bytes)

@@ -8,7 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/entry"
 )
 
-// Role is which side a peer is.
+// Role is the side of a peer.
 type Role uint8
 
 // The roles.
@@ -17,18 +17,18 @@ const (
 	Receiver
 )
 
-// magic begins the first message, so that what is no mover is told from one.
+// magic begins the first message, so that a peer that is not a mover is recognised.
 const magic = "sliceshift-mover"
 
 // Hello is the first message of either side on each connection.
 type Hello struct {
 	Version uint64
 	Role    Role
-	// Session is the receiver's: a new process of it has a new one, and the streams of the old end.
+	// Session identifies the receiver's process. With a new one, the streams of the old session end.
 	Session [16]byte
-	// Device: it moves a block device, not a tree.
+	// Device is true if it moves a block device, not a tree.
 	Device bool
-	// Connections is how many of them the receiver wants, if the sender makes them.
+	// Connections is how many connections the receiver wants, if the sender opens them.
 	Connections uint64
 }
 
@@ -44,7 +44,7 @@ func (m Hello) Append(b []byte) []byte {
 	return binary.AppendUvarint(codec.AppendBool(b, m.Device), m.Connections)
 }
 
-// ReadHello reads a Hello. Of another version only that is known.
+// ReadHello reads a Hello. For another version, only the version is set.
 func ReadHello(b []byte) (Hello, error) {
 	r := codec.NewReader(b)
 	if string(r.Fixed(len(magic))) != magic {
@@ -60,16 +60,17 @@ func ReadHello(b []byte) (Hello, error) {
 	return m, r.End()
 }
 
-// List asks for all entries in order, from the one after the first After on.
+// List requests all entries in order, from the one after the first After on.
 type List struct {
-	// Stream tells the lists of a session apart. A new one ends the one before.
+	// Stream distinguishes the lists of a session. A new one ends the one before.
 	Stream uint64
 	After  uint64
-	// Digest: with the digests of contents, and the root over all of them.
+	// Digest requests the digests of contents, and the root over all of them.
 	Digest bool
-	// Settled: nothing changes any more, so that what does is an error. Without it, it is left out.
+	// Settled is true if nothing may change any more, so that a change is an error. Otherwise the entry is left
+	// out.
 	Settled bool
-	// Known: what is known from an earlier reading need not be read again (verify: Changed).
+	// Known is true if content known from an earlier reading need not be read again (verify: Changed).
 	Known bool
 }
 
@@ -89,8 +90,8 @@ func ReadList(b []byte) (List, error) {
 	return m, r.End()
 }
 
-// AppendEntries appends the head of a frame of entries, of which the first has this number, counted
-// from 0. The entries themselves follow, by entry.Append.
+// AppendEntries appends the head of a frame of entries, of which the first has this number, counted from 0. The
+// entries themselves follow, by entry.Append.
 func AppendEntries(b []byte, first uint64) []byte { return binary.AppendUvarint(b, first) }
 
 // ReadEntries reads a frame of entries.
@@ -106,10 +107,10 @@ func ReadEntries(b []byte) (first uint64, entries []entry.Entry, err error) {
 	return first, entries, r.End()
 }
 
-// Whole is the Ack of a stream of which the end was received.
+// Whole is the Ack of a stream whose end was received.
 const Whole = math.MaxUint64
 
-// AppendAck says how many entries of a stream were received: they need not be kept any longer.
+// AppendAck appends how many entries of a stream were received: they need not be kept any longer.
 func AppendAck(b []byte, count uint64) []byte { return binary.AppendUvarint(b, count) }
 
 // ReadAck reads an Ack.
@@ -122,9 +123,9 @@ func ReadAck(b []byte) (uint64, error) {
 // ListEnd ends a stream of entries.
 type ListEnd struct {
 	entry.Totals
-	// Root is of a stream with digests.
+	// Root is that of a stream with digests.
 	Root [32]byte
-	// Problem is why it ended before all was told.
+	// Problem is why it ended early.
 	Problem string
 }
 
@@ -149,10 +150,10 @@ func ReadListEnd(b []byte) (ListEnd, error) {
 	return m, r.End()
 }
 
-// Done is the receiver's last message: the sender may go, with what came out.
+// Done is the receiver's last message: the result, after which the sender may exit.
 type Done struct {
 	OK bool
-	// Text is what the receiver reports, as JSON.
+	// Text is the receiver's report, as JSON.
 	Text string
 }
 
@@ -168,5 +169,5 @@ func ReadDone(b []byte) (Done, error) {
 	return m, r.End()
 }
 
-// Cut keeps of a text what a message has room for.
+// Cut shortens a text to the size that a message has room for.
 func Cut(text string) string { return text[:min(len(text), MaxText)] }

@@ -8,26 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A pod that has ended is replaced at once, and at once again only if that has not happened
-// for a while: on a machine that takes no pod, pods would be made and end several times a
-// second. Of the same length is the kubelet's backoff for a container.
+// A pod that has ended is replaced at once, but a repeated failure waits. On a node that rejects every pod, pods would
+// otherwise be created and end several times a second. The kubelet's backoff for a container has the same length.
 const (
 	firstBackoff   = time.Second
 	longestBackoff = 5 * time.Minute
 )
 
-// Failure is what is known of the pods of an ordinal that have ended and were replaced.
+// Failure records the pods of an ordinal that ended and were replaced.
 type Failure struct {
 	Ordinal int32
-	// Revision that all of them had; UID is that of the last one, which was to be deleted At.
+	// Revision of all these pods. UID is that of the last one, which was deleted At.
 	Revision string
 	UID      types.UID
 	At       time.Time
-	// Count is how many there were.
+	// Count is the number of these pods.
 	Count int32
 }
 
-// backoff is how long after a replacement the next one has to wait.
+// backoff returns the minimum time between a replacement and the next one.
 func (f Failure) backoff() time.Duration {
 	wait := firstBackoff
 	for range f.Count - 1 {
@@ -38,15 +37,15 @@ func (f Failure) backoff() time.Duration {
 	return wait
 }
 
-// recentFailures are those that still count: of ordinals that have pods, and not from long ago.
+// recentFailures returns the failures that still count: those of ordinals in use, within twice longestBackoff.
 func (d *decider) recentFailures() []Failure {
 	return slices.DeleteFunc(slices.Clone(d.Failures), func(f Failure) bool {
 		return !d.ours[f.Ordinal] && !d.stands[f.Ordinal] || d.Now.Sub(f.At) > 2*longestBackoff
 	})
 }
 
-// replaceEnded deletes a pod that has ended, so that another one is made. What is to be
-// another pod than the last one does not wait: it may be what was wrong with it.
+// replaceEnded deletes a pod that has ended, so that it is recreated. A pod that will differ in its revision does not wait,
+// because the former revision may have been the cause.
 func (d *decider) replaceEnded(pod *Pod) {
 	at := slices.IndexFunc(d.failures, func(f Failure) bool { return f.Ordinal == pod.Ordinal })
 	if at < 0 {
@@ -55,7 +54,7 @@ func (d *decider) replaceEnded(pod *Pod) {
 	last := &d.failures[at]
 	again := last.Revision == pod.Revision && d.revisionOfNew(pod.Ordinal) == pod.Revision
 	if last.UID == pod.UID {
-		d.remove(pod, "") // it was to be deleted already
+		d.remove(pod, "") // its deletion was already decided
 		return
 	}
 	if !again {
@@ -69,5 +68,5 @@ func (d *decider) replaceEnded(pod *Pod) {
 	d.remove(pod, "")
 }
 
-// wanted says whether another pod will be made for an ordinal.
+// wanted reports whether the ordinal gets another pod.
 func (d *decider) wanted(ordinal int32) bool { return d.ours[ordinal] || d.standInsWanted() }

@@ -13,8 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestBackoff: a pod that has ended is replaced at once, and the longer after the last one the more
-// of them there were.
+// TestBackoff: a pod that has ended is replaced at once, and after repeated failures with an increasing delay.
 func TestBackoff(t *testing.T) {
 	failed := func(count int32, ago time.Duration, revision string) func(*Input) {
 		return func(in *Input) {
@@ -66,8 +65,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestBackoffHolds: no pod that has ended is replaced before its time, unless the next one is to be
-// another or somebody asks for it; nothing else depends on what has failed.
+// TestBackoffHolds: no ended pod is replaced before its backoff, unless the new pod has another revision or the user
+// requested the deletion. Other decisions do not depend on failures.
 func TestBackoffHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)

@@ -7,37 +7,37 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// onlineGrowth is how long a kubelet has to make a mounted file system larger, which takes it
-// seconds. What has not grown by then grows when it is mounted anew.
+// onlineGrowth is the time that a kubelet gets to grow a mounted file system, which usually takes seconds. After that, the
+// file system grows only at the next mount.
 const onlineGrowth = time.Minute
 
-// toGrow says whether all that the update has to do with a pod is to have its claims grow.
+// toGrow reports whether the growth of its claims is all that the update has left to do for a pod.
 func (d *facts) toGrow(pod *Pod) bool {
 	return d.inScope(pod.Ordinal) && !pod.Terminating && !ended(pod) && !d.outdated(pod) && pod.Growth.State != Grown
 }
 
-// unfinished says whether the update has anything to do with a pod.
+// unfinished reports whether the update has anything left to do for a pod.
 func (d *facts) unfinished(pod *Pod) bool { return d.toUpdate(pod) || d.toGrow(pod) }
 
-// fileSystemLeft is how long a kubelet has yet to make a file system larger.
+// fileSystemLeft returns the time that the kubelet has left to grow a file system.
 func (d *facts) fileSystemLeft(pod *Pod) time.Duration {
 	return onlineGrowth - d.Now.Sub(pod.Growth.Since)
 }
 
-// remounts says whether a claim of a pod waits for being mounted anew. Once is enough: what does
-// not help the first time would take the pod down for ever.
+// remounts reports whether a claim of a pod needs to be mounted again. It is tried once: if the first time does not help,
+// the pod would be recreated again and again.
 func (d *facts) remounts(pod *Pod) bool {
 	return pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && pod.Phase == Running && d.fileSystemLeft(pod) <= 0
 }
 
-// grows says whether a pod's claims are on their way, and nothing need be done for it.
+// grows reports whether the growth of a pod's claims is in progress and needs no action.
 func (d *facts) grows(pod *Pod) bool {
 	return pod.Growth.State == Growing || pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && d.fileSystemLeft(pod) > 0
 }
 
-// claimsFirst is what the claims of a pod have to do before it is updated itself; Grown:
-// nothing. One that does not serve loses nothing, and its claims grow after it (D4). To be
-// made anew is what a file system waits for in the end.
+// claimsFirst returns what the claims of a pod need before the pod is updated, or Grown. A pod that does not serve loses
+// nothing, so it is updated first and its claims grow later (D4). A pod that is recreated anyway does not wait for its file
+// system.
 func (d *facts) claimsFirst(pod *Pod) GrowthState {
 	state, anew := pod.Growth.State, d.outdated(pod) && !d.inPlace(pod)
 	switch {
@@ -48,8 +48,7 @@ func (d *facts) claimsFirst(pod *Pod) GrowthState {
 	}
 }
 
-// begun says whether the claims of a pod have begun to grow, or are to because it has the
-// revision already.
+// begun reports whether the claims of a pod have begun to grow, or must grow because the pod already has the revision.
 func (d *facts) begun(pod *Pod) bool {
 	switch d.claimsFirst(pod) {
 	case Growing, AwaitsFileSystem, Infeasible, Unbound:
@@ -61,8 +60,8 @@ func (d *facts) begun(pod *Pod) bool {
 	}
 }
 
-// advance takes a pod one step on: its claims grow, and then it is updated in place, or its
-// images are pulled and it is deleted. One that lacks nothing else is made anew when its claims cannot do without.
+// advance takes the next step for a pod. First its claims grow. Then it is updated in place, or its images are pulled and it
+// is deleted. A pod that is up to date is recreated if its claims need a new mount.
 func (d *decider) advance(pod *Pod) {
 	switch d.claimsFirst(pod) {
 	case ToGrow:

@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestClaims: the claims of a pod grow before it is updated, and a change of their size alone is an update.
+// TestClaims: the claims of a pod grow before the pod is updated, and a change of their size alone is an update.
 func TestClaims(t *testing.T) {
 	is := func(state GrowthState) func(*Pod) {
 		return func(pod *Pod) { pod.Growth = Growth{State: state, Claim: "data", Since: noon} }
@@ -75,7 +75,7 @@ func TestClaims(t *testing.T) {
 	})
 }
 
-// TestClaimsComplete: a set is complete when its claims have grown, whatever its strategy.
+// TestClaimsComplete: with any strategy, a set is complete only when its claims have grown.
 func TestClaimsComplete(t *testing.T) {
 	was := Progress{Revision: "b", Complete: true, Since: noon.Add(-time.Hour), Updated: 2, Ready: 2}
 	for _, strategy := range []api.UpdateStrategyType{api.RollingUpdate, api.OnDelete, api.Recreate} {

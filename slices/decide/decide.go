@@ -1,42 +1,43 @@
-// Package decide says what is to be done with the pods of a StatefulSet: of an Input of small values
-// Decide, a pure function, makes a Decision. It knows no client, clock, logger or context.
+// Package decide decides what to do with the pods of a StatefulSet. Decide is a pure function from an Input of small
+// values to a Decision. It uses no client, clock, logger or context.
 //
-// Decide goes through stages in the order of apps/v1: make and mend what is owned,
-// remove what is not, then update. A strategy says which pods are updated and in which
-// order; partition, gates and budget are applied once, to whatever it says:
+// Decide runs stages in the order of apps/v1: create and repair the owned pods, delete the pods that are not owned, then
+// update. A strategy selects the pods to update and their order. Partition, gates and budget are then applied once, to
+// the result of any strategy:
 //
-//	budget      maxUnavailable, or a smaller share that a migration has given, less the
-//	            owned ordinals that are not available, plus the pods above the range that
-//	            stand in for them (maxSurge); pods whose claims grow for the update count
-//	            against it, though they serve
-//	free        a pod that is not Ready, and of another revision than the current one, or was
-//	            never available: first, and at once
-//	unhealthy   one of the current revision that is not Ready, and may have been available:
-//	            first, while no more pods than the budget are unavailable
-//	paid for    an available one: in the order of the strategy, while the budget lasts,
-//	            when nothing is left to scale and, in OrderedReady, no batch is under way
-//	paid        one that is Ready, and not for minReadySeconds yet, counts as unavailable
-//	            already: likewise, while no more pods than the budget are unavailable
-//	resized     one that serves while its node does not resize it was paid for when that
-//	            began: likewise, while the budget has room for one more that does not serve
+//	budget      maxUnavailable, or the smaller share that a migration has set, less the
+//	            owned ordinals that are not available, plus the available surge pods above
+//	            the range (maxSurge); pods whose claims grow for the update count against
+//	            it, although they serve
+//	free        a pod that is not Ready, and that has another revision than the current one
+//	            or was never available: first, and at once
+//	unhealthy   a pod of the current revision that is not Ready and may have been available:
+//	            first, while at most as many pods as the budget are unavailable
+//	paid for    an available pod: in the order of the strategy, while the budget lasts, when
+//	            no scaling is left and, in OrderedReady, no batch is in progress
+//	paid        a pod that is Ready, but not yet for minReadySeconds, already counts as
+//	            unavailable: as above, while at most as many pods as the budget are unavailable
+//	resized     a pod that serves while its node does not resize it was charged to the budget
+//	            when the resize began: as above, while the budget has room for one more pod
+//	            that does not serve
 //
-// Of five pods with maxUnavailable 2, where - is not Ready and b is rolled out:
+// Five pods with maxUnavailable 2, where - is not Ready and b is the new revision:
 //
 //	a a a a a     Parallel deletes 4 and 3; so does OrderedReady
 //	a a a b- b    Parallel deletes 2; OrderedReady waits for 3
-//	a a a x- b-   3 is free, whatever x was: it is deleted, and 2 waits
+//	a a a x- b-   3 is free, whatever x is: it is deleted, and 2 waits
 //
-// What holds after every pass, whatever the input was (tests cite the numbers):
+// These invariants hold after every pass, for any input (tests cite the numbers):
 //
-//	D1  of the owned ordinals and those that stand in for them, no more are
-//	    unavailable than maxUnavailable, or than were before; nor are more not Ready;
-//	D2  nothing is done to a pod that is Terminating, but for whose its claims are;
-//	D3  nothing below the partition is updated, and nothing while the set is paused;
-//	D4  a pod that is not Ready costs nothing to replace unless it may have been available at
+//	D1  of the owned ordinals and their surge pods, at most maxUnavailable are unavailable,
+//	    or as many as before; the same bound holds for pods that are not Ready;
+//	D2  a Terminating pod is not changed, except that the owners of its claims are set;
+//	D3  no pod below the partition is updated, and no pod while the set is paused;
+//	D4  a pod that is not Ready costs no budget to replace unless it may have been available at
 //	    the current revision, so that a broken roll-out can always be rolled back or forward;
-//	D5  whatever is not as it shall be is acted on, or is held for a reason that is told;
-//	D6  of the pods that were available at the current revision, no more than maxUnavailable
-//	    are on their way to another one at a time, whether they are Ready or not.
+//	D5  each pod or ordinal that is not in its desired state is acted on, or held for a reported reason;
+//	D6  of the pods that were available at the current revision, at most maxUnavailable
+//	    are being updated to another revision at a time, whether they are Ready or not.
 package decide
 
 import (
@@ -47,7 +48,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Decide returns what to do with the pods of a slice now. Same input, same output.
+// Decide returns what to do with the pods of a slice now. The same input gives the same output.
 func Decide(in Input) Decision {
 	d := newDecider(in)
 	rolling, scaling, updates := rollout{d}, scaling{d}, updates{d}
@@ -73,37 +74,37 @@ func Decide(in Input) Decision {
 	}
 }
 
-// facts are an input together with what follows from it.
+// facts is an input with values derived from it.
 type facts struct {
 	Input
 	strategy strategy
-	// pods by ordinal, ascending.
+	// pods is sorted by ordinal, ascending.
 	pods []*Pod
 	at   map[int32]*Pod
-	// owned are the ordinals of the slice, ascending; surge those above that may stand
-	// in for them during an update.
+	// owned lists the ordinals of the slice, ascending. surge lists the ordinals above them that may run surge pods during
+	// an update.
 	owned, surge []int32
 	ours, stands map[int32]bool
-	// rollingBack is true when the update is about to be taken back.
+	// rollingBack is true when this pass rolls the update back.
 	rollingBack bool
 }
 
-// decider is what has been decided so far.
+// decider accumulates the decisions of a pass.
 type decider struct {
 	facts
-	// budget is how many more pods may become unavailable; below 0: fewer should be. The
-	// largest maxUnavailable and a pod that stands in are more than 32 bits hold.
+	// budget is the number of further pods that may become unavailable. Below 0, too many are unavailable. The largest
+	// maxUnavailable plus a surge pod overflows 32 bits.
 	budget int64
-	// spare is likewise how many more may not serve: it bounds what happens to pods that are
-	// not available only because a resize is not done.
+	// spare is the number of further pods that may stop serving. It limits changes to pods that are unavailable only because
+	// a resize is incomplete.
 	spare int64
 
 	actions []Action
 	held    []Hold
-	// failures are those of the input as they become.
+	// failures holds the updated failures of the input.
 	failures []Failure
-	// told are ordinals that are acted on or held; going are pods that are to be deleted,
-	// at once or when nothing holds them back any more.
+	// told holds the ordinals that are acted on or held. going holds the ordinals of pods that will be deleted, now or when
+	// they are no longer held.
 	told, going map[int32]bool
 	wait        time.Duration
 }
@@ -150,15 +151,15 @@ func (d *decider) hold(ordinal int32, reason, message string) {
 	d.told[ordinal] = true
 }
 
-// lookAgain makes sure that the next look comes within a time; nothing when it is over.
+// lookAgain requeues after at most the given time. It does nothing if the time is not positive.
 func (d *decider) lookAgain(after time.Duration) {
 	if after > 0 && (d.wait == 0 || after < d.wait) {
 		d.wait = after
 	}
 }
 
-// spend takes one pod from the budget, unless it is free (D4). A pod that is not available counts
-// against the budget already: it is taken down while the budget has room for it (D6).
+// spend reports whether the pod may be taken down, and charges it to the budget unless it is free (D4). A pod that is not
+// available is already charged. It may be taken down while the budget is not exceeded (D6).
 func (d *decider) spend(pod *Pod) bool {
 	switch {
 	case d.free(pod):
@@ -175,8 +176,8 @@ func (d *decider) spend(pod *Pod) bool {
 	return true
 }
 
-// spendResized takes a pod that serves while it is resized. It was taken from the budget when
-// that began: what counts is how many serve.
+// spendResized is spend for a pod that is resized in place. The budget was charged when the resize began, so only the number
+// of serving pods limits it.
 func (d *decider) spendResized(pod *Pod) bool {
 	switch {
 	case !d.serving(pod):
@@ -188,27 +189,27 @@ func (d *decider) spendResized(pod *Pod) bool {
 	return true
 }
 
-// down says whether a pod does not serve. A kubelet may call a pod Ready that is being updated in place.
+// down reports whether a pod does not serve. A kubelet may report a pod as Ready while the pod is updated in place.
 func down(pod *Pod) bool { return changing(pod) || !ready(pod) }
 
-// changing says whether a pod is Terminating or being updated in place, and does not serve: that was
-// paid for.
+// changing reports whether a pod is Terminating, or is updated in place and does not serve. It is already charged to the
+// budget.
 func changing(pod *Pod) bool {
 	return pod.Terminating || pod.InPlace != nil && !pod.InPlace.Serves
 }
 
-// free says whether a pod may be taken down without the budget. Not Ready alone is not enough: all pods
-// of a healthy application may lose Ready for a moment.
+// free reports whether a pod may be taken down without the budget. Not Ready alone is not sufficient: all pods of a healthy
+// application may be not Ready for a moment.
 func (d *facts) free(pod *Pod) bool {
 	return changing(pod) || !ready(pod) && (pod.NeverAvailable || !d.current(pod) || d.Spec.Unhealthy == api.AlwaysAllow)
 }
 
-// current says whether a pod is of the current revision, or of one that means the same.
+// current reports whether a pod has the current revision or an equivalent revision.
 func (d *facts) current(pod *Pod) bool {
 	return pod.Revision == d.Revisions.Current || pod.SameAs != "" && pod.SameAs == d.Revisions.Current
 }
 
-// note removes the marks of pods that are available for the first time, and stay.
+// note removes the mark of pods that became available for the first time and that no other action concerns.
 func (d *decider) note() {
 	for _, pod := range d.pods {
 		acted := slices.ContainsFunc(d.actions, func(a Action) bool { return a.Ordinal == pod.Ordinal })
@@ -218,21 +219,19 @@ func (d *decider) note() {
 	}
 }
 
-// ready says whether a pod serves.
+// ready reports whether a pod is Running and Ready.
 func ready(pod *Pod) bool { return pod.Phase == Running && pod.Ready }
 
-// ended says whether a pod has run to its end, or was given up: only another one can
-// take its place.
+// ended reports whether a pod is Failed or Succeeded. Only a new pod can replace it.
 func ended(pod *Pod) bool { return pod.Phase == Failed || pod.Phase == Succeeded }
 
-// available says whether a pod counts as one that serves, and will for a while. To an
-// update, one that is under way to another revision does not.
+// available reports whether a pod serves and has been Ready for minReadySeconds. A pod that is being updated in place is not
+// available.
 func (d *facts) available(pod *Pod) bool {
 	return d.serving(pod) && pod.InPlace == nil
 }
 
-// serving says so of a pod that scaling may build upon: one that is being resized, and serves
-// through that, as well.
+// serving is like available, but includes a pod that serves while it is resized. Scaling uses it.
 func (d *facts) serving(pod *Pod) bool {
 	return pod != nil && !pod.Terminating && (pod.InPlace == nil || pod.InPlace.Serves) && ready(pod) && d.minReadyLeft(pod) <= 0
 }
@@ -244,13 +243,13 @@ func (d *facts) minReadyLeft(pod *Pod) time.Duration {
 	return d.Spec.MinReady - d.Now.Sub(pod.ReadySince)
 }
 
-// outdated says whether a pod has a revision that means something else than the
-// template does, or cannot get to what its own asks for.
+// outdated reports whether the pod's revision differs in content from the template, or its node can never give it the
+// resources of its revision.
 func (d *facts) outdated(pod *Pod) bool {
 	return pod.Revision != d.Revisions.Update && !pod.Change.Same || d.infeasible(pod)
 }
 
-// partition is the ordinal below which pods keep their revision.
+// partition returns the ordinal below which pods keep their revision.
 func (d *facts) partition() int32 {
 	if d.Spec.Strategy != api.RollingUpdate {
 		return 0
@@ -258,10 +257,10 @@ func (d *facts) partition() int32 {
 	return d.Spec.Partition
 }
 
-// inScope says whether the update is for an ordinal.
+// inScope reports whether the update applies to an ordinal.
 func (d *facts) inScope(ordinal int32) bool { return d.ours[ordinal] && ordinal >= d.partition() }
 
-// impossible says whether a pod cannot be updated as the policy asks for.
+// impossible reports whether the policy InPlaceOnly prevents the update of a pod.
 func (d *facts) impossible(pod *Pod) bool {
 	switch {
 	case d.Spec.Policy != api.InPlaceOnly:
@@ -273,17 +272,17 @@ func (d *facts) impossible(pod *Pod) bool {
 	}
 }
 
-// updating says whether pods are updated at all now.
+// updating reports whether pods are updated now.
 func (d *facts) updating() bool {
 	return d.strategy.order != nil && !d.Spec.Paused && !d.rollingBack
 }
 
-// toUpdate says whether the update will have to do with a pod.
+// toUpdate reports whether the update applies to a pod and the pod is outdated.
 func (d *facts) toUpdate(pod *Pod) bool {
 	return d.inScope(pod.Ordinal) && !pod.Terminating && !ended(pod) && d.outdated(pod)
 }
 
-// remaining says whether pods are left that the update, paused or not, will get to.
+// remaining reports whether any pod can still be updated, even if the update is paused.
 func (d *facts) remaining() bool {
 	return d.strategy.order != nil && slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.unfinished(pod) && !d.impossible(pod) })
 }

@@ -11,8 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// What the tests of several packages share is in slicetest, which knows this package: it is handed
-// over by package decide_test, before a test begins.
+// Helpers of package slicetest, which imports this package. Package decide_test sets them before a test starts.
 var (
 	noon      = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	slice     func(n int32, pods string, changes ...func(*Input)) Input
@@ -26,15 +25,14 @@ var (
 	namedSet  func(name string, labels map[string]string) *api.StatefulSet
 )
 
-// Where package decide_test puts them.
+// These are set by package decide_test.
 var (
 	Slice, PodsOf, Paused, SettledAt = &slice, &podsOf, &paused, &settledAt
 	Partition, Surge, MinReady, By   = &partition, &surge, &minReady, &by
 	NamedSet                         = &namedSet
 )
 
-// short is what is decided, in few words; announcements that a deletion follows at once are
-// left out.
+// short returns a short text of the actions, without announcements that are followed by a deletion.
 func short(d Decision) string {
 	deleted := map[int32]bool{}
 	for _, a := range d.Actions {
@@ -43,7 +41,7 @@ func short(d Decision) string {
 	var words []string
 	for _, a := range d.Actions {
 		switch {
-		case a.Verb == Announce && deleted[a.Ordinal], a.Verb == NoteAvailable: // no pod is another one for it
+		case a.Verb == Announce && deleted[a.Ordinal], a.Verb == NoteAvailable: // this does not change the pod
 		case a.Verb == Announce:
 			words = append(words, fmt.Sprintf("Announce %d %s", a.Ordinal, a.Reason))
 		case a.Verb == Create:
@@ -55,7 +53,7 @@ func short(d Decision) string {
 	return strings.Join(words, ", ")
 }
 
-// neverUp is a slice whose pods that are not Ready were never available.
+// neverUp returns a slice whose pods that are not Ready were never available.
 func neverUp(in Input) Input {
 	for i := range in.Pods {
 		in.Pods[i].NeverAvailable = !in.Pods[i].Ready
@@ -63,7 +61,7 @@ func neverUp(in Input) Input {
 	return in
 }
 
-// heldAs is the reason for which an ordinal is held; empty: it is not.
+// heldAs returns the reason for which an ordinal is held, or an empty string.
 func heldAs(d Decision, ordinal int32) string {
 	var reasons []string
 	for _, hold := range d.Held {
@@ -86,7 +84,7 @@ type row struct {
 	name string
 	in   Input
 	want string
-	// held are reasons by ordinal.
+	// held maps ordinals to reasons.
 	held map[int32]string
 }
 
@@ -146,8 +144,8 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// TestHealBesideHandover: the pod that a handed-over ordinal is waited for must not
-// keep one from being made again that ran before it.
+// TestHealBesideHandover: a pod of a handed-over ordinal that is not available does not prevent the recreation of a lost pod
+// that ran before.
 func TestHealBesideHandover(t *testing.T) {
 	migrating := func(in *Input) { in.Spec.Migrating = true }
 	check(t, []row{
@@ -291,8 +289,7 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// TestBudgetOfTerminatingPods: pods that are Terminating already, below the partition too,
-// take their part of the budget.
+// TestBudgetOfTerminatingPods: Terminating pods, also below the partition, count against the budget.
 func TestBudgetOfTerminatingPods(t *testing.T) {
 	for _, policy := range []bool{false, true} {
 		for _, terminating := range [][]int{{}, {5}, {3}, {4}, {5, 4}, {5, 3}, {4, 3}, {5, 4, 3}, {2}, {1}} {
@@ -310,7 +307,7 @@ func TestBudgetOfTerminatingPods(t *testing.T) {
 	}
 }
 
-// TestManyPods has the numbers of the DaemonSet's own tests.
+// TestManyPods uses the numbers of DaemonSet's tests.
 func TestManyPods(t *testing.T) {
 	many := func(n int, word string) string { return strings.Repeat(word+" ", n) }
 	for _, c := range []struct {

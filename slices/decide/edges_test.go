@@ -9,7 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// servingPod is a pod of a revision that serves since an hour.
+// servingPod returns a pod of a revision that has been Ready for an hour.
 func servingPod(ordinal int32, revision string, change func(*Pod)) Pod {
 	pod := Pod{
 		Ordinal: ordinal, UID: "u", Revision: revision, Phase: Running, Ready: true, ReadySince: noon.Add(-time.Hour),
@@ -21,7 +21,7 @@ func servingPod(ordinal int32, revision string, change func(*Pod)) Pod {
 	return pod
 }
 
-// rolling is an input whose set rolls out revision r2.
+// rolling returns an input whose set rolls out revision r2.
 func rolling(spec Spec, pods ...Pod) Input {
 	if spec.Strategy == "" {
 		spec.Strategy = api.RollingUpdate
@@ -47,8 +47,7 @@ func heldFor(d Decision, ordinal int32) string {
 	return ""
 }
 
-// TestServes: a pod serves when it runs and is Ready; whoever's clock is behind does not wait for
-// minReadySeconds that nobody has asked for.
+// TestServes: a pod serves when it is Running and Ready. Without minReadySeconds, a clock that is behind causes no wait.
 func TestServes(t *testing.T) {
 	pending := servingPod(0, "r2", func(p *Pod) { p.Phase = Pending })
 	if ready(&pending) {
@@ -60,8 +59,8 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// TestYoungPodsServe: a pod that is Ready, and not for minReadySeconds yet, serves. Only one that the
-// budget has room for although it counts against it already may go.
+// TestYoungPodsServe: a pod that is Ready, but not yet for minReadySeconds, is already charged to the budget. It is updated
+// only while the budget is not exceeded.
 func TestYoungPodsServe(t *testing.T) {
 	inPlace := func(in *Input) { in.Spec.Policy = api.InPlaceIfPossible }
 	begun := func(p *Pod) {
@@ -88,7 +87,7 @@ func TestYoungPodsServe(t *testing.T) {
 	})
 }
 
-// TestLargestNumbers: the largest numbers that a manifest may have mean what they say.
+// TestLargestNumbers: the largest numbers that a manifest may have work without overflow.
 func TestLargestNumbers(t *testing.T) {
 	most := unavailable(math.MaxInt32)
 	check(t, []row{
@@ -103,7 +102,7 @@ func TestLargestNumbers(t *testing.T) {
 	})
 }
 
-// TestPartitionIsOfRollingUpdate: a partition means nothing to another strategy.
+// TestPartitionIsOfRollingUpdate: other strategies ignore a partition.
 func TestPartitionIsOfRollingUpdate(t *testing.T) {
 	for strategy, want := range map[api.UpdateStrategyType]int32{api.RollingUpdate: 2, api.OnDelete: 0, api.Recreate: 0} {
 		if got := newDecider(rolling(Spec{Strategy: strategy, Partition: 2})).partition(); got != want {
@@ -112,8 +111,7 @@ func TestPartitionIsOfRollingUpdate(t *testing.T) {
 	}
 }
 
-// TestInScope: the update is for ordinals of the slice from the partition on, and for pods that
-// stay.
+// TestInScope: the update applies to ordinals of the slice from the partition on, and to pods that stay.
 func TestInScope(t *testing.T) {
 	in := rolling(Spec{Replicas: 3, Start: 1, Partition: 2, MaxUnavailable: 1}, servingPod(2, "r1", nil), servingPod(3, "r1", func(p *Pod) { p.Phase = Failed }), servingPod(9, "r1", nil))
 	d := newDecider(in)
@@ -132,8 +130,7 @@ func TestInScope(t *testing.T) {
 	}
 }
 
-// TestUpdating: nothing is updated while the set is paused, or the update is taken back, or when
-// that is left to whoever deletes a pod.
+// TestUpdating: nothing is updated while the set is paused, while the update is rolled back, or with OnDelete.
 func TestUpdating(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*decider)
@@ -167,8 +164,8 @@ func TestUpdating(t *testing.T) {
 	}
 }
 
-// TestDeletionIsAnnounced: a set that is being deleted waits for each of its pods to be told, for as
-// long as it must and no longer; those on their way out are not told.
+// TestDeletionIsAnnounced: a set in deletion waits until each of its pods has its termination reason, and no longer than
+// necessary. Terminating pods get none.
 func TestDeletionIsAnnounced(t *testing.T) {
 	spec := Spec{Replicas: 3, Deleting: true, DeletingSince: noon, TerminationGrace: 10 * time.Second}
 	told := func(since time.Time) func(*Pod) {
@@ -192,8 +189,8 @@ func TestDeletionIsAnnounced(t *testing.T) {
 	}
 }
 
-// TestRemoved: a pod that has ended goes at once, and so does any of a set that tells none; of each
-// it is known that it goes.
+// TestRemoved: a pod that has ended is deleted at once, as is each pod of a set without termination reasons. All of them are
+// recorded as going.
 func TestRemoved(t *testing.T) {
 	grace := Spec{Replicas: 1, TerminationGrace: time.Minute, MaxUnavailable: 1}
 	ended := servingPod(0, "r2", func(p *Pod) { p.Phase = Failed })
@@ -210,8 +207,8 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-// TestWithdrawn: what was announced to a pod that stays is taken back, and not to one that goes or
-// waits for its update.
+// TestWithdrawn: the termination reason of a pod that stays is removed, but not that of a pod that is deleted or waits for
+// its update.
 func TestWithdrawn(t *testing.T) {
 	announced := func(change func(*Pod)) func(*Pod) {
 		return func(p *Pod) {
@@ -242,7 +239,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestPausedMessage: a Recreate beside a migration is told why it waits.
+// TestPausedMessage: a Recreate during a migration reports why it waits.
 func TestPausedMessage(t *testing.T) {
 	const paused = "the update is paused"
 	for _, tc := range []struct{ migrating, together, plain bool }{{false, false, true}, {true, false, true}, {false, true, true}, {true, true, false}} {
@@ -253,8 +250,8 @@ func TestPausedMessage(t *testing.T) {
 	}
 }
 
-// TestProgressOfWhatIsNotRolledOut: while a set is deleted its progress stays as it was; OnDelete has
-// none; waiting for a migration is no failure, and having a budget of nothing is.
+// TestProgressOfWhatIsNotRolledOut: the progress of a set in deletion does not change, and OnDelete has none. Waiting for a
+// migration does not fail a roll-out, but a maxUnavailable of 0 does.
 func TestProgressOfWhatIsNotRolledOut(t *testing.T) {
 	before := Progress{Revision: "r2", Since: noon.Add(-time.Minute), Updated: 1}
 	at := func(spec Spec) Progress {

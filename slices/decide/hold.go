@@ -4,66 +4,64 @@ import (
 	"fmt"
 )
 
-// The reasons for which a pod, or an ordinal without one, is left alone.
+// The reasons why no action is taken for a pod, or for an ordinal without a pod.
 const (
-	// HeldTerminating: the pod is on its way out, and its ordinal is waited for.
+	// HeldTerminating means that the pod is Terminating.
 	HeldTerminating = "Terminating"
-	// HeldNotReady: the pod is as it shall be, but not Ready.
+	// HeldNotReady means that the pod is in its desired state, but not Ready.
 	HeldNotReady = "NotReady"
-	// HeldMinReady: the pod has not been Ready for minReadySeconds.
+	// HeldMinReady means that the pod has not been Ready for minReadySeconds.
 	HeldMinReady = "MinReadySeconds"
-	// HeldPredecessor: a pod of a lower ordinal must be available first (OrderedReady).
+	// HeldPredecessor means that a pod of a lower ordinal must be available first (OrderedReady).
 	HeldPredecessor = "WaitsForPredecessor"
-	// HeldScaleStrategy: scaleStrategy.maxUnavailable allows no other new pod.
+	// HeldScaleStrategy means that scaleStrategy.maxUnavailable allows no further new pod.
 	HeldScaleStrategy = "ScaleStrategy"
-	// HeldOldPods: all pods of old revisions must be gone first (Recreate).
+	// HeldOldPods means that all pods of old revisions must be deleted first (Recreate).
 	HeldOldPods = "OldPodsRemain"
-	// HeldBackoff: the pod has ended, as others of its ordinal have shortly before it.
+	// HeldBackoff means that the pod has ended shortly after other pods of its ordinal.
 	HeldBackoff = "Backoff"
-	// HeldStaleClaim: a claim of a former pod must be gone first.
+	// HeldStaleClaim means that a claim of a former pod must be deleted first.
 	HeldStaleClaim = "StaleClaim"
-	// HeldScaleDown: the pod leaves once the others are made and available.
+	// HeldScaleDown means that the pod is deleted once the other pods are created and available.
 	HeldScaleDown = "ScaleDownWaits"
-	// HeldScaleFirst: scaling comes before updating.
+	// HeldScaleFirst means that scaling comes before updating.
 	HeldScaleFirst = "ScalesFirst"
-	// HeldBudget: maxUnavailable is used up.
+	// HeldBudget means that maxUnavailable is used up.
 	HeldBudget = "MaxUnavailable"
-	// HeldBatch: the pods updated before must be available first (OrderedReady).
+	// HeldBatch means that the pods updated before must be available first (OrderedReady).
 	HeldBatch = "WaitsForBatch"
-	// HeldPaused: the set is paused.
+	// HeldPaused means that the set is paused.
 	HeldPaused = "Paused"
-	// HeldOnDelete: the pod is updated when somebody deletes it.
+	// HeldOnDelete means that the pod is updated when the user deletes it.
 	HeldOnDelete = "OnDelete"
-	// HeldPartition: the pod has a revision that is neither current nor the template's,
-	// and the partition keeps it.
+	// HeldPartition means that the partition keeps the pod at a revision that is neither the current one nor the template's.
 	HeldPartition = "Partition"
-	// HeldRollback: the roll-out has failed and is about to be taken back.
+	// HeldRollback means that the roll-out has failed and is rolled back.
 	HeldRollback = "RollsBack"
-	// HeldInPlaceOnly: the change cannot be made in place, and may not be made otherwise.
+	// HeldInPlaceOnly means that the change requires recreation, which the policy InPlaceOnly forbids.
 	HeldInPlaceOnly = "InPlaceOnly"
-	// HeldInPlaceUpdate: lifecycle.inPlaceUpdate holds the pod back.
+	// HeldInPlaceUpdate means that lifecycle.inPlaceUpdate delays the update.
 	HeldInPlaceUpdate = "LifecycleInPlaceUpdate"
-	// HeldInPlaceGrace: the pod is not Ready, so that it is left in peace before it is
-	// patched.
+	// HeldInPlaceGrace means that the pod is in the grace period, not Ready, before it is patched.
 	HeldInPlaceGrace = "InPlaceGracePeriod"
-	// HeldInPlace: the pod has been patched, and its containers do not run it yet.
+	// HeldInPlace means that the pod was patched and its containers do not run the patched spec yet.
 	HeldInPlace = "UpdatesInPlace"
-	// HeldResize: the pod has been patched, and its node does not resize it.
+	// HeldResize means that the pod was patched and its node does not resize it.
 	HeldResize = "ResizePending"
-	// HeldClaims: a claim of the pod grows first.
+	// HeldClaims means that a claim of the pod grows first.
 	HeldClaims = "ClaimsGrow"
-	// HeldInfeasible: a claim cannot grow, says its driver.
+	// HeldInfeasible means that the driver reports that a claim cannot grow.
 	HeldInfeasible = "ClaimCannotGrow"
-	// HeldPrePull: the images that the update brings are pulled first.
+	// HeldPrePull means that the images of the update are pulled first.
 	HeldPrePull = "PullsImages"
-	// HeldPreDelete: lifecycle.preDelete holds the pod back.
+	// HeldPreDelete means that lifecycle.preDelete delays the deletion.
 	HeldPreDelete = "LifecyclePreDelete"
-	// HeldTerminationGrace: the pod has been told why it goes, and has time to read it.
+	// HeldTerminationGrace means that the pod has its termination reason and has time to read it.
 	HeldTerminationGrace = "TerminationReasonGrace"
 )
 
-// explain says of whatever no stage has spoken of why it is as it is (D5), and when
-// time alone will change that.
+// explain holds the pods that no stage has acted on or held, with the reason (D5), and requeues at the time at which
+// minReadySeconds ends.
 func (d *decider) explain() {
 	for _, pod := range d.pods {
 		if ready(pod) && !pod.Terminating && pod.InPlace == nil {

@@ -4,8 +4,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// inPlace says whether a pod is updated in place. One that has to be made anew for its claims
-// is not, where that is allowed.
+// inPlace reports whether a pod is updated in place. With InPlaceIfPossible, a pod that must be recreated for its claims is
+// not.
 func (d *facts) inPlace(pod *Pod) bool {
 	if !pod.Change.InPlace || d.infeasible(pod) {
 		return false
@@ -13,8 +13,8 @@ func (d *facts) inPlace(pod *Pod) bool {
 	return d.Spec.Policy == api.InPlaceOnly || d.Spec.Policy == api.InPlaceIfPossible && !d.remounts(pod)
 }
 
-// infeasible says whether a pod was to be changed in place to what its node can never
-// give it: it does not get there but as another pod.
+// infeasible reports whether the node can never provide the resources of the pod's in-place update. Only a new pod can get
+// them.
 func (d *facts) infeasible(pod *Pod) bool {
 	switch in := pod.InPlace; {
 	case in == nil || !in.Infeasible:
@@ -26,8 +26,8 @@ func (d *facts) infeasible(pod *Pod) bool {
 	}
 }
 
-// settleInPlace ends updates in place: those that are done, and those that were begun
-// and are not wanted any more. One that is wanted is left to the update.
+// settleInPlace ends in-place updates that are complete, and those that began but are no longer desired. An update that is
+// still desired is left to the update stage.
 func (d *decider) settleInPlace() {
 	for _, pod := range d.pods {
 		if pod.InPlace == nil || pod.Terminating || ended(pod) {
@@ -46,9 +46,9 @@ func (d *decider) settleInPlace() {
 	}
 }
 
-// changeInPlace takes a pod one step on: its readiness gate is closed, and after a
-// while it is patched. A pod that is on its way to another revision begins anew. Until
-// the kubelet says that the pod is not Ready it would look available again too early.
+// changeInPlace takes the next step of an in-place update: it closes the readiness gate, and patches the pod after the grace
+// period. A pod in an update to another revision restarts from the gate. The patch waits until the kubelet reports the pod
+// as not Ready, because the pod would look available too early otherwise.
 func (d *decider) changeInPlace(pod *Pod) {
 	begun := pod.InPlace != nil && pod.InPlace.Revision == d.Revisions.Update
 	switch {

@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestWaitsForTheKubelet: a pod that still looks Ready is not patched.
+// TestWaitsForTheKubelet: a pod that is still Ready is not patched.
 func TestWaitsForTheKubelet(t *testing.T) {
 	pod := Pod{
 		Ordinal: 0, UID: "1", Revision: "a1", Phase: Running, Ready: true, ReadySince: noon.Add(-time.Hour),

@@ -8,79 +8,75 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Input is all that Decide knows: values only, nothing that points into a cache.
+// Input is everything that Decide reads. It holds values only, with no pointer into a cache.
 type Input struct {
 	Now       time.Time
 	Spec      Spec
 	Revisions Revisions
-	// Pods are all pods of the slice, Terminating ones and those outside of the range
-	// included, at most one for each ordinal. Their order does not matter.
+	// Pods lists all pods of the slice, including Terminating pods and pods outside of the range, at most one for each
+	// ordinal. Their order does not matter.
 	Pods []Pod
-	// StaleClaims are ordinals without a pod, a claim of which belongs to a pod that is
-	// gone and goes with it: no pod is made until it has gone.
+	// StaleClaims lists ordinals that have no pod, but a claim that is owned by their former pod and deleted with it. No pod
+	// is created until that claim is deleted.
 	StaleClaims []int32
-	// Taken are ordinals above the range that nobody may stand in at: they have claims, which
-	// are those of a former pod, or somebody else's.
+	// Taken lists ordinals above the range at which no surge pod may run, because claims of a former pod or of another owner
+	// exist.
 	Taken []int32
-	// Progress is what is known of the roll-out from before.
+	// Progress is the progress of the roll-out from the previous pass.
 	Progress Progress
-	// Failures are what is known of pods that have ended, at most one for each ordinal.
+	// Failures lists the pods that ended before, at most one for each ordinal.
 	Failures []Failure
 }
 
-// Spec is what is asked for, with defaults filled in and numbers resolved.
+// Spec is the desired state, with defaults filled in and percentages resolved.
 type Spec struct {
-	// Start and Replicas: the slice owns Replicas ordinals from Start on, Reserved ones
-	// not counted.
+	// Start and Replicas: the slice owns Replicas ordinals from Start on, not counting Reserved ordinals.
 	Start, Replicas int32
-	// Reserved are ranges of skipped ordinals, ascending, with gaps between them.
+	// Reserved lists ranges of skipped ordinals, ascending, with gaps between them.
 	Reserved []Range
 	// Parallel is podManagementPolicy Parallel; otherwise OrderedReady.
 	Parallel bool
 	Strategy api.UpdateStrategyType
-	// Unordered is true when the priority of the pods decides which one is updated first.
+	// Unordered is true when the priority of the pods defines the order of an update.
 	Unordered bool
-	// Partition is the absolute ordinal below which pods keep the current revision.
+	// Partition is an absolute ordinal. Pods with a lower ordinal keep the current revision.
 	Partition int32
 	// MaxUnavailable is at least 1, or 0 together with a MaxSurge.
 	MaxUnavailable, MaxSurge int32
-	// Share is what a migration lets the slice take of the application's disruption budget:
-	// it bounds MaxUnavailable; nil: nothing does.
+	// Share is the slice's share of the application's disruption budget during a migration. It is an upper bound of
+	// MaxUnavailable. nil means no bound.
 	Share *int32
-	// ScaleMaxUnavailable bounds how many pods may be unavailable while pods are
-	// created; 0: it is not bounded.
+	// ScaleMaxUnavailable is the maximum number of unavailable pods while pods are created. 0 means no limit.
 	ScaleMaxUnavailable int32
 	MinReady            time.Duration
-	// Paused stops updates, and nothing else.
+	// Paused stops updates only.
 	Paused bool
-	// Policy is how an update changes a pod.
+	// Policy selects whether an update recreates a pod or patches it in place.
 	Policy api.PodUpdatePolicy
-	// InPlaceGrace is how long a pod is not Ready before it is patched in place.
+	// InPlaceGrace is the time for which a pod is not Ready before it is patched in place.
 	InPlaceGrace time.Duration
 	OnFailure    api.OnFailure
-	// Unhealthy says when a pod is replaced that is not Ready, and was available at the current revision; empty is
+	// Unhealthy selects when a pod is replaced that is not Ready and that was available at the current revision. Empty means
 	// IfHealthyBudget.
 	Unhealthy api.UnhealthyPodEvictionPolicy
 	// PrePull is true when images are pulled before a pod is deleted for an update.
 	PrePull bool
-	// Deadline is how long a roll-out may make no progress; 0: for ever.
+	// Deadline is the time without progress after which a roll-out fails. 0 means no deadline.
 	Deadline time.Duration
-	// Tell says which pods are told why they are deleted.
+	// Tell selects the pods that get a termination reason before they are deleted.
 	Tell api.TerminationReasonPolicy
-	// TerminationGrace is how long a pod carries its termination reason before it is
-	// deleted.
+	// TerminationGrace is the time between the write of a pod's termination reason and its deletion.
 	TerminationGrace time.Duration
-	// Migrating is true while a migration drives the slice: its scale-downs have the
-	// reason Migration.
+	// Migrating is true while a migration drives the slice. Its scale-downs have the reason Migration.
 	Migrating bool
-	// Split is true when another slice owns ordinals of the application for good.
+	// Split is true when another slice may own ordinals of the application.
 	Split bool
-	// Deleting is true when the StatefulSet is being deleted: nothing is made any more,
-	// and what is deleted is the garbage collector's.
+	// Deleting is true when the StatefulSet is being deleted. No pods are created any more, and the garbage collector
+	// deletes the existing ones.
 	Deleting bool
-	// DeletingSince is when that began.
+	// DeletingSince is the deletion timestamp.
 	DeletingSince time.Time
-	// Orphaning is true when its pods stay nevertheless: they are told nothing.
+	// Orphaning is true when the pods remain after the deletion. They get no termination reason.
 	Orphaning bool
 }
 
@@ -91,20 +87,19 @@ type Range struct {
 
 // Revisions are names of ControllerRevisions.
 type Revisions struct {
-	// Current is what pods below the partition have; Update is the template's.
+	// Current is the revision of pods below the partition. Update is the revision of the template.
 	Current, Update string
-	// SameTemplate is true when the two differ in nothing that can be taken back: only in what
-	// claims request, and no claim can shrink.
+	// SameTemplate is true when the two revisions differ only in storage requests of claims. That difference cannot be
+	// rolled back, because claims cannot shrink.
 	SameTemplate bool
-	// ReadsReason is true when pods of one of the two can read why they are deleted.
+	// ReadsReason is true when pods of either revision can read their termination reason.
 	ReadsReason bool
 }
 
-// Phase is a pod's phase as far as it matters.
+// Phase is the phase of a pod, reduced to what Decide distinguishes.
 type Phase string
 
-// The phases. A pod that was given up by the API server is Failed or Succeeded: it is
-// deleted and made anew.
+// The phases. Failed and Succeeded include pods that the API server has given up. Such pods are deleted and recreated.
 const (
 	Pending   Phase = "Pending"
 	Running   Phase = "Running"
@@ -112,82 +107,80 @@ const (
 	Succeeded Phase = "Succeeded"
 )
 
-// Pod is what matters of a pod.
+// Pod holds the properties of a pod that Decide reads.
 type Pod struct {
 	Ordinal  int32
 	UID      types.UID
 	Revision string
 	Phase    Phase
-	// Ready since ReadySince; only a Running pod is.
+	// Ready since ReadySince. Only a Running pod can be Ready.
 	Ready       bool
 	ReadySince  time.Time
 	Terminating bool
-	// NeverAvailable is true when the pod has certainly not been available since its creation. False: nobody knows.
+	// NeverAvailable is true when the pod has certainly not been available since its creation. False means unknown.
 	NeverAvailable bool
-	// GoneBy is when the grace period of a Terminating pod ends.
+	// GoneBy is the end of the grace period of a Terminating pod.
 	GoneBy time.Time
-	// IdentityOK is true when its name, hostname and labels are its ordinal's;
-	// ClaimsOK when those of its claims that exist have the owners that the retention policy
-	// asks for.
+	// IdentityOK is true when the name, hostname and labels match the ordinal. ClaimsOK is true when all existing claims
+	// have the owners that the retention policy requires.
 	IdentityOK, ClaimsOK bool
-	// ClaimsMissing is true while it waits for claims that do not exist.
+	// ClaimsMissing is true while the pod waits for claims that do not exist.
 	ClaimsMissing bool
-	// StandIn is true when a claim of it was made for a pod that stands in for others.
+	// StandIn is true when one of the pod's claims was created for a surge pod.
 	StandIn bool
-	// Growth is how far its claims are on their way to what their templates ask for.
+	// Growth is the state of the pod's claims relative to the storage requests of their templates.
 	Growth Growth
-	// SameAs is the revision that stays of those that mean the same as its own; empty: its
-	// own does.
+	// SameAs is the revision that is kept of all revisions equivalent to the pod's own. Empty means the pod's own revision.
 	SameAs string
-	// Change is how the pod can get from its revision to the target.
+	// Change describes how the pod can be updated to the update revision.
 	Change Change
-	// InPlace is the update in place that it is in; nil: none.
+	// InPlace is the in-place update in progress, or nil.
 	InPlace *InPlace
-	// NewImages is true when the update brings images that the pod does not have; Pull is the
-	// pod that pulls them on its node, nil: there is none.
+	// NewImages is true when the update has images that the pod does not use. Pull is the pod that pulls them on its node,
+	// or nil.
 	NewImages bool
 	Pull      *Pull
-	// Priority orders an unordered update: a larger one first.
+	// Priority orders an unordered update. A larger priority comes first.
 	Priority []int64
-	// ReadsReason is true when somebody in the pod can read why it is deleted.
+	// ReadsReason is true when a container of the pod can read the termination reason.
 	ReadsReason bool
-	// Reason is the termination reason that it carries, since ReasonSince; empty: none.
+	// Reason is the pod's termination reason, written at ReasonSince. Empty means none.
 	Reason      api.TerminationReason
 	ReasonSince time.Time
-	// AskedToGo is true when a person asked for this pod to be deleted.
+	// AskedToGo is true when a user requested the deletion of this pod.
 	AskedToGo bool
-	// HeldForDelete and HeldForUpdate are true while a lifecycle hook holds it back.
+	// HeldForDelete and HeldForUpdate are true while a lifecycle hook delays that change.
 	HeldForDelete, HeldForUpdate bool
 }
 
-// Change is how a pod can get from its revision to the update revision.
+// Change describes how a pod can be updated from its revision to the update revision.
 type Change struct {
-	// Same is true when both revisions mean the same: only the label differs.
+	// Same is true when both revisions are equivalent and only the label differs.
 	Same bool
-	// InPlace is true when it can keep running.
+	// InPlace is true when the pod can keep running.
 	InPlace bool
-	// Blocker is the field that needs the pod to be made anew; for people.
+	// Blocker is the field whose change requires recreation. It is used in messages.
 	Blocker string
 }
 
-// Growth is how far the claims of a pod are on their way to what their templates ask for.
-// Of several claims it is that of the one with the most to do.
+// Growth is the state of a pod's claims relative to the storage requests of their templates. Of several claims, it describes
+// the claim with the most work left.
 type Growth struct {
 	State GrowthState
-	// Claim is the name of that claim; for people.
+	// Claim is the name of that claim. It is used in messages.
 	Claim string
-	// Since is when a claim that AwaitsFileSystem began to; Anew is true when its pod was made
-	// after that, so that it was mounted anew, or will be.
+	// Since is the time at which the claim entered AwaitsFileSystem. Anew is true when its pod was created after that, so
+	// that the volume was or will be mounted again.
 	Since time.Time
 	Anew  bool
 }
 
-// GrowthState is a step of a claim on its way.
+// GrowthState is a step of a claim's growth.
 type GrowthState string
 
-// The steps. A claim that is Unbound cannot be asked for more before it is bound. One that
-// AwaitsFileSystem is larger, and its file system is not: its kubelet makes it so while it is
-// mounted, or, with some drivers, only when it is mounted anew.
+// The steps. An Unbound claim must be bound before its request can be raised. A claim that AwaitsFileSystem has a larger
+// volume, but not a larger file system. Its kubelet grows the file system while it is mounted. With some drivers, this
+// happens only at the next mount.
 const (
 	Grown            GrowthState = ""
 	ToGrow           GrowthState = "ToGrow"
@@ -197,135 +190,127 @@ const (
 	Unbound          GrowthState = "Unbound"
 )
 
-// InPlace is an update in place.
+// InPlace is an in-place update in progress.
 type InPlace struct {
-	// Revision that the pod is on its way to.
+	// Revision that the pod is being updated to.
 	Revision string
-	// Since is when its readiness gate was set to False.
+	// Since is the time at which the pod's readiness gate was set to False.
 	Since time.Time
-	// Patched is true when the pod has been patched to that revision; Done when it runs what
-	// its spec asks for.
+	// Patched is true when the pod has been patched to that revision. Done is true when it runs according to its spec.
 	Patched, Done bool
-	// Unseen is true when it is not known that its kubelet has seen what it was patched to.
+	// Unseen is true when it is unknown whether the kubelet has observed the patch.
 	Unseen bool
-	// Waits is why its resize does not get on, in the words of its kubelet; empty: nothing
-	// keeps it. Serves is true when a resize is all that is left, and its gate is open
-	// meanwhile. Infeasible: its node can never give it what it asks for.
+	// Waits is the kubelet's reason why the resize is delayed, or empty. Serves is true when only the resize is left, and
+	// the readiness gate is open meanwhile. Infeasible is true when the node can never provide the requested resources.
 	Waits              string
 	Serves, Infeasible bool
 }
 
 // Pull is a pod that pulls images.
 type Pull struct {
-	// Since is when it was made. Ended is true when the images are there, or nobody can say
-	// any more that they will be.
+	// Since is the creation time of the pod. Ended is true when the images were pulled, or when the pull can no longer be
+	// observed.
 	Since time.Time
 	Ended bool
 }
 
-// Verb says what to do with a pod.
+// Verb is an action on a pod.
 type Verb string
 
-// The verbs. Each is one write, or one for each claim and one.
+// The verbs. Each is a single write, or a write for each claim and one more.
 const (
-	// Create makes the claims that are missing, and the pod.
+	// Create creates the missing claims and the pod.
 	Create Verb = "Create"
 	// Delete deletes the pod.
 	Delete Verb = "Delete"
-	// Announce writes the termination reason on a pod that is to be deleted. An empty
-	// reason takes back what was announced.
+	// Announce writes the termination reason on a pod that will be deleted. An empty reason removes it again.
 	Announce Verb = "Announce"
-	// CreateClaims makes the claims that a pod waits for.
+	// CreateClaims creates the claims that a pod waits for.
 	CreateClaims Verb = "CreateClaims"
-	// OwnClaims gives the claims of a pod the owners that they are to have.
+	// OwnClaims sets the owners of a pod's claims as the retention policy requires.
 	OwnClaims Verb = "OwnClaims"
-	// Repair puts the labels of a pod's identity right.
+	// Repair restores the labels of a pod's identity.
 	Repair Verb = "Repair"
-	// Relabel gives a pod the label of a revision that means the same as its own.
+	// Relabel sets a pod's revision label to an equivalent revision.
 	Relabel Verb = "Relabel"
-	// BeginInPlace sets the readiness gate to False and notes the update, or another one
-	// than before; PatchInPlace changes the pod and its revision label; FinishInPlace
-	// sets the gate to True and forgets the update.
+	// BeginInPlace sets the readiness gate to False and records the update, replacing a former one. PatchInPlace patches the
+	// pod and its revision label. FinishInPlace sets the gate to True and removes the record.
 	BeginInPlace  Verb = "BeginInPlace"
 	PatchInPlace  Verb = "PatchInPlace"
 	FinishInPlace Verb = "FinishInPlace"
-	// NoteAvailable removes the mark of a pod that had not been available before.
+	// NoteAvailable removes the mark of a pod that was never available before.
 	NoteAvailable Verb = "NoteAvailable"
-	// GrowClaims asks for the claims of a pod to grow before it is updated.
+	// GrowClaims raises the storage requests of a pod's claims before the pod is updated.
 	GrowClaims Verb = "GrowClaims"
-	// PrePull makes a pod that pulls the images of a revision on the node of the pod.
+	// PrePull creates a pod that pulls the images of a revision on the node of the pod.
 	PrePull Verb = "PrePull"
 )
 
-// Action is something to do with one pod.
+// Action is an action on one pod.
 type Action struct {
 	Verb    Verb
 	Ordinal int32
-	// UID of the pod that was judged; empty for Create.
+	// UID of the pod that was observed. Empty for Create.
 	UID types.UID
-	// Revision that the pod gets or is on its way to.
+	// Revision that the pod gets or is being updated to.
 	Revision string
-	// Reason is why a pod is deleted; for Delete and Announce. A pod that has ended is
-	// deleted without one: nobody is left to read it.
+	// Reason is why a pod is deleted, for Delete and Announce. A pod that has ended is deleted without a reason, because no
+	// process is left to read it.
 	Reason api.TerminationReason
 }
 
-// Hold is why an ordinal is left alone that is not as it shall be.
+// Hold is the reason why no action is taken for an ordinal that is not in its desired state.
 type Hold struct {
 	Ordinal int32
-	// Reason is stable; Message is for people.
+	// Reason is a stable identifier. Message is readable text.
 	Reason, Message string
 }
 
 // Status counts the pods.
 type Status struct {
 	Replicas, Ready, Available, Current, Updated, UpdatedReady, UpdatedAvailable int32
-	// CurrentRevision is the name that status.currentRevision becomes: the update
-	// revision once every pod has it.
+	// CurrentRevision is the new value of status.currentRevision. It becomes the update revision once every pod has that
+	// revision.
 	CurrentRevision string
 }
 
-// Progress is what is known of a roll-out; empty while none is driven (OnDelete, or
-// paused), and while it is for no pod.
+// Progress is the progress of a roll-out. It is empty while there is no roll-out (OnDelete or paused) and while the roll-out
+// applies to no pod.
 type Progress struct {
-	// Revision that is rolled out; Since is when it last got on; Updated is the number of
-	// its pods and Ready that of its Ready pods that it got to by then; Available is the
-	// number of those that were available.
+	// Revision is being rolled out. Since is the time of the last progress. Updated and Ready are the highest numbers of
+	// updated pods and of Ready updated pods so far. Available is the last number of available updated pods.
 	Revision                  string
 	Since                     time.Time
 	Updated, Ready, Available int32
-	// Complete is true once every pod that is to have the revision has had it and was
-	// available: what happens to a pod from then on is no failure of the roll-out, unless
-	// it gets to others.
+	// Complete is true once every pod in scope has had the revision and was available. Later failures of a pod do not fail
+	// the roll-out, unless it is extended to other pods.
 	Complete bool
 	// Failed is true once the deadline has passed.
 	Failed bool
-	// Refused is what the API server had against taking a failed roll-out back; empty: nothing.
+	// Refused is the API server's error when a failed roll-out could not be rolled back, or empty.
 	Refused string
 }
 
-// Decision is what to do now: all actions may be carried out in this pass, those of one
-// ordinal in this order; those that follow one that fails are left out.
+// Decision holds the actions for this pass. The actions of one ordinal run in this order, and an error skips the rest of
+// that ordinal.
 type Decision struct {
 	Actions []Action
 	Held    []Hold
 	Status  Status
-	// Progress and Failures are to be remembered.
+	// Progress and Failures are the state that the next pass needs.
 	Progress Progress
 	Failures []Failure
-	// Complete is true when all pods have the update revision, and as far as they were
-	// rolled out were available with it.
+	// Complete is true when all pods have the update revision, and all pods in scope of the roll-out were available with it.
 	Complete bool
-	// Readiness is whether the slice is as it was asked for.
+	// Readiness reports whether the slice is in its desired state.
 	Readiness Readiness
-	// RangeWarning is what to tell of a range that is moved by more than it keeps; empty: nothing.
+	// RangeWarning is a warning about a range that moves by more ordinals than it keeps, or empty.
 	RangeWarning string
-	// RollBack is true when a failed roll-out is to be taken back to the current
-	// revision (onFailure: Rollback).
+	// RollBack is true when a failed roll-out must be rolled back to the current revision (onFailure: Rollback).
 	RollBack bool
-	// Finalizer is true while the StatefulSet is to have one: when it is deleted, pods are to be
-	// told, and are not all yet.
+	// Finalizer is true while the StatefulSet needs the finalizer: some pods have to get a termination reason before a
+	// deletion completes.
 	Finalizer bool
-	// Wait is when to look again though nothing has changed; 0: only on a change.
+	// Wait is the time after which to reconcile again without a change. 0 means only on a change.
 	Wait time.Duration
 }

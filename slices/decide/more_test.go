@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// with changes one pod of an input.
+// with modifies one pod of an input.
 func (in Input) with(ordinal int32, change func(*Pod)) Input {
 	for i := range in.Pods {
 		if in.Pods[i].Ordinal == ordinal {
@@ -101,7 +101,7 @@ func TestAskedToGo(t *testing.T) {
 	})
 }
 
-// TestShare: a migration bounds what may be down; what is down anyway is replaced.
+// TestShare: a migration limits the number of unavailable pods. A pod that is not Ready anyway is replaced.
 func TestShare(t *testing.T) {
 	share := func(n int32) func(*Input) {
 		return func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, &n }
@@ -165,8 +165,8 @@ func TestInPlace(t *testing.T) {
 	})
 }
 
-// TestResizes: a resize that a node does not carry out holds up the roll-out while the pod serves; one that
-// it never can is made up for by another pod, where that is allowed.
+// TestResizes: a resize that a node delays holds the roll-out while the pod serves. A pod whose node can never resize it is
+// replaced, if the policy allows it.
 func TestResizes(t *testing.T) {
 	mixed := func(in *Input) { in.Spec.Policy = api.InPlaceIfPossible }
 	only := func(in *Input) { in.Spec.Policy = api.InPlaceOnly }
@@ -224,8 +224,8 @@ func TestRelabel(t *testing.T) {
 	})
 }
 
-// TestRelabelToWhatStays: a pod of a revision that is a duplicate of another one than the template's gets
-// the label of that, and is updated as any other.
+// TestRelabelToWhatStays: a pod whose revision has a kept equivalent other than the template's gets the label of that one,
+// and is then updated as usual.
 func TestRelabelToWhatStays(t *testing.T) {
 	only := func(in *Input) { in.Spec.Policy = api.InPlaceOnly }
 	duplicate := func(p *Pod) { p.SameAs = "a" }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// rollout is how far the update has got.
+// rollout computes the progress of the update.
 type rollout struct{ *decider }
 
-// deadline is how long the roll-out may make no progress. A pod that is Ready in time
-// has minReadySeconds more.
+// deadline returns the time that the roll-out may make no progress. While an updated pod is Ready but not available yet,
+// minReadySeconds is added.
 func (d rollout) deadline() time.Duration {
 	if slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.rolled(pod) && ready(pod) && !d.available(pod) }) {
 		return d.Spec.Deadline + d.Spec.MinReady
@@ -17,9 +17,8 @@ func (d rollout) deadline() time.Duration {
 	return d.Spec.Deadline
 }
 
-// got are the pods that the roll-out got to: how many have the revision, are Ready with
-// it, and available. Those that are about to leave do not count: their going would hide
-// that others come.
+// got counts the pods that the roll-out has reached: those with the revision, and of them the Ready and the available ones.
+// Surge pods that are about to be removed do not count, because their removal would hide progress.
 func (d rollout) got() (updated, isReady, available int32) {
 	standIns := d.standInsWanted()
 	for _, pod := range d.pods {
@@ -31,13 +30,13 @@ func (d rollout) got() (updated, isReady, available int32) {
 	return updated, isReady, available
 }
 
-// rolled says whether a pod that stays has what is rolled out.
+// rolled reports whether a pod that stays has the update.
 func (d rollout) rolled(pod *Pod) bool {
 	return (d.inScope(pod.Ordinal) || d.stands[pod.Ordinal]) && !pod.Terminating && !d.outdated(pod)
 }
 
-// waitedUntil is until when the roll-out has waited for what its template is not to blame
-// for; zero: for nothing, or a pod of the template is late as well.
+// waitedUntil returns until when the roll-out waited for something that the template did not cause. It returns zero if there
+// was no such wait, or if an updated pod is late as well.
 func (d rollout) waitedUntil() (last time.Time) {
 	if d.lacksPod() || slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.rolled(pod) && !ready(pod) }) {
 		return time.Time{}
@@ -53,8 +52,8 @@ func (d rollout) waitedUntil() (last time.Time) {
 	return last
 }
 
-// waitsUntil is how long a roll-out waits for a pod that is on its way out, is held back
-// by its hooks, claims or images, or is to be available before others go.
+// waitsUntil returns until when a roll-out waits for a pod: one that is Terminating, is delayed by its hooks, claims or
+// images, or must be available before others are updated.
 func (d rollout) waitsUntil(pod *Pod) time.Time {
 	switch {
 	case pod.Terminating:
@@ -76,8 +75,7 @@ func (d rollout) waitsUntil(pod *Pod) time.Time {
 	}
 }
 
-// lacksPod says whether an ordinal has no pod, though none of the others keeps it from
-// being made.
+// lacksPod reports whether an ordinal has no pod although no other pod delays its creation.
 func (d rollout) lacksPod() bool {
 	if d.strategy.together && d.oldRemain() {
 		return false

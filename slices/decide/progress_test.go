@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// since is a roll-out that has had a pod of its revision, and last got on a while ago.
+// since returns a roll-out with a pod of its revision that last made progress some time ago.
 func since(ago time.Duration, progress Progress) func(*Input) {
 	return func(in *Input) {
 		in.Spec.Deadline, in.Spec.OnFailure = 10*time.Minute, api.Rollback
@@ -20,8 +20,8 @@ func since(ago time.Duration, progress Progress) func(*Input) {
 	}
 }
 
-// TestDeadline: a roll-out fails when its own pods do not get Ready, or available; not while it waits
-// for what its template is not to blame for.
+// TestDeadline: a roll-out fails when its own pods do not become Ready or available, but not while it waits for something
+// that its template did not cause.
 func TestDeadline(t *testing.T) {
 	hour, begun := since(time.Hour, Progress{}), since(time.Hour, Progress{Updated: 1, Ready: 1})
 	inPlace := func(in *Input) { in.Spec.Policy, in.Spec.InPlaceGrace = api.InPlaceIfPossible, time.Hour }
@@ -94,8 +94,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestHealthyRolloutDoesNotFail: where each pod gets Ready in time, no roll-out fails, however long
-// minReadySeconds, terminations and hooks take.
+// TestHealthyRolloutDoesNotFail: if each pod becomes Ready in time, no roll-out fails, however long minReadySeconds,
+// terminations and hooks take.
 func TestHealthyRolloutDoesNotFail(t *testing.T) {
 	t.Run("X-06 whatever it waits for", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -128,8 +128,8 @@ func TestHealthyRolloutDoesNotFail(t *testing.T) {
 	})
 }
 
-// TestCompleteIsOfItsScope: a roll-out that was complete goes on when pods of an old revision are left
-// to it, and one of no pods has shown nothing.
+// TestCompleteIsOfItsScope: a complete roll-out continues when pods of an old revision come into scope. A roll-out without
+// pods is not complete.
 func TestCompleteIsOfItsScope(t *testing.T) {
 	was := since(time.Hour, Progress{Updated: 1, Ready: 1, Available: 1, Complete: true})
 	anew, goesOn := Progress{Revision: "b", Since: noon}, Progress{Revision: "b", Since: noon, Updated: 1, Ready: 1, Available: 1}
@@ -157,8 +157,7 @@ func TestCompleteIsOfItsScope(t *testing.T) {
 	}
 }
 
-// TestFailsAfterAll: a roll-out that had no pods to show anything on fails when its first ones do not
-// get Ready, and not before.
+// TestFailsAfterAll: a roll-out that had no pods fails when its first pods do not become Ready, and not before.
 func TestFailsAfterAll(t *testing.T) {
 	for name, none := range map[string]func(*Spec){
 		"X-07 all were below the partition": func(s *Spec) { s.Partition = 9 },
@@ -183,8 +182,8 @@ func TestFailsAfterAll(t *testing.T) {
 	}
 }
 
-// TestLastPodsFail: a roll-out whose last pods do not get Ready fails, however far it got before the
-// partition and the replicas were changed.
+// TestLastPodsFail: a roll-out whose last pods do not become Ready fails, whatever progress it had before the partition and
+// the replicas changed.
 func TestLastPodsFail(t *testing.T) {
 	t.Run("X-07 whatever it was complete for", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -211,8 +210,7 @@ func TestLastPodsFail(t *testing.T) {
 	})
 }
 
-// TestCompleteMeansAll: what is complete, and was not before, has all its pods, and where they were rolled
-// out each serves.
+// TestCompleteMeansAll: when a set becomes complete, all of its pods exist, and each pod in scope serves.
 func TestCompleteMeansAll(t *testing.T) {
 	t.Run("X-15 whatever was seen", func(t *testing.T) {
 		property(t, func(t *rapid.T, in Input, _ Decision) {
@@ -232,7 +230,7 @@ func TestCompleteMeansAll(t *testing.T) {
 	})
 }
 
-// TestProgressCounts: who is about to leave is not counted, so that the next one that comes is seen.
+// TestProgressCounts: pods that are about to be removed are not counted, so that the next updated pod is progress.
 func TestProgressCounts(t *testing.T) {
 	for _, c := range []struct {
 		name string

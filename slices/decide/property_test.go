@@ -14,7 +14,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// anyInput draws whatever a reconciler may ever see, and much that it will not.
+// anyInput draws inputs, including some that a reconciler never sees.
 func anyInput(t *rapid.T) Input {
 	in := Input{
 		Now: noon, Spec: anySpec(t),
@@ -170,14 +170,13 @@ func podAt(in Input, ordinal int32) *Pod {
 	return nil
 }
 
-// serves is availability, said once more.
+// serves is a second implementation of availability.
 func serves(in Input, pod *Pod) bool {
 	return pod != nil && pod.Phase == Running && pod.Ready && !pod.Terminating && pod.InPlace == nil &&
 		!pod.ReadySince.Add(in.Spec.MinReady).After(in.Now)
 }
 
-// counted are the ordinals whose pods count: those of the slice, and those that may
-// stand in for them.
+// counted returns the ordinals whose pods count: those of the slice, and those of its surge pods.
 func counted(in Input) []int32 {
 	owned := in.Spec.Ordinals()
 	return slices.Concat(owned, in.Surges())
@@ -185,7 +184,7 @@ func counted(in Input) []int32 {
 
 func serving(in Input) int { return countOf(in, serves) }
 
-// isReady says whether a pod answers, be it for long enough to be available or not.
+// isReady reports whether a pod is Ready, for minReadySeconds or not.
 func isReady(_ Input, pod *Pod) bool {
 	return pod != nil && pod.Phase == Running && pod.Ready && !pod.Terminating && (pod.InPlace == nil || pod.InPlace.Serves)
 }
@@ -200,7 +199,7 @@ func countOf(in Input, is func(Input, *Pod) bool) int {
 	return n
 }
 
-// isUpdate says whether an action changes a pod for an update.
+// isUpdate reports whether an action changes a pod for an update.
 func isUpdate(a Action) bool {
 	switch a.Verb {
 	case Delete, Announce:
@@ -274,7 +273,7 @@ func TestActionsAreLawful(t *testing.T) {
 	})
 }
 
-// unlawful says what is wrong with an action on a pod; empty: nothing.
+// unlawful returns the violation of an action on a pod, or an empty string.
 func unlawful(in Input, a Action, pod *Pod) string {
 	switch {
 	case in.Spec.Deleting && a.Verb != Announce:
@@ -308,7 +307,7 @@ func unlawfulCreate(in Input, a Action, pod *Pod) string {
 	return ""
 }
 
-// inScopeOf says whether the update is for an ordinal.
+// inScopeOf reports whether the update applies to an ordinal.
 func inScopeOf(in Input, a Action, pod *Pod) bool {
 	switch {
 	case in.Spec.Paused || !slices.Contains(in.Spec.Ordinals(), a.Ordinal):
@@ -320,12 +319,12 @@ func inScopeOf(in Input, a Action, pod *Pod) bool {
 	}
 }
 
-// waitsForMount says whether a file system has not grown for a minute.
+// waitsForMount reports whether a file system has not grown for a minute.
 func waitsForMount(in Input, pod *Pod) bool {
 	return pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && pod.Phase == Running && !pod.Growth.Since.Add(time.Minute).After(in.Now)
 }
 
-// growsNow says whether a roll-out waits for the claims of a pod, which it has begun with.
+// growsNow reports whether a roll-out waits for the claims of a pod that it has begun with.
 func growsNow(in Input, pod *Pod) bool {
 	inPlace := pod.Change.InPlace && in.Spec.Policy != api.ReCreate
 	switch {
@@ -342,8 +341,8 @@ func growsNow(in Input, pod *Pod) bool {
 	}
 }
 
-// TestGrowthIsBounded: pods whose claims grow for the update count in its budget as if they were
-// unavailable, and nothing goes on past a claim that cannot grow.
+// TestGrowthIsBounded: pods whose claims grow for the update count against its budget as if they were unavailable, and no
+// pod is updated while a claim cannot grow.
 func TestGrowthIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
@@ -398,15 +397,15 @@ func unlawfulDelete(in Input, a Action, pod *Pod) string {
 	}
 }
 
-// lacksImages says whether an update is to wait for the images of a pod.
+// lacksImages reports whether an update must wait for the images of a pod.
 func lacksImages(in Input, pod *Pod) bool {
 	pulls := in.Spec.PrePull && !in.Spec.Migrating && in.Spec.Strategy == api.RollingUpdate
 	there := pod.Pull != nil && (pod.Pull.Ended || !in.Now.Before(pod.Pull.Since.Add(5*time.Minute)))
 	return pulls && isReady(in, pod) && pod.NewImages && pod.Reason == "" && !there
 }
 
-// TestWhoIsTold: exactly those pods are told why they go that are to be, each before it
-// goes, and a set has its finalizer only while there are or can be some.
+// TestWhoIsTold: exactly the pods that need a termination reason get one, before they are deleted. A set has its finalizer
+// only while such pods exist or can be created.
 func TestWhoIsTold(t *testing.T) {
 	t.Run("X-26 whatever the set and its pods are", func(t *testing.T) {
 		property(t, func(t *rapid.T, in Input, d Decision) {
@@ -486,13 +485,13 @@ func TestEverythingIsExplained(t *testing.T) {
 	})
 }
 
-// staysDuplicate says whether a pod keeps a revision that does not stay, and could have the other.
+// staysDuplicate reports whether a pod keeps a revision that has a kept equivalent.
 func staysDuplicate(d Decision, pod *Pod) bool {
 	stays := !pod.Terminating && pod.InPlace == nil && pod.Phase != Failed && pod.Phase != Succeeded
 	return pod.SameAs != "" && stays && !slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Ordinal == pod.Ordinal })
 }
 
-// imperfect says whether an owned ordinal is not as it shall be.
+// imperfect reports whether an owned ordinal is not in its desired state.
 func imperfect(in Input, ordinal int32, pod *Pod) bool {
 	if !serves(in, pod) || pod.SameAs != "" || pod.AskedToGo || !pod.IdentityOK || !pod.ClaimsOK {
 		return true
@@ -500,7 +499,7 @@ func imperfect(in Input, ordinal int32, pod *Pod) bool {
 	return (!pod.Change.Same || pod.Growth.State != Grown) && (in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition)
 }
 
-// TestShift: ordinals have no meaning of their own.
+// TestShift: decisions do not depend on the absolute values of ordinals.
 func TestShift(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
@@ -537,14 +536,14 @@ func TestShift(t *testing.T) {
 		for i := range got.Failures {
 			got.Failures[i].Ordinal -= by
 		}
-		// Messages name ordinals.
+		// Messages contain ordinals.
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Hold{}, "Message")); diff != "" {
 			t.Fatalf("moved by %d (-stayed +moved):\n%s", by, diff)
 		}
 	})
 }
 
-// TestMoreBudgetMoreUpdates: raising maxUnavailable takes no update back.
+// TestMoreBudgetMoreUpdates: a larger maxUnavailable never removes an update.
 func TestMoreBudgetMoreUpdates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
@@ -559,8 +558,8 @@ func TestMoreBudgetMoreUpdates(t *testing.T) {
 	})
 }
 
-// mayUpdate says by brute force which pods may be updated: of all sets of pods that
-// the rules allow, the largest. It knows nothing of how Decide comes to it.
+// mayUpdate computes by brute force the pods that may be updated: the largest of all sets of pods that the rules allow. It
+// is independent of Decide.
 func mayUpdate(in Input) []int32 {
 	owned := in.Spec.Ordinals()
 	var best []int32
@@ -579,7 +578,7 @@ func mayUpdate(in Input) []int32 {
 	return best
 }
 
-// candidate says whether the update is for a pod.
+// candidate reports whether the update applies to a pod.
 func candidate(in Input, p *Pod) bool {
 	return slices.Contains(in.Spec.Ordinals(), p.Ordinal) && p.Ordinal >= in.Spec.Partition && p.Revision != "b" && !p.Terminating && p.Phase != Failed && p.Phase != Succeeded
 }
@@ -614,7 +613,7 @@ func lawful(in Input, owned, chosen []int32) bool { //nolint:gocyclo // one cond
 	}
 	for i := range in.Pods {
 		pod := &in.Pods[i]
-		// None is passed over.
+		// No pod is skipped.
 		if candidate(in, pod) && serves(in, pod) && !slices.Contains(chosen, pod.Ordinal) &&
 			slices.ContainsFunc(taken, func(other *Pod) bool { return other.Ordinal < pod.Ordinal && serves(in, other) }) {
 			return false
@@ -626,7 +625,7 @@ func lawful(in Input, owned, chosen []int32) bool { //nolint:gocyclo // one cond
 	return in.Spec.Parallel || quiet(in, owned)
 }
 
-// quiet says whether no batch is under way.
+// quiet reports whether no batch is in progress.
 func quiet(in Input, owned []int32) bool {
 	for _, ordinal := range owned {
 		pod := podAt(in, ordinal)
@@ -643,7 +642,7 @@ func quiet(in Input, owned []int32) bool {
 	return true
 }
 
-// TestOracle: a second implementation, by brute force, updates the same pods.
+// TestOracle: Decide updates the same pods as a second implementation, by brute force.
 func TestOracle(t *testing.T) {
 	words := []string{".", "a", "a", "a", "a-", "at", "a?", "a!", "a3", "b", "b", "b-", "bt", "b3", "x", "x-"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -659,7 +658,7 @@ func TestOracle(t *testing.T) {
 			}
 		}
 		if in.Spec.Parallel {
-			// Pods that the slice does not own wait for those that are to be made.
+			// Pods that the slice does not own wait for the missing owned ones.
 			owned := in.Spec.Ordinals()
 			in.Pods = slices.DeleteFunc(in.Pods, func(p Pod) bool { return !slices.Contains(owned, p.Ordinal) })
 		}

@@ -6,12 +6,12 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// PullLimit is how long a pod that is to be deleted for an update waits for images: an
-// update to one that cannot be pulled fails like any other.
+// PullLimit is the maximum time that a deletion for an update waits for images. An update to an image that cannot be pulled
+// then fails like any other.
 const PullLimit = 5 * time.Minute
 
-// awaitsImages has the images that the update brings pulled on the node of a pod, and says
-// whether the pod waits for them. Only one that serves has a reason to.
+// awaitsImages pulls the images of the update on the node of a pod, and reports whether the pod waits for them. Only a pod
+// that serves waits.
 func (d *decider) awaitsImages(pod *Pod) bool {
 	if !d.Spec.PrePull || d.Spec.Migrating || !pod.NewImages || down(pod) || pod.Reason == api.TerminationUpdate {
 		return false

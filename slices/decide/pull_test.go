@@ -9,10 +9,10 @@ import (
 
 func prePull(in *Input) { in.Spec.PrePull = true }
 
-// lacking is a pod that does not have the images of the update.
+// lacking makes a pod lack the images of the update.
 func lacking(pod *Pod) { pod.NewImages = true }
 
-// pulls is a pod whose images have been pulled for so long.
+// pulls returns a change to a pod whose images have been pulled for the given time.
 func pulls(ago time.Duration) func(*Pod) {
 	return func(pod *Pod) { pod.NewImages, pod.Pull = true, &Pull{Since: noon.Add(-ago)} }
 }
@@ -21,8 +21,7 @@ func pulled(pod *Pod) {
 	pod.NewImages, pod.Pull = true, &Pull{Since: noon.Add(-time.Second), Ended: true}
 }
 
-// TestPrePull: the images of an update are pulled beside a pod that serves, before it is deleted,
-// and not for ever.
+// TestPrePull: the images of an update are pulled on the node of a serving pod before it is deleted, with a time limit.
 func TestPrePull(t *testing.T) {
 	inPlaceOf := func(in *Input) { in.Spec.Policy = api.InPlaceIfPossible }
 	check(t, []row{
@@ -42,7 +41,7 @@ func TestPrePull(t *testing.T) {
 	})
 }
 
-// TestPrePullIsWaitedFor: somebody looks again when the time is over.
+// TestPrePullIsWaitedFor: the set is reconciled again at the time limit.
 func TestPrePullIsWaitedFor(t *testing.T) {
 	if wait := Decide(slice(2, "a a", prePull).with(1, pulls(time.Minute))).Wait; wait != PullLimit-time.Minute {
 		t.Errorf("it looks again after %s", wait)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// rangeWarning is what to say of a range that is moved by more than it keeps: more ordinals are
-// given up, and more begun, than stay; empty: nothing. Which those are is seen in the pods.
+// rangeWarning returns a warning if a range moves by more ordinals than it keeps, or an empty string. It warns if more
+// ordinals are given up, and more are begun, than stay. It derives these numbers from the pods.
 func (d *decider) rangeWarning() string {
 	var kept, begun, givenUp int
 	for _, ordinal := range d.owned {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRangeWarning: a range that is moved by more than it keeps is warned of; scaling is not.
+// TestRangeWarning: a range that moves by more ordinals than it keeps causes a warning. Scaling does not.
 func TestRangeWarning(t *testing.T) {
 	deleting := func(in *Input) { in.Spec.Deleting = true }
 	for _, c := range []struct {
@@ -33,7 +33,7 @@ func TestRangeWarning(t *testing.T) {
 	}
 }
 
-// moved is the input after its range was moved to another start.
+// moved returns the input after its range was moved to another start.
 func (in Input) moved(start int32) Input {
 	in.Spec.Start = start
 	return in

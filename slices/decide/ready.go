@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Reasons of the condition Ready that are those of Progressing as well.
+// Reasons that the conditions Ready and Progressing share.
 const (
-	// ReasonRolloutDeadline: the roll-out has made no progress until its deadline.
+	// ReasonRolloutDeadline means that the roll-out made no progress within its deadline.
 	ReasonRolloutDeadline = "ProgressDeadlineExceeded"
-	// ReasonRolloutPaused: the set is paused.
+	// ReasonRolloutPaused means that the set is paused.
 	ReasonRolloutPaused = "StatefulSetPaused"
 )
 
-// Reasons of the condition Ready alone.
+// Reasons that only the condition Ready has.
 const (
 	reasonAvailable   = "PodsAvailable"
 	reasonOutdated    = "PodsOutdated"
@@ -22,11 +22,12 @@ const (
 	reasonDeleted     = "StatefulSetDeleted"
 )
 
-// Readiness is whether a slice is as it was asked for: every ordinal has a pod that is available
-// and has the revision that it shall have, claims included, and no other pod is left.
+// Readiness reports whether a slice is in its desired state: every ordinal has an available pod at the desired revision,
+// including its claims, and no other pod remains.
 type Readiness struct {
 	Ready bool
-	// Waiting is true when it is not Ready, and nothing is done about it: others must act.
+	// Waiting is true when the slice is not Ready and the controller does not act, because the set is paused or being
+	// deleted.
 	Waiting         bool
 	Reason, Message string
 }

@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// asAsked says whether a slice is as it was asked for, said once more.
+// asAsked is a second implementation of Readiness.
 func asAsked(in Input) bool {
 	owned := in.Spec.Ordinals()
 	for _, ordinal := range owned {
@@ -21,7 +21,7 @@ func asAsked(in Input) bool {
 	return len(in.Pods) == len(owned)
 }
 
-// checkReady checks what a decision says of an input being as it was asked for.
+// checkReady compares the Readiness of a decision with asAsked.
 func checkReady(t failer, in Input, d Decision) {
 	t.Helper()
 	is, s := d.Readiness, d.Status
@@ -39,8 +39,7 @@ func checkReady(t failer, in Input, d Decision) {
 	}
 }
 
-// TestReadyIsAsAsked: whatever the pods are, a slice is Ready when all is as it was asked for, and at no
-// other time.
+// TestReadyIsAsAsked: a slice is Ready if and only if it is in its desired state.
 func TestReadyIsAsAsked(t *testing.T) {
 	t.Run("U-01: in any state", func(t *testing.T) {
 		property(t, func(t *rapid.T, in Input, d Decision) { checkReady(t, in, d) })

@@ -7,13 +7,13 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// waitToTell is how long a set that is being deleted is kept for pods that cannot be told.
+// waitToTell is the time that a set in deletion waits for pods whose termination reason could not be written.
 const waitToTell = 30 * time.Second
 
-// tells says whether a pod is told why it is deleted.
+// tells reports whether a pod gets a termination reason.
 func (d *facts) tells(pod *Pod) bool { return !ended(pod) && d.tellsWho(pod.ReadsReason) }
 
-// tellsWho says whether pods are told that can read it, or cannot.
+// tellsWho reports whether pods get a termination reason, given whether they can read it.
 func (d *facts) tellsWho(reads bool) bool {
 	switch d.Spec.Tell {
 	case api.AnnounceNever:
@@ -25,16 +25,15 @@ func (d *facts) tellsWho(reads bool) bool {
 	}
 }
 
-// tellsAny says whether pods would be told if the set were deleted, or those that are yet to
-// be made would be.
+// tellsAny reports whether a deletion of the set would have to write a termination reason, on existing pods or on pods of
+// either revision.
 func (d *decider) tellsAny() bool {
 	return d.tellsWho(d.Revisions.ReadsReason) ||
 		slices.ContainsFunc(d.pods, func(pod *Pod) bool { return !pod.Terminating && d.tells(pod) })
 }
 
-// announceDeletion tells the pods of a set that is being deleted; deleting them is the
-// garbage collector's. It says whether the set must stay: not all have been told, and had
-// the time to read it.
+// announceDeletion writes the termination reason on the pods of a set in deletion. The garbage collector deletes them. It
+// reports whether the set must stay, because pods still miss the reason or had no time to read it.
 func (d *decider) announceDeletion() (stays bool) {
 	if d.Spec.Orphaning {
 		return false
@@ -56,8 +55,8 @@ func (d *decider) announceDeletion() (stays bool) {
 	return stays
 }
 
-// remove deletes a pod: first one that can read it is told why, then whoever wants to hold it
-// back does, and then it has the time to read it.
+// remove deletes a pod. A pod that gets a termination reason gets it first. Then lifecycle.preDelete may delay the deletion,
+// and the grace period must pass.
 func (d *decider) remove(pod *Pod, reason api.TerminationReason) {
 	d.going[pod.Ordinal] = true
 	if ended(pod) {
@@ -84,7 +83,7 @@ func (d *decider) remove(pod *Pod, reason api.TerminationReason) {
 	}
 }
 
-// withdraw takes back what was announced to pods that are to stay after all.
+// withdraw removes the termination reason of pods that will not be deleted after all.
 func (d *decider) withdraw() {
 	for _, pod := range d.pods {
 		awaits := (d.toUpdate(pod) || d.toGrow(pod) && d.remounts(pod)) && d.updating() && !d.inPlace(pod) && !d.impossible(pod)

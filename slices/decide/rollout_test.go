@@ -7,7 +7,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestDeletionTakesNothingBack: a set that is being deleted takes no failed roll-out back.
+// TestDeletionTakesNothingBack: a set in deletion does not roll back a failed roll-out.
 func TestDeletionTakesNothingBack(t *testing.T) {
 	for _, deleting := range []bool{false, true} {
 		in := slice(2, "a b-", since(time.Hour, Progress{Updated: 1, Failed: true}))
@@ -18,8 +18,8 @@ func TestDeletionTakesNothingBack(t *testing.T) {
 	}
 }
 
-// TestDeadlineOfThoseThatRoll: minReadySeconds are added for a pod that has what is rolled out, and is
-// not available yet; not for an old one, nor when all are.
+// TestDeadlineOfThoseThatRoll: minReadySeconds are added to the deadline only while an updated pod is Ready and not
+// available yet.
 func TestDeadlineOfThoseThatRoll(t *testing.T) {
 	for pods, want := range map[string]time.Duration{"a b5": 11 * time.Minute, "a5 b": 10 * time.Minute, "a b": 10 * time.Minute, "a b5t": 10 * time.Minute} {
 		if got := (rollout{newDecider(slice(2, pods, minReady(60), since(0, Progress{})))}).deadline(); got != want {
@@ -28,8 +28,8 @@ func TestDeadlineOfThoseThatRoll(t *testing.T) {
 	}
 }
 
-// TestRolled: a pod has what is rolled out when it stays and means the same; it counts for the revision
-// when it has its label.
+// TestRolled: an updated pod is one that stays and has an equivalent revision. It counts for the revision only if it has its
+// label.
 func TestRolled(t *testing.T) {
 	d := rollout{newDecider(slice(4, "b c bt a b", surge(1)).with(1, same))}
 	for ordinal, want := range map[int32]bool{0: true, 1: true, 2: false, 3: false, 4: true} {
@@ -42,8 +42,7 @@ func TestRolled(t *testing.T) {
 	}
 }
 
-// TestWaitsUntil: until when a roll-out waits for one pod, by what it is in; it never waits longer than
-// until now.
+// TestWaitsUntil: until when a roll-out waits for a pod, by the state of the pod. It is never later than now.
 func TestWaitsUntil(t *testing.T) {
 	never, hourAgo := time.Time{}, noon.Add(-time.Hour)
 	reason := func(p *Pod) { p.Reason, p.ReasonSince = api.TerminationUpdate, noon.Add(-30*time.Minute) }
@@ -88,8 +87,8 @@ func TestWaitsUntil(t *testing.T) {
 	}
 }
 
-// TestLacksPod: an ordinal without a pod is the roll-out's fault, unless a pod that is not available keeps
-// it from being made: in order one below it, with scaleStrategy any; with Recreate an old one.
+// TestLacksPod: a missing pod counts against the roll-out, unless another pod prevents its creation: in order, an
+// unavailable pod below it; with scaleStrategy, any unavailable pod; with Recreate, an old pod.
 func TestLacksPod(t *testing.T) {
 	scale := func(in *Input) { in.Spec.Parallel, in.Spec.ScaleMaxUnavailable = true, 1 }
 	for name, tc := range map[string]struct {
@@ -113,8 +112,8 @@ func TestLacksPod(t *testing.T) {
 	}
 }
 
-// TestCurrentWithPartition: where all pods have the revision of the template it is the current one,
-// whatever the partition; without replicas the partition keeps it.
+// TestCurrentWithPartition: if all pods have the revision of the template, it becomes the current one, whatever the
+// partition is. Without replicas, the partition keeps the current revision.
 func TestCurrentWithPartition(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in   Input
@@ -131,8 +130,8 @@ func TestCurrentWithPartition(t *testing.T) {
 	}
 }
 
-// TestNothingLeftToRollOut: a roll-out is complete when the revision is the current one, no pod that stays
-// has another one, and each was available; where nobody looked at that, each is there.
+// TestNothingLeftToRollOut: a roll-out is complete when its revision is the current one, no remaining pod has another one,
+// and each pod was available. Without a recorded roll-out, each pod must exist.
 func TestNothingLeftToRollOut(t *testing.T) {
 	driven := Progress{Revision: "b", Complete: true}
 	for name, tc := range map[string]struct {

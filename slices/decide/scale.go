@@ -7,11 +7,11 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// scaling makes the pods that are missing, and removes those that the slice does not own.
+// scaling creates the missing pods and removes the pods that the slice does not own.
 type scaling struct{ *decider }
 
-// mend puts right what is wrong with pods that stay, and the claims of those that go, and
-// replaces those that have ended. None of it waits for other pods.
+// mend repairs the pods that stay, sets the owners of claims, and replaces pods that have ended. It does not wait for other
+// pods.
 func (d scaling) mend() {
 	for _, pod := range d.pods {
 		stays := d.ours[pod.Ordinal] || d.stands[pod.Ordinal]
@@ -19,7 +19,7 @@ func (d scaling) mend() {
 		case !stays:
 			d.ownClaims(pod)
 		case pod.Terminating:
-			// An ordinal that comes back in time keeps its claims, which would go with the pod.
+			// If the ordinal returns in time, it keeps its claims. They would be deleted with the pod otherwise.
 			if !pod.StandIn {
 				d.ownClaims(pod)
 			}
@@ -47,7 +47,7 @@ func (d scaling) ownClaims(pod *Pod) {
 	}
 }
 
-// create makes what is missing, the lowest ordinal first.
+// create creates the missing pods, the lowest ordinal first.
 func (d scaling) create() {
 	rest := d.missing()
 	if len(rest) == 0 {
@@ -66,8 +66,7 @@ func (d scaling) create() {
 	d.createInOrder(rest)
 }
 
-// missing are the ordinals without a pod that shall have one. Those that stand in for
-// others are made only while there is something to update.
+// missing returns the desired ordinals that have no pod. Surge pods are desired only while standInsWanted.
 func (d scaling) missing() []int32 {
 	wanted := d.owned
 	if d.standInsWanted() {
@@ -82,8 +81,8 @@ func (d scaling) missing() []int32 {
 	return out
 }
 
-// standInsWanted says whether ordinals above the range shall run: as long as the update
-// has work, and when a pod is asked to go that no budget lets go.
+// standInsWanted reports whether surge pods are desired: while the update has work, and when a requested deletion is not
+// possible within the budget.
 func (d *facts) standInsWanted() bool {
 	if len(d.surge) == 0 {
 		return false
@@ -94,12 +93,11 @@ func (d *facts) standInsWanted() bool {
 	return asked || !d.Spec.Paused && d.remaining()
 }
 
-// createInOrder makes one pod, once all below are available. Ordinals above are of no
-// account: a pod that is lost is made again though a later one never gets Ready.
+// createInOrder creates one pod, once all lower ordinals are available. Higher ordinals do not matter: a lost pod is
+// recreated even if a later pod never becomes Ready.
 //
-// While a migration drives the slice, the first ordinal may be the one that is being
-// handed over: the slice began to own it last, so that it does not hold up the others,
-// which have run before it.
+// During a migration, the first ordinal may be the one that is handed over. The slice owned it last, so it does not delay
+// the others, which ran before it.
 func (d scaling) createInOrder(missing []int32) {
 	next := missing[0]
 	waitsFor := int32(-1)
@@ -125,7 +123,7 @@ func (d scaling) createInOrder(missing []int32) {
 	}
 }
 
-// createFreely makes all pods at once, as far as scaleStrategy allows.
+// createFreely creates all pods at once, as far as scaleStrategy allows.
 func (d scaling) createFreely(missing []int32) {
 	most := int32(len(missing))
 	if d.Spec.ScaleMaxUnavailable > 0 {
@@ -160,9 +158,8 @@ func (d scaling) make(ordinal int32) {
 	d.act(Create, &Pod{Ordinal: ordinal}, d.revisionOfNew(ordinal), "")
 }
 
-// revisionOfNew is the revision that a new pod gets: the current one below the
-// partition, and otherwise that of the template, whatever the strategy. A paused
-// Recreate heals with the old one, for it never mixes the two.
+// revisionOfNew returns the revision of a new pod: the current one below the partition, otherwise the template's, for any
+// strategy. A paused Recreate replaces a lost pod with the old revision, because it never mixes the two.
 func (d *facts) revisionOfNew(ordinal int32) string {
 	if ordinal < d.partition() || d.strategy.together && d.Spec.Paused && d.oldRemain() {
 		return d.Revisions.Current
@@ -170,10 +167,10 @@ func (d *facts) revisionOfNew(ordinal int32) string {
 	return d.Revisions.Update
 }
 
-// oldRemain says whether a pod of an old revision exists, wherever.
+// oldRemain reports whether a pod of an old revision exists, in or out of the range.
 func (d *facts) oldRemain() bool { return slices.ContainsFunc(d.pods, d.outdated) }
 
-// condemned are the pods that the slice does not own, the highest ordinal first.
+// condemned returns the pods that the slice does not own, the highest ordinal first.
 func (d *facts) condemned() []*Pod {
 	var out []*Pod
 	for _, pod := range slices.Backward(d.pods) {
@@ -184,7 +181,7 @@ func (d *facts) condemned() []*Pod {
 	return out
 }
 
-// leaving is why pods leave that the slice does not own.
+// leaving returns the termination reason of pods that the slice does not own.
 func (d *decider) leaving() api.TerminationReason {
 	if d.Spec.Migrating {
 		return api.TerminationMigration
@@ -192,8 +189,8 @@ func (d *decider) leaving() api.TerminationReason {
 	return api.TerminationScaleDown
 }
 
-// scaleDown removes the pods that the slice does not own: what it owns is made first,
-// so that there are never fewer pods than replicas.
+// scaleDown removes the pods that the slice does not own. Owned pods are created first, so that there are never fewer pods
+// than replicas.
 func (d scaling) scaleDown() {
 	condemned := d.condemned()
 	for _, pod := range condemned {
@@ -214,8 +211,7 @@ func (d scaling) scaleDown() {
 	}
 }
 
-// scaleDownFreely removes all at once, but for as many as there are ordinals without a
-// pod.
+// scaleDownFreely removes all pods at once, but keeps as many as there are owned ordinals without a pod.
 func (d scaling) scaleDownFreely(condemned []*Pod) {
 	condemned = slices.DeleteFunc(condemned, func(pod *Pod) bool { return pod.Terminating })
 	most := len(condemned)
@@ -233,9 +229,9 @@ func (d scaling) scaleDownFreely(condemned []*Pod) {
 	}
 }
 
-// scaleDownInOrder removes the highest ordinal when all pods below are available; one
-// that is not itself goes when it is the only one (apps/v1). An old revision may be
-// what keeps a pod from being available, so that it is not waited for.
+// scaleDownInOrder removes the highest ordinal when all lower pods are available. A pod that is not available is removed
+// when it is the only such pod (apps/v1). A pod of an old revision is not waited for, because that revision may be why it is
+// not available.
 func (d scaling) scaleDownInOrder(condemned []*Pod) {
 	if len(condemned) == 0 {
 		return
@@ -261,7 +257,7 @@ func (d scaling) scaleDownInOrder(condemned []*Pod) {
 	}
 }
 
-// firstOwnedUnavailable is the lowest owned ordinal that is not available; -1: none.
+// firstOwnedUnavailable returns the lowest owned ordinal that is not available, or -1.
 func (d scaling) firstOwnedUnavailable() int32 {
 	for _, ordinal := range d.owned {
 		if !d.serving(d.at[ordinal]) {
@@ -271,7 +267,7 @@ func (d scaling) firstOwnedUnavailable() int32 {
 	return -1
 }
 
-// firstUnavailable is the pod with the lowest ordinal that is not available; nil: none.
+// firstUnavailable returns the pod with the lowest ordinal that is not available, or nil.
 func firstUnavailable(d *decider, descending []*Pod) *Pod {
 	for _, pod := range slices.Backward(descending) {
 		if !d.serving(pod) {
@@ -281,8 +277,8 @@ func firstUnavailable(d *decider, descending []*Pod) *Pod {
 	return nil
 }
 
-// scalesFirst says whether a pod that the slice does not own is still to be deleted,
-// or in OrderedReady to be gone: scaling comes before updating.
+// scalesFirst reports whether a pod that the slice does not own still has to be deleted. In OrderedReady, it must no longer
+// exist. Scaling comes before updating.
 func (d *decider) scalesFirst() bool {
 	return slices.ContainsFunc(d.condemned(), func(pod *Pod) bool {
 		return !d.Spec.Parallel || !pod.Terminating && !d.deletes(pod)
@@ -293,12 +289,11 @@ func (d *decider) deletes(pod *Pod) bool {
 	return slices.ContainsFunc(d.actions, func(a Action) bool { return a.Verb == Delete && a.Ordinal == pod.Ordinal })
 }
 
-// endSurge removes the pods above the range that stand in for others, the highest
-// first: those of an old revision, and at the end of the update all. They count as
-// available until then, so that their going is paid for.
+// endSurge removes surge pods, the highest ordinal first: those of an old revision, and all of them at the end of the
+// update. They count as available until then, so their removal is charged to the budget.
 func (d scaling) endSurge() {
 	over := !d.standInsWanted() && !d.remaining()
-	// In OrderedReady one by one, after those further up.
+	// In OrderedReady, one at a time, after those with higher ordinals.
 	before := int32(-1)
 	if condemned := d.condemned(); !d.Spec.Parallel && len(condemned) > 0 {
 		before = condemned[0].Ordinal
@@ -323,7 +318,7 @@ func (d scaling) endSurge() {
 func (d scaling) endStandIn(pod *Pod) {
 	switch {
 	case pod.Terminating || ended(pod):
-	case down(pod) || d.spend(pod): // it stands in for nobody
+	case down(pod) || d.spend(pod): // it replaces no other pod
 		d.remove(pod, d.leaving())
 	default:
 		d.hold(pod.Ordinal, HeldBudget, "it goes when others are available in its place")

@@ -8,11 +8,11 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// hasReason is a pod that was told just now that it goes.
+// hasReason gives a pod a termination reason, written now.
 func hasReason(pod *Pod) { pod.Reason, pod.ReasonSince = api.TerminationScaleDown, noon }
 
-// TestAsFarAsItIsHeld: what is acted on or held is told of once, and what is as it shall be is not
-// told of at all.
+// TestAsFarAsItIsHeld: an ordinal that is acted on or held is reported once. An ordinal in its desired state is not
+// reported.
 func TestAsFarAsItIsHeld(t *testing.T) {
 	broken := func(p *Pod) { p.IdentityOK = false }
 	check(t, []row{
@@ -39,8 +39,7 @@ func TestAsFarAsItIsHeld(t *testing.T) {
 	})
 }
 
-// TestEndedPods: nobody is left in a pod that has ended: it is told nothing, given no label and held
-// back by no hook.
+// TestEndedPods: a pod that has ended gets no termination reason and no label, and no hook delays its deletion.
 func TestEndedPods(t *testing.T) {
 	growing := func(p *Pod) { p.Growth.State = ToGrow }
 	duplicate := func(p *Pod) { p.SameAs = "a" }
@@ -56,8 +55,8 @@ func TestEndedPods(t *testing.T) {
 	})
 }
 
-// TestFailuresCount: the longer pods of an ordinal have ended one after the other, the longer the next one
-// waits, up to 5 minutes; each pod counts once, and for 10 minutes.
+// TestFailuresCount: the delay grows with the number of consecutive failures of an ordinal, up to 5 minutes. Each pod counts
+// once, for 10 minutes.
 func TestFailuresCount(t *testing.T) {
 	for count, want := range map[int32]time.Duration{
 		1: time.Second, 2: 2 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 11: 5 * time.Minute,
@@ -83,7 +82,8 @@ func TestFailuresCount(t *testing.T) {
 	}
 }
 
-// TestScalesByItsRules: who stands in, who is waited for and who goes when the slice gets larger or smaller.
+// TestScalesByItsRules: which surge pods are created, which pods are waited for, and which are deleted when the slice is
+// scaled.
 func TestScalesByItsRules(t *testing.T) {
 	broken := func(p *Pod) { p.IdentityOK = false }
 	settled := settledAt("b")
@@ -137,7 +137,7 @@ func TestScalesByItsRules(t *testing.T) {
 	})
 }
 
-// TestWhoIsWaitedFor: whoever waits is told the lowest ordinal that it waits for.
+// TestWhoIsWaitedFor: a held ordinal names the lowest ordinal that it waits for.
 func TestWhoIsWaitedFor(t *testing.T) {
 	settled := settledAt("b")
 	for name, tc := range map[string]struct {
@@ -164,8 +164,7 @@ func TestWhoIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestOfOnePod: what is said of one pod, or done to it, is of no other one; one on its way out costs
-// nothing.
+// TestOfOnePod: an action or hold concerns only its own pod. A Terminating pod costs no budget.
 func TestOfOnePod(t *testing.T) {
 	d := newDecider(slice(1, "b b bt"))
 	d.act(Delete, d.at[1], "b", "")
@@ -181,7 +180,7 @@ func TestOfOnePod(t *testing.T) {
 	}
 }
 
-// TestUpdatesByItsRules: who is asked to go, relabelled, grown or updated beside others.
+// TestUpdatesByItsRules: which pods are deleted on request, relabelled, grown or updated, in combination with other pods.
 func TestUpdatesByItsRules(t *testing.T) {
 	recreating, settled := by(api.Recreate), settledAt("b")
 	growing := func(p *Pod) { p.Growth.State = ToGrow }
@@ -218,8 +217,8 @@ func TestUpdatesByItsRules(t *testing.T) {
 	})
 }
 
-// TestLooksAgain: time alone changes only pods that are Ready, stay, and are not being changed in place,
-// and those that are not Ready before they are patched.
+// TestLooksAgain: the passing of time matters only for Ready pods that stay and are not updated in place, and for pods in
+// the grace period before a patch.
 func TestLooksAgain(t *testing.T) {
 	mixed := func(in *Input) { in.Spec.Policy, in.Spec.InPlaceGrace = api.InPlaceIfPossible, 10*time.Second }
 	begun := func(p *Pod) {

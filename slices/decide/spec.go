@@ -18,10 +18,10 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// defaultDeadlineSeconds is progressDeadlineSeconds where the API server filled in none.
+// defaultDeadlineSeconds is progressDeadlineSeconds if the API server did not set the default.
 const defaultDeadlineSeconds = 600
 
-// SpecOf is what a StatefulSet asks for, with defaults filled in and numbers resolved.
+// SpecOf returns the desired state of a StatefulSet, with defaults filled in and percentages resolved.
 func SpecOf(set *api.StatefulSet) (Spec, error) {
 	_, migrating := set.Annotations[api.MigratingAnnotationKey]
 	spec := Spec{
@@ -53,7 +53,7 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 	if err := spec.boundScaling(set.Spec.ScaleStrategy); err != nil {
 		return Spec{}, err
 	}
-	// A block that is missing means its defaults; one of another strategy means nothing.
+	// A missing block means its defaults. A block of another strategy has no effect.
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && spec.Strategy == api.RollingUpdate {
 		if err := spec.roll(rolling); err != nil {
 			return Spec{}, err
@@ -67,14 +67,14 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 		spec.besideMigration(api.ShareOf(set.Annotations))
 	}
 	if spec.Migrating || spec.Split {
-		// Pods above the range, which would stand in for those that are down, may run elsewhere.
+		// There are no surge pods, because the ordinals above the range may run elsewhere.
 		spec.MaxUnavailable = max(spec.MaxUnavailable, 1)
 	}
 	return spec, nil
 }
 
-// SplitOf says whether another slice may own ordinals of the application. What a migration, or a person, has said of that stays
-// true in the status until the annotation says "false": who replaces the set takes its annotations off, and means nothing by it.
+// SplitOf reports whether another slice may own ordinals of the application. The status keeps the value of the annotation
+// until the annotation is "false". A client that replaces the set may drop its annotations by accident.
 func SplitOf(set *api.StatefulSet) bool {
 	_, migrating := set.Annotations[api.MigratingAnnotationKey]
 	said, says := set.Annotations[api.SplitAnnotationKey]
@@ -84,8 +84,8 @@ func SplitOf(set *api.StatefulSet) bool {
 	return meta.IsStatusConditionTrue(set.Status.Conditions, api.ConditionSplit)
 }
 
-// tellOf is which pods are told why they are deleted. A set with a grace asks for it, and one
-// with a hook: the reason tells the hook's owner of its turn.
+// tellOf returns the policy for termination reasons. IfRead becomes Always for a set with a grace period, which exists for
+// the reason, or with a preDelete hook, whose owner waits for the reason.
 func tellOf(set *api.StatefulSet) api.TerminationReasonPolicy {
 	policy, lifecycle := cmp.Or(set.Spec.TerminationReasonPolicy, api.AnnounceIfRead), set.Spec.Lifecycle
 	if policy == api.AnnounceIfRead && (set.Spec.TerminationReasonGraceSeconds > 0 || lifecycle != nil && lifecycle.PreDelete != nil) {
@@ -94,14 +94,14 @@ func tellOf(set *api.StatefulSet) api.TerminationReasonPolicy {
 	return policy
 }
 
-// besideMigration makes the updates of a slice fit to go on beside a migration: all pods at
-// once are more than any budget.
+// besideMigration limits the updates of a slice during a migration. Recreate is paused, because stopping all pods at once
+// exceeds any budget.
 func (s *Spec) besideMigration(share *int32) {
 	s.Share = share
 	s.Paused = s.Paused || s.Strategy == api.Recreate
 }
 
-// MostUnavailable is how many pods may be unavailable for an available one to be updated.
+// MostUnavailable returns the maximum number of unavailable pods at which an available pod may still be updated.
 func (s Spec) MostUnavailable() int32 {
 	if s.Share == nil {
 		return s.MaxUnavailable
@@ -109,7 +109,7 @@ func (s Spec) MostUnavailable() int32 {
 	return min(s.MaxUnavailable, *s.Share)
 }
 
-// boundScaling takes over scaleStrategy.
+// boundScaling reads scaleStrategy.
 func (s *Spec) boundScaling(scale *api.ScaleStrategy) error {
 	if scale == nil || scale.MaxUnavailable == nil || !s.Parallel {
 		return nil
@@ -122,13 +122,13 @@ func (s *Spec) boundScaling(scale *api.ScaleStrategy) error {
 	return nil
 }
 
-// roll takes over rollingUpdate.
+// roll reads rollingUpdate.
 func (s *Spec) roll(rolling *api.RollingUpdateStrategy) error {
 	surge, err := roundedUp(rolling.MaxSurge, s.Replicas)
 	if err != nil {
 		return fmt.Errorf("maxSurge: %w", err)
 	}
-	// There is nothing that more pods could stand in for.
+	// More surge pods than replicas would have no pod to replace.
 	s.MaxSurge = min(surge, s.Replicas)
 	if rolling.MaxUnavailable != nil {
 		if s.MaxUnavailable, err = roundedUp(rolling.MaxUnavailable, s.Replicas); err != nil {
@@ -161,7 +161,7 @@ func valueOr(value *int32, missing int32) int32 {
 	return *value
 }
 
-// roundedUp is a number, or a percentage of replicas rounded up; 0 when missing.
+// roundedUp returns a number, or a percentage of replicas rounded up, or 0 if the value is missing.
 func roundedUp(value *intstr.IntOrString, replicas int32) (int32, error) {
 	if value == nil {
 		return 0, nil
@@ -176,8 +176,7 @@ func roundedUp(value *intstr.IntOrString, replicas int32) (int32, error) {
 	return int32(n), nil
 }
 
-// reservedOf reads numbers and ranges like "3-5". They stay ranges: one may be larger
-// than memory.
+// reservedOf parses numbers and ranges like "3-5". The result stays ranges, because an expanded range may exceed the memory.
 func reservedOf(reserve []intstr.IntOrString) ([]Range, error) {
 	read := make([]Range, 0, len(reserve))
 	for i := range reserve {
@@ -191,7 +190,7 @@ func reservedOf(reserve []intstr.IntOrString) ([]Range, error) {
 	var merged []Range
 	for _, r := range read {
 		last := len(merged) - 1
-		// In 64 bits: the last ordinal may be the largest there is.
+		// In 64 bits, because the last ordinal may be the largest int32.
 		if last >= 0 && int64(r.First) <= int64(merged[last].Last)+1 {
 			merged[last].Last = max(merged[last].Last, r.Last)
 			continue
@@ -226,11 +225,11 @@ func rangeOf(value *intstr.IntOrString) (Range, error) {
 	return Range{int32(first), int32(last)}, nil
 }
 
-// Ordinals are the ordinals that the slice owns, ascending.
+// Ordinals returns the ordinals that the slice owns, ascending.
 func (s Spec) Ordinals() []int32 { return s.Next(int64(s.Start), s.Replicas) }
 
-// Next are the first count ordinals from an ordinal on that are not reserved. There
-// are fewer when the numbers end.
+// Next returns the first count ordinals from an ordinal on that are not reserved. It returns fewer if it reaches the largest
+// int32.
 func (s Spec) Next(from int64, count int32) []int32 {
 	var out []int32
 	reserved := s.Reserved
@@ -247,7 +246,7 @@ func (s Spec) Next(from int64, count int32) []int32 {
 	return out
 }
 
-// Owns says whether an ordinal is one of Ordinals.
+// Owns reports whether an ordinal is one of Ordinals.
 func (s Spec) Owns(ordinal int32) bool {
 	if ordinal < s.Start {
 		return false
@@ -267,8 +266,8 @@ func (s Spec) Owns(ordinal int32) bool {
 	return rank < int64(s.Replicas)
 }
 
-// Above is the first ordinal at which a pod may stand in during an update; false: none may. In
-// a migration, and in an application that is split, those above the range may run elsewhere.
+// Above returns the first ordinal at which a surge pod may run during an update, and whether any may. During a migration,
+// and in a split application, the ordinals above the range may run elsewhere.
 func (s Spec) Above() (first int64, may bool) {
 	if s.Strategy != api.RollingUpdate || s.MaxSurge == 0 || s.Migrating || s.Split || s.Replicas == 0 {
 		return 0, false
@@ -277,8 +276,8 @@ func (s Spec) Above() (first int64, may bool) {
 	return int64(owned[len(owned)-1]) + 1, true
 }
 
-// Surges are the ordinals above the range that may run during an update, ascending: those that
-// do, and the next ones that nobody else has claims of.
+// Surges returns the ordinals above the range that may run during an update, ascending. These are the existing surge pods
+// and the next ordinals without foreign claims.
 func (in Input) Surges() []int32 {
 	first, may := in.Spec.Above()
 	if !may {
@@ -302,15 +301,15 @@ func (in Input) Surges() []int32 {
 	return out
 }
 
-// LocalPartition is a partition as apps/v1 reads it: not an ordinal, but a number of
-// pods counted from the first one (kubernetes/kubernetes#128529).
+// LocalPartition converts a partition to the form that apps/v1 uses: a number of pods from the first one instead of an
+// ordinal (kubernetes/kubernetes#128529).
 func LocalPartition(partition, start, replicas int32) int32 {
 	return int32(min(max(int64(partition)-int64(start), 0), int64(replicas)))
 }
 
-// Priority orders pods by their labels: compared element by element, the larger one is
-// updated first. Weights add up to one element. Of each ordered key there is one: the
-// number that the label's value ends in, and less than any when the label is missing.
+// Priority returns the priority of a pod with these labels. Priorities are compared element by element, and the larger one
+// is updated first. Weights are summed to one element. Each ordered key gives one element: the number that ends the label's
+// value, or -1 if the label is missing.
 func Priority(strategy *api.PriorityStrategy, of map[string]string) ([]int64, error) {
 	if strategy == nil {
 		return nil, nil
@@ -340,8 +339,8 @@ func Priority(strategy *api.PriorityStrategy, of map[string]string) ([]int64, er
 	return numbers, nil
 }
 
-// trailingNumber is the number that a text ends in; 0 when it ends in none, and the
-// largest there is when it ends in a larger one.
+// trailingNumber returns the number that ends a text. It returns 0 if there is none, and the largest int64 if the number is
+// larger.
 func trailingNumber(text string) int64 {
 	digits := text[len(strings.TrimRight(text, "0123456789")):]
 	if digits == "" {

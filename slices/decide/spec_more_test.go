@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestScalingIsBounded: scaleStrategy bounds a Parallel set, and lets at least one pod be made.
+// TestScalingIsBounded: scaleStrategy limits a Parallel set, and allows the creation of at least one pod.
 func TestScalingIsBounded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy appsv1.PodManagementPolicyType
@@ -34,8 +34,7 @@ func TestScalingIsBounded(t *testing.T) {
 	}
 }
 
-// TestRollingDefaults: a block of rollingUpdate that says nothing means its defaults, and a set is
-// paused when either place says so.
+// TestRollingDefaults: an empty rollingUpdate block means its defaults. A set is paused if either field is set.
 func TestRollingDefaults(t *testing.T) {
 	got := specOf(t, func(set *api.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate = &api.RollingUpdateStrategy{} })
 	if got.Partition != 0 || got.MinReady != 0 || got.Paused || got.Unordered || got.MaxSurge != 0 || got.MaxUnavailable != 1 {
@@ -71,7 +70,7 @@ func TestRollingDefaults(t *testing.T) {
 	}
 }
 
-// TestNumbersAtTheirEnds: the largest numbers are read as they are, and larger ones are refused.
+// TestNumbersAtTheirEnds: the largest numbers are accepted unchanged, and larger ones are refused.
 func TestNumbersAtTheirEnds(t *testing.T) {
 	if n, err := roundedUp(new(intstr.FromString("100%")), math.MaxInt32); err != nil || n != math.MaxInt32 {
 		t.Errorf("all of the most: %d, %v", n, err)
@@ -95,7 +94,7 @@ func TestNumbersAtTheirEnds(t *testing.T) {
 	}
 }
 
-// TestSurges: pods stand in above the range only while a rolling update of this controller does.
+// TestSurges: surge pods run only during a rolling update, and not during a migration.
 func TestSurges(t *testing.T) {
 	base := Spec{Strategy: api.RollingUpdate, Replicas: 2, MaxSurge: 1}
 	for name, tc := range map[string]struct {
@@ -117,7 +116,7 @@ func TestSurges(t *testing.T) {
 	}
 }
 
-// TestSplit: a slice of an application that is split for good updates with what it has.
+// TestSplit: a slice of a split application updates without surge pods.
 func TestSplit(t *testing.T) {
 	t.Run("X-23 maxSurge counts for nothing, and the pods that wait say so", func(t *testing.T) {
 		set := namedSet("web", nil)
@@ -141,8 +140,8 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// TestSplitIsKept: a slice that was replaced without its annotations keeps to its range, for the status says that it is split
-// (I1); until somebody says that it is not.
+// TestSplitIsKept: a slice that was replaced without its annotations keeps to its range, because its status says that it is
+// split (I1). This ends when the annotation is "false".
 func TestSplitIsKept(t *testing.T) {
 	told := []metav1.Condition{{Type: api.ConditionSplit, Status: metav1.ConditionTrue}}
 	for name, tc := range map[string]struct {
@@ -172,8 +171,8 @@ func TestSplitIsKept(t *testing.T) {
 	}
 }
 
-// TestSurgesBesideClaims: an ordinal whose claims are somebody's is passed over, and whoever stands in
-// goes on to, though a lower ordinal has become free.
+// TestSurgesBesideClaims: an ordinal with foreign claims is skipped. An existing surge pod stays, even if a lower ordinal
+// becomes free.
 func TestSurgesBesideClaims(t *testing.T) {
 	for name, tc := range map[string]struct {
 		most  int32

@@ -26,7 +26,7 @@ func specOf(t *testing.T, change func(*api.StatefulSet)) Spec {
 	return spec
 }
 
-// TestSpecDefaults: an object that was never defaulted means what the defaults say.
+// TestSpecDefaults: an object without defaults behaves like an object with them.
 func TestSpecDefaults(t *testing.T) {
 	t.Run("S-004: nothing is said", func(t *testing.T) {
 		got := specOf(t, func(*api.StatefulSet) {})
@@ -40,8 +40,8 @@ func TestSpecDefaults(t *testing.T) {
 	})
 }
 
-// TestTellOf: a set that asks for the reason by a grace or a hook tells all of its pods, unless it
-// tells none.
+// TestTellOf: a set with a grace period or a preDelete hook writes the reason on all of its pods, unless the policy is
+// Never.
 func TestTellOf(t *testing.T) {
 	nothing := func(*api.StatefulSet) {}
 	grace := func(set *api.StatefulSet) { set.Spec.TerminationReasonGraceSeconds = 1 }
@@ -73,7 +73,7 @@ func TestTellOf(t *testing.T) {
 	}
 }
 
-// TestShareOf: a share bounds maxUnavailable, and what cannot be read lets nothing go.
+// TestShareOf: a share limits maxUnavailable. An invalid share allows no disruption.
 func TestShareOf(t *testing.T) {
 	for text, want := range map[string]int32{"0": 0, "1": 1, "2": 2, "9": 3, "-1": 0, "": 0, "many": 0, "4294967296": 0} {
 		set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.MigratingAnnotationKey: "true", api.MaxUnavailableAnnotationKey: text}}}
@@ -85,7 +85,7 @@ func TestShareOf(t *testing.T) {
 	}
 }
 
-// TestRecreateBesideAMigration: all pods at once are more than any budget.
+// TestRecreateBesideAMigration: Recreate is paused during a migration, because stopping all pods at once exceeds any budget.
 func TestRecreateBesideAMigration(t *testing.T) {
 	for annotation, waits := range map[string]bool{api.MigratingAnnotationKey: true, "another": false} {
 		set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotation: "true"}}}
@@ -119,7 +119,7 @@ func TestSpecOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Spec{
-		MaxUnavailable: 1, // maxSurge has nothing to offer while a migration drives it
+		MaxUnavailable: 1, // a migration does not allow surge pods
 		Start:          3, Replicas: 10, Reserved: []Range{{4, 7}, {20, 20}}, Parallel: true, Strategy: api.RollingUpdate, Unordered: true,
 		Partition: 8, MaxSurge: 3, ScaleMaxUnavailable: 2, MinReady: 7 * time.Second, Paused: true, Policy: api.InPlaceOnly,
 		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, Tell: api.AnnounceNever, TerminationGrace: 9 * time.Second, Migrating: true, Split: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
@@ -129,8 +129,7 @@ func TestSpecOf(t *testing.T) {
 	}
 }
 
-// TestOnFailure: each strategy that rolls out by itself says what a failed roll-out does; a block of
-// another strategy means nothing.
+// TestOnFailure: each rolling strategy has its own onFailure. A block of another strategy has no effect.
 func TestOnFailure(t *testing.T) {
 	back := &api.RollingUpdateStrategy{OnFailure: api.Rollback}
 	for name, c := range map[string]struct {
@@ -214,7 +213,7 @@ func TestSpecRefuses(t *testing.T) {
 	}
 }
 
-// TestIgnoredBlock: a rollingUpdate block of another strategy means nothing.
+// TestIgnoredBlock: the rollingUpdate block has no effect with another strategy.
 func TestIgnoredBlock(t *testing.T) {
 	got := specOf(t, func(set *api.StatefulSet) {
 		set.Spec.UpdateStrategy = api.StatefulSetUpdateStrategy{Type: api.OnDelete, RollingUpdate: &api.RollingUpdateStrategy{
@@ -260,7 +259,7 @@ func TestOrdinals(t *testing.T) {
 	}
 }
 
-// TestReservedTouch: ranges that touch become one, up to the largest ordinal.
+// TestReservedTouch: adjacent ranges are merged, up to the largest ordinal.
 func TestReservedTouch(t *testing.T) {
 	got, err := reservedOf([]intstr.IntOrString{
 		intstr.FromString("2147483640-2147483647"), intstr.FromInt32(3), intstr.FromString("1-2"), intstr.FromString("2147483647-2147483647"), intstr.FromString("0-1"),

@@ -4,8 +4,7 @@ import (
 	"slices"
 )
 
-// status counts the pods as apps/v1 does: a Terminating pod still counts as Ready, but
-// has no revision.
+// status counts the pods as apps/v1 does: a Terminating pod still counts as Ready, but has no revision.
 func (d rollout) status() Status {
 	s := Status{CurrentRevision: d.Revisions.Current}
 	for _, pod := range d.pods {
@@ -36,8 +35,8 @@ func one(is bool) int32 {
 	return 0
 }
 
-// completed says whether the update revision becomes the current one. A slice without
-// replicas keeps its partition's: it may be scaled up again (kubernetes/kubernetes#121534).
+// completed reports whether the update revision becomes the current one. A slice with 0 replicas and a partition keeps its
+// current revision, because it may be scaled up again (kubernetes/kubernetes#121534).
 func (d rollout) completed(s Status) bool {
 	replicas := d.Spec.Replicas
 	if replicas == 0 && d.partition() > d.Spec.Start {
@@ -47,9 +46,8 @@ func (d rollout) completed(s Status) bool {
 	return s.Updated == replicas && s.Ready == replicas && s.Replicas == replicas && !slices.ContainsFunc(d.pods, inPlace)
 }
 
-// progress is how far the roll-out has got. It gets on when there are more updated
-// pods, or more of them Ready, than ever before: a pod that crashes and comes back is
-// no progress, unless it stays Ready for minReadySeconds.
+// progress returns the progress of the roll-out. Progress means more updated pods, or more Ready updated pods, than ever
+// before. A pod that crashes and restarts is no progress, unless it stays Ready for minReadySeconds.
 func (d rollout) progress() Progress {
 	if d.Spec.Deleting {
 		return d.Progress
@@ -63,16 +61,16 @@ func (d rollout) progress() Progress {
 		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: updated, Ready: isReady, Available: available}
 	}
 	if p.Complete && slices.ContainsFunc(d.pods, d.unfinished) {
-		p.Complete, p.Since = false, d.Now // it has got more to do
+		p.Complete, p.Since = false, d.Now // more pods have to be updated
 	}
 	lasts := d.Spec.MinReady > 0 && available > p.Available
-	// What waits for a migration is not to blame for that.
+	// A roll-out that waits for a migration must not fail for it.
 	if updated > p.Updated || isReady > p.Ready || lasts || d.Spec.MostUnavailable() == 0 && d.Spec.Share != nil {
 		p.Since = d.Now
 	} else if until := d.waitedUntil(); until.After(p.Since) {
 		p.Since = until
 	}
-	// Fewer updated pods is a scale-down, or pods to be made again.
+	// Fewer updated pods mean a scale-down, or pods that are recreated.
 	p.Updated, p.Ready, p.Available = updated, min(max(p.Ready, isReady), updated), available
 	p.Complete, p.Failed = p.Complete || d.rolledOut(), false
 	if p.Complete || d.Spec.Deadline == 0 {
@@ -86,8 +84,8 @@ func (d rollout) progress() Progress {
 	return p
 }
 
-// complete says whether there is nothing more to roll out. Where no roll-out is driven
-// nobody remembers who was available: all pods must be there.
+// complete reports whether nothing is left to roll out. Without a roll-out the availability of pods is not recorded, so all
+// pods must exist.
 func (d rollout) complete(s Status, p Progress) bool {
 	old := func(pod *Pod) bool { return !pod.Terminating && pod.Revision != d.Revisions.Update }
 	missing := func(ordinal int32) bool { return d.at[ordinal] == nil || d.at[ordinal].Terminating }
@@ -101,8 +99,7 @@ func (d rollout) complete(s Status, p Progress) bool {
 	}
 }
 
-// rolledOut says whether every pod that the update is for has it, claims included, and is
-// available.
+// rolledOut reports whether every pod in scope has the update, including its claims, and is available.
 func (d rollout) rolledOut() bool {
 	return !slices.ContainsFunc(d.owned, func(ordinal int32) bool {
 		pod := d.at[ordinal]

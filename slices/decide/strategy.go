@@ -7,15 +7,14 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// strategy is what sets one way of updating apart from the others.
+// strategy holds the differences between the update strategies.
 type strategy struct {
-	// order sorts the pods to be updated, the first one first; nil: none is updated.
+	// order sorts the pods to update. nil means that none is updated.
 	order func(a, b *Pod) int
-	// batches is true when the pods updated last must all be available before others
-	// are; otherwise each one that gets available makes room for the next.
+	// batches is true when all pods of the last batch must be available before others are updated. Otherwise each pod that
+	// becomes available makes room for the next.
 	batches bool
-	// together is true when all pods are removed at once, and none is made before the
-	// last of them is gone.
+	// together is true when all old pods are removed at once, and no new pod is created before the last of them is deleted.
 	together bool
 }
 
@@ -34,8 +33,7 @@ func strategyOf(spec Spec) strategy {
 	}
 }
 
-// ordered updates the highest ordinals first, in batches of maxUnavailable (KEP-961);
-// sliding does so without waiting for a batch.
+// ordered updates the highest ordinals first, in batches of maxUnavailable (KEP-961). sliding does the same without batches.
 var (
 	ordered = strategy{order: highestFirst, batches: true}
 	sliding = strategy{order: highestFirst}
@@ -43,14 +41,13 @@ var (
 
 func highestFirst(a, b *Pod) int { return cmp.Compare(b.Ordinal, a.Ordinal) }
 
-// unordered updates the pods of the highest priority first, and among equals the
-// highest ordinal.
+// unordered updates the pods of the highest priority first, and among equals the highest ordinal.
 var unordered = strategy{order: func(a, b *Pod) int {
 	return cmp.Or(slices.Compare(b.Priority, a.Priority), highestFirst(a, b))
 }}
 
-// onDelete leaves it to whoever deletes a pod.
+// onDelete updates a pod when the user deletes it.
 var onDelete = strategy{}
 
-// recreate stops all pods of old revisions before one of the new is started.
+// recreate stops all pods of old revisions before it starts a pod of the new revision.
 var recreate = strategy{order: highestFirst, together: true}

@@ -10,8 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// checkUnhealthy checks D6: a pod that may have been available at the current revision, and is not Ready, is taken down only
-// while no more pods are unavailable than maxUnavailable, or than the share of a migration.
+// checkUnhealthy checks D6: a pod that may have been available at the current revision and is not Ready is taken down only
+// while at most maxUnavailable pods, or the share of a migration, are unavailable.
 func checkUnhealthy(t failer, in Input, d Decision) { //nolint:gocyclo // one condition after the other, each a line
 	t.Helper()
 	if in.Spec.Unhealthy == api.AlwaysAllow || in.Spec.Strategy == api.Recreate {
@@ -38,7 +38,7 @@ func checkUnhealthy(t failer, in Input, d Decision) { //nolint:gocyclo // one co
 	}
 }
 
-// TestY2Unhealthy: whatever a reconciler sees, D6 holds.
+// TestY2Unhealthy: D6 holds for any input.
 func TestY2Unhealthy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
@@ -46,8 +46,8 @@ func TestY2Unhealthy(t *testing.T) {
 	})
 }
 
-// TestY2NotReadyIsNotBroken: a pod of the current revision that is not Ready is replaced at once where it was never available.
-// The others are replaced while the budget has room, and Held says what they wait for.
+// TestY2NotReadyIsNotBroken: a pod of the current revision that is not Ready is replaced at once if it was never available.
+// Others are replaced while the budget has room, and Held reports what they wait for.
 func TestY2NotReadyIsNotBroken(t *testing.T) {
 	always := func(in *Input) { in.Spec.Unhealthy = api.AlwaysAllow }
 	never := func(p *Pod) { p.NeverAvailable = true }
@@ -80,7 +80,7 @@ func TestY2NotReadyIsNotBroken(t *testing.T) {
 	}
 }
 
-// TestY2Noted: a pod that is available for the first time loses its mark, where nothing else happens to it.
+// TestY2Noted: a pod that becomes available for the first time loses its mark, unless it has another action.
 func TestY2Noted(t *testing.T) {
 	never := func(p *Pod) { p.NeverAvailable = true }
 	settled := settledAt("b")

@@ -8,18 +8,18 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// updates bring the pods to the revision of the template.
+// updates updates the pods to the revision of the template.
 type updates struct{ *decider }
 
-// release deletes the pods that a person asked to go, as far as the budget allows. Those
-// that the slice does not own are going anyway.
+// release deletes the pods whose deletion a user requested, as far as the budget allows. Pods that the slice does not own
+// are deleted anyway.
 func (d updates) release() {
 	for _, pod := range slices.Backward(d.pods) {
 		if !pod.AskedToGo || pod.Terminating || d.going[pod.Ordinal] {
 			continue
 		}
 		if d.strategy.together && d.updating() && d.toUpdate(pod) {
-			continue // it goes with all others
+			continue // it is deleted with all others
 		}
 		d.going[pod.Ordinal] = true
 		if d.spend(pod) {
@@ -30,9 +30,9 @@ func (d updates) release() {
 	}
 }
 
-// update brings pods to the revision of the template, and their claims to its sizes. Those
-// that are not Ready come first: at once those that are free, the others while the budget has room
-// (D6). Neither order nor scaling holds them up, for they may be what holds up those.
+// update updates pods to the revision of the template, and their claims to its sizes. Pods that are not Ready come first:
+// free pods at once, the others while the budget has room (D6). Neither the order nor scaling delays them, because these
+// pods may be the cause of that delay.
 func (d updates) update() {
 	d.relabel()
 	var rest []*Pod
@@ -45,7 +45,7 @@ func (d updates) update() {
 		case !ready(pod):
 			d.hold(pod.Ordinal, HeldBudget, d.budgetMessage(pod))
 		case d.begun(pod):
-			d.spend(pod) // others wait for it
+			d.spend(pod) // other pods wait for it
 			d.advance(pod)
 		default:
 			rest = append(rest, pod)
@@ -83,14 +83,13 @@ func (d updates) waitsForBudget() string {
 	return message
 }
 
-// stays says whether the update is for a pod that nothing has removed.
+// stays reports whether the update applies to a pod that is not being removed.
 func (d updates) stays(pod *Pod) bool {
 	return d.inScope(pod.Ordinal) && !pod.Terminating && !ended(pod) && !d.going[pod.Ordinal]
 }
 
-// relabel gives pods the label of a revision that means the same as their own: no pod
-// is the worse for it, so that neither a pause nor a strategy matters. One whose claims are
-// to grow for it gets the label when they have.
+// relabel sets the label of the update revision on pods whose revision is equivalent. This does not affect the pods, so a
+// pause and the strategy do not matter. A pod whose claims must grow gets the label after they have grown.
 func (d updates) relabel() {
 	for _, pod := range d.pods {
 		if d.stays(pod) && pod.Revision != d.Revisions.Update && pod.Change.Same && pod.Growth.State == Grown {
@@ -99,8 +98,8 @@ func (d updates) relabel() {
 	}
 }
 
-// merge gives the pods that nothing else is done to the label of the revision that stays
-// of those that mean the same as their own, so that the others can go.
+// merge relabels pods to the kept revision among equivalent ones, so that the others can be deleted. It skips pods that have
+// another action.
 func (d updates) merge() {
 	for _, pod := range d.pods {
 		acted := func(a Action) bool { return a.Ordinal == pod.Ordinal }
@@ -110,8 +109,7 @@ func (d updates) merge() {
 	}
 }
 
-// targets are the pods to be updated, in the order of the strategy. Those that are not
-// updated now are held.
+// targets returns the pods to update, in the order of the strategy. It holds the pods that are not updated now.
 func (d updates) targets() []*Pod {
 	var out []*Pod
 	for _, pod := range d.pods {
@@ -130,7 +128,7 @@ func (d updates) targets() []*Pod {
 	return out
 }
 
-// excluded says why a pod is not updated, whatever the others are like; empty: it is.
+// excluded returns why a pod is not updated, regardless of the other pods, or an empty reason.
 func (d updates) excluded(pod *Pod) (reason, message string) {
 	switch {
 	case d.strategy.order == nil && d.outdated(pod):
@@ -150,7 +148,7 @@ func (d updates) excluded(pod *Pod) (reason, message string) {
 	}
 }
 
-// impossibleMessage names the field, and the way out.
+// impossibleMessage names the field and the remedy.
 func (d updates) impossibleMessage(pod *Pod) string {
 	message := cmp.Or(pod.Change.Blocker, "the template") + " cannot be changed in place, and the policy is InPlaceOnly"
 	if d.infeasible(pod) {
@@ -173,7 +171,7 @@ func (d updates) pausedMessage() string {
 	return "the update is paused"
 }
 
-// gate says what must come before an available pod is updated; empty: nothing.
+// gate returns what must happen before an available pod is updated, or an empty reason.
 func (d updates) gate() (reason, message string) {
 	if d.scalesFirst() {
 		return HeldScaleFirst, "it is updated when no pod is left that the slice does not own"
@@ -187,9 +185,8 @@ func (d updates) gate() (reason, message string) {
 	return "", ""
 }
 
-// batchOpen says whether pods that were updated last are still missing or not
-// available. One that is on its way out, or is being changed in place, belongs to a
-// batch that others may still join, unless an ordinal above it is through already.
+// batchOpen reports whether pods of the last batch are missing or not available. A pod that is Terminating or is changed in
+// place belongs to a batch that other pods may still join, unless a higher ordinal is already updated.
 func (d updates) batchOpen() bool {
 	updated := false
 	for _, ordinal := range slices.Backward(d.owned) {

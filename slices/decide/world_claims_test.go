@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The ways in which claims grow: within a step, and a file system while it is mounted; only
-// when it is mounted anew; not even then; after a while; not at all.
+// The ways in which claims grow: within a step, and the file system while it is mounted; only at the next mount; not even
+// then; after some time; never.
 const (
 	online  = ""
 	offline = "offline"
@@ -15,29 +15,29 @@ const (
 	unable  = "unable"
 )
 
-// worldClaim is the claim of an ordinal, the sizes of which are numbers of steps.
+// worldClaim is the claim of an ordinal. Its sizes are numbers of steps.
 type worldClaim struct {
 	asks, has int
 	bound     bool
 	// steps that it has been growing for.
 	steps int
-	// pending is since when its file system is left; zero: it is not.
+	// pending is the time since which only the file system has to grow. Zero means not pending.
 	pending time.Time
-	// anew is true when its pod was made after that.
+	// anew is true if its pod was created after that.
 	anew, unable bool
 }
 
-// meaning is the template of a revision, sizeOf the size of its claims.
+// meaning returns the template of a revision, sizeOf the size of its claims.
 func meaning(revision string) string { return strings.TrimRight(revision, "+") }
 
 func sizeOf(revision string) int { return len(revision) - len(meaning(revision)) }
 
-// roll makes another template the one to roll out. The size of its claims stays.
+// roll rolls out another template. The size of its claims stays.
 func (w *world) roll(template string) {
 	w.in.Revisions.Update = template + strings.Repeat("+", sizeOf(w.in.Revisions.Update))
 }
 
-// growth is what is seen of an ordinal's claim.
+// growth returns the observed growth of an ordinal's claim.
 func (w *world) growth(ordinal int32) Growth {
 	claim, growth := w.claims[ordinal], Growth{Claim: "data"}
 	switch {
@@ -57,7 +57,7 @@ func (w *world) growth(ordinal int32) Growth {
 	return growth
 }
 
-// ask has a claim grow, as an API server does it.
+// ask raises the request of a claim, as an API server does.
 func (w *world) ask(ordinal int32) {
 	w.t.Helper()
 	claim := w.claims[ordinal]
@@ -67,7 +67,7 @@ func (w *world) ask(ordinal int32) {
 	claim.asks = sizeOf(w.in.Revisions.Update)
 }
 
-// mount binds a claim, and makes its file system as large as its volume.
+// mount binds a claim, and grows its file system to the size of its volume.
 func (c *worldClaim) mount(driver string) {
 	if !c.bound {
 		c.bound, c.has = true, c.asks
@@ -77,7 +77,7 @@ func (c *worldClaim) mount(driver string) {
 	}
 }
 
-// grow takes a mounted claim one step on.
+// grow simulates one step of a mounted claim.
 func (c *worldClaim) grow(driver string, now time.Time) {
 	c.unable = driver == unable
 	switch {

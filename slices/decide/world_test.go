@@ -18,27 +18,24 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// world is a cluster with one slice, in which Decide is all that acts on purpose. A
-// revision is a letter and a number: from one to another with the same letter a pod
-// can be changed in place. Pods of a revision "x" never get Ready, those of an "f" end, those
-// of a "u" are never scheduled; to the number 9 no node resizes a pod. With each + after it
-// claims are to be larger.
+// world is a simulated cluster with one slice, in which only Decide acts. A revision is a letter and a number. A pod can be
+// updated in place between revisions with the same letter. Pods of a revision "x" never become Ready, those of "f" end, and
+// those of "u" are never scheduled. No node resizes a pod to number 9. Each + after a revision means larger claims.
 type world struct {
 	t    failer
 	in   Input
 	pods map[int32]*Pod
-	// claims stay when their pods go. driver is how they grow.
+	// claims remain when their pods are deleted. driver is the way in which they grow.
 	claims map[int32]*worldClaim
 	driver string
 	made   int
-	// lingers is how long a pod is Terminating.
+	// lingers is the time for which a pod is Terminating.
 	lingers time.Duration
-	// broken is true when no pod gets Ready any more.
+	// broken is true when no pod becomes Ready any more.
 	broken bool
-	// pulled are the revisions whose images were asked for, by the pod beside which they are
-	// pulled; a pull of a revision "b3" never ends.
+	// pulled maps pods to the revisions whose images are pulled on their nodes. A pull of a revision "b3" never ends.
 	pulled map[types.UID]string
-	// rolledBack counts roll-outs that were taken back.
+	// rolledBack counts roll-outs that were rolled back.
 	rolledBack int
 }
 
@@ -57,7 +54,7 @@ func (w *world) observe() Input {
 		seen.Change = Change{Same: meaning(pod.Revision) == meaning(in.Revisions.Update), InPlace: pod.Revision[0] == in.Revisions.Update[0], Blocker: "spec"}
 		seen.Growth = w.growth(pod.Ordinal)
 		if seen.NewImages = !seen.Change.Same; w.pulled[pod.UID] != in.Revisions.Update {
-			seen.Pull = nil // that pod is of another revision, and has another name
+			seen.Pull = nil // the pull pod is of another revision, and has another name
 		}
 		if pod.InPlace != nil {
 			inPlace := *pod.InPlace
@@ -68,7 +65,7 @@ func (w *world) observe() Input {
 	return in
 }
 
-// reconcile decides, and carries out the first actions: all of them unless it crashes.
+// reconcile decides, and executes the first actions: all of them, unless it crashes.
 func (w *world) reconcile(most int) Decision {
 	w.t.Helper()
 	before := w.observe()
@@ -155,7 +152,7 @@ func (w *world) doInPlace(a Action, pod *Pod) {
 	}
 }
 
-// verify checks what holds in each state, whatever happened before it.
+// verify checks the invariants of every state.
 func (w *world) verify(before Input, d Decision) {
 	w.t.Helper()
 	after := w.observe()
@@ -197,7 +194,7 @@ func (w *world) verify(before Input, d Decision) {
 	}
 }
 
-// random is what happens to pods, one step for one pod.
+// random simulates random events, one step for one pod.
 func (w *world) random(t *rapid.T) {
 	var ordinals []int32
 	for ordinal := range w.pods {
@@ -226,7 +223,7 @@ func (w *world) random(t *rapid.T) {
 	}
 }
 
-// on takes a pod one step on, as a kubelet would.
+// on simulates one step of a pod's kubelet.
 func (w *world) on(pod *Pod) {
 	switch {
 	case pod.Terminating && w.in.Now.Before(pod.GoneBy):
@@ -250,7 +247,7 @@ func (w *world) on(pod *Pod) {
 	}
 }
 
-// onInPlace takes a pod that is updated in place one step on: first its kubelet sees the change.
+// onInPlace simulates one step of an in-place update. First the kubelet observes the change.
 func onInPlace(pod *Pod) {
 	switch in := pod.InPlace; {
 	case in.Unseen:
@@ -262,7 +259,7 @@ func onInPlace(pod *Pod) {
 	}
 }
 
-// run lets everybody do their part, fairly, until nothing changes any more.
+// run executes all participants, fairly, until nothing changes any more.
 func (w *world) run() {
 	w.t.Helper()
 	for range 400 {
@@ -298,7 +295,7 @@ func (w *world) observeSorted() []string {
 	return out
 }
 
-// atRest checks that all is as it was asked for.
+// atRest checks that everything is in its desired state.
 func (w *world) atRest() {
 	w.t.Helper()
 	in := w.observe()
@@ -345,8 +342,7 @@ func worldSpec(t *rapid.T) Spec {
 	return spec
 }
 
-// TestWorldConverges: whatever happens in between, with a good template and nobody in the way
-// a slice gets to where it shall be.
+// TestWorldConverges: after any events, a slice with a good template reaches its desired state if nothing else interferes.
 func TestWorldConverges(t *testing.T) {
 	t.Run("D-016, D-035, D-047, S-014: after random edits, crashes and broken pods", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -382,7 +378,7 @@ func TestWorldConverges(t *testing.T) {
 			w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
 			for _, pod := range w.pods {
 				pod.HeldForDelete, pod.HeldForUpdate = false, false
-				// What OnDelete leaves to people, people do.
+				// With OnDelete, the user deletes the pods.
 				lasts := w.driver == offline && !w.claims[pod.Ordinal].pending.IsZero() && w.claims[pod.Ordinal].anew
 				pod.AskedToGo = pod.AskedToGo || lasts || w.in.Spec.Strategy == api.OnDelete && pod.Revision != w.in.Revisions.Update
 			}
@@ -393,8 +389,8 @@ func TestWorldConverges(t *testing.T) {
 	})
 }
 
-// TestWorldInPlace: however fast templates follow each other, with kubelets as slow as they like, no gate
-// opens before what a pod was changed to runs, and no change overtakes one that no kubelet has seen.
+// TestWorldInPlace: with any sequence of templates and slow kubelets, no gate opens before the pod runs the new revision,
+// and no change overtakes a change that no kubelet has observed.
 func TestWorldInPlace(t *testing.T) {
 	t.Run("X-04, X-05: images and resizes", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -422,8 +418,7 @@ func TestWorldInPlace(t *testing.T) {
 	})
 }
 
-// TestStuckRollout: a roll-out that never gets Ready is rolled back, or forward, and nobody
-// deletes a pod.
+// TestStuckRollout: a roll-out that never becomes Ready can be rolled back or forward without manual deletions.
 func TestStuckRollout(t *testing.T) {
 	for _, isParallel := range []bool{false, true} {
 		for _, policy := range []api.PodUpdatePolicy{api.ReCreate, api.InPlaceIfPossible} {
@@ -453,7 +448,7 @@ func TestStuckRollout(t *testing.T) {
 	}
 }
 
-// TestMountsOnce: what a new mount does not help takes a pod down once.
+// TestMountsOnce: a claim that does not grow at a new mount takes its pod down only once.
 func TestMountsOnce(t *testing.T) {
 	t.Run("X-02 a file system that does not grow", func(t *testing.T) {
 		w := newWorld(t, slice(3, "").Spec)
@@ -469,8 +464,8 @@ func TestMountsOnce(t *testing.T) {
 	})
 }
 
-// TestEndingPods: pods that end as soon as they run come again ever more seldom, in any ordinal, and
-// those of a better template at once.
+// TestEndingPods: pods that end as soon as they run are recreated with a growing delay, in any ordinal. Pods of a better
+// template are created at once.
 func TestEndingPods(t *testing.T) {
 	t.Run("X-20 an hour of pods that end", func(t *testing.T) {
 		w := newWorld(t, slice(3, "", parallel).Spec)
@@ -495,7 +490,7 @@ func TestEndingPods(t *testing.T) {
 	})
 }
 
-// TestFailedRolloutIsTakenBack: with onFailure: Rollback.
+// TestFailedRolloutIsTakenBack: a failed roll-out with onFailure: Rollback is rolled back.
 func TestFailedRolloutIsTakenBack(t *testing.T) {
 	for _, strategy := range []api.UpdateStrategyType{api.RollingUpdate, api.Recreate} {
 		for _, isParallel := range []bool{false, true} {
@@ -517,7 +512,7 @@ func TestFailedRolloutIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestCountOfSteps: deletions and creations of each pass, with everybody fast.
+// TestCountOfSteps: deletions and creations of each pass, without delays.
 func TestCountOfSteps(t *testing.T) {
 	for name, c := range map[string]struct {
 		change []func(*Input)

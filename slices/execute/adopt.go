@@ -20,12 +20,12 @@ import (
 
 // Index fields of pods.
 const (
-	// OwnerIndex is the UID of a pod's controller; orphans for those that have none.
+	// OwnerIndex is the UID of a pod's controller, or orphans if it has none.
 	OwnerIndex = "sliceshift.owner"
 	orphans    = "none"
 )
 
-// OwnerOf is what OwnerIndex keeps of an object.
+// OwnerOf returns the value of OwnerIndex for an object.
 func OwnerOf(object client.Object) []string {
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		return []string{string(owner.UID)}
@@ -35,19 +35,18 @@ func OwnerOf(object client.Object) []string {
 
 // Writer writes the pods and claims of StatefulSets.
 type Writer struct {
-	// Client reads from the cache and writes.
+	// Client reads from the cache and writes to the API server.
 	Client client.Client
 	// Live reads from the API server.
 	Live   client.Reader
 	Events events.EventRecorder
-	// Expectations are the writes that the cache has not shown yet.
+	// Expectations are the writes that the cache does not show yet.
 	Expectations *Expectations
 	Now          func() time.Time
 }
 
-// AdoptPods returns the pods of a set by ordinal: its own, and the orphans that its selector
-// matches, which it adopts. It releases those whose labels do not match any more, and
-// those whose name has no ordinal.
+// AdoptPods returns the pods of a set by ordinal. It adopts orphans that the selector matches. It releases pods whose labels
+// do not match any more, and pods whose name has no ordinal.
 func (w Writer) AdoptPods(ctx context.Context, set *api.StatefulSet) (map[int32]*corev1.Pod, error) {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
@@ -56,7 +55,7 @@ func (w Writer) AdoptPods(ctx context.Context, set *api.StatefulSet) (map[int32]
 	pods := map[int32]*corev1.Pod{}
 	for _, owner := range []string{string(set.UID), orphans} {
 		var list corev1.PodList
-		// What is listed is the cache's own: nothing here changes a pod in place.
+		// The listed objects belong to the cache and must not be modified.
 		err := w.Client.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{OwnerIndex: owner}, client.UnsafeDisableDeepCopy)
 		if err != nil {
 			return nil, err
@@ -76,7 +75,7 @@ func (w Writer) AdoptPods(ctx context.Context, set *api.StatefulSet) (map[int32]
 	return pods, nil
 }
 
-// claimPod adopts or releases a pod, and returns it when it is the set's.
+// claimPod adopts or releases a pod, and returns it if it belongs to the set.
 func (w Writer) claimPod(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod, matches bool) (*corev1.Pod, error) {
 	owned := metav1.IsControlledBy(pod, set)
 	switch {
@@ -93,8 +92,8 @@ func (w Writer) claimPod(ctx context.Context, set *api.StatefulSet, pod *corev1.
 	}
 }
 
-// adopt makes the set the controller of an orphan, after a look at the set itself: one
-// that is being deleted adopts nothing, whatever the cache says.
+// adopt makes the set the controller of an orphan. It first reads the set from the API server, because the cache may not
+// show a deletion yet, and a set in deletion must not adopt.
 func (w Writer) adopt(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod) (*corev1.Pod, error) {
 	if err := w.alive(ctx, set); err != nil {
 		return nil, err
@@ -108,8 +107,7 @@ func (w Writer) adopt(ctx context.Context, set *api.StatefulSet, pod *corev1.Pod
 	return next, nil
 }
 
-// alive reads the set from the API server: nil when it is the one and not being
-// deleted.
+// alive returns nil if the API server has the same set and it is not being deleted.
 func (w Writer) alive(ctx context.Context, set *api.StatefulSet) error {
 	var live api.StatefulSet
 	if err := w.Live.Get(ctx, client.ObjectKeyFromObject(set), &live); err != nil {
@@ -127,7 +125,7 @@ func (w Writer) release(ctx context.Context, set *api.StatefulSet, pod *corev1.P
 	return client.IgnoreNotFound(w.Client.Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})))
 }
 
-// without are the owners of a pod but for the set.
+// without returns the owners except the set.
 func without(owners []metav1.OwnerReference, set *api.StatefulSet) []metav1.OwnerReference {
 	return slices.DeleteFunc(owners, func(r metav1.OwnerReference) bool { return r.UID == set.UID })
 }

@@ -13,33 +13,30 @@ import (
 	"github.com/sliceshift/sliceshift/slices/observe"
 )
 
-// firstAtOnce is how many pods are written at the same time at first, mostAtOnce how many
-// in the end.
+// firstAtOnce is the initial number of concurrent writes, mostAtOnce the maximum.
 const (
 	firstAtOnce = 8
 	mostAtOnce  = 64
 )
 
-// failure is an action that failed.
+// failure is the error of an action.
 type failure struct {
 	verb decide.Verb
 	err  error
 }
 
-// Execute carries out a decision, and brings in line with it what Decide knows nothing of: the
-// readiness gates and the lifecycle states of the pods.
+// Execute executes a decision. It also updates the readiness gates and the lifecycle states of the pods, which Decide does
+// not cover.
 func (c *PodControl) Execute(ctx context.Context, decision decide.Decision) error {
 	return c.all(ctx, slices.Concat(c.gates(decision.Held), c.states(decision), decision.Actions))
 }
 
-// Refused says whether something was refused that is to be asked for again later.
+// Refused reports whether a refused request must be retried later.
 func (c *PodControl) Refused() bool { return c.refused.Load() }
 
-// all carries out actions: those of one ordinal one after the other, those of several
-// ordinals at the same time. It begins with a few, and each that succeeds lets one more
-// run beside the others. What the API server refuses once it would refuse often, so that
-// no other action of that verb is begun; those of other verbs are, for no pod waits for
-// what has gone wrong with another one.
+// all executes actions: those of one ordinal in sequence, those of several ordinals concurrently. It starts with a few, and
+// each chain that completes raises the limit by one. After a refusal it starts no further action of that verb, because the
+// API server would refuse it again. Other verbs continue, so that an error of one pod does not delay the others.
 func (c *PodControl) all(ctx context.Context, actions []decide.Action) error {
 	chains, refused := chainsOf(actions), map[decide.Verb]bool{}
 	results := make(chan []failure)
@@ -62,7 +59,7 @@ func (c *PodControl) all(ctx context.Context, actions []decide.Action) error {
 	return errors.Join(failed...)
 }
 
-// chainsOf groups actions by ordinal, in the order in which the ordinals appear.
+// chainsOf groups actions by ordinal, in the order of the ordinals' first action.
 func chainsOf(actions []decide.Action) [][]decide.Action {
 	var chains [][]decide.Action
 	at := map[int32]int{}
@@ -77,8 +74,8 @@ func chainsOf(actions []decide.Action) [][]decide.Action {
 	return chains
 }
 
-// worthwhile is what to begin of a chain when the API server has refused some verbs: nothing
-// of one that could not be carried through.
+// worthwhile returns the actions of a chain that can still run after the API server refused some verbs. It returns none if
+// the chain could not be completed.
 func worthwhile(chain []decide.Action, refused map[decide.Verb]bool) []decide.Action {
 	var out []decide.Action
 	for i, action := range chain {
@@ -92,7 +89,7 @@ func worthwhile(chain []decide.Action, refused map[decide.Verb]bool) []decide.Ac
 	return out
 }
 
-// chain carries out the actions of one ordinal.
+// chain executes the actions of one ordinal.
 func (c *PodControl) chain(ctx context.Context, actions []decide.Action) (failed []failure) {
 	pod := c.pods[actions[0].Ordinal]
 	for i, action := range actions {
@@ -117,8 +114,8 @@ func (c *PodControl) chain(ctx context.Context, actions []decide.Action) (failed
 	return failed
 }
 
-// keepsBack says whether the first of some actions, which has failed, keeps back the others. A
-// pod that has changed is to be judged anew first.
+// keepsBack reports whether the failure of the first action skips the remaining ones. After a conflict, the changed pod must
+// be observed first.
 func keepsBack(actions []decide.Action, err error) bool {
 	verb := actions[0].Verb
 	return apierrors.IsConflict(err) || verb != OpenGate && verb != CloseGate

@@ -13,11 +13,11 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// claimControl carries out what was decided for the claims of the pods.
+// claimControl executes actions on the claims of the pods.
 type claimControl struct{ *PodControl }
 
-// createClaims makes the claims that a new pod lacks. One that is being deleted is waited
-// for: a pod that mounts it would hold it, and lose it in the end.
+// createClaims creates the missing claims of a new pod. It fails while a claim is being deleted: a pod that mounts it would
+// delay the deletion and lose the data afterwards.
 func (c claimControl) createClaims(ctx context.Context, ordinal int32) error {
 	for _, template := range c.Set.Spec.VolumeClaimTemplates {
 		if have := c.Claims[observe.ClaimName(template.Name, c.Set.Name, ordinal)]; have != nil && have.DeletionTimestamp != nil {
@@ -37,7 +37,7 @@ func (c claimControl) createMissing(ctx context.Context, ordinal int32) error {
 	return nil
 }
 
-// missingClaims are the claims that an ordinal is to have and has not, to be made.
+// missingClaims returns the claims that an ordinal needs and that do not exist.
 func (c claimControl) missingClaims(ordinal int32) (missing []*corev1.PersistentVolumeClaim) {
 	for i := range c.Set.Spec.VolumeClaimTemplates {
 		if claim := observe.NewClaim(c.Set, &c.Set.Spec.VolumeClaimTemplates[i], ordinal); c.Claims[claim.Name] == nil {
@@ -47,8 +47,8 @@ func (c claimControl) missingClaims(ordinal int32) (missing []*corev1.Persistent
 	return missing
 }
 
-// tellOfClaims says which claims outlive their ordinal against the retention policy, for
-// somebody else controls them.
+// tellOfClaims sends a warning for each claim that the retention policy would delete with its pod, but that has another
+// controller.
 func (c claimControl) tellOfClaims(action decide.Action, pod *corev1.Pod) {
 	spec, err := decide.SpecOf(c.Set)
 	if err != nil || !observe.OwnersOf(c.Set, !spec.Owns(action.Ordinal)).Pod {
@@ -65,8 +65,7 @@ func (c claimControl) tellOfClaims(action decide.Action, pod *corev1.Pod) {
 	}
 }
 
-// ownClaims gives the claims of a pod their owners. One that is being deleted goes with the pod,
-// whoever owns it.
+// ownClaims sets the owners of a pod's claims. It skips claims that are being deleted.
 func (c claimControl) ownClaims(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
 	spec, err := decide.SpecOf(c.Set)
 	if err != nil {
@@ -90,8 +89,8 @@ func (c claimControl) ownClaims(ctx context.Context, ordinal int32, pod *corev1.
 	return nil
 }
 
-// makeClaims makes the claims that a pod waits for: those of its ordinal, or, of one that stands
-// in, those that go with it.
+// makeClaims creates the claims that a pod waits for: those of its ordinal, or those of a surge pod, which are deleted with
+// the pod.
 func (c claimControl) makeClaims(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
 	spec, err := decide.SpecOf(c.Set)
 	switch {
@@ -104,7 +103,7 @@ func (c claimControl) makeClaims(ctx context.Context, ordinal int32, pod *corev1
 	}
 }
 
-// growClaims asks for the larger size that the templates ask for, of the claims that can be asked.
+// growClaims raises the storage requests of bound claims to those of their templates.
 func (c claimControl) growClaims(ctx context.Context, ordinal int32) error {
 	for i := range c.Set.Spec.VolumeClaimTemplates {
 		template := &c.Set.Spec.VolumeClaimTemplates[i]

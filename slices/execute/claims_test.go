@@ -22,8 +22,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestMissingClaims: when the retention policy changes while the claims of a pod are missing,
-// they are made with their owner; those that somebody else makes get it when they are there.
+// TestMissingClaims: if the retention policy changes while the claims of a pod are missing, they are created with their
+// owner. Claims that another controller creates get the owner later.
 func TestMissingClaims(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: "u", Labels: observe.IdentityLabels("web", 0)}}
 	for _, made := range []bool{false, true} {
@@ -55,8 +55,8 @@ func TestMissingClaims(t *testing.T) {
 	}
 }
 
-// TestLeavingClaimOfAPod: a claim that is being deleted while its pod uses it goes with the pod, and is
-// not waited for: nothing has to be put right of it, and of the others it is.
+// TestLeavingClaimOfAPod: a claim that is being deleted while its pod uses it needs no change and delays nothing. The pod's
+// other claims are updated.
 func TestLeavingClaimOfAPod(t *testing.T) {
 	for name, tc := range map[string]struct {
 		replicas  int32
@@ -125,8 +125,8 @@ func TestLeavingClaimOfAPod(t *testing.T) {
 	}
 }
 
-// TestGrowClaims: every claim of an ordinal that is smaller than its template asks for more.
-// Whether its StorageClass lets it is the API server's to say.
+// TestGrowClaims: the requests of all smaller claims of an ordinal are raised. The API server decides whether the
+// StorageClass allows it.
 func TestGrowClaims(t *testing.T) {
 	for name, tc := range map[string]struct {
 		have    map[string]string

@@ -13,10 +13,10 @@ import (
 
 const eviction = "eviction"
 
-// AnsweredAtOnce is a client whose evictions are asked for once. Any other client of client-go sleeps
-// over the Retry-After of 10 s that the API server sends while it has not counted a budget anew since
-// its last change (createTooManyRequestsError in pkg/registry/core/pod/storage/eviction.go), and
-// asks again, ten times: a worker would stand still for 100 s, and evict what it judged then.
+// AnsweredAtOnce returns a client that sends each eviction once. Other client-go clients retry up to ten times. Before each
+// retry they wait 10 s, the Retry-After that the API server sends while a changed budget is not recalculated
+// (createTooManyRequestsError in pkg/registry/core/pod/storage/eviction.go). A worker would be blocked for 100 s and then
+// evict an outdated choice.
 func AnsweredAtOnce(c client.Client, config *rest.Config, over *http.Client) (client.Client, error) {
 	core, err := corev1client.NewForConfigAndClient(config, over)
 	if err != nil {
@@ -42,7 +42,7 @@ type evictions struct {
 	core rest.Interface
 }
 
-// Create asks for the eviction of a pod. It takes no options.
+// Create requests the eviction of a pod. It takes no options.
 func (e evictions) Create(ctx context.Context, pod, body client.Object, _ ...client.SubResourceCreateOption) error {
 	asked, is := body.(*policyv1.Eviction)
 	if !is {

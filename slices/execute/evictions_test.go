@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
-// TestEvictionIsAskedOnce: an API server that has not counted the budget yet says to come back in
-// 10 s. The set is judged anew before that, and by then another pod may be the one to go.
+// TestEvictionIsAskedOnce: an API server that has not recalculated the budget asks for a retry after 10 s. The set is
+// reconciled before that, and may then evict another pod.
 func TestEvictionIsAskedOnce(t *testing.T) {
 	var paths []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +38,7 @@ func TestEvictionIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestOnlyEvictionsAreAskedOnce: whatever is no eviction of a pod is an error, not a request.
+// TestOnlyEvictionsAreAskedOnce: any other body than an eviction is an error, and is not sent.
 func TestOnlyEvictionsAreAskedOnce(t *testing.T) {
 	asked, err := AnsweredAtOnce(fake.NewClientBuilder().Build(), &rest.Config{Host: "http://192.0.2.1"}, http.DefaultClient)
 	if err != nil {

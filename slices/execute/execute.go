@@ -1,6 +1,5 @@
-// Package execute carries out what was decided for the pods and claims of a StatefulSet, each write
-// refused by the API server when the object is another one by then, and knows which of its writes
-// the cache has not shown yet.
+// Package execute executes decisions on the pods and claims of a StatefulSet. The API server rejects each write if the
+// object has changed since it was observed. The package records the writes that the cache does not show yet.
 package execute
 
 import (
@@ -25,28 +24,28 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// PodControl carries out what was decided for the pods of one StatefulSet.
+// PodControl executes decisions on the pods of one StatefulSet.
 type PodControl struct {
 	Writer
 	observe.Seen
 	pods map[int32]*corev1.Pod
-	// held are the holds of the decision that is carried out.
+	// held holds the Held of the current decision.
 	held []decide.Hold
-	// refused is true when the budget did not let a pod go: it is asked again later.
+	// refused is true when a budget refused an eviction, which is retried later.
 	refused atomic.Bool
-	// unpulled are the UIDs of pods beside which no pod that pulls images could be made.
+	// unpulled maps the UIDs of pods to the revision whose images could not be pulled for them.
 	unpulled sync.Map
 }
 
-// For is the control of the pods of one set, as they were observed.
+// For returns the control of a set's observed pods.
 func (w Writer) For(objects observe.Seen, pods map[int32]*corev1.Pod) *PodControl {
 	return &PodControl{Writer: w, Seen: objects, pods: pods}
 }
 
-// one carries out one action on a pod; nil: there is none.
+// one executes an action on a pod. pod is nil if none exists.
 func (c *PodControl) one(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
 	if action.Verb != decide.Create && (pod == nil || pod.UID != action.UID) {
-		return nil // it is gone meanwhile
+		return nil // it has been deleted meanwhile
 	}
 	switch action.Verb {
 	case decide.Create:
@@ -77,12 +76,12 @@ func (c *PodControl) one(ctx context.Context, action decide.Action, pod *corev1.
 		return c.tellState(ctx, action, pod)
 	case decide.PrePull:
 		return c.prePull(ctx, action, pod)
-	case OpenGate, CloseGate: // what they write is what is written next: chain carries them out
+	case OpenGate, CloseGate: // chain executes these, because the next write builds on their result
 	}
 	return fmt.Errorf("unknown verb %q", action.Verb)
 }
 
-// announce writes why a pod goes; without a reason it takes back what was written.
+// announce writes the termination reason of a pod, or removes it if the action has no reason.
 func (c *PodControl) announce(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
 	annotations := map[string]any{api.TerminationReasonAnnotationKey: nil, api.TerminationTimeAnnotationKey: nil}
 	if action.Reason != "" {
@@ -132,12 +131,11 @@ func (c *PodControl) createPod(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// delete deletes the very pod that was judged. One that is gone was deleted.
+// delete deletes the observed pod. A pod that no longer exists counts as deleted.
 //
-// While a migration drives the set, a pod that goes by the budget is evicted: the
-// PodDisruptionBudget, of which the migration takes its share, is what both have in
-// common, and the API server lets only so many go. One that is not Ready costs nothing, and
-// is not asked for: a budget of 0 would keep it as it is for ever.
+// While a migration drives the set, deletions within the budget are evictions. The PodDisruptionBudget, of which the
+// migration has its share, is common to both slices, and the API server enforces it. A pod that is not Ready needs no budget
+// and is deleted directly, because a budget of 0 would keep it forever.
 func (c *PodControl) delete(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
 	conditions := client.Preconditions{UID: &action.UID}
 	if costsNothing(pod) {
@@ -167,8 +165,8 @@ func (c *PodControl) delete(ctx context.Context, action decide.Action, pod *core
 	return nil
 }
 
-// onlyMetadata names a pod to be deleted. The client decodes nothing of what is answered when it is
-// given no more than that; of a whole pod it would, for each of hundreds.
+// onlyMetadata returns the metadata of a pod to be deleted. With a whole pod, the client would decode each response into it,
+// for hundreds of pods.
 func onlyMetadata(pod *corev1.Pod) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod"},
@@ -176,9 +174,8 @@ func onlyMetadata(pod *corev1.Pod) *metav1.PartialObjectMetadata {
 	}
 }
 
-// costsNothing says whether a pod may be taken down without the budget, for it was not
-// Ready when it was judged. Such a pod is written only as it was judged: it may be Ready
-// by now.
+// costsNothing reports whether a pod may be taken down without the budget, because it was observed as not Ready. Such a pod
+// is written with its resourceVersion as precondition, because it may be Ready by now.
 func costsNothing(pod *corev1.Pod) bool {
 	ready, _ := observe.Readiness(pod)
 	return !ready
@@ -191,8 +188,8 @@ func (c *PodControl) evict(ctx context.Context, action decide.Action, pod *corev
 	})
 }
 
-// patch changes the very pod that was judged. A strategic merge is the cheapest way for
-// the API server: it does not encode the pod to patch it.
+// patch patches the observed pod. A strategic merge patch is the cheapest for the API server, because it applies the patch
+// without encoding the pod.
 func (c *PodControl) patch(ctx context.Context, action decide.Action, pod *corev1.Pod, change map[string]any) error {
 	metadata, _ := change["metadata"].(map[string]any)
 	metadata["uid"] = action.UID
@@ -207,7 +204,7 @@ func (c *PodControl) patch(ctx context.Context, action decide.Action, pod *corev
 	return c.changed(pod, patched, c.Client.Patch(ctx, patched, client.RawPatch(types.StrategicMergePatchType, data)))
 }
 
-// changed notes what the cache is to show after a pod was written, if it was.
+// changed records what the cache must show after a successful write, or after a write without a response.
 func (c *PodControl) changed(pod, after *corev1.Pod, err error) error {
 	switch {
 	case err == nil:
@@ -218,8 +215,8 @@ func (c *PodControl) changed(pod, after *corev1.Pod, err error) error {
 	return client.IgnoreNotFound(err)
 }
 
-// event tells of the set. What else it is about tells it from others of its reason: those
-// that differ only in their text are counted as one.
+// event sends an event about the set. The related object distinguishes events with the same reason: events that differ only
+// in their text are aggregated.
 func (c *PodControl) event(about client.Object, kind, reason, action, note string, args ...any) {
 	c.Events.Eventf(c.Set, about, kind, reason, action, note, args...)
 }

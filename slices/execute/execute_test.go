@@ -22,8 +22,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// newControl controls the pods of a set with one claim template, over a fake API server whose
-// writes fail as fails says.
+// newControl returns the control of the pods of a set with one claim template. Writes to its fake API server fail as in
+// fails.
 func newControl(t *testing.T, fails interceptor.Funcs, objects ...client.Object) (*PodControl, *slicetest.Heard) {
 	t.Helper()
 	set := slicetest.NamedSet("web", map[string]string{"app": "web"})
@@ -41,9 +41,9 @@ func newControl(t *testing.T, fails interceptor.Funcs, objects ...client.Object)
 	}, ears
 }
 
-// TestEvictsBesideAMigration: what goes by the budget asks the PodDisruptionBudget, and waits
-// when that says no; what the migration itself stops does not, nor what is down anyway: a
-// budget of 0 would keep a broken pod for ever.
+// TestEvictsBesideAMigration: a deletion within the budget is an eviction, and waits if the PodDisruptionBudget refuses it.
+// Pods that the migration itself stops, and pods that are not Ready, are deleted directly. A budget of 0 would keep a broken
+// pod forever.
 func TestEvictsBesideAMigration(t *testing.T) {
 	for _, c := range []struct {
 		reason           api.TerminationReason
@@ -87,7 +87,7 @@ func TestEvictsBesideAMigration(t *testing.T) {
 
 var errAPI = apierrors.NewInternalError(errors.New("out of order"))
 
-// TestCreatesPodAndClaims: the claims come before the pod, and an error of either is told.
+// TestCreatesPodAndClaims: the claims are created before the pod, and an error of either is reported.
 func TestCreatesPodAndClaims(t *testing.T) {
 	create := []decide.Action{{Verb: decide.Create, Ordinal: 0, Revision: "r1"}}
 	key := client.ObjectKey{Namespace: "shop", Name: "data-web-0"}
@@ -127,7 +127,7 @@ func TestCreatesPodAndClaims(t *testing.T) {
 	})
 }
 
-// failingCreate carries actions out while objects of type T cannot be made, which is an error that is told.
+// failingCreate executes actions while objects of type T cannot be created, which must be reported.
 func failingCreate[T client.Object](t *testing.T, actions []decide.Action) *PodControl {
 	t.Helper()
 	h, ears := newControl(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -142,7 +142,7 @@ func failingCreate[T client.Object](t *testing.T, actions []decide.Action) *PodC
 	return h
 }
 
-// TestDeletesPods: one that is gone was deleted, another error is told and ends the pass.
+// TestDeletesPods: a pod that no longer exists counts as deleted. Another error is reported and ends the pass.
 func TestDeletesPods(t *testing.T) {
 	pod := func(ordinal int32) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: observe.PodName("web", ordinal), UID: "u"}}
@@ -192,8 +192,8 @@ func TestDeletesPods(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: a few pods are made at the same time at first, and many when that goes well:
-// an API server that has no room for them says so before all are asked for.
+// TestManyAtOnce: a few pods are created concurrently at first, and many after successes. An API server without room for
+// them refuses early.
 func TestManyAtOnce(t *testing.T) {
 	for pods, first := range map[int]int64{1: 1, 5: 5, 30: firstAtOnce, 1000: firstAtOnce} {
 		t.Run(fmt.Sprintf("K-024 Parallel, %d pods", pods), func(t *testing.T) {
@@ -228,8 +228,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestReadyMeanwhile: a pod that is not Ready is taken down for nothing. When it has become
-// Ready since it was judged, it is left to the next look, whatever was to be written first.
+// TestReadyMeanwhile: a pod that is not Ready is taken down without the budget. If it has become Ready since it was
+// observed, no write reaches it in this pass.
 func TestReadyMeanwhile(t *testing.T) {
 	judged := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: "u"},

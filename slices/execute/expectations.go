@@ -16,9 +16,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Expectations are the writes of pods that the cache does not show yet: what is decided on
-// an older state would be done twice. One whose answer was lost may have been carried out, and
-// counts as well.
+// Expectations records the pod writes that the cache does not show yet. A decision on an older state would repeat them. A
+// write without a response may have been executed, and is recorded too.
 type Expectations struct {
 	mu   sync.Mutex
 	sets map[types.NamespacedName]map[string]expectation
@@ -27,38 +26,37 @@ type Expectations struct {
 type expectation struct {
 	uid     types.UID
 	version string
-	// newer is true when the cache must show a younger state than version.
+	// newer is true when the cache must show a newer state than version.
 	newer   bool
 	deleted bool
 	at      time.Time
 }
 
-// ExpectationTimeout is after which time the API server is asked whether the cache will ever show
-// what was written: the pod may be gone meanwhile, or the write have got lost.
+// ExpectationTimeout is the time after which the API server is asked whether the cache will ever show a write. The pod may
+// have been deleted, or the write may have been lost.
 const ExpectationTimeout = 5 * time.Second
 
-// NewExpectations are those of a controller that has written nothing yet.
+// NewExpectations returns empty expectations.
 func NewExpectations() *Expectations {
 	return &Expectations{sets: map[types.NamespacedName]map[string]expectation{}}
 }
 
-// expectVersion notes that a pod was created or changed; pod is what the API server returned.
+// expectVersion records that a pod was created or changed. pod is what the API server returned.
 func (e *Expectations) expectVersion(set types.NamespacedName, pod *corev1.Pod, now time.Time) {
 	e.note(set, pod.Name, expectation{uid: pod.UID, version: pod.ResourceVersion, at: now})
 }
 
-// expectAnswer notes that a pod may have been changed: the answer was lost.
+// expectAnswer records that a pod may have been changed by a write without a response.
 func (e *Expectations) expectAnswer(set types.NamespacedName, pod *corev1.Pod, now time.Time) {
 	e.note(set, pod.Name, expectation{uid: pod.UID, version: pod.ResourceVersion, newer: true, at: now})
 }
 
-// expectDeletion notes that a pod was deleted.
+// expectDeletion records that a pod was deleted.
 func (e *Expectations) expectDeletion(set types.NamespacedName, name string, uid types.UID, now time.Time) {
 	e.note(set, name, expectation{uid: uid, deleted: true, at: now})
 }
 
-// newestVersion is the resourceVersion of a pod after its last write, if there was one since
-// the pod was read.
+// newestVersion returns the resourceVersion of a pod after the last recorded write, or that of the given pod.
 func (e *Expectations) newestVersion(set types.NamespacedName, pod *corev1.Pod) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,14 +75,14 @@ func (e *Expectations) note(set types.NamespacedName, name string, last expectat
 	e.sets[set][name] = last
 }
 
-// Forget is for a set that is gone.
+// Forget removes the expectations of a deleted set.
 func (e *Expectations) Forget(set types.NamespacedName) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.sets, set)
 }
 
-// Satisfied says whether the cache shows all that was written of a set's pods.
+// Satisfied reports whether the cache shows all recorded writes of a set's pods.
 func (e *Expectations) Satisfied(set types.NamespacedName, pods map[int32]*corev1.Pod) bool {
 	byName := namesOf(pods)
 	e.mu.Lock()
@@ -97,7 +95,7 @@ func (e *Expectations) Satisfied(set types.NamespacedName, pods map[int32]*corev
 	return len(e.sets[set]) == 0
 }
 
-// overdue are the names of the pods whose writes the cache has not shown for ExpectationTimeout.
+// overdue returns the names of the pods whose writes the cache has not shown for ExpectationTimeout.
 func (e *Expectations) overdue(set types.NamespacedName, now time.Time) (names []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -110,7 +108,7 @@ func (e *Expectations) overdue(set types.NamespacedName, now time.Time) (names [
 	return names
 }
 
-// drop forgets what was written of a pod.
+// drop removes the expectation of a pod.
 func (e *Expectations) drop(set types.NamespacedName, name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -125,9 +123,8 @@ func namesOf(pods map[int32]*corev1.Pod) map[string]*corev1.Pod {
 	return byName
 }
 
-// CaughtUp asks the API server for the pods whose writes the cache has not shown for long, and
-// drops those of which the cache shows what the API server says. It says whether the cache shows all
-// that was written: a cache that lags behind is waited for, for as long as it does.
+// CaughtUp reports whether the cache shows all recorded writes. For overdue writes it reads the pod from the API server, and
+// drops the expectation if the cache shows the same state. A cache that lags is waited for as long as necessary.
 func (w Writer) CaughtUp(ctx context.Context, set *api.StatefulSet, pods map[int32]*corev1.Pod) (bool, error) {
 	key := client.ObjectKeyFromObject(set)
 	if w.Expectations.Satisfied(key, pods) {
@@ -146,9 +143,9 @@ func (w Writer) CaughtUp(ctx context.Context, set *api.StatefulSet, pods map[int
 	return w.Expectations.Satisfied(key, pods), nil
 }
 
-// livePod asks the API server for a pod of a set; nil: it does not exist, or is not the set's.
+// livePod returns a pod of the set from the API server, or nil if the set has no such pod.
 func (w Writer) livePod(ctx context.Context, set *api.StatefulSet, name string) (*corev1.Pod, error) {
-	var found corev1.PodList // whoever may list pods may not get one
+	var found corev1.PodList // list, because a role may grant list on pods without get
 	if err := w.Live.List(ctx, &found, client.InNamespace(set.Namespace), client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func cached(name, uid, version string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: version}}
 }
 
-// TestExpectations: nothing is decided on a cache that does not show the last writes.
+// TestExpectations: nothing is decided while the cache does not show the last writes.
 func TestExpectations(t *testing.T) {
 	set, now := types.NamespacedName{Namespace: "shop", Name: "web"}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	terminating := cached("web-0", "a", "7")
@@ -64,9 +64,8 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// TestCaughtUp: after a while the API server is asked whether the cache will ever show the last
-// writes. A cache that lags behind is waited for, however long: what was decided on it would be
-// done twice.
+// TestCaughtUp: after some time the API server is asked whether the cache will ever show the last writes. A cache that lags
+// is waited for as long as necessary, because a decision would repeat the writes.
 func TestCaughtUp(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	set := slicetest.NamedSet("web", map[string]string{"app": "web"})

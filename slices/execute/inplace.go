@@ -23,8 +23,8 @@ import (
 // inPlaceControl updates pods in place.
 type inPlaceControl struct{ *PodControl }
 
-// beginInPlace notes what the pod is on its way to, and makes it not Ready. Should the
-// second write fail, the note alone keeps the gate closed: see gates.
+// beginInPlace records the update on the pod and makes it not Ready. If the second write fails, the record alone keeps the
+// gate closed: see gates.
 func (c inPlaceControl) beginInPlace(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
 	if c.Templates[action.Revision] == nil {
 		return fmt.Errorf("revision %s does not exist", action.Revision)
@@ -41,8 +41,7 @@ func (c inPlaceControl) beginInPlace(ctx context.Context, action decide.Action, 
 	return err
 }
 
-// patchInPlace resizes the pod, and gives it the images and the metadata of its new
-// revision together with its label.
+// patchInPlace resizes the pod, and then patches its images, metadata and revision label together.
 func (c inPlaceControl) patchInPlace(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
 	from, to, progress := c.Templates[pod.Labels[appsv1.StatefulSetRevisionLabel]], c.Templates[action.Revision], observe.InPlaceOf(pod)
 	if from == nil || to == nil || progress == nil {
@@ -75,8 +74,8 @@ func (c inPlaceControl) failedUpdate(pod *corev1.Pod, err error) error {
 	return err
 }
 
-// remember writes what a pod remembers of its update in place, and returns the pod with
-// it; next is the pod as it becomes, nil: as it is.
+// remember writes the record of the in-place update, and returns the pod with it. next is the changed pod, or nil if only
+// the record changes.
 func (c inPlaceControl) remember(ctx context.Context, action decide.Action, pod *corev1.Pod, progress observe.ProgressInPlace, next *corev1.Pod) (*corev1.Pod, error) {
 	text, err := json.Marshal(progress)
 	if err != nil {
@@ -96,18 +95,17 @@ func (c inPlaceControl) remember(ctx context.Context, action decide.Action, pod 
 	return next, c.change(ctx, pod, next)
 }
 
-// over is the patch from a pod as it was judged, and as the cache keeps it: what is left out
-// there of a container stays as it is.
+// over returns the patch from the observed pod in the cache. Container fields that the cache omits remain unchanged.
 func over(pod *corev1.Pod) client.Patch {
 	return client.StrategicMergeFrom(pod, client.MergeFromWithOptimisticLock{})
 }
 
-// change writes a pod as it becomes, over the version that was judged.
+// change patches a pod, with the observed resourceVersion as precondition.
 func (c *PodControl) change(ctx context.Context, pod, next *corev1.Pod) error {
 	return c.changed(pod, next, c.Client.Patch(ctx, next, over(pod)))
 }
 
-// finishInPlace lets the pod be Ready again.
+// finishInPlace removes the record and opens the readiness gate.
 func (c inPlaceControl) finishInPlace(ctx context.Context, _ decide.Action, pod *corev1.Pod) error {
 	next := pod.DeepCopy()
 	delete(next.Annotations, api.InPlaceUpdateAnnotationKey)
@@ -120,9 +118,8 @@ func (c inPlaceControl) finishInPlace(ctx context.Context, _ decide.Action, pod 
 	return err
 }
 
-// gate writes the condition of the readiness gate on the very pod that was judged, as it
-// was judged, and returns the pod with it; pods without the gate have none. What is
-// returned may be built upon: nothing else of it has changed.
+// gate writes the condition of the readiness gate on the observed pod, and returns the changed pod. It does nothing for a
+// pod without the gate. The next write can build on the returned pod, because nothing else has changed.
 func (c *PodControl) gate(ctx context.Context, pod *corev1.Pod, status corev1.ConditionStatus) (*corev1.Pod, error) {
 	if !hasGate(pod) || observe.GateOf(pod) == status {
 		return pod, nil
@@ -148,15 +145,15 @@ func hasGate(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == api.InPlaceUpdateReady })
 }
 
-// The verbs of the readiness gates, of which Decide knows nothing.
+// The verbs for the readiness gates, which Decide does not cover.
 const (
 	OpenGate  decide.Verb = "OpenGate"
 	CloseGate decide.Verb = "CloseGate"
 )
 
-// gates bring the readiness gates in line with what the pods are in: closed in an update
-// in place, unless what is left of it is a resize that the pod may serve through, and while a
-// hook holds that asks for it. New pods begin with it open.
+// gates returns the actions that open or close readiness gates. A gate is closed during an in-place update, unless only a
+// resize through which the pod can serve is left. It is also closed while a hook with markPodNotReady delays a change. New
+// pods start with an open gate.
 func (c *PodControl) gates(held []decide.Hold) []decide.Action {
 	var actions []decide.Action
 	for ordinal, pod := range c.pods {
@@ -173,8 +170,7 @@ func (c *PodControl) gates(held []decide.Hold) []decide.Action {
 	return actions
 }
 
-// marksNotReady says whether a hook holds an ordinal's pod and wants it not Ready
-// meanwhile.
+// marksNotReady reports whether a hook with markPodNotReady delays a change of an ordinal's pod.
 func (c *PodControl) marksNotReady(ordinal int32, held []decide.Hold) bool {
 	lifecycle := c.Set.Spec.Lifecycle
 	return lifecycle != nil && slices.ContainsFunc(held, func(hold decide.Hold) bool {

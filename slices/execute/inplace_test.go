@@ -17,8 +17,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestOvertakenInPlace: an update in place that another one overtakes hands on what it has noted, and
-// what it did not change stays as somebody else has rewritten it.
+// TestOvertakenInPlace: an in-place update that replaces another one keeps its record. Fields that it does not change keep
+// the values of other writers.
 func TestOvertakenInPlace(t *testing.T) {
 	run := func(t *testing.T, pod *corev1.Pod, action decide.Action, templates map[string]*corev1.PodTemplateSpec) *corev1.Pod {
 		t.Helper()

@@ -12,11 +12,10 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TellState writes the lifecycle state of a pod by itself, where no other write carries it.
-// Decide knows nothing of it.
+// TellState writes the lifecycle state of a pod when no other write includes it. Decide does not cover it.
 const TellState decide.Verb = "TellState"
 
-// tellsStates says whether the pods of a set carry their lifecycle state.
+// tellsStates reports whether the pods of a set have a lifecycle state.
 func tellsStates(set *api.StatefulSet) bool {
 	rolling := set.Spec.UpdateStrategy.RollingUpdate
 	return updateHook(set) != nil || rolling != nil && rolling.PodUpdatePolicy != "" && rolling.PodUpdatePolicy != api.ReCreate
@@ -33,7 +32,7 @@ func stateOf(pod *corev1.Pod) api.LifecycleState {
 	return cmp.Or(api.LifecycleState(pod.Labels[api.LifecycleStateLabelKey]), api.LifecycleNormal)
 }
 
-// labelState puts the lifecycle state on a pod that is about to be written.
+// labelState sets the lifecycle state on a pod that is about to be written.
 func labelState(set *api.StatefulSet, pod *corev1.Pod) {
 	if !tellsStates(set) {
 		return
@@ -44,8 +43,7 @@ func labelState(set *api.StatefulSet, pod *corev1.Pod) {
 	pod.Labels[api.LifecycleStateLabelKey] = string(lifecycleState(set, pod, false))
 }
 
-// lifecycleState is the state that a pod is in; held says whether lifecycle.inPlaceUpdate
-// holds it back.
+// lifecycleState returns the state of a pod. held reports whether lifecycle.inPlaceUpdate delays its update.
 func lifecycleState(set *api.StatefulSet, pod *corev1.Pod, held bool) api.LifecycleState {
 	lifecycle, progress := set.Spec.Lifecycle, observe.InPlaceOf(pod)
 	switch {
@@ -62,9 +60,9 @@ func lifecycleState(set *api.StatefulSet, pod *corev1.Pod, held bool) api.Lifecy
 	}
 }
 
-// states tell the owner of a hook that the turn of a pod has come, and that its marks have been
-// seen again. Where there is no hook nobody waits for that, and the state comes with the
-// other writes; so it does where anything else is done to the pod.
+// states returns the actions that write lifecycle states for the owner of a hook: the pod waits for the hook, or the hook's
+// marks are back. Without a hook, the state is written only with other writes. It is also left to the other write if the pod
+// has another action.
 func (c *PodControl) states(decision decide.Decision) []decide.Action {
 	if updateHook(c.Set) == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestStateOfBarePods: a pod without labels is in the state Normal, and is told so with the next write.
+// TestStateOfBarePods: a pod without labels is in the state Normal, and gets the label with the next write.
 func TestStateOfBarePods(t *testing.T) {
 	set := &api.StatefulSet{}
 	set.Spec.Template.Labels = map[string]string{}

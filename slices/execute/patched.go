@@ -10,9 +10,9 @@ import (
 	"github.com/sliceshift/sliceshift/slices/observe"
 )
 
-// changedImages are the images that a pod gets on its way from one template to another, by
-// container. What both templates say alike is left as it is: somebody else may have rewritten
-// it, and another name of the same image restarts a container.
+// changedImages returns, by container, the images that a pod gets from the new template. Images that are equal in both
+// templates are not changed: another controller may have rewritten the pod's image, and another name of the same image
+// restarts a container.
 func changedImages(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) map[string]string {
 	images := map[string]string{}
 	for _, want := range to.Spec.Containers {
@@ -24,8 +24,8 @@ func changedImages(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) map[string
 	return images
 }
 
-// patchedPod is a pod with the changed images and the metadata of another template. What the
-// former template put on it and the new one does not goes; the rest is its own.
+// patchedPod returns a pod with the changed images and the metadata of the new template. Metadata of the former template
+// that the new one lacks is removed. Other metadata stays.
 func patchedPod(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *corev1.Pod {
 	next := pod.DeepCopy()
 	next.Labels = carried(pod.Labels, from.Labels, to.Labels)
@@ -48,7 +48,7 @@ func carried(have, former, next map[string]string) map[string]string {
 	return out
 }
 
-// resizes are the names of the containers whose resources differ in two templates.
+// resizes returns the names of the containers whose resources differ in two templates.
 func resizes(from, to *corev1.PodTemplateSpec) []string {
 	var names []string
 	for _, want := range to.Spec.Containers {
@@ -59,9 +59,8 @@ func resizes(from, to *corev1.PodTemplateSpec) []string {
 	return names
 }
 
-// resizedPod is a pod with the resources of another template; nil when it has them
-// already. What both templates say alike is left as it is: somebody else may have
-// resized the pod.
+// resizedPod returns a pod with the resources of the new template, or nil if it has them already. Resources that are equal
+// in both templates are not changed, because another controller may have resized the pod.
 func resizedPod(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *corev1.Pod {
 	next, changed := pod.DeepCopy(), false
 	for _, name := range resizes(from, to) {
@@ -76,9 +75,8 @@ func resizedPod(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *corev1.Pod {
 	return next
 }
 
-// resizeIsInfeasible says whether the API server will never accept a resize of this pod: its
-// node has not as much, or is none whose pods can be resized, or the pod is not fit for it. Of
-// anything else, such as a quota, somebody may think better.
+// resizeIsInfeasible reports whether the API server will never accept a resize of this pod: the node has too little capacity
+// or does not support resizing, or the pod cannot be resized. Other refusals, for example by a quota, may change.
 func resizeIsInfeasible(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.HasStatusCause(err, "NodeCapacity") || apierrors.HasStatusCause(err, "UnsupportedPlatform")
 }

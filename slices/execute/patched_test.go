@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 )
 
-// TestResizeKeepsWhatItWasNotAsked: who resizes a pod besides us is left alone.
+// TestResizeKeepsWhatItWasNotAsked: resources that another controller has changed are kept.
 func TestResizeKeepsWhatItWasNotAsked(t *testing.T) {
 	template := func(cpu string) *corev1.PodTemplateSpec {
 		return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
@@ -28,8 +28,8 @@ func TestResizeKeepsWhatItWasNotAsked(t *testing.T) {
 	}
 }
 
-// TestPatchedPod: a pod gets the images and the metadata of the new template, loses what only the
-// former one put on it, and keeps what is its own.
+// TestPatchedPod: a pod gets the images and the metadata of the new template, loses the metadata that only the former one
+// had, and keeps its own.
 func TestPatchedPod(t *testing.T) {
 	from := slicetest.Template(func(t *corev1.PodTemplateSpec) { t.Labels["old"], t.Annotations["old"] = "1", "1" })
 	to := slicetest.Template(func(t *corev1.PodTemplateSpec) {
@@ -62,8 +62,7 @@ func TestPatchedPod(t *testing.T) {
 	}
 }
 
-// TestResizedPod: of each container what the new template asks for, and nothing of a container that
-// the pod does not have.
+// TestResizedPod: each container gets the resources of the new template. Containers that the pod does not have are ignored.
 func TestResizedPod(t *testing.T) {
 	cpu := func(web, log string) *corev1.PodTemplateSpec {
 		return slicetest.Template(func(t *corev1.PodTemplateSpec) {

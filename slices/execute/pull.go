@@ -15,15 +15,14 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// pullCommand exists in no image: what a pod that pulls images starts is to end at once.
+// pullCommand exists in no image, so that the containers of a pull pod end at once.
 const pullCommand = "/apps.sliceshift.io/images-are-pulled"
 
-// nobody is the user that runs no program in such a pod, where a namespace asks for one.
+// nobody is the user of a pull pod, for namespaces that require a non-root user.
 const nobody = 65534
 
-// pullPod makes the pod that pulls images on the node of a pod. It has nothing of the
-// application but its images and who may pull them, no label that a selector knows, and goes
-// with the pod.
+// pullPod returns the pod that pulls images on the node of a pod. It has only the application's images and pull credentials.
+// It has no label that a selector matches, and it is deleted with the pod.
 func pullPod(set *api.StatefulSet, template *corev1.PodTemplateSpec, revision string, pod *corev1.Pod) *corev1.Pod {
 	beside := metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))
 	beside.BlockOwnerDeletion = nil
@@ -52,8 +51,8 @@ func pullPod(set *api.StatefulSet, template *corev1.PodTemplateSpec, revision st
 	return pull
 }
 
-// prePull makes the pod that pulls images. Where the API server refuses it, by a quota for
-// example, the update goes on without.
+// prePull creates the pod that pulls images. If the API server refuses it, for example because of a quota, the update
+// continues without it.
 func (c *PodControl) prePull(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
 	template := c.Templates[action.Revision]
 	if template == nil {
@@ -66,14 +65,14 @@ func (c *PodControl) prePull(ctx context.Context, action decide.Action, pod *cor
 	case err != nil:
 		c.event(pod, corev1.EventTypeWarning, "FailedPrePull", "PrePull", "images for pod %s are not pulled before it is updated: %v", pod.Name, err)
 		c.unpulled.Store(pod.UID, action.Revision)
-		c.refused.Store(true) // nothing else would have somebody look again
+		c.refused.Store(true) // nothing else would cause another pass
 	default:
 		c.event(pod, corev1.EventTypeNormal, "PullingImages", "PrePull", "pod %s pulls the images of revision %s on node %s", pull.Name, action.Revision, pod.Spec.NodeName)
 	}
 	return nil
 }
 
-// StillUnpulled are the pods, each with the revision, for which no images can be pulled.
+// StillUnpulled returns the pods, with the revision, for which images cannot be pulled.
 func (c *PodControl) StillUnpulled(before map[types.UID]string) map[types.UID]string {
 	after := map[types.UID]string{}
 	for _, pod := range c.pods {

@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/slices/observe"
 )
 
-// TestPullPod: what pulls images has nothing else of the application.
+// TestPullPod: a pull pod has nothing of the application but its images and pull credentials.
 func TestPullPod(t *testing.T) {
 	t.Run("U-08 images that are new, where the pod runs", func(t *testing.T) {
 		set, template := slicetest.NamedSet("web", map[string]string{"app": "web"}), &corev1.PodTemplateSpec{

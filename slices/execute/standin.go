@@ -13,9 +13,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// createStandIn makes a pod that stands in for others, and then its claims, which are the pod's
-// from the beginning: so the garbage collector takes them whatever happens to us. Claims that
-// are there already hold somebody's data, and nobody stands in with them.
+// createStandIn creates a surge pod, and then its claims, which the pod owns from their creation. The garbage collector
+// deletes them even if this process stops. Existing claims hold data, and a surge pod must not use them.
 func (c *PodControl) createStandIn(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
 	for _, template := range c.Set.Spec.VolumeClaimTemplates {
 		name := observe.ClaimName(template.Name, c.Set.Name, ordinal)
@@ -33,8 +32,7 @@ func (c *PodControl) createStandIn(ctx context.Context, ordinal int32, pod *core
 	return claimControl{c}.createTemporary(ctx, ordinal, pod)
 }
 
-// createTemporary makes the claims that a pod lacks that is not one of the slice's ordinals. They
-// go with it.
+// createTemporary creates the missing claims of a surge pod. The pod owns them.
 func (c claimControl) createTemporary(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
 	for _, claim := range c.missingClaims(ordinal) {
 		if claim.Annotations == nil {
@@ -54,7 +52,7 @@ func (c claimControl) createTemporary(ctx context.Context, ordinal int32, pod *c
 	return nil
 }
 
-// takenClaim is a conflict: the cache will show the claim, and it is decided anew.
+// takenClaim returns a conflict. The cache will show the claim, and the next pass decides with it.
 func takenClaim(name string) error {
 	return apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), name, errors.New("it is there already"))
 }

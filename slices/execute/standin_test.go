@@ -25,7 +25,7 @@ func podOne() *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1"}}
 }
 
-// TestCreateStandIn: its claims are its own, and it is not made where there are others.
+// TestCreateStandIn: a surge pod owns its claims, and is not created if other claims exist.
 func TestCreateStandIn(t *testing.T) {
 	create := []decide.Action{{Verb: decide.Create, Ordinal: 1, Revision: "r1"}}
 	t.Run("X-12 its claims are its own", func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestCreateStandIn(t *testing.T) {
 	})
 }
 
-// TestClaimsOfAStandIn: those that it lacks are made beside it, and they become the ordinal's with it.
+// TestClaimsOfAStandIn: missing claims of a surge pod are created, and become the ordinal's together with the pod.
 func TestClaimsOfAStandIn(t *testing.T) {
 	t.Run("X-12 a claim that cannot be made is tried again beside the pod", func(t *testing.T) {
 		pod := podOne()

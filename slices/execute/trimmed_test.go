@@ -20,7 +20,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// writesOf are all that the hands would write on a pod, whatever is decided.
+// writesOf returns all possible writes on a pod, for any decision.
 func writesOf(t *testing.T, pod *corev1.Pod) (writes []string) {
 	t.Helper()
 	note := func(what string, o client.Object, patch client.Patch) error {
@@ -66,8 +66,7 @@ func writesOf(t *testing.T, pod *corev1.Pod) (writes []string) {
 	return writes
 }
 
-// TestWritesOfTrimmedPods: what the cache leaves out of a pod is nothing that a write needs, and no
-// write takes it from the pod.
+// TestWritesOfTrimmedPods: no write needs a field that the cache omits, and no write removes such a field from the pod.
 func TestWritesOfTrimmedPods(t *testing.T) {
 	trim := func(object any) (any, error) { return object, errors.New("pods are kept whole") }
 	for object, kept := range observe.CacheOptions(cache.Options{}).ByObject {

@@ -15,7 +15,7 @@ var writesTotal = metric.Counter(metric.Definition{
 	Use:  "refused is a quota or an admission policy; failed an API server that does not answer.",
 })
 
-// RecordWrite counts a write by what came of it.
+// RecordWrite counts a write by its result.
 func RecordWrite(verb string, err error) {
 	writesTotal.WithLabelValues(verb, resultOf(err)).Inc()
 }
@@ -34,8 +34,8 @@ func resultOf(err error) string {
 	}
 }
 
-// Unsettled says whether something that was asked for may be done yet: what the API server
-// has refused will not be, and of any other failure nobody knows.
+// Unsettled reports whether a failed request may still take effect. A request that the API server refused (4xx) will not.
+// The effect of any other failure is unknown.
 func Unsettled(failed error) bool {
 	if several, is := failed.(interface{ Unwrap() []error }); is {
 		return slices.ContainsFunc(several.Unwrap(), Unsettled)

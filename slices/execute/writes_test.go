@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestUnsettled: a write is settled when it was made, or the API server has refused it; of any
-// other answer nobody knows.
+// TestUnsettled: a write is settled if it succeeded, or if the API server refused it. The effect of any other error is
+// unknown.
 func TestUnsettled(t *testing.T) {
 	answered := func(code int32) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}}

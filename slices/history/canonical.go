@@ -7,12 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Canonical is a template as apps/v1 would have stored it: with the defaults that its
-// API server fills in and a custom resource does not get. A pod made from either is the
-// same pod.
+// Canonical returns a template as apps/v1 would have stored it: with the defaults that the API server sets there, but not
+// for a custom resource. Both templates produce the same pod.
 func Canonical(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	out := template.DeepCopy()
-	out.CreationTimestamp = metav1.Time{} // "null" until Kubernetes 1.33, left out since
+	out.CreationTimestamp = metav1.Time{} // "null" until Kubernetes 1.33, omitted since
 	spec := &out.Spec
 	defaultPod(spec)
 	for i := range spec.Volumes {
@@ -32,7 +31,7 @@ func Canonical(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return out
 }
 
-// orDefault sets a value that is its type's zero.
+// orDefault sets a zero value to a default.
 func orDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
@@ -40,7 +39,7 @@ func orDefault[T comparable](field *T, value T) {
 	}
 }
 
-// orDefaultPtr sets a value that is nil.
+// orDefaultPtr sets a nil pointer to a default.
 func orDefaultPtr[T any](field **T, value T) {
 	if *field == nil {
 		*field = new(value)
@@ -53,7 +52,7 @@ func defaultPod(spec *corev1.PodSpec) {
 	orDefaultPtr(&spec.SecurityContext, corev1.PodSecurityContext{})
 	orDefaultPtr(&spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 	orDefault(&spec.SchedulerName, corev1.DefaultSchedulerName)
-	// serviceAccount is the old name of serviceAccountName, and follows it.
+	// serviceAccount is the former name of serviceAccountName. It always has the same value.
 	orDefault(&spec.ServiceAccountName, spec.DeprecatedServiceAccount)
 	spec.DeprecatedServiceAccount = spec.ServiceAccountName
 }
@@ -89,7 +88,7 @@ func defaultContainer(c *corev1.Container) {
 	}
 }
 
-// PullPolicy is what an image gets that has none: a tag that moves is always pulled.
+// PullPolicy returns the default pull policy of an image. A mutable tag is always pulled.
 func PullPolicy(image string) corev1.PullPolicy {
 	name, _, digest := strings.Cut(image, "@")
 	_, tag, tagged := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
@@ -174,7 +173,7 @@ func defaultDownward(files []corev1.DownwardAPIVolumeFile) {
 	}
 }
 
-// defaultDisk fills in the volume plugins of single vendors.
+// defaultDisk sets the defaults of vendor-specific volume plugins.
 func defaultDisk(v *corev1.Volume) {
 	if v.ISCSI != nil {
 		orDefault(&v.ISCSI.ISCSIInterface, "default")
@@ -196,7 +195,7 @@ func defaultDisk(v *corev1.Volume) {
 	}
 }
 
-// roundUp gives quantities the precision of apps/v1: thousandths.
+// roundUp rounds quantities to the precision of apps/v1, thousandths.
 func roundUp(list corev1.ResourceList) {
 	for name, quantity := range list {
 		quantity.RoundUp(-3)

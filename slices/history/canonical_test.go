@@ -30,9 +30,8 @@ func readFile(t *testing.T, name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// TestAsAppsV1: testdata/apps_v1.json is what the StatefulSet controller of Kubernetes 1.36
-// wrote for template.json after its API server had filled in the defaults; ours is that to the
-// byte, under the same name.
+// TestAsAppsV1: testdata/apps_v1.json is what the StatefulSet controller of Kubernetes 1.36 wrote for template.json after
+// its API server had set the defaults. This package writes the same bytes, under the same name.
 func TestAsAppsV1(t *testing.T) {
 	set := webSet("")
 	set.Spec.Template = *readTemplate(t, readFile(t, "template.json"))
@@ -51,7 +50,7 @@ func TestAsAppsV1(t *testing.T) {
 	}
 }
 
-// TestCanonical: each pair means the same to a pod.
+// TestCanonical: the two templates of each pair are equivalent.
 func TestCanonical(t *testing.T) {
 	for name, tc := range map[string]struct{ given, stored string }{
 		"nothing":                        {"{}", `spec: {restartPolicy: Always, dnsPolicy: ClusterFirst, schedulerName: default-scheduler, terminationGracePeriodSeconds: 30, securityContext: {}}`},
@@ -102,7 +101,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalDiffers: what a person wrote is not taken for a default.
+// TestCanonicalDiffers: explicit values are not mistaken for defaults.
 func TestCanonicalDiffers(t *testing.T) {
 	for name, change := range map[string]func(*corev1.PodTemplateSpec){
 		"image":         func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "web:2" },

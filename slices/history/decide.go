@@ -9,37 +9,35 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// defaultLimit is revisionHistoryLimit where it is not given.
+// defaultLimit is the default of revisionHistoryLimit.
 const defaultLimit = 10
 
-// State is all that Decide knows of a StatefulSet's history.
+// State is everything that Decide reads of a StatefulSet's history.
 type State struct {
 	Set *api.StatefulSet
-	// Revisions are those that the set owns, in any order.
+	// Revisions are the revisions that the set owns, in any order.
 	Revisions []*appsv1.ControllerRevision
-	// Pods are the revisions that the set's pods name (controller-revision-hash).
+	// Pods are the revisions in the labels of the set's pods (controller-revision-hash).
 	Pods []string
 }
 
-// Decision is what the history of a set shall be.
+// Decision is the desired history of a set.
 type Decision struct {
-	// Current is what pods below the partition have; Update is the template's. Update is
-	// not in State.Revisions when Create is true.
+	// Current is the revision of pods below the partition. Update is the revision of the template. Update is not in
+	// State.Revisions when Create is true.
 	Current, Update *appsv1.ControllerRevision
 	Create          bool
-	// Number is the one that Update is to have.
+	// Number is the desired revision number of Update.
 	Number int64
-	// Claims is what Update is to record of the claim templates; empty: it does already,
-	// or there is nothing to.
+	// Claims is the value of ClaimsAnnotationKey to write on Update. Empty means no change.
 	Claims string
-	// Relabel leads from a revision that pods may name to the one that means the same and
-	// stays.
+	// Relabel maps a revision that pods may name to the equivalent revision that is kept.
 	Relabel map[string]string
-	// Prune are those that are to be deleted, oldest first.
+	// Prune are the revisions to delete, oldest first.
 	Prune []*appsv1.ControllerRevision
 }
 
-// Decide says what the history of a set shall be.
+// Decide returns the desired history of a set.
 func Decide(s State) (Decision, error) {
 	want, err := contentOf(s.Set)
 	if err != nil {
@@ -65,7 +63,7 @@ func Decide(s State) (Decision, error) {
 	return d, nil
 }
 
-// collisions is how often a name was taken by another content.
+// collisions returns the number of collisions of a name with other content.
 func collisions(set *api.StatefulSet) int32 {
 	if set.Status.CollisionCount == nil {
 		return 0
@@ -73,15 +71,15 @@ func collisions(set *api.StatefulSet) int32 {
 	return *set.Status.CollisionCount
 }
 
-// history is a state that was read.
+// history is a parsed state.
 type history struct {
 	State
-	// claims is true when another size of a claim template is another content.
+	// claims is true when a different size of a claim template is different content.
 	claims bool
 	// sorted are the revisions from the oldest to the newest.
 	sorted  []*appsv1.ControllerRevision
 	content map[string]content
-	// stays leads from the name of each revision to the newest of the same content.
+	// stays maps the name of each revision to the newest one with the same content.
 	stays map[string]*appsv1.ControllerRevision
 }
 
@@ -103,16 +101,16 @@ func read(s State) *history {
 	return h
 }
 
-// byAge orders revisions by number; of equal ones that which was made first is older.
+// byAge orders revisions by number, then by creation time.
 func byAge(a, b *appsv1.ControllerRevision) int {
 	return cmp.Or(cmp.Compare(a.Revision, b.Revision), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// identity is equal for revisions that mean the same.
+// identity returns equal values for equivalent revisions.
 func (h *history) identity(name string) content {
 	identity := h.content[name]
 	if identity.template == "" {
-		return content{claims: name} // it cannot be read, and is like no other
+		return content{claims: name} // it cannot be parsed, and equals no other
 	}
 	if !h.claims {
 		identity.claims = ""
@@ -120,8 +118,8 @@ func (h *history) identity(name string) content {
 	return identity
 }
 
-// find is the newest revision that fits; one that records the claims goes before one
-// that does not say.
+// find returns the newest matching revision. A revision that records the same claims takes precedence over a revision that
+// records none.
 func (h *history) find(want content) *appsv1.ControllerRevision {
 	var found *appsv1.ControllerRevision
 	for _, revision := range slices.Backward(h.sorted) {
@@ -137,9 +135,9 @@ func (h *history) find(want content) *appsv1.ControllerRevision {
 	return found
 }
 
-// current is the revision of status.currentRevision. When that is lost, as after the
-// set was deleted without its pods and made anew, it is the newest one that pods are
-// left at; the template's when there is none.
+// current returns the revision of status.currentRevision. If the status was lost, for example because the set was deleted
+// without its pods and recreated, it returns the newest other revision that a pod has. Without such a pod, it returns the
+// update revision.
 func (h *history) current(update *appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	if known := h.stays[h.Set.Status.CurrentRevision]; known != nil {
 		return known
@@ -163,8 +161,8 @@ func (h *history) relabel() map[string]string {
 	return relabel
 }
 
-// prune are the revisions that nobody needs any more. One that status.currentRevision
-// names stays although another means the same: the status is written after this.
+// prune returns the revisions that are no longer needed. The revision in status.currentRevision stays even if it has an
+// equivalent, because the status is written later.
 func (h *history) prune(d Decision) []*appsv1.ControllerRevision {
 	live := map[string]bool{d.Current.Name: true, d.Update.Name: true, h.Set.Status.CurrentRevision: true}
 	for _, name := range h.Pods {

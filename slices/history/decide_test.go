@@ -143,14 +143,13 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// claimed says what the claim template of a revision requested.
+// claimed records the request of a claim template on a revision.
 func claimed(revision *appsv1.ControllerRevision, size string) *appsv1.ControllerRevision {
 	revision.Annotations = map[string]string{ClaimsAnnotationKey: `{"data":"` + size + `"}`}
 	return revision
 }
 
-// TestApply: a template comes back as it was, and the annotations of the set with it on the
-// revision.
+// TestApply: a revision returns the template unchanged, and has the annotations of the set.
 func TestApply(t *testing.T) {
 	t.Run("K-078: written and read", func(t *testing.T) {
 		set := webSet("web:1")
@@ -175,7 +174,7 @@ func TestApply(t *testing.T) {
 	})
 }
 
-// TestNames: a name is a label value, whatever the set is called.
+// TestNames: a name is a valid label value for any name of a set.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"web":                                  "web-12345678",
@@ -193,8 +192,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestHash: the same content has the same name each time, another count another one; without
-// versioned claims their size plays no part.
+// TestHash: the same content has the same name each time, and another one with another collision count. Without versioned
+// claims, their size does not matter.
 func TestHash(t *testing.T) {
 	name := func(set *api.StatefulSet, collisions int32) string {
 		c, err := contentOf(set)
@@ -232,8 +231,7 @@ func annotated(set *api.StatefulSet) *api.StatefulSet {
 	return set
 }
 
-// TestHistory lives through random edits, restarts and half-finished passes, and holds the
-// package's invariants H1 to H5.
+// TestHistory checks the package's invariants H1 to H5 through random edits, restarts and interrupted passes.
 func TestHistory(t *testing.T) {
 	t.Run("K-075: after random edits, restarts and half-finished passes", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -242,12 +240,12 @@ func TestHistory(t *testing.T) {
 				switch rapid.IntRange(0, 5).Draw(t, "step") {
 				case 0: // an edit
 					w.set.Spec.Template.Spec.Containers[0].Image = fmt.Sprint("web:", rapid.IntRange(0, 4).Draw(t, "image"))
-				case 1: // a pod is made anew
+				case 1: // a pod is recreated
 					w.pods[rapid.IntRange(0, 2).Draw(t, "pod")] = w.update
 				case 2: // the roll-out ends
 					w.pods = []string{w.update, w.update, w.update}
 					w.set.Status.CurrentRevision = w.update
-				case 3: // somebody copies a revision
+				case 3: // a user copies a revision
 					w.copyOne(t)
 				case 4: // the status is lost
 					w.set.Status = api.StatefulSetStatus{}
@@ -255,8 +253,8 @@ func TestHistory(t *testing.T) {
 				w.sync(t)
 			}
 			w.steady = true
-			w.sync(t) // the pods are relabelled, the status is written
-			w.sync(t) // what nobody names any more goes
+			w.sync(t) // the pods are relabelled, and the status is written
+			w.sync(t) // revisions that no pod names any more are deleted
 			if d := w.decide(t); d.Create || d.Number != d.Update.Revision || len(d.Prune) > 0 {
 				t.Fatalf("H5: it does not settle: create %v, renumber %v, prune %v", d.Create, d.Number != d.Update.Revision, names(d.Prune))
 			}
@@ -264,18 +262,18 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// world is a set whose history is carried out without an API server.
+// world is a set whose history decisions are executed without an API server.
 type world struct {
 	set       *api.StatefulSet
 	revisions revisions
 	pods      []string
 	update    string
 	made      int
-	// steady is true when every write of the reconciler comes through.
+	// steady is true when every write of the reconciler succeeds.
 	steady bool
 }
 
-// written says whether a write of the reconciler comes through.
+// written reports whether a write of the reconciler succeeds.
 func (w *world) written(t *rapid.T, what string) bool {
 	return w.steady || rapid.Bool().Draw(t, what)
 }
@@ -299,7 +297,7 @@ func (w *world) copyOne(t *rapid.T) {
 	w.revisions = append(w.revisions, twin)
 }
 
-// sync carries a decision out and holds H1 to H4.
+// sync executes a decision and checks H1 to H4.
 func (w *world) sync(t *rapid.T) {
 	before := map[string]content{}
 	for _, revision := range w.revisions {

@@ -1,26 +1,23 @@
-// Package history keeps the revisions of a StatefulSet of ours: which template its
-// pods were made from, and which one they are on their way to.
+// Package history keeps the revisions of a StatefulSet of sliceshift: the templates that its pods were created from, and
+// the template that they are updated to.
 //
-// A revision is a ControllerRevision whose data apps/v1 would have written for the
-// same template, byte for byte: either kind of StatefulSet takes over the history of
-// the other, and the pods with it. Two revisions mean the same when their templates
-// do once the defaults of apps/v1 are filled in, however they were written down.
+// A revision is a ControllerRevision. Its data is byte for byte what apps/v1 writes for the same template. Each kind of
+// StatefulSet can therefore take over the history of the other, and its pods. Two revisions are equivalent if their
+// templates are equal after the defaults of apps/v1 are set.
 //
-// What holds after every Sync:
+// These invariants hold after every Sync:
 //
-//	H1  the update revision means what spec.template says, and has the largest number;
-//	H2  a template that was there before gets its old revision back, under its old name;
+//	H1  the update revision is equivalent to spec.template, and has the largest number;
+//	H2  a template that was used before gets its old revision back, under its old name;
 //	H3  no revision is deleted that status.currentRevision, the template or a pod
-//	    names: a pod can always be made anew as it was;
-//	H4  of revisions that mean the same the newest stays; the others go once no pod
+//	    names: a pod can always be recreated unchanged;
+//	H4  of equivalent revisions the newest stays; the others are deleted once no pod
 //	    names them any more;
-//	H5  a settled history is not written to.
+//	H5  a history that is up to date is not written.
 //
-// An example, with revisionHistoryLimit 1: templates A, B and A again give web-a
-// number 3 and web-b number 2; template C then makes web-c with number 4, and web-b is
-// deleted as soon as no pod is left at it.
+// An example, with revisionHistoryLimit 1: after the templates A, B and A again, web-a has number 3 and web-b number 2.
+// Template C then creates web-c with number 4. web-b is deleted once no pod has it.
 //
-// Claim templates are versioned with the template when volumeClaimUpdateStrategy is
-// OnPodRollingUpdate. What they request is kept in an annotation, which apps/v1 does
-// not look at; a revision without it was written by apps/v1, and fits any claims.
+// Claim templates are versioned with the template if volumeClaimUpdateStrategy is OnPodRollingUpdate. Their requests are
+// stored in an annotation, which apps/v1 ignores. A revision without it was written by apps/v1, and matches any claims.
 package history

@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// webSet is StatefulSet shop/web with one container of an image.
+// webSet returns StatefulSet shop/web with one container of an image.
 func webSet(image string) *api.StatefulSet {
 	return &api.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set"},
@@ -35,7 +35,7 @@ func growing(set *api.StatefulSet, size string) *api.StatefulSet {
 	return claiming(set, size)
 }
 
-// claiming gives a set one claim template.
+// claiming adds one claim template to a set.
 func claiming(set *api.StatefulSet, size string) *api.StatefulSet {
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
 		ObjectMeta: metav1.ObjectMeta{Name: "data"},
@@ -46,20 +46,20 @@ func claiming(set *api.StatefulSet, size string) *api.StatefulSet {
 	return set
 }
 
-// at says which revision is current.
+// at sets the current revision.
 func at(set *api.StatefulSet, current string) *api.StatefulSet {
 	set.Status.CurrentRevision = current
 	return set
 }
 
-// past is a revision of shop/web under a name of its own.
+// past returns a revision of shop/web under a name of its own.
 func past(name string, number int64, image string) *appsv1.ControllerRevision {
 	revision := recorded(webSet(image), number)
 	revision.Name = name
 	return revision
 }
 
-// recorded is the revision that records a set.
+// recorded returns the revision that records a set.
 func recorded(set *api.StatefulSet, number int64) *appsv1.ControllerRevision {
 	c, err := contentOf(set)
 	if err != nil {
@@ -70,13 +70,13 @@ func recorded(set *api.StatefulSet, number int64) *appsv1.ControllerRevision {
 	return revision
 }
 
-// orphaned has no owner.
+// orphaned removes the owners.
 func orphaned(revision *appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	revision.OwnerReferences = nil
 	return revision
 }
 
-// withData replaces what a revision records.
+// withData replaces the data of a revision.
 func withData(revision *appsv1.ControllerRevision, data string) *appsv1.ControllerRevision {
 	revision.Data = runtime.RawExtension{Raw: []byte(data)}
 	return revision
@@ -90,7 +90,7 @@ func names(revisions []*appsv1.ControllerRevision) []string {
 	return out
 }
 
-// outcome is a decision in words.
+// outcome is a decision as text.
 type outcome struct {
 	current, update string
 	create          bool

@@ -19,29 +19,29 @@ import (
 )
 
 const (
-	// HashLabelKey is the label of a ControllerRevision with the hash of its content.
+	// HashLabelKey is the label of a ControllerRevision that holds the hash of its content.
 	HashLabelKey = "controller.kubernetes.io/hash"
-	// ClaimsAnnotationKey is the annotation of a ControllerRevision with what the claim
-	// templates requested when it was made: {"<claim template>":"<size>"}.
+	// ClaimsAnnotationKey is the annotation of a ControllerRevision that holds the requests of the claim templates at its
+	// creation: {"<claim template>":"<size>"}.
 	ClaimsAnnotationKey = "apps.sliceshift.io/volume-claims"
 )
 
-// maxName is the length of a label value, which the name of a revision has to be: its
-// pods carry it in controller-revision-hash.
+// maxName is the maximum length of a label value. It limits the name of a revision, because pods have it in the label
+// controller-revision-hash.
 const maxName = 63
 
-// Kind is what the controller reference of a revision names.
+// Kind is the kind in the controller reference of a revision.
 var Kind = api.GroupVersion.WithKind("StatefulSet")
 
-// content is what a revision records.
+// content is the content of a revision.
 type content struct {
 	// template is the data, as apps/v1 writes it.
 	template string
-	// claims is the value of ClaimsAnnotationKey; empty when nothing is known of them.
+	// claims is the value of ClaimsAnnotationKey. Empty means unknown.
 	claims string
 }
 
-// contentOf is what a revision of the set records now.
+// contentOf returns the content of a revision for the set's current spec.
 func contentOf(set *api.StatefulSet) (content, error) {
 	data, err := encode(&set.Spec.Template)
 	if err != nil {
@@ -54,8 +54,7 @@ func contentOf(set *api.StatefulSet) (content, error) {
 	return content{template: string(data), claims: claims}, nil
 }
 
-// recordedBy is what a revision records. Data that cannot be read is equal to no
-// template.
+// recordedBy returns the content of a revision. Data that cannot be parsed gives an empty template, which equals no other.
 func recordedBy(revision *appsv1.ControllerRevision) content {
 	c := content{claims: revision.Annotations[ClaimsAnnotationKey]}
 	template, err := Apply(revision)
@@ -68,8 +67,8 @@ func recordedBy(revision *appsv1.ControllerRevision) content {
 	return c
 }
 
-// encode writes a template as a strategic merge patch that replaces the one of a
-// StatefulSet. Keys are in the order of apps/v1, which is alphabetical.
+// encode returns a template as a strategic merge patch that replaces the template of a StatefulSet. The keys are in the
+// order of apps/v1, which is alphabetical.
 func encode(template *corev1.PodTemplateSpec) ([]byte, error) {
 	data, err := json.Marshal(Canonical(template))
 	if err != nil {
@@ -83,7 +82,7 @@ func encode(template *corev1.PodTemplateSpec) ([]byte, error) {
 	return json.Marshal(map[string]any{"spec": map[string]any{"template": fields}})
 }
 
-// claimsOf is what claim templates request.
+// claimsOf returns the requests of claim templates.
 func claimsOf(templates []corev1.PersistentVolumeClaim) (string, error) {
 	if len(templates) == 0 {
 		return "", nil
@@ -97,9 +96,8 @@ func claimsOf(templates []corev1.PersistentVolumeClaim) (string, error) {
 	return string(data), err
 }
 
-// Apply is the template that a revision records, with the defaults of apps/v1 filled
-// in: for a pod that is made at this revision, and for undo. What claim templates
-// requested is not taken back: a claim cannot shrink.
+// Apply returns the template of a revision, with the defaults of apps/v1 set. It is used to create a pod at this revision,
+// and for a rollback. The requests of claim templates are not rolled back, because a claim cannot shrink.
 func Apply(revision *appsv1.ControllerRevision) (corev1.PodTemplateSpec, error) {
 	var patch struct {
 		Spec struct {
@@ -117,26 +115,25 @@ func Apply(revision *appsv1.ControllerRevision) (corev1.PodTemplateSpec, error) 
 	return *Canonical(patch.Spec.Template), nil
 }
 
-// Matches says whether a revision means what the set's template says. Claim templates
-// count only when they are rolled out with it.
+// Matches reports whether a revision is equivalent to the set's template. Claim templates count only if they are versioned
+// with it.
 func Matches(set *api.StatefulSet, revision *appsv1.ControllerRevision) bool {
 	want, err := contentOf(set)
 	return err == nil && want.fits(recordedBy(revision), versionsClaims(set))
 }
 
-// fits says whether a set that asks for c may keep a revision.
+// fits reports whether a revision is equivalent to the desired content c.
 func (c content) fits(revision content, claims bool) bool {
 	return c.template == revision.template && (!claims || revision.claims == "" || c.claims == revision.claims)
 }
 
-// versionsClaims says whether another size of a claim template is rolled out.
+// versionsClaims reports whether a size change of a claim template is rolled out.
 func versionsClaims(set *api.StatefulSet) bool {
 	strategy := set.Spec.VolumeClaimUpdateStrategy
 	return strategy != nil && strategy.Type == api.OnPodRollingUpdate
 }
 
-// revisionFor makes the revision that records c. Without versioned claims its name is
-// the one that apps/v1 would give it.
+// revisionFor returns the revision with content c. Without versioned claims, its name is the name that apps/v1 would use.
 func revisionFor(set *api.StatefulSet, c content, number int64, collisions int32) *appsv1.ControllerRevision {
 	hashed := c.template
 	if versionsClaims(set) {
@@ -148,7 +145,7 @@ func revisionFor(set *api.StatefulSet, c content, number int64, collisions int32
 		labels = map[string]string{}
 	}
 	labels[HashLabelKey] = hash
-	annotations := maps.Clone(set.Annotations) // among them kubernetes.io/change-cause
+	annotations := maps.Clone(set.Annotations) // including kubernetes.io/change-cause
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	if c.claims != "" {
 		if annotations == nil {
@@ -165,14 +162,14 @@ func revisionFor(set *api.StatefulSet, c content, number int64, collisions int32
 	}
 }
 
-// hashOf is the hash of apps/v1. The count keeps contents apart whose hashes are equal.
+// hashOf returns the hash of apps/v1. The collision count distinguishes contents with equal hashes.
 func hashOf(text string, collisions int32) string {
 	hash := fnv.New32()
-	_, _ = hash.Write([]byte(text + strconv.Itoa(int(collisions)))) // a hash takes all
+	_, _ = hash.Write([]byte(text + strconv.Itoa(int(collisions)))) // a hash never returns an error
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10))
 }
 
-// nameOf is a name that is a label value too.
+// nameOf returns a name that is also a valid label value.
 func nameOf(set, hash string) string {
 	set = set[:min(len(set), maxName-len(hash)-1)]
 	return strings.TrimRight(set, "-.") + "-" + hash

@@ -17,37 +17,33 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Store is where revisions are kept.
+// Store reads and writes revisions.
 type Store struct {
 	// Client lists, from a cache if it has one, and writes.
 	Client client.Client
-	// Live reads past every cache. It is asked before something is adopted, and when a
-	// name is taken.
+	// Live bypasses the cache. It is used before an adoption, and when a name is already taken.
 	Live client.Reader
 }
 
-// Result is what a reconciler needs to know of the history.
+// Result is the state of the history that a reconciler needs.
 type Result struct {
-	// Current is what pods below the partition have, Update what the others are to have.
-	// Neither is nil.
+	// Current is the revision of pods below the partition. Update is the desired revision of the others. Neither is nil.
 	Current, Update *appsv1.ControllerRevision
-	// Owned are all revisions of the set, as they were before this pass.
+	// Owned are all revisions of the set before this pass.
 	Owned []*appsv1.ControllerRevision
-	// CollisionCount is to be written to the status.
+	// CollisionCount is the new value of the status field.
 	CollisionCount int32
-	// Relabel leads from the revision in a pod's label to the one of the same meaning that
-	// the label shall name. Such a pod needs no restart.
+	// Relabel maps the revision in a pod's label to the equivalent revision that the label should have. Such a pod needs no
+	// restart.
 	Relabel map[string]string
 }
 
-// Sync brings the history of a set up to date: it takes over revisions without an
-// owner, makes or renumbers the one of the template, and deletes those that nobody
-// needs. pods are the revisions that the labels of the set's pods name. The set's
-// status is read, not written. Nothing is written when the history is up to date, or
-// for a set that is being deleted.
+// Sync updates the history of a set: it adopts orphaned revisions, creates or renumbers the revision of the template, and
+// deletes revisions that are no longer needed. pods are the revisions in the labels of the set's pods. Sync reads the set's
+// status and does not write it. It writes nothing if the history is up to date or the set is being deleted.
 //
-// It may be repeated after any error. An error beside a Result with an Update is of writes
-// that nothing waits for, such as the deletion of an old revision: the Result holds, and the
+// Sync may be repeated after any error. If it returns an error and a Result with an Update, only optional writes failed,
+// such as the deletion of an old revision. The Result is valid, and the next Sync retries these writes.
 // next Sync tries them again.
 func (s Store) Sync(ctx context.Context, set *api.StatefulSet, pods []string) (Result, error) {
 	p := &pass{Store: s, set: set}
@@ -70,7 +66,7 @@ func (s Store) Sync(ctx context.Context, set *api.StatefulSet, pods []string) (R
 		result.Update = recorded
 	case d.Create:
 		return Result{}, err
-	default: // its number is for people
+	default: // its number is only for display
 		p.postpone(err)
 	}
 	if d.Current == d.Update {
@@ -82,7 +78,7 @@ func (s Store) Sync(ctx context.Context, set *api.StatefulSet, pods []string) (R
 	return result, errors.Join(p.postponed...)
 }
 
-// postpone leaves a write that has failed to the next pass: pods are not to wait for it.
+// postpone records a failed write for the next pass, so that pods do not wait for it.
 func (p *pass) postpone(err error) {
 	if err != nil {
 		p.postponed = append(p.postponed, err)
@@ -93,14 +89,13 @@ func (p *pass) postpone(err error) {
 type pass struct {
 	Store
 	set *api.StatefulSet
-	// alive fails unless the set still exists as the cache knows it.
+	// alive returns an error unless the set exists on the API server with the same UID and is not being deleted.
 	alive func() error
-	// postponed are the errors of writes that nothing waits for.
+	// postponed are the errors of optional writes.
 	postponed []error
 }
 
-// recheck asks whether the set is still there and may own something: the cache may be
-// behind its deletion.
+// recheck reads the set from the API server, because the cache may not show its deletion yet.
 func (p *pass) recheck(ctx context.Context) error {
 	var live api.StatefulSet
 	err := p.Live.Get(ctx, client.ObjectKeyFromObject(p.set), &live)
@@ -115,16 +110,15 @@ func (p *pass) recheck(ctx context.Context) error {
 	return nil
 }
 
-// owned are the set's revisions. One without an owner that the selector matches is
-// taken over; one that the selector no longer matches is let go, unless a pod could
-// not be made anew without it. One that is being deleted counts as gone.
+// owned returns the set's revisions. It adopts orphans that the selector matches. It releases revisions that the selector no
+// longer matches, unless a pod needs them for its recreation. It ignores revisions that are being deleted.
 func (p *pass) owned(ctx context.Context, pods []string) ([]*appsv1.ControllerRevision, error) {
 	selector, err := metav1.LabelSelectorAsSelector(p.set.Spec.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("the selector of StatefulSet %s/%s cannot be read: %w; correct spec.selector", p.set.Namespace, p.set.Name, err)
 	}
 	var all appsv1.ControllerRevisionList
-	// Most of a namespace's revisions are another's: they are not worth a copy.
+	// Most revisions of a namespace belong to other sets, so they are not copied.
 	if err := p.Client.List(ctx, &all, client.InNamespace(p.set.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the ControllerRevisions of namespace %s: %w", p.set.Namespace, advised(err))
 	}
@@ -141,7 +135,7 @@ func (p *pass) owned(ctx context.Context, pods []string) ([]*appsv1.ControllerRe
 	return owned, nil
 }
 
-// claim is a copy of a revision when it is the set's, or becomes so.
+// claim returns a copy of a revision if it belongs to the set or is adopted.
 func (p *pass) claim(ctx context.Context, revision *appsv1.ControllerRevision, selector labels.Selector, pods []string) (*appsv1.ControllerRevision, error) {
 	if revision.DeletionTimestamp != nil {
 		return nil, nil //nolint:nilnil // nil is "not the set's"
@@ -165,8 +159,7 @@ func (p *pass) claim(ctx context.Context, revision *appsv1.ControllerRevision, s
 	return nil, nil //nolint:nilnil // nil is "not the set's"
 }
 
-// claimOrphan takes over a revision. One that neither the status nor a pod names, and that is not
-// the template's, can wait.
+// claimOrphan adopts a revision. An error is postponed if the status, the pods and the template do not need the revision.
 func (p *pass) claimOrphan(ctx context.Context, revision *appsv1.ControllerRevision, needed bool) (*appsv1.ControllerRevision, error) {
 	if err := p.alive(); err != nil {
 		return nil, err
@@ -179,16 +172,16 @@ func (p *pass) claimOrphan(ctx context.Context, revision *appsv1.ControllerRevis
 	return adopted, nil
 }
 
-// relation is what a revision is to a set.
+// relation is the relation of a revision to a set.
 type relation int
 
 const (
 	foreign relation = iota
-	// orphan has no controller, and has the labels of the set's selector.
+	// orphan has no controller, and matches the set's selector.
 	orphan
-	// own is controlled by the set and has the labels of its selector.
+	// own is controlled by the set and matches its selector.
 	own
-	// strayed is controlled by the set and has other labels.
+	// strayed is controlled by the set and does not match its selector.
 	strayed
 )
 
@@ -206,8 +199,7 @@ func (p *pass) relation(revision *appsv1.ControllerRevision, selector labels.Sel
 	}
 }
 
-// adopt makes the set the controller of a revision that has none. A plain owner
-// reference of the set becomes that of a controller.
+// adopt makes the set the controller of a revision that has none. It replaces a plain owner reference of the set.
 func (p *pass) adopt(ctx context.Context, revision *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	if err := p.alive(); err != nil {
 		return nil, err
@@ -216,7 +208,7 @@ func (p *pass) adopt(ctx context.Context, revision *appsv1.ControllerRevision) (
 	return p.patch(ctx, revision, "taking over", func(next *appsv1.ControllerRevision) { next.OwnerReferences = refs })
 }
 
-// release takes the set's owner reference off a revision.
+// release removes the set's owner reference from a revision.
 func (p *pass) release(ctx context.Context, revision *appsv1.ControllerRevision) error {
 	refs := p.otherOwners(revision)
 	_, err := p.patch(ctx, revision, "letting go of", func(next *appsv1.ControllerRevision) { next.OwnerReferences = refs })
@@ -227,7 +219,7 @@ func (p *pass) otherOwners(revision *appsv1.ControllerRevision) []metav1.OwnerRe
 	return slices.DeleteFunc(slices.Clone(revision.OwnerReferences), func(ref metav1.OwnerReference) bool { return ref.UID == p.set.UID })
 }
 
-// record makes the update revision be there with its number and its claims.
+// record ensures that the update revision exists with its number and its claims.
 func (p *pass) record(ctx context.Context, d Decision, collisions *int32) (*appsv1.ControllerRevision, error) {
 	switch {
 	case d.Create:
@@ -243,8 +235,7 @@ func (p *pass) record(ctx context.Context, d Decision, collisions *int32) (*apps
 	})
 }
 
-// create makes a revision, under another name while the name is taken by another
-// content.
+// create creates a revision. If the name belongs to other content, it tries another name.
 func (p *pass) create(ctx context.Context, wanted *appsv1.ControllerRevision, collisions *int32) (*appsv1.ControllerRevision, error) {
 	want, err := contentOf(p.set)
 	if err != nil {
@@ -266,8 +257,8 @@ func (p *pass) create(ctx context.Context, wanted *appsv1.ControllerRevision, co
 	}
 }
 
-// taken is the revision under a name that is taken, when it can be used: the cache had
-// not seen it. It is nil when it is another's, or another content.
+// taken returns the existing revision of a name if it can be used, because the cache had not shown it. It returns nil if the
+// revision belongs to another owner or has other content.
 func (p *pass) taken(ctx context.Context, name string, want content) (*appsv1.ControllerRevision, error) {
 	var found appsv1.ControllerRevision
 	if err := p.Live.Get(ctx, client.ObjectKey{Namespace: p.set.Namespace, Name: name}, &found); err != nil {
@@ -287,8 +278,8 @@ func (p *pass) taken(ctx context.Context, name string, want content) (*appsv1.Co
 	}
 }
 
-// prune deletes a revision, unless a pod names it that is not the set's yet: of what a
-// former owner leaves behind, the revisions may come before the pods.
+// prune deletes a revision, unless the label of any pod names it. A pod of a former owner may be adopted later than its
+// revision.
 func (p *pass) prune(ctx context.Context, revision *appsv1.ControllerRevision) error {
 	var pods corev1.PodList
 	named := client.MatchingLabels{appsv1.StatefulSetRevisionLabel: revision.Name}
@@ -301,8 +292,7 @@ func (p *pass) prune(ctx context.Context, revision *appsv1.ControllerRevision) e
 	return p.remove(ctx, revision)
 }
 
-// remove deletes a revision as it was judged: one that was changed since may be needed
-// again.
+// remove deletes a revision unless it has changed since it was read. A changed revision may be needed again.
 func (p *pass) remove(ctx context.Context, revision *appsv1.ControllerRevision) error {
 	err := p.Client.Delete(ctx, revision, client.Preconditions{UID: &revision.UID, ResourceVersion: &revision.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
@@ -311,7 +301,7 @@ func (p *pass) remove(ctx context.Context, revision *appsv1.ControllerRevision) 
 	return nil
 }
 
-// patch writes a revision unless it was changed since it was read.
+// patch patches a revision unless it has changed since it was read.
 func (p *pass) patch(
 	ctx context.Context, revision *appsv1.ControllerRevision, doing string, change func(*appsv1.ControllerRevision),
 ) (*appsv1.ControllerRevision, error) {
@@ -324,7 +314,7 @@ func (p *pass) patch(
 	return next, nil
 }
 
-// advised adds to an error of the API server what mends it.
+// advised adds the remedy to an error of the API server.
 func advised(err error) error {
 	switch {
 	case apierrors.IsConflict(err):

@@ -21,12 +21,12 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// server is an API server and the log of what was written to it.
+// server is an API server with a log of the writes to it.
 type server struct {
 	client.WithWatch
 	backing client.Client
 	writes  []string
-	// hidden are names that the cache has not seen.
+	// hidden are names that the cache does not show.
 	hidden []string
 	// fails is the error of the next write.
 	fails error
@@ -77,7 +77,7 @@ func (s *server) write(what string, do func() error) error {
 
 func (s *server) store() Store { return Store{Client: s, Live: s} }
 
-// all are the revisions by name.
+// all returns the revisions by name.
 func (s *server) all(t *testing.T) map[string]appsv1.ControllerRevision {
 	t.Helper()
 	var list appsv1.ControllerRevisionList
@@ -91,7 +91,7 @@ func (s *server) all(t *testing.T) map[string]appsv1.ControllerRevision {
 	return out
 }
 
-// TestSync runs one pass, then a second one, which must find nothing to do.
+// TestSync runs one pass, and then a second one that must write nothing.
 func TestSync(t *testing.T) {
 	name := recorded(webSet("web:1"), 1).Name
 	next := revisionFor(webSet("web:1"), mustContent(webSet("web:1")), 1, 1).Name
@@ -232,7 +232,7 @@ func going(set *api.StatefulSet) *api.StatefulSet {
 	return set
 }
 
-// TestWritten looks at what the writes leave.
+// TestWritten checks the result of the writes.
 func TestWritten(t *testing.T) {
 	set := at(growing(webSet("web:1"), "1Gi"), "b")
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}
@@ -269,7 +269,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestRaces: what the cache says of the set is asked anew before anything is taken over.
+// TestRaces: the set is read from the API server before an adoption.
 func TestRaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		live *api.StatefulSet
@@ -298,7 +298,7 @@ func remade(set *api.StatefulSet) *api.StatefulSet {
 	return set
 }
 
-// TestErrors: an error says at what, and what mends it.
+// TestErrors: an error names the object and the remedy.
 func TestErrors(t *testing.T) {
 	resource := appsv1.Resource("controllerrevisions")
 	forbidden, conflict := apierrors.NewForbidden(resource, "a", nil), apierrors.NewConflict(resource, "a", nil)
@@ -334,8 +334,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestChangedMeanwhile: a revision that somebody changed after it was judged is
-// neither renumbered nor deleted.
+// TestChangedMeanwhile: a revision that has changed since it was read is neither renumbered nor deleted.
 func TestChangedMeanwhile(t *testing.T) {
 	for name, set := range map[string]*api.StatefulSet{
 		"renumber": at(webSet("web:1"), "b"),
@@ -369,8 +368,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestLeftRevisionBeforePods: of what a former owner leaves, the revision comes before
-// the pods. It is kept while they name it: without it they would be made anew.
+// TestLeftRevisionBeforePods: a revision of a former owner may be adopted before its pods. It is kept while they name it,
+// because they would be recreated without it.
 func TestLeftRevisionBeforePods(t *testing.T) {
 	set := at(webSet("web:1"), "b")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{

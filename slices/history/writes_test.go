@@ -16,9 +16,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestNewRevision: what a new revision is called and whose it is. A name is cut to what a
-// label value takes, for pods carry it as one: apps/v1 cuts it to 223 characters, and cannot
-// make pods of such a set.
+// TestNewRevision: the name and the owner of a new revision. A name is cut to the length of a label value, because pods have
+// it as a label. apps/v1 cuts it to 223 characters, and cannot create pods of such a set.
 func TestNewRevision(t *testing.T) {
 	for name, stem := range map[string]string{"web": "web-", strings.Repeat("n", 80): strings.Repeat("n", 50), strings.Repeat("n.", 40): "n.n."} {
 		t.Run("K-221 "+name, func(t *testing.T) {
@@ -41,8 +40,7 @@ func TestNewRevision(t *testing.T) {
 	}
 }
 
-// TestSameContent: one content is one revision of a set, however often it is asked for, and
-// another one of another set.
+// TestSameContent: the same content is one revision of a set, however often it is created, and another one of another set.
 func TestSameContent(t *testing.T) {
 	t.Run("K-222: asked for twice, by two sets", func(t *testing.T) {
 		web, db := webSet("web:1"), webSet("web:1")
@@ -68,8 +66,8 @@ func TestSameContent(t *testing.T) {
 	})
 }
 
-// TestRenumber: the number of a revision is written when it changes; an error surfaces, and
-// the next pass does what a conflict has kept this one from.
+// TestRenumber: a revision is written when its number changes. An error is returned, and the next pass repeats the write
+// after a conflict.
 func TestRenumber(t *testing.T) {
 	set := at(webSet("web:1"), "b")
 	s := newServer(t, set, past("a", 1, "web:1"), past("b", 2, "web:2"))
@@ -97,8 +95,8 @@ func TestRenumber(t *testing.T) {
 	}
 }
 
-// TestRemove: one that is gone already counts as deleted, where apps/v1 returns an error; one
-// that was changed since it was judged is not deleted.
+// TestRemove: a revision that no longer exists counts as deleted, where apps/v1 returns an error. A revision that has
+// changed since it was read is not deleted.
 func TestRemove(t *testing.T) {
 	changed := func(r *appsv1.ControllerRevision) { r.ResourceVersion = "1" }
 	for name, tc := range map[string]struct {
@@ -128,8 +126,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestPostponed: a write that no pod waits for keeps nobody from what is known without it, however
-// often it is refused; what makes a pod is waited for.
+// TestPostponed: a failed write that no pod depends on does not prevent the result, however often it is refused. A write
+// that creates a pod's revision does.
 func TestPostponed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set       *api.StatefulSet
@@ -160,8 +158,8 @@ func TestPostponed(t *testing.T) {
 	}
 }
 
-// TestRelease: letting go takes our reference and no other, whoever owns the revision, and one
-// that is gone is let go of.
+// TestRelease: a release removes only the set's own reference, and no reference of another owner. A revision that no longer
+// exists counts as released.
 func TestRelease(t *testing.T) {
 	for name, tc := range map[string]struct {
 		revision *appsv1.ControllerRevision
@@ -192,8 +190,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestManyUpdates: however many templates come and go, no more revisions stay than the limit
-// and those in use, the newest ones.
+// TestManyUpdates: after any number of templates, only the revisions in use and the newest ones up to the limit stay.
 func TestManyUpdates(t *testing.T) {
 	t.Run("R-144: ten updates at limit 2", func(t *testing.T) {
 		set := limited(webSet("web:0"), 2)
@@ -201,7 +198,7 @@ func TestManyUpdates(t *testing.T) {
 		var made []string
 		for i := range 11 {
 			set.Spec.Template.Spec.Containers[0].Image = fmt.Sprint("web:", i)
-			for range 2 { // the second pass knows that all pods have the new one
+			for range 2 { // the second pass sees that all pods have the new revision
 				result, err := s.store().Sync(t.Context(), set, []string{set.Status.CurrentRevision})
 				if err != nil {
 					t.Fatal(err)

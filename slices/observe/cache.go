@@ -14,12 +14,11 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// CacheOptions are how the cache of a manager is to keep what this controller reads: without
-// what no decision needs, and of no more objects than the options ask for. Pods are by far the most
-// of it.
+// CacheOptions adds transforms for the objects of this controller to the options of a manager's cache. They remove the
+// fields that no decision needs, mostly of pods. The scope of the options is not changed.
 //
-// No pod that was read from the cache is written as a whole: what was left out would be gone. It
-// is patched, its containers by a strategic merge.
+// A pod from this cache must not be updated as a whole, because the removed fields would be lost. It is patched, its
+// containers by a strategic merge patch.
 func CacheOptions(options cache.Options) cache.Options {
 	options.ByObject = maps.Clone(options.ByObject)
 	if options.ByObject == nil {
@@ -41,9 +40,8 @@ func CacheOptions(options cache.Options) cache.Options {
 	return options
 }
 
-// trim leaves out of a pod what no decision needs. What comes again from the cache is left
-// alone, for others read it: the API server says of each pod who manages it, and the cache does
-// not.
+// trim removes the fields of a pod that no decision needs. It leaves a pod from the cache unchanged, because other
+// goroutines read it. Only a pod from the API server has managed fields.
 func trim(object any) (any, error) {
 	if pod, is := object.(*corev1.Pod); is && pod.ManagedFields != nil {
 		trimPod(pod)
@@ -63,7 +61,7 @@ func trimPod(pod *corev1.Pod) {
 	trimStatus(&pod.Status)
 }
 
-// share makes equal texts of many pods one.
+// share deduplicates equal strings of many pods.
 func share(texts ...*string) {
 	for _, text := range texts {
 		*text = unique.Make(*text).Value()
@@ -102,7 +100,7 @@ func trimSpec(spec *corev1.PodSpec) {
 	}
 }
 
-// isNeeded is true for a volume that is a claim's, or shows why its pod goes.
+// isNeeded reports whether a volume is a claim or exposes the termination reason.
 func isNeeded(volume corev1.Volume) bool {
 	return volume.PersistentVolumeClaim != nil || showsReason(&volume)
 }
@@ -132,10 +130,10 @@ func trimStatus(status *corev1.PodStatus) {
 	}
 }
 
-// conditionsNeeded are those of a pod that decisions look at.
+// conditionsNeeded are the pod conditions that decisions read.
 var conditionsNeeded = []corev1.PodConditionType{corev1.PodReady, api.InPlaceUpdateReady, corev1.PodResizePending, corev1.PodResizeInProgress}
 
-// only are the elements that are needed, in no more room than they take.
+// only returns the needed elements in a slice of minimal size.
 func only[T any](all []T, needed func(T) bool) []T {
 	var kept []T
 	for _, each := range all {

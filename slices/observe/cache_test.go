@@ -16,7 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestTrim: what the cache leaves out of a pod is nothing that a decision needs.
+// TestTrim: no decision needs a field that the cache omits.
 func TestTrim(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		full := slicetest.AnyPod(r)
@@ -46,8 +46,8 @@ func TestTrim(t *testing.T) {
 	})
 }
 
-// TestCacheOptions: of other kinds than pods, which are written as a whole, nothing is left out
-// but who manages their fields: the API server keeps that by itself.
+// TestCacheOptions: objects other than pods are written as a whole, so they lose only their managed fields, which the API
+// server keeps.
 func TestCacheOptions(t *testing.T) {
 	kinds := 0
 	for kind, kept := range CacheOptions(cache.Options{}).ByObject {
@@ -70,8 +70,7 @@ func TestCacheOptions(t *testing.T) {
 	}
 }
 
-// TestCacheScope: what a cache is to be of stays as it was asked for, and nothing of it is lost on
-// the caller's side.
+// TestCacheScope: the scope of the options is kept, and the caller's options are not modified.
 func TestCacheScope(t *testing.T) {
 	some := labels.SelectorFromSet(labels.Set{"mine": "yes"})
 	asked := cache.Options{ByObject: map[client.Object]cache.ByObject{&api.StatefulSet{}: {Label: some}, &corev1.Secret{}: {}}}

@@ -15,11 +15,11 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// changeOf says how a pod gets from one template to another: images, resources,
-// labels and annotations can be changed while it runs.
+// changeOf returns how a pod can be updated from one template to another. Images, resources, labels and annotations can be
+// changed while it runs.
 func changeOf(from, to *corev1.PodTemplateSpec) decide.Change {
 	if !sets.New(from.Finalizers...).Equal(sets.New(to.Finalizers...)) {
-		// Whoever asked for a finalizer takes it off a pod that goes, and nobody off one that stays.
+		// A finalizer is removed by its owner when the pod is deleted, and by nothing while the pod stays.
 		return decide.Change{Blocker: "spec.template.metadata.finalizers"}
 	}
 	if equality.Semantic.DeepEqual(from.Labels, to.Labels) && equality.Semantic.DeepEqual(from.Annotations, to.Annotations) && equality.Semantic.DeepEqual(from.Spec, to.Spec) {
@@ -31,7 +31,7 @@ func changeOf(from, to *corev1.PodTemplateSpec) decide.Change {
 	return decide.Change{InPlace: true}
 }
 
-// blockerOf names the first field that differs and cannot be changed in place.
+// blockerOf returns the first field that differs and cannot be changed in place.
 func blockerOf(from, to *corev1.PodSpec) string {
 	if len(from.Containers) != len(to.Containers) {
 		return "spec.template.spec.containers"
@@ -66,16 +66,16 @@ func blockerOf(from, to *corev1.PodSpec) string {
 	}
 }
 
-// pinsTag says whether an image with a tag that moves becomes one with a fixed tag, and the
-// pull policy changes only because of that. A pod that keeps the former one pulls more
-// often than it must; the other way round it would run what its node has of the tag.
+// pinsTag reports whether the pull policy changes only because a mutable tag is replaced by a fixed one. A pod that keeps
+// the former policy merely pulls more often than necessary. In the other direction, the pod could run an outdated image of
+// its node.
 func pinsTag(from, to *corev1.Container) bool {
 	byImage := func(c *corev1.Container) bool { return c.ImagePullPolicy == history.PullPolicy(c.Image) }
 	return byImage(from) && byImage(to) && from.ImagePullPolicy == corev1.PullAlways
 }
 
-// restartAsked names the annotation by which somebody asks for all pods to be restarted; empty:
-// nobody does. One that goes asks for nothing.
+// restartAsked returns the annotation that requests a restart of all pods, or an empty string. The removal of the annotation
+// requests no restart.
 func restartAsked(from, to *corev1.PodTemplateSpec) string {
 	at, asked := to.Annotations[api.RestartedAtAnnotationKey]
 	if former, was := from.Annotations[api.RestartedAtAnnotationKey]; !asked || was && former == at {
@@ -84,9 +84,9 @@ func restartAsked(from, to *corev1.PodTemplateSpec) string {
 	return fmt.Sprintf("spec.template.metadata.annotations[%s]", api.RestartedAtAnnotationKey)
 }
 
-// staleVariable names the first environment variable that would go on with a former label or
-// annotation; empty: none would. A container reads them when it is started, as one does
-// whose image changes; init containers have run, and do not run again.
+// staleVariable returns the first environment variable that would keep the value of a former label or annotation, or an
+// empty string. A container reads them when it starts, so a changed image avoids the problem. Init containers have already
+// run and do not run again.
 func staleVariable(from, to *corev1.PodTemplateSpec) string {
 	for i := range to.Spec.InitContainers {
 		if name := staleIn(&to.Spec.InitContainers[i], from, to); name != "" {
@@ -115,8 +115,8 @@ func staleIn(container *corev1.Container, from, to *corev1.PodTemplateSpec) stri
 	return ""
 }
 
-// changesField says whether an update in place changes a label or annotation of the pod. The
-// label of the revision changes with every one.
+// changesField reports whether an in-place update changes a label or annotation of the pod. It always changes the revision
+// label.
 func changesField(path string, from, to *corev1.PodTemplateSpec) bool {
 	key := func(of string) (string, bool) {
 		rest, is := strings.CutPrefix(path, of+"['")
@@ -135,8 +135,8 @@ func differs(from, to map[string]string, key string) bool {
 	return was != is || former != value
 }
 
-// resizable says whether the resize subresource takes a container from one to the
-// other: CPU and memory may change, but nothing of them may be removed.
+// resizable reports whether the resize subresource can change a container's resources from one to the other: CPU and memory
+// may change, but must not be removed.
 func resizable(from, to corev1.ResourceRequirements) bool {
 	return equality.Semantic.DeepEqual(from.Claims, to.Claims) && listResizable(from.Requests, to.Requests) && listResizable(from.Limits, to.Limits)
 }
@@ -160,8 +160,8 @@ func canResize(name corev1.ResourceName) bool {
 	return name == corev1.ResourceCPU || name == corev1.ResourceMemory
 }
 
-// qosOf is the QoS class of a template, which no resize can change. It is that of the
-// pod unless a LimitRange adds to it.
+// qosOf returns the QoS class of a template, which a resize cannot change. It is the class of the pod, unless a LimitRange
+// adds resources.
 func qosOf(spec *corev1.PodSpec) corev1.PodQOSClass {
 	guaranteed, asks := true, false
 	for _, list := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
@@ -169,7 +169,7 @@ func qosOf(spec *corev1.PodSpec) corev1.PodQOSClass {
 			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 				request, limit := container.Resources.Requests[name], container.Resources.Limits[name]
 				asks = asks || !request.IsZero() || !limit.IsZero()
-				// A request that is missing is the limit.
+				// A missing request defaults to the limit.
 				guaranteed = guaranteed && !limit.IsZero() && (request.IsZero() || request.Equal(limit))
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestResizable: CPU and memory may change, and nothing of them may go; other resources stay.
+// TestResizable: CPU and memory may change but not be removed, and other resources must stay.
 func TestResizable(t *testing.T) {
 	const cpu, memory, disk = corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage
 	limits := func(name corev1.ResourceName, amount string) corev1.ResourceRequirements {
@@ -41,8 +41,8 @@ func TestResizable(t *testing.T) {
 	}
 }
 
-// TestChangeOf: images, resources, labels and annotations are changed in place; of anything
-// else it is said which field stands in the way.
+// TestChangeOf: images, resources, labels and annotations are changed in place. For any other change, the blocking field is
+// named.
 func TestChangeOf(t *testing.T) {
 	type spec = corev1.PodTemplateSpec
 	cpu := func(amount string) func(*spec) {
@@ -57,7 +57,7 @@ func TestChangeOf(t *testing.T) {
 	restarted := func(at string) func(*spec) {
 		return func(t *spec) { t.Annotations[api.RestartedAtAnnotationKey] = at }
 	}
-	// reads has the second container read a field; tier is a label and an annotation.
+	// reads makes the second container read a field. tier is a label and an annotation.
 	reads := func(path, tier string) func(*spec) {
 		return func(t *spec) {
 			t.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "PLAIN", Value: "x"}, {Name: "TIER", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}}
@@ -147,7 +147,7 @@ func TestChangeOf(t *testing.T) {
 	}
 }
 
-// TestQoS: a template has the QoS class that the kubelet would give its pod.
+// TestQoS: a template has the QoS class that the kubelet would assign to its pod.
 func TestQoS(t *testing.T) {
 	both := func(request, limit string) corev1.ResourceRequirements {
 		list := func(amount string) corev1.ResourceList {
@@ -190,8 +190,8 @@ func TestQoS(t *testing.T) {
 	}
 }
 
-// TestPinsTag: a tag that moves becomes a fixed one when each image has the policy that it gets by
-// itself, and the former was always pulled.
+// TestPinsTag: the pull policy may change with the tag if both images have their default policies, and the former one was
+// Always.
 func TestPinsTag(t *testing.T) {
 	container := func(image string, policy corev1.PullPolicy) *corev1.Container {
 		return &corev1.Container{Image: image, ImagePullPolicy: policy}

@@ -12,12 +12,11 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Owners are who a claim is to go with (KEP-1847): nobody, its StatefulSet, or the pod
-// of an ordinal that is scaled away.
+// Owners selects the owners of a claim (KEP-1847): none, its StatefulSet, or the pod of an ordinal that is scaled down.
 type Owners struct{ Set, Pod bool }
 
-// OwnersOf follows from the retention policy. condemned is true for the claims of a
-// pod that is scaled away.
+// OwnersOf returns the owners that the retention policy requires. condemned is true for the claims of a pod that is scaled
+// down.
 func OwnersOf(set *api.StatefulSet, condemned bool) Owners {
 	policy := set.Spec.PersistentVolumeClaimRetentionPolicy
 	if policy == nil {
@@ -27,15 +26,13 @@ func OwnersOf(set *api.StatefulSet, condemned bool) Owners {
 	return Owners{Pod: scaled, Set: policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType && !scaled}
 }
 
-// standIn says whether a claim was made for a pod that stands in for others: what is in it is no
-// ordinal's.
+// standIn reports whether a claim was created for a surge pod. Its data belongs to no ordinal.
 func standIn(claim *corev1.PersistentVolumeClaim) bool {
 	_, is := claim.Annotations[api.SurgeAnnotationKey]
 	return is
 }
 
-// WantedOwners are the owners that a claim is to have. One that was made for a pod that stands in goes
-// with it.
+// WantedOwners returns the desired owners of a claim. A claim of a surge pod is owned by that pod.
 func WantedOwners(set *api.StatefulSet, claim *corev1.PersistentVolumeClaim, owned bool) Owners {
 	if !owned && standIn(claim) {
 		return Owners{Pod: true}
@@ -43,9 +40,8 @@ func WantedOwners(set *api.StatefulSet, claim *corev1.PersistentVolumeClaim, own
 	return OwnersOf(set, !owned)
 }
 
-// ClaimMatches says whether a claim of a pod is as it shall be. One that is being deleted, or
-// will be, is the garbage collector's; one of an ordinal that has come to be the set's while its
-// pod stood in is the ordinal's from then on.
+// ClaimMatches reports whether a claim needs no change. The garbage collector handles a claim that is being deleted, or that
+// has a deleted owner. If the ordinal of a surge pod became part of the set, its claim must lose the surge annotation.
 func ClaimMatches(set *api.StatefulSet, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, owned bool) bool {
 	if claim.DeletionTimestamp != nil || staleOwner(claim, set, pod) {
 		return true
@@ -53,8 +49,8 @@ func ClaimMatches(set *api.StatefulSet, claim *corev1.PersistentVolumeClaim, pod
 	return WantedOwners(set, claim, owned).ownedBy(claim, set, pod) && (!owned || !standIn(claim))
 }
 
-// taken says whether an ordinal above the range has claims in which no pod may stand in: any
-// but those that were made for one, and go with it. pod is the ordinal's; nil: it has none.
+// taken reports whether an ordinal above the range has claims that a surge pod must not use: any claims other than those
+// that were created for a surge pod and are deleted with it. pod is the ordinal's pod, or nil.
 func (s Seen) taken(ordinal int32, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(s.Set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
 		claim := s.Claims[ClaimName(template.Name, s.Set.Name, ordinal)]
@@ -62,7 +58,7 @@ func (s Seen) taken(ordinal int32, pod *corev1.Pod) bool {
 	})
 }
 
-// standsIn says whether a claim of an ordinal was made for a pod that stands in.
+// standsIn reports whether a claim of an ordinal was created for a surge pod.
 func (s Seen) standsIn(ordinal int32) bool {
 	return slices.ContainsFunc(s.Set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
 		claim := s.Claims[ClaimName(template.Name, s.Set.Name, ordinal)]
@@ -70,8 +66,8 @@ func (s Seen) standsIn(ordinal int32) bool {
 	})
 }
 
-// ForeignController is the controller of a claim that is neither the set nor the pod:
-// such a claim is left as it is.
+// ForeignController returns the controller of a claim if it is neither the set nor the pod, or nil. A claim with a foreign
+// controller is not changed.
 func ForeignController(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod *corev1.Pod) *metav1.OwnerReference {
 	owner := metav1.GetControllerOf(claim)
 	if owner == nil || owner.UID == set.UID || owner.UID == pod.UID {
@@ -80,8 +76,8 @@ func ForeignController(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet
 	return owner
 }
 
-// with are the owners that a claim can have next to those of others: the set and the
-// pod are its controllers, so that they are none when somebody else is.
+// with returns the owners that a claim can have. It returns none if the claim has a foreign controller, because the set and
+// the pod own claims as controllers.
 func (o Owners) with(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod *corev1.Pod) Owners {
 	if ForeignController(claim, set, pod) != nil {
 		return Owners{}
@@ -89,8 +85,8 @@ func (o Owners) with(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, 
 	return o
 }
 
-// ownedBy says whether a claim has the owners that it is to have. One that goes with an
-// owner that is gone has: the garbage collector is about to act on it.
+// ownedBy reports whether a claim has the desired owners. A claim with a deleted owner counts as correct, because the
+// garbage collector is about to delete it.
 func (o Owners) ownedBy(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod *corev1.Pod) bool {
 	if staleOwner(claim, set, pod) {
 		return true
@@ -99,7 +95,7 @@ func (o Owners) ownedBy(claim *corev1.PersistentVolumeClaim, set *api.StatefulSe
 	return owned(claim, set, want.Set) && owned(claim, pod, want.Pod)
 }
 
-// owned says whether a claim has an owner, as its controller, exactly if it shall.
+// owned reports whether owner is the claim's controller if and only if shall is true.
 func owned(claim *corev1.PersistentVolumeClaim, owner metav1.Object, shall bool) bool {
 	at := slices.IndexFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
 	if at < 0 {
@@ -108,8 +104,8 @@ func owned(claim *corev1.PersistentVolumeClaim, owner metav1.Object, shall bool)
 	return shall && ptr.Deref(claim.OwnerReferences[at].Controller, false)
 }
 
-// staleOwner says whether a claim names a set or a pod of these names that is gone. Of
-// the pod its name and UID matter.
+// staleOwner reports whether a claim is owned by a deleted set or pod of the same name. It reads only the name and the UID
+// of the pod.
 func staleOwner(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod metav1.Object) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool {
 		return r.APIVersion == history.Kind.GroupVersion().String() && r.Kind == history.Kind.Kind && r.Name == set.Name && r.UID != set.UID ||
@@ -117,7 +113,7 @@ func staleOwner(claim *corev1.PersistentVolumeClaim, set *api.StatefulSet, pod m
 	})
 }
 
-// SetOwners gives a claim its owners. Those of others stay.
+// SetOwners sets the owners of a claim. Other owner references stay.
 func SetOwners(claim *corev1.PersistentVolumeClaim, want Owners, set *api.StatefulSet, pod *corev1.Pod) {
 	want = want.with(claim, set, pod)
 	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool {
@@ -131,8 +127,8 @@ func SetOwners(claim *corev1.PersistentVolumeClaim, want Owners, set *api.Statef
 	}
 }
 
-// leavingClaims are the ordinals without a pod, a claim of which is on its way out: it is
-// being deleted, or will be for its owner is gone. A pod that mounted it would lose it.
+// leavingClaims returns the ordinals without a pod that have a claim which is being deleted, or has a deleted owner. A pod
+// that mounted it would lose its data.
 func (s Seen) leavingClaims(ordinals []int32, pods map[int32]*corev1.Pod) []int32 {
 	var out []int32
 	for _, ordinal := range ordinals {

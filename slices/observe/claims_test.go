@@ -13,8 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestStaleOwner: an owner that is gone is told by its group, version, kind and name, whatever
-// its UID: with the UID of ours it is ours.
+// TestStaleOwner: a deleted owner is recognised by group, version, kind and name with another UID.
 func TestStaleOwner(t *testing.T) {
 	set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "set"}}
 	pod := &metav1.ObjectMeta{Name: "web-0", UID: "pod"}
@@ -43,7 +42,7 @@ func TestStaleOwner(t *testing.T) {
 	}
 }
 
-// TestGrownClaims: which claims follow their template, and which of them are done.
+// TestGrownClaims: which claims follow their template, and which of them are complete.
 func TestGrownClaims(t *testing.T) {
 	condition := func(kind corev1.PersistentVolumeClaimConditionType) []corev1.PersistentVolumeClaimCondition {
 		return []corev1.PersistentVolumeClaimCondition{{Type: kind, Status: corev1.ConditionTrue}}
@@ -77,7 +76,7 @@ func TestGrownClaims(t *testing.T) {
 	}
 }
 
-// TestVolumesOfAPod: a claim template takes the place of a volume of its name.
+// TestVolumesOfAPod: a claim template replaces a volume of the same name.
 func TestVolumesOfAPod(t *testing.T) {
 	t.Run("K-216: one of the name, and another one", func(t *testing.T) {
 		set := slicetest.NamedSet("web", nil)
@@ -93,8 +92,7 @@ func TestVolumesOfAPod(t *testing.T) {
 	})
 }
 
-// TestGrownBesideItsPod: a claim has grown when only its file system is left, and that only as long as the
-// condition is true.
+// TestGrownBesideItsPod: a claim has grown when only its file system is left, which is so only while the condition is True.
 func TestGrownBesideItsPod(t *testing.T) {
 	for status, want := range map[corev1.ConditionStatus]bool{corev1.ConditionTrue: true, corev1.ConditionFalse: false} {
 		claim := &corev1.PersistentVolumeClaim{}
@@ -106,14 +104,14 @@ func TestGrownBesideItsPod(t *testing.T) {
 	}
 }
 
-// TestStandInClaims: which claims nobody may stand in with, and which are as they shall be.
+// TestStandInClaims: which claims a surge pod must not use, and which need no change.
 func TestStandInClaims(t *testing.T) {
 	retained := slicetest.Marked()
 	retained.Annotations = nil
 	for name, tc := range map[string]struct {
 		claim *corev1.PersistentVolumeClaim
-		// alone and beside are whether it is taken without a pod and beside one; as is whether it is
-		// as it shall be of a pod that stands in, and of an ordinal's.
+		// alone and beside report whether the claim is taken, without and with a pod. as reports whether it needs no change,
+		// for a surge pod and for an ordinal's pod.
 		alone, beside bool
 		as            [2]bool
 	}{

@@ -53,7 +53,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestClaimOwnerStates: what is put right in which state, and that it is right then.
+// TestClaimOwnerStates: which owners are corrected in which state, and that they are correct afterwards.
 func TestClaimOwnerStates(t *testing.T) {
 	set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "set"}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", UID: "pod"}}
@@ -101,7 +101,7 @@ func TestClaimOwnerStates(t *testing.T) {
 	}
 }
 
-// TestLeavingClaims: no pod is made with a claim that is on its way out.
+// TestLeavingClaims: no pod is created with a claim that is being deleted.
 func TestLeavingClaims(t *testing.T) {
 	t.Run("K-186, K-187: those that are being deleted, or owned by a former pod, and have no pod now", func(t *testing.T) {
 		set := &api.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "set"}, Spec: api.StatefulSetSpec{

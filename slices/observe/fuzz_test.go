@@ -12,11 +12,11 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// fuzzedMost bounds what is fuzzed: more pods only take more time.
+// fuzzedMost limits the number of pods, because more pods only take more time.
 const fuzzedMost = 200
 
-// FuzzDecide: whatever the StatefulSet, its pods and its claims, nothing panics, the same
-// input gives the same decision, and no pod is acted upon but those that were seen.
+// FuzzDecide: for any StatefulSet, pods and claims, nothing panics, the same input gives the same decision, and only
+// observed pods are acted on.
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"name":"web"},"spec":{"replicas":2,"serviceName":"web"}}`), []byte(`[]`), []byte(`[]`), []byte(`{}`))
 	f.Fuzz(func(t *testing.T, setJSON, podsJSON, claimsJSON, formerJSON []byte) {
@@ -50,7 +50,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// inputOf is what a reconciler would see.
+// inputOf returns the input that a reconciler would see.
 func inputOf(set *api.StatefulSet, spec decide.Spec, pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, former *corev1.PodTemplateSpec) decide.Input {
 	s := Seen{
 		Set: set, update: "update", changes: map[string]decide.Change{}, Claims: map[string]*corev1.PersistentVolumeClaim{},

@@ -9,7 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Shortfall is what a claim requests less than its template; nil: nothing.
+// Shortfall returns the storage request of the template if it is larger than the claim's, or nil.
 func Shortfall(template, claim *corev1.PersistentVolumeClaim) *corev1.ResourceList {
 	want, asks := template.Spec.Resources.Requests[corev1.ResourceStorage]
 	have := claim.Spec.Resources.Requests[corev1.ResourceStorage]
@@ -19,18 +19,18 @@ func Shortfall(template, claim *corev1.PersistentVolumeClaim) *corev1.ResourceLi
 	return &corev1.ResourceList{corev1.ResourceStorage: want}
 }
 
-// grown says whether a claim has what it requests, as far as that needs nothing of its pod:
-// some drivers make the file system larger only when a pod mounts it anew.
+// grown reports whether a claim's volume has the requested size. The file system does not count, because some drivers grow
+// it only when a pod mounts the volume again.
 func grown(claim *corev1.PersistentVolumeClaim) bool {
 	want := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	have := claim.Status.Capacity[corev1.ResourceStorage]
 	return have.Cmp(want) >= 0 || fileSystemPending(claim) != nil
 }
 
-// urgency orders the steps of several claims: what is to be known, or done, first.
+// urgency orders the growth states of several claims. The last one takes precedence.
 var urgency = []decide.GrowthState{decide.Grown, decide.Unbound, decide.AwaitsFileSystem, decide.Growing, decide.ToGrow, decide.Infeasible}
 
-// growthOf is how far an ordinal's claims are on their way.
+// growthOf returns the growth of an ordinal's claims.
 func (s Seen) growthOf(ordinal int32) (most decide.Growth) {
 	if !growsClaims(s.Set) {
 		return decide.Growth{}
@@ -52,8 +52,8 @@ func (s Seen) growthOf(ordinal int32) (most decide.Growth) {
 	return most
 }
 
-// GrowthState is how far a claim is on its way to what its template asks for. The API server
-// takes a larger request only of a claim that is bound.
+// GrowthState returns the growth state of a claim relative to its template. The API server accepts a larger request only for
+// a bound claim.
 func GrowthState(template, claim *corev1.PersistentVolumeClaim) decide.GrowthState {
 	bound := claim.Status.Phase == corev1.ClaimBound
 	want, have := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
@@ -73,14 +73,13 @@ func GrowthState(template, claim *corev1.PersistentVolumeClaim) decide.GrowthSta
 	}
 }
 
-// infeasible says whether the driver of a claim has said that it cannot grow.
+// infeasible reports whether the driver of a claim reported that it cannot grow.
 func infeasible(claim *corev1.PersistentVolumeClaim) bool {
 	state := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
 	return state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible
 }
 
-// fileSystemPending is the condition that a claim's volume has grown, and its file system has
-// not; nil: it has none.
+// fileSystemPending returns the condition that a claim's volume has grown and its file system has not, or nil.
 func fileSystemPending(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimCondition {
 	for i := range claim.Status.Conditions {
 		c := &claim.Status.Conditions[i]
@@ -91,8 +90,8 @@ func fileSystemPending(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVo
 	return nil
 }
 
-// VolumeClaims counts, for each claim template, the claims of the ordinals that request
-// what it does, and those of them that have it.
+// VolumeClaims counts, for each claim template, the claims of the ordinals that request at least its size, and those of them
+// that have it.
 func (s Seen) VolumeClaims(ordinals []int32) []api.VolumeClaimStatus {
 	var all []api.VolumeClaimStatus
 	for i := range s.Set.Spec.VolumeClaimTemplates {
@@ -113,7 +112,7 @@ func (s Seen) VolumeClaims(ordinals []int32) []api.VolumeClaimStatus {
 	return all
 }
 
-// growsClaims says whether the claims follow a larger request with an update.
+// growsClaims reports whether an update raises the requests of existing claims.
 func growsClaims(set *api.StatefulSet) bool {
 	return set.Spec.VolumeClaimUpdateStrategy != nil && set.Spec.VolumeClaimUpdateStrategy.Type == api.OnPodRollingUpdate
 }

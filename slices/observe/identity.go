@@ -15,18 +15,17 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// PodName is the name of an ordinal's pod.
+// PodName returns the name of an ordinal's pod.
 func PodName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }
 
-// OrdinalOf is the ordinal of a pod by its name: what follows the last dash, when the
-// rest is the name of the set.
+// OrdinalOf returns the ordinal in a pod's name: the number after the last dash, if the rest is the name of the set.
 func OrdinalOf(set, pod string) (int32, bool) {
 	rest, found := strings.CutPrefix(pod, set+"-")
 	ordinal, err := strconv.ParseInt(rest, 10, 32)
 	return int32(ordinal), found && err == nil && ordinal >= 0 && strconv.FormatInt(ordinal, 10) == rest
 }
 
-// NewPod makes an ordinal's pod from the template of a revision, as apps/v1 does.
+// NewPod returns an ordinal's pod from the template of a revision, as apps/v1 creates it.
 func NewPod(set *api.StatefulSet, template *corev1.PodTemplateSpec, revision string, ordinal int32) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -46,7 +45,7 @@ func NewPod(set *api.StatefulSet, template *corev1.PodTemplateSpec, revision str
 	return pod
 }
 
-// Identify puts the labels of its ordinal on a pod (KEP-4017 for the index).
+// Identify sets the labels of an ordinal on a pod (KEP-4017 for the index).
 func Identify(set *api.StatefulSet, pod *corev1.Pod, ordinal int32) {
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
@@ -54,7 +53,7 @@ func Identify(set *api.StatefulSet, pod *corev1.Pod, ordinal int32) {
 	maps.Copy(pod.Labels, IdentityLabels(set.Name, ordinal))
 }
 
-// IdentityLabels are the labels that tell which ordinal of a set a pod is.
+// IdentityLabels returns the labels that identify the ordinal of a pod.
 func IdentityLabels(set string, ordinal int32) map[string]string {
 	return map[string]string{
 		appsv1.StatefulSetPodNameLabel: PodName(set, ordinal),
@@ -62,18 +61,18 @@ func IdentityLabels(set string, ordinal int32) map[string]string {
 	}
 }
 
-// identityMatches says whether a pod of this ordinal's name has its labels.
+// identityMatches reports whether a pod has the labels of its ordinal.
 func identityMatches(pod *corev1.Pod, ordinal int32) bool {
 	return pod.Labels[appsv1.StatefulSetPodNameLabel] == pod.Name && pod.Labels[appsv1.PodIndexLabel] == strconv.Itoa(int(ordinal))
 }
 
-// ClaimName is the name of an ordinal's claim, as apps/v1 makes it.
+// ClaimName returns the name of an ordinal's claim, as in apps/v1.
 func ClaimName(template, set string, ordinal int32) string {
 	return fmt.Sprintf("%s-%s-%d", template, set, ordinal)
 }
 
-// NewClaim makes an ordinal's claim from its template. It carries the labels of the
-// selector, so that people find it by them.
+// NewClaim returns an ordinal's claim from its template. It has the labels of the selector, so that users can find it by
+// them.
 func NewClaim(set *api.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int32) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
@@ -91,8 +90,8 @@ func NewClaim(set *api.StatefulSet, template *corev1.PersistentVolumeClaim, ordi
 	return claim
 }
 
-// volumesFor are a pod's volumes: one for each claim template, and those of the pod
-// template that no claim template replaces.
+// volumesFor returns a pod's volumes: one for each claim template, and the volumes of the pod template that no claim
+// template replaces.
 func volumesFor(set *api.StatefulSet, own []corev1.Volume, ordinal int32) []corev1.Volume {
 	volumes := make([]corev1.Volume, 0, len(set.Spec.VolumeClaimTemplates)+len(own))
 	for _, template := range set.Spec.VolumeClaimTemplates {
@@ -108,7 +107,7 @@ func volumesFor(set *api.StatefulSet, own []corev1.Volume, ordinal int32) []core
 	return volumes
 }
 
-// storageMatches says whether a pod mounts its ordinal's claims.
+// storageMatches reports whether a pod mounts its ordinal's claims.
 func storageMatches(set *api.StatefulSet, pod *corev1.Pod, ordinal int32) bool {
 	for _, template := range set.Spec.VolumeClaimTemplates {
 		want := ClaimName(template.Name, set.Name, ordinal)

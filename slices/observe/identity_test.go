@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestOrdinalOf reads an ordinal off a pod's name.
+// TestOrdinalOf parses the ordinal in a pod's name.
 func TestOrdinalOf(t *testing.T) {
 	t.Run("K-039: names that are a pod's of the set, and others", func(t *testing.T) {
 		for pod, want := range map[string]int32{"web-3": 3, "web-0": 0, "web-2147483647": 2147483647} {
@@ -27,7 +27,7 @@ func TestOrdinalOf(t *testing.T) {
 	})
 }
 
-// TestReadiness: a pod is Ready when it runs and its condition says so.
+// TestReadiness: a pod is Ready when it is Running and its condition is True.
 func TestReadiness(t *testing.T) {
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}

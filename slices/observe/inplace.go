@@ -11,36 +11,35 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// ProgressInPlace is what a pod remembers of its update in place.
+// ProgressInPlace is the record of an in-place update, stored on the pod.
 type ProgressInPlace struct {
 	Revision string    `json:"revision"`
 	Since    time.Time `json:"since"`
-	// Patched is when the pod was patched.
+	// Patched is the time at which the pod was patched.
 	Patched *time.Time `json:"patched,omitempty"`
-	// Before is what the containers were whose image changes, by name; also those of an
-	// update that this one has overtaken.
+	// Before holds, by name, the former state of the containers whose image changes. It includes those of an update that
+	// this one has replaced.
 	Before map[string]RanBefore `json:"before,omitempty"`
-	// Resized are the names of the containers whose resources change, likewise.
+	// Resized are the names of the containers whose resources change. It includes those of a replaced update too.
 	Resized []string `json:"resized,omitempty"`
-	// Refused is why the API server says that the pod's node can never resize it: the pod was
-	// not patched.
+	// Refused is the API server's error if the pod's node can never resize it. The pod was not patched then.
 	Refused string `json:"refused,omitempty"`
 }
 
-// RanBefore is what tells a container from its successor, and the image that the pod's spec
-// asked for when it was started. Times tell nothing: a node has a clock of its own.
+// RanBefore identifies a container before its restart, and the image in the pod's spec when it started. It has no times,
+// because the clock of the node may differ.
 type RanBefore struct {
 	ContainerID  string `json:"containerID,omitempty"`
 	RestartCount int32  `json:"restartCount,omitempty"`
 	Image        string `json:"image,omitempty"`
 }
 
-// followedBy says whether a container is another one than before.
+// followedBy reports whether the container has been restarted or replaced since.
 func (b RanBefore) followedBy(status *corev1.ContainerStatus) bool {
 	return status.ContainerID != b.ContainerID || status.RestartCount != b.RestartCount
 }
 
-// InPlaceOf reads what a pod remembers; nil when it is in no update in place.
+// InPlaceOf returns the record of a pod's in-place update, or nil if there is none.
 func InPlaceOf(pod *corev1.Pod) *ProgressInPlace {
 	text := pod.Annotations[api.InPlaceUpdateAnnotationKey]
 	if text == "" {
@@ -53,12 +52,11 @@ func InPlaceOf(pod *corev1.Pod) *ProgressInPlace {
 	return &p
 }
 
-// done says whether a pod runs what its spec asks for.
+// done reports whether a pod runs according to its spec.
 func (p ProgressInPlace) done(pod *corev1.Pod) bool { return p.imagesRun(pod) && p.resized(pod) }
 
-// imagesRun says whether all containers whose image was changed run it: they are others than
-// before. A container is the same one and runs it when the change was taken back before its
-// kubelet acted.
+// imagesRun reports whether all containers with a changed image run it, which requires a new container. If the change was
+// reverted before the kubelet acted, the same container runs the image.
 func (p ProgressInPlace) imagesRun(pod *corev1.Pod) bool {
 	for name, before := range p.Before {
 		status := containerStatusOf(pod, name)
@@ -72,21 +70,21 @@ func (p ProgressInPlace) imagesRun(pod *corev1.Pod) bool {
 	return true
 }
 
-// takenBack says whether a container runs what its pod asks for again, though it is no other one:
-// it was started with that, as far as the kubelet tells what it has seen, or is said to run it.
+// takenBack reports whether an unchanged container runs the image of the spec again. It compares the image at the
+// container's start if the kubelet reports the observed generation, and the image in the container's status.
 func takenBack(before RanBefore, status *corev1.ContainerStatus, pod *corev1.Pod) bool {
 	want := ImageOf(&pod.Spec, status.Name)
 	return tellsGeneration(pod) && before.Image == want || familiar(status.Image) == familiar(want)
 }
 
-// familiar is an image without what a container runtime adds to its name.
+// familiar returns an image without the prefixes that a container runtime adds.
 func familiar(image string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/")
 }
 
-// unseen says whether it is not known that the kubelet has seen the pod as it was patched:
-// none that does not tell its generation has, as long as a container runs on. Were the pod
-// patched again, nobody could tell what the container runs.
+// unseen reports whether it is unknown if the kubelet has observed the patched pod. This is so while a container keeps
+// running and the kubelet does not report the observed generation. Another patch would make it impossible to know which
+// image the container runs.
 func (p ProgressInPlace) unseen(pod *corev1.Pod) bool {
 	if tellsGeneration(pod) {
 		return false
@@ -99,8 +97,8 @@ func (p ProgressInPlace) unseen(pod *corev1.Pod) bool {
 	return false
 }
 
-// Serves says whether nothing is left but a resize that restarts no container, or does not
-// get on: what runs may be Ready meanwhile.
+// Serves reports whether only a resize is left that restarts no container, or that is stalled. The pod may be Ready
+// meanwhile.
 func (p ProgressInPlace) Serves(pod *corev1.Pod) bool {
 	if p.Refused != "" {
 		return p.done(pod)
@@ -111,12 +109,12 @@ func (p ProgressInPlace) Serves(pod *corev1.Pod) bool {
 	return stalledResize(pod) != nil || !slices.ContainsFunc(p.Resized, func(name string) bool { return restartsToResize(pod, name) })
 }
 
-// tellsGeneration says whether the kubelet tells which generation of the pod it has seen.
-// Those before Kubernetes 1.34 do not.
+// tellsGeneration reports whether the kubelet reports the observed generation of the pod. Kubelets before Kubernetes 1.34 do
+// not.
 func tellsGeneration(pod *corev1.Pod) bool { return pod.Status.ObservedGeneration > 0 }
 
-// specSeen says whether the kubelet has seen the pod as it is, as far as it tells: what it
-// says of the containers is not older than that.
+// specSeen reports whether the kubelet has observed the current spec, or does not report what it observed. Its container
+// statuses are then not older than the spec.
 func specSeen(pod *corev1.Pod) bool {
 	return !tellsGeneration(pod) || pod.Status.ObservedGeneration >= pod.Generation
 }
@@ -130,7 +128,7 @@ func containerStatusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// ContainerOf is a container by its name; nil: there is none.
+// ContainerOf returns a container by its name, or nil.
 func ContainerOf(spec *corev1.PodSpec, name string) *corev1.Container {
 	for i := range spec.Containers {
 		if spec.Containers[i].Name == name {
@@ -140,7 +138,7 @@ func ContainerOf(spec *corev1.PodSpec, name string) *corev1.Container {
 	return nil
 }
 
-// ImageOf is the image of a container; empty: there is none.
+// ImageOf returns the image of a container, or an empty string if it does not exist.
 func ImageOf(spec *corev1.PodSpec, name string) string {
 	if container := ContainerOf(spec, name); container != nil {
 		return container.Image
@@ -148,9 +146,8 @@ func ImageOf(spec *corev1.PodSpec, name string) string {
 	return ""
 }
 
-// ContainersBefore are the containers that are to be followed by others, as they run when
-// their pod is patched: those whose image changes, and those that an overtaken update has not
-// brought to its image yet.
+// ContainersBefore returns the state of the containers that the patch replaces: those whose image changes, and those that a
+// replaced update has not yet brought to its image.
 func (p ProgressInPlace) ContainersBefore(pod *corev1.Pod, changed map[string]string) map[string]RanBefore {
 	before := map[string]RanBefore{}
 	for name, former := range p.Before {
@@ -164,8 +161,8 @@ func (p ProgressInPlace) ContainersBefore(pod *corev1.Pod, changed map[string]st
 	return before
 }
 
-// containerBefore is a container as it runs now. It was started with the image of its pod; what one
-// was started with that follows another before its kubelet has seen the pod is not known.
+// containerBefore returns the current state of a container. Its image is that of the pod's spec. The image is unknown if a
+// replaced update restarted the container and the kubelet has not observed the latest spec.
 func (p ProgressInPlace) containerBefore(pod *corev1.Pod, name string) RanBefore {
 	former, overtaken := p.Before[name]
 	status := containerStatusOf(pod, name)
@@ -177,12 +174,12 @@ func (p ProgressInPlace) containerBefore(pod *corev1.Pod, name string) RanBefore
 	}
 	now := RanBefore{ContainerID: status.ContainerID, RestartCount: status.RestartCount, Image: ImageOf(&pod.Spec, name)}
 	if overtaken && !specSeen(pod) {
-		now.Image = "" // the former one, or one in between
+		now.Image = "" // the former image or an intermediate one
 	}
 	return now
 }
 
-// GateOf is the condition of a pod's readiness gate; Unknown: it has none yet.
+// GateOf returns the condition of a pod's readiness gate, or Unknown if it has none yet.
 func GateOf(pod *corev1.Pod) corev1.ConditionStatus {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == api.InPlaceUpdateReady {

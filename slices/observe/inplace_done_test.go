@@ -14,18 +14,18 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// changing is a pod with one container in an update in place, as a kubelet shows it.
+// changing is a pod with one container in an in-place update, as reported by a kubelet.
 type changing struct {
-	// spec is the image that the pod asks for; before was noted when it was patched.
+	// spec is the image in the pod's spec. before was recorded at the patch.
 	spec   string
 	before RanBefore
-	// container and restarts are those of the status; waits is true when it does not run.
+	// container and restarts are those of the status. waits is true when it does not run.
 	container string
 	restarts  int32
 	waits     bool
-	// runs is the image as the container runtime says it.
+	// runs is the image as reported by the container runtime.
 	runs string
-	// generation and observed: 0 when the kubelet does not tell.
+	// generation and observed are 0 if the kubelet does not report them.
 	generation, observed int64
 }
 
@@ -44,8 +44,8 @@ func (c changing) pod() *corev1.Pod {
 	return pod
 }
 
-// TestDoneInPlace: a container runs what it was changed to when it is another one than before, or
-// when the change was taken back before the kubelet acted.
+// TestDoneInPlace: the update of a container is complete when the container was replaced, or when the change was reverted
+// before the kubelet acted.
 func TestDoneInPlace(t *testing.T) {
 	first := RanBefore{ContainerID: "c1", Image: "web:1"}
 	for name, tc := range map[string]struct {
@@ -86,8 +86,8 @@ func TestDoneInPlace(t *testing.T) {
 	})
 }
 
-// TestUnseenInPlace: a kubelet that does not tell what it has seen has not seen a patch as long as the
-// container runs on.
+// TestUnseenInPlace: a kubelet that does not report the observed generation has not observed a patch while the container
+// keeps running.
 func TestUnseenInPlace(t *testing.T) {
 	first := RanBefore{ContainerID: "c1", Image: "web:1"}
 	for name, tc := range map[string]struct {
@@ -107,7 +107,7 @@ func TestUnseenInPlace(t *testing.T) {
 	}
 }
 
-// TestContainersBefore: what is remembered of the containers that others are to follow.
+// TestContainersBefore: the recorded state of the containers that will be replaced.
 func TestContainersBefore(t *testing.T) {
 	first, second := RanBefore{ContainerID: "c1", Image: "web:1"}, RanBefore{ContainerID: "c2", RestartCount: 1, Image: "web:2"}
 	running := changing{spec: "web:2", container: "c1", generation: 2, observed: 2}
@@ -152,7 +152,7 @@ func TestContainersBefore(t *testing.T) {
 type resizing struct {
 	generation, observed int64
 	conditions           []corev1.PodCondition
-	// has is what the kubelet says that it has; empty: nothing is said.
+	// has are the resources that the kubelet reports. Empty means none.
 	has    string
 	policy corev1.ResourceResizeRestartPolicy
 }
@@ -168,8 +168,8 @@ func (r resizing) pod() *corev1.Pod {
 	return pod
 }
 
-// TestResizeInPlace: a resize is done when the kubelet has seen it and none is pending or in progress;
-// a pod that only waits for it serves meanwhile.
+// TestResizeInPlace: a resize is complete when the kubelet has observed it and none is pending or in progress. A pod that
+// only waits for it serves meanwhile.
 func TestResizeInPlace(t *testing.T) {
 	is := func(kind corev1.PodConditionType, reason string) []corev1.PodCondition {
 		return []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: "no room"}}
@@ -222,7 +222,7 @@ func TestResizeInPlace(t *testing.T) {
 	})
 }
 
-// TestInPlaceOf: a pod is in an update in place when it remembers one that can be read.
+// TestInPlaceOf: a pod is in an in-place update if it has a readable record.
 func TestInPlaceOf(t *testing.T) {
 	for text, want := range map[string]*ProgressInPlace{
 		"":  nil,

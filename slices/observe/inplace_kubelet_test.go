@@ -11,16 +11,16 @@ import (
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 )
 
-// slowKubelet runs the one container of a pod, and does each of its steps whenever it likes: it sees the
-// pod, brings the container to what it has seen, and publishes what it knows.
+// slowKubelet runs the only container of a pod with arbitrary delays between its steps: it observes the pod, updates the
+// container to the observed spec, and publishes the status.
 type slowKubelet struct {
 	pod *corev1.Pod
-	// note is the update in place that the pod is in; nil: none.
+	// note is the record of the in-place update, or nil.
 	note *ProgressInPlace
-	// tells is false for a kubelet that does not tell the generation that it has seen.
+	// tells is false for a kubelet that does not report the observed generation.
 	tells bool
-	// seen is the generation that it works on, and wants the image of that; runs is the image of
-	// its container, of which it has started so many.
+	// seen is the observed generation, and wants the image in it. runs is the image of its container, and its count of
+	// started containers.
 	seen       int64
 	wants      string
 	runs       string
@@ -43,7 +43,7 @@ func (k *slowKubelet) see() {
 	k.know()
 }
 
-// act brings the container to what was seen, as a crash does.
+// act starts the container with the observed image if it runs another one. A crash has the same effect.
 func (k *slowKubelet) act() {
 	if k.runs != k.wants {
 		k.start()
@@ -52,7 +52,7 @@ func (k *slowKubelet) act() {
 
 func (k *slowKubelet) start() { k.started++; k.runs = k.wants; k.know() }
 
-// know is the status as it would be published now.
+// know returns the status that would be published now.
 func (k *slowKubelet) know() {
 	k.unfinished = &corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "web", Image: "docker.io/library/" + k.runs, ContainerID: strconv.Itoa(int(k.started)), RestartCount: k.started - 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
@@ -64,7 +64,7 @@ func (k *slowKubelet) know() {
 
 func (k *slowKubelet) publish() { k.pod.Status = *k.unfinished }
 
-// change patches the pod as an update in place does.
+// change patches the pod for an in-place update.
 func (k *slowKubelet) change(image string) {
 	if k.note != nil && k.note.unseen(k.pod) {
 		return // Decide holds it
@@ -84,17 +84,17 @@ func (k *slowKubelet) change(image string) {
 	}
 }
 
-// TestSlowKubelet: whatever a kubelet makes of images that follow each other, an update in place is done
-// once the kubelet is, and never before it has seen it: by then it has a container on its way to what
-// was asked for, and says that the pod is Ready only afterwards.
+// TestSlowKubelet: with any sequence of images, an in-place update is complete once the kubelet is done, and never before
+// the kubelet has observed it. By then a container with the new image is starting, and the kubelet reports the pod as Ready
+// only afterwards.
 func TestSlowKubelet(t *testing.T) {
 	t.Run("X-04 images that follow each other", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			k := newSlowKubelet(rapid.Bool().Draw(t, "tells"))
 			t.Repeat(map[string]func(*rapid.T){
 				"change":  func(t *rapid.T) { k.change(fmt.Sprintf("web:%d", rapid.IntRange(1, 3).Draw(t, "image"))) },
-				"see":     func(*rapid.T) { k.act(); k.see() }, // one look is over before the next begins
-				"fail":    func(*rapid.T) { k.see() },          // a look that ends before it gets to the container
+				"see":     func(*rapid.T) { k.act(); k.see() }, // one sync ends before the next begins
+				"fail":    func(*rapid.T) { k.see() },          // a sync that ends before it updates the container
 				"act":     func(*rapid.T) { k.act() },
 				"crash":   func(*rapid.T) { k.start() },
 				"publish": func(*rapid.T) { k.publish() },

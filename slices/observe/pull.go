@@ -11,12 +11,12 @@ import (
 	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
-// PullName is the name of the pod that pulls the images of a revision beside a pod.
+// PullName returns the name of the pod that pulls the images of a revision for a pod.
 func PullName(pod, revision string) string {
 	return pod + "-pull-" + revision[strings.LastIndex(revision, "-")+1:]
 }
 
-// imagesOf are the images of a pod's containers, each once.
+// imagesOf returns the images of a pod's containers without duplicates.
 func imagesOf(spec *corev1.PodSpec) []string {
 	var images []string
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
@@ -29,7 +29,7 @@ func imagesOf(spec *corev1.PodSpec) []string {
 	return images
 }
 
-// NewImages are those of a template that a pod does not have.
+// NewImages returns the images of a template that a pod does not use.
 func NewImages(template *corev1.PodTemplateSpec, pod *corev1.Pod) []string {
 	if template == nil {
 		return nil
@@ -38,8 +38,8 @@ func NewImages(template *corev1.PodTemplateSpec, pod *corev1.Pod) []string {
 	return slices.DeleteFunc(imagesOf(&template.Spec), func(image string) bool { return slices.Contains(has, image) })
 }
 
-// pullEnded says whether a pod that pulls images has them all, or was given up. That its
-// command is not there is found when they are.
+// pullEnded reports whether a pull pod has pulled all images or has ended. A container that fails to start because its
+// command does not exist has its image.
 func pullEnded(pull *corev1.Pod) bool {
 	if phase := phaseOf(pull); pull.DeletionTimestamp != nil || phase == decide.Failed || phase == decide.Succeeded {
 		return true
@@ -55,7 +55,7 @@ func pullEnded(pull *corev1.Pod) bool {
 	return found == len(pull.Spec.Containers)
 }
 
-// viewPull takes what decisions need from the pod that pulls images beside a pod.
+// viewPull reads the state of the pull pod of a pod.
 func (r Reader) viewPull(ctx context.Context, s Seen, view *decide.Pod, pod *corev1.Pod) error {
 	if view.Change.Same || len(NewImages(s.Templates[s.update], pod)) == 0 {
 		return nil

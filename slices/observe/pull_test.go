@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestPullEnded: the images are there when a container has begun or could not begin, not before.
+// TestPullEnded: the images are pulled when each container has started or failed to start, not before.
 func TestPullEnded(t *testing.T) {
 	waiting := func(reason string) corev1.ContainerState {
 		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}

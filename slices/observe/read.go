@@ -1,6 +1,6 @@
-// Package observe reads a StatefulSet and what belongs to it, from the cache, into the small values
-// that package decide knows: pods, claims and revisions. It says what an ordinal's pod and claims are
-// to be like, what a pod tells of an update in place, and writes nothing.
+// Package observe reads a StatefulSet and its objects from the cache into the small values of package decide: pods, claims
+// and revisions. It also defines the desired pod and claims of an ordinal, and interprets the status of an in-place update.
+// It writes nothing.
 package observe
 
 import (
@@ -17,21 +17,21 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Reader reads what belongs to one StatefulSet.
+// Reader reads the objects of one StatefulSet.
 type Reader struct {
 	// Client reads from the cache.
 	Client client.Reader
 	Set    *api.StatefulSet
 	Spec   decide.Spec
-	// Pods are the set's, by ordinal.
+	// Pods are the set's pods, by ordinal.
 	Pods map[int32]*corev1.Pod
-	// History are its revisions.
+	// History is the set's revisions.
 	History history.Result
-	// PrePullRefused are the pods, each with the revision, for which no images can be pulled.
+	// PrePullRefused are the pods, with the revision, for which images cannot be pulled.
 	PrePullRefused map[types.UID]string
 }
 
-// Read returns what Decide is to know of the set, and the objects that it was read from.
+// Read returns the input of Decide, and the objects that it was read from.
 func (r Reader) Read(ctx context.Context) (decide.Input, Seen, error) {
 	revisions, err := r.revisions(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func priorityOf(set *api.StatefulSet, pod *corev1.Pod) ([]int64, error) {
 	return decide.Priority(rolling.UnorderedUpdate.PriorityStrategy, pod.Labels)
 }
 
-// readAllClaims reads the claims of all ordinals that have or are to have a pod.
+// readAllClaims reads the claims of all ordinals that have or need a pod.
 func (r Reader) readAllClaims(ctx context.Context) (map[string]*corev1.PersistentVolumeClaim, error) {
 	claims := map[string]*corev1.PersistentVolumeClaim{}
 	if len(r.Set.Spec.VolumeClaimTemplates) == 0 {
@@ -94,7 +94,7 @@ func (r Reader) readAllClaims(ctx context.Context) (map[string]*corev1.Persisten
 	return claims, nil
 }
 
-// readClaims adds the claims of an ordinal that are there.
+// readClaims adds the existing claims of an ordinal.
 func (r Reader) readClaims(ctx context.Context, ordinal int32, claims map[string]*corev1.PersistentVolumeClaim) error {
 	for i := range r.Set.Spec.VolumeClaimTemplates {
 		claim, name := &corev1.PersistentVolumeClaim{}, ClaimName(r.Set.Spec.VolumeClaimTemplates[i].Name, r.Set.Name, ordinal)
@@ -109,8 +109,8 @@ func (r Reader) readClaims(ctx context.Context, ordinal int32, claims map[string
 	return nil
 }
 
-// takenOrdinals are those above the range that nobody may stand in at, up to the last one that
-// somebody could have to. Their claims are read on the way.
+// takenOrdinals returns the ordinals above the range that no surge pod may use, up to the last ordinal that a surge pod
+// could need. It adds their claims to s.Claims.
 func (r Reader) takenOrdinals(ctx context.Context, s Seen) (taken []int32, err error) {
 	at, may := r.Spec.Above()
 	if !may || len(r.Set.Spec.VolumeClaimTemplates) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 )
 
-// TestReadsReason: who in a pod can read why it is deleted.
+// TestReadsReason: which containers can read the termination reason.
 func TestReadsReason(t *testing.T) {
 	downward := func(path string) *corev1.DownwardAPIVolumeSource {
 		return &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{

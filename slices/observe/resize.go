@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// resized says whether the kubelet has given the containers the resources that were changed.
+// resized reports whether the kubelet has applied the changed resources to the containers.
 func (p ProgressInPlace) resized(pod *corev1.Pod) bool {
 	if len(p.Resized) == 0 {
 		return true
@@ -17,7 +17,7 @@ func (p ProgressInPlace) resized(pod *corev1.Pod) bool {
 	return tellsGeneration(pod) || !slices.ContainsFunc(p.Resized, func(name string) bool { return !hasResources(pod, name) })
 }
 
-// hasResources says whether a container has been given the CPU and memory that its pod asks for.
+// hasResources reports whether a container has the CPU and memory of the pod's spec.
 func hasResources(pod *corev1.Pod, name string) bool {
 	want, status := ContainerOf(&pod.Spec, name), containerStatusOf(pod, name)
 	if want == nil {
@@ -34,13 +34,13 @@ func hasResources(pod *corev1.Pod, name string) bool {
 	return true
 }
 
-// restartsToResize says whether a container asks to be restarted by a resize.
+// restartsToResize reports whether the resize policy of a container requires a restart.
 func restartsToResize(pod *corev1.Pod, name string) bool {
 	container := ContainerOf(&pod.Spec, name)
 	return container != nil && slices.ContainsFunc(container.ResizePolicy, func(p corev1.ContainerResizePolicy) bool { return p.RestartPolicy == corev1.RestartContainer })
 }
 
-// stalledResize is the condition of a resize that does not get on by itself; nil: there is none.
+// stalledResize returns the condition of a resize that is pending or failed, or nil.
 func stalledResize(pod *corev1.Pod) *corev1.PodCondition {
 	if pending := conditionOf(pod, corev1.PodResizePending); pending != nil {
 		return pending
@@ -51,7 +51,7 @@ func stalledResize(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// conditionOf is a condition that is True; nil: it is not.
+// conditionOf returns a condition that is True, or nil.
 func conditionOf(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {

@@ -21,11 +21,11 @@ type revisionsSeen struct {
 	current, update string
 	collisions      int32
 	templates       map[string]*corev1.PodTemplateSpec
-	// relabel leads from a revision to the one of the same meaning.
+	// relabel maps a revision to the equivalent one that is kept.
 	relabel map[string]string
 }
 
-// merge tells a pod whose revision does not stay which one means the same.
+// merge sets SameAs of a pod whose revision has an equivalent that is kept.
 func (r revisionsSeen) merge(view *decide.Pod) {
 	to, merged := r.relabel[view.Revision]
 	if !merged {
@@ -45,7 +45,7 @@ func (r revisionsSeen) view() decide.Revisions {
 	}
 }
 
-// RevisionsOf are the revisions that the labels of pods name.
+// RevisionsOf returns the revisions in the labels of pods.
 func RevisionsOf(pods map[int32]*corev1.Pod) []string {
 	names := make([]string, 0, len(pods))
 	for _, pod := range pods {
@@ -84,9 +84,8 @@ func (r Reader) revisions(ctx context.Context) (revisionsSeen, error) {
 	return found, nil
 }
 
-// othersRevisions are revisions that pods of the set name and that are not the set's: a
-// pod that was left to it may come before its revision does. What such a pod is made of
-// is known from them all the same.
+// othersRevisions returns the revisions that pods of the set name, but that the set does not own. A pod may be adopted
+// before its revision. Its template is known from these revisions.
 func (r Reader) othersRevisions(ctx context.Context, labels []string) ([]*appsv1.ControllerRevision, error) {
 	names := sets.New(labels...).Delete("", r.History.Current.Name, r.History.Update.Name)
 	for _, revision := range r.History.Owned {

@@ -6,7 +6,7 @@ import (
 	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
-// TestMergedRevisions: a pod whose revision does not stay is told which one means the same.
+// TestMergedRevisions: a pod whose revision has a kept equivalent gets it in SameAs.
 func TestMergedRevisions(t *testing.T) {
 	for name, tc := range map[string]struct{ revision, sameAs, change string }{
 		"X-17 a duplicate of the current one":  {"d", "a", "in place"},

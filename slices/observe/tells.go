@@ -10,8 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// PodTells says whether there is anything in which a decision would see two states of a pod
-// differ. An update in place is followed by all that its pod says.
+// PodTells reports whether two states of a pod can lead to different decisions. During an in-place update, every change
+// counts.
 func PodTells(before, after *corev1.Pod) bool {
 	if before.ResourceVersion == after.ResourceVersion {
 		return false
@@ -26,8 +26,7 @@ func PodTells(before, after *corev1.Pod) bool {
 		!slices.Equal(before.Finalizers, after.Finalizers) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
-// ClaimTells says whether there is anything in which a decision would see two states of a claim
-// differ: that it goes, its owners, or its size.
+// ClaimTells reports whether two states of a claim can lead to different decisions: in deletion, owners, size or phase.
 func ClaimTells(before, after *corev1.PersistentVolumeClaim) bool {
 	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||

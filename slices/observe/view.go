@@ -14,23 +14,22 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Seen is what was read of a StatefulSet's objects.
+// Seen holds the objects of a StatefulSet that were read.
 type Seen struct {
 	Set *api.StatefulSet
-	// Claims are all claims of the namespace that the set's ordinals may have, by name.
+	// Claims are all existing claims of the set's ordinals, by name.
 	Claims map[string]*corev1.PersistentVolumeClaim
 	// Templates are the pod templates of the revisions, by name.
 	Templates map[string]*corev1.PodTemplateSpec
 	update    string
 	minReady  time.Duration
-	// changes are the ways from each revision to the update revision, as far as they were
-	// asked for.
+	// changes caches, by revision, the change to the update revision.
 	changes map[string]decide.Change
 	// Collisions is the collision count of the history.
 	Collisions int32
 }
 
-// viewPod takes from a pod what decisions need.
+// viewPod returns the properties of a pod that decisions need.
 func (s Seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) decide.Pod {
 	view := decide.Pod{
 		Ordinal: ordinal, UID: pod.UID, Revision: pod.Labels[appsv1.StatefulSetRevisionLabel],
@@ -70,7 +69,7 @@ func phaseOf(pod *corev1.Pod) decide.Phase {
 	}
 }
 
-// Readiness is whether a pod is Ready, and since when.
+// Readiness reports whether a pod is Ready, and since when.
 func Readiness(pod *corev1.Pod) (bool, time.Time) {
 	if pod.Status.Phase != corev1.PodRunning {
 		return false, time.Time{}
@@ -83,9 +82,10 @@ func Readiness(pod *corev1.Pod) (bool, time.Time) {
 	return false, time.Time{}
 }
 
-// neverAvailable says whether a pod has certainly not been available since its creation: it still has the mark of its creation,
-// or no node. A pod without the mark may have served: an earlier version or another controller created it. Without
-// minReadySeconds, a change of the condition Ready shows that the pod was available while no controller ran.
+// neverAvailable reports whether a pod has certainly not been available since its creation: it still has the mark of its
+// creation, or no node. A pod without the mark may have been available, because an earlier version or another controller
+// created it. Without minReadySeconds, a transition of the condition Ready shows that the pod was available while no
+// controller ran.
 func neverAvailable(pod *corev1.Pod, minReady time.Duration) bool {
 	if _, marked := pod.Annotations[api.NotYetAvailableAnnotationKey]; !marked {
 		isReady, _ := Readiness(pod)
@@ -94,7 +94,7 @@ func neverAvailable(pod *corev1.Pod, minReady time.Duration) bool {
 	return minReady > 0 || !wasReady(pod)
 }
 
-// wasReady says whether a pod that is not Ready was Ready before. When a kubelet begins with a pod it writes both times at
+// wasReady reports whether a pod that is not Ready was Ready before. When a kubelet starts a pod, it writes both times at
 // once, in whole seconds.
 func wasReady(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
@@ -131,7 +131,7 @@ func viewInPlace(p *ProgressInPlace, pod *corev1.Pod) *decide.InPlace {
 	return view
 }
 
-// changeFrom is how a pod gets from its revision to the update revision.
+// changeFrom returns how a pod can be updated from its revision to the update revision.
 func (s Seen) changeFrom(revision string) decide.Change {
 	if change, known := s.changes[revision]; known {
 		return change
@@ -148,7 +148,7 @@ func (s Seen) changeFrom(revision string) decide.Change {
 	return change
 }
 
-// claimsMatch says whether the claims of a pod, as far as they exist, are as they shall be.
+// claimsMatch reports whether all existing claims of a pod need no change.
 func (s Seen) claimsMatch(pod *corev1.Pod, ordinal int32, owned bool) bool {
 	for i := range s.Set.Spec.VolumeClaimTemplates {
 		claim := s.Claims[ClaimName(s.Set.Spec.VolumeClaimTemplates[i].Name, s.Set.Name, ordinal)]
@@ -159,8 +159,8 @@ func (s Seen) claimsMatch(pod *corev1.Pod, ordinal int32, owned bool) bool {
 	return true
 }
 
-// awaitsClaims says whether a pod waits for claims that do not exist. One that runs has
-// mounted what it needs: a new claim of that name would be another one.
+// awaitsClaims reports whether a pod waits for missing claims. A running pod has mounted its claims, and a new claim of the
+// same name would have another volume.
 func (s Seen) awaitsClaims(pod *corev1.Pod, ordinal int32) bool {
 	waits := phaseOf(pod) == decide.Pending || !storageMatches(s.Set, pod, ordinal)
 	return waits && slices.ContainsFunc(s.Set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
@@ -168,7 +168,7 @@ func (s Seen) awaitsClaims(pod *corev1.Pod, ordinal int32) bool {
 	})
 }
 
-// Holds says whether a hook holds a pod back: it has all labels and finalizers.
+// Holds reports whether a hook delays a change of a pod: the pod has all labels and finalizers.
 func Holds(hook *api.LifecycleHook, pod *corev1.Pod) bool {
 	if hook == nil || len(hook.LabelsHandler) == 0 && len(hook.FinalizersHandler) == 0 {
 		return false
@@ -181,8 +181,8 @@ func Holds(hook *api.LifecycleHook, pod *corev1.Pod) bool {
 	return sets.New(pod.Finalizers...).HasAll(hook.FinalizersHandler...)
 }
 
-// readsReason says whether anybody in a pod can read why it is deleted: a container in which
-// the annotation is shown, or a preStop hook, which could also ask the API server.
+// readsReason reports whether a container of a pod can read the termination reason: the annotation is exposed to it, or it
+// has a preStop hook, which could query the API server.
 func readsReason(spec *corev1.PodSpec) bool {
 	for i := range spec.Volumes {
 		if showsReason(&spec.Volumes[i]) {
@@ -192,7 +192,7 @@ func readsReason(spec *corev1.PodSpec) bool {
 	return anyReadsReason(spec.InitContainers) || anyReadsReason(spec.Containers)
 }
 
-// showsReason says whether a volume has a file of it.
+// showsReason reports whether a volume has a file with the reason.
 func showsReason(volume *corev1.Volume) bool {
 	shows := func(file corev1.DownwardAPIVolumeFile) bool { return isReason(file.FieldRef) }
 	return volume.DownwardAPI != nil && slices.ContainsFunc(volume.DownwardAPI.Items, shows) ||
@@ -211,7 +211,7 @@ func anyReadsReason(containers []corev1.Container) bool {
 	return false
 }
 
-// isReason says whether a field is the reason, or all annotations.
+// isReason reports whether a field is the reason, its time, or all annotations.
 func isReason(field *corev1.ObjectFieldSelector) bool {
 	if field == nil {
 		return false

@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestTakenForAnOrdinal: a name is an ordinal's pod when all of it says so, and so are its labels.
+// TestTakenForAnOrdinal: a name belongs to an ordinal's pod only if it matches as a whole, and so do its labels.
 func TestTakenForAnOrdinal(t *testing.T) {
 	if got, found := OrdinalOf("web", "3"); found {
 		t.Errorf("3 is taken for ordinal %d of web", got)
@@ -26,7 +26,7 @@ func TestTakenForAnOrdinal(t *testing.T) {
 	}
 }
 
-// TestClaimsInTheMiddle: one claim that is missing says nothing of the others.
+// TestClaimsInTheMiddle: one missing claim does not affect the others.
 func TestClaimsInTheMiddle(t *testing.T) {
 	s := Seen{Set: slicetest.WithClaims(), Claims: map[string]*corev1.PersistentVolumeClaim{}}
 	s.Set.Spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}
@@ -51,7 +51,7 @@ func TestClaimsInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestReadyByItsOwnCondition: other conditions that are True make no pod Ready.
+// TestReadyByItsOwnCondition: other conditions that are True do not make a pod Ready.
 func TestReadyByItsOwnCondition(t *testing.T) {
 	pod := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionFalse},
@@ -65,8 +65,8 @@ func TestReadyByItsOwnCondition(t *testing.T) {
 	}
 }
 
-// TestNewPod: an ordinal's pod is its template with its name, its labels, its
-// owner and its claims, and shares nothing with the template.
+// TestNewPod: an ordinal's pod is its template with its name, labels, owner and claims, and shares no memory with the
+// template.
 func TestNewPod(t *testing.T) {
 	set := slicetest.WithClaims()
 	from := slicetest.Template(func(t *corev1.PodTemplateSpec) {
@@ -118,7 +118,7 @@ func TestStorageMatches(t *testing.T) {
 	}
 }
 
-// TestNewClaim: an ordinal's claim is its template, with the labels by which it is found.
+// TestNewClaim: an ordinal's claim is its template with the labels of the selector.
 func TestNewClaim(t *testing.T) {
 	set := slicetest.WithClaims()
 	from := &set.Spec.VolumeClaimTemplates[0]
@@ -139,7 +139,7 @@ func TestNewClaim(t *testing.T) {
 	}
 }
 
-// TestOwnersOf: KEP-1847: who the claims of a pod are to go with.
+// TestOwnersOf: the owners of a pod's claims (KEP-1847).
 func TestOwnersOf(t *testing.T) {
 	const keep, discard = appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	type policy = appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy
@@ -164,8 +164,7 @@ func TestOwnersOf(t *testing.T) {
 	}
 }
 
-// TestVolumeClaims: how many claims request what their template does, and how many of them
-// have it.
+// TestVolumeClaims: the number of claims that request the size of their template, and of those that have it.
 func TestVolumeClaims(t *testing.T) {
 	s := Seen{Set: slicetest.WithClaims(), Claims: map[string]*corev1.PersistentVolumeClaim{}}
 	claim := func(name, asks, has string) {
@@ -193,7 +192,7 @@ func TestVolumeClaims(t *testing.T) {
 	}
 }
 
-// TestViewPod: a pod is seen as it is.
+// TestViewPod: the properties of a pod are read correctly.
 func TestViewPod(t *testing.T) {
 	set := slicetest.WithClaims()
 	set.Spec.VolumeClaimUpdateStrategy = &api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}
@@ -238,7 +237,7 @@ func TestViewPod(t *testing.T) {
 	}
 }
 
-// TestGrowthOf: how far the claims of an ordinal are, of which the one with the most to do counts.
+// TestGrowthOf: the growth of an ordinal's claims is that of the claim with the most work left.
 func TestGrowthOf(t *testing.T) {
 	small := func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = slicetest.Storage("500Mi") }
 	unbound := func(c *corev1.PersistentVolumeClaim) {
@@ -263,7 +262,7 @@ func TestGrowthOf(t *testing.T) {
 	awaits := decide.Growth{State: decide.AwaitsFileSystem, Claim: "data-web-3", Since: slicetest.Noon}
 	both := func(all ...func(*corev1.PersistentVolumeClaim)) []func(*corev1.PersistentVolumeClaim) { return all }
 	for name, tc := range map[string]struct {
-		// change is of data, and of log when there are two.
+		// change applies to data, and the second one to log.
 		change []func(*corev1.PersistentVolumeClaim)
 		want   decide.Growth
 	}{
@@ -305,7 +304,7 @@ func TestGrowthOf(t *testing.T) {
 	}
 }
 
-// TestMountedAnew: a pod that was made after its claim began to wait mounts it anew.
+// TestMountedAnew: a pod that was created after its claim began to wait mounts the volume again.
 func TestMountedAnew(t *testing.T) {
 	for made, want := range map[time.Duration]bool{-time.Second: false, 0: false, time.Second: true} {
 		t.Run("X-02 made "+made.String()+" after it", func(t *testing.T) {
@@ -327,7 +326,7 @@ func TestMountedAnew(t *testing.T) {
 	}
 }
 
-// TestAwaitsClaims: a pod waits for claims that do not exist, unless it runs and has mounted what it needs.
+// TestAwaitsClaims: a pod waits for missing claims, unless it is running and has mounted its volumes.
 func TestAwaitsClaims(t *testing.T) {
 	for name, tc := range map[string]struct {
 		phase  corev1.PodPhase
@@ -355,7 +354,7 @@ func TestAwaitsClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsMatch: a pod's claims are as they shall be when those that are there have their owners.
+// TestClaimsMatch: a pod's claims need no change if the existing ones have their owners.
 func TestClaimsMatch(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change    func(Seen)
@@ -387,7 +386,7 @@ func TestClaimsMatch(t *testing.T) {
 	}
 }
 
-// TestChangeFrom: how a pod gets from its revision to the newest is asked once for each revision.
+// TestChangeFrom: the change from a revision to the update revision is computed once for each revision.
 func TestChangeFrom(t *testing.T) {
 	s := Seen{
 		update: "r2", Templates: map[string]*corev1.PodTemplateSpec{"r1": slicetest.Template(nil), "r2": slicetest.Template(func(t *corev1.PodTemplateSpec) { t.Labels["app"] = "shop" })},
@@ -405,8 +404,7 @@ func TestChangeFrom(t *testing.T) {
 	}
 }
 
-// TestHolds: a hook holds a pod back that has all of its labels and finalizers; one that names
-// nothing holds nothing.
+// TestHolds: a hook delays a pod that has all of its labels and finalizers. An empty hook delays nothing.
 func TestHolds(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"drain": "yes"}, Finalizers: []string{"hold"}}}
 	labels, finalizers := map[string]string{"drain": "yes"}, []string{"hold"}
@@ -439,7 +437,7 @@ func TestPhase(t *testing.T) {
 	}
 }
 
-// TestY2NeverAvailable: what is known of a pod that is not Ready.
+// TestY2NeverAvailable: which pods that are not Ready were never available.
 func TestY2NeverAvailable(t *testing.T) {
 	began := slicetest.Noon
 	at := func(node string, marked bool, conditions ...corev1.PodCondition) *corev1.Pod {

@@ -2,8 +2,8 @@ package v1alpha1
 
 import "github.com/sliceshift/sliceshift/internal/tolerant"
 
-// UnmarshalJSON implements json.Unmarshaler. What does not fit a field is left out and named in Unreadable: one object that
-// did not decode would hide all StatefulSets of this kind from whoever lists them.
+// UnmarshalJSON implements json.Unmarshaler. It leaves out values that have the wrong type for their field, and lists these
+// fields in Unreadable. One object that failed to decode would hide all StatefulSets of this kind from every list and watch.
 func (s *StatefulSet) UnmarshalJSON(data []byte) error {
 	type plain StatefulSet
 	faults, err := tolerant.Decode(data, (*plain)(s))
@@ -11,10 +11,10 @@ func (s *StatefulSet) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Faults are what was left out.
+// Faults returns the fields that were left out when the object was decoded.
 func (s *StatefulSet) Faults() []tolerant.Fault { return s.Unreadable }
 
-// Faults are what was left out of all of them. Each is named by its StatefulSet.
+// Faults returns the fields that were left out of all items. Each fault is prefixed with the name of its StatefulSet.
 func (l *StatefulSetList) Faults() []tolerant.Fault {
 	var all []tolerant.Fault
 	for i := range l.Items {

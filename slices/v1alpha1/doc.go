@@ -1,7 +1,6 @@
 // Package v1alpha1 holds the slice API: a StatefulSet that owns the ordinals
-// [start, start+replicas) of an application, with every update strategy of
-// StatefulSet, DaemonSet, Deployment and Advanced StatefulSet. A manifest of apps/v1
-// becomes one of ours when its apiVersion line is changed.
+// [start, start+replicas) of an application. It has every update strategy of StatefulSet, DaemonSet, Deployment and Advanced
+// StatefulSet. To use a manifest of apps/v1, change its apiVersion.
 //
 // +kubebuilder:object:generate=true
 // +groupName=apps.sliceshift.io

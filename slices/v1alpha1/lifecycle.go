@@ -1,40 +1,39 @@
 package v1alpha1
 
-// TerminationReasonPolicy says which pods are told why they are deleted.
+// TerminationReasonPolicy selects the pods that get the termination reason before they are deleted.
 // +kubebuilder:validation:Enum=IfRead;Always;Never
 type TerminationReasonPolicy string
 
 // The policies.
 const (
-	// AnnounceIfRead announces it to the pods that can read it.
+	// AnnounceIfRead writes the reason on the pods that can read it.
 	AnnounceIfRead TerminationReasonPolicy = "IfRead"
-	// AnnounceAlways announces it to all pods.
+	// AnnounceAlways writes the reason on all pods.
 	AnnounceAlways TerminationReasonPolicy = "Always"
-	// AnnounceNever announces it to none.
+	// AnnounceNever writes no reason.
 	AnnounceNever TerminationReasonPolicy = "Never"
 )
 
-// Lifecycle lets others hold a pod back.
+// Lifecycle has the hooks that delay a change of a pod.
 type Lifecycle struct {
-	// preDelete holds before a pod is deleted for an update or a scale-down.
+	// preDelete delays the deletion of a pod for an update, a scale-down or a specified delete.
 	// +optional
 	PreDelete *LifecycleHook `json:"preDelete,omitempty"`
-	// inPlaceUpdate holds before a pod is updated in place.
+	// inPlaceUpdate delays the in-place update of a pod.
 	// +optional
 	InPlaceUpdate *LifecycleHook `json:"inPlaceUpdate,omitempty"`
 }
 
-// LifecycleHook holds a pod back for as long as it has all of the labels and
-// finalizers.
+// LifecycleHook delays a change of a pod for as long as the pod has all of the labels and finalizers.
 type LifecycleHook struct {
-	// labelsHandler are labels, all of which the pod has.
+	// labelsHandler are the labels that the pod must have.
 	// +optional
 	LabelsHandler map[string]string `json:"labelsHandler,omitempty"`
-	// finalizersHandler are finalizers, all of which the pod has.
+	// finalizersHandler are the finalizers that the pod must have.
 	// +optional
 	// +listType=atomic
 	FinalizersHandler []string `json:"finalizersHandler,omitempty"`
-	// markPodNotReady makes the pod not Ready while it is held back.
+	// markPodNotReady makes the pod not Ready while the hook delays the change.
 	// +optional
 	MarkPodNotReady bool `json:"markPodNotReady,omitempty"`
 }

@@ -11,66 +11,60 @@ const FieldManager = "sliceshift-slices"
 
 // Annotations of pods.
 const (
-	// TerminationReasonAnnotationKey says, before a pod is deleted, why.
+	// TerminationReasonAnnotationKey holds the reason of a deletion. It is written before the pod is deleted.
 	TerminationReasonAnnotationKey = "apps.sliceshift.io/termination-reason"
-	// TerminationTimeAnnotationKey is when that was written (RFC 3339).
+	// TerminationTimeAnnotationKey holds the time at which the reason was written (RFC 3339).
 	TerminationTimeAnnotationKey = "apps.sliceshift.io/termination-time"
-	// InPlaceUpdateAnnotationKey is the update in place that a pod is in (JSON).
+	// InPlaceUpdateAnnotationKey holds the state of the pod's in-place update (JSON).
 	InPlaceUpdateAnnotationKey = "apps.sliceshift.io/in-place-update"
-	// NotYetAvailableAnnotationKey is on a pod from its creation until it is available for the first time. Only of such
-	// a pod it is known that an update takes nothing away with it.
+	// NotYetAvailableAnnotationKey is on a pod from its creation until it is available for the first time. Only for such a
+	// pod is it certain that an update removes no capacity.
 	NotYetAvailableAnnotationKey = "apps.sliceshift.io/not-yet-available"
 )
 
-// RestartedAtAnnotationKey is what kubectl writes on a template to have its pods made anew.
+// RestartedAtAnnotationKey is the annotation that kubectl rollout restart writes on a template to recreate the pods.
 const RestartedAtAnnotationKey = "kubectl.kubernetes.io/restartedAt"
 
-// Finalizer keeps a StatefulSet that is deleted until its pods carry the reason: the
-// garbage collector deletes them as soon as it is gone. One has it while a pod of its own is to
-// be told.
+// Finalizer delays the deletion of a StatefulSet until its pods have the termination reason. Without it, the garbage
+// collector could delete the pods first. A set has the finalizer while any of its pods needs a reason.
 const Finalizer = "apps.sliceshift.io/termination-reason"
 
-// SpecifiedDeleteKey is an annotation or label by which a person asks for one pod to
-// be deleted, as the budget allows; the value is "true".
+// SpecifiedDeleteKey is an annotation or label by which a user requests the deletion of a single pod. The controller deletes
+// the pod when the budget allows it. The value is "true".
 const SpecifiedDeleteKey = "apps.sliceshift.io/specified-delete"
 
-// AskedToGo says whether a person asked for a pod to be deleted.
+// AskedToGo reports whether a user requested the deletion of a pod.
 func AskedToGo(pod *corev1.Pod) bool {
 	return pod.Annotations[SpecifiedDeleteKey] == "true" || pod.Labels[SpecifiedDeleteKey] == "true"
 }
 
-// PrePullLabelKey is on a pod that pulls the images of an update on a node; the value is the
-// StatefulSet's name.
+// PrePullLabelKey is on a pod that pulls the images of an update on a node. The value is the name of the StatefulSet.
 const PrePullLabelKey = "apps.sliceshift.io/pre-pull"
 
-// MigratingAnnotationKey is on a StatefulSet while a migration drives it: pods that its
-// scale-downs delete get the reason Migration, those that an update replaces are evicted,
-// there are no surge pods (maxSurge), and Recreate waits.
+// MigratingAnnotationKey is on a StatefulSet while a migration drives it. Scale-downs then delete pods with the reason
+// Migration. Updates and specified deletes evict pods. There are no surge pods (maxSurge), and Recreate waits.
 const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
 
-// SplitAnnotationKey is on a StatefulSet whose application is split for good: another slice owns
-// some of its ordinals, and may be anywhere. It has no surge pods (maxSurge), for
-// the ordinals above its range may be the other one's. A migration writes it when it ends with both, and
-// NotSplit when it ends with one. What it has said is kept in the condition Split: taking the annotation off
-// takes nothing back.
+// SplitAnnotationKey is on a StatefulSet whose application stays split: another slice, possibly in another cluster, owns
+// some of its ordinals. Such a set has no surge pods (maxSurge), because the ordinals above its range may belong to the
+// other slice. A migration writes the annotation when it ends with two slices, and NotSplit when it ends with one. The
+// condition Split records the value. Removing the annotation does not clear the condition.
 const SplitAnnotationKey = "apps.sliceshift.io/split"
 
-// NotSplit is the value of that annotation which says that no other slice owns ordinals of the application.
+// NotSplit is the value of SplitAnnotationKey when no other slice owns ordinals of the application.
 const NotSplit = "false"
 
-// SurgeAnnotationKey is on a claim that was made for a surge pod (maxSurge), one above the
-// range: it goes with that pod, whatever the retention policy says, unless the ordinal
-// comes to be the StatefulSet's while the pod runs.
+// SurgeAnnotationKey is on a claim that was created for a surge pod (maxSurge), above the range. The claim is deleted with
+// that pod, whatever the retention policy is. It is kept if the ordinal becomes part of the StatefulSet while the pod runs.
 const SurgeAnnotationKey = "apps.sliceshift.io/surge"
 
-// MaxUnavailableAnnotationKey is a StatefulSet's share of the disruption budget of an
-// application of which a migration moves ordinals: a number, at most which of its pods may be
-// unavailable for an available one to be updated, or deleted because somebody asks for it.
-// What maxUnavailable says holds as well. status.observedMaxUnavailable confirms it.
+// MaxUnavailableAnnotationKey is a StatefulSet's share of the disruption budget while a migration moves ordinals of its
+// application. The value is a number. An available pod is updated, or deleted on request, only while at most this number of
+// pods is unavailable. maxUnavailable applies as well. status.observedMaxUnavailable confirms the value.
 const MaxUnavailableAnnotationKey = "apps.sliceshift.io/max-unavailable"
 
-// ShareOf reads MaxUnavailableAnnotationKey; nil: there is none. One that is no number lets
-// nothing go.
+// ShareOf returns the value of MaxUnavailableAnnotationKey, or nil if the annotation is absent. It returns 0, which allows
+// no disruption, if the value is not a number.
 func ShareOf(annotations map[string]string) *int32 {
 	text, found := annotations[MaxUnavailableAnnotationKey]
 	if !found {
@@ -83,35 +77,33 @@ func ShareOf(annotations map[string]string) *int32 {
 	return new(int32(n))
 }
 
-// InPlaceUpdateReady is the readiness gate that is False while a pod is updated in
-// place.
+// InPlaceUpdateReady is the readiness gate that is False while a pod is updated in place.
 const InPlaceUpdateReady corev1.PodConditionType = "InPlaceUpdateReady"
 
-// LifecycleStateLabelKey says how far the updates in place of a pod are, and whether its turn has
-// come: it is on pods of sets with a podUpdatePolicy in place or a hook lifecycle.inPlaceUpdate.
+// LifecycleStateLabelKey is the progress of a pod's in-place update or deletion. It is on pods of sets with an in-place
+// podUpdatePolicy or with the hook lifecycle.inPlaceUpdate.
 const LifecycleStateLabelKey = "apps.sliceshift.io/lifecycle-state"
 
-// LifecycleState is a value of LifecycleStateLabelKey; a pod without one is Normal.
+// LifecycleState is a value of LifecycleStateLabelKey. A pod without the label is Normal.
 type LifecycleState string
 
-// The states, in the words of OpenKruise.
+// The states, with the names that OpenKruise uses.
 const (
-	// LifecycleNormal: nothing is under way.
+	// LifecycleNormal means that no update or deletion is in progress.
 	LifecycleNormal LifecycleState = "Normal"
-	// LifecyclePreparingUpdate: lifecycle.inPlaceUpdate holds the pod back, or it is not Ready
-	// for the grace period before it is patched.
+	// LifecyclePreparingUpdate means that lifecycle.inPlaceUpdate delays the update, or that the pod is in the grace period,
+	// not Ready, before it is patched.
 	LifecyclePreparingUpdate LifecycleState = "PreparingUpdate"
-	// LifecycleUpdating: the pod was patched, and does not run what it was updated to yet.
+	// LifecycleUpdating means that the pod was patched and does not run the new revision yet.
 	LifecycleUpdating LifecycleState = "Updating"
-	// LifecycleUpdated: the update is done, and the marks of lifecycle.inPlaceUpdate, which were
-	// taken off for it, are not back yet.
+	// LifecycleUpdated means that the update is complete, but the labels and finalizers of lifecycle.inPlaceUpdate, which
+	// were removed for it, are not restored yet.
 	LifecycleUpdated LifecycleState = "Updated"
-	// LifecyclePreparingDelete: the pod carries its termination reason, and lifecycle.preDelete
-	// may hold it back.
+	// LifecyclePreparingDelete means that the pod has its termination reason. lifecycle.preDelete may delay the deletion.
 	LifecyclePreparingDelete LifecycleState = "PreparingDelete"
 )
 
-// TerminationReason is why a pod is deleted.
+// TerminationReason is the reason why a pod is deleted.
 type TerminationReason string
 
 // The reasons.
@@ -124,27 +116,25 @@ const (
 
 // Condition types.
 const (
-	// ConditionProgressing is True while a roll-out gets on and when it is complete, and
-	// False once it has not for progressDeadlineSeconds.
+	// ConditionProgressing is True while a roll-out makes progress and when it is complete. It is False after
+	// progressDeadlineSeconds without progress.
 	ConditionProgressing = "Progressing"
-	// ConditionHeld is True while a pod is left alone that would be acted on; its
-	// message says which and why.
+	// ConditionHeld is True while the controller delays an action on a pod. Its message names the pod and the reason.
 	ConditionHeld = "Held"
-	// ConditionSplit is True as long as another slice may own ordinals of the application: see SplitAnnotationKey.
+	// ConditionSplit is True while another slice may own ordinals of the application. See SplitAnnotationKey.
 	ConditionSplit = "Split"
-	// ConditionFailedCreatePod and ConditionFailedUpdatePod are True while the API server
-	// refuses to make a pod, or any other write of one or of its claims.
+	// ConditionFailedCreatePod and ConditionFailedUpdatePod are True while the API server refuses to create a pod, or
+	// refuses another write of a pod or its claims.
 	ConditionFailedCreatePod = "FailedCreatePod"
 	ConditionFailedUpdatePod = "FailedUpdatePod"
-	// ConditionReady is True while every ordinal has a pod that is available and has the
-	// revision that it shall have, and no other pod is left.
+	// ConditionReady is True while every ordinal has an available pod at the desired revision, and no other pod remains.
 	ConditionReady = "Ready"
-	// ConditionReconciling and ConditionStalled are there while Ready is False: Reconciling
-	// while the controller is at it, Stalled once the roll-out has failed. Neither is there
-	// while it waits for somebody, because the set is paused or is being deleted.
+	// ConditionReconciling and ConditionStalled are present while Ready is False. Reconciling means that the controller is
+	// working. Stalled means that the roll-out has failed, or has the reason ReasonFieldUnreadable. Both are absent while
+	// the set is paused or being deleted.
 	ConditionReconciling = "Reconciling"
 	ConditionStalled     = "Stalled"
 )
 
-// ReasonFieldUnreadable is the reason of Stalled where a stored value does not fit its field.
+// ReasonFieldUnreadable is the reason of Stalled when a stored value has the wrong type for its field.
 const ReasonFieldUnreadable = "FieldUnreadable"

@@ -28,15 +28,15 @@ type StatefulSet struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what is asked for.
+	// spec is the desired state.
 	// +required
 	Spec StatefulSetSpec `json:"spec"`
-	// status is what was found.
+	// status is the observed state.
 	// +optional
 	// +kubebuilder:default={observedGeneration: 0}
 	Status StatefulSetStatus `json:"status,omitempty"`
-	// Unreadable are the fields whose stored values do not fit them, and which were left out when the object was decoded.
-	// Nothing is done for a StatefulSet that has some.
+	// Unreadable lists the fields whose stored values have the wrong type. The decoder leaves these fields empty. The
+	// controller does not act on a StatefulSet that has any.
 	Unreadable []tolerant.Fault `json:"-"`
 }
 
@@ -49,9 +49,8 @@ type StatefulSetList struct {
 	Items           []StatefulSet `json:"items"`
 }
 
-// StatefulSetSpec has every field of apps/v1 StatefulSet of Kubernetes 1.37 with the
-// same meaning, and more. Its rules are those of apps/v1 and of Advanced StatefulSet;
-// where they go further, docs/validation.md says why.
+// StatefulSetSpec has every field of apps/v1 StatefulSet of Kubernetes 1.37 with the same meaning, and more. Its validation
+// rules are those of apps/v1 and of Advanced StatefulSet. docs/validation.md explains the rules that are stricter.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.selector.matchLabels) || self.selector.matchLabels.all(k, has(self.template.metadata) && has(self.template.metadata.labels) && k in self.template.metadata.labels && self.template.metadata.labels[k] == self.selector.matchLabels[k])",message="template.metadata.labels must have every label of selector.matchLabels",fieldPath=".template.metadata.labels"
 // +kubebuilder:validation:XValidation:rule="!has(self.selector.matchExpressions) || self.selector.matchExpressions.all(e, has(self.template.metadata) && has(self.template.metadata.labels) && e.key in self.template.metadata.labels ? e.operator == 'Exists' || e.operator != 'DoesNotExist' && has(e.values) && (self.template.metadata.labels[e.key] in e.values) == (e.operator == 'In') : e.operator in ['NotIn', 'DoesNotExist'])",message="template.metadata.labels must satisfy selector.matchExpressions",fieldPath=".template.metadata.labels"
@@ -69,8 +68,8 @@ type StatefulSetList struct {
 // +kubebuilder:validation:XValidation:rule="self.terminationReasonPolicy != 'Never' || !has(self.lifecycle) || !has(self.lifecycle.preDelete)",message="lifecycle.preDelete is not allowed with terminationReasonPolicy Never: the reason is what tells the hook's owner",fieldPath=".lifecycle.preDelete",reason="FieldValueForbidden"
 // +kubebuilder:validation:XValidation:rule="self.?ordinals.?start.orValue(0) + self.replicas + (has(self.reserveOrdinals) ? self.reserveOrdinals.map(r, type(r) == int ? (int(r) < self.?ordinals.?start.orValue(0) ? 0 : 1) : !string(r).matches('^[0-9]+-[0-9]+$') || int(string(r).split('-')[1]) < self.?ordinals.?start.orValue(0) ? 0 : int(string(r).split('-')[1]) + 1 - (int(string(r).split('-')[0]) < self.?ordinals.?start.orValue(0) ? self.?ordinals.?start.orValue(0) : int(string(r).split('-')[0]))).sum() : 0) <= 2147483647",message="ordinals.start, replicas and the number of reserveOrdinals must not add up to more than 2147483647",fieldPath=".ordinals"
 type StatefulSetSpec struct {
-	// replicas is how many ordinals the slice owns: at most a million, many times what a
-	// cluster holds.
+	// replicas is the number of ordinals that the slice owns. The maximum of one million is many times the size of the
+	// largest cluster.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
@@ -81,94 +80,90 @@ type StatefulSetSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="selector must not be empty: name labels of template.metadata.labels in selector.matchLabels; there is no default, as in apps/v1"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="selector is immutable",reason="FieldValueForbidden"
 	Selector *metav1.LabelSelector `json:"selector"`
-	// template is what the pods are made from.
+	// template is the template of the pods.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec.activeDeadlineSeconds)",message="template.spec.activeDeadlineSeconds is not allowed: the pods of a StatefulSet run for ever",reason="FieldValueForbidden"
 	Template corev1.PodTemplateSpec `json:"template"`
-	// volumeClaimTemplates are what each ordinal's claims are made from.
+	// volumeClaimTemplates are the templates of each ordinal's claims.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(o, o.metadata.name == t.metadata.name))",message="volumeClaimTemplates must have different metadata.name"
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
-	// serviceName is the governing Service. It cannot be changed.
+	// serviceName is the name of the governing Service. It cannot be changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	ServiceName string `json:"serviceName,omitempty"`
-	// podManagementPolicy: OrderedReady starts and stops one pod at a time, in order.
-	// Parallel does it all at once. It cannot be changed.
+	// podManagementPolicy is OrderedReady or Parallel. OrderedReady starts and stops one pod at a time, in order. Parallel
+	// starts and stops all pods at once. It cannot be changed.
 	// +optional
 	// +kubebuilder:default=OrderedReady
 	// +kubebuilder:validation:Enum=OrderedReady;Parallel
 	PodManagementPolicy appsv1.PodManagementPolicyType `json:"podManagementPolicy,omitempty"`
-	// updateStrategy is how pods get another revision.
+	// updateStrategy configures how pods are updated to a new revision.
 	// +optional
 	// +kubebuilder:default={type: RollingUpdate, rollingUpdate: {partition: 0}}
 	UpdateStrategy StatefulSetUpdateStrategy `json:"updateStrategy,omitempty"`
-	// revisionHistoryLimit is how many revisions without pods are kept; a negative one
-	// keeps all.
+	// revisionHistoryLimit is the number of revisions without pods that are kept. A negative value keeps all.
 	// +optional
 	// +kubebuilder:default=10
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
-	// minReadySeconds is how long a pod must be Ready to be available. The larger one
-	// of this and updateStrategy.rollingUpdate.minReadySeconds counts.
+	// minReadySeconds is the time for which a pod must be Ready before it is available. If
+	// updateStrategy.rollingUpdate.minReadySeconds is set too, the larger value applies.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
-	// persistentVolumeClaimRetentionPolicy says what becomes of claims whose ordinal or
-	// whose StatefulSet goes. Default: both Retain.
+	// persistentVolumeClaimRetentionPolicy configures whether claims are deleted when their ordinal is removed or the
+	// StatefulSet is deleted. Default: both Retain.
 	// +optional
 	// +kubebuilder:default={whenDeleted: Retain, whenScaled: Retain}
 	PersistentVolumeClaimRetentionPolicy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty"`
-	// ordinals says where the slice begins.
+	// ordinals sets the first ordinal of the slice.
 	// +optional
 	Ordinals *Ordinals `json:"ordinals,omitempty"`
 
-	// paused stops updates. Replicas are still created, healed and removed.
+	// paused stops updates. Pods are still created, recreated after a failure, and deleted when replicas changes.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
-	// progressDeadlineSeconds is how long a roll-out may make no progress before the
-	// condition Progressing is False; 0: for ever.
+	// progressDeadlineSeconds is the time without progress after which a roll-out fails and the condition Progressing is
+	// False. 0 means no deadline.
 	// +optional
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=0
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
-	// reserveOrdinals are ordinals that are skipped: numbers, and ranges like "3-5".
+	// reserveOrdinals are the ordinals that are skipped: numbers, and ranges like "3-5".
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:XValidation:rule="type(self) == int || !string(self).matches('^[0-9]+-[0-9]+$') || int(string(self).split('-')[0]) <= int(string(self).split('-')[1])",message="reserveOrdinals: a range must begin with its smaller ordinal"
 	ReserveOrdinals []intstr.IntOrString `json:"reserveOrdinals,omitempty"`
-	// scaleStrategy bounds how many pods are created at once.
+	// scaleStrategy limits the number of pods that are created at once.
 	// +optional
 	ScaleStrategy *ScaleStrategy `json:"scaleStrategy,omitempty"`
-	// volumeClaimUpdateStrategy is how existing claims follow a larger request in
-	// their template.
+	// volumeClaimUpdateStrategy configures when existing claims grow after the storage request in their template was raised.
 	// +optional
 	VolumeClaimUpdateStrategy *VolumeClaimUpdateStrategy `json:"volumeClaimUpdateStrategy,omitempty"`
-	// lifecycle lets others hold a pod back before it is deleted or updated in place.
+	// lifecycle has the hooks that delay the deletion or the in-place update of a pod.
 	// +optional
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
-	// terminationReasonPolicy says which pods are told why they are deleted, by the annotation
-	// apps.sliceshift.io/termination-reason, which is a write of its own. IfRead, the default:
-	// those that can read it, for they have that annotation in a downward API volume or an
-	// environment variable, or have a preStop hook; and all pods of a set with
-	// lifecycle.preDelete or a terminationReasonGraceSeconds. Always: all. Never: none, they are
-	// deleted as by apps/v1.
+	// terminationReasonPolicy selects the pods that get the annotation apps.sliceshift.io/termination-reason before they are
+	// deleted. The annotation costs one more write for each pod. IfRead, the default, selects pods that can read the
+	// annotation: they expose it in a downward API volume or an environment variable, or they have a preStop hook. With
+	// lifecycle.preDelete or a terminationReasonGraceSeconds, IfRead selects all pods. Always selects all pods. Never
+	// selects none, so that pods are deleted as by apps/v1.
 	// +optional
 	// +kubebuilder:default=IfRead
 	TerminationReasonPolicy TerminationReasonPolicy `json:"terminationReasonPolicy,omitempty"`
-	// terminationReasonGraceSeconds is how long a pod carries the annotation
-	// apps.sliceshift.io/termination-reason before it is deleted: the kubelet shows an
-	// annotation in a downward-API file only after a while.
+	// terminationReasonGraceSeconds is the time between the write of the annotation apps.sliceshift.io/termination-reason
+	// and the deletion of the pod. The kubelet updates a downward API file only after a delay.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=300
 	TerminationReasonGraceSeconds int32 `json:"terminationReasonGraceSeconds,omitempty"`
 }
 
-// Ordinals says where a slice begins.
+// Ordinals sets the first ordinal of a slice.
 type Ordinals struct {
 	// start is the first ordinal.
 	// +optional
@@ -176,32 +171,32 @@ type Ordinals struct {
 	Start int32 `json:"start"`
 }
 
-// ScaleStrategy bounds how many pods are created at once.
+// ScaleStrategy limits the number of pods that are created at once.
 type ScaleStrategy struct {
-	// maxUnavailable is how many pods may be unavailable while pods are created: a
-	// number or a percentage of replicas, rounded up; only with Parallel.
+	// maxUnavailable is the maximum number of unavailable pods while pods are created. It is a number, or a percentage of
+	// replicas, rounded up. It is only allowed with podManagementPolicy Parallel.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 1 : string(self).matches('^0*(100|[1-9][0-9]?)%$')",message="scaleStrategy.maxUnavailable must be a number of at least 1 or a percentage from 1% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
-// VolumeClaimUpdateStrategyType is when an existing claim follows its template.
+// VolumeClaimUpdateStrategyType selects when an existing claim follows its template.
 //
 // +kubebuilder:validation:Enum=OnPodRollingUpdate;OnDelete
 type VolumeClaimUpdateStrategyType string
 
-// When claims follow their template.
+// The types of VolumeClaimUpdateStrategy.
 const (
 	// OnPodRollingUpdate grows a claim when its pod is updated.
 	OnPodRollingUpdate VolumeClaimUpdateStrategyType = "OnPodRollingUpdate"
-	// OnClaimDelete leaves it to whoever deletes the claim.
+	// OnClaimDelete applies the template when the user deletes the claim and it is recreated.
 	OnClaimDelete VolumeClaimUpdateStrategyType = "OnDelete"
 )
 
-// VolumeClaimUpdateStrategy is how existing claims follow their template.
+// VolumeClaimUpdateStrategy configures when existing claims follow their template.
 type VolumeClaimUpdateStrategy struct {
-	// type is when.
+	// type is OnPodRollingUpdate or OnDelete.
 	// +optional
 	// +kubebuilder:default=OnDelete
 	Type VolumeClaimUpdateStrategyType `json:"type,omitempty"`

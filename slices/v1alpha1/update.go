@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// UpdateStrategyType is how pods get another revision.
+// UpdateStrategyType selects how pods are updated to a new revision.
 //
 // +kubebuilder:validation:Enum=RollingUpdate;OnDelete;Recreate
 type UpdateStrategyType string
@@ -14,18 +14,18 @@ type UpdateStrategyType string
 const (
 	// RollingUpdate replaces pods while the others run.
 	RollingUpdate UpdateStrategyType = "RollingUpdate"
-	// OnDelete leaves it to whoever deletes a pod.
+	// OnDelete updates a pod when the user deletes it.
 	OnDelete UpdateStrategyType = "OnDelete"
-	// Recreate stops all pods of the old revision before one of the new is started.
+	// Recreate stops all pods of the old revision before it starts a pod of the new revision.
 	Recreate UpdateStrategyType = "Recreate"
 )
 
-// StatefulSetUpdateStrategy is how pods get another revision.
+// StatefulSetUpdateStrategy configures how pods are updated to a new revision.
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'RollingUpdate' || !has(self.rollingUpdate)",message="updateStrategy.rollingUpdate is only allowed with type RollingUpdate",fieldPath=".rollingUpdate"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Recreate' || !has(self.recreate)",message="updateStrategy.recreate is only allowed with type Recreate",fieldPath=".recreate"
 type StatefulSetUpdateStrategy struct {
-	// type of the strategy.
+	// type is RollingUpdate, OnDelete or Recreate.
 	// +optional
 	// +kubebuilder:default=RollingUpdate
 	Type UpdateStrategyType `json:"type,omitempty"`
@@ -37,135 +37,135 @@ type StatefulSetUpdateStrategy struct {
 	Recreate *RecreateStrategy `json:"recreate,omitempty"`
 }
 
-// PodUpdatePolicy says whether a pod may keep running through an update.
+// PodUpdatePolicy selects whether an update recreates a pod or patches it in place.
 //
 // +kubebuilder:validation:Enum=ReCreate;InPlaceIfPossible;InPlaceOnly
 type PodUpdatePolicy string
 
 // The policies.
 const (
-	// ReCreate deletes the pod and makes it anew.
+	// ReCreate deletes and recreates the pod.
 	ReCreate PodUpdatePolicy = "ReCreate"
 	// InPlaceIfPossible patches the pod where the change allows it.
 	InPlaceIfPossible PodUpdatePolicy = "InPlaceIfPossible"
-	// InPlaceOnly never deletes a pod for an update: a change that needs that is held.
+	// InPlaceOnly never deletes a pod for an update. A pod that cannot be updated in place is held.
 	InPlaceOnly PodUpdatePolicy = "InPlaceOnly"
 )
 
-// OnFailure is what a roll-out does that makes no progress within its deadline.
+// OnFailure selects the reaction to a roll-out that makes no progress within its deadline.
 //
 // +kubebuilder:validation:Enum=Halt;Rollback
 type OnFailure string
 
-// What a failed roll-out does.
+// The reactions to a failed roll-out.
 const (
-	// Halt leaves it where it is.
+	// Halt stops the roll-out and leaves the pods as they are.
 	Halt OnFailure = "Halt"
-	// Rollback takes the pods back to the current revision.
+	// Rollback returns the pods to the current revision.
 	Rollback OnFailure = "Rollback"
 )
 
-// UnhealthyPodEvictionPolicy says when an update replaces pods that are not Ready, as that of a PodDisruptionBudget does for
-// evictions.
+// UnhealthyPodEvictionPolicy selects when an update replaces pods that are not Ready. It corresponds to the field of a
+// PodDisruptionBudget, which applies to evictions.
 //
 // +kubebuilder:validation:Enum=IfHealthyBudget;AlwaysAllow
 type UnhealthyPodEvictionPolicy string
 
-// When a pod is replaced that is not Ready, and was available at the current revision.
+// The policies for a pod that is not Ready now and was available at the current revision.
 const (
-	// IfHealthyBudget replaces it while no more than maxUnavailable pods are unavailable.
+	// IfHealthyBudget replaces the pod only while at most maxUnavailable pods are unavailable.
 	IfHealthyBudget UnhealthyPodEvictionPolicy = "IfHealthyBudget"
-	// AlwaysAllow replaces it at once, and as many of them as there are.
+	// AlwaysAllow replaces all such pods at once.
 	AlwaysAllow UnhealthyPodEvictionPolicy = "AlwaysAllow"
 )
 
-// RecreateStrategy parameterises an update by type Recreate.
+// RecreateStrategy configures an update of type Recreate.
 type RecreateStrategy struct {
-	// onFailure is what a roll-out does that makes no progress within its deadline.
+	// onFailure selects the reaction to a roll-out that makes no progress within its deadline.
 	// +optional
 	OnFailure OnFailure `json:"onFailure,omitempty"`
 }
 
-// RollingUpdateStrategy parameterises a rolling update.
+// RollingUpdateStrategy configures a rolling update.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.maxUnavailable) || (type(self.maxUnavailable) == int ? int(self.maxUnavailable) > 0 : !string(self.maxUnavailable).matches('^0+%$')) || has(self.maxSurge) && (type(self.maxSurge) == int ? int(self.maxSurge) > 0 : !string(self.maxSurge).matches('^0+%$'))",message="updateStrategy.rollingUpdate.maxUnavailable must not be 0 unless maxSurge is above 0",fieldPath=".maxUnavailable"
 type RollingUpdateStrategy struct {
-	// partition is the ordinal below which pods keep the current revision.
+	// partition is an ordinal. Pods with a lower ordinal keep the current revision.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	Partition *int32 `json:"partition,omitempty"`
-	// maxUnavailable is how many pods may be unavailable during an update: a number or
-	// a percentage of replicas, rounded up. Default 1; 0 only with a maxSurge.
+	// maxUnavailable is the maximum number of unavailable pods during an update. It is a number, or a percentage of
+	// replicas, rounded up. Default 1. 0 is only allowed with a maxSurge.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^0*(100|[1-9]?[0-9])%$')",message="maxUnavailable must be a number of at least 0 or a percentage from 0% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// maxSurge is how many ordinals above the range run the new revision during an
-	// update: a number or a percentage of replicas, rounded up.
+	// maxSurge is the number of ordinals above the range that run the new revision during an update. It is a number, or a
+	// percentage of replicas, rounded up.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^0*(100|[1-9]?[0-9])%$')",message="maxSurge must be a number of at least 0 or a percentage from 0% to 100%"
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
-	// minReadySeconds, see spec.minReadySeconds.
+	// minReadySeconds is the field of Advanced StatefulSet. If spec.minReadySeconds is set too, the larger value applies.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=300
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
-	// unhealthyPodEvictionPolicy says when the update replaces a pod that is not Ready, and was available at
-	// status.currentRevision before. IfHealthyBudget, the default: while no more than maxUnavailable pods are unavailable.
-	// AlwaysAllow: at once. A pod of another revision, or one that was never available, is replaced at once by either.
+	// unhealthyPodEvictionPolicy selects when the update replaces a pod that is not Ready and that was available at
+	// status.currentRevision before. IfHealthyBudget, the default, replaces it only while at most maxUnavailable pods are
+	// unavailable. AlwaysAllow replaces it at once. A pod of another revision, or a pod that was never available, is
+	// replaced at once with either value.
 	// +optional
 	UnhealthyPodEvictionPolicy UnhealthyPodEvictionPolicy `json:"unhealthyPodEvictionPolicy,omitempty"`
 	// paused stops the update.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
-	// podUpdatePolicy says whether a pod may keep running through an update.
+	// podUpdatePolicy selects whether an update recreates a pod or patches it in place.
 	// +optional
 	PodUpdatePolicy PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`
 	// inPlaceUpdateStrategy is for the policies InPlaceIfPossible and InPlaceOnly.
 	// +optional
 	InPlaceUpdateStrategy *InPlaceUpdateStrategy `json:"inPlaceUpdateStrategy,omitempty"`
-	// prePull has the images that an update brings pulled on the node of a pod that serves, by
-	// a pod beside it, before it is deleted: five minutes at most.
+	// prePull pulls the new images on the node of a Ready pod before that pod is deleted. A separate pod pulls them. The
+	// update waits for it at most five minutes.
 	// +optional
 	PrePull bool `json:"prePull,omitempty"`
-	// unorderedUpdate lets labels decide which pods are updated first, instead of
-	// ordinals; only with podManagementPolicy Parallel.
+	// unorderedUpdate orders the update by pod labels instead of ordinals. It is only allowed with podManagementPolicy
+	// Parallel.
 	// +optional
 	UnorderedUpdate *UnorderedUpdate `json:"unorderedUpdate,omitempty"`
-	// onFailure is what a roll-out does that makes no progress within its deadline.
+	// onFailure selects the reaction to a roll-out that makes no progress within its deadline.
 	// +optional
 	OnFailure OnFailure `json:"onFailure,omitempty"`
 }
 
-// InPlaceUpdateStrategy parameterises updates in place.
+// InPlaceUpdateStrategy configures updates in place.
 type InPlaceUpdateStrategy struct {
-	// gracePeriodSeconds is how long a pod is not Ready before it is patched.
+	// gracePeriodSeconds is the time for which a pod is not Ready before it is patched.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	GracePeriodSeconds int32 `json:"gracePeriodSeconds,omitempty"`
 }
 
-// UnorderedUpdate lets labels decide which pods are updated first.
+// UnorderedUpdate orders the update by pod labels.
 type UnorderedUpdate struct {
 	// priorityStrategy orders the pods.
 	// +optional
 	PriorityStrategy *PriorityStrategy `json:"priorityStrategy,omitempty"`
 }
 
-// PriorityStrategy orders pods by weight or by the value of labels; not by both.
+// PriorityStrategy orders pods by weight or by label values. Only one of the two can be set.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.weightPriority) && size(self.weightPriority) > 0 && has(self.orderPriority) && size(self.orderPriority) > 0)",message="priorityStrategy: only one of weightPriority and orderPriority is allowed"
 type PriorityStrategy struct {
-	// orderPriority compares the values of labels: the first key decides, then the
-	// next. A value that ends in a larger number comes first.
+	// orderPriority compares label values. The first key decides, then the next. A value that ends in a larger number comes
+	// first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	OrderPriority []OrderTerm `json:"orderPriority,omitempty"`
-	// weightPriority adds the weights of the selectors that match: the larger sum
-	// comes first.
+	// weightPriority adds the weights of the selectors that match. The larger sum comes first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -181,7 +181,7 @@ type OrderTerm struct {
 	OrderedKey string `json:"orderedKey"`
 }
 
-// WeightTerm gives the pods that it selects a weight.
+// WeightTerm assigns a weight to the pods that it selects.
 type WeightTerm struct {
 	// weight is added for the pods that match.
 	// +required

@@ -15,28 +15,29 @@ import (
 // onceOnly is why no second pod mounts a claim of that access mode.
 const onceOnly = "its access mode is ReadWriteOncePod"
 
-// restored is how long a driver may take for the claim that a first warm pass reads, where nobody has asked for it by
-// name.
+// restored is how long a driver may take to provide the claim that a first warm pass reads, unless the user
+// requested snapshots.
 const restored = 15 * time.Minute
 
-// BaseRef is the claim that the warm passes of an attempt read instead of the ordinal's own, and the VolumeSnapshot that
-// it is made of. Both are beside the ordinal's claim, at the side that is copied from.
+// BaseRef names the claim that the warm passes of an attempt read instead of the ordinal's own, and the
+// VolumeSnapshot that it is restored from. Both are beside the ordinal's claim, at the side that is copied
+// from.
 func BaseRef(claim volumes.Ref, owner types.UID, attempt int32) volumes.Ref {
 	return volumes.Ref{Namespace: claim.Namespace, Name: volumes.AttemptName("base", claim, owner, attempt)}
 }
 
 func (v view) baseRef() volumes.Ref { return BaseRef(v.Giver.Ref, v.Owner, v.c.Attempt.Number) }
 
-// auto says whether it is left to us how warm passes read.
+// auto reports whether the choice of how warm passes read is left to the method.
 func (v view) auto() bool { return v.c.Asked.Warm == "" || v.c.Asked.Warm == api.CopyWarmAuto }
 
-// based says whether warm passes read a claim that was restored from a snapshot of the ordinal's.
+// based reports whether warm passes read a claim that was restored from a snapshot of the ordinal's.
 func (v view) based() bool {
 	return v.c.Attempt.Warm.By == api.CopyWarmSnapshot && (v.auto() || v.c.Asked.Warm == api.CopyWarmSnapshot)
 }
 
-// chooses says whether warm passes are to read a snapshot from now on: somebody wants it so; or no second pod may mount
-// the ordinal's claim, or none could, and a snapshot of it can be taken.
+// chooses reports whether warm passes must read a snapshot from now on, and one can be taken. Either the user
+// requested it, or no second pod may mount the ordinal's claim, or a second pod was refused.
 func (v view) chooses() bool {
 	if v.c.Attempt.Number == 0 || v.c.Attempt.Warm.By == api.CopyWarmSnapshot || v.unbased() != "" {
 		return false
@@ -44,7 +45,7 @@ func (v view) chooses() bool {
 	return v.c.Asked.Warm == api.CopyWarmSnapshot || v.oncePod() || v.auto() && v.c.Attempt.Warm.Refused != ""
 }
 
-// choose records that, and why, once no pod is left that was to mount the ordinal's claim.
+// choose records that choice and its reason, once no pod is left that was to mount the ordinal's claim.
 func (v view) choose() volumes.Verdict {
 	why := "copy.warm is Snapshot"
 	if v.auto() {
@@ -57,8 +58,9 @@ func (v view) choose() volumes.Verdict {
 	})
 }
 
-// unbased is why no snapshot can be read instead of the ordinal's claim; empty: nothing is known against it. What would
-// stay for ever is not made: nothing of ours deletes what somebody has said to retain.
+// unbased returns why no snapshot can be read instead of the ordinal's claim; empty if no reason is known. A
+// snapshot or volume that would never be deleted is not created: this migration deletes nothing that the user
+// has set to Retain.
 func (v view) unbased() string {
 	side := v.c.Snapshot.Giver
 	driver, _ := volumes.DriverOf(v.Giver.Volume.Handle)
@@ -77,8 +79,9 @@ func (v view) unbased() string {
 	return side.Keeps
 }
 
-// base has the claim that a warm pass reads: a snapshot of the ordinal's claim is taken while that runs, and restored.
-// It is as if the power had failed; a warm pass proves nothing anyway. Done: it is there to be mounted.
+// base provides the claim that a warm pass reads. A snapshot of the ordinal's claim is taken while the ordinal
+// runs, and is restored. Its content is crash-consistent; a warm pass proves nothing anyway. It is done when
+// the claim can be mounted.
 func (v view) base() volumes.Verdict {
 	b, ref := v.c.Base, v.baseRef()
 	s := b.Snapshot
@@ -109,14 +112,14 @@ func (v view) base() volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// late says whether the first of them is not there long after the receiver was made for it, and nobody has asked for it
-// by name.
+// late reports whether the first such claim is not there long after the receiver was created for it, and the
+// user did not request snapshots.
 func (v view) late() bool {
 	return v.auto() && v.c.Attempt.Warm.Passes == 0 && v.c.Warm.Key == "" && v.c.Now.Sub(v.c.Receiver.Made) > restored
 }
 
-// baseless is for what cannot be read from a snapshot: the ordinal is stopped for the whole copy, or, where somebody has
-// asked for snapshots by name, not at all.
+// baseless handles a snapshot that cannot be read. The ordinal is then stopped for the whole copy. If the user
+// requested snapshots, it is not stopped at all.
 func (v view) baseless(why string) volumes.Verdict {
 	if v.auto() {
 		return v.cold(why)
@@ -126,7 +129,7 @@ func (v view) baseless(why string) volumes.Verdict {
 		fmt.Sprintf("have a VolumeSnapshotClass of its driver there with deletionPolicy: Delete, and a StorageClass with reclaimPolicy: Delete; without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.Template))
 }
 
-// dropBase deletes that claim, and then the snapshot; done: both are gone.
+// dropBase deletes that claim, and then the snapshot. It is done when neither exists.
 func (v view) dropBase() volumes.Verdict {
 	b, ref := v.c.Base, v.baseRef()
 	switch verdict := v.dismissBase(); {
@@ -162,14 +165,14 @@ func (v view) onBase(verb volumes.Verb) volumes.Verdict {
 	return verdict
 }
 
-// foreignBase is for an object of the name of one of ours that is nobody's whom we know.
+// foreignBase returns the problem of an object under one of this migration's names that it has not created.
 func (v view) foreignBase(kind, resource string, ref volumes.Ref) volumes.Verdict {
 	return blocked(volumes.ReasonForeignSnapshot,
 		fmt.Sprintf("%s %s/%s has the name of what a warm pass reads, and this migration has not made it: what is in it is not known", kind, ref.Namespace, ref.Name),
 		"it is not deleted: give that object another name: "+v.Giver.Command("describe %s -n %s %s", resource, ref.Namespace, ref.Name))
 }
 
-// says is what an object says of its trouble; empty: nothing.
+// says formats the trouble that an object reports; empty if none.
 func says(trouble string) string {
 	if trouble == "" {
 		return ""

@@ -9,7 +9,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// based is a world whose claim is for one pod alone, where a warm pass is about to read a snapshot of it.
+// based returns a pair whose claim allows one pod only, and for which a warm pass is about to read a snapshot
+// of it.
 func based(t *testing.T, is func(volumes.Base) bool) volumes.Pair {
 	t.Helper()
 	return until(t, func(w *world) bool {
@@ -18,7 +19,7 @@ func based(t *testing.T, is func(volumes.Base) bool) volumes.Pair {
 	}).Pair()
 }
 
-// saidOf is a verdict in few words.
+// saidOf returns a verdict in a few words.
 func saidOf(v volumes.Verdict) string {
 	switch {
 	case v.Blocked != nil:
@@ -35,8 +36,8 @@ func saidOf(v volumes.Verdict) string {
 	return "done"
 }
 
-// TestWarmChoosesSnapshot: where no second pod mounts the claim a snapshot is read, if one can be taken and goes again;
-// who has asked for another way gets that, or is told why not.
+// TestWarmChoosesSnapshot: if no second pod can mount the claim, a snapshot is read, if one can be taken and
+// will be deleted. A user who requested another way gets that, or the reason why not.
 func TestWarmChoosesSnapshot(t *testing.T) {
 	w := newWorld()
 	w.alone = true
@@ -85,8 +86,8 @@ func TestWarmChoosesSnapshot(t *testing.T) {
 	}
 }
 
-// TestWarmReadsSnapshot: a snapshot is taken while the ordinal runs and restored beside its claim, and the warm sender
-// mounts that one, wherever it may run. Before another pass, and before the stop, both are gone.
+// TestWarmReadsSnapshot: a snapshot is taken while the ordinal runs and restored beside its claim, and the warm
+// sender mounts the restored claim, on any node. Both are deleted before another pass, and before the stop.
 func TestWarmReadsSnapshot(t *testing.T) {
 	taken := based(t, func(b volumes.Base) bool { return b.Snapshot.Found && !b.Snapshot.Ready })
 	made := based(t, func(b volumes.Base) bool { return b.Claim.Found })
@@ -135,8 +136,8 @@ func TestWarmReadsSnapshot(t *testing.T) {
 	}
 }
 
-// TestWarmCountsFromSnapshot: what has changed since a snapshot was asked for is left to the next pass, and not since it
-// was restored and read.
+// TestWarmCountsFromSnapshot: changes since the request of a snapshot are left to the next pass, not only
+// changes since it was restored and read.
 func TestWarmCountsFromSnapshot(t *testing.T) {
 	w := until(t, func(w *world) bool {
 		w.alone = true

@@ -7,7 +7,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
 
-// base is a snapshot of the ordinal's claim, with what was on that, and the claim that it is restored to.
+// base is a snapshot of the ordinal's claim, with its content, and the claim that it is restored to.
 type base struct {
 	volumes.Base
 	side, content int
@@ -35,7 +35,7 @@ func (w *world) writeBase(write volumestest.Late) {
 	}
 }
 
-// driver takes the snapshots that were asked for, and has both go that are to.
+// driver takes the requested snapshots, and completes the deletion of snapshots and claims.
 func (w *world) driver() {
 	for name, b := range w.bases {
 		own := w.Places[b.side].Own()
@@ -55,7 +55,8 @@ func (w *world) driver() {
 	}
 }
 
-// reads is what a warm sender mounts: the ordinal's claim, or one that was restored from a snapshot of it.
+// reads returns the disk that a warm sender mounts: the ordinal's, or one that was restored from a snapshot of
+// it.
 func (w *world) reads(m *pod) *volumestest.Disk {
 	b := w.bases[m.claim]
 	switch {
@@ -67,7 +68,7 @@ func (w *world) reads(m *pod) *volumestest.Disk {
 	return nil
 }
 
-// checkWarm checks that no warm sender is to mount a claim that is for one pod alone.
+// checkWarm checks that no warm sender mounts a claim that allows one pod only.
 func (w *world) checkWarm(t volumestest.Failer) {
 	for name, m := range w.movers {
 		if w.alone && m.role == volumes.RoleWarm && m.claim == w.Places[m.side].Ref.Name {
@@ -76,7 +77,7 @@ func (w *world) checkWarm(t volumestest.Failer) {
 	}
 }
 
-// expectNoBase checks that nothing is left of what warm passes have read, but what goes by itself.
+// expectNoBase checks that nothing that warm passes have read is left, except for objects under deletion.
 func (w *world) expectNoBase(t volumestest.Failer) {
 	for range 6 {
 		if action := (Copy{}).Withdraw(w.Pair()).Action; action != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// coldly says why an ordinal of which nothing was copied while it ran is not to be stopped yet, though nobody has asked for that: the
-// whole copy would take longer than it may be down. Who has asked for it by name has reckoned with it.
+// coldly returns why an ordinal of which nothing was copied while it ran is not to be stopped yet: the whole
+// copy would exceed the downtime budget. It does not apply if the user set copy.warm to None, and so accepted
+// that downtime.
 func (v view) coldly() volumes.Verdict {
 	done := v.c.Attempt.Warm
 	if v.c.Down || v.c.Asked.Warm == api.CopyWarmNone || !v.automatic() {
@@ -26,7 +27,7 @@ func (v view) coldly() volumes.Verdict {
 			"Once the cause is removed, have it tried again: warm=mount. Nothing is stopped until then", v.Template, short(p.roomy())))
 }
 
-// projectCold is how long an ordinal would be down for the copy of all that its claim may hold.
+// projectCold returns the projected downtime for a copy of the claim's full capacity.
 func (v view) projectCold() projection {
 	done, bytes := v.c.Attempt.Warm, v.c.Asked.Needed
 	copied := done.Rate

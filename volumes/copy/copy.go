@@ -1,44 +1,46 @@
 // Package copy decides how the bytes of one claim get from the giver to the taker: method Copy.
 //
-// The copy arrives under another name, is sealed, and is then rebound. It is made in the incoming
-// claim, on which no StatefulSet can start. When both sides have shown the same content its volume is
-// pointed at the ordinal's claim, as Rebind does inside one cluster:
+// The copy is made under another name, is sealed, and is then rebound. It is made in the incoming claim, on
+// which no StatefulSet can start. When both sides have shown the same content, the claimRef of its volume is
+// set to the ordinal's claim, as Rebind does inside one cluster:
 //
-//	warm      while the ordinal runs: a receiver on the incoming claim, a warm sender beside its pod, on the
-//	          same claim and node, read-only; pass after pass, until little is left to the last one. Where no
-//	          second pod may mount that claim, it reads one that is restored from a snapshot of it, anew for
-//	          each pass
+//	warm      while the ordinal runs: a receiver on the incoming claim, and a warm sender beside its pod, on the
+//	          same claim and node, read-only. Passes repeat until little is left to the last one. If no second
+//	          pod may mount that claim, each pass reads a claim that is restored from a new snapshot of it
 //	stop      the ordinal is scaled down; its volume is pointed at the outgoing claim
-//	pass      a receiver on the incoming claim, a sender on the outgoing one; another pass until both
-//	          roots are equal; they are recorded
-//	take over movers gone, the incoming volume parked, then pointed at the ordinal's claim
+//	pass      a receiver on the incoming claim, a sender on the outgoing one; passes repeat until both roots
+//	          are equal, and these are recorded
+//	take over the movers are deleted, the incoming volume is parked, then pointed at the ordinal's claim
 //
-// Until the last of these the way back is open: the giver's volume is intact, and is pointed back.
+// Until the take-over the ordinal can go back: the giver's volume is intact, and is pointed back.
 //
-// What keeps the data safe:
+// These rules keep the data safe:
 //
-//   - from the moment when the giver's volume names the outgoing claim nothing can mount it under the
-//     ordinal's name, so what is sealed after that cannot change;
-//   - a seal counts for one release of the giver's volume alone: when it was pointed back in between,
-//     somebody may have written to it;
-//   - a warm pass is never taken for the last one: its movers bear a mark, show no root, and its sender has
-//     another name; the last pass compares every byte again, whatever the warm ones have brought;
-//   - a warm sender cannot write, and traps nobody: it runs where the ordinal's pod runs, goes as soon as that
-//     does, and before the ordinal is stopped. One that comes late is deleted, and ends by itself;
-//   - a receiver that finds something on a volume to which nobody was let write yet makes no key, so that nothing is written: a pass
-//     removes what the ordinal does not have. That volume is not removed either;
-//   - a mover makes one pass, and begins when it was told its peer, which is a write to that very pod as
-//     it was judged; a pod that is made too late is never told;
-//   - each process writes its fence on a mover before it believes what it says, so nothing that an
-//     older one tells it arrives after that;
-//   - an incoming claim is made under the fence under which its attempt was begun, or not at all: one
-//     that comes late has a name that nobody uses any more;
-//   - the incoming volume is pointed elsewhere only when no mover is left and nothing is attached; the
-//     incoming claim stays until the ordinal's claim is bound;
-//   - what was copied for nothing is removed while the ordinal has its own volume, once it is recorded that nobody
-//     goes on with that attempt, and only a disk that no other volume is.
+//   - Once the giver's volume names the outgoing claim, nothing can mount it under the ordinal's name.
+//     Content that is sealed after that cannot change.
+//   - A seal counts for one release of the giver's volume only. If the volume was pointed back in between, a
+//     pod may have written to it.
+//   - A warm pass is never mistaken for the last one. Its movers carry a mark and report no root, and its
+//     sender has another name. The last pass compares every byte again, except files
+//     that are trusted with copy.verify Changed.
+//   - A warm sender cannot write and does not pin the ordinal's pod. It runs on that pod's node, and is
+//     deleted as soon as that pod is, and before the ordinal is stopped. A sender that starts late is deleted,
+//     and also exits on its own.
+//   - A receiver that finds files on a volume to which no mover could have written yet creates no key, so
+//     that nothing is written. A pass removes whatever the ordinal does not have. That volume is not deleted
+//     either.
+//   - A mover makes one pass. It begins when the key of its peer is written to that very pod, in the version
+//     that was judged. A pod that is created too late never gets a key.
+//   - Each process writes its fence on a mover before it trusts the mover's report. No later write of an
+//     older process then succeeds.
+//   - An incoming claim is created under the fence under which its attempt began, or not at all. A late one
+//     has a name that is no longer used.
+//   - The incoming volume is pointed elsewhere only if no mover is left and nothing is attached. The incoming
+//     claim stays until the ordinal's claim is bound.
+//   - An abandoned copy is removed while the ordinal has its own volume, after it is recorded that the
+//     attempt does not continue. Only a disk that no other volume refers to is removed.
 //
-// Everything here is pure: the same pair, the same verdict.
+// This package is pure: the same pair gives the same verdict.
 package copy
 
 import (
@@ -50,7 +52,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Copy is the method that copies bytes, but for its writes.
+// Copy is the method that copies bytes, without its writes.
 type Copy struct{ volumes.Second }
 
 // Check returns why a claim cannot be copied, or nil.
@@ -58,7 +60,7 @@ func (c Copy) Check(pair volumes.Pair) *volumes.Problem {
 	return cmp.Or(volumes.Usable(pair.Giver), c.Free(pair), unasked(pair))
 }
 
-// unasked is what a person must say before a claim can be copied.
+// unasked returns the problem of a setting that the user must make before a claim can be copied.
 func unasked(pair volumes.Pair) *volumes.Problem {
 	template, asked := pair.Template, volumes.CopyAsked{}
 	if pair.Copy != nil {
@@ -86,12 +88,12 @@ func (Copy) Prepare(pair volumes.Pair) volumes.Verdict {
 	if problem := cmp.Or(volumes.Usable(pair.Giver), unasked(pair)); problem != nil {
 		return volumes.Verdict{Blocked: problem}
 	}
-	v := volumes.Handing{Pair: pair} // what was copied the other way before is over
+	v := volumes.Handing{Pair: pair} // a copy in the other direction is over
 	return v.Secure(pair.Giver)
 }
 
-// PodName is the mover of an attempt in a role, beside the ordinal's claim on its side. Each pass has a new
-// pod of that name.
+// PodName returns the name of an attempt's mover in a role, beside the ordinal's claim on its side. Each pass
+// has a new pod of that name.
 func PodName(role volumes.Role, claim volumes.Ref, owner types.UID, attempt int32) string {
 	return volumes.AttemptName(string(role), claim, owner, attempt)
 }

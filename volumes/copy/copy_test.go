@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
 
-// TestNames: the names of a copy's claims and pods are no ordinal's, and no attempt has another one's.
+// TestNames: the names of a copy's claims and pods are no ordinal's, and no two attempts share a name.
 func TestNames(t *testing.T) {
 	ordinal := regexp.MustCompile(`-[0-9]+$`)
 	seen := map[string]bool{}
@@ -43,8 +43,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestLongNames: a claim's name may be longer than those of Services and the values of labels; what a copy makes beside it
-// has names that fit, and that are its own.
+// TestLongNames: the name of a claim may be longer than that of a Service or a label value. The objects beside
+// it have names that fit and are unique.
 func TestLongNames(t *testing.T) {
 	t.Run("M-031, M-088: of claims that differ in the last of 200 letters", func(t *testing.T) {
 		seen := map[string]bool{}
@@ -64,7 +64,7 @@ func TestLongNames(t *testing.T) {
 	})
 }
 
-// until lets all do as they should until something is so.
+// until lets everything act as intended until a condition holds.
 func until(t *testing.T, so func(*world) bool) *world {
 	t.Helper()
 	var found *world
@@ -87,7 +87,7 @@ func until(t *testing.T, so func(*world) bool) *world {
 	return found
 }
 
-// introduced is when both movers know each other.
+// introduced reports whether both movers know each other.
 func introduced(w *world) bool {
 	seen := w.Pair().Copy
 	return seen.Receiver.Peer != "" && seen.Sender.Peer != ""
@@ -100,7 +100,7 @@ func transfer(pair volumes.Pair, change func(*volumes.Copying)) volumes.Verdict 
 	return Copy{}.Transfer(pair)
 }
 
-// end lets both movers end with these results, a second ago.
+// end ends both movers with these results, a second ago.
 func end(from, to volumes.MoverResult) func(*volumes.Copying) {
 	return func(c *volumes.Copying) {
 		c.Sender.Ended, c.Sender.Result, c.Receiver.Ended, c.Receiver.Result = true, from, true, to
@@ -108,7 +108,7 @@ func end(from, to volumes.MoverResult) func(*volumes.Copying) {
 	}
 }
 
-// TestPassEnds: what is recorded is what both sides have shown, and what differs is gone through again.
+// TestPassEnds: the results of both sides are recorded, and a difference leads to another pass.
 func TestPassEnds(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	whole := volumes.MoverResult{Done: true, Root: "r"}
@@ -127,8 +127,9 @@ func TestPassEnds(t *testing.T) {
 	}
 }
 
-// TestLostIncomingClaim: somebody deletes the claim of a copy. What its receiver has found is about the volume that goes with it:
-// nothing is sealed, and another attempt begins under other names, whether the pass has ended or not (I3).
+// TestLostIncomingClaim: a user deletes the claim of a copy. The receiver's findings apply to the volume that
+// is deleted with it. Nothing is sealed, and another attempt begins under other names, whether the pass has
+// ended or not (I3).
 func TestLostIncomingClaim(t *testing.T) {
 	for name, ended := range map[string]int{"it is under way": 0, "the receiver has ended": 2, "both have": 3} {
 		for how, claim := range map[string]func(volumes.Claim) volumes.Claim{
@@ -167,8 +168,9 @@ func TestLostIncomingClaim(t *testing.T) {
 	}
 }
 
-// TestClaimIsNotMadeBesideAReceiver: where the claim of a copy is deleted while a receiver has its volume, no other one of that name is made: it would
-// have another volume than the receiver. The attempt is dropped first (I3).
+// TestClaimIsNotMadeBesideAReceiver: if the claim of a copy is deleted while a receiver has its volume mounted,
+// no other claim of that name is created. It would have another volume than the receiver. The attempt is
+// dropped first (I3).
 func TestClaimIsNotMadeBesideAReceiver(t *testing.T) {
 	pair := until(t, func(w *world) bool {
 		seen := w.Pair().Copy
@@ -189,8 +191,8 @@ func TestClaimIsNotMadeBesideAReceiver(t *testing.T) {
 	}
 }
 
-// TestSealIsOfWhatWasWritten: the claim of a copy is deleted once its receiver has ended, and before its sender is seen to have. What
-// both have found is not taken for a word about the empty volume that another claim gets (I3).
+// TestSealIsOfWhatWasWritten: the claim of a copy is deleted once its receiver has ended, and before its sender
+// is seen to have ended. Their results are not applied to the empty volume that another claim gets (I3).
 func TestSealIsOfWhatWasWritten(t *testing.T) {
 	w := until(t, introduced)
 	w.talk(1)
@@ -215,8 +217,8 @@ func TestSealIsOfWhatWasWritten(t *testing.T) {
 	t.Fatalf("it does not start: %+v", (Copy{}).Transfer(w.Pair()))
 }
 
-// TestPassFails: what differs three times stalls; what has failed is tried again after a while; and that a disk has
-// failed is recorded.
+// TestPassFails: three passes with a difference stall the copy, a failed pass is retried after a pause, and a
+// failed disk is recorded.
 func TestPassFails(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	whole := volumes.MoverResult{Done: true, Root: "r"}
@@ -251,8 +253,9 @@ func TestPassFails(t *testing.T) {
 	}
 }
 
-// TestForeignPods: a pod of a mover's name that somebody else has made is neither believed nor deleted, on the way out
-// and on the way back; what a foreign receiver writes to is not used then, so that one does not hold the way back up.
+// TestForeignPods: a pod with a mover's name that another client has created is neither trusted nor deleted, in
+// either direction. On the way back the volume of a foreign receiver is not used, so that receiver does not
+// block the way back.
 func TestForeignPods(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	whole := volumes.MoverResult{Done: true, Root: "r"}
@@ -300,8 +303,8 @@ func TestForeignPods(t *testing.T) {
 	}
 }
 
-// TestAddressOfANode: the receiver is made before its Service has an address, which may be that of the node that it
-// gets; the sender is made when there is one.
+// TestAddressOfANode: the receiver is created before its Service has an address, which may be that of its node.
+// The sender is created once there is an address.
 func TestAddressOfANode(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	unknown := func(c *volumes.Copying) { c.Entrance.Address, c.Receiver.Peer, c.Sender = "", "", volumes.Mover{} }
@@ -320,7 +323,7 @@ func TestAddressOfANode(t *testing.T) {
 	}
 }
 
-// TestContent: a pass after one that has ended with different roots compares what looks alike, too.
+// TestContent: a pass after one that has ended with different roots also compares files that look alike.
 func TestContent(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	got := transfer(pair, func(c *volumes.Copying) {
@@ -331,7 +334,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// TestTakenWithoutASeal: what somebody else has pointed at the ordinal's claim is not started on.
+// TestTakenWithoutASeal: the ordinal is not started on a volume that another client has pointed at its claim.
 func TestTakenWithoutASeal(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	got := transfer(pair, func(c *volumes.Copying) { c.Incoming.Volume.ClaimRef = pair.Taker.Ref })
@@ -340,8 +343,9 @@ func TestTakenWithoutASeal(t *testing.T) {
 	}
 }
 
-// TestLateWrites: a take-over that was decided before the move turned round is refused afterwards: the copy would
-// bear the ordinal's name, as old as it is. So is a way back that was decided before the move went on again.
+// TestLateWrites: a take-over that was decided before the move was reversed is refused after that. Otherwise
+// the copy would have the ordinal's name with outdated data. The same holds for a way back that was decided
+// before the move was reversed again.
 func TestLateWrites(t *testing.T) {
 	due := func(verb volumes.Verb, back bool) *world {
 		return until(t, func(w *world) bool {
@@ -357,7 +361,7 @@ func TestLateWrites(t *testing.T) {
 			w := due(verb, verb == volumes.PointBack)
 			rapid.Check(t, func(t *rapid.T) {
 				if w.Runs != volumestest.Nowhere {
-					return // it has come to its end in the first of these checks
+					return // it ended during the first of these checks
 				}
 				write := w.Decide(t)
 				w.Turn()
@@ -380,7 +384,7 @@ func TestLateWrites(t *testing.T) {
 	}
 }
 
-// TestCheck: what keeps a claim from being copied is said before anything is stopped.
+// TestCheck: reasons why a claim cannot be copied are reported before anything is stopped.
 func TestCheck(t *testing.T) {
 	base := newWorld().Pair()
 	for name, tc := range map[string]struct {
@@ -409,7 +413,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// leftBehind is a claim whose volume this migration has parked.
+// leftBehind returns a claim whose volume this migration has parked.
 func leftBehind(ref volumes.Ref) volumes.Holding {
 	return volumes.Holding{
 		Ref: ref, Claim: volumes.Claim{Found: true, Phase: corev1.ClaimLost, Volume: "old"},
@@ -417,8 +421,8 @@ func leftBehind(ref volumes.Ref) volumes.Holding {
 	}
 }
 
-// TestNothingIsCopiedFromWhatWasLeft: where the move turns round before anything was copied, the ordinal starts on
-// the volume that it had, whatever the other side has kept from an earlier time.
+// TestNothingIsCopiedFromWhatWasLeft: if the move is reversed before anything was copied, the ordinal starts on
+// its former volume, whatever the other side has kept from an earlier move.
 func TestNothingIsCopiedFromWhatWasLeft(t *testing.T) {
 	pair := newWorld().Pair()
 	pair.Giver, pair.Taker = leftBehind(pair.Taker.Ref), pair.Giver
@@ -427,7 +431,7 @@ func TestNothingIsCopiedFromWhatWasLeft(t *testing.T) {
 	}
 }
 
-// TestCarried: an ordinal that has moved is known to be on its copy, or it is said why not.
+// TestCarried: an ordinal that has moved is known to be on its copy, or the reason why not is reported.
 func TestCarried(t *testing.T) {
 	w := until(t, func(w *world) bool { return w.Runs == 1 })
 	at, from := w.Places[1].Holding(), w.Places[0].Holding()
@@ -453,8 +457,8 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// TestConfirm: a volume that this migration has not secured before the stop, or that is another one than was
-// recorded then, is copied nowhere; the copy that was taken over just before the move turned round is.
+// TestConfirm: a volume that this migration has not secured before the stop, or that differs from the recorded
+// one, is not copied. A copy that was taken over just before the move was reversed is.
 func TestConfirm(t *testing.T) {
 	pair := until(t, func(w *world) bool { return w.Runs == volumestest.Nowhere }).Pair()
 	if got := (Copy{}).Confirm(pair, volumes.Disk(pair.Giver.Volume.Handle)); got != nil {
@@ -492,8 +496,8 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestReceiverIsExported: where that is asked for the receiver's Service is exported before anybody is told of it, and what
-// stands in the way is said.
+// TestReceiverIsExported: if it is requested, the receiver's Service is exported before its address is used,
+// and obstacles are reported.
 func TestReceiverIsExported(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	asks := func(then func(*volumes.Copying)) volumes.Verdict {

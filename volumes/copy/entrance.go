@@ -5,15 +5,15 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// entrance makes the Service by which the sender reaches the receiver, and exports it where that is asked for. A relay needs
-// none. One that was made for another type than is asked for now makes way for another one, after the sender that was told
-// where it is.
+// entrance creates the Service by which the sender reaches the receiver, and exports it if that is requested. A
+// relay needs none. A Service that was created for another type than the one requested now is replaced, after
+// the sender with its address was deleted.
 func (v view) entrance() volumes.Verdict {
 	in, made := v.c.Incoming, v.c.Entrance
 	switch asked := v.c.Asked; {
 	case v.relays():
 		return volumes.Verdict{}
-	case asked.Export && asked.ExportVersion == "": // nothing makes way for what cannot be had
+	case asked.Export && asked.ExportVersion == "": // an existing Service is not deleted for one that cannot be exported
 		return blocked(api.ReasonExportUnsupported, "copy.serviceType asks for exports, and the cluster that is copied to does not serve ServiceExport (multicluster.x-k8s.io)",
 			"install what serves it there, or set copy.serviceType to another one, or copy.transport to Relay: it is tried again by itself")
 	case !made.Leaving.IsZero():
@@ -29,7 +29,7 @@ func (v view) entrance() volumes.Verdict {
 	}
 }
 
-// onEntrance makes what the sender reaches the receiver by; it goes with the incoming claim.
+// onEntrance returns an action on the Service or its export, which the incoming claim owns.
 func (v view) onEntrance(verb volumes.Verb) volumes.Verdict {
 	in := v.c.Incoming
 	verdict := v.act(verb, false)
@@ -38,14 +38,15 @@ func (v view) onEntrance(verb volumes.Verb) volumes.Verdict {
 	return verdict
 }
 
-// closed deletes the Service as it was judged.
+// closed deletes the Service in the version that was judged.
 func (v view) closed() volumes.Verdict {
 	verdict := v.onEntrance(volumes.DeleteEntrance)
 	verdict.Action.UID, verdict.Action.ResourceVersion = v.c.Entrance.UID, v.c.Entrance.ResourceVersion
 	return verdict
 }
 
-// reached waits for the Service's address. One of type NodePort has it only when the receiver has a node.
+// reached waits for the Service's address. A Service of type NodePort has one only when the receiver has a
+// node.
 func (v view) reached() volumes.Verdict {
 	if in := v.c.Incoming; v.c.Asked.Address == "" && v.c.Entrance.Address == "" && !v.relays() {
 		if why := v.c.Entrance.Refused; why != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestServiceTypeChanges: a Service that is not of the type that is asked for any more is made anew, and the sender, which
-// was told of the first one, before it; what was copied counts.
+// TestServiceTypeChanges: a Service of a type that is no longer the requested one is recreated. The sender with
+// the address of the first is deleted before that. Data already copied count.
 func TestServiceTypeChanges(t *testing.T) {
 	for name, so := range map[string]func(*world) bool{
 		"while the ordinal runs": func(w *world) bool { return w.Pair().Copy.Warm.Peer != "" },
@@ -39,7 +39,7 @@ func TestServiceTypeChanges(t *testing.T) {
 	}
 }
 
-// TestServiceGoesFirst: a Service that is on its way out is waited for, and is nobody's address.
+// TestServiceGoesFirst: a Service that is being deleted is awaited, and its address is not used.
 func TestServiceGoesFirst(t *testing.T) {
 	w := until(t, introduced)
 	for _, d := range w.entrances {
@@ -50,7 +50,7 @@ func TestServiceGoesFirst(t *testing.T) {
 	}
 }
 
-// next is what is done next with the ordinal where it is.
+// next returns the next step for the ordinal where it is.
 func (w *world) next() volumes.Verdict {
 	if w.Runs == w.Giver {
 		return Copy{}.Ahead(w.Pair())
@@ -58,7 +58,7 @@ func (w *world) next() volumes.Verdict {
 	return Copy{}.Transfer(w.Pair())
 }
 
-// sending are the addresses that senders were told which are not on their way out.
+// sending returns the addresses of the senders that are not being deleted.
 func (w *world) sending() (all []string) {
 	for _, name := range w.names() {
 		if m := w.movers[name]; m.role != volumes.RoleReceiver && !m.Terminating {
@@ -68,7 +68,8 @@ func (w *world) sending() (all []string) {
 	return all
 }
 
-// TestServiceThatCannotBeHad: nothing makes way for a Service that is to be exported where nobody serves that: what is under way goes on.
+// TestServiceThatCannotBeHad: a Service is not replaced by an exported one if the cluster does not serve
+// exports. The copy in progress continues.
 func TestServiceThatCannotBeHad(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	pair.Copy.Entrance.Other, pair.Copy.Asked.Export = true, true
@@ -81,7 +82,7 @@ func TestServiceThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// TestH7MoverThatStays: a mover that is being deleted is waited for by the names of the finalizers that keep it.
+// TestH7MoverThatStays: the wait for a mover that is being deleted names the finalizers that keep it.
 func TestH7MoverThatStays(t *testing.T) {
 	for role, of := range map[volumes.Role]func(*volumes.Copying) *volumes.Mover{
 		volumes.RoleSender: func(c *volumes.Copying) *volumes.Mover { return &c.Sender }, volumes.RoleReceiver: func(c *volumes.Copying) *volumes.Mover { return &c.Receiver },
@@ -96,7 +97,8 @@ func TestH7MoverThatStays(t *testing.T) {
 	}
 }
 
-// TestServiceThatStays: a Service that is not deleted in time is said to be in the way of a pass, with what keeps it.
+// TestServiceThatStays: a Service that is not deleted in time is reported as the obstacle of a pass, with its
+// finalizers.
 func TestServiceThatStays(t *testing.T) {
 	pair := until(t, func(w *world) bool { return w.Pair().Copy.Incoming.Claim.Found && w.Runs == w.Giver }).Pair()
 	seen := *pair.Copy
@@ -109,7 +111,7 @@ func TestServiceThatStays(t *testing.T) {
 	}
 }
 
-// TestAskedAddress: where a person says at which address a receiver is reached, nobody waits for its Service to have one.
+// TestAskedAddress: if the user sets the receiver's address, the address of its Service is not awaited.
 func TestAskedAddress(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	seen := *pair.Copy

@@ -6,16 +6,18 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// holds records what the new volume had before anything was copied to it: the binder may have chosen one that was there, and
-// some provisioners give several claims one directory. A pass would remove all of it that the ordinal does not have.
+// holds records what the new volume held before anything was copied to it. The binder may have chosen an
+// existing volume, and some provisioners give several claims one directory. A pass would remove everything
+// there that the ordinal does not have.
 func (v view) holds(what string) volumes.Verdict {
 	next := v.c.Attempt
 	next.Holds = cut(what)
 	return volumes.Verdict{Attempt: &next}
 }
 
-// notNew waits until somebody has looked at a volume that is not new. It is not written to, and its claim is not removed, for its
-// disk could go with it: once a person has done that, another attempt begins.
+// notNew waits for the user's decision on a volume that is not new. It is not written to, and its claim is not
+// deleted, because its disk could be deleted with it. Once the user has deleted the claim, another attempt
+// begins.
 func (v view) notNew() volumes.Verdict {
 	return volumes.First(v.removeAll, func() volumes.Verdict {
 		in := v.c.Incoming

@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
 
-// checkTheirs: what somebody else has on a disk that a claim got stays there, and the disk with it.
+// checkTheirs checks that another user's data on a disk that a claim got remain, together with the disk.
 func (w *world) checkTheirs(t volumestest.Failer) {
 	if !w.used {
 		return
@@ -31,8 +31,8 @@ func (w *world) checkTheirs(t volumestest.Failer) {
 	}
 }
 
-// TestCopyIntoWhatIsUsed: whatever happens, a volume that was there before is neither written to nor removed, and the ordinal runs where
-// it was, or can go back to that.
+// TestCopyIntoWhatIsUsed: in every sequence of events, a volume that existed before is neither written to nor
+// removed. The ordinal runs where it was, or can go back.
 func TestCopyIntoWhatIsUsed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -44,7 +44,8 @@ func TestCopyIntoWhatIsUsed(t *testing.T) {
 	})
 }
 
-// TestNotNew: a person is told what is there, and how to let go of it so that it stays; then another attempt begins.
+// TestNotNew: the user is shown what the volume holds, and how to release it so that it stays; then another
+// attempt begins.
 func TestNotNew(t *testing.T) {
 	w := newWorld()
 	w.used = true
@@ -85,7 +86,8 @@ func TestNotNew(t *testing.T) {
 	}
 }
 
-// TestFresh: a receiver looks for what is there until one was let write, and never after that: what it finds then is its own.
+// TestFresh: a receiver checks for existing data until a mover was allowed to write, and never after that: it
+// would find the copy itself.
 func TestFresh(t *testing.T) {
 	w := newWorld()
 	for range 300 {
@@ -107,8 +109,8 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestClaimLostBetweenPasses: once something was written the claim is not made again under its name: nobody would look at what the
-// volume of another one has.
+// TestClaimLostBetweenPasses: once something was written, the claim is not created again under its name. The
+// volume of another claim would not be inspected.
 func TestClaimLostBetweenPasses(t *testing.T) {
 	w := newWorld()
 	for !w.Record.Filling {
@@ -116,7 +118,7 @@ func TestClaimLostBetweenPasses(t *testing.T) {
 	}
 	before := w.Record.Number
 	w.movers, w.Places[1-w.Giver].Incoming, w.used = map[string]*pod{}, map[string]volumes.Claim{}, true
-	w.made = map[string]bool{} // those of before count for nothing
+	w.made = map[string]bool{} // earlier claims do not count
 	for n := range 60 {
 		if w.Step(t); n > 0 && w.Record.Number == before && w.Record.Filling && len(w.Places[1-w.Giver].Incoming) > 0 {
 			t.Fatalf("a claim is made for an attempt that was written to: %+v", w.Record)
@@ -128,7 +130,8 @@ func TestClaimLostBetweenPasses(t *testing.T) {
 	}
 }
 
-// TestHoldsItsOwn: a receiver that was asked for before anything was written, and comes after, finds the copy. It is made anew.
+// TestHoldsItsOwn: a receiver that was requested before anything was written, and starts late, finds the copy.
+// It is recreated.
 func TestHoldsItsOwn(t *testing.T) {
 	w := until(t, introduced)
 	var name string

@@ -6,14 +6,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// outgrown says whether the claim that is copied has become larger than the new volume: what it holds may not fit any more. A copy that is
-// sealed does.
+// outgrown reports whether the claim that is copied has become larger than the new volume, so that its content
+// may not fit any more. A sealed copy fits.
 func (v view) outgrown() bool {
 	in := v.c.Incoming
 	return in.Bound() && in.Volume.Size > 0 && v.c.Asked.Needed > in.Volume.Size && !v.handing().Sealed() && !v.handing().Taken()
 }
 
-// grow begins another attempt, with a new volume of the size that is needed now: the ordinal runs meanwhile.
+// grow begins another attempt, with a new volume of the size that is needed now. The ordinal runs meanwhile.
 func (v view) grow() volumes.Verdict {
 	if problem := unasked(v.Pair); problem != nil {
 		return volumes.Verdict{Blocked: problem}
@@ -21,7 +21,7 @@ func (v view) grow() volumes.Verdict {
 	return v.begin()
 }
 
-// tooSmall is for an ordinal that is down: it does not wait for a copy from the start.
+// tooSmall returns the problem for an ordinal that is down: it does not wait for a copy from the start.
 func (v view) tooSmall() volumes.Verdict {
 	in := v.c.Incoming
 	return blocked(volumes.ReasonCopySizeTooSmall,

@@ -7,8 +7,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestH12ClaimThatGrows: a claim that becomes larger while it is copied gets a new volume while its ordinal runs. One that is down
-// waits for a person, and nothing is begun again.
+// TestH12ClaimThatGrows: a claim that becomes larger while it is copied gets a new volume while its ordinal
+// runs. If the ordinal is down, the copy waits for the user, and no other attempt begins.
 func TestH12ClaimThatGrows(t *testing.T) {
 	grows := func(needed, has int64) func(*volumes.Pair, *volumes.Copying) {
 		return func(_ *volumes.Pair, c *volumes.Copying) { c.Asked.Needed, c.Incoming.Volume.Size = needed, has }

@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
 
-// TestLateOutgoingClaim: a claim to read from that comes late, for a volume which was copied before, goes: nothing would
-// ever be bound to it.
+// TestLateOutgoingClaim: an outgoing claim that is created late, for a volume that was copied before, is
+// deleted: nothing would ever be bound to it.
 func TestLateOutgoingClaim(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	late := func(change func(*volumes.Claim)) volumes.Verdict {
@@ -31,9 +31,10 @@ func TestLateOutgoingClaim(t *testing.T) {
 	}
 }
 
-// TestTurnAtTheTakeOver: where the move turns round while the copy is parked, to be taken over next, the ordinal goes back to
-// the volume that it had. A take-over that was decided before is refused once the copy bears the new fence. One that arrives
-// before that goes through: the ordinal, which has not started there, goes back by a copy of its own, and what it had is kept.
+// TestTurnAtTheTakeOver: if the move is reversed while the copy is parked before its take-over, the ordinal
+// goes back to its former volume. A take-over that was decided before is refused once the copy carries the new
+// fence. One that arrives before that succeeds: the ordinal, which has not started there, goes back by a new
+// copy, and its former volume is kept.
 func TestTurnAtTheTakeOver(t *testing.T) {
 	const never, early, late = "it is not written", "it arrives at once", "it arrives once the copy is marked"
 	for _, arrives := range []string{never, early, late} {
@@ -58,7 +59,8 @@ func TestTurnAtTheTakeOver(t *testing.T) {
 	}
 }
 
-// marks does what the way back begins with, until a volume bears the new fence. Nothing is pointed back before.
+// marks performs the first steps of the way back, until a volume carries the new fence. Nothing is pointed back
+// before that.
 func (w *world) marks(t *testing.T, volume string) {
 	t.Helper()
 	for range 10 {
@@ -73,7 +75,7 @@ func (w *world) marks(t *testing.T, volume string) {
 	t.Fatalf("volume %s is not marked", volume)
 }
 
-// turned is a world that has turned round when a copy was about to be taken over, and that write.
+// turned returns a world that was reversed when a copy was about to be taken over, and that write.
 func turned(t *testing.T) (*world, volumestest.Late) {
 	t.Helper()
 	w := newWorld()
@@ -91,8 +93,8 @@ func turned(t *testing.T) (*world, volumestest.Late) {
 	return nil, volumestest.Late{}
 }
 
-// TestTurnedInTheLastPass: where the move turns round in the last pass both movers go before the volume is pointed back: the sender has it
-// mounted, and the receiver would be left over.
+// TestTurnedInTheLastPass: if the move is reversed in the last pass, both movers are deleted before the volume
+// is pointed back. The sender has it mounted, and the receiver would be left over.
 func TestTurnedInTheLastPass(t *testing.T) {
 	w := until(t, introduced)
 	w.Turn()

@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
 
-// kubelet starts a mover whose claim is bound, and removes one that is to go.
+// kubelet starts a mover whose claim is bound, and removes one that is being deleted.
 func (w *world) kubelet(name string) {
 	m := w.movers[name]
 	switch {
@@ -43,10 +43,10 @@ func (w *world) kubelet(name string) {
 	}
 }
 
-// names are those of the movers, in order.
+// names returns the names of the movers, in order.
 func (w *world) names() []string { return slices.Sorted(maps.Keys(w.movers)) }
 
-// peers are senders and their receivers that know each other and are at work, also those that are to go.
+// peers returns the running senders and receivers that know each other, including those that are being deleted.
 func (w *world) peers() (all [][2]*pod) {
 	for _, a := range w.names() {
 		for _, b := range w.names() {
@@ -59,8 +59,8 @@ func (w *world) peers() (all [][2]*pod) {
 	return all
 }
 
-// talk is one thing that movers do together, two and two: bytes are carried over, all of them or some, or the pass ends, for
-// one of both.
+// talk performs one event of each pair of movers: bytes are copied, all or some of them, or the pass ends for
+// one of them.
 func (w *world) talk(what int) {
 	for _, pair := range w.peers() {
 		w.talkOf(what, pair[0], pair[1])
@@ -80,7 +80,7 @@ func (w *world) talkOf(what int, s, r *pod) {
 	}
 }
 
-// end is a mover that says what it has found in its pass. In a warm one it compares nothing.
+// end ends a mover with the result of its pass. In a warm pass it compares nothing.
 func (w *world) end(m *pod, equal bool) {
 	m.Ended, m.ResourceVersion = true, w.Next()
 	m.Result = volumes.MoverResult{Done: equal, Seconds: 1}
@@ -92,7 +92,7 @@ func (w *world) end(m *pod, equal bool) {
 	}
 }
 
-// actions are all that can happen, in any order.
+// actions returns all possible events, in any order.
 func (w *world) actions() map[string]func(*rapid.T) {
 	return w.Actions(map[string]func(*rapid.T){
 		"binder":  func(*rapid.T) { w.binder() },
@@ -137,15 +137,15 @@ func (w *world) actions() map[string]func(*rapid.T) {
 	})
 }
 
-// drop does the next thing before a handoff ends, and then ends it.
+// drop performs the next step before a handoff ends, and then ends it.
 func (w *world) drop(t *rapid.T) {
 	if write := w.Drop(t); write != nil {
 		w.Send(t, *write)
 	}
 }
 
-// Check is what holds at any instant: besides, no mover can write into what the ordinal can mount, and what a seal
-// counts for has all that the ordinal has written.
+// Check verifies the invariants of World and of movers: no mover can write into a volume that the ordinal can
+// mount, and a volume with a valid seal has everything that the ordinal has written.
 func (w *world) Check(t volumestest.Failer) {
 	w.World.Check(t)
 	w.checkWarm(t)
@@ -168,9 +168,9 @@ func (w *world) Check(t volumestest.Failer) {
 	}
 }
 
-// TestCopyMachine: whatever comes late, dies or turns round, an ordinal starts on what it had; at no time two
-// volumes can be mounted under its name; no mover can write into the one that can; and a claim that a copy came by
-// is there until the ordinal's claim is bound.
+// TestCopyMachine: whatever arrives late, dies or is reversed, an ordinal starts on its data. At no time can
+// two volumes be mounted under its name, or can a mover write into the one that can. The incoming claim exists
+// until the ordinal's claim is bound.
 func TestCopyMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -179,7 +179,8 @@ func TestCopyMachine(t *testing.T) {
 	})
 }
 
-// TestCopyMachineOfSeveral: so it is of an ordinal that has other claims, and has all of them before any gets a pod; and it arrives, too.
+// TestCopyMachineOfSeveral: the same holds for an ordinal with other claims, all of which exist before any gets
+// a pod; and the copy completes.
 func TestCopyMachineOfSeveral(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorldOf(ofSeveral{})
@@ -190,7 +191,7 @@ func TestCopyMachineOfSeveral(t *testing.T) {
 	})
 }
 
-// heals has nothing fail any more: the copy comes to its end.
+// heals stops all failures: the copy completes.
 func (w *world) heals(t *rapid.T) {
 	w.Epoch, w.OnTheirWay = w.Epoch+1, nil
 	w.Record.Passes, w.unready, w.early = 0, false, false
@@ -198,7 +199,7 @@ func (w *world) heals(t *rapid.T) {
 	w.expectNoBase(t)
 }
 
-// TestCopyArrives: where nothing fails for long a copy comes to its end, also after all that can happen.
+// TestCopyArrives: if nothing fails for long, a copy completes, after any earlier events.
 func TestCopyArrives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -208,7 +209,8 @@ func TestCopyArrives(t *testing.T) {
 	})
 }
 
-// TestCopyLimitMachine: so it is where an ordinal is taken back once it has been copied for too long, at any moment.
+// TestCopyLimitMachine: the same holds if an ordinal is taken back at any time, once it has been copied for too
+// long.
 func TestCopyLimitMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -217,8 +219,8 @@ func TestCopyLimitMachine(t *testing.T) {
 	})
 }
 
-// TestCopyLimit: an ordinal whose movers say nothing is back on the volume that it had soon after its limit, and none was
-// filled for its way back; without a limit it stays down.
+// TestCopyLimit: an ordinal whose movers report nothing is back on its former volume soon after its limit,
+// without a copy for its way back. Without a limit it stays down.
 func TestCopyLimit(t *testing.T) {
 	w := newWorld()
 	w.mute, w.limit = true, time.Minute

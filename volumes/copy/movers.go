@@ -11,10 +11,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// pause is how long a mover that has failed is kept before another one takes its place, so that it can be seen.
+// pause is how long a failed mover is kept for inspection before another one replaces it.
 const pause = 5 * time.Second
 
-// mover is one of them, by its role.
+// mover returns the mover of a role.
 func (v view) mover(role volumes.Role) volumes.Mover {
 	switch role {
 	case volumes.RoleReceiver:
@@ -26,7 +26,7 @@ func (v view) mover(role volumes.Role) volumes.Mover {
 	}
 }
 
-// sends is the role of the one that reads in the passes that are made now.
+// sends returns the role of the sender in the present passes.
 func (v view) sends() volumes.Role {
 	if v.warming {
 		return volumes.RoleWarm
@@ -34,10 +34,10 @@ func (v view) sends() volumes.Role {
 	return volumes.RoleSender
 }
 
-// ref is the ordinal's claim on the side of a mover.
+// ref returns the ordinal's claim on the side of a mover.
 func (v view) ref(role volumes.Role) volumes.Ref { return v.side(role).Ref }
 
-// side is that of a mover's pod.
+// side returns the side of a mover's pod.
 func (v view) side(role volumes.Role) volumes.Holding {
 	if role == volumes.RoleReceiver {
 		return v.Taker
@@ -45,12 +45,12 @@ func (v view) side(role volumes.Role) volumes.Holding {
 	return v.Giver
 }
 
-// describe is the command that shows a mover's pod.
+// describe returns the command that shows a mover's pod.
 func (v view) describe(role volumes.Role) string {
 	return v.side(role).Command("describe pod -n %s %s", v.ref(role).Namespace, v.pod(role))
 }
 
-// pass is the number of the pass that is due. Warm passes are counted by themselves.
+// pass returns the number of the pass that is due. Warm passes are counted separately.
 func (v view) pass() int32 {
 	if v.warming {
 		return v.c.Attempt.Warm.Passes + 1
@@ -58,20 +58,20 @@ func (v view) pass() int32 {
 	return v.c.Attempt.Passes + 1
 }
 
-// due says whether a mover was made for the pass that is due, to be reached as is asked for. One of a warm pass is never taken for one of the
-// last: the ordinal has written since.
+// due reports whether a mover was created for the pass that is due, with the requested transport. A mover of a
+// warm pass is never mistaken for one of the last pass: the ordinal has written since.
 func (v view) due(m volumes.Mover) bool {
 	return m.Attempt == v.c.Attempt.Number && m.Pass == v.pass() && m.Warm == v.warming && m.Relayed == v.relays()
 }
 
-// current says whether a mover is of the pass that is due, and written by no older process.
+// current reports whether a mover belongs to the pass that is due and carries the present fence.
 func (v view) current(role volumes.Role) bool {
 	m := v.mover(role)
 	return m.Found && !m.Foreign && !m.Terminating && v.due(m) && m.Fence == v.Fence
 }
 
-// need is what must be done before a mover of this pass knows its key and is marked with the present
-// fence; done: it does.
+// need returns the next step until a mover of this pass has reported its key and carries the present fence. It
+// is done when both are true.
 func (v view) need(role volumes.Role) volumes.Verdict {
 	m := v.mover(role)
 	switch {
@@ -117,7 +117,7 @@ func (v view) pod(role volumes.Role) string {
 	return PodName(role, v.ref(role), v.Owner, v.c.Attempt.Number)
 }
 
-// remove deletes a mover as it was judged; done: it is gone.
+// remove deletes a mover in the version that was judged. It is done when the mover does not exist.
 func (v view) remove(role volumes.Role) volumes.Verdict {
 	switch m := v.mover(role); {
 	case !m.Found:
@@ -135,15 +135,16 @@ func (v view) ends(role volumes.Role) volumes.Verdict {
 	return v.waits("the %s pod %s is deleted%s", role, v.pod(role), volumes.KeptBy(v.mover(role).Keeps))
 }
 
-// foreignPod is a pod of a mover's name that is nobody's whom we know: it may be at work on the claim.
+// foreignPod returns the problem of a pod with a mover's name that this migration has not created. It may be
+// using the claim.
 func (v view) foreignPod(role volumes.Role) volumes.Verdict {
 	namespace, name := v.ref(role).Namespace, v.pod(role)
 	return blocked(volumes.ReasonForeignPod, fmt.Sprintf("pod %s/%s has the name of a %s, and this migration has not made it: what it does to the claim is not known", namespace, name, role),
 		"look what it is, then remove it: "+v.describe(role))
 }
 
-// removeAll deletes all movers, the warm one first: it is beside the ordinal's own pod; and then what that has read
-// instead of the ordinal's claim. Done: they are gone.
+// removeAll deletes all movers, first the warm one, which runs beside the ordinal's own pod. Then it deletes
+// the claim and snapshot that the warm one has read. It is done when none exists.
 func (v view) removeAll() volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.remove(volumes.RoleWarm) },
@@ -153,7 +154,7 @@ func (v view) removeAll() volumes.Verdict {
 	)
 }
 
-// dismiss deletes a mover, and waits for nothing: what it still does is of no use, and does no harm.
+// dismiss deletes a mover without waiting: its further work is useless but harmless.
 func (v view) dismiss(role volumes.Role) volumes.Verdict {
 	if m := v.mover(role); !m.Found || m.Terminating || m.Foreign {
 		return volumes.Verdict{}
@@ -180,13 +181,13 @@ func (v view) onMover(verb volumes.Verb, role volumes.Role) volumes.Verdict {
 	return verdict
 }
 
-// introduce tells both movers the key of the other one, the receiver first; done: both know it.
+// introduce writes to each mover the key of the other, the receiver first. It is done when both have it.
 func (v view) introduce() volumes.Verdict {
 	r, s := v.c.Receiver, v.mover(v.sends())
 	switch {
 	case r.Peer != "" && r.Peer != s.Key || s.Peer != "" && s.Peer != r.Key:
-		return v.removeAll() // one of them has taken the place of another
-	case !v.c.Attempt.Filling: // the receiver has a key, so that the volume is empty
+		return v.removeAll() // one of them has replaced an earlier one
+	case !v.c.Attempt.Filling: // the receiver has a key, so the volume is empty
 		next := v.c.Attempt
 		next.Filling = true
 		return volumes.Verdict{Attempt: &next}
@@ -204,7 +205,7 @@ func (v view) tell(role volumes.Role, peer string) volumes.Verdict {
 	return verdict
 }
 
-// ended is what follows from movers that have come to their end, and whether any of both has.
+// ended returns the step that follows from movers that have ended, and whether any has.
 func (v view) ended() (volumes.Verdict, bool) {
 	r, s := v.c.Receiver, v.mover(v.sends())
 	receives, sends := v.current(volumes.RoleReceiver), v.current(v.sends())
@@ -229,14 +230,15 @@ func (v view) ended() (volumes.Verdict, bool) {
 	return volumes.Verdict{}, false
 }
 
-// spoiled records that the new volume cannot be used, whatever else its receiver says; done: nothing says so.
+// spoiled records that the new volume cannot be used, whatever else its receiver reports. It is done if no such
+// fault is reported.
 func (v view) spoiled(r volumes.Mover) volumes.Verdict {
 	switch {
 	case r.Key != "" && v.lost():
 		next := v.c.Attempt
-		next.Dropped = true // first: without its movers nothing would tell that it was lost
+		next.Dropped = true // first: without its movers the loss could not be detected
 		return volumes.Verdict{Attempt: &next}
-	case r.Result.Holds != "" && !v.c.Attempt.Filling: // else it has come late, and what it found is the copy
+	case r.Result.Holds != "" && !v.c.Attempt.Filling: // otherwise the receiver is late, and has found the copy itself
 		return v.holds(r.Result.Holds)
 	case r.Result.Torn:
 		return v.tore()
@@ -244,14 +246,15 @@ func (v view) spoiled(r volumes.Mover) volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// lost says whether the claim that a receiver has mounted is gone, or goes: what it has written goes with it. Another claim of
-// that name would have another volume, and what the receiver says is not about that.
+// lost reports whether the claim that a receiver has mounted is deleted, or is being deleted. The data on it
+// are then deleted too. Another claim of that name would have another volume, to which the receiver's report
+// does not apply.
 func (v view) lost() bool {
 	claim := v.c.Incoming.Claim
 	return !claim.Found || claim.Terminating || claim.Phase == corev1.ClaimLost
 }
 
-// passed is what a pass has come to that both movers have made to its end.
+// passed returns the step after a pass that both movers have completed.
 func (v view) passed() volumes.Verdict {
 	if v.warming {
 		return v.warmed()
@@ -259,10 +262,10 @@ func (v view) passed() volumes.Verdict {
 	return v.compared()
 }
 
-// alone says whether a mover waits for one that was lost.
+// alone reports whether a mover waits for a peer that was lost.
 func alone(m, other volumes.Mover) bool { return m.Peer != "" && !other.Found }
 
-// did says whether a mover has come to the end of its pass, and found both sides equal.
+// did reports whether a mover has completed its pass and found both sides equal.
 func did(m volumes.Mover) bool { return m.Ended && m.Result.Done }
 
 // compared records that both sides have shown the same root.
@@ -272,7 +275,7 @@ func (v view) compared() volumes.Verdict {
 		return v.differs(cmp.Or(to.Differs, from.Differs, "the root of both"))
 	}
 	if to.Verify == api.CopyVerifyChanged && v.c.Asked.Verify != api.CopyVerifyChanged {
-		return v.removeAll() // that all is read was asked for meanwhile
+		return v.removeAll() // a full read was requested meanwhile
 	}
 	next := v.c.Attempt
 	next.Seal.Root, next.Seal.Released, next.Seal.Volume = to.Root, v.Giver.Volume.Released, v.c.Incoming.Volume.Name
@@ -283,14 +286,14 @@ func (v view) compared() volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-// differs records that a pass has ended with different roots. Its movers are of no use any more then.
+// differs records that a pass has ended with different roots. Its movers are then of no further use.
 func (v view) differs(path string) volumes.Verdict {
 	next := v.c.Attempt
 	next.Passes, next.Differs = v.pass(), cut(path)
 	return volumes.Verdict{Attempt: &next}
 }
 
-// cut bounds what is recorded of a path.
+// cut bounds the length of a recorded path.
 func cut(path string) string {
 	const most = 256
 	if len(path) <= most {
@@ -299,7 +302,7 @@ func cut(path string) string {
 	return path[:most] + "..."
 }
 
-// failed has a mover and its peer made anew, after a while: another try may help.
+// failed recreates a mover and its peer after a pause: another try may help.
 func (v view) failed(role volumes.Role) volumes.Verdict {
 	m := v.mover(role)
 	why := fmt.Sprintf("the %s pod %s failed: %s", role, v.pod(role), cmp.Or(m.Result.Message, m.Trouble, "it said nothing"))

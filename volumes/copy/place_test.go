@@ -12,7 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// unplaced is a claim that is copied after the stop alone, whose new one waits for a pod, and another one of the ordinal for it.
+// unplaced returns the pair of a claim that is copied only after the stop. Its new claim waits for a pod, and
+// another claim of the ordinal waits for its volume.
 func unplaced(t *testing.T, changes ...func(*volumes.Copying)) volumes.Pair {
 	t.Helper()
 	pair := until(t, func(w *world) bool { return w.Pair().Copy.Incoming.Claim.Found && w.Runs == w.Giver }).Pair()
@@ -28,7 +29,7 @@ func unplaced(t *testing.T, changes ...func(*volumes.Copying)) volumes.Pair {
 	return pair
 }
 
-// receives has a receiver that was made for such a claim.
+// receives sets a receiver that was created for such a claim.
 func receives(change func(*volumes.Mover)) func(*volumes.Copying) {
 	return func(c *volumes.Copying) {
 		c.Receiver = volumes.Mover{Found: true, UID: "receiver", ResourceVersion: "1", Attempt: c.Attempt.Number, Pass: c.Attempt.Warm.Passes + 1, Warm: true, Fence: c.Attempt.Begun, Made: c.Now}
@@ -36,8 +37,8 @@ func receives(change func(*volumes.Mover)) func(*volumes.Copying) {
 	}
 }
 
-// TestPlace: a claim that another one waits for gets its volume while the ordinal runs, by a receiver that hears of nobody: nothing is made
-// besides, and nothing is left when the volume is there.
+// TestPlace: a claim for which another one waits gets its volume while the ordinal runs, by a receiver without
+// a peer. Nothing else is created, and nothing is left when the volume exists.
 func TestPlace(t *testing.T) {
 	verb := func(want volumes.Verb, pair volumes.Pair) *volumes.Action {
 		t.Helper()
@@ -75,7 +76,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestPlaceLater: where the claim itself is copied later, that is all that is done before; an ordinal that goes back gets nothing.
+// TestPlaceLater: if the claim itself is copied later, only its volume is created before. An ordinal that goes
+// back gets none.
 func TestPlaceLater(t *testing.T) {
 	later := func(c *volumes.Copying) { c.Asked.Warm = api.CopyWarmAuto }
 	if got := (Copy{}).Place(unplaced(t, later)); got.Action == nil || got.Action.Verb != volumes.CreateMover || got.Action.Copy.Role != volumes.RoleReceiver {
@@ -91,8 +93,8 @@ func TestPlaceLater(t *testing.T) {
 	}
 }
 
-// TestPlacedAfterTrouble: once the volume is there what kept it from being made is forgotten: its first pass, later, is not told of as one
-// that has not come about since then.
+// TestPlacedAfterTrouble: once the volume exists, the trouble of its creation is cleared. Its first pass,
+// later, is not reported as late since then.
 func TestPlacedAfterTrouble(t *testing.T) {
 	trouble := func(c *volumes.Copying) {
 		c.Asked.Warm = api.CopyWarmAuto
@@ -108,7 +110,8 @@ func TestPlacedAfterTrouble(t *testing.T) {
 	}
 }
 
-// TestPlaceFails: what keeps such a volume from being made is told, and nothing is stopped; what is on it already is left as it is.
+// TestPlaceFails: an obstacle to the creation of such a volume is reported, and nothing is stopped. Existing
+// data on the volume stay unchanged.
 func TestPlaceFails(t *testing.T) {
 	late := func(c *volumes.Copying) {
 		receives(func(m *volumes.Mover) { m.Trouble = "no node has room" })(c)

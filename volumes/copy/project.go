@@ -13,45 +13,46 @@ import (
 )
 
 const (
-	// handover is what a handoff takes besides the last pass: the ordinal's end and start, detach and attach, and
-	// the pods of both movers.
+	// handover is the duration of a handoff without the last pass: the ordinal's stop and start, detach and
+	// attach, and the pods of both movers.
 	handover = 10 * time.Second
-	// assumed is how many bytes a second are read and sent where nothing was measured.
+	// assumed is the rate of reads and sends in bytes a second, if none was measured.
 	assumed = 50 << 20
-	// fast is how many bytes a second even good storage reads of one volume: 2 GiB, as one NVMe disk of a local node does
-	// (PCIe 3.0 x4 carries 3.9 GB/s). Before anything was measured nobody is told that something may not fit what would
-	// fit at this rate.
+	// fast is the rate in bytes a second at which even good storage reads one volume: 2 GiB, as one NVMe disk
+	// of a local node does (PCIe 3.0 x4 carries 3.9 GB/s). Before the first measurement, no warning is given
+	// for a volume that would fit at this rate.
 	fast = 2 << 30
-	// telling is the least that a pass must have written for its rate to say something.
+	// telling is the least that a pass must have written for its rate to be meaningful.
 	telling = 8 << 20
-	// settling is after how many warm passes what is still young is what the ordinal writes all the time.
+	// settling is the number of warm passes after which data that are still young are written all the time.
 	settling = 3
 )
 
-// projection is how long an ordinal would be down, were it stopped now.
+// projection is the projected downtime of an ordinal if it were stopped now.
 type projection struct {
-	// delta is for what has changed since the last warm pass began, and proof for reading all of it again.
+	// delta is the time for changes since the last warm pass began, and proof the time to read all of it again.
 	delta, proof time.Duration
-	// bytes are read for it, at rate; trusted are not, and young would not be after another warm pass.
+	// bytes are read for the proof, at rate. trusted bytes are not read, and young bytes would not be after
+	// another warm pass.
 	bytes, rate, trusted, young int64
-	// measured is true where that rate was.
+	// measured is true if the rate was measured.
 	measured bool
 }
 
 func (p projection) downtime() time.Duration { return handover + p.delta + p.proof }
 
-// helps says whether another warm pass may bring the downtime below a budget.
+// helps reports whether another warm pass may bring the downtime below a budget.
 func (p projection) helps(budget time.Duration) bool {
 	return p.downtime() > budget && handover+p.proof < budget
 }
 
-// settles says whether a warm pass that is made a while later may bring the downtime below a budget: what the one before has
-// written itself was too young to be trusted.
+// settles reports whether a later warm pass may bring the downtime below a budget: the data that the pass
+// before has written were too young to be trusted.
 func (p projection) settles(budget time.Duration) bool {
 	return p.young > 0 && p.downtime() > budget && handover+lasts(float64(p.bytes-p.young), p.rate) < budget
 }
 
-// project is what the warm passes so far let expect.
+// project returns the projection from the warm passes so far.
 func (v view) project() projection {
 	done := v.c.Attempt.Warm
 	since := v.c.Now.Sub(began(done))
@@ -65,7 +66,7 @@ func (v view) project() projection {
 	}
 	p.proof = lasts(float64(p.bytes), p.rate)
 	if done.Passes == 1 {
-		// Nobody knows how much it writes: at most, it took as long to write as it takes to copy.
+		// The write rate is not known yet. At most, the changes took as long to write as they take to copy.
 		p.delta = min(since, lasts(float64(done.Bytes), cmp.Or(done.Rate, v.assumedRate())))
 		return p
 	}
@@ -73,11 +74,12 @@ func (v view) project() projection {
 	return p
 }
 
-// readRate is how many bytes a second are read for the proof. Where that was not measured the rate of a pass may be the
-// network's, and is no less than what the disks do.
+// readRate returns the read rate of the proof, in bytes a second. If it was not measured, the rate of a pass
+// may be that of the network, and the disks are at least as fast.
 func readRate(done api.CopyWarm) int64 { return cmp.Or(done.ReadRate, max(done.Rate, assumed)) }
 
-// slower is the rate of the side that takes longer: both are read at once. What was not measured does not count.
+// slower returns the rate of the slower side, since both are read at once. A rate that was not measured does
+// not count.
 func slower(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -85,19 +87,19 @@ func slower(a, b int64) int64 {
 	return min(a, b)
 }
 
-// lasts is how long so many bytes take, and a year where that is longer.
+// lasts returns the duration of a number of bytes at a rate, limited to a year.
 func lasts(bytes float64, rate int64) time.Duration {
 	const year = 365 * 24 * time.Hour
 	return time.Duration(min(bytes/float64(rate), year.Seconds()) * float64(time.Second))
 }
 
-// size is for people: whole MiB.
+// size formats bytes for users, in whole MiB.
 func size(bytes int64) string {
 	const mib = 1 << 20
 	return resource.NewQuantity((bytes+mib-1)/mib*mib, resource.BinarySI).String()
 }
 
-// began is the time from which on changes are left to the pass after this one.
+// began returns the time from which on changes are left to the pass after this one.
 func began(w api.CopyWarm) time.Time {
 	if !w.Taken.IsZero() {
 		return w.Taken.Time
@@ -105,8 +107,8 @@ func began(w api.CopyWarm) time.Time {
 	return w.Ended.Add(-time.Duration(w.Seconds) * time.Second)
 }
 
-// measure notes what a warm pass tells of rates; before is what was known, and proving how many of its seconds it has not
-// copied.
+// measure sets the rates that follow from a warm pass. before is the earlier record; proving is the number of
+// the pass's seconds in which it did not copy.
 func measure(now *api.CopyWarm, before api.CopyWarm, proving int64) {
 	if now.Written >= telling {
 		now.Rate = max(now.Rate, now.Written/max(now.Seconds-proving, 1))
@@ -117,14 +119,15 @@ func measure(now *api.CopyWarm, before api.CopyWarm, proving int64) {
 	now.Changes = int64(float64(now.Written) / max(began(*now).Sub(began(before)).Seconds(), 1))
 }
 
-// automatic says whether the ordinal is stopped by itself once its downtime fits.
+// automatic reports whether the ordinal is stopped without the user's confirmation once its downtime fits.
 func (v view) automatic() bool {
 	return !v.c.Returns && (v.c.Asked.Cutover == "" || v.c.Asked.Cutover == api.CutoverAutomatic)
 }
 
 func (v view) budget() time.Duration { return cmp.Or(v.c.Asked.Budget, volumes.DefaultDowntimeBudget) }
 
-// cutover says why an ordinal that was copied while it ran is not to be stopped yet; done: it may be.
+// cutover returns why an ordinal that was copied while it ran is not to be stopped yet. It is done if it may be
+// stopped.
 func (v view) cutover() volumes.Verdict {
 	p := v.project()
 	switch {
@@ -140,10 +143,12 @@ func (v view) cutover() volumes.Verdict {
 		fmt.Sprintf("raise copy.downtimeBudget for claim template %[1]s in spec.volumes, to %[2]s say: --volume %[1]s=copy,...,downtime=%[2]s; or set copy.cutover: Now there (cutover=now), and it is stopped whatever is projected. The copy is kept warm meanwhile", v.Template, short(p.roomy())))
 }
 
-// atLook is how often it is looked whether a time has come, at least: somebody may name another one.
+// atLook is the longest interval between checks whether the cutover time has come: the user may set another
+// time.
 const atLook = 30 * time.Second
 
-// word waits for a person's, or until the time that one has named. An ordinal that goes back waits for neither.
+// word waits for the user's confirmation, or until the time that the user has set. An ordinal that goes back
+// waits for neither.
 func (v view) word() volumes.Verdict {
 	cutover, at := v.c.Asked.Cutover, v.c.Asked.CutoverAt
 	left := at.Sub(v.c.Now)
@@ -164,7 +169,7 @@ func (v view) word() volumes.Verdict {
 		fmt.Sprintf("copy.cutover of claim %s/%s is %s, and no time is named: its ordinal is stopped when somebody says so. %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, cutover, expected), v.letGoOn())
 }
 
-// String is a sentence for people.
+// String returns a sentence for users.
 func (p projection) String() string {
 	how := "assumed"
 	if p.measured {
@@ -180,20 +185,20 @@ func (p projection) String() string {
 
 func rounded(d time.Duration) time.Duration { return max(d, 0).Round(time.Second) }
 
-// letGoOn is what a person does to have the ordinal stopped all the same.
+// letGoOn returns the user's step to have the ordinal stopped anyway.
 func (v view) letGoOn() string {
 	return fmt.Sprintf("set copy.cutover: Now for claim template %[1]s in spec.volumes: --volume %[1]s=copy,...,cutover=now. The copy is kept warm meanwhile", v.Template)
 }
 
-// roomy is a budget, in whole minutes, that what is projected fits with something to spare.
+// roomy returns a budget, in whole minutes, that exceeds the projection with a margin.
 func (p projection) roomy() time.Duration {
 	return (p.downtime()*5/4 + time.Minute - 1).Truncate(time.Minute)
 }
 
-// doubt says before anything was copied that an ordinal may never be stopped by itself: were its claim full, reading all of
-// it again would take longer than it may be down even where the disks are fast. Warm passes leave next to nothing else to
-// the last one. How much there is nobody knows then, so that it is a warning; once a pass has ended well what was measured
-// decides, and cutover says so.
+// doubt warns, before anything was copied, that an ordinal may never be stopped automatically. If its claim
+// were full, reading all of it again would exceed the downtime budget even on fast disks. Warm passes leave
+// next to nothing else to the last one. The amount of data is not known at that time, so it is only a warning.
+// Once a pass has ended well, the measured values decide, and cutover reports them.
 func (v view) doubt() *volumes.Problem {
 	p := projection{bytes: v.c.Asked.Needed, rate: fast, proof: lasts(float64(v.c.Asked.Needed), fast)}
 	budget := v.budget()
@@ -210,5 +215,5 @@ func (v view) doubt() *volumes.Problem {
 	}
 }
 
-// short writes whole minutes without their seconds.
+// short formats whole minutes without seconds.
 func short(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }

@@ -14,7 +14,7 @@ import (
 
 const gib = 1 << 30
 
-// warmedAt is a pair whose last warm pass has come to this, and ended now.
+// warmedAt returns the verdict for a pair whose last warm pass has this result and ended now.
 func warmedAt(t *testing.T, done api.CopyWarm, change func(*volumes.Copying)) volumes.Verdict {
 	t.Helper()
 	return ahead(until(t, warming).Pair(), func(_ *volumes.Pair, c *volumes.Copying) {
@@ -24,8 +24,8 @@ func warmedAt(t *testing.T, done api.CopyWarm, change func(*volumes.Copying)) vo
 	})
 }
 
-// TestCutover: an ordinal is stopped when its downtime is projected to fit; where more passes help they are made, and
-// where they do not a person is asked.
+// TestCutover: an ordinal is stopped if its projected downtime fits. If more passes help, they are made; if
+// not, it is reported to the user.
 func TestCutover(t *testing.T) {
 	small := api.CopyWarm{Passes: 1, Bytes: 1 << 20, Written: 1 << 20, Seconds: 1}
 	large := api.CopyWarm{Passes: 2, Bytes: 100 * gib, Seconds: 5, Rate: 200 << 20}
@@ -108,7 +108,8 @@ func TestCutover(t *testing.T) {
 	}
 }
 
-// TestMeasure: rates are those of passes that have written enough to tell, and what changes is between their beginnings.
+// TestMeasure: rates come from passes that have written enough, and changes are counted between the starts of
+// passes.
 func TestMeasure(t *testing.T) {
 	at := func(after time.Duration) metav1.Time { return metav1.NewTime(time.Unix(1000, 0).Add(after)) }
 	first := api.CopyWarm{Passes: 1, Ended: at(100 * time.Second), Written: 100 << 20, Seconds: 100}
@@ -123,8 +124,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestReadRate: of two sides the slower one counts, what was measured last counts, and where nothing was the copy's own
-// rate, or what is assumed.
+// TestReadRate: the slower of two sides counts, and the latest measurement. Without one, the copy's own rate or
+// the assumed rate applies.
 func TestReadRate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		receiver, sender int64
@@ -154,8 +155,8 @@ func TestReadRate(t *testing.T) {
 	}
 }
 
-// TestDoubt: it is said before that an ordinal with so large a claim may never be stopped by itself, and for which budget
-// it would be.
+// TestDoubt: a warning says in advance that an ordinal with so large a claim may never be stopped
+// automatically, and for which budget it would be.
 func TestDoubt(t *testing.T) {
 	of := func(change func(*volumes.Pair, *volumes.Copying)) *volumes.Problem {
 		pair := newWorld().Pair()
@@ -202,8 +203,9 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestProjection: who waits longer after a warm pass is not projected to be down for less, a larger volume neither, and
-// what does not fit and is not helped by another pass is more than the budget by itself.
+// TestProjection: a longer wait after a warm pass does not reduce the projected downtime, and neither does a
+// larger volume. If a projection does not fit and another pass does not help, proof and handover alone exceed the
+// budget.
 func TestProjection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		done := api.CopyWarm{

@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// relayed is how many bytes a second go through a relay where nothing was measured: every one of them passes two API
+// relayed is the rate through a relay in bytes a second, if none was measured. Every byte passes two API
 // servers, two kubelets and this process, each of which reads and writes it.
 const relayed = 10 << 20
 
@@ -18,13 +18,13 @@ const relayed = 10 << 20
 type End struct {
 	Ref volumes.Ref
 	UID types.UID
-	// Warm is true for the sender of a pass ahead of the stop.
+	// Warm is true for the sender of a pass before the stop.
 	Warm bool
 }
 
-// Relays says which two movers a relay is to connect now: they were told of each other, are not done, and both listen. It
-// is read off their pods alone, so that whoever sees them may do it, and two who do are no harm: each connection is
-// between the two movers, who know each other by their keys.
+// Relays returns the two movers that a relay must connect now: they know each other's keys, have not ended, and
+// both listen. It depends on their pods only, so any process that sees them may connect them. Two relays are
+// harmless: each connection is between the two movers, which authenticate each other by their keys.
 func Relays(pair volumes.Pair) (sender, receiver End, due bool) {
 	v := viewOf(pair)
 	for _, role := range []volumes.Role{volumes.RoleWarm, volumes.RoleSender} {
@@ -45,10 +45,10 @@ func (v view) end(role volumes.Role) End {
 	return End{Ref: volumes.Ref{Namespace: v.ref(role).Namespace, Name: v.pod(role)}, UID: v.mover(role).UID, Warm: role == volumes.RoleWarm}
 }
 
-// relays says whether neither mover is reached by the other.
+// relays reports whether the movers are connected by a relay.
 func (v view) relays() bool { return v.c.Asked.Transport == api.TransportRelay }
 
-// assumedRate is how many bytes a second are sent where that was not measured.
+// assumedRate returns the send rate in bytes a second that is assumed if none was measured.
 func (v view) assumedRate() int64 {
 	if v.relays() {
 		return relayed
@@ -56,7 +56,7 @@ func (v view) assumedRate() int64 {
 	return assumed
 }
 
-// hampered is what keeps the relay from connecting both movers, for the end of a sentence.
+// hampered returns why the relay does not connect the movers, as the end of a sentence.
 func (v view) hampered() string {
 	if !v.relays() || v.c.RelayTrouble == "" {
 		return ""
@@ -64,7 +64,7 @@ func (v view) hampered() string {
 	return "; the relay does not connect them: " + v.c.RelayTrouble
 }
 
-// slow says what a relay means for a claim before anything is copied.
+// slow returns a warning about the effect of a relay on a claim, before anything is copied.
 func (v view) slow() *volumes.Problem {
 	if !v.relays() {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestRelays: those two movers are connected that know each other, are at work and listen for it.
+// TestRelays: the two movers are connected that know each other, run, and listen for a relay.
 func TestRelays(t *testing.T) {
 	begun := func(w *world) *world {
 		w.relayed = true
@@ -62,8 +62,8 @@ func TestRelays(t *testing.T) {
 	}
 }
 
-// TestTransportChanges: movers that are reached in another way than is asked for are made anew, and what they have copied
-// counts.
+// TestTransportChanges: movers with another transport than the requested one are recreated, and their copied
+// data count.
 func TestTransportChanges(t *testing.T) {
 	w := until(t, introduced)
 	attempt := w.Pair().Copy.Attempt.Number
@@ -84,7 +84,8 @@ func TestTransportChanges(t *testing.T) {
 	t.Error("no movers that are relayed know each other")
 }
 
-// TestRelaySaid: before anything is copied a person is told what a relay means, and while it does not get through, why.
+// TestRelaySaid: before anything is copied, the user is warned about a relay. While it does not connect, the
+// reason is reported.
 func TestRelaySaid(t *testing.T) {
 	w := until(t, introduced)
 	pair := w.Pair()

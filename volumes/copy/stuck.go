@@ -11,14 +11,16 @@ import (
 )
 
 const (
-	// anew is after how long a pod that does not start is made anew: what was corrected in the spec since counts for it.
+	// anew is the time after which a pod that does not start is recreated, so that corrections in the spec take
+	// effect.
 	anew = 2 * unmounted
-	// heard is for how long both movers of a warm pass must know each other to be taken for ones that reach each other: one
-	// that does not hear of its peer gives up before.
+	// heard is how long both movers of a warm pass must know each other before they are assumed to be
+	// connected. A mover that does not reach its peer exits before that.
 	heard = 3 * time.Minute
 )
 
-// hindered records why no warm pass comes about, once that has lasted for long, and makes pods anew that do not start.
+// hindered records why no warm pass is possible, once that has lasted for long, and recreates pods that do not
+// start.
 func (v view) hindered() volumes.Verdict {
 	since, why := v.missing()
 	waited := v.c.Now.Sub(since)
@@ -33,7 +35,7 @@ func (v view) hindered() volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// missing is what a warm pass that was begun lacks, and since when; empty: nothing that is known.
+// missing returns what a started warm pass lacks, and since when; empty if no cause is known.
 func (v view) missing() (since time.Time, why string) {
 	for _, role := range []volumes.Role{volumes.RoleReceiver, volumes.RoleWarm} {
 		if m := v.mover(role); v.current(role) && m.Key == "" && !m.Ended && !m.Made.IsZero() {
@@ -49,7 +51,7 @@ func (v view) missing() (since time.Time, why string) {
 	return since, ""
 }
 
-// troubled records what keeps a warm pass from coming about; since when it has is what was recorded first.
+// troubled records what prevents a warm pass. The time that was recorded first is kept.
 func (v view) troubled(since time.Time, why string) volumes.Verdict {
 	next := v.c.Attempt
 	next.Warm.Trouble = cut(why)
@@ -59,8 +61,8 @@ func (v view) troubled(since time.Time, why string) volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-// untroubled forgets what kept a volume from being made, or a pass from coming about, that is not tried now: the next pass is
-// not late by that.
+// untroubled clears the recorded trouble of a provisioning or a pass that is not tried now, so that the next
+// pass does not appear late.
 func (v view) untroubled() volumes.Verdict {
 	if v.c.Attempt.Warm.TroubleSince.IsZero() {
 		return volumes.Verdict{}
@@ -70,7 +72,7 @@ func (v view) untroubled() volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-// told has a person told where no warm pass has come about for long. It is tried on all the same.
+// told reports to the user that no warm pass was possible for long. It is still retried.
 func (v view) told(verdict volumes.Verdict) volumes.Verdict {
 	if !v.overdue(verdict) {
 		return verdict
@@ -81,7 +83,7 @@ func (v view) told(verdict volumes.Verdict) volumes.Verdict {
 			v.describe(volumes.RoleReceiver), v.describe(volumes.RoleWarm), v.Template))
 }
 
-// toldUnplaced has a person told where the volume is not made that another claim waits for.
+// toldUnplaced reports to the user that a volume was not provisioned for which another claim waits.
 func (v view) toldUnplaced(verdict volumes.Verdict) volumes.Verdict {
 	in := v.c.Incoming.Ref
 	if !v.overdue(verdict) {
@@ -95,7 +97,7 @@ func (v view) toldUnplaced(verdict volumes.Verdict) volumes.Verdict {
 		fmt.Sprintf("look at the pod that the volume is made for: %s, and at the claim: %s. It is tried again by itself, with a pod made anew, also where copy.image of claim template %s is corrected in spec.volumes, or with --volume", v.describe(volumes.RoleReceiver), v.c.Incoming.Describe(), v.Template))
 }
 
-// overdue says whether what is waited for before the stop has had trouble for so long that a person is told.
+// overdue reports whether a wait before the stop has had trouble long enough to be reported to the user.
 func (v view) overdue(verdict volumes.Verdict) bool {
 	since := v.c.Attempt.Warm.TroubleSince
 	return verdict.Waits != "" && !since.IsZero() && v.c.Now.Sub(since.Time) >= unmounted && !v.underWay() && v.c.Pod.Runs() && v.c.Pod.Ready
@@ -105,13 +107,14 @@ func (v view) inTrouble() time.Duration {
 	return rounded(v.c.Now.Sub(v.c.Attempt.Warm.TroubleSince.Time))
 }
 
-// trouble is what a warm pass lacks now, or did when that was recorded.
+// trouble returns what a warm pass lacks now, or lacked when that was recorded.
 func (v view) trouble() string {
 	_, why := v.missing()
 	return cmp.Or(why, v.c.Attempt.Warm.Trouble)
 }
 
-// underWay says whether both movers know each other, for longer than it takes to find out that they do not reach each other.
+// underWay reports whether both movers know each other for longer than it takes to notice that they cannot
+// connect.
 func (v view) underWay() bool {
 	r, s := v.c.Receiver, v.c.Warm
 	if !v.current(volumes.RoleReceiver) || !v.current(volumes.RoleWarm) || r.Ended || s.Ended || r.Peer == "" || s.Peer == "" {

@@ -12,13 +12,15 @@ import (
 )
 
 const (
-	// secondTorn is how long after the second disk in a row that has failed another one is filled. It doubles with each
-	// one that fails, up to longestTorn: every attempt takes a new disk, and a class that retains leaves the old one.
+	// secondTorn is the pause before another disk is filled after two disks in a row have failed. It doubles
+	// with each further failure, up to longestTorn. Every attempt takes a new disk, and a class that retains
+	// volumes leaves the old one.
 	secondTorn  = time.Minute
 	longestTorn = time.Hour
 )
 
-// tornPause is for how long no other disk is filled once so many have failed in a row. One alone may have been a bad one.
+// tornPause returns the pause before another disk is filled after a number of failures in a row. After a single
+// failure there is none.
 func tornPause(times int32) time.Duration {
 	if times < 2 {
 		return 0
@@ -26,7 +28,7 @@ func tornPause(times int32) time.Duration {
 	return min(secondTorn<<min(times-2, 10), longestTorn)
 }
 
-// torn says whether the disk of this attempt has failed.
+// torn reports whether the disk of this attempt has failed.
 func (v view) torn() bool {
 	return v.c.Attempt.Number > 0 && v.c.Attempt.Torn.Attempt == v.c.Attempt.Number
 }
@@ -41,8 +43,8 @@ func (v view) tore() volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-// afterTorn begins another attempt on a new disk, after a pause that grows with each one that has failed. Meanwhile what
-// is left of the last one can be looked at; who deletes its claim has the next attempt begin at once.
+// afterTorn begins another attempt on a new disk, after a pause that grows with each failure. Meanwhile the
+// failed disk can be inspected. If the user deletes its claim, the next attempt begins at once.
 func (v view) afterTorn() volumes.Verdict {
 	return volumes.First(v.removeAll, func() volumes.Verdict {
 		in, torn := v.c.Incoming, v.c.Attempt.Torn
@@ -62,7 +64,7 @@ func (v view) afterTorn() volumes.Verdict {
 	})
 }
 
-// tornBefore is what is said of an attempt that others came before whose disks have failed; empty: none did.
+// tornBefore describes the failed disks of earlier attempts; empty if there were none.
 func (v view) tornBefore() string {
 	torn := v.c.Attempt.Torn
 	if torn.Times == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// tears has every disk fail that a receiver has mounted.
+// tears lets every disk fail that a receiver has mounted.
 func (w *world) tears() {
 	for _, name := range w.names() {
 		if m := w.movers[name]; m.role == volumes.RoleReceiver && m.mounted != nil && !m.Ended {
@@ -18,8 +18,9 @@ func (w *world) tears() {
 	}
 }
 
-// TestTornIsBounded: where each new disk fails the ordinal runs on, disks are filled ever more seldom, the record says how
-// often that was and why, and a person is told, what to do as well. Once one does not fail it is copied, and none of it counts.
+// TestTornIsBounded: if each new disk fails, the ordinal keeps running, and the pauses between disks grow. The
+// record has the count and the reason, and the user is told these and the remedy. Once a disk does not fail, it
+// is used, and the count is reset.
 func TestTornIsBounded(t *testing.T) {
 	w, attempts := newWorld(), map[int32]bool{}
 	told := 0
@@ -67,8 +68,8 @@ func TestTornIsBounded(t *testing.T) {
 	}
 }
 
-// TestTornAtOnce: the first disk that fails is replaced at once; later ones when their pause is over, or when somebody has
-// deleted the claim of the last one.
+// TestTornAtOnce: the first disk that fails is replaced at once. Later ones are replaced after their pause, or
+// once the user has deleted the claim of the last one.
 func TestTornAtOnce(t *testing.T) {
 	torn := func(times int32, change func(*volumes.Pair, *volumes.Copying)) volumes.Verdict {
 		return ahead(until(t, warming).Pair(), func(p *volumes.Pair, c *volumes.Copying) {
@@ -109,8 +110,8 @@ func TestTornAtOnce(t *testing.T) {
 	}
 }
 
-// TestTornWhileDown: so it is in the last pass, in which the ordinal is down: a person is told how it goes back, and it
-// does.
+// TestTornWhileDown: the same holds in the last pass, while the ordinal is down. The message says how the ordinal goes
+// back, and it does.
 func TestTornWhileDown(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	tore := transfer(pair, end(volumes.MoverResult{}, volumes.MoverResult{Torn: true, Message: "input/output error"}))

@@ -10,21 +10,22 @@ import (
 // mostPasses is how many last passes may end with different roots.
 const mostPasses = 3
 
-// view is a pair, its giver the one of the attempt.
+// view is a pair whose giver is that of the attempt.
 type view struct {
 	volumes.Pair
 	c volumes.Copying
-	// warming: the passes are those that are made while the ordinal runs.
+	// warming is true for passes while the ordinal runs.
 	warming bool
 }
 
-// viewOf is a pair as the attempt sees it: where the move has turned round since, its giver is the pair's taker.
+// viewOf returns a pair in the direction of its attempt. If the move has been reversed since, its giver is the
+// pair's taker.
 func viewOf(pair volumes.Pair) view {
 	h := volumes.HandingOf(pair)
 	return view{Pair: h.Pair, c: h.Copying}
 }
 
-// handing has the steps of the claims and the volumes.
+// handing returns the steps for the claims and the volumes.
 func (v view) handing() volumes.Handing { return volumes.Handing{Pair: v.Pair, Copying: v.c} }
 
 func (v view) act(verb volumes.Verb, atGiver bool) volumes.Verdict {
@@ -37,9 +38,9 @@ func blocked(reason, message, remedy string) volumes.Verdict {
 	return volumes.Verdict{Blocked: &volumes.Problem{Reason: reason, Message: message, Remedy: remedy}}
 }
 
-// Transfer brings the copy to the taker. Of an attempt that was begun before the move turned round it
-// returns the volume to where it was, as long as the copy has not been taken over. When it is done the
-// ordinal may be started at the pair's taker.
+// Transfer carries the copy to the taker. If the move has been reversed since the attempt began, it returns the
+// volume to its former side, as long as the copy has not been taken over. When it is done, the ordinal may be
+// started at the pair's taker.
 func (c Copy) Transfer(pair volumes.Pair) volumes.Verdict {
 	if verdict := c.Fill(pair); !verdict.Done() {
 		return verdict
@@ -57,13 +58,13 @@ func (c Copy) Transfer(pair volumes.Pair) volumes.Verdict {
 	return h.HandOver()
 }
 
-// Fill has the copy made and sealed, and its movers gone.
+// Fill makes and seals the copy, and deletes its movers.
 func (Copy) Fill(pair volumes.Pair) volumes.Verdict {
 	v := viewOf(pair)
 	return volumes.First(func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) }, v.dismissBase, v.fill)
 }
 
-// Claim has the incoming claim made, and nobody write to it yet.
+// Claim creates the incoming claim, to which no mover writes yet.
 func (Copy) Claim(pair volumes.Pair) volumes.Verdict {
 	v := viewOf(pair)
 	h, attempt := v.handing(), v.c.Attempt
@@ -75,14 +76,14 @@ func (Copy) Claim(pair volumes.Pair) volumes.Verdict {
 	case attempt.Number == 0, attempt.Dropped:
 		return v.begin()
 	case attempt.Holds != "", v.torn():
-		return volumes.Verdict{} // another one is begun for it, or nothing is before a person has looked
+		return volumes.Verdict{} // another attempt begins for it, or nothing happens before the user has inspected it
 	case v.c.Receiver.Found:
-		return volumes.Verdict{} // it has mounted what that claim had: where the claim is gone, another one of its name would have another volume
+		return volumes.Verdict{} // it has mounted that claim's volume: if the claim is deleted, another claim of its name would have another volume
 	}
 	return v.incoming()
 }
 
-// fill makes the copy, where there is one to be made.
+// fill makes the copy, if there is one to make.
 func (v view) fill() volumes.Verdict {
 	h := v.handing()
 	switch {
@@ -102,14 +103,15 @@ func (v view) fill() volumes.Verdict {
 	return volumes.First(h.Release, v.seal)
 }
 
-// Overdue says whether an ordinal that is down takes longer to be copied than it may, and can still go back to the volume
-// that it had.
+// Overdue reports whether copying an ordinal that is down takes longer than its limit, and the ordinal can
+// still go back to its former volume.
 func (Copy) Overdue(pair volumes.Pair, down time.Duration) bool {
 	v := viewOf(pair)
 	return v.c.Asked.Limit > 0 && down > v.c.Asked.Limit && !v.c.Back && !v.handing().Taken()
 }
 
-// seal has both sides read and recorded as equal. Movers go after that: nothing writes to what is sealed.
+// seal lets both sides be read and recorded as equal. The movers are deleted after that: nothing writes to
+// sealed content.
 func (v view) seal() volumes.Verdict {
 	if v.handing().Sealed() {
 		return v.removeAll()
@@ -117,8 +119,8 @@ func (v view) seal() volumes.Verdict {
 	return v.lastPass()
 }
 
-// begin begins another attempt, once the one before was dropped. How often disks have failed before counts on, unless it
-// goes the other way.
+// begin begins another attempt, once the one before was dropped. The count of failed disks continues, unless
+// the attempt goes in the other direction.
 func (v view) begin() volumes.Verdict {
 	return volumes.First(v.removeAll, v.handing().Drop, func() volumes.Verdict {
 		next := v.handing().Begun()
@@ -129,7 +131,7 @@ func (v view) begin() volumes.Verdict {
 	})
 }
 
-// Drop removes what was copied for nothing, with its movers.
+// Drop removes an abandoned copy, with its movers.
 func (Copy) Drop(pair volumes.Pair) volumes.Verdict {
 	v := viewOf(pair)
 	return volumes.First(
@@ -140,14 +142,14 @@ func (Copy) Drop(pair volumes.Pair) volumes.Verdict {
 	)
 }
 
-// incoming makes the claim that the copy is made in.
+// incoming creates the claim of the copy.
 func (v view) incoming() volumes.Verdict {
 	in := v.c.Incoming
 	switch {
 	case in.Parked():
-		return v.begin() // it was about to be taken over when the move turned round
+		return v.begin() // it was about to be taken over when the move was reversed
 	case !in.Claim.Found && (v.c.Attempt.Begun != v.Fence || v.c.Attempt.Filling):
-		return v.begin() // a claim for the one before may still come; and nobody has looked at the volume of another one
+		return v.begin() // a late claim of this attempt may still be created; or another claim's volume was never inspected
 	case !in.Claim.Found:
 		verdict := v.act(volumes.CreateIncoming, false)
 		verdict.Action.Ref, verdict.Action.Copy.Attempt, verdict.Action.Copy.Class = in.Ref, v.c.Attempt.Number, v.Taker.Volume.Class
@@ -159,7 +161,7 @@ func (v view) incoming() volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// filled waits until the incoming claim has its volume: where its class waits for a pod, the receiver is that.
+// filled waits until the incoming claim has its volume. If its class waits for a pod, the receiver is that pod.
 func (v view) filled() volumes.Verdict {
 	if in := v.c.Incoming; !in.Bound() {
 		return v.waits("claim %s/%s is bound to a new volume", in.Ref.Namespace, in.Ref.Name)
@@ -167,7 +169,7 @@ func (v view) filled() volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// lastPass has all bytes carried over, both sides read, and their roots recorded.
+// lastPass copies all bytes, has both sides read, and records their roots.
 func (v view) lastPass() volumes.Verdict {
 	if verdict, over := v.ended(); over {
 		return verdict
@@ -187,7 +189,7 @@ func (v view) lastPass() volumes.Verdict {
 	)
 }
 
-// meet has a receiver and a sender of a role made, and told of each other.
+// meet creates a receiver and a sender of a role, and gives each the key of the other.
 func (v view) meet(sender volumes.Role) volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.need(volumes.RoleReceiver) },
@@ -197,8 +199,8 @@ func (v view) meet(sender volumes.Role) volumes.Verdict {
 	)
 }
 
-// back returns the volume to the giver as long as the copy has not been taken over. What was copied is dropped once
-// the ordinal is up again.
+// back returns the volume to the giver as long as the copy has not been taken over. The copy is dropped once
+// the ordinal runs again.
 func (v view) back() volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.remove(volumes.RoleSender) },

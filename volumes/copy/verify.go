@@ -7,14 +7,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// changes says whether what has not changed since a warm pass read it is not read again.
+// changes reports whether unchanged content that a warm pass has read is not read again.
 func (v view) changes() bool {
 	return v.c.Asked.Verify == api.CopyVerifyChanged && !v.based()
 }
 
-// verify is what the pass that is due reads at its end. A warm pass reads for the last one alone. What it finds in a
-// restored snapshot says nothing of the volume itself, of which the snapshot may have lacked what was in memory. Once both
-// sides were found different nothing is trusted any more.
+// verify returns what the pass that is due reads at its end. A warm pass reads on behalf of the last one only.
+// Its findings in a restored snapshot do not apply to the volume itself: the snapshot may lack data that were
+// in memory. Once the sides have differed, nothing is trusted any more.
 func (v view) verify() api.CopyVerify {
 	switch {
 	case v.changes() && (v.warming || v.c.Attempt.Passes == 0):
@@ -25,11 +25,11 @@ func (v view) verify() api.CopyVerify {
 	return api.CopyVerifyFull
 }
 
-// trusted are the file systems on which times of change tell of every write, as the mover judges them. A driver that is not
-// told which one to make makes one that it chooses.
+// trusted lists the file systems whose change times reflect every write, as the mover judges them. A driver
+// without a requested file system chooses one of its own.
 var trusted = map[string]bool{"ext4": true, "xfs": true, "btrfs": true}
 
-// trusts says what it means that what has not changed is not read again, where that is asked for.
+// trusts returns a warning about unchanged content that is not read again, if that is requested.
 func (v view) trusts() *volumes.Problem {
 	if v.c.Asked.Verify != api.CopyVerifyChanged {
 		return nil
@@ -51,7 +51,7 @@ func (v view) trusts() *volumes.Problem {
 	}
 }
 
-// untrusted is why all may be read; empty: nothing is known that speaks for it.
+// untrusted returns why everything may be read; empty if no reason is known.
 func (v view) untrusted() string {
 	switch {
 	case v.c.Asked.Warm == api.CopyWarmNone:

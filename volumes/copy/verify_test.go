@@ -11,8 +11,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestVerify: what is read at the end of a pass. Nothing is trusted that nobody has asked for, that a restored snapshot has
-// shown, or once both sides were found different.
+// TestVerify: how much is read at the end of a pass. Nothing is trusted unless the user requested it, and never
+// from a restored snapshot or once the sides have differed.
 func TestVerify(t *testing.T) {
 	asked := func(v *view) { v.c.Asked.Verify = api.CopyVerifyChanged }
 	for name, tc := range map[string]struct {
@@ -37,7 +37,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestProjectChanged: what need not be read again is not projected, and only for who has asked for that.
+// TestProjectChanged: content that need not be read again is left out of the projection, only if the user
+// requested that.
 func TestProjectChanged(t *testing.T) {
 	done := api.CopyWarm{Passes: 2, Bytes: 1000 * gib, Known: 990 * gib, Young: 2 * gib, ReadRate: gib, Seconds: 1, Ended: metav1.NewTime(time.Unix(1000, 0))}
 	of := func(verify api.CopyVerify, change func(*view)) projection {
@@ -68,8 +69,8 @@ func TestProjectChanged(t *testing.T) {
 	}
 }
 
-// TestSettling: a pass is made anew where the one before has written too lately for what it wrote to be trusted: not at once,
-// and nobody is asked meanwhile.
+// TestSettling: another pass is made if the one before has written too late for its data to be trusted. It is
+// not made at once, and nothing is reported to the user meanwhile.
 func TestSettling(t *testing.T) {
 	done := api.CopyWarm{Passes: 1, Bytes: 100 * gib, Young: 100 * gib, ReadRate: gib, Rate: 1 << 40, Seconds: 1}
 	changed := func(since time.Duration) func(*volumes.Copying) {
@@ -87,7 +88,7 @@ func TestSettling(t *testing.T) {
 	}
 }
 
-// TestSealSaysHow: a seal says what was read and what was trusted.
+// TestSealSaysHow: a seal records how much was read and how much was trusted.
 func TestSealSaysHow(t *testing.T) {
 	v := view{}
 	v.c.Asked.Verify = api.CopyVerifyChanged
@@ -102,7 +103,8 @@ func TestSealSaysHow(t *testing.T) {
 	}
 }
 
-// TestFullIsAskedMeanwhile: a last pass that has trusted what it had read before counts for nothing once all is to be read.
+// TestFullIsAskedMeanwhile: a last pass that has trusted earlier reads does not count once a full read is
+// requested.
 func TestFullIsAskedMeanwhile(t *testing.T) {
 	got := transfer(until(t, introduced).Pair(), func(c *volumes.Copying) {
 		end(volumes.MoverResult{Done: true, Root: "r"}, volumes.MoverResult{Done: true, Root: "r", Verify: api.CopyVerifyChanged, Trusted: 1 << 40})(c)
@@ -112,7 +114,7 @@ func TestFullIsAskedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestTrustsIsSaid: a plan says what is trusted, and where all may be read.
+// TestTrustsIsSaid: a plan states what is trusted, and when everything may be read.
 func TestTrustsIsSaid(t *testing.T) {
 	of := func(change func(*volumes.Pair, *volumes.Copying)) *volumes.Problem {
 		pair := newWorld().Pair()

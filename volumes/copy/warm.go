@@ -12,24 +12,25 @@ import (
 )
 
 const (
-	// warmLook is how often the movers of a warm pass are looked at: nothing is down, and much may be under way.
+	// warmLook is how often the movers of a warm pass are read: nothing is down, and many may run.
 	warmLook = 2 * time.Second
-	// unmounted is how long a warm sender may take until it has made its key. A node that refuses a second pod
-	// for a volume says so in events alone, and goes on trying: what it says there counts, after that time. The time alone says nothing.
+	// unmounted is how long a warm sender may take to create its key. A node that refuses a second pod for a
+	// volume reports it only in events and keeps trying. After this time, that report counts. The time alone
+	// proves nothing.
 	unmounted = 5 * time.Minute
-	// stale is how long after a warm pass an ordinal may still be stopped without another one; longer where the
-	// pass itself took longer: another one would find as much.
+	// stale is how long after a warm pass an ordinal may still be stopped without another pass. If the pass
+	// itself took longer, that time applies: another pass would find as many changes.
 	stale = 5 * time.Minute
-	// between is how long the pods of two warm passes lie apart.
+	// between is the interval between the pods of two warm passes.
 	between = 5 * time.Second
-	// aging is how long it takes until what has changed before a warm pass has been left alone for long enough to be
-	// trusted (differ.Record), with something to spare.
+	// aging is how long it takes until changes from before a warm pass are old enough to be trusted
+	// (differ.Record), with a margin.
 	aging = 70 * time.Second
 )
 
-// Ahead makes passes while the ordinal runs, so that its stop costs what has changed since, and the proof. When
-// it is done one has ended well not long ago, and the ordinal will not be down for longer than it may, or there are
-// to be none; and no mover is left.
+// Ahead makes passes while the ordinal runs, so that its downtime covers only the latest changes and the proof.
+// It is done if a recent pass has ended well and the downtime fits, or if no passes are wanted. No mover
+// is left then.
 func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 	v := viewOf(pair)
 	if v.c.Back {
@@ -46,7 +47,7 @@ func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 	case v.torn():
 		return v.slowly(v.afterTorn())
 	case v.c.Attempt.Warm.Passes > 0 && v.lost():
-		return v.begin() // what these passes have copied is gone
+		return v.begin() // what these passes have copied is lost
 	case v.outgrown():
 		return v.grow()
 	case v.chooses():
@@ -63,15 +64,15 @@ func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 		return v.slowly(v.warmPass())
 	}
 	if v.c.Early {
-		return v.removeAll() // whether it may be stopped is asked when it is its turn
+		return v.removeAll() // whether it may be stopped is decided when it is its turn
 	}
 	return volumes.First(v.removeAll, v.cutover)
 }
 
-// Fills says whether passes are made while the ordinal runs.
+// Fills reports whether there are passes while the ordinal runs.
 func (Copy) Fills(pair volumes.Pair) bool { return viewOf(pair).warms() }
 
-// Place has the new volume made while the ordinal runs on a volume that is copied later.
+// Place creates the new volume while the ordinal runs, for a volume that is copied later.
 func (Copy) Place(pair volumes.Pair) volumes.Verdict {
 	v := viewOf(pair)
 	if v.c.Back {
@@ -81,8 +82,9 @@ func (Copy) Place(pair volumes.Pair) volumes.Verdict {
 	return v.place()
 }
 
-// place has the new volume made while the ordinal runs, although nothing is copied into it before the stop: another one of the ordinal is
-// to be within its reach, and its passes wait for that. A receiver mounts it, and hears of nobody.
+// place creates the new volume while the ordinal runs, although nothing is copied into it before the stop.
+// Another volume of the ordinal must be within its reach, and the passes of that one wait for this. A receiver
+// mounts it and gets no peer.
 func (v view) place() volumes.Verdict {
 	switch {
 	case !v.c.Beside.Awaited || !v.c.WaitsForPod || v.c.Incoming.Bound():
@@ -100,7 +102,7 @@ func (v view) place() volumes.Verdict {
 	return v.toldUnplaced(volumes.First(v.hindered, v.incoming, func() volumes.Verdict { return v.need(volumes.RoleReceiver) }, v.filled))
 }
 
-// Withdraw deletes the movers of a warm pass. What they have copied stays, and counts.
+// Withdraw deletes the movers of a warm pass. Their copied data stay and count.
 func (Copy) Withdraw(pair volumes.Pair) volumes.Verdict {
 	v := viewOf(pair)
 	return volumes.First(
@@ -115,8 +117,8 @@ func (Copy) Withdraw(pair volumes.Pair) volumes.Verdict {
 	)
 }
 
-// turned is for an ordinal that runs on the copy that was made for it, and is to go back: it goes by a copy of its
-// own, once what was taken over is in order.
+// turned handles an ordinal that runs on its copy and must go back. It goes back by a new copy, once the
+// take-over is complete.
 func (v view) turned() volumes.Verdict {
 	if v.handing().Taken() {
 		return volumes.First(v.handing().TakeOver, v.handing().LetGo, v.begin)
@@ -124,7 +126,7 @@ func (v view) turned() volumes.Verdict {
 	return v.begin()
 }
 
-// warms says whether passes are made while the ordinal runs.
+// warms reports whether there are passes while the ordinal runs.
 func (v view) warms() bool {
 	switch {
 	case v.c.Down, v.c.Asked.Warm == api.CopyWarmNone:
@@ -136,12 +138,12 @@ func (v view) warms() bool {
 	}
 }
 
-// oncePod says whether the API itself keeps a second pod from mounting the claim, and nobody has asked for one.
+// oncePod reports whether the API itself keeps a second pod from mounting the claim, and copy.warm is Auto.
 func (v view) oncePod() bool {
 	return v.Giver.Claim.OncePod && v.auto()
 }
 
-// cold records that no warm pass is made.
+// cold records that there is no warm pass.
 func (v view) cold(why string) volumes.Verdict {
 	next := v.c.Attempt
 	next.Warm.Refused, next.Warm.Ended = cut(why), metav1.NewTime(v.c.Now)
@@ -149,8 +151,8 @@ func (v view) cold(why string) volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-// WarnOf says that a claim cannot be copied while its ordinal runs, or that its ordinal may be down for longer than it
-// may, or what is trusted; and that its bytes take the slow way.
+// WarnOf returns the warnings for a claim: that it cannot be copied while its ordinal runs, or what is trusted,
+// or that its downtime may exceed the budget; and that a relay is slow.
 func (Copy) WarnOf(pair volumes.Pair) []volumes.Problem {
 	v := viewOf(pair)
 	var found []volumes.Problem
@@ -162,7 +164,7 @@ func (Copy) WarnOf(pair volumes.Pair) []volumes.Problem {
 	return found
 }
 
-// once says that a claim cannot be copied while its ordinal runs.
+// once returns the warning that a claim cannot be copied while its ordinal runs.
 func (v view) once() *volumes.Problem {
 	if !v.oncePod() {
 		return nil
@@ -175,25 +177,25 @@ func (v view) once() *volumes.Problem {
 	}
 }
 
-// astray says whether a warm sender is where it might be in the way: the ordinal's pod goes, is gone, or runs on
-// another node, where it needs the volume.
+// astray reports whether a warm sender may be in the way. The ordinal's pod is being deleted, does not exist,
+// or runs on another node, where it needs the volume.
 func (v view) astray() bool {
 	m := v.c.Warm
 	return m.Found && !v.based() && (!v.c.Pod.Runs() || m.Node != "" && m.Node != v.c.Pod.Node)
 }
 
-// unsealed forgets a seal: the ordinal has run since, and the copy is written to again.
+// unsealed clears a seal: the ordinal has run since, and the copy is written to again.
 func (v view) unsealed() volumes.Verdict {
 	next := v.c.Attempt
 	next.Seal, next.Passes, next.Differs = api.CopySeal{}, 0, ""
-	next.Warm.Known, next.Warm.Young = 0, 0 // the last pass has removed what was kept
+	next.Warm.Known, next.Warm.Young = 0, 0 // the last pass has removed the kept results
 	return volumes.Verdict{Attempt: &next}
 }
 
 // removeWarm deletes the warm sender at once, and then waits.
 func (v view) removeWarm() volumes.Verdict { return v.slowly(v.remove(volumes.RoleWarm)) }
 
-// slowly has what is waited for looked at less often.
+// slowly reduces how often an awaited object is read.
 func (view) slowly(verdict volumes.Verdict) volumes.Verdict {
 	if verdict.Look == volumes.Look {
 		verdict.Look = warmLook
@@ -201,8 +203,8 @@ func (view) slowly(verdict volumes.Verdict) volumes.Verdict {
 	return verdict
 }
 
-// old says whether another warm pass is due: none has ended well, or the last one did too long ago, or less would be
-// left to the last pass after another one.
+// old reports whether another warm pass is due: none has ended well, the last one is too long ago, or another
+// one would reduce the last pass.
 func (v view) old() bool {
 	done := v.c.Attempt.Warm
 	if done.Passes == 0 {
@@ -219,7 +221,8 @@ func (v view) old() bool {
 	return p.helps(v.budget()) && since >= between || p.settles(v.budget()) && since >= aging
 }
 
-// warmPass makes one pass from the ordinal's own claim, beside its pod. Where none comes about for long a person is told.
+// warmPass makes one pass from the ordinal's own claim, beside its pod. If none is possible for long, it is
+// reported to the user.
 func (v view) warmPass() volumes.Verdict {
 	if verdict, over := v.ended(); over {
 		return v.told(verdict)
@@ -246,8 +249,9 @@ func (v view) onePass() volumes.Verdict {
 	)
 }
 
-// refused records that the volume cannot be mounted by a second pod, where the cluster says so: the copy is made when the ordinal is
-// stopped, if that fits. Who has asked for warm passes by name is told so, and nothing is stopped.
+// refused records that a second pod cannot mount the volume, if the cluster reports that. The copy is then made
+// when the ordinal is stopped, if that fits the budget. If the user requested warm passes with Mount, the
+// problem is reported and nothing is stopped.
 func (v view) refused() volumes.Verdict {
 	m := v.c.Warm
 	if !v.current(volumes.RoleWarm) || m.Key != "" || m.Ended || m.Broken || m.Node == "" || m.Refuses == "" || v.c.Now.Sub(m.Made) < unmounted {
@@ -264,7 +268,7 @@ func (v view) refused() volumes.Verdict {
 	return v.cold(m.Refuses)
 }
 
-// warmed records what a warm pass has come to. It is no seal: the ordinal goes on writing.
+// warmed records the result of a warm pass. It is no seal: the ordinal continues to write.
 func (v view) warmed() volumes.Verdict {
 	from, next := v.c.Receiver.Result, v.c.Attempt
 	before := next.Warm
@@ -276,7 +280,7 @@ func (v view) warmed() volumes.Verdict {
 		By: before.By, Why: before.Why,
 	}
 	if v.based() {
-		next.Warm.Taken = metav1.NewTime(v.c.Receiver.Made) // the receiver is made before the snapshot is asked for
+		next.Warm.Taken = metav1.NewTime(v.c.Receiver.Made) // the receiver is created before the snapshot is requested
 	}
 	next.Torn = api.CopyTorn{}
 	measure(&next.Warm, before, from.Proving)

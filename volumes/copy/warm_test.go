@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
 
-// warming is when both movers of a warm pass know each other.
+// warming reports whether both movers of a warm pass know each other.
 func warming(w *world) bool {
 	seen := w.Pair().Copy
 	return w.Runs == w.Giver && seen.Receiver.Peer != "" && seen.Warm.Peer != ""
@@ -27,8 +27,8 @@ func ahead(pair volumes.Pair, change func(*volumes.Pair, *volumes.Copying)) volu
 	return Copy{}.Ahead(pair)
 }
 
-// TestWarmSenderGoes: a pod that reads beside the ordinal's own is deleted as soon as that is no longer there to stay,
-// and another one is made only beside one that is well.
+// TestWarmSenderGoes: a pod that reads beside the ordinal's own is deleted as soon as that pod is not there to
+// stay. Another one is created only beside a healthy pod.
 func TestWarmSenderGoes(t *testing.T) {
 	pair := until(t, warming).Pair()
 	if a := pair.Copy.Warm; a.Node != pair.Copy.Pod.Node || !a.Warm {
@@ -59,8 +59,8 @@ func TestWarmSenderGoes(t *testing.T) {
 	}
 }
 
-// TestWarmCopyIsLost: an ordinal is not stopped on the word of warm passes whose volume somebody has deleted since: it would be down
-// for its whole copy.
+// TestWarmCopyIsLost: an ordinal is not stopped after warm passes whose volume was deleted since: it would be
+// down for its whole copy.
 func TestWarmCopyIsLost(t *testing.T) {
 	pair := until(t, func(w *world) bool {
 		return w.Record.Warm.Passes > 0 && (Copy{}).Ahead(w.Pair()).Done()
@@ -79,7 +79,7 @@ func TestWarmCopyIsLost(t *testing.T) {
 	}
 }
 
-// TestWithdraw: in a pause both movers of a warm pass go, and those of the last pass do not.
+// TestWithdraw: in a pause both movers of a warm pass are deleted, and those of the last pass are not.
 func TestWithdraw(t *testing.T) {
 	pair := until(t, warming).Pair()
 	t.Run("M-047: of a warm pass", func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
-// TestWhereNothingIsWarm: where no second pod may mount the claim, or a person wants none, the ordinal is stopped for the
-// whole copy; where one is asked for, nothing is stopped before it has ended well.
+// TestWhereNothingIsWarm: if no second pod may mount the claim, or the user disabled warm passes, the ordinal
+// is stopped for the whole copy. If a warm pass is requested, nothing is stopped before one has ended well.
 func TestWhereNothingIsWarm(t *testing.T) {
 	pair := newWorld().Pair()
 	for name, tc := range map[string]struct {
@@ -124,8 +124,8 @@ func TestWhereNothingIsWarm(t *testing.T) {
 	}
 }
 
-// TestOncePod: of a claim that no second pod can mount it is said before, and recorded, that it is copied when its ordinal
-// is stopped.
+// TestOncePod: for a claim that no second pod can mount, a warning says in advance that it is copied when its
+// ordinal is stopped, and that is recorded.
 func TestOncePod(t *testing.T) {
 	pair := newWorld().Pair()
 	if got := (Copy{}).WarnOf(pair); len(got) != 0 {
@@ -150,8 +150,8 @@ func TestOncePod(t *testing.T) {
 	}
 }
 
-// TestColdAsksToo: where a person is to say when, an ordinal that was not copied while it ran is not stopped unasked
-// either.
+// TestColdAsksToo: with a manual cutover, an ordinal that was not copied while it ran is not stopped without
+// confirmation either.
 func TestColdAsksToo(t *testing.T) {
 	pair := newWorld().Pair()
 	pair.Copy.Asked.Warm, pair.Copy.Asked.Cutover = api.CopyWarmNone, api.CutoverManual
@@ -173,7 +173,8 @@ func TestColdAsksToo(t *testing.T) {
 	}
 }
 
-// TestRefused: a warm sender that does not get its volume, as its cluster says, is given up, unless a person has asked for it by name.
+// TestRefused: a warm sender that does not get its volume, as its cluster reports, is abandoned, unless the
+// user requested warm passes explicitly.
 func TestRefused(t *testing.T) {
 	pair := until(t, warming).Pair()
 	stuck := func(mode api.CopyWarmMode, since time.Duration, says string) volumes.Verdict {
@@ -200,8 +201,8 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// TestH5ColdIsProjected: what nothing can copy while its ordinal runs is copied when that is stopped, unasked only where the whole
-// copy fits what it may be down.
+// TestH5ColdIsProjected: a claim that cannot be copied while its ordinal runs is copied when that is stopped.
+// Without the user's request this happens only if the whole copy fits the downtime budget.
 func TestH5ColdIsProjected(t *testing.T) {
 	const tib = 1 << 40
 	refused := func(needed int64, change func(*volumes.Copying)) volumes.Verdict {
@@ -237,8 +238,8 @@ func TestH5ColdIsProjected(t *testing.T) {
 	}
 }
 
-// TestRefusedForItsImage: who cannot be started for another reason than its volume is not taken for refused: the ordinal
-// would be stopped, and nobody could read what it has.
+// TestRefusedForItsImage: a mover that cannot start for another reason than its volume is not treated as
+// refused. Otherwise the ordinal would be stopped, and no mover could read its data.
 func TestRefusedForItsImage(t *testing.T) {
 	got := ahead(until(t, warming).Pair(), func(_ *volumes.Pair, c *volumes.Copying) {
 		c.Warm.Key, c.Warm.Peer, c.Receiver.Peer, c.Warm.Broken = "", "", "", true
@@ -249,8 +250,8 @@ func TestRefusedForItsImage(t *testing.T) {
 	}
 }
 
-// TestStuck: where no pass comes about for long a person is told what the pods say, and it is tried on; it is told no more
-// once both have known each other for a while.
+// TestStuck: if no pass is possible for long, the pods' reports are shown to the user, and it is retried. The
+// report ends once both movers have known each other for a while.
 func TestStuck(t *testing.T) {
 	pair := until(t, warming).Pair()
 	keyless := func(m *volumes.Mover, c *volumes.Copying, since time.Duration) {
@@ -323,7 +324,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestWarmed: what a warm pass has come to is recorded, is no seal, and does not count for ever.
+// TestWarmed: the result of a warm pass is recorded, is no seal, and expires.
 func TestWarmed(t *testing.T) {
 	pair := until(t, warming).Pair()
 	result := volumes.MoverResult{Done: true, Root: "r", Bytes: 100, Files: 3, Written: 40, Seconds: 7}
@@ -358,7 +359,7 @@ func TestWarmed(t *testing.T) {
 	}
 }
 
-// TestSealIsForgotten: an ordinal that has run again since its copy was sealed is copied and sealed anew.
+// TestSealIsForgotten: an ordinal that has run since its copy was sealed is copied and sealed again.
 func TestSealIsForgotten(t *testing.T) {
 	pair := until(t, warming).Pair()
 	got := ahead(pair, func(_ *volumes.Pair, c *volumes.Copying) { c.Attempt.Seal.Root, c.Attempt.Passes = "r", 2 }).Attempt
@@ -367,7 +368,7 @@ func TestSealIsForgotten(t *testing.T) {
 	}
 }
 
-// TestNoMoverAtTheStop: when the ordinal may be stopped nobody reads beside it any more, and a warm pass has ended.
+// TestNoMoverAtTheStop: when the ordinal may be stopped, no mover reads beside it, and a warm pass has ended.
 func TestNoMoverAtTheStop(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -384,8 +385,8 @@ func TestNoMoverAtTheStop(t *testing.T) {
 	})
 }
 
-// TestWarmMoverIsOfNoLastPass: once the ordinal is down, a mover that was made for a warm pass is deleted, also where the number of its pass is the
-// one that is due, and whatever it says at its end: the ordinal has written since.
+// TestWarmMoverIsOfNoLastPass: once the ordinal is down, a mover that was created for a warm pass is deleted,
+// whatever it reports, even if the number of its pass is the one that is due. The ordinal has written since.
 func TestWarmMoverIsOfNoLastPass(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	for _, role := range []volumes.Role{volumes.RoleReceiver, volumes.RoleSender} {
@@ -406,8 +407,8 @@ func TestWarmMoverIsOfNoLastPass(t *testing.T) {
 	}
 }
 
-// TestReceiverComesAfter: no receiver is made before the ordinal's claim that comes first has its volume, since it decides where this
-// one may be, unless that is decided.
+// TestReceiverComesAfter: no receiver is created before the ordinal's claim that comes first has its volume,
+// unless this one's volume exists. The first volume decides where this one may be.
 func TestReceiverComesAfter(t *testing.T) {
 	pair := until(t, func(w *world) bool {
 		action := (Copy{}).Ahead(w.Pair()).Action
@@ -427,7 +428,7 @@ func TestReceiverComesAfter(t *testing.T) {
 	}
 }
 
-// TestWarmPassIsMeasured: what a warm pass has written tells how fast the last one will be.
+// TestWarmPassIsMeasured: the bytes that a warm pass has written give the rate of the last one.
 func TestWarmPassIsMeasured(t *testing.T) {
 	pair := until(t, func(w *world) bool { return w.Pair().Copy.Warm.Peer != "" }).Pair()
 	seen := *pair.Copy

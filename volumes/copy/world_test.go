@@ -15,7 +15,7 @@ import (
 
 const owner = volumestest.Owner
 
-// pod is a mover as it runs: what it has mounted stays mounted until it is gone.
+// pod is a running mover: its volume stays mounted until the pod is deleted.
 type pod struct {
 	volumes.Mover
 	role    volumes.Role
@@ -23,57 +23,59 @@ type pod struct {
 	claim   string
 	address string
 	mounted *volumestest.Disk
-	// fresh: it makes no key when there is something on its volume.
+	// fresh is true if it creates no key when its volume holds data.
 	fresh bool
 }
 
-// door is the Service of a receiver, of the type that was asked for when it was made.
+// door is the Service of a receiver, of the type that was requested when it was created.
 type door struct {
 	volumes.Entrance
 	kind string
 }
 
-// theirs is what somebody else has on a disk.
+// theirs is the content of another user's disk.
 const theirs = 1 << 20
 
-// world has movers besides, which act when they like, and each other's volumes to read and write.
+// world adds movers, which act at any time and read and write the volumes.
 type world struct {
 	*volumestest.World
 	movers    map[string]*pod
 	entrances map[string]*door
-	// alone is true where the claim is for one pod alone, and bases are what warm passes read then, by name.
+	// alone is true if the claim allows one pod only. bases are the restored claims that warm passes then read,
+	// by name.
 	alone bool
 	bases map[string]*base
-	// unready is true where the ordinal's own pod is not Ready, and node is where it runs.
+	// unready is true if the ordinal's own pod is not Ready, and node is the node that it runs on.
 	unready bool
 	node    int
-	// early: it is not the ordinal's turn yet.
+	// early is true if it is not the ordinal's turn yet.
 	early bool
-	// several: the ordinal has other claims that are copied.
+	// several is true if the ordinal has other claims that are copied.
 	several bool
-	// relayed: neither mover reaches the other. kind is the type of the Services that are asked for.
+	// relayed is true if neither mover reaches the other. kind is the requested type of Services.
 	relayed bool
 	kind    string
-	// limit is for how long the ordinal may be copied while it is down, which it is since stopped; 0: for as long as it takes.
+	// limit is the longest time for which the ordinal may be copied while it is down, counted from stopped; 0
+	// for no limit.
 	limit   time.Duration
 	stopped time.Time
-	// mute is true where no mover says anything while the ordinal is down.
+	// mute is true if no mover reports anything while the ordinal is down.
 	mute bool
-	// used: the volumes that claims get were there before, with what somebody else has on them.
+	// used is true if the volumes that claims get existed before, with another user's data.
 	used bool
-	// twice is a claim name for which a volume was made a second time.
+	// twice is a claim name for which a volume was created a second time.
 	twice string
 	made  map[string]bool
 }
 
-// ofSeveral is the method as an ordinal is asked that has several claims which are copied: first each has its claim.
+// ofSeveral is the method for an ordinal with several copied claims: each claim is created first.
 type ofSeveral struct{ Copy }
 
 func (m ofSeveral) Transfer(pair volumes.Pair) volumes.Verdict {
 	return claimed(pair, m.Copy.Transfer)
 }
 
-// claimed is what is next of the claim, and otherwise what then says.
+// claimed returns the next step of the claim, or else that of then.
 func claimed(pair volumes.Pair, then func(volumes.Pair) volumes.Verdict) volumes.Verdict {
 	if verdict := (Copy{}).Claim(pair); verdict.Action != nil || verdict.Attempt != nil {
 		return verdict
@@ -89,7 +91,7 @@ func newWorldOf(method volumestest.Method) *world {
 	return w
 }
 
-// Pair is what an observer sees.
+// Pair returns the pair that an observer sees.
 func (w *world) Pair() volumes.Pair {
 	pair := w.World.Pair()
 	seen := pair.Copy
@@ -117,7 +119,7 @@ func (w *world) Pair() volumes.Pair {
 	return pair
 }
 
-// mover is the present attempt's of a role.
+// mover returns the mover of a role in the present attempt.
 func (w *world) mover(role volumes.Role, claim volumes.Ref) volumes.Mover {
 	if m := w.movers[PodName(role, claim, owner, w.Record.Number)]; m != nil {
 		return m.Mover
@@ -125,7 +127,7 @@ func (w *world) mover(role volumes.Role, claim volumes.Ref) volumes.Mover {
 	return volumes.Mover{}
 }
 
-// Leave has passes made while the ordinal runs, first.
+// Leave makes passes while the ordinal runs, first.
 func (w *world) Leave(pair volumes.Pair) volumes.Verdict {
 	ahead := (Copy{}).Ahead
 	if w.several {
@@ -140,7 +142,7 @@ func (w *world) Leave(pair volumes.Pair) volumes.Verdict {
 	return w.World.Leave(pair)
 }
 
-// Decide takes an ordinal back that is copied for too long while it is down, first.
+// Decide first takes back an ordinal that has been copied for too long while it is down.
 func (w *world) Decide(t volumestest.Failer) *volumestest.Late {
 	pair, down := w.Pair(), w.Runs == volumestest.Nowhere
 	if down && (Copy{}).Overdue(pair, w.Now.Sub(w.stopped)) {
@@ -169,7 +171,8 @@ func (w *world) Act() {
 	}
 }
 
-// binder lets the provisioners and binders of both sides act, and load balancers, which take their time to let a Service go.
+// binder lets the provisioners and binders of both sides act, and load balancers, which delay the deletion of a
+// Service.
 func (w *world) binder() {
 	maps.DeleteFunc(w.entrances, func(_ string, d *door) bool { return !d.Leaving.IsZero() })
 	for _, p := range w.Places {
@@ -190,7 +193,7 @@ func (w *world) binder() {
 	w.World.Act()
 }
 
-// Arrive does what an API server would: what was changed since it was judged is not written.
+// Arrive processes a write as an API server does: it is refused if the object was changed since it was judged.
 func (w *world) Arrive(t volumestest.Failer, write volumestest.Late) {
 	switch write.Verb {
 	case volumes.TakeBase, volumes.RestoreBase, volumes.DropBase, volumes.DropBaseSnapshot:

@@ -10,7 +10,7 @@ import (
 	snapshotmanifest "github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// base does what a warm pass needs that reads a snapshot of an ordinal's claim instead of it.
+// base performs the actions for a warm pass that reads a snapshot of an ordinal's claim instead of the claim.
 func (w writer) base(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	switch w.action.Verb {
 	case volumes.TakeBase:
@@ -24,7 +24,7 @@ func (w writer) base(ctx context.Context, pair volumes.Pair) (client.Object, err
 	}
 }
 
-// restoreBase makes a claim like the ordinal's, as large as that, of its snapshot.
+// restoreBase creates a claim like the ordinal's, of the same size, from its snapshot.
 func (w writer) restoreBase(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.own(ctx, pair)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// TestBase: what a warm pass reads is made of the ordinal's claim, on its side: as large, of its class and modes, and
-// nobody's of the application; and both are deleted.
+// TestBase: the claim that a warm pass reads is like the ordinal's, on its side, with the same size, class and
+// modes, and with no label of the application. The claim and its snapshot are both deleted.
 func TestBase(t *testing.T) {
 	s := newSides(t)
 	claim := &corev1.PersistentVolumeClaim{}

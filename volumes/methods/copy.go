@@ -24,7 +24,7 @@ import (
 // Copy is the method that copies the bytes of a claim, with its writes.
 type Copy struct{ copy.Copy }
 
-// Apply does one action.
+// Apply performs one action.
 func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
 	w := writerOf(c, action, pair)
 	switch action.Verb {
@@ -47,7 +47,7 @@ func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action,
 	}
 }
 
-// second does what methods have in common that fill a second volume.
+// second performs the actions that are shared by the methods that fill a second volume.
 func (w writer) second(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	switch action := w.action; action.Verb {
 	case volumes.Secure, volumes.Park, volumes.Point, volumes.Release, volumes.PointBack, volumes.TakeOver, volumes.Loosen:
@@ -69,7 +69,7 @@ func (w writer) second(ctx context.Context, pair volumes.Pair) (client.Object, e
 	}
 }
 
-// writer does one action in the cluster at; the ordinal's claim in the other one is from.
+// writer performs one action in the cluster at. The ordinal's claim in the other cluster is from.
 type writer struct {
 	volumes.Carrier
 	action    volumes.Action
@@ -77,7 +77,7 @@ type writer struct {
 	from      volumes.Ref
 }
 
-// writerOf is the writer of an action.
+// writerOf returns the writer of an action.
 func writerOf(c volumes.Carrier, action volumes.Action, pair volumes.Pair) writer {
 	if action.Copy.AtGiver {
 		return writer{Carrier: c, action: action, at: c.Giver, other: c.Taker, from: pair.Taker.Ref}
@@ -89,15 +89,14 @@ func (w writer) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.action.Ref.Namespace, Name: name}
 }
 
-// original is the ordinal's claim on the other side.
+// original returns the ordinal's claim on the other side.
 func (w writer) original(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
 	var claim corev1.PersistentVolumeClaim
 	err := w.other.Get(ctx, client.ObjectKey{Namespace: w.from.Namespace, Name: w.from.Name}, &claim)
 	return &claim, err
 }
 
-// class is the storage class of a new volume: that of the volume that the side had before, or the one that was
-// asked for.
+// class returns the storage class of a new volume: that of the side's former volume, or the requested one.
 func (w writer) class() *string {
 	if class := w.action.Copy.Class; class != "" {
 		return &class
@@ -105,14 +104,14 @@ func (w writer) class() *string {
 	return w.StorageClass
 }
 
-// incoming makes the claim of the second volume, as large as the first, or as was asked for.
+// incoming creates the claim of the second volume, with the size of the first or the requested size.
 func (w writer) incoming(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.original(ctx)
 	if err != nil {
 		return nil, err
 	}
 	claim := w.incomingOf(from)
-	if len(w.AccessModes) == 0 { // a side that has had the ordinal before knows its own
+	if len(w.AccessModes) == 0 { // a side that has had the ordinal before keeps its own modes
 		if err := w.modesOf(ctx, w.ownRef(pair), claim); err != nil {
 			return nil, err
 		}
@@ -120,7 +119,7 @@ func (w writer) incoming(ctx context.Context, pair volumes.Pair) (client.Object,
 	return claim, w.at.Create(ctx, claim)
 }
 
-// modesOf gives a claim the access modes of one that is there; where that is not it keeps its own.
+// modesOf gives a claim the access modes of an existing one. If that does not exist, the claim keeps its own.
 func (w writer) modesOf(ctx context.Context, ref volumes.Ref, claim *corev1.PersistentVolumeClaim) error {
 	var there corev1.PersistentVolumeClaim
 	err := w.at.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &there)
@@ -150,7 +149,7 @@ func (w writer) size(from *corev1.PersistentVolumeClaim) resource.Quantity {
 	return Needed(from)
 }
 
-// Needed is how large a copy of what a claim has must be: as much as was asked for, or as there is.
+// Needed returns the size that a copy of a claim needs: the larger of its request and its capacity.
 func Needed(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	asked, has := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
 	if has.Cmp(asked) > 0 {
@@ -159,7 +158,7 @@ func Needed(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	return asked
 }
 
-// outgoing makes the claim from which the last pass reads: that of the ordinal under another name.
+// outgoing creates the claim from which the last pass reads: a copy of the ordinal's claim under another name.
 func (w writer) outgoing(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.own(ctx, pair)
 	if err != nil {
@@ -169,7 +168,7 @@ func (w writer) outgoing(ctx context.Context, pair volumes.Pair) (client.Object,
 	return claim, w.at.Create(ctx, claim)
 }
 
-// ownRef names the ordinal's claim on the side where is written.
+// ownRef names the ordinal's claim on the side of the write.
 func (w writer) ownRef(pair volumes.Pair) volumes.Ref {
 	if w.action.Copy.AtGiver {
 		return pair.Giver.Ref
@@ -177,7 +176,7 @@ func (w writer) ownRef(pair volumes.Pair) volumes.Ref {
 	return pair.Taker.Ref
 }
 
-// own is that claim.
+// own returns that claim.
 func (w writer) own(ctx context.Context, pair volumes.Pair) (*corev1.PersistentVolumeClaim, error) {
 	ref := w.ownRef(pair)
 	var claim corev1.PersistentVolumeClaim
@@ -191,7 +190,7 @@ func (w writer) outgoingOf(from *corev1.PersistentVolumeClaim) *corev1.Persisten
 	return claim
 }
 
-// claimOf is a claim for movers: nothing of the application selects it.
+// claimOf returns a claim for movers. No selector of the application matches it.
 func (w writer) claimOf(from *corev1.PersistentVolumeClaim, volume string) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: w.meta(w.action.Ref.Name)}
 	claim.Labels = map[string]string{api.MigrationLabelKey: string(w.Owner)}
@@ -201,8 +200,8 @@ func (w writer) claimOf(from *corev1.PersistentVolumeClaim, volume string) *core
 	return claim
 }
 
-// claim makes the ordinal's own claim, on the copy that was taken over: its volume was made with the access modes of the claim in which
-// it was filled.
+// claim creates the ordinal's own claim for the copy that was taken over. It has the access modes of the claim
+// in which the volume was filled, with which that volume was provisioned.
 func (w writer) claim(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.original(ctx)
 	if err != nil {
@@ -216,21 +215,23 @@ func (w writer) claim(ctx context.Context, pair volumes.Pair) (client.Object, er
 	return claim, w.at.Create(ctx, claim)
 }
 
-// entrance makes the Service of the receiver. It goes with the incoming claim.
+// entrance creates the Service of the receiver, which the incoming claim owns.
 func (w writer) entrance(ctx context.Context) (client.Object, error) {
 	service := manifest.ServiceFor(w.spec(), w.Copy.ServiceType)
 	service.OwnerReferences = w.withClaim()
 	return service, w.at.Create(ctx, service)
 }
 
-// export exports that Service to the clusterset. It is marked as the Service, and goes with the incoming claim, too.
+// export exports that Service to the clusterset. The export is marked like the Service, and the incoming claim
+// owns it too.
 func (w writer) export(ctx context.Context) (client.Object, error) {
 	export := NewServiceExport(w.action.Copy.ExportVersion, manifest.ServiceFor(w.spec(), w.Copy.ServiceType).ObjectMeta)
 	export.SetOwnerReferences(w.withClaim())
 	return export, w.at.Create(ctx, export)
 }
 
-// NewServiceExport exports the Service that meta names, by a version of ServiceExport that its cluster serves.
+// NewServiceExport returns the export of the Service that meta names, in a version of ServiceExport that its
+// cluster serves.
 func NewServiceExport(version string, meta metav1.ObjectMeta) client.Object {
 	if version == mcsv1beta1.GroupVersion.Version {
 		return &mcsv1beta1.ServiceExport{ObjectMeta: meta}
@@ -238,12 +239,13 @@ func NewServiceExport(version string, meta metav1.ObjectMeta) client.Object {
 	return &mcsv1alpha1.ServiceExport{ObjectMeta: meta}
 }
 
-// withClaim has an object go with the claim that the action is about.
+// withClaim returns the owner reference to the claim of the action, so that an object is deleted with that
+// claim.
 func (w writer) withClaim() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "PersistentVolumeClaim", Name: w.action.Ref.Name, UID: w.action.UID}}
 }
 
-// spec is what the movers of an attempt have in common.
+// spec returns the shared fields of an attempt's movers.
 func (w writer) spec() manifest.Spec {
 	spec := manifest.Spec{
 		Namespace: w.action.Ref.Namespace, Name: w.action.Copy.Pod, Owner: w.Owner, Fence: w.action.Fence, Claim: w.action.Ref.Name,
@@ -265,7 +267,7 @@ func (w writer) spec() manifest.Spec {
 	return spec
 }
 
-// mover makes the pod of a mover for the claim that it is about.
+// mover creates the pod of a mover for the claim of the action.
 func (w writer) mover(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	var claim corev1.PersistentVolumeClaim
 	if err := w.at.Get(ctx, client.ObjectKey{Namespace: w.action.Ref.Namespace, Name: w.action.Ref.Name}, &claim); err != nil {
@@ -285,7 +287,8 @@ func (w writer) mover(ctx context.Context, pair volumes.Pair) (client.Object, er
 	return pod, w.at.Create(ctx, pod)
 }
 
-// near is where a pod must run that is to have a volume made within the reach of the ordinal's other ones.
+// near returns the node affinities of the ordinal's other volumes, which restrict where a new volume may be
+// provisioned.
 func (w writer) near(ctx context.Context, known *volumes.Copying) ([]corev1.NodeSelector, error) {
 	if known == nil {
 		return nil, nil
@@ -308,7 +311,7 @@ func (w writer) near(ctx context.Context, known *volumes.Copying) ([]corev1.Node
 	return near, nil
 }
 
-// pod is that of a mover, where the pods of the ordinals may run.
+// pod returns the pod of a mover, placed like the pods of the ordinals.
 func (w writer) pod(template *corev1.PodTemplateSpec, mode *corev1.PersistentVolumeMode, near []corev1.NodeSelector) *corev1.Pod {
 	spec := w.spec()
 	spec.Near = near
@@ -325,7 +328,7 @@ func (w writer) pod(template *corev1.PodTemplateSpec, mode *corev1.PersistentVol
 	return manifest.Sender(spec)
 }
 
-// Rehearsal is the pod of a mover beside an ordinal's claim, as it would be made: for a dry run.
+// Rehearsal returns, for a dry run, the pod that a mover would have beside an ordinal's claim.
 func Rehearsal(c volumes.Carrier, claim volumes.Ref, role volumes.Role, template *corev1.PodTemplateSpec) *corev1.Pod {
 	w := writer{Carrier: c}
 	w.action.Ref, w.action.Copy.Role, w.action.Copy.Attempt, w.action.Copy.Pass = claim, role, 1, 1
@@ -335,8 +338,8 @@ func Rehearsal(c volumes.Carrier, claim volumes.Ref, role volumes.Role, template
 	return w.pod(template, nil, nil)
 }
 
-// RehearsalBeside are the claim that a mover mounts and, of a receiver, the Service that leads to it, as they would be
-// made beside an ordinal's claim; original is that at the source.
+// RehearsalBeside returns, for a dry run, the claim that a mover would mount beside an ordinal's claim. For a
+// receiver it also returns the Service. original is the ordinal's claim at the source.
 func RehearsalBeside(c volumes.Carrier, claim volumes.Ref, role volumes.Role, original *corev1.PersistentVolumeClaim) []client.Object {
 	w := writer{Carrier: c}
 	if role == volumes.RoleSender {

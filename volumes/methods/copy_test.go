@@ -22,8 +22,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestIncoming: the claim that a copy is written to has the size, the mode and the class of what is copied, where nothing
-// else is asked for.
+// TestIncoming: the claim that a copy is written to has the size, the mode and the class of the source, if
+// nothing else is requested.
 func TestIncoming(t *testing.T) {
 	for name, tc := range map[string]struct {
 		size        string
@@ -58,8 +58,8 @@ func TestIncoming(t *testing.T) {
 	}
 }
 
-// TestModes: claims are made with the access modes that were asked for, or that the side's own claim has, or the other side's. The ordinal's
-// claim gets those of the one in which its volume was filled.
+// TestModes: claims have the requested access modes, or those of the side's own claim, or those of the other
+// side. The ordinal's claim gets the modes of the claim in which its volume was filled.
 func TestModes(t *testing.T) {
 	const once, many, pod = corev1.ReadWriteOnce, corev1.ReadWriteMany, corev1.ReadWriteOncePod
 	made := func(name string, mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
@@ -103,7 +103,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestDeleteEntrance: a Service is deleted as it was judged, and no other one that has come in its place.
+// TestDeleteEntrance: a Service is deleted in the version that was judged, and a Service that has replaced it
+// is not.
 func TestDeleteEntrance(t *testing.T) {
 	s := newSides(t)
 	var deleted []string
@@ -121,7 +122,8 @@ func TestDeleteEntrance(t *testing.T) {
 	}
 }
 
-// TestExportOfAnEntrance: a receiver's Service and its export have one name and the same marks, and both go with the claim.
+// TestExportOfAnEntrance: a receiver's Service and its export have the same name and marks, and the claim owns
+// both.
 func TestExportOfAnEntrance(t *testing.T) {
 	for version, want := range map[string]client.Object{"v1beta1": &mcsv1beta1.ServiceExport{}, "v1alpha1": &mcsv1alpha1.ServiceExport{}} {
 		s := newSides(t)

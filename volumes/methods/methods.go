@@ -1,4 +1,4 @@
-// Package methods knows all ways to carry a volume, by their names.
+// Package methods lists all ways to carry a volume, by their names.
 package methods
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// methods are all of them. A caller of Register adds others.
+// methods lists the built-in methods. A caller of Register adds others.
 var methods = map[api.VolumeMethod]volumes.Method{api.MethodRebind: volumes.Rebind{}, api.MethodEmpty: volumes.Empty{}, api.MethodCopy: Copy{}, api.MethodSnapshot: Snapshot{}}
 
-// Register makes a method known. It is for the start of a program: a name that is taken is a
-// mistake in it, and panics.
+// Register adds a method. It is called while a program starts. A name that is already taken is a programming
+// error and panics.
 func Register(name api.VolumeMethod, method volumes.Method) {
 	if _, taken := methods[name]; taken || name == "" || method == nil {
 		panic(fmt.Sprintf("volume method %q cannot be registered", name))
@@ -26,11 +26,11 @@ func Register(name api.VolumeMethod, method volumes.Method) {
 	methods[name] = method
 }
 
-// Names are the names of all methods, in order.
+// Names returns the names of all methods, in order.
 func Names() []api.VolumeMethod { return slices.Sorted(maps.Keys(methods)) }
 
-// Of is the method of that name; Rebind, the API's default, without one. Of a name that this
-// program does not know it is a method that carries nothing and says so.
+// Of returns the method of that name, or Rebind, the API's default, for an empty name. For a name that this
+// program does not know, it returns a method that carries nothing and reports that.
 func Of(name api.VolumeMethod) volumes.Method {
 	if name == "" {
 		return volumes.Rebind{}
@@ -41,7 +41,7 @@ func Of(name api.VolumeMethod) volumes.Method {
 	return unknown(name)
 }
 
-// unknown is the name of a method that this program does not know, of a newer version perhaps.
+// unknown is the name of a method that this program does not know, perhaps of a newer version.
 type unknown string
 
 func (u unknown) problem() *volumes.Problem {

@@ -10,8 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestOf: without a name a method is the API's default, and one that nobody knows carries
-// nothing, whatever it is asked.
+// TestOf: an empty name gives the API's default method, and an unknown name gives one that carries nothing.
 func TestOf(t *testing.T) {
 	for _, name := range []api.VolumeMethod{"", api.MethodRebind} {
 		if _, is := Of(name).(volumes.Rebind); !is {
@@ -33,7 +32,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestRegister: what takes another one's name, or has none, is not registered.
+// TestRegister: a method without a name, or with a name that is taken, is not registered.
 func TestRegister(t *testing.T) {
 	for name, register := range map[string]func(){
 		"no name":      func() { Register("", volumes.Rebind{}) },

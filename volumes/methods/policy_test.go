@@ -14,14 +14,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// waysToADisk are the verbs by which each method makes something at the taker that names a disk of the giver's choice. A method
-// without one has new volumes made by a class.
+// waysToADisk lists the verbs by which each method creates an object at the taker that names a disk of the
+// giver's choice. A method without such a verb uses new volumes that a class provisions.
 var waysToADisk = map[api.VolumeMethod][]volumes.Verb{
 	api.MethodRebind: {volumes.CreateVolume}, api.MethodSnapshot: {volumes.CreateContent}, api.MethodCopy: nil, api.MethodEmpty: nil,
 }
 
-// TestK14EveryWay: every method passes the one policy before it names a disk at the taker, or a snapshot of one: a driver that is
-// not allowed is none for any of them.
+// TestK14EveryWay: every method checks the one policy before it names a disk at the taker, or a snapshot of
+// one. A driver that is not allowed is allowed for none of them.
 func TestK14EveryWay(t *testing.T) {
 	for _, name := range Names() {
 		verbs, listed := waysToADisk[name]

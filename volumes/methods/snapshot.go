@@ -23,7 +23,7 @@ import (
 // Snapshot is the method that moves data by a snapshot of the storage, with its writes.
 type Snapshot struct{ snapshot.Snapshot }
 
-// Apply does one action.
+// Apply performs one action.
 func (Snapshot) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
 	w, asked := writerOf(c, action, pair), action.Copy.Snapshot
 	mark := snapshotmanifest.Mark{Owner: c.Owner, Fence: action.Fence}
@@ -51,8 +51,8 @@ func (w writer) create(ctx context.Context, object client.Object) (client.Object
 	return object, w.at.Create(ctx, object)
 }
 
-// content makes the snapshot known, with the mode of the volume that it was taken of. Of which driver it is, the giver's cluster
-// says: it is judged again.
+// content creates the content that makes the snapshot known, with the mode of the volume that it was taken of.
+// The giver's cluster reports its driver, so the policy judges that driver again.
 func (w writer) content(ctx context.Context, mark snapshotmanifest.Mark) (client.Object, error) {
 	if bars := w.Policy.BarsSnapshot(w.action.Copy.Snapshot.Driver); bars != (volumes.Problem{}) {
 		return nil, apierrors.NewConflict(schema.GroupResource{Group: snapshotmanifest.ContentKind.Group, Resource: "volumesnapshotcontents"}, w.action.Ref.Name, errors.New(bars.Message))
@@ -87,7 +87,7 @@ func (w writer) writeContent(ctx context.Context) (client.Object, error) {
 	return object, w.at.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
 }
 
-// placeholder makes the pod that has the incoming claim get its volume. It goes with that claim.
+// placeholder creates the pod for which the incoming claim's volume is provisioned. That claim owns the pod.
 func (w writer) placeholder(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	template, err := w.Template(ctx)
 	if err != nil {
@@ -102,8 +102,8 @@ func (w writer) placeholder(ctx context.Context, pair volumes.Pair) (client.Obje
 	return pod, w.at.Create(ctx, pod)
 }
 
-// placeholderPod asks for what a pod of the ordinals asks for, has their image, which the side lets in, and may run
-// where they may.
+// placeholderPod returns a pod with the requests, the image and the placement of the ordinals' pods. The side
+// already admits that image.
 func (w writer) placeholderPod(template *corev1.PodTemplateSpec, near []corev1.NodeSelector) *corev1.Pod {
 	spec := w.spec()
 	spec.Near = near
@@ -113,14 +113,15 @@ func (w writer) placeholderPod(template *corev1.PodTemplateSpec, near []corev1.N
 	return manifest.Placeholder(spec)
 }
 
-// RehearsedContent returns, for a dry run, the content that a move creates on a side to import a snapshot of a driver.
+// RehearsedContent returns, for a dry run, the content that a move creates on a side to import a snapshot of a
+// driver.
 func RehearsedContent(c volumes.Carrier, claim volumes.Ref, driver string) client.Object {
 	ref := volumes.Ref{Namespace: claim.Namespace, Name: snapshot.PlaceholderName(claim, c.Owner, 1)}
 	asked := volumes.SnapshotAction{Driver: driver, Handle: ref.Name}
 	return snapshotmanifest.Content(snapshotmanifest.Mark{Owner: c.Owner}, ref, asked, corev1.PersistentVolumeFilesystem)
 }
 
-// RehearsedPlaceholder is the placeholder beside an ordinal's claim, as it would be made: for a dry run.
+// RehearsedPlaceholder returns, for a dry run, the placeholder that a move creates beside an ordinal's claim.
 func RehearsedPlaceholder(c volumes.Carrier, claim volumes.Ref, template *corev1.PodTemplateSpec) *corev1.Pod {
 	w := writer{Carrier: c}
 	w.action.Ref, w.action.Copy.Attempt = claim, 1

@@ -46,7 +46,7 @@ func newSides(t *testing.T) *sides {
 	}, pair: volumes.Pair{Giver: volumes.Holding{Ref: volumes.Ref{Namespace: "shop", Name: "data-web-0"}}, Taker: volumes.Holding{Ref: volumes.Ref{Namespace: "team", Name: "data-web-0"}}}}
 }
 
-// do does one action, which must be possible.
+// do performs one action, which must succeed.
 func (s *sides) do(action volumes.Action) {
 	s.Helper()
 	action.Fence = owner + ".1"
@@ -64,8 +64,8 @@ func (s *sides) get(c client.Client, kind schema.GroupVersionKind, ref volumes.R
 	return object
 }
 
-// TestSnapshotIsTaken: of the outgoing claim, by the class that was chosen; its content survives it until it gets its
-// own policy back.
+// TestSnapshotIsTaken: a snapshot of the outgoing claim is taken with the chosen class. It survives its content
+// until the content's own policy is restored.
 func TestSnapshotIsTaken(t *testing.T) {
 	s := newSides(t)
 	ref, at := volumes.Ref{Namespace: "shop", Name: "taken"}, volumes.CopyAction{AtGiver: true}
@@ -99,8 +99,8 @@ func TestSnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// TestSnapshotIsImported: by a content for its handle that retains it and is bound to nothing yet, and a claim that is
-// filled from it.
+// TestSnapshotIsImported: a snapshot is imported by a content for its handle that retains it and is not bound
+// yet, and a claim is filled from it.
 func TestSnapshotIsImported(t *testing.T) {
 	s := newSides(t)
 	s.StorageClass = new("fast")
@@ -135,7 +135,8 @@ func TestSnapshotIsImported(t *testing.T) {
 	}
 }
 
-// TestPlaceholder: it is placed as a pod of the ordinal, asks for as much, and no container of it has the volume.
+// TestPlaceholder: the placeholder is scheduled like a pod of the ordinal, has the same requests, and mounts
+// the volume in no container.
 func TestPlaceholder(t *testing.T) {
 	s := newSides(t)
 	s.do(volumes.Action{Verb: volumes.CreateMover, UID: "claim", Ref: volumes.Ref{Namespace: "team", Name: "in"}, Copy: volumes.CopyAction{Role: volumes.RolePlaceholder, Pod: "holder", Attempt: 1}})
@@ -155,7 +156,7 @@ func TestPlaceholder(t *testing.T) {
 	}
 }
 
-// disk is a volume that only nodes with a label reach.
+// disk returns a volume that only nodes with a label can reach.
 func disk(name, key, value string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
 		NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -164,7 +165,8 @@ func disk(name, key, value string) *corev1.PersistentVolume {
 	}}
 }
 
-// TestWithinReach: who has a new volume made runs where the ordinal's other ones are within reach; a pod that reads does not.
+// TestWithinReach: a pod for which a new volume is provisioned runs within the reach of the ordinal's other
+// volumes; a pod that only reads does not.
 func TestWithinReach(t *testing.T) {
 	for role, tc := range map[volumes.Role]struct {
 		method volumes.Method

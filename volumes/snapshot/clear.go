@@ -8,7 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// takenRef is the VolumeSnapshot at the giver's side: that of the attempt that has taken it.
+// takenRef names the VolumeSnapshot at the giver's side, with the number of the attempt that has taken it.
 func (v view) takenRef() volumes.Ref {
 	number := v.Attempt.Number
 	if v.Attempt.Snapshot.Number > 0 {
@@ -21,14 +21,14 @@ func (v view) importRef() volumes.Ref { return ImportRef(v.Taker.Ref, v.Owner, v
 
 func (v view) placeholder() string { return PlaceholderName(v.Taker.Ref, v.Owner, v.Attempt.Number) }
 
-// on is an action on a claim, a VolumeSnapshot or a content.
+// on returns an action on a claim, a VolumeSnapshot or a content.
 func (v view) on(verb volumes.Verb, ref volumes.Ref, atGiver bool) volumes.Verdict {
 	verdict := v.Act(verb, atGiver)
 	verdict.Action.Ref = ref
 	return verdict
 }
 
-// onContent is a write to a content as it was judged.
+// onContent returns a write to a content, in the version that was judged.
 func (v view) onContent(verb volumes.Verb, c volumes.SnapshotContent, atGiver bool) volumes.Verdict {
 	verdict := v.on(verb, volumes.Ref{Name: c.Name}, atGiver)
 	a := verdict.Action
@@ -39,15 +39,15 @@ func (v view) onContent(verb volumes.Verb, c volumes.SnapshotContent, atGiver bo
 	return verdict
 }
 
-// clearTaker removes what has brought the snapshot to the taker: the placeholder, a claim that has no volume yet,
-// and both objects for the snapshot, which retain it. It waits for none of them to be gone.
+// clearTaker removes the objects that made the snapshot known at the taker: the placeholder, a claim that has
+// no volume yet, and both objects for the snapshot, which retain it. It does not wait for their deletion.
 func (v view) clearTaker() volumes.Verdict {
 	s, in := v.Snapshot.Import, v.Incoming
 	switch {
 	case v.Placeholder.Found && !v.Placeholder.Foreign && !v.Placeholder.Terminating:
 		return v.deletePlaceholder()
 	case in.Claim.Found && in.Claim.Ours && !in.Claim.Terminating && in.Claim.Volume == "":
-		// While it waits for its volume nothing lets go of the snapshot.
+		// While the claim waits for its volume, the snapshot is kept by its finalizers.
 		verdict := v.on(volumes.DeleteUnfilled, in.Ref, false)
 		verdict.Action.UID, verdict.Action.ResourceVersion = in.Claim.UID, in.Claim.ResourceVersion
 		return verdict
@@ -58,7 +58,8 @@ func (v view) clearTaker() volumes.Verdict {
 	)
 }
 
-// clearGiver removes the snapshot where it was taken, and from the storage if that is what its class is for.
+// clearGiver removes the snapshot objects where it was taken. The storage deletes the snapshot if its class
+// says so.
 func (v view) clearGiver() volumes.Verdict {
 	s := v.Snapshot.Taken
 	c := s.Content
@@ -73,7 +74,7 @@ func (v view) clearGiver() volumes.Verdict {
 	if c.Note.By != v.Owner || !c.For.Names(v.takenRef()) {
 		return volumes.Verdict{}
 	}
-	c.Ours = true // somebody has deleted the VolumeSnapshot that it was made for
+	c.Ours = true // the VolumeSnapshot that it was created for was deleted by another client
 	return v.deleteContent(c, true)
 }
 
@@ -93,7 +94,7 @@ func (v view) deleteContent(c volumes.SnapshotContent, atGiver bool) volumes.Ver
 	return v.onContent(volumes.DeleteContent, c, atGiver)
 }
 
-// removePlaceholder deletes the placeholder; done: it is gone.
+// removePlaceholder deletes the placeholder. It is done when the placeholder does not exist.
 func (v view) removePlaceholder() volumes.Verdict {
 	switch {
 	case !v.Placeholder.Found || v.Placeholder.Foreign:
@@ -128,7 +129,7 @@ func foreign(kind string, at volumes.Holding, ref volumes.Ref) *volumes.Problem 
 	}
 }
 
-// retainContent is the command that has a snapshot survive its VolumeSnapshotContent.
+// retainContent returns the command that makes a snapshot survive its VolumeSnapshotContent.
 func retainContent(at volumes.Holding, name string) string {
 	return at.Command(`patch volumesnapshotcontent %s --type=merge -p '{"spec":{"deletionPolicy":"Retain"}}'`, name)
 }
@@ -140,7 +141,7 @@ func named(ref volumes.Ref) string {
 	return ref.Namespace + "/" + ref.Name
 }
 
-// says is what objects say of their trouble; empty: nothing.
+// says formats the first trouble that objects report; empty if none does.
 func says(troubles ...string) string {
 	for _, trouble := range troubles {
 		if trouble != "" {
@@ -150,7 +151,7 @@ func says(troubles ...string) string {
 	return ""
 }
 
-// policy is a reclaim policy by the name that the deletionPolicy of a content has as well.
+// policy returns a reclaim policy, whose name is also that of the deletionPolicy of a content.
 func policy(retain bool) corev1.PersistentVolumeReclaimPolicy {
 	if retain {
 		return corev1.PersistentVolumeReclaimRetain

@@ -17,7 +17,8 @@ func (w *world) Act() {
 	w.sidecar()
 }
 
-// provisioner makes the volumes of incoming claims: of the snapshot that they name, or, where it knows of none, empty.
+// provisioner creates the volumes of incoming claims from the snapshot that they name. If it does not support
+// snapshots, the volumes are empty.
 func (w *world) provisioner() {
 	for _, p := range w.sides {
 		for _, name := range slices.Sorted(maps.Keys(p.Incoming)) {
@@ -36,7 +37,7 @@ func (w *world) provisioner() {
 	}
 }
 
-// restorable is the handle of a VolumeSnapshot from which a volume can be made; empty: none can.
+// restorable returns the handle of a VolumeSnapshot from which a volume can be restored; empty if none can.
 func (p *side) restorable(name string) string {
 	s := p.snaps[name]
 	if s == nil || !s.Ready || s.Terminating {
@@ -49,8 +50,8 @@ func (p *side) restorable(name string) string {
 	return c.Handle
 }
 
-// controller is the snapshot-controller of both sides: it binds a VolumeSnapshot and its content, and lets go of
-// what is deleted.
+// controller is the snapshot-controller of both sides: it binds a VolumeSnapshot and its content, and completes
+// deletions.
 func (w *world) controller() {
 	for _, p := range w.sides {
 		for _, name := range slices.Sorted(maps.Keys(p.snaps)) {
@@ -63,7 +64,8 @@ func (w *world) controller() {
 	}
 }
 
-// letGo removes a VolumeSnapshot that no claim waits for, and its content with it unless that retains.
+// letGo removes a VolumeSnapshot that no claim waits for. It deletes the content too, unless that retains its
+// snapshot.
 func (w *world) letGo(p *side, name string) {
 	for claim, source := range p.sources {
 		if c := p.Incoming[claim]; source == name && c.Found && c.Volume == "" {
@@ -98,7 +100,7 @@ func (w *world) bindSnapshot(p *side, name string, s *snap) {
 	}
 }
 
-// sidecar is the csi-snapshotter of both sides: it takes snapshots, and deletes those whose content goes.
+// sidecar is the csi-snapshotter of both sides: it takes snapshots, and deletes those whose content is deleted.
 func (w *world) sidecar() {
 	for _, p := range w.sides {
 		for _, name := range slices.Sorted(maps.Keys(p.contents)) {
@@ -110,7 +112,7 @@ func (w *world) sidecar() {
 				delete(p.contents, name)
 			case c.Handle != "":
 			case c.Source != "":
-				c.Handle, c.ResourceVersion = c.Source, w.Next() // it believes whatever it is told
+				c.Handle, c.ResourceVersion = c.Source, w.Next() // it accepts any handle
 			default:
 				w.shoot(p, c)
 			}
@@ -118,7 +120,7 @@ func (w *world) sidecar() {
 	}
 }
 
-// shoot takes a snapshot of what is on the disk now, however long ago it was asked for.
+// shoot takes a snapshot of the present content of the disk, however long ago it was requested.
 func (w *world) shoot(p *side, c *content) {
 	for _, d := range p.Disks {
 		if d.Handle == c.Driver+"/"+c.Volume {

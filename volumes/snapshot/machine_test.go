@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
 
-// actions are all that can happen, in any order.
+// actions returns all possible events, in any order.
 func (w *world) actions() map[string]func(*rapid.T) {
 	anySnap := func(t *rapid.T) *snap {
 		p := w.sides[rapid.IntRange(0, 1).Draw(t, "side")]
@@ -38,8 +38,8 @@ func (w *world) actions() map[string]func(*rapid.T) {
 	})
 }
 
-// Check is what holds at any instant: besides, no snapshot is deleted twice, and one that counts has all that the
-// ordinal has written.
+// Check verifies the invariants of World and of snapshots: no snapshot is deleted twice, and one that counts
+// has everything that the ordinal has written.
 func (w *world) Check(t volumestest.Failer) {
 	w.World.Check(t)
 	for handle, s := range w.shots {
@@ -56,9 +56,9 @@ func (w *world) Check(t volumestest.Failer) {
 	}
 }
 
-// TestSnapshotMachine: whatever comes late, is deleted or turns round, an ordinal starts on what it had; at no time
-// two volumes can be mounted under its name; no snapshot counts that was taken of what somebody could still write to;
-// none is deleted before it was restored, or twice.
+// TestSnapshotMachine: whatever arrives late, is deleted or is reversed, an ordinal starts on its data. At no
+// time can two volumes be mounted under its name. No snapshot counts that was taken while a pod could still
+// write. No snapshot is deleted before it was restored, or twice.
 func TestSnapshotMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -67,7 +67,7 @@ func TestSnapshotMachine(t *testing.T) {
 	})
 }
 
-// TestSnapshotArrives: where nothing fails for long a move comes to its end, also after all that can happen.
+// TestSnapshotArrives: if nothing fails for long, a move completes, after any earlier events.
 func TestSnapshotArrives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -78,8 +78,8 @@ func TestSnapshotArrives(t *testing.T) {
 	})
 }
 
-// TestSnapshotLeavesNothing: where nothing fails nothing is left of a snapshot: no object, and nothing in the storage,
-// whether the move comes to its end, turns back before, or comes back.
+// TestSnapshotLeavesNothing: without failures nothing remains of a snapshot, no object and nothing in the
+// storage. This holds whether the move completes, is reversed before, or comes back.
 func TestSnapshotLeavesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()

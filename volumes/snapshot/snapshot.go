@@ -1,37 +1,37 @@
-// Package snapshot decides how the data of one claim get from the giver to the taker by a snapshot of the storage:
-// method Snapshot.
+// Package snapshot decides how the data of one claim get from the giver to the taker by a snapshot of the
+// storage: method Snapshot.
 //
-// The taker's volume is made of the snapshot under another name, and is then rebound, as a copy is:
+// The taker's volume is restored from the snapshot under another name, and is then rebound, like a copy:
 //
-//	stop      the ordinal is scaled down, its pod and attachments are gone; its volume is pointed at the outgoing
-//	          claim
+//	stop      the ordinal is scaled down, its pod and attachments are deleted; its volume is pointed at the
+//	          outgoing claim
 //	snapshot  a VolumeSnapshot of the outgoing claim; it is ready and has a handle; its content is set to Retain
 //	import    a VolumeSnapshotContent for that handle in the taker's cluster, and a VolumeSnapshot on it
-//	restore   the incoming claim is filled from that one; where its class waits for a pod, a placeholder that
-//	          mounts nothing is placed as the ordinal would be
+//	restore   the incoming claim is filled from that one; if its class waits for a pod, a placeholder that
+//	          mounts nothing is scheduled like the ordinal
 //	take over the incoming volume is parked, then pointed at the ordinal's claim
 //
-// Until the last of these the way back is open: the giver's volume is intact, and is pointed back.
+// Until the take-over the ordinal can go back: the giver's volume is intact, and is pointed back.
 //
-// What keeps the data safe:
+// These rules keep the data safe:
 //
-//   - a snapshot is asked for only when the giver's volume has been released and is attached nowhere, and it counts
-//     for that one release alone: a driver may take it long after it was asked for, and where the volume was
-//     given back in between, somebody may have written to it meanwhile. One that was there while the volume was
-//     attached does not count;
-//   - what was taken must be of the giver's very disk, must have a handle, and its content must have been read
-//     back as Retain before the taker knows of it: whoever deletes the VolumeSnapshot does not delete what the
-//     taker restores;
-//   - a content that was bound once is never bound again, so a lost VolumeSnapshot is a reason for an attempt under
-//     new names. It restores the same snapshot;
-//   - each object is made under the fence under which its attempt was begun, or not at all: one that comes late
-//     has a name that nobody uses any more;
-//   - a volume counts as restored when it is of the snapshot's driver and its claim still names the snapshot: who
-//     does not know of data sources fills a claim with an empty volume;
-//   - of two contents for one snapshot one is deleted with it, at the end: that of the side where it was taken,
-//     once that has its own policy back. The other one retains it always.
+//   - A snapshot is requested only if the giver's volume has been released and is attached nowhere. It counts
+//     for that one release only: a driver may take it long after the request. If the volume was given back in
+//     between, a pod may have written to it. A snapshot that existed while the volume was attached does not
+//     count.
+//   - The snapshot must be of the giver's very disk and must have a handle. Its content must have been read
+//     back as Retain before the taker knows of it. Deleting the VolumeSnapshot then does not delete the data
+//     that the taker restores.
+//   - A content that was bound once is never bound again. A lost VolumeSnapshot therefore needs an attempt
+//     under new names, which restores the same snapshot.
+//   - Each object is created under the fence under which its attempt began, or not at all. A late one has a
+//     name that is no longer used.
+//   - A volume counts as restored if it is of the snapshot's driver and its claim still names the snapshot. A
+//     provisioner that does not support data sources fills a claim with an empty volume.
+//   - Of two contents for one snapshot, one is deleted with it at the end: the content on the side where it
+//     was taken, once its own policy is restored. The other content always retains it.
 //
-// Everything here is pure: the same pair, the same verdict.
+// This package is pure: the same pair gives the same verdict.
 package snapshot
 
 import (
@@ -43,7 +43,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Snapshot is the method that moves data by a snapshot, but for its writes.
+// Snapshot is the method that moves data by a snapshot, without its writes.
 type Snapshot struct{ volumes.Second }
 
 // Check returns why a claim cannot move by a snapshot, or nil.
@@ -56,12 +56,12 @@ func (Snapshot) Prepare(pair volumes.Pair) volumes.Verdict {
 	if problem := cmp.Or(volumes.Usable(pair.Giver), unable(pair)); problem != nil {
 		return volumes.Verdict{Blocked: problem}
 	}
-	h := volumes.Handing{Pair: pair} // what was restored the other way before is over
+	h := volumes.Handing{Pair: pair} // a restore in the other direction is over
 	return h.Secure(pair.Giver)
 }
 
-// unable is why no snapshot of the giver's volume can be taken, or restored at the taker; nil: nothing is known
-// against it.
+// unable returns why no snapshot of the giver's volume can be taken, or restored at the taker; nil if no reason
+// is known.
 func unable(pair volumes.Pair) *volumes.Problem {
 	driver, _ := volumes.DriverOf(pair.Giver.Volume.Handle)
 	if driver == "" {
@@ -89,7 +89,7 @@ func unknown(pair volumes.Pair, why string) *volumes.Problem {
 	}
 }
 
-// cannot is for a cluster that does not know of snapshots.
+// cannot returns the problem of a cluster without snapshot support.
 func cannot(pair volumes.Pair, side volumes.SnapshotSide) *volumes.Problem {
 	switch {
 	case side.Trouble != "":
@@ -106,7 +106,7 @@ func cannot(pair volumes.Pair, side volumes.SnapshotSide) *volumes.Problem {
 	}
 }
 
-// classless is for a cluster without a class for the driver.
+// classless returns the problem of a cluster without a snapshot class for the driver.
 func classless(pair volumes.Pair, side volumes.SnapshotSide, driver string) *volumes.Problem {
 	if side.Class != "" {
 		return nil
@@ -130,17 +130,17 @@ func tooSmall(pair volumes.Pair) *volumes.Problem {
 	}
 }
 
-// TakenRef is the VolumeSnapshot of an attempt, beside the ordinal's claim at the side that it leaves.
+// TakenRef names the VolumeSnapshot of an attempt, beside the ordinal's claim at the side that it leaves.
 func TakenRef(claim volumes.Ref, owner types.UID, attempt int32) volumes.Ref {
 	return volumes.Ref{Namespace: claim.Namespace, Name: volumes.AttemptName("snapshot", claim, owner, attempt)}
 }
 
-// ImportRef is the VolumeSnapshot by which the other side knows it; its content has the same name.
+// ImportRef names the VolumeSnapshot by which the other side knows it; its content has the same name.
 func ImportRef(claim volumes.Ref, owner types.UID, attempt int32) volumes.Ref {
 	return volumes.Ref{Namespace: claim.Namespace, Name: volumes.AttemptName("import", claim, owner, attempt)}
 }
 
-// PlaceholderName is the pod that has the incoming claim of an attempt get its volume.
+// PlaceholderName returns the name of the pod for which an attempt's incoming claim gets its volume.
 func PlaceholderName(claim volumes.Ref, owner types.UID, attempt int32) string {
 	return volumes.AttemptName(string(volumes.RolePlaceholder), claim, owner, attempt)
 }

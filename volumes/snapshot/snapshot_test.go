@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
 
-// before is a pair for which an action of a verb is due, where nothing has failed.
+// before returns a pair for which an action of a verb is due, without failures.
 func before(t *testing.T, verb volumes.Verb, waits bool) volumes.Pair {
 	t.Helper()
 	w := newWorld()
@@ -31,7 +31,7 @@ func before(t *testing.T, verb volumes.Verb, waits bool) volumes.Pair {
 	return volumes.Pair{}
 }
 
-// said is a verdict in few words.
+// said returns a verdict in a few words.
 func said(v volumes.Verdict) string {
 	switch {
 	case v.Blocked != nil:
@@ -50,8 +50,8 @@ func said(v volumes.Verdict) string {
 	return "done"
 }
 
-// TestTake: a snapshot counts only if it was asked for after the present release, with nothing attached, is of the
-// giver's disk, has a handle and a size, and survives its content.
+// TestTake: a snapshot counts only if it was requested after the present release, with nothing attached, is of
+// the giver's disk, has a handle and a size, and survives its content.
 func TestTake(t *testing.T) {
 	for name, tc := range map[string]struct {
 		due    volumes.Verb
@@ -106,8 +106,8 @@ func inTrouble(p *volumes.Pair) {
 	p.Copy.Snapshot.Taken.Ready, p.Copy.Snapshot.Taken.Content.Trouble = false, "quota"
 }
 
-// TestRestore: the taker's volume is made of that snapshot, by the same driver, under names that nothing was bound
-// to before.
+// TestRestore: the taker's volume is restored from that snapshot, by the same driver, under names that nothing
+// was bound to before.
 func TestRestore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		due    volumes.Verb
@@ -171,10 +171,10 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// anotherFence is a process that goes on after one that may have written something nobody has an answer to.
+// anotherFence continues as a new process, after one whose last write has no known result.
 func anotherFence(p *volumes.Pair) { p.Fence, p.Giver.Volume.Fence = "migration.7", "migration.7" }
 
-// unsealed is a volume of the incoming claim that is not sealed yet.
+// unsealed sets a volume of the incoming claim that is not sealed yet.
 func unsealed(handle string) func(*volumes.Pair) {
 	return func(p *volumes.Pair) {
 		p.Copy.Attempt.Seal.Root = ""
@@ -182,7 +182,7 @@ func unsealed(handle string) func(*volumes.Pair) {
 	}
 }
 
-// TestSizeOfRestored: the new volume holds what the snapshot has, and is no smaller than the one before.
+// TestSizeOfRestored: the new volume has room for the snapshot, and is no smaller than the former one.
 func TestSizeOfRestored(t *testing.T) {
 	for name, tc := range map[string]struct{ asked, needed, snapshot, want int64 }{
 		"M-044 nothing is asked for":       {0, 10, 0, 10},
@@ -200,7 +200,7 @@ func TestSizeOfRestored(t *testing.T) {
 	}
 }
 
-// TestUnable: what keeps a claim from moving by a snapshot is said before anything is stopped.
+// TestUnable: reasons why a claim cannot move by a snapshot are reported before anything is stopped.
 func TestUnable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*volumes.Pair)

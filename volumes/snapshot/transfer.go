@@ -7,12 +7,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// view is a pair as its attempt sees it.
+// view is a pair in the direction of its attempt.
 type view struct{ volumes.Handing }
 
-// Transfer brings the data to the taker. Of an attempt that was begun before the move turned round it returns the
-// volume to where it was, as long as the restored one has not been taken over. When it is done the ordinal may
-// be started at the pair's taker.
+// Transfer carries the data to the taker. If the move has been reversed since the attempt began, it returns the
+// volume to its former side, as long as the restored one has not been taken over. When it is done, the ordinal
+// may be started at the pair's taker.
 func (s Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
 	if verdict := s.Fill(pair); !verdict.Done() {
 		return verdict
@@ -29,12 +29,12 @@ func (s Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
 	return v.HandOver()
 }
 
-// Fill has a volume made of a snapshot, and sealed.
+// Fill restores a volume from a snapshot, and seals it.
 func (Snapshot) Fill(pair volumes.Pair) volumes.Verdict {
 	v := view{volumes.HandingOf(pair)}
 	switch {
 	case v.Back && v.Taken():
-		return volumes.First(v.arrive, v.begin) // the ordinal goes back by a snapshot of its own
+		return volumes.First(v.arrive, v.begin) // the ordinal goes back by a new snapshot
 	case v.Back, v.Attempt.Number == 0 && volumes.Returns(pair), v.Taken():
 		return volumes.Verdict{}
 	case v.Attempt.Number == 0:
@@ -47,13 +47,13 @@ func (Snapshot) Fill(pair volumes.Pair) volumes.Verdict {
 	return volumes.First(v.Release, v.take, v.restore)
 }
 
-// Drop removes what was restored for nothing, with what it was restored by.
+// Drop removes an abandoned restored volume, and the objects that it was restored from.
 func (Snapshot) Drop(pair volumes.Pair) volumes.Verdict {
 	v := view{volumes.HandingOf(pair)}
 	return volumes.First(v.clearTaker, v.clearGiver, v.Drop)
 }
 
-// arrive is for a restored volume that was pointed at the ordinal's claim.
+// arrive completes the take-over of a restored volume that was pointed at the ordinal's claim.
 func (v view) arrive() volumes.Verdict {
 	return volumes.First(v.TakeOver, v.clearTaker, v.clearGiver, v.LetGo)
 }
@@ -72,14 +72,15 @@ func (v view) again() volumes.Verdict {
 	})
 }
 
-// counts says whether the snapshot that is recorded is of the giver's volume, and nothing could write to that since.
+// counts reports whether the recorded snapshot is of the giver's volume, and no pod could write to that volume
+// since.
 func (v view) counts() bool {
 	taken, volume := v.Attempt.Snapshot, v.Giver.Volume
 	return taken.Handle != "" && volume.Released != "" && taken.Released == volume.Released && taken.From == volumes.Disk(volume.Handle)
 }
 
-// take has a snapshot of the giver's volume taken and recorded. That is released, so nothing mounts it under its
-// ordinal's name.
+// take requests and records a snapshot of the giver's volume. The volume is released, so nothing mounts it
+// under its ordinal's name.
 func (v view) take() volumes.Verdict {
 	if v.counts() {
 		return volumes.Verdict{}
@@ -91,11 +92,11 @@ func (v view) take() volumes.Verdict {
 	case s.Found && !s.Ours:
 		return blockedBy(foreign("VolumeSnapshot", v.Giver, v.takenRef()))
 	case s.Found && (s.Terminating || s.Released != v.Giver.Volume.Released || s.Claim != v.Outgoing.Ref.Name || len(attachments) > 0):
-		return v.begin() // it may have been taken while somebody could write
+		return v.begin() // it may have been taken while a pod could write
 	case len(attachments) > 0:
 		return volumes.Awaits("volume %s is not attached to node %s any more", v.Giver.Volume.Name, attachments[0].Node)
 	case !s.Found && v.Attempt.Begun != v.Fence:
-		return v.begin() // the one that was asked for before may still come
+		return v.begin() // the earlier request may still succeed
 	case !s.Found:
 		return v.ask()
 	case !s.Ready || !s.Content.Found || s.Content.Handle == "" || s.Content.Size == nil:
@@ -104,7 +105,7 @@ func (v view) take() volumes.Verdict {
 	return v.record()
 }
 
-// ask asks for a snapshot.
+// ask requests a snapshot.
 func (v view) ask() volumes.Verdict {
 	if problem := unable(v.Pair); problem != nil {
 		return blockedBy(problem)
@@ -120,7 +121,7 @@ func isOf(c volumes.SnapshotContent, volume volumes.Volume) bool {
 	return driver != "" && c.Driver == driver && c.Volume == name
 }
 
-// record has the snapshot survive its content, and then records it.
+// record makes the snapshot survive its content, and then records it.
 func (v view) record() volumes.Verdict {
 	s := v.Snapshot.Taken
 	c, ref := s.Content, v.takenRef()
@@ -143,18 +144,18 @@ func (v view) record() volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-// restore has the incoming volume made of the snapshot.
+// restore creates the incoming volume from the snapshot.
 func (v view) restore() volumes.Verdict {
 	if v.Sealed() {
 		return v.removePlaceholder()
 	}
 	if v.Incoming.Parked() {
-		return v.again() // it was about to be taken over, and what it was sealed with does not count any more
+		return v.again() // it was about to be taken over, and its seal does not count any more
 	}
 	return volumes.First(v.known, v.filled, v.seal)
 }
 
-// known has the snapshot known to the taker's cluster.
+// known makes the snapshot known to the taker's cluster.
 func (v view) known() volumes.Verdict {
 	taken, c, ref, late := v.Attempt.Snapshot, v.Snapshot.Import.Content, v.importRef(), v.Attempt.Begun != v.Fence
 	switch {
@@ -172,12 +173,12 @@ func (v view) known() volumes.Verdict {
 	return v.imported(late)
 }
 
-// imported has a VolumeSnapshot on the content of the taker's cluster, and waits until it is ready.
+// imported creates a VolumeSnapshot for the content in the taker's cluster, and waits until it is ready.
 func (v view) imported(late bool) volumes.Verdict {
 	c, s, ref := v.Snapshot.Import.Content, v.Snapshot.Import, v.importRef()
 	switch {
 	case !s.Found && (late || c.For.UID != ""):
-		return v.again() // what was bound once is never bound again
+		return v.again() // a content that was bound once is never bound again
 	case !s.Found:
 		verdict := v.on(volumes.CreateImport, ref, false)
 		verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Content: c.Name}
@@ -192,7 +193,7 @@ func (v view) imported(late bool) volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// filled has the incoming claim get a volume that is made of the snapshot.
+// filled provides the incoming claim with a volume that is restored from the snapshot.
 func (v view) filled() volumes.Verdict {
 	in, at := v.Incoming, v.importRef().Name
 	switch {
@@ -225,7 +226,7 @@ func (v view) filled() volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// seal records which volume was made of the snapshot.
+// seal records which volume was restored from the snapshot.
 func (v view) seal() volumes.Verdict {
 	in, taken := v.Incoming.Volume, v.Attempt.Snapshot
 	if in.Chosen {

@@ -9,26 +9,26 @@ import (
 
 const owner = volumestest.Owner
 
-// snap is a VolumeSnapshot, with the content that it is bound to, or is to be.
+// snap is a VolumeSnapshot, with the content that it is bound to, or will be.
 type snap struct {
 	volumes.Snapshot
 	content  string
 	imported bool
 }
 
-// content is a VolumeSnapshotContent; let go is true once its VolumeSnapshot was deleted.
+// content is a VolumeSnapshotContent; letGo is true once its VolumeSnapshot was deleted.
 type content struct {
 	volumes.SnapshotContent
 	letGo bool
 }
 
-// shot is what the storage has of a snapshot.
+// shot is the storage's record of a snapshot.
 type shot struct {
 	content, deleted int
 }
 
-// side is what an API server stores of the ordinal, with its snapshots, and with the VolumeSnapshots that incoming
-// claims name as their sources.
+// side holds the objects that an API server stores for the ordinal, with its snapshots. sources are the
+// VolumeSnapshots that incoming claims name.
 type side struct {
 	*volumestest.Place
 	sources  map[string]string
@@ -37,13 +37,14 @@ type side struct {
 	holders  map[string]volumes.Mover
 }
 
-// world has one storage for both sides besides, controllers that act when they like, and people who delete what they
-// should not.
+// world adds one storage for both sides, controllers that act at any time, and users who delete objects that
+// they should not.
 type world struct {
 	*volumestest.World
 	sides [2]*side
 	shots map[string]*shot
-	// waits is true where the class waits for a pod, and ignorant where who makes volumes knows of no snapshots.
+	// waits is true if the class waits for a pod. ignorant is true if the provisioner does not support
+	// snapshots.
 	waits, ignorant bool
 }
 
@@ -56,7 +57,7 @@ func newWorld() *world {
 	return w
 }
 
-// Pair is what an observer sees.
+// Pair returns the pair that an observer sees.
 func (w *world) Pair() volumes.Pair {
 	pair := w.World.Pair()
 	seen, able := pair.Copy, volumes.SnapshotSide{Asked: true, Served: true, Class: "class"}
@@ -73,7 +74,8 @@ func (w *world) Pair() volumes.Pair {
 	return pair
 }
 
-// snapshot is a VolumeSnapshot with its content: the one that it is bound to, or else one of a name.
+// snapshot returns a VolumeSnapshot with its content: the one that it is bound to, or else the one of the given
+// name.
 func (p *side) snapshot(name, contentName string) volumes.Snapshot {
 	var seen volumes.Snapshot
 	if s := p.snaps[name]; s != nil {
@@ -88,8 +90,8 @@ func (p *side) snapshot(name, contentName string) volumes.Snapshot {
 	return seen
 }
 
-// Decide is the next write. The side that takes learns of a snapshot only once that survives the deletion of where it
-// was taken.
+// Decide returns the next write. The taker learns of a snapshot only once the snapshot survives the deletion of
+// its objects at the giver.
 func (w *world) Decide(t volumestest.Failer) *volumestest.Late {
 	write := w.World.Decide(t)
 	if write == nil || write.Verb != volumes.CreateContent {
@@ -103,7 +105,7 @@ func (w *world) Decide(t volumestest.Failer) *volumestest.Late {
 	return write
 }
 
-// Arrive does what an API server would: what was changed since it was judged is not written.
+// Arrive processes a write as an API server does: it is refused if the object was changed since it was judged.
 func (w *world) Arrive(t volumestest.Failer, write volumestest.Late) {
 	p := w.sides[write.Side]
 	switch write.Verb {
@@ -118,7 +120,8 @@ func (w *world) Arrive(t volumestest.Failer, write volumestest.Late) {
 	}
 }
 
-// writeClaim writes to a claim or a volume: an incoming claim has a source, and owns the pod that waits for its volume.
+// writeClaim writes to a claim or a volume. An incoming claim has a source, and owns the pod that waits for its
+// volume.
 func (w *world) writeClaim(t volumestest.Failer, p *side, write volumestest.Late) {
 	before := len(p.Incoming)
 	w.World.Arrive(t, write)

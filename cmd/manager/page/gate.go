@@ -1,5 +1,5 @@
-// Package page serves the page of moves from a manager, to users who show it a token of theirs: it asks the API server
-// who they are and whether they may use it, and then asks for everything with that token.
+// Package page serves the web page of moves from a manager. A user sends a token; the page asks the API server who the
+// user is and whether the user may open the page. All other requests to the API server use the user's token.
 package page
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/server"
 )
 
-// Requests a second to the API server: for all reviews together, and of one request for the page.
+// Limits in requests per second to the API server: for all reviews together, and for one request to the page.
 const (
 	qps   = 20
 	burst = 40
 )
 
-// gate judges who may use the page.
+// gate decides which users may use the page.
 type gate struct {
 	who       authenticationclient.TokenReviewInterface
 	may       authorizationclient.SubjectAccessReviewInterface
@@ -36,8 +36,8 @@ type gate struct {
 	mapper    meta.RESTMapper
 }
 
-// newGate asks the manager's own cluster, with the rights of the manager, for reviews alone. The mapper says only what
-// the cluster serves, so all may share it.
+// newGate uses the manager's own permissions only to create reviews in its own cluster. All users share the mapper,
+// because it holds only discovery data.
 func newGate(local *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper) (*gate, error) {
 	local = rest.CopyConfig(local)
 	local.QPS, local.Burst = qps, burst
@@ -49,13 +49,13 @@ func newGate(local *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper)
 	if err != nil {
 		return nil, fmt.Errorf("asking who may use the page: %w", err)
 	}
-	anonymous := rest.AnonymousClientConfig(local) // nothing of what the manager shows for itself
+	anonymous := rest.AnonymousClientConfig(local) // without the manager's credentials
 	anonymous.UserAgent = local.UserAgent + " page"
 	return &gate{who: who.TokenReviews(), may: may.SubjectAccessReviews(), anonymous: anonymous, scheme: scheme, mapper: mapper}, nil
 }
 
-// admit is the way to the cluster of whoever shows a token: with that token, and nothing else. Nothing is remembered: a
-// token that was taken back, and a right that was, count from the next request on.
+// admit returns a client for the cluster that uses only the given token. It caches nothing, so revoked tokens and
+// permissions take effect with the next request.
 func (g *gate) admit(ctx context.Context, token, method string) (client.WithWatch, error) {
 	user, err := g.identify(ctx, token)
 	if err != nil {
@@ -69,7 +69,7 @@ func (g *gate) admit(ctx context.Context, token, method string) (client.WithWatc
 	return client.NewWithWatch(config, client.Options{Scheme: g.scheme, Mapper: g.mapper})
 }
 
-// identify asks whose a token is.
+// identify returns the user of a token.
 func (g *gate) identify(ctx context.Context, token string) (authenticationv1.UserInfo, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	answer, err := g.who.Create(ctx, review, metav1.CreateOptions{})
@@ -82,7 +82,7 @@ func (g *gate) identify(ctx context.Context, token string) (authenticationv1.Use
 	return answer.Status.User, nil
 }
 
-// authorize asks whether somebody may use the page.
+// authorize returns an error unless the user may use the page.
 func (g *gate) authorize(ctx context.Context, user authenticationv1.UserInfo, verb string) error {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for key, values := range user.Extra {

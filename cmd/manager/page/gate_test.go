@@ -21,7 +21,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// apiServer answers reviews: alice may look, bob may not, of others it does not know. It keeps what it was shown.
+// apiServer answers reviews: alice may get, bob may do nothing, and other tokens are unknown. It records requests.
 type apiServer struct {
 	mu     sync.Mutex
 	asked  []http.Header
@@ -56,7 +56,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newTestGate is a gate of a manager that shows a token, a user and a group of its own.
+// newTestGate returns a gate of a manager with its own token and an impersonated user.
 func newTestGate(t *testing.T) (*gate, *apiServer) {
 	t.Helper()
 	answers := &apiServer{}
@@ -73,7 +73,7 @@ func newTestGate(t *testing.T) (*gate, *apiServer) {
 	return g, answers
 }
 
-// TestAdmit: who is known, and may use the page, gets in; the others are told what is missing.
+// TestAdmit: a known user with permission is admitted. For others the error names the missing permission.
 func TestAdmit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		token, method string
@@ -99,7 +99,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestAdmitSilence: an API server that cannot be asked lets nobody in.
+// TestAdmitSilence: if the API server does not answer, no user is admitted.
 func TestAdmitSilence(t *testing.T) {
 	g, err := newGate(&rest.Config{Host: "http://127.0.0.1:1"}, clusters.NewScheme(), nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestAdmitSilence(t *testing.T) {
 	}
 }
 
-// TestOwnToken: what is asked for somebody is asked with their token, and with nothing that the manager shows for itself.
+// TestOwnToken: requests for a user carry the user's token and none of the manager's credentials.
 func TestOwnToken(t *testing.T) {
 	g, answers := newTestGate(t)
 	asks, err := g.admit(t.Context(), "alice", "GET")

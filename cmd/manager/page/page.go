@@ -24,25 +24,25 @@ import (
 )
 
 const (
-	// headerTimeout bounds a request that does not come to its end, and idleTimeout a connection without any.
+	// headerTimeout limits the time to read a request's header, and idleTimeout an idle connection.
 	headerTimeout = 10 * time.Second
 	idleTimeout   = time.Minute
-	// writeTimeout bounds an answer; a stream of changes has its own bound for each of them.
+	// writeTimeout limits the time to write a response. In a stream of changes it applies to each change.
 	writeTimeout = 30 * time.Second
-	// mostHeader is enough for the largest tokens that API servers take.
+	// mostHeader is large enough for the largest tokens that API servers accept.
 	mostHeader = 64 << 10
 )
 
-// cluster is what a manager calls its own one.
+// cluster is the name by which a manager refers to its own cluster.
 const cluster = "local"
 
-// Page is the server of the page. It runs beside every manager, also beside those that are not active.
+// Page is the server of the web page. It runs in every manager, including managers that are not the leader.
 type Page struct {
 	settings config.UI
 	handler  http.Handler
 }
 
-// Add has a manager serve the page, if the settings say so.
+// Add adds the page to the manager if the settings enable it.
 func Add(mgr manager.Manager, local *rest.Config, settings config.Config) error {
 	if settings.UI.BindAddress == config.AddressOff {
 		return nil
@@ -61,7 +61,7 @@ func Add(mgr manager.Manager, local *rest.Config, settings config.Config) error 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Page) NeedLeaderElection() bool { return false }
 
-// Start serves until the context ends, over TLS alone.
+// Start serves over TLS until the context ends.
 func (p *Page) Start(ctx context.Context) error {
 	running, ctx := errgroup.WithContext(ctx)
 	secure := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
@@ -88,7 +88,8 @@ func (p *Page) Start(ctx context.Context) error {
 	return running.Wait()
 }
 
-// certify takes the certificate of a folder, anew whenever it changes, or makes one that nobody can verify.
+// certify loads the certificate from CertDir and reloads it when it changes. Without CertDir it creates a self-signed
+// certificate that no client can verify.
 func (p *Page) certify(ctx context.Context, running *errgroup.Group, secure *tls.Config) error {
 	if p.settings.CertDir != "" {
 		files, err := certwatcher.New(filepath.Join(p.settings.CertDir, "tls.crt"), filepath.Join(p.settings.CertDir, "tls.key"))

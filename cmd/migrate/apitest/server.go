@@ -1,5 +1,4 @@
-// Package apitest has an API server for tests: discovery, reads, writes and watches over
-// a fake client.
+// Package apitest provides an API server for tests. It serves discovery, reads, writes and watches from a fake client.
 package apitest
 
 import (
@@ -29,17 +28,17 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 )
 
-// Server is an API server that keeps what it is told to serve.
+// Server is an API server that serves a given set of resources.
 type Server struct {
 	*httptest.Server
 	served map[schema.GroupVersion]map[string]string
 	Store  client.WithWatch
 	mu     sync.Mutex
-	// writes are "METHOD group/name", less those of a dry run.
+	// writes lists the writes as "METHOD group/name", without dry runs.
 	writes []string
-	// NoController is true when no controller looks after what is created.
+	// NoController is true when no controller updates the status of created objects.
 	NoController bool
-	// Before is asked before each request; an error is its answer.
+	// Before is called before each request. If it returns an error, the server answers with that error.
 	Before func(r *http.Request) error
 }
 
@@ -77,7 +76,7 @@ func Serve(t *testing.T, served map[schema.GroupVersion]map[string]string, objec
 	return s
 }
 
-// clusterWide are the kinds without a namespace.
+// clusterWide lists the kinds without a namespace.
 var clusterWide = []string{"Namespace", "PersistentVolume", "VolumeAttachment"}
 
 func resourceList(version schema.GroupVersion, resources map[string]string) metav1.APIResourceList {
@@ -91,31 +90,31 @@ func resourceList(version schema.GroupVersion, resources map[string]string) meta
 	return list
 }
 
-// Kubeconfig names this server east, and one west that does not answer.
+// Kubeconfig returns a kubeconfig in which this server is context east, and a server that does not answer is west.
 func (s *Server) Kubeconfig(t *testing.T) string {
 	return s.KubeconfigWith(t, "http://127.0.0.1:1")
 }
 
-// KubeconfigWith names this server east, and the one at an address west.
+// KubeconfigWith returns a kubeconfig in which this server is context east, and the given address is west.
 func (s *Server) KubeconfigWith(t *testing.T, west string) string {
 	t.Helper()
 	return Kubeconfig(t, map[string]string{"east": s.URL, "west": west})
 }
 
-// Wrote are the writes that it was asked for.
+// Wrote returns the writes that the server received.
 func (s *Server) Wrote() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.writes...)
 }
 
-// KindOf is the kind that a request is about.
+// KindOf returns the kind of the requested resource.
 func (s *Server) KindOf(r *http.Request) schema.GroupVersionKind {
 	version := schema.GroupVersion{Group: r.PathValue("group"), Version: r.PathValue("version")}
 	return version.WithKind(s.served[version][r.PathValue("resource")])
 }
 
-// admit logs a write, and says whether the request may go on.
+// admit logs a write and reports whether the request may continue.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, name string) bool {
 	if s.Before != nil {
 		if err := s.Before(r); err != nil {
@@ -142,7 +141,7 @@ func fail(w http.ResponseWriter, err error) {
 	answer(w, int(text.Code), text)
 }
 
-// many lists, watches and creates.
+// many handles lists, watches and creates.
 func (s *Server) many(w http.ResponseWriter, r *http.Request) {
 	gvk, namespace := s.KindOf(r), client.InNamespace(r.PathValue("namespace"))
 	list := &unstructured.UnstructuredList{}
@@ -177,7 +176,7 @@ func (s *Server) many(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// takeOver plays the controller of a StatefulSet that is created beside its pods.
+// takeOver sets the status of a created StatefulSet, as its controller would.
 func (s *Server) takeOver(object *unstructured.Unstructured) {
 	replicas, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas")
 	if object.GetKind() == "StatefulSet" && found && !s.NoController {
@@ -198,8 +197,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, list *unstructure
 	defer changes.Stop()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
-	// The store cannot begin at a resourceVersion: what changed since the list is told
-	// by telling all of it.
+	// The store cannot watch from a resourceVersion. Sending all objects covers every change since the list.
 	if err := s.Store.List(r.Context(), list, opts...); err == nil {
 		for i := range list.Items {
 			_ = json.NewEncoder(w).Encode(map[string]any{"type": "MODIFIED", "object": &list.Items[i]})
@@ -211,14 +209,14 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, list *unstructure
 		case <-r.Context().Done():
 			return
 		case event := <-changes.ResultChan():
-			gvk := list.GroupVersionKind() // the store tells of typed objects, which do not say what they are
+			gvk := list.GroupVersionKind() // the store sends typed objects without apiVersion and kind
 			event.Object.GetObjectKind().SetGroupVersionKind(gvk.GroupVersion().WithKind(strings.TrimSuffix(gvk.Kind, "List")))
 			_ = json.NewEncoder(w).Encode(map[string]any{"type": event.Type, "object": event.Object})
 		}
 	}
 }
 
-// one reads, patches and deletes.
+// one handles reads, patches and deletes of one object.
 func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(s.KindOf(r))
@@ -238,7 +236,7 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 		}
 		finish(w, object, s.Store.Patch(r.Context(), object, client.RawPatch(types.PatchType(r.Header.Get("Content-Type")), body), opts...))
 	case http.MethodPut:
-		// Kinds of Kubernetes itself come as protobuf.
+		// Clients send Kubernetes' own kinds as protobuf.
 		decoded, _, err := serializer.NewCodecFactory(s.Store.Scheme()).UniversalDeserializer().Decode(body, nil, nil)
 		if err != nil {
 			fail(w, err)
@@ -280,8 +278,8 @@ func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, messa
 	answer(w, int(code), metav1.Status{TypeMeta: kind("Status"), Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message})
 }
 
-// Kubeconfig makes a kubeconfig with contexts of these names for servers at these
-// addresses. The first is the current one.
+// Kubeconfig writes a kubeconfig with one context per entry of servers, which maps names to addresses. The first name is
+// the current context.
 func Kubeconfig(t *testing.T, servers map[string]string) string {
 	t.Helper()
 	contexts := slices.Sorted(maps.Keys(servers))
@@ -301,8 +299,7 @@ func Kubeconfig(t *testing.T, servers map[string]string) string {
 	return path
 }
 
-// SilentKubeconfig is a kubeconfig with contexts of these names. Nobody answers at their
-// addresses.
+// SilentKubeconfig writes a kubeconfig with contexts of the given names, at addresses that do not answer.
 func SilentKubeconfig(t *testing.T, contexts ...string) string {
 	t.Helper()
 	servers := map[string]string{}

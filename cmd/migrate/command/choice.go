@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Choice is a flag that takes one of a few words.
+// Choice is a flag that accepts one of several words.
 type Choice struct {
-	// Value is the word that was given.
+	// Value is the given word.
 	Value   string
 	allowed []string
 }
 
-// NewChoice is a flag with a default.
+// NewChoice returns a Choice with a default value.
 func NewChoice(value string, allowed ...string) *Choice { return &Choice{value, allowed} }
 
 // String implements pflag.Value.
 func (c *Choice) String() string { return c.Value }
 
-// Type implements pflag.Value: it is what the help shows.
+// Type implements pflag.Value. The help shows it.
 func (c *Choice) Type() string { return strings.Join(c.allowed, "|") }
 
 // Set implements pflag.Value.

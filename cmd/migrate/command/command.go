@@ -1,5 +1,5 @@
-// Package command is what all commands share: the process that they run in, the
-// clusters that their flags lead to, the steps of their options, and their exit codes.
+// Package command holds the parts that all commands share: the process environment, the clusters that their flags
+// select, the steps of their options, and their exit codes.
 package command
 
 import (
@@ -16,31 +16,31 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 )
 
-// Options are those of one command. The three steps are kubectl's.
+// Options are the options of one command. The three steps are those of kubectl.
 type Options interface {
-	// Complete takes the arguments and fills in the defaults, without a request to any cluster.
+	// Complete reads the arguments and sets defaults, without a request to any cluster.
 	Complete(cmd *cobra.Command, args []string) error
-	// Validate refuses what cannot be meant.
+	// Validate rejects invalid combinations of options.
 	Validate() error
-	// Run carries the command out.
+	// Run runs the command.
 	Run(ctx context.Context) error
 }
 
-// Common is what all commands share: the process and the persistent flags. Embedded into options
-// it is their first two steps, where a command takes no arguments and any flags can be meant.
+// Common holds the parts that all commands share: the process and the persistent flags. Options that embed it inherit
+// the first two steps, for commands without arguments and without invalid combinations of flags.
 type Common struct {
 	Environment
-	// Config are the flags of kubectl that lead to the source.
+	// Config holds the flags of kubectl that select the source cluster.
 	Config *genericclioptions.ConfigFlags
 	color  *Choice
 }
 
-// NewCommon is that of one process.
+// NewCommon returns the Common of one process.
 func NewCommon(env Environment) *Common {
 	return &Common{Environment: env, Config: genericclioptions.NewConfigFlags(false), color: NewChoice("auto", "auto", "always", "never")}
 }
 
-// Command makes a command of its options.
+// Command sets the steps of the options as the function of the command.
 func (c *Common) Command(o Options, cmd *cobra.Command) *cobra.Command {
 	cmd.Example = c.example(cmd.Example)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ func (c *Common) Command(o Options, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// ParentCommand makes a command that only leads to others.
+// ParentCommand prepares a command that only has subcommands.
 func (c *Common) ParentCommand(cmd *cobra.Command) *cobra.Command {
 	cmd.Example = c.example(cmd.Example)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -76,11 +76,11 @@ func (c *Common) Complete(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Validate implements Options for a command of which any flags can be meant.
+// Validate implements Options for a command that accepts every combination of flags.
 func (c *Common) Validate() error { return nil }
 
-// Paint decides about colour: the flag first, then https://no-color.org, then
-// whether anybody looks.
+// Paint decides whether output is coloured. The flag has precedence, then https://no-color.org, then whether Out is a
+// terminal.
 func (c *Common) Paint() terminal.Painter {
 	switch c.color.Value {
 	case "always":
@@ -91,8 +91,8 @@ func (c *Common) Paint() terminal.Painter {
 	return terminal.Painter{On: c.Getenv("NO_COLOR") == "" && c.Terminal()}
 }
 
-// Argument is the argument of a command that takes exactly one. A name may be written
-// with its kind, as kubectl prints it.
+// Argument returns the argument of a command that takes exactly one. The name may have the prefix of its kind, as
+// kubectl prints it.
 func Argument(cmd *cobra.Command, args []string, what string) (string, error) {
 	if len(args) != 1 {
 		return "", Usagef("%s takes one %s, %d were given", cmd.CommandPath(), what, len(args))
@@ -115,7 +115,7 @@ func Argument(cmd *cobra.Command, args []string, what string) (string, error) {
 // DryRun is the flag --dry-run of a command that writes an object.
 type DryRun struct{ *Choice }
 
-// AddDryRun adds the flag; what says what a dry run does that asks no cluster.
+// AddDryRun adds the flag. what describes a dry run that contacts no cluster.
 func AddDryRun(flags *pflag.FlagSet, what string) DryRun {
 	d := DryRun{NewChoice("none", "none", "client", "server")}
 	flags.Var(d, "dry-run", "client: "+what+"; server: let the API server judge it, without keeping it")
@@ -123,10 +123,10 @@ func AddDryRun(flags *pflag.FlagSet, what string) DryRun {
 	return d
 }
 
-// Client says whether nothing is sent to a cluster.
+// Client reports whether it is a client dry run, which sends nothing to a cluster.
 func (d DryRun) Client() bool { return d.Value == "client" }
 
-// OfRequest is what a write to the API server says of it.
+// OfRequest returns the dryRun parameter of a write to the API server.
 func (d DryRun) OfRequest() []string {
 	if d.Value == "server" {
 		return []string{metav1.DryRunAll}
@@ -134,12 +134,12 @@ func (d DryRun) OfRequest() []string {
 	return nil
 }
 
-// Suffix follows what is said to be done.
+// Suffix returns the text that follows a reported result.
 func (d DryRun) Suffix() string {
 	return map[string]string{"client": " (dry run)", "server": " (server dry run)"}[d.Value]
 }
 
-// Result is how a command says what it has done: in kubectl's words, or by printing the object.
+// Result prints the result of a command: in kubectl's words, or as the object.
 type Result struct{ format *genericclioptions.PrintFlags }
 
 // AddResult adds the flag --output to a command.
@@ -150,10 +150,10 @@ func AddResult(cmd *cobra.Command) Result {
 	return Result{format}
 }
 
-// Format is the format that was asked for; empty for kubectl's words.
+// Format returns the requested format, or an empty string for kubectl's words.
 func (r Result) Format() string { return *r.format.OutputFormat }
 
-// Validate refuses a format that there is not.
+// Validate rejects an unknown format.
 func (r Result) Validate() error {
 	if _, err := r.format.ToPrinter(); err != nil {
 		return usageError(err)

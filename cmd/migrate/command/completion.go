@@ -19,7 +19,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// plugin is what kubectl calls, for its own completion to know the arguments of a plugin.
+// plugin is the script that kubectl calls to complete the arguments of a plugin.
 //
 //go:embed kubectl_complete-migrate
 var plugin string
@@ -31,10 +31,10 @@ calls it where its own completion is set up: kubectl completion --help.`
 const pluginExamples = `  migrate completion kubectl >/usr/local/bin/kubectl_complete-migrate
   chmod +x /usr/local/bin/kubectl_complete-migrate`
 
-// completionTime is how long somebody who has pressed a key is kept waiting for what a cluster has.
+// completionTime is how long a completion may wait for the answer of a cluster.
 const completionTime = 3 * time.Second
 
-// addCompletion has shells complete commands, words that flags take, contexts, namespaces and names.
+// addCompletion adds shell completion of commands, flag values, contexts, namespaces and names.
 func addCompletion(root *cobra.Command, c *Common) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -57,8 +57,8 @@ func addCompletion(root *cobra.Command, c *Common) {
 	completeFlags(root, root.PersistentFlags(), map[string]cobra.CompletionFunc{"context": c.contexts, "namespace": c.namespaces})
 }
 
-// nameInHelp has the help of each shell's script name the program as its user calls it. A shell completes it by that of
-// its file, and kubectl by a script of its own.
+// nameInHelp sets the program's name, as its user calls it, in the help of each shell's script. A shell completes the
+// program by its file name, and kubectl uses a separate script.
 func (c *Common) nameInHelp(root, completion *cobra.Command) {
 	for _, shell := range completion.Commands() {
 		shell.Long = strings.ReplaceAll(strings.TrimRight(shell.Long, "\n"), root.Name()+" completion", c.Program+" completion")
@@ -68,7 +68,8 @@ func (c *Common) nameInHelp(root, completion *cobra.Command) {
 	}
 }
 
-// unknownShell refuses a shell that there is no script for: who sources what is printed would source the help.
+// unknownShell rejects a shell without a completion script. Otherwise a user who sources the output would source the
+// help.
 func unknownShell(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -82,8 +83,8 @@ func unknownShell(cmd *cobra.Command, args []string) error {
 	return Usagef("there is no completion for %q: it is one of %s", args[0], strings.Join(shells, ", "))
 }
 
-// completeBelow completes the arguments and flags of a command and of those below it; ours says that they
-// are about StatefulSets of our own kind.
+// completeBelow adds completion of arguments and flags to a command and its subcommands. ours is true if they accept
+// only StatefulSets of our own kind.
 func (c *Common) completeBelow(cmd *cobra.Command, ours bool) {
 	_, argument, _ := strings.Cut(cmd.Use, " ")
 	argument = strings.Trim(argument, "[]")
@@ -104,7 +105,7 @@ func (c *Common) completeBelow(cmd *cobra.Command, ours bool) {
 	}
 }
 
-// completeFlags completes the flags that are listed, and all that take one of a few words.
+// completeFlags completes the flags in known, and every Choice.
 func completeFlags(cmd *cobra.Command, flags *pflag.FlagSet, known map[string]cobra.CompletionFunc) {
 	flags.VisitAll(func(flag *pflag.Flag) {
 		complete := known[flag.Name]
@@ -112,12 +113,12 @@ func completeFlags(cmd *cobra.Command, flags *pflag.FlagSet, known map[string]co
 			complete = cobra.FixedCompletions(choice.allowed, cobra.ShellCompDirectiveNoFileComp)
 		}
 		if complete != nil {
-			_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete) // it fails for a flag that has one
+			_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete) // fails if the flag already has a completion
 		}
 	})
 }
 
-// contexts are those of the kubeconfig.
+// contexts returns the contexts of the kubeconfig.
 func (c *Common) contexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	config, err := c.Config.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
@@ -126,7 +127,7 @@ func (c *Common) contexts(*cobra.Command, []string, string) ([]string, cobra.She
 	return slices.Sorted(maps.Keys(config.Contexts)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// namespaces are those of the source's cluster.
+// namespaces returns the namespaces of the source cluster.
 func (c *Common) namespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return c.list(cmd.Context(), "", schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 }
@@ -138,7 +139,7 @@ var (
 	migrations   = api.GroupVersion.WithKind("Migration")
 )
 
-// names completes the first argument by what there is of these kinds in the namespace.
+// names completes the first argument with the objects of these kinds in the namespace.
 func (c *Common) names(kinds ...schema.GroupVersionKind) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		namespace, err := c.Namespace()
@@ -149,7 +150,8 @@ func (c *Common) names(kinds ...schema.GroupVersionKind) cobra.CompletionFunc {
 	}
 }
 
-// list is what there is of these kinds: without those that a cluster does not know, or does not show.
+// list returns the names of the objects of these kinds. It skips kinds that the cluster does not serve or that the user
+// may not list.
 func (c *Common) list(ctx context.Context, namespace string, kinds ...schema.GroupVersionKind) ([]string, cobra.ShellCompDirective) {
 	connection, err := c.Connect()
 	if err != nil {
@@ -162,7 +164,7 @@ func (c *Common) list(ctx context.Context, namespace string, kinds ...schema.Gro
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := connection.Live().List(ctx, list, client.InNamespace(namespace)); err != nil {
-			continue // what can be completed is, and the command itself will say what is wrong
+			continue // completes the other kinds; the command itself reports the error
 		}
 		for i := range list.Items {
 			found = append(found, list.Items[i].GetName())

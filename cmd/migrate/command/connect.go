@@ -17,25 +17,25 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 )
 
-// requestTimeout bounds each request unless --request-timeout says otherwise: a
-// cluster that hangs must be noticed.
+// requestTimeout is the timeout of each request, unless --request-timeout sets another, so that a hanging cluster is
+// noticed.
 const requestTimeout = 15 * time.Second
 
-// Endpoint is a cluster of a kubeconfig that has not been connected to.
+// Endpoint is a cluster from a kubeconfig, not yet connected.
 type Endpoint struct {
 	name string
-	// address is for people: without a password.
+	// address is for display and has no password.
 	address string
-	// flags lead kubectl there; empty: no context does.
+	// flags are the kubectl flags that select the cluster; empty without a context.
 	flags  string
 	config *rest.Config
 }
 
-// Source is where the flags --kubeconfig and --context lead to.
+// Source returns the cluster that --kubeconfig and --context select.
 func (c *Common) Source() (Endpoint, error) { return locate(c.Config, "--kubeconfig or --context") }
 
-// EndpointAt is where --kubeconfig and --context would lead with these values; what is empty stays as
-// it is. flags are those that give the values.
+// EndpointAt returns the cluster that --kubeconfig and --context would select with these values. An empty value keeps
+// the user's flag. flags names the flags that set the values, for messages.
 func (c *Common) EndpointAt(kubeconfig, kubecontext, flags string) (Endpoint, error) {
 	config := genericclioptions.NewConfigFlags(false)
 	config.KubeConfig, config.Timeout, config.CacheDir = c.Config.KubeConfig, c.Config.Timeout, nil
@@ -69,20 +69,20 @@ func locate(config *genericclioptions.ConfigFlags, flags string) (Endpoint, erro
 	case err != nil:
 		return Endpoint{}, fmt.Errorf("reading the kubeconfig: %w; set %s", err, flags)
 	case len(raw.Clusters) == 0 && *config.APIServer == "" && strings.HasSuffix(out.Host, "//localhost:8080"):
-		// What client-go falls back to when there is nothing at all.
+		// The fallback of client-go when there is no configuration at all.
 		return Endpoint{}, fmt.Errorf("no kubeconfig was found; set %s, or KUBECONFIG", flags)
 	}
 	address, _, err := rest.DefaultServerUrlFor(out)
 	if err != nil {
-		// The cause quotes the address, and that may hold a password.
+		// The cause quotes the address, which may hold a password.
 		return Endpoint{}, fmt.Errorf("the kubeconfig's address of the API server of context %q is not a URL; set %s", name, flags)
 	}
 	reached := flagsOf(config, name)
 	if name == "" {
 		name = address.Redacted()
 	}
-	// Priority and fairness of the API server bounds us; the default here would be
-	// five requests a second.
+	// Disable the client's rate limit of five requests a second; priority and fairness of the API server limits
+	// requests.
 	out.QPS = -1
 	out.WarningHandler = rest.NoWarnings{}
 	if out.Timeout == 0 {
@@ -91,7 +91,7 @@ func locate(config *genericclioptions.ConfigFlags, flags string) (Endpoint, erro
 	return Endpoint{name, address.Redacted(), reached, out}, nil
 }
 
-// flagsOf are the flags that lead kubectl where this configuration does, whatever its current context is then.
+// flagsOf returns the flags with which kubectl reaches the same cluster, whatever the current context is then.
 func flagsOf(config *genericclioptions.ConfigFlags, kubecontext string) string {
 	if kubecontext == "" {
 		return ""
@@ -113,8 +113,8 @@ func contextsOf(config clientcmdapi.Config) string {
 	return strings.Join(names, ", ")
 }
 
-// Again is another command about what this one is about, fit to be typed: of a name in a namespace, with the flags of
-// this one that lead to its cluster.
+// Again returns another command for the given object, quoted for the shell, with the flags of this command that select
+// the cluster.
 func (c *Common) Again(verb, name, namespace string) string {
 	words := []string{c.Program, verb, Quote(name), "-n", Quote(namespace)}
 	for _, flag := range []struct{ name, value string }{{"--kubeconfig", *c.Config.KubeConfig}, {"--context", *c.Config.Context}} {
@@ -125,19 +125,19 @@ func (c *Common) Again(verb, name, namespace string) string {
 	return strings.Join(words, " ")
 }
 
-// Namespace is what -n or the context says.
+// Namespace returns the namespace of -n or of the context.
 func (c *Common) Namespace() (string, error) {
 	namespace, _, err := c.Config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		if _, err := c.Source(); err != nil {
-			return "", err // it knows better what is wrong
+			return "", err // its error is more precise
 		}
 		return "", fmt.Errorf("reading the kubeconfig: %w; set --namespace", err)
 	}
 	return namespace, nil
 }
 
-// ConnectTo prepares the connection to the source, and says which namespace is meant.
+// ConnectTo prepares the connection to the source, and returns the selected namespace.
 func (c *Common) ConnectTo() (connection *clusters.Connection, namespace string, err error) {
 	if namespace, err = c.Namespace(); err != nil {
 		return nil, "", err
@@ -155,7 +155,7 @@ func (c *Common) Connect() (*clusters.Connection, error) {
 	return where.Connect(nil)
 }
 
-// Connect prepares the connection to a place.
+// Connect prepares the connection to the cluster.
 func (p Endpoint) Connect(wrap func(*rest.Config)) (*clusters.Connection, error) {
 	config := rest.CopyConfig(p.config)
 	if wrap != nil {
@@ -168,8 +168,7 @@ func (p Endpoint) Connect(wrap func(*rest.Config)) (*clusters.Connection, error)
 	return connection.ReachedBy(p.flags), nil
 }
 
-// Distinguish gives two clusters different names in messages: contexts of two files are
-// often called alike.
+// Distinguish gives two clusters different names in messages, because contexts of two files often have the same name.
 func Distinguish(source, destination *Endpoint) {
 	if source.name == destination.name && source.address != destination.address {
 		source.name += " (" + source.address + ")"
@@ -177,13 +176,13 @@ func Distinguish(source, destination *Endpoint) {
 	}
 }
 
-// Unreachable says that a cluster gave no answer, or none that helps.
+// Unreachable returns an error for a cluster that did not answer, or refused the request.
 func Unreachable(cluster string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `User "`) {
-		return fmt.Errorf("cluster %s refuses it: %w", cluster, err) // a policy says itself what to do
+		return fmt.Errorf("cluster %s refuses it: %w", cluster, err) // a policy's message has the remedy
 	}
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("cluster %s: a right is missing: %w; bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster", cluster, err)

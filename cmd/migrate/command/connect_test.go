@@ -42,7 +42,7 @@ func TestEndpoints(t *testing.T) {
 				t.Errorf("from %q to %q, want %q and %q", from.name, to.name, tc.wantFrom, tc.wantTo)
 			}
 			for _, p := range []Endpoint{from, to} {
-				// Whatever the current context is when it is typed.
+				// The flags must work with any current context.
 				if !strings.HasSuffix(p.flags, " --context "+p.name) || !strings.HasPrefix(p.flags, "--kubeconfig ") {
 					t.Errorf("%s: kubectl gets there by %q", p.name, p.flags)
 				}
@@ -54,7 +54,8 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestFlagsOf: what leads kubectl to a cluster names the context, fit for a shell; without one nothing is known.
+// TestFlagsOf: the flags that lead kubectl to a cluster name the context and are quoted for a shell. Without a context
+// there are none.
 func TestFlagsOf(t *testing.T) {
 	for want, tc := range map[string]struct{ file, kubecontext, server string }{
 		"--context east":                                  {"", "east", ""},
@@ -91,7 +92,7 @@ func TestNoKubeconfig(t *testing.T) {
 	}
 }
 
-// TestDistinguish: contexts of two files are often called alike.
+// TestDistinguish: two contexts with the same name get different names.
 func TestDistinguish(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from, to         Endpoint
@@ -110,8 +111,7 @@ func TestDistinguish(t *testing.T) {
 	}
 }
 
-// TestRefusedByAPolicy: a right that is missing is told to be bound, and what a policy says is
-// left as it is.
+// TestRefusedByAPolicy: for a missing permission the message says what to bind. The message of a policy is unchanged.
 func TestRefusedByAPolicy(t *testing.T) {
 	gr := schema.GroupResource{Group: api.GroupVersion.Group, Resource: "migrations"}
 	policy := Unreachable("east", apierrors.NewForbidden(gr, "web", errors.New("ValidatingAdmissionPolicy 'p' denied request: alice may not")))

@@ -10,27 +10,26 @@ import (
 	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
-// Environment is what a command gets from the process: all that a test replaces.
+// Environment holds what a command uses of its process, all of which a test can replace.
 type Environment struct {
 	genericiooptions.IOStreams
 	Clock clock.WithTicker
-	// Program is how the command is called: "migrate" or "kubectl migrate".
+	// Program is the name by which the user calls the program: "migrate" or "kubectl migrate".
 	Program string
 	Args    []string
 	Getenv  func(string) string
-	// Hostname names the machine.
+	// Hostname returns the name of the machine.
 	Hostname func() (string, error)
-	// Width is that of the terminal which Out is; 0 when it is none.
+	// Width returns the width of the terminal of Out, or 0 if Out is not a terminal.
 	Width func() int
-	// Interactive says whether a person can be asked: In and ErrOut are a terminal.
+	// Interactive reports whether the user can be asked: In and ErrOut are a terminal.
 	Interactive func() bool
-	// Interrupt does what the key for it does on a terminal: while keys are read one by one it does nothing
-	// by itself.
+	// Interrupt acts like the interrupt key, which has no effect while keys are read one at a time.
 	Interrupt func()
 }
 
-// ProgramName is how people call a binary of this path. kubectl finds a plugin by
-// the name kubectl-<words>, with a dash for each blank.
+// ProgramName returns the name by which users call a binary with this path. kubectl finds a plugin by the name
+// kubectl-<words>, with a dash for each space.
 func ProgramName(path string) string {
 	base := strings.TrimSuffix(filepath.Base(path), ".exe")
 	if plugin, found := strings.CutPrefix(base, "kubectl-"); found {
@@ -39,13 +38,13 @@ func ProgramName(path string) string {
 	return base
 }
 
-// Terminal says whether Out can be drawn on.
+// Terminal reports whether Out is a terminal that supports cursor movement.
 func (e Environment) Terminal() bool {
 	return e.Width() > 0 && e.Getenv("TERM") != "dumb"
 }
 
-// Unicode says whether the terminal shows more than ASCII. The first of these that
-// is set decides (POSIX, Environment Variables).
+// Unicode reports whether the terminal can show more than ASCII. The first of these variables that is set decides
+// (POSIX, Environment Variables).
 func (e Environment) Unicode() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := strings.ToUpper(e.Getenv(name)); value != "" {
@@ -55,15 +54,15 @@ func (e Environment) Unicode() bool {
 	return false
 }
 
-// CommandLine is the command line that was given, fit to be typed again.
+// CommandLine returns the command line, quoted so that it can be typed again.
 func (e Environment) CommandLine() string {
 	return strings.TrimRight(e.Program+" "+shell.Command(e.Args...), " ")
 }
 
-// Quote protects a word from the shell.
+// Quote quotes a word for the shell.
 func Quote(word string) string { return shell.Quote(word) }
 
-// example puts the command's name into examples.
+// example replaces the command's name in examples.
 func (e Environment) example(text string) string {
 	return strings.ReplaceAll(text, "  migrate ", "  "+e.Program+" ")
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/sliceshift/sliceshift/internal/printable"
 )
 
-// Group makes the commands of one kind.
+// Group returns the commands of one group.
 type Group func(*Common) []*cobra.Command
 
-// Execute runs the command line of a process, and returns its exit code. All that it writes passes the gate of package printable. root says what the
-// program is; the groups are what it can do.
+// Execute runs the command line of a process and returns its exit code. All output passes through package printable.
+// root describes the program, and the groups are its commands.
 func Execute(ctx context.Context, env Environment, root *cobra.Command, groups ...Group) int {
 	env.Out, env.ErrOut = printable.NewWriter(env.Out), printable.NewWriter(env.ErrOut)
 	prepare(env, root, groups)
@@ -44,7 +44,7 @@ func prepare(env Environment, root *cobra.Command, groups []Group) {
 	root.SetErr(env.ErrOut)
 	root.SuggestionsMinimumDistance = mostMistyped
 	root.SetFlagErrorFunc(wrongFlag)
-	root.SetArgs(append([]string{}, env.Args...)) // nil would be those of the process
+	root.SetArgs(append([]string{}, env.Args...)) // nil would mean the arguments of the process
 	addConfigFlags(root.PersistentFlags(), c.Config)
 	root.PersistentFlags().Var(c.color, "color", "colour the output; also off when NO_COLOR is set")
 	root.AddGroup(groupTitles...)
@@ -57,10 +57,10 @@ func prepare(env Environment, root *cobra.Command, groups []Group) {
 	addCompletion(root, c)
 }
 
-// mostMistyped is by how many letters a word may differ from one that is suggested in its place.
+// mostMistyped is the maximal edit distance between a mistyped word and a suggestion.
 const mostMistyped = 2
 
-// wrongFlag says what is wrong with a flag, and what may have been meant.
+// wrongFlag explains an error in a flag and suggests similar flags.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
@@ -75,7 +75,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return usageError(err)
 }
 
-// wrongValue says what a flag takes, in the words of its help.
+// wrongValue explains which values a flag accepts, in the words of its help.
 func wrongValue(invalid *pflag.InvalidValueError) error {
 	flag := invalid.GetFlag()
 	form := ""
@@ -93,7 +93,8 @@ func wrongValue(invalid *pflag.InvalidValueError) error {
 	return Usagef("--%s must be %s, not %q", flag.Name, form, invalid.GetValue())
 }
 
-// noDuration says how a duration is written: a number alone is one in the fields of a Migration, and in kubectl.
+// noDuration explains the format of a duration. In the fields of a Migration and in kubectl, a number without a unit is
+// valid.
 func noDuration(invalid *pflag.InvalidValueError) error {
 	flag, value := invalid.GetFlag().Name, invalid.GetValue()
 	if _, err := strconv.ParseFloat(value, 64); err == nil {
@@ -102,7 +103,7 @@ func noDuration(invalid *pflag.InvalidValueError) error {
 	return Usagef("--%s must be a duration such as 30s, 10m or 1h30m, not %q", flag, value)
 }
 
-// unknownFlag says that there is no such flag, and which one may have been meant.
+// unknownFlag reports an unknown flag and suggests similar ones.
 func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	var err error = unknown
 	var known []string
@@ -125,8 +126,7 @@ func unknownVerb(cmd *cobra.Command, verb string) error {
 	return usageError(err)
 }
 
-// shownConfigFlags are the connection flags that the help lists. The others of
-// kubectl work too.
+// shownConfigFlags lists the connection flags that the help shows. The other flags of kubectl work too.
 var shownConfigFlags = map[string]string{
 	"kubeconfig":      "kubeconfig file of the source's cluster",
 	"context":         "context of the source's cluster",

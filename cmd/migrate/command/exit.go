@@ -16,23 +16,23 @@ const (
 	ExitTimeout = 4
 )
 
-// ExitError is an error that knows the exit code it ends the process with.
+// ExitError is an error with the exit code of the process.
 type ExitError struct {
 	Code int
 	Err  error
 	// Usage is true when the command line was wrong.
 	Usage bool
-	// Silent is true when nothing needs to be said.
+	// Silent is true when no message is needed.
 	Silent bool
 }
 
 // Error implements error.
 func (e *ExitError) Error() string { return e.Err.Error() }
 
-// Unwrap gives errors.Is and errors.As the cause.
+// Unwrap returns the cause, for errors.Is and errors.As.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// WithCode gives an error a code, unless it has one.
+// WithCode gives an error an exit code, unless it already has one.
 func WithCode(code int, err error) error {
 	var known *ExitError
 	if err == nil || errors.As(err, &known) {
@@ -41,7 +41,7 @@ func WithCode(code int, err error) error {
 	return &ExitError{Code: code, Err: err}
 }
 
-// ExitCode is what the process ends with.
+// ExitCode returns the exit code for an error.
 func ExitCode(err error) int {
 	var known *ExitError
 	switch {
@@ -54,10 +54,10 @@ func ExitCode(err error) int {
 	}
 }
 
-// usageError says that the command line was wrong.
+// usageError returns an error for a wrong command line.
 func usageError(err error) error { return &ExitError{Code: ExitUsage, Err: err, Usage: true} }
 
-// Usagef is the error of a command line that cannot be meant.
+// Usagef returns the error of a wrong command line.
 func Usagef(format string, args ...any) error { return usageError(fmt.Errorf(format, args...)) }
 
 func isUsage(err error) bool {
@@ -65,22 +65,21 @@ func isUsage(err error) bool {
 	return errors.As(err, &known) && known.Usage
 }
 
-// isSilent says whether nothing is to be said: the error says so, or nobody reads the output any more.
+// isSilent reports whether no message is printed: the error is Silent, or the output has no reader any more.
 func isSilent(err error) bool {
 	var known *ExitError
 	return errors.As(err, &known) && known.Silent || errors.Is(err, syscall.EPIPE)
 }
 
-// Refusedf is the error of a command that is refused, or stalled.
+// Refusedf returns the error of a command that is refused or stalled.
 func Refusedf(format string, args ...any) error {
 	return &ExitError{Code: ExitStalled, Err: fmt.Errorf(format, args...)}
 }
 
-// ErrInterrupted is what a command ends with after a signal.
+// ErrInterrupted is the error of a command that a signal ended.
 var ErrInterrupted = errors.New("interrupted")
 
-// Cause is why a context has ended: a timeout that knows its exit code, or a
-// signal.
+// Cause returns why a context has ended: a timeout with its exit code, or ErrInterrupted.
 func Cause(ctx context.Context) error {
 	var known *ExitError
 	if cause := context.Cause(ctx); errors.As(cause, &known) {
@@ -89,8 +88,7 @@ func Cause(ctx context.Context) error {
 	return ErrInterrupted
 }
 
-// Ended makes the error of a command whose context has ended say so: whatever it was
-// doing then failed for that reason.
+// Ended replaces err by Cause if the context has ended, because err is then only a consequence.
 func Ended(ctx context.Context, err error) error {
 	var known *ExitError
 	if err == nil || ctx.Err() == nil || errors.As(err, &known) || errors.Is(err, ErrInterrupted) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pending is an error that says nothing.
+// pending is a silent error.
 var pending = &ExitError{Code: ExitFailure, Err: errors.New("steps are pending"), Silent: true}
 
 func TestExitCode(t *testing.T) {

@@ -25,7 +25,7 @@ var groupTitles = []*cobra.Group{
 	{ID: Installing, Title: "Install, and this program:"},
 }
 
-// In puts commands into a group of the help.
+// In adds commands to a group of the help.
 func In(group string, commands ...*cobra.Command) []*cobra.Command {
 	for _, cmd := range commands {
 		cmd.GroupID = group
@@ -33,22 +33,22 @@ func In(group string, commands ...*cobra.Command) []*cobra.Command {
 	return commands
 }
 
-// flagGroup is the annotation of a flag with the title of its group.
+// flagGroup is the annotation that holds the group title of a flag.
 const flagGroup = "sliceshift.io/group"
 
-// FlagGroup puts the flags that add defines under a title of the help.
+// FlagGroup puts the flags that add defines under a title in the help.
 func FlagGroup(flags *pflag.FlagSet, title string, add func()) {
 	before := map[string]bool{}
 	flags.VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
 	add()
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !before[f.Name] && f.Annotations[flagGroup] == nil {
-			_ = flags.SetAnnotation(f.Name, flagGroup, []string{title}) // it fails for a flag that does not exist
+			_ = flags.SetAnnotation(f.Name, flagGroup, []string{title}) // fails only for an unknown flag
 		}
 	})
 }
 
-// Grouped is the flags of one group.
+// Grouped holds the flags of one group.
 type Grouped struct {
 	Title string
 	Flags *pflag.FlagSet
@@ -57,7 +57,7 @@ type Grouped struct {
 // otherFlags is the title of flags without a group.
 const otherFlags = "Flags"
 
-// FlagGroups returns the flags of a command by their groups: those without one first.
+// FlagGroups returns the flags of a command by group. Flags without a group come first.
 func FlagGroups(flags *pflag.FlagSet) []Grouped {
 	groups := []Grouped{{Title: otherFlags, Flags: pflag.NewFlagSet("", pflag.ContinueOnError)}}
 	ordered := *flags
@@ -77,7 +77,7 @@ func FlagGroups(flags *pflag.FlagSet) []Grouped {
 	return slices.DeleteFunc(groups, func(g Grouped) bool { return !g.Flags.HasAvailableFlags() })
 }
 
-// usage writes how a command is used: cobra's text, with the flags in their groups.
+// usage prints the usage of a command: the text of cobra, with the flags in groups.
 func usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:")

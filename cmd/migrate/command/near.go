@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Near returns those names that may have been meant by a mistyped one.
+// Near returns the names that are similar to a mistyped one.
 func Near(name string, names []string) []string {
 	known := &cobra.Command{SuggestionsMinimumDistance: mostMistyped}
 	for _, each := range names {
@@ -15,7 +15,7 @@ func Near(name string, names []string) []string {
 	return known.SuggestionsFor(name)
 }
 
-// DidYouMean asks for the names that may have been meant by a mistyped one, as "; did you mean web?"; empty: there are none.
+// DidYouMean returns a suggestion such as "; did you mean web?", or an empty string if no name is similar.
 func DidYouMean(name string, names []string) string {
 	near := Near(name, names)
 	if len(near) == 0 {

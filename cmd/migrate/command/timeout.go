@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Within gives up after a timeout; 0 is for ever.
+// Within calls do with a timeout; 0 means no timeout.
 func Within(ctx context.Context, timeout time.Duration, do func(context.Context) error) error {
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -16,7 +16,7 @@ func Within(ctx context.Context, timeout time.Duration, do func(context.Context)
 	return Ended(ctx, do(ctx))
 }
 
-// ValidateTimeout refuses what is no duration.
+// ValidateTimeout rejects a negative timeout.
 func ValidateTimeout(timeout time.Duration) error {
 	if timeout < 0 {
 		return Usagef("--timeout must not be negative")
@@ -24,7 +24,7 @@ func ValidateTimeout(timeout time.Duration) error {
 	return nil
 }
 
-// TimeoutError is what a command ends with that took longer than it may.
+// TimeoutError returns the error of a command that exceeded its timeout.
 func TimeoutError(after time.Duration) error {
 	return &ExitError{Code: ExitTimeout, Err: fmt.Errorf("not completed after %s", after)}
 }

@@ -9,26 +9,24 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// RefreshEvery is how often an object is read although no change was seen: a watch
-// does not tell that it was deleted.
+// RefreshEvery is how often an object is read even without a change, because Changes reports no deletion.
 const RefreshEvery = 10 * time.Second
 
 // Watched is an object whose changes are followed.
 type Watched[T any] struct {
-	// Title and Cluster name it, for people.
+	// Title and Cluster name the object in messages.
 	Title, Cluster string
-	// Now is how it was read last.
+	// Now is the last state that was read.
 	Now T
-	// Changes brings each state of it until stop is called.
+	// Changes sends each state of the object until stop is called.
 	Changes func(ctx context.Context) (changes <-chan T, stop func(), err error)
-	// Refresh reads it again.
+	// Refresh reads the object again.
 	Refresh func(ctx context.Context) (T, error)
-	// Lost is told what became of each Refresh: its error, or nil. May be nil.
+	// Lost is called with the result of each Refresh: its error, or nil. It may be nil.
 	Lost func(error)
 }
 
-// Follow calls look with the object now and after each change, until look says that
-// it is enough, or ctx ends.
+// Follow calls look with the current object and after each change, until look returns true or an error, or ctx ends.
 func (w Watched[T]) Follow(ctx context.Context, ticks clock.WithTicker, look func(T) (bool, error)) error {
 	changes, stop, err := w.Changes(ctx)
 	if err != nil {
@@ -56,7 +54,7 @@ func (w Watched[T]) Follow(ctx context.Context, ticks clock.WithTicker, look fun
 			case err == nil:
 				w.Now = fresh
 			}
-			// Any other error may be over soon; what was seen last still stands.
+			// Any other error may be temporary; the last state still holds.
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package commandtest runs command lines of tests, in a process that tests control.
+// Package commandtest runs command lines in tests, in a process that the test controls.
 package commandtest
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view/viewtest"
 )
 
-// Noon is when every test begins.
+// Noon is the time at which every test begins.
 var Noon = viewtest.Noon
 
-// Console is a process of a test: a command line, its streams, and its clock.
+// Console is a simulated process: a command line, its streams, and its clock.
 type Console struct {
 	command.Environment
 	Stdout, Stderr *bytes.Buffer
 	Clock          *clocktesting.FakeClock
-	// Root is the program, and groups are the commands that it has.
+	// Root is the program, and groups are its commands.
 	Root   *cobra.Command
 	Groups []command.Group
 }
 
-// New is a process with the commands of one group.
+// New returns a process with the commands of one group.
 func New(commands command.Group, args ...string) *Console {
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
 	c := &Console{Stdout: out, Stderr: errOut, Clock: clocktesting.NewFakeClock(Noon), Root: &cobra.Command{Use: "migrate"}, Groups: []command.Group{commands}}
@@ -58,8 +58,8 @@ func (c *Console) Run(t *testing.T) int {
 	return c.Execute(context.WithoutCancel(t.Context()))
 }
 
-// Expect runs the command line, and says where the exit code or what is written is another one.
-// Both streams have to contain a text, and an empty one stands for nothing at all.
+// Expect runs the command line, and fails the test if the exit code or the output differs. Each stream must contain its
+// text; an empty text means that the stream must be empty.
 func (c *Console) Expect(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
 	if got := c.Run(t); got != code {
@@ -72,8 +72,8 @@ func (c *Console) Expect(t *testing.T, code int, stdout, stderr string) {
 	}
 }
 
-// Begin executes the command line beside the test, and ends it with the test: the
-// server that is closed then waits for what is watched.
+// Begin runs the command line in the background and ends it with the test, because closing a server waits for open
+// watches.
 func (c *Console) Begin(t *testing.T) (code <-chan int) {
 	t.Helper()
 	ended := make(chan int, 1)
@@ -81,7 +81,7 @@ func (c *Console) Begin(t *testing.T) (code <-chan int) {
 	return ended
 }
 
-// Await looks until a condition holds. failed says what is wrong when it never does.
+// Await waits until a condition holds. failed returns the message if it never does.
 func Await(t *testing.T, holds func() bool, failed func() string) {
 	t.Helper()
 	const limit = 20 * time.Second
@@ -91,14 +91,13 @@ func Await(t *testing.T, holds func() bool, failed func() string) {
 	}
 }
 
-// AwaitWaiting waits until the command waits for time to pass.
+// AwaitWaiting waits until the command waits on the clock.
 func (c *Console) AwaitWaiting(t *testing.T) {
 	t.Helper()
 	Await(t, c.Clock.HasWaiters, func() string { return "the command does not wait" })
 }
 
-// PassTime lets time pass, step by step, until the command ends, and returns its exit
-// code.
+// PassTime advances the clock step by step until the command ends, and returns its exit code.
 func (c *Console) PassTime(t *testing.T, code <-chan int, step time.Duration) (got int) {
 	t.Helper()
 	Await(t, func() bool {
@@ -106,14 +105,14 @@ func (c *Console) PassTime(t *testing.T, code <-chan int, step time.Duration) (g
 		select {
 		case got = <-code:
 			return true
-		case <-time.After(10 * time.Millisecond): // what the step has set off takes its time
+		case <-time.After(10 * time.Millisecond): // gives the command time to react to the step
 			return false
 		}
 	}, func() string { return "the command does not end" })
 	return got
 }
 
-// InTemp runs a test in a directory of its own, and says which files it leaves there.
+// InTemp runs a test in a new temporary directory. The returned function lists the files in it.
 func InTemp(t *testing.T) (files func() []string) {
 	t.Helper()
 	dir := t.TempDir()

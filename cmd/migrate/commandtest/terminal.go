@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Terminal is what a terminal shows of what is written to it: it knows the few
-// sequences that a screen uses.
+// Terminal emulates a terminal. It supports the few control sequences that a screen uses.
 type Terminal struct {
 	mu     sync.Mutex
 	lines  []string
@@ -45,14 +44,14 @@ func (t *Terminal) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Shown is what is on it.
+// Shown returns the current content.
 func (t *Terminal) Shown() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.Join(t.lines, "\n")
 }
 
-// Await waits until it shows a text.
+// Await waits until the terminal shows a text.
 func (t *Terminal) Await(test *testing.T, text string) {
 	test.Helper()
 	Await(test, func() bool { return strings.Contains(t.Shown(), text) }, func() string {
@@ -60,14 +59,14 @@ func (t *Terminal) Await(test *testing.T, text string) {
 	})
 }
 
-// Count is how many writes there were.
+// Count returns the number of writes.
 func (t *Terminal) Count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.writes
 }
 
-// OnTerminal has the process write to a terminal of this width, in UTF-8 and without colour.
+// OnTerminal connects the process to a terminal of this width, with UTF-8 and without colour.
 func (c *Console) OnTerminal(width int) *Terminal {
 	shown := &Terminal{}
 	c.Out = shown

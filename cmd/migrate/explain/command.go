@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 )
 
-// options are those of the command explain.
+// options are the options of the command explain.
 type options struct {
 	*command.Common
 	output *command.Choice
@@ -50,7 +50,7 @@ func reasons(all []Entry) []string {
 	return names
 }
 
-// Complete takes the reason.
+// Complete reads the reason.
 func (o *options) Complete(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
@@ -62,7 +62,7 @@ func (o *options) Complete(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Validate refuses a reason that there is not.
+// Validate rejects an unknown reason.
 func (o *options) Validate() error {
 	if o.reason == "" {
 		return nil
@@ -77,7 +77,7 @@ func (o *options) Validate() error {
 	return command.Usagef("no reason is called %q%s", o.reason, command.DidYouMean(o.reason, reasons(all)))
 }
 
-// Run explains the reason, or lists all.
+// Run explains the reason, or lists all reasons.
 func (o *options) Run(context.Context) error {
 	if o.reason == "" {
 		return terminal.Print(o.Out, o.output.Value, Entries(), o.list)
@@ -97,12 +97,12 @@ func (o *options) list(all []Entry) error {
 }
 
 const (
-	// widestReason leaves room for the names in the list, and titleWidth for the titles of an entry.
+	// widestReason is the width of the reason in the list, and titleWidth that of the titles in an entry.
 	widestReason = 32
 	titleWidth   = 16
 )
 
-// text writes an entry for people, within the width of the terminal.
+// text prints an entry as text, within the width of the terminal.
 func (o *options) text(e Entry) error {
 	var b strings.Builder
 	b.WriteString(o.Paint().Bold(e.Reason) + "\n")
@@ -138,5 +138,5 @@ func (o *options) text(e Entry) error {
 	return err
 }
 
-// Commands is the command explain, as a group.
+// Commands returns the command explain, as a group.
 func Commands(c *command.Common) []*cobra.Command { return command.In(command.Looking, New(c)) }

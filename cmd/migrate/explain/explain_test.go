@@ -12,7 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 )
 
-// TestEveryReasonIsExplained: each reason that the code declares has an entry with a meaning and a remedy, or needs none.
+// TestEveryReasonIsExplained: each reason that the code declares has an entry with a meaning and a remedy, unless it
+// needs none.
 func TestEveryReasonIsExplained(t *testing.T) {
 	all := Entries()
 	known := reasons(all)
@@ -45,7 +46,7 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	}
 }
 
-// TestExplain: a reason is explained within the width of a terminal, and a mistyped one is answered with those that may have been meant.
+// TestExplain: the text fits the width of a terminal. For a mistyped reason the error suggests similar ones.
 func TestExplain(t *testing.T) {
 	run := func(width int, args ...string) (stdout, stderr string, code int) {
 		c := commandtest.New(Commands, append([]string{"explain", "--color", "never"}, args...)...)

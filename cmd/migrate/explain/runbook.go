@@ -1,4 +1,4 @@
-// Package explain explains the reasons that Migrations show, by the entries of the runbook.
+// Package explain explains the reasons in the status of Migrations, from the entries of the runbook.
 package explain
 
 import (
@@ -8,22 +8,22 @@ import (
 	"github.com/sliceshift/sliceshift/docs"
 )
 
-// page is where the runbook is read.
+// page is the URL of the runbook.
 const page = "https://github.com/sliceshift/sliceshift/blob/main/docs/runbook.md"
 
 // Entry explains one reason.
 type Entry struct {
 	Reason string `json:"reason"`
-	// Meaning is what the reason means.
+	// Meaning states the meaning of the reason.
 	Meaning string `json:"meaning"`
-	// Why is why it stops, delays or endangers a move; empty where it does not.
+	// Why states why the reason stops, delays or endangers a move; empty if it does none of these.
 	Why string `json:"why,omitempty"`
-	// Look is what to look at, and Remedy is what to do; empty: nothing is to do.
+	// Look states where to look, and Remedy how to fix it; both are empty if no action is needed.
 	Look   string `json:"look,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
-	// ByItself is whether the move then continues without a command.
+	// ByItself states whether the move then continues without a command.
 	ByItself string `json:"byItself,omitempty"`
-	// More are special cases.
+	// More lists special cases.
 	More []Case `json:"more,omitempty"`
 	URL  string `json:"url"`
 }
@@ -45,7 +45,7 @@ func Entries() []Entry {
 	return all
 }
 
-// point is the begin of a line of an entry that has a title.
+// point matches the beginning of a line that has a title.
 var point = regexp.MustCompile(`^- \*\*(.+?):\*\* ?`)
 
 func entryOf(reason, body string) Entry {
@@ -68,7 +68,7 @@ func entryOf(reason, body string) Entry {
 	return e
 }
 
-// add takes one part of an entry. A second part of a kind is a case of its own.
+// add adds one part of an entry. A second part with the same title becomes a Case.
 func (e *Entry) add(title, text string) {
 	if text == "" {
 		return
@@ -85,7 +85,7 @@ func (e *Entry) add(title, text string) {
 	}
 }
 
-// part is where the text of a title belongs; nil: it is a case of its own.
+// part returns the field for a title, or nil if the title is a Case.
 func (e *Entry) part(title string) *string {
 	switch title {
 	case "":
@@ -103,10 +103,10 @@ func (e *Entry) part(title string) *string {
 	return nil
 }
 
-// link is one of a page.
+// link matches a Markdown link.
 var link = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)
 
-// plain is text without the marks of a page. Commands keep their quotes.
+// plain removes Markdown from a text. Commands keep their quotes.
 func plain(text string) string {
 	return strings.ReplaceAll(link.ReplaceAllString(text, "$1"), "**", "")
 }

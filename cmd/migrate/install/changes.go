@@ -10,17 +10,16 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 )
 
-// mostChanges bounds how many fields of one object are shown.
+// mostChanges limits how many changed fields of one object are shown.
 const mostChanges = 8
 
-// ofServer are the fields that the API server writes by itself.
+// ofServer lists the fields that the API server sets.
 var ofServer = map[string]bool{
 	"status": true, "metadata.managedFields": true, "metadata.resourceVersion": true, "metadata.generation": true,
 	"metadata.creationTimestamp": true, "metadata.uid": true,
 }
 
-// changes are the fields in which two states of an object differ, with their values
-// where those are short.
+// changes returns the fields in which two states of an object differ, with their values if those are short.
 func changes(before, after map[string]any) []string {
 	var found []string
 	compare("", before, after, &found)
@@ -68,7 +67,7 @@ func compareMaps(path string, before, after map[string]any, found *[]string) {
 	}
 }
 
-// short is a value in few words.
+// short returns a value in a short form.
 func short(value any) string {
 	const width = 60
 	switch value := value.(type) {

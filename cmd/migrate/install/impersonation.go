@@ -16,11 +16,11 @@ const (
 	automatic         = "auto"
 )
 
-// firstConstrained is the first version of Kubernetes that constrains impersonation unless it is told otherwise.
+// firstConstrained is the first version of Kubernetes with constrained impersonation enabled by default.
 var firstConstrained = version.MustParseGeneric("1.36.0")
 
-// constrains says whether what the manager does as other accounts is to be bounded. Before Kubernetes 1.36 it cannot be:
-// the verbs of the roles are not known there, and the manager could act as nobody.
+// constrains reports whether impersonation by the manager is constrained. Before Kubernetes 1.36 it must not be: the
+// verbs of the roles are unknown there, so the manager could impersonate no account.
 func (o *installOptions) constrains(ctx context.Context, t *target) (bool, error) {
 	if o.impersonation.Value == legacy || o.crdsOnly {
 		return false, nil
@@ -37,8 +37,8 @@ func (o *installOptions) constrains(ctx context.Context, t *target) (bool, error
 	return known, nil
 }
 
-// applyManager applies what runs the manager, and the bounds of its impersonation before it needs them, or removes these
-// when it does not need them any more.
+// applyManager applies the objects of the manager. It applies the roles for constrained impersonation first, or deletes
+// them if they are no longer needed.
 func (o *installOptions) applyManager(ctx context.Context, t *target, p *parts, bounded bool) error {
 	if bounded {
 		if err := t.applyAll(ctx, p.bounds); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
-// TestInstallConstrains: impersonation is bounded where the API server knows that, and nowhere else: elsewhere the manager
-// could act as nobody.
+// TestInstallConstrains: impersonation is constrained only if the API server supports it. Otherwise the manager could
+// impersonate no account.
 func TestInstallConstrains(t *testing.T) {
 	down := errors.New("no route to host")
 	for name, tc := range map[string]struct {
@@ -47,7 +47,7 @@ func TestInstallConstrains(t *testing.T) {
 	}
 }
 
-// TestInstallBounds: what bounds impersonation is the manager's role with one rule replaced, and what comes besides.
+// TestInstallBounds: constrained impersonation replaces one rule of the manager's role and adds further roles.
 func TestInstallBounds(t *testing.T) {
 	verbs := func(objects []*unstructured.Unstructured) string {
 		var all []string

@@ -1,5 +1,4 @@
-// Package install has the commands that put the manager into a cluster, update it, and
-// take it away.
+// Package install provides the commands that install, update and uninstall the manager in a cluster.
 package install
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/version"
 )
 
-// installOptions are those of the command install.
+// installOptions are the options of the command install.
 type installOptions struct {
 	*command.Common
 	image          string
@@ -32,9 +31,9 @@ type installOptions struct {
 	dryRun, output *command.Choice
 	impersonation  *command.Choice
 
-	// namespace is what -n says, if anything.
+	// namespace is the value of -n; empty if it is not set.
 	namespace string
-	// asked are the flags of policies that were given, be it as --fence=false.
+	// asked records which policy flags were set, including --fence=false.
 	asked map[string]bool
 }
 
@@ -77,7 +76,7 @@ const installExamples = `  # Install, or update, and wait until it runs
   # The same, and bounds for movers, in a cluster that is only moved to
   migrate install --context west --crds-only --fence --guard-volumes`
 
-// installTimeout is how long an installation, or its removal, may take.
+// installTimeout is how long an installation or its removal may take.
 const installTimeout = 5 * time.Minute
 
 func newInstall(c *command.Common) *cobra.Command { return newInstallOf(&installOptions{Common: c}) }
@@ -106,7 +105,7 @@ func newInstallOf(o *installOptions) *cobra.Command {
 	return cmd
 }
 
-// ofBuild names the image of this build in the help, where it has one.
+// ofBuild returns the help text with the image of this build, if it has one.
 func ofBuild() string {
 	if version.Image == "" {
 		return ""
@@ -114,8 +113,8 @@ func ofBuild() string {
 	return ", or " + version.Image
 }
 
-// Complete takes from the flags what has no variable. A namespace of the context is
-// that of the user's applications, not of the manager.
+// Complete reads the flags without a variable. It ignores the namespace of the context, which is that of the user's
+// applications and not of the manager.
 func (o *installOptions) Complete(cmd *cobra.Command, args []string) error {
 	o.namespace = *o.Config.Namespace
 	o.asked = map[string]bool{}
@@ -125,7 +124,7 @@ func (o *installOptions) Complete(cmd *cobra.Command, args []string) error {
 	return o.Common.Complete(cmd, args)
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *installOptions) Validate() error {
 	switch {
 	case o.timeout <= 0:
@@ -148,10 +147,10 @@ func (o *installOptions) Run(ctx context.Context) error {
 	return carryOut(ctx, o.Common, o.timeout, o.apply)
 }
 
-// prints says whether the manifests are asked for, and no change.
+// prints reports whether manifests are printed instead of applied.
 func (o *installOptions) prints() bool { return o.print || o.dryRun.Value == "client" }
 
-// printManifests writes what an installation from nothing would apply.
+// printManifests prints the manifests of a new installation.
 func (o *installOptions) printManifests() error {
 	bounded := o.impersonation.Value == constrained
 	o.image = cmp.Or(o.image, version.Image)
@@ -196,7 +195,7 @@ func (o *installOptions) apply(ctx context.Context, target *target) error {
 	return o.applyParts(ctx, target, p, bounded)
 }
 
-// applyParts applies the definitions first, because the policies are about them.
+// applyParts applies the resource definitions first, because the policies refer to them.
 func (o *installOptions) applyParts(ctx context.Context, target *target, p *parts, bounded bool) error {
 	target.force = o.forceConflicts
 	if err := target.applyAll(ctx, p.crds); err != nil {
@@ -219,8 +218,7 @@ func (o *installOptions) applyParts(ctx context.Context, target *target, p *part
 	return nil
 }
 
-// keepImage puts the image that is installed into the manifests: an update of the rest
-// does not take it back.
+// keepImage sets the installed image in the manifests, so that an update without --image keeps it.
 func (t *target) keepImage(ctx context.Context, p *parts) error {
 	deployment := p.deployment()
 	have, err := t.get(ctx, deployment)
@@ -239,7 +237,7 @@ func (t *target) keepImage(ctx context.Context, p *parts) error {
 	return setImage(deployment, image)
 }
 
-// Commands are those that put the manager into a cluster, and take it away.
+// Commands returns the commands that install and uninstall the manager.
 func Commands(c *command.Common) []*cobra.Command {
 	return command.In(command.Installing, newInstall(c), newUninstall(c))
 }

@@ -35,11 +35,11 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// newConsole is a process with the commands that install.
+// newConsole returns a process with the commands of this package.
 func newConsole(args ...string) *commandtest.Console { return commandtest.New(Commands, args...) }
 
-// TestInstallPrints what would be applied. What the resource definitions, roles and policies
-// say is tested in package config.
+// TestInstallPrints: the command prints the manifests that it would apply. The content of resource definitions, roles
+// and policies is tested in package config.
 func TestInstallPrints(t *testing.T) {
 	for name, args := range map[string][]string{
 		"install.yaml":         {"--image", "registry.example.com/manager:v1"},
@@ -50,7 +50,7 @@ func TestInstallPrints(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, asks := range [][]string{{"--print"}, {"--print", "-o", "yaml"}, {"--dry-run=client", "-o", "yaml"}} {
-				c := newConsole(slices.Concat([]string{"install", "--kubeconfig", "/nowhere"}, asks, args)...) // no cluster is asked
+				c := newConsole(slices.Concat([]string{"install", "--kubeconfig", "/nowhere"}, asks, args)...) // contacts no cluster
 				if code := c.Run(t); code != command.ExitDone {
 					t.Fatalf("%v: exit code %d: %s", asks, code, c.Stderr)
 				}
@@ -60,7 +60,7 @@ func TestInstallPrints(t *testing.T) {
 	}
 }
 
-// abridged leaves out what the resource definitions, the roles and the policies say.
+// abridged removes the content of resource definitions, roles and policies.
 func abridged(stream string) string {
 	documents := strings.Split(stream, "---\n")
 	for i, document := range documents {
@@ -73,7 +73,7 @@ func abridged(stream string) string {
 	return strings.Join(documents, "---\n")
 }
 
-// TestInstallPolicies: which admission policies a cluster gets or loses, by the flags.
+// TestInstallPolicies: the flags decide which admission policies are applied or deleted.
 func TestInstallPolicies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
@@ -107,8 +107,8 @@ func TestInstallPolicies(t *testing.T) {
 	}
 }
 
-// TestInstallOnAnOldCluster: what is wanted by default is left out where it is not known, and
-// said so; what was asked for is an error.
+// TestInstallOnAnOldCluster: a default policy is skipped with a message if the cluster does not support it. A policy
+// requested by a flag is an error.
 func TestInstallOnAnOldCluster(t *testing.T) {
 	for name, asked := range map[string]bool{"by default": false, "asked for": true} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// installation is a target without a cluster.
+// installation returns a target without a cluster.
 type installation struct {
 	*target
 	out *bytes.Buffer
@@ -204,7 +204,7 @@ func newInstallation(t *testing.T, calls interceptor.Funcs, objects ...client.Ob
 	return installation{&target{cluster: "east", kubectl: shell.Kubectl{Flags: "--context east"}, client: c, version: func(context.Context) (string, error) { return "v1.36.3", nil }, out: out, clock: utilclock.RealClock{}, timeout: time.Minute}, out}
 }
 
-// managerIn is the binding by which an installed manager is found.
+// managerIn returns the binding by which an installed manager is found.
 func managerIn(namespace string) client.Object {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "sliceshift-manager"},
@@ -228,7 +228,7 @@ func TestInstallRefusesASecondManager(t *testing.T) {
 	}
 }
 
-// TestInstallExplains: each answer of the API server says what to do about it.
+// TestInstallExplains: for each error of the API server the message has a remedy.
 func TestInstallExplains(t *testing.T) {
 	gr := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	for name, tc := range map[string]struct {
@@ -260,7 +260,7 @@ func TestInstallExplains(t *testing.T) {
 	}
 }
 
-// TestTitleOf: an object is named as kubectl does, and all of a kind by the kind.
+// TestTitleOf: an object is named as in kubectl, and all objects of a kind by the kind.
 func TestTitleOf(t *testing.T) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"})
@@ -273,8 +273,7 @@ func TestTitleOf(t *testing.T) {
 	}
 }
 
-// TestForeignNamespace: a namespace that was there before is neither labelled nor
-// deleted.
+// TestForeignNamespace: a namespace that existed before the installation is neither labelled nor deleted.
 func TestForeignNamespace(t *testing.T) {
 	at := newInstallation(t, interceptor.Funcs{}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "movers"}})
 	all, err := embedded("movers", false)
@@ -296,7 +295,7 @@ func TestForeignNamespace(t *testing.T) {
 	}
 }
 
-// TestAwaitAvailable tells why the manager does not run when the time is over.
+// TestAwaitAvailable: the timeout error states why the manager is not available.
 func TestAwaitAvailable(t *testing.T) {
 	labels := map[string]string{"app": "manager"}
 	deployment := &appsv1.Deployment{
@@ -329,7 +328,7 @@ func TestAwaitAvailable(t *testing.T) {
 	}
 }
 
-// TestUninstallChecks what needs the manager, or would go with the definitions.
+// TestUninstallChecks: uninstall refuses while objects need the manager, or would be deleted with the definitions.
 func TestUninstallChecks(t *testing.T) {
 	begun := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Status: api.MigrationStatus{Baseline: &api.Baseline{}}}
 	completed := begun.DeepCopy()
@@ -362,7 +361,8 @@ func TestUninstallChecks(t *testing.T) {
 	}
 }
 
-// TestUninstallPaused leaves a migration that stands still and says how it goes on, and none with an ordinal on its way.
+// TestUninstallPaused: uninstall leaves a paused migration and prints how to continue it. It refuses while an ordinal is
+// in flight.
 func TestUninstallPaused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*api.Migration)

@@ -16,8 +16,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestUninstallNamesWhatIsKept: volumes that ordinals have left behind stay, and are named with what removes them; who may not
-// list volumes uninstalls all the same, and is told so.
+// TestUninstallNamesWhatIsKept: the volumes that ordinals have left behind remain, and are listed with the commands that
+// remove them. A user that may not list volumes can still uninstall, with a message.
 func TestUninstallNamesWhatIsKept(t *testing.T) {
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", Annotations: map[string]string{api.SealAnnotationKey: "blake3:1"}}}
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain

@@ -17,15 +17,16 @@ import (
 	"github.com/sliceshift/sliceshift/config"
 )
 
-// defaultNamespace is the manager's in the embedded manifests.
+// defaultNamespace is the manager's namespace in the embedded manifests.
 const defaultNamespace = "sliceshift-system"
 
-// parts are what is installed, each in the order in which it is applied. bounds are what constrained impersonation needs
-// besides the manager's own objects: they come first, so that a manager that runs lacks nothing in between.
+// parts holds the objects to install, each list in the order in which it is applied. bounds are the roles that
+// constrained impersonation needs in addition to the manager's own objects. They are applied first, so that a running
+// manager never lacks permissions.
 type parts struct{ crds, manager, bounds, authors, fence, volumes []*unstructured.Unstructured }
 
-// parts reads the embedded manifests, and changes them as the flags say. at is the
-// namespace of the manager that is installed, if any; constrained bounds what the manager does as other accounts.
+// parts reads the embedded manifests and changes them according to the flags. at is the namespace of the installed
+// manager, or empty. constrained enables constrained impersonation.
 func (o *installOptions) parts(at string, constrained bool) (*parts, error) {
 	p, err := embedded(cmp.Or(o.namespace, at, defaultNamespace), constrained)
 	if err != nil {
@@ -39,7 +40,7 @@ func (o *installOptions) parts(at string, constrained bool) (*parts, error) {
 	return p, err
 }
 
-// embedded are all parts as they are for a manager in that namespace.
+// embedded returns all parts for a manager in the given namespace.
 func embedded(namespace string, constrained bool) (*parts, error) {
 	p := &parts{}
 	crds, err := config.CRDs()
@@ -70,7 +71,7 @@ func embedded(namespace string, constrained bool) (*parts, error) {
 	return p, err
 }
 
-// readManager reads what runs the manager.
+// readManager reads the manager's objects.
 func (p *parts) readManager(namespace string, constrained bool) error {
 	legacy, err := config.ManagerObjects()
 	if err != nil {
@@ -98,8 +99,8 @@ func (p *parts) readManager(namespace string, constrained bool) error {
 	return nil
 }
 
-// moveTo puts an object of the manager, and what it says of the manager's account or of a
-// policy's parameters, into another namespace.
+// moveTo moves an object to another namespace, including its references to the manager's account and to the parameters
+// of a policy.
 func moveTo(object *unstructured.Unstructured, namespace string) {
 	if object.GetKind() == "Namespace" {
 		object.SetName(namespace)
@@ -122,7 +123,7 @@ func moveTo(object *unstructured.Unstructured, namespace string) {
 	}
 }
 
-// deployment is that of the manager; nil when only the definitions are installed.
+// deployment returns the Deployment of the manager, or nil if only the definitions are installed.
 func (p *parts) deployment() *unstructured.Unstructured { return find(p.manager, "Deployment") }
 
 func find(objects []*unstructured.Unstructured, kind string) *unstructured.Unstructured {
@@ -136,7 +137,7 @@ func find(objects []*unstructured.Unstructured, kind string) *unstructured.Unstr
 
 var containersPath = []string{"spec", "template", "spec", "containers"}
 
-// container is the manager's, in its Deployment.
+// container returns all containers of the Deployment, and the manager's.
 func container(deployment *unstructured.Unstructured) (all []any, manager map[string]any, err error) {
 	all, _, err = unstructured.NestedSlice(deployment.Object, containersPath...)
 	if err != nil {
@@ -168,12 +169,12 @@ func imageOf(deployment *unstructured.Unstructured) (string, error) {
 	return image, err
 }
 
-// titleOf names an object as kubectl does.
+// titleOf returns the name of an object as kubectl prints it.
 func titleOf(object *unstructured.Unstructured) string {
 	gvk := object.GroupVersionKind()
 	kind := strings.ToLower(gvk.Kind)
 	if object.GetName() == "" {
-		kind += "s" // all of them
+		kind += "s" // the plural, for all objects of the kind
 	}
 	if gvk.Group != "" {
 		kind += "." + gvk.Group
@@ -184,7 +185,7 @@ func titleOf(object *unstructured.Unstructured) string {
 	return kind + "/" + object.GetName()
 }
 
-// printObjects writes objects as one stream of YAML documents, or as one list in JSON.
+// printObjects prints objects as one stream of YAML documents, or as one list in JSON.
 func printObjects(out io.Writer, format string, objects []*unstructured.Unstructured) error {
 	if format == "json" {
 		list := &metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}

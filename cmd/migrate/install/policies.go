@@ -15,7 +15,7 @@ const (
 	volumesFlag = "guard-volumes"
 )
 
-// desired is what is to become of a policy.
+// desired is the desired state of a policy.
 type desired int
 
 const (
@@ -24,17 +24,17 @@ const (
 	removed
 )
 
-// policy is an admission policy, or several, that one flag asks for.
+// policy holds the admission policies that one flag controls.
 type policy struct {
 	objects []*unstructured.Unstructured
 	want    desired
-	// asked is false when it is wanted by default: then a cluster need not know its kind.
+	// asked is false if the policy is applied by default. The cluster then need not know its kind.
 	asked bool
-	// means is said when it was not there before.
+	// means is the message that is printed if the policy did not exist before.
 	means string
 }
 
-// policies are what the flags ask for.
+// policies returns the policies with their desired state, according to the flags.
 func (o *installOptions) policies(p *parts) []policy {
 	return []policy{
 		{
@@ -49,7 +49,7 @@ func (o *installOptions) policies(p *parts) []policy {
 	}
 }
 
-// wish is what a flag asks for; byDefault is whether it holds when it was not given.
+// wish returns the desired state of a policy for a flag. byDefault is whether on applies if the flag was not set.
 func (o *installOptions) wish(flag string, on, byDefault bool) desired {
 	switch {
 	case on && (o.asked[flag] || byDefault):
@@ -60,7 +60,7 @@ func (o *installOptions) wish(flag string, on, byDefault bool) desired {
 	return unchanged
 }
 
-// settle applies a policy or takes it away.
+// settle applies or deletes a policy.
 func (p policy) settle(ctx context.Context, t *target) error {
 	switch p.want {
 	case unchanged:

@@ -20,22 +20,22 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// installOwner is the field manager of what is installed. It is not that of
-// migrations: what a migration changes is not the installation's.
+// installOwner is the field manager of installed objects. It differs from that of migrations, so that an installation
+// does not own the fields that a migration changes.
 const installOwner = "sliceshift-install"
 
-// target is the cluster that is installed into, or cleared.
+// target is the cluster of an installation or removal.
 type target struct {
 	cluster string
-	// kubectl begins a command for it.
+	// kubectl is the prefix of kubectl commands for this cluster.
 	kubectl shell.Kubectl
 	client  client.Client
-	// version asks for that of the API server.
+	// version returns the version of the API server.
 	version func(context.Context) (string, error)
 	out     io.Writer
 	clock   clock.WithTicker
 	timeout time.Duration
-	// force overwrites what others have changed.
+	// force overwrites fields that other managers have changed.
 	force bool
 	tally tally
 }
@@ -49,7 +49,7 @@ func connect(c *command.Common, timeout time.Duration) (*target, error) {
 	return &target{cluster: connection.Name(), kubectl: plan.Kubectl(connection.Name(), connection.Flags()), client: connection.Live(), version: connection.Version, out: c.Out, clock: c.Clock, timeout: timeout}, nil
 }
 
-// carryOut takes steps in the cluster of the flags, all of them within the timeout, and prints what was done.
+// carryOut runs steps in the cluster of the flags, all within the timeout, and prints a summary.
 func carryOut(ctx context.Context, c *command.Common, timeout time.Duration, steps ...func(context.Context, *target) error) error {
 	t, err := connect(c, timeout)
 	if err != nil {
@@ -66,14 +66,14 @@ func carryOut(ctx context.Context, c *command.Common, timeout time.Duration, ste
 	return nil
 }
 
-// tally counts what was done.
+// tally counts the changes.
 type tally struct {
 	created, changed, unchanged, deleted int
-	// left are those that stay although the rest is deleted.
+	// left counts the objects that remain although the rest is deleted.
 	left int
 }
 
-// String says it in one line.
+// String returns the counts in one line.
 func (n tally) String() string {
 	var words []string
 	for _, each := range []struct {
@@ -93,15 +93,15 @@ func (n tally) String() string {
 	return strings.Join(words, ", ")
 }
 
-// get reads an object as it is in the cluster.
+// get reads the object from the cluster.
 func (t *target) get(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	have := &unstructured.Unstructured{}
 	have.SetGroupVersionKind(object.GroupVersionKind())
 	return have, t.client.Get(ctx, client.ObjectKeyFromObject(object), have)
 }
 
-// installed is the namespace of the manager in the cluster, if there is one: its rights
-// are bound to an account there.
+// installed returns the namespace of the manager in the cluster, or an empty string. It reads the namespace from the
+// binding of the manager's account.
 func (t *target) installed(ctx context.Context) (string, error) {
 	binding := &unstructured.Unstructured{}
 	binding.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"))
@@ -122,7 +122,7 @@ func (t *target) installed(ctx context.Context) (string, error) {
 	return namespace, err
 }
 
-// applyAll applies objects in their order.
+// applyAll applies objects in order.
 func (t *target) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if err := t.apply(ctx, object.DeepCopy()); err != nil {
@@ -132,7 +132,7 @@ func (t *target) applyAll(ctx context.Context, objects []*unstructured.Unstructu
 	return nil
 }
 
-// apply applies one object on the server's side, and shows what that has changed.
+// apply applies one object by server-side apply, and shows the changes.
 func (t *target) apply(ctx context.Context, object *unstructured.Unstructured) error {
 	before, err := t.get(ctx, object)
 	exists := err == nil
@@ -153,13 +153,13 @@ func (t *target) apply(ctx context.Context, object *unstructured.Unstructured) e
 	return nil
 }
 
-// foreignNamespace says whether a namespace was not made by an installation: it is used,
-// and neither labelled nor deleted.
+// foreignNamespace reports whether a namespace was not created by an installation. Such a namespace is used, but neither
+// labelled nor deleted.
 func foreignNamespace(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "Namespace" && object.GetLabels()["app.kubernetes.io/name"] != "sliceshift"
 }
 
-// report shows what was done to an object.
+// report prints the change of an object.
 func (t *target) report(after, before *unstructured.Unstructured, exists bool) {
 	paths := changes(before.Object, after.Object)
 	switch {
@@ -178,7 +178,7 @@ func (t *target) report(after, before *unstructured.Unstructured, exists bool) {
 	}
 }
 
-// removeAll deletes objects, the last first.
+// removeAll deletes objects in reverse order.
 func (t *target) removeAll(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, object := range slices.Backward(objects) {
 		if err := t.remove(ctx, object); err != nil {
@@ -188,7 +188,7 @@ func (t *target) removeAll(ctx context.Context, objects []*unstructured.Unstruct
 	return nil
 }
 
-// remove deletes what there is of one object.
+// remove deletes an object if it exists.
 func (t *target) remove(ctx context.Context, object *unstructured.Unstructured) error {
 	have, err := t.get(ctx, object)
 	switch {
@@ -210,7 +210,7 @@ func (t *target) remove(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// explain says what went wrong with an object, and what to do about it.
+// explain returns an error for an object, with a remedy.
 func (t *target) explain(doing string, object *unstructured.Unstructured, err error) error {
 	where := fmt.Sprintf("cluster %s: %s %s", t.cluster, doing, titleOf(object))
 	switch {

@@ -20,7 +20,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// uninstallOptions are those of the command uninstall.
+// uninstallOptions are the options of the command uninstall.
 type uninstallOptions struct {
 	*command.Common
 	crds    bool
@@ -68,7 +68,7 @@ func newUninstall(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *uninstallOptions) Validate() error {
 	switch {
 	case o.timeout <= 0:
@@ -79,12 +79,12 @@ func (o *uninstallOptions) Validate() error {
 	return nil
 }
 
-// Run uninstalls.
+// Run uninstalls the manager.
 func (o *uninstallOptions) Run(ctx context.Context) error {
 	return carryOut(ctx, o.Common, o.timeout, o.check, o.kept, o.remove)
 }
 
-// check refuses to leave behind what needs the manager.
+// check refuses while Migrations are in progress, or while the definitions still have objects.
 func (o *uninstallOptions) check(ctx context.Context, target *target) error {
 	migrations, slices := &api.MigrationList{}, &slicesapi.StatefulSetList{}
 	for _, list := range []client.ObjectList{migrations, slices} {
@@ -109,7 +109,7 @@ func (o *uninstallOptions) check(ctx context.Context, target *target) error {
 	return nil
 }
 
-// kept names what ordinals have left behind, while the Migrations can still be asked of which disks that is.
+// kept lists the volumes that ordinals have left behind, while the Migrations that name their disks still exist.
 func (o *uninstallOptions) kept(ctx context.Context, target *target) error {
 	all, err := kept.All(ctx, target.client, target.kubectl)
 	if err != nil {
@@ -125,7 +125,7 @@ func (o *uninstallOptions) kept(ctx context.Context, target *target) error {
 	return nil
 }
 
-// checkMigrations refuses to leave a migration where an ordinal is down, and says how those go on that stay.
+// checkMigrations refuses while a migration is in progress. It prints how to continue the paused migrations that remain.
 func (o *uninstallOptions) checkMigrations(target *target, all []api.Migration) error {
 	var running, resting []string
 	for i := range all {
@@ -178,7 +178,7 @@ func (o *uninstallOptions) remove(ctx context.Context, target *target) error {
 	return o.awaitGone(ctx, target, p)
 }
 
-// leave says which definitions stay, why, and how they would go.
+// leave prints which definitions remain, why, and how to delete them.
 func (o *uninstallOptions) leave(ctx context.Context, target *target, crds []*unstructured.Unstructured) error {
 	for _, crd := range crds {
 		have, err := target.get(ctx, crd)
@@ -205,7 +205,7 @@ func (o *uninstallOptions) leave(ctx context.Context, target *target, crds []*un
 	return nil
 }
 
-// awaitGone waits for what takes a while to go.
+// awaitGone waits for the objects whose deletion takes time: the namespace and the definitions.
 func (o *uninstallOptions) awaitGone(ctx context.Context, target *target, p *parts) error {
 	namespace := find(p.manager, "Namespace")
 	have, err := target.get(ctx, namespace)

@@ -17,16 +17,16 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
-// lookEvery is how often is looked whether the installation is ready.
+// lookEvery is the interval between checks of the installation.
 const lookEvery = 500 * time.Millisecond
 
-// within bounds all that is done with the target.
+// within returns a context with the timeout of the target.
 func (t *target) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, t.timeout, command.TimeoutError(t.timeout))
 }
 
-// await looks again and again until nothing is missing, and shows each state once. An
-// error of a look may be over soon, so it is shown as a state.
+// await calls look until nothing is missing, and prints each state once. An error of look may be temporary, so it is
+// printed as a state.
 func (t *target) await(ctx context.Context, look func(context.Context) (missing string, err error)) error {
 	ticker := t.clock.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -52,7 +52,7 @@ func (t *target) await(ctx context.Context, look func(context.Context) (missing 
 	}
 }
 
-// timedOut says what was waited for when the time was over.
+// timedOut returns the timeout error with the last state.
 func (t *target) timedOut(ctx context.Context, missing string) error {
 	cause := command.Cause(ctx)
 	if errors.Is(cause, command.ErrInterrupted) || missing == "" {
@@ -77,7 +77,7 @@ func (t *target) awaitEstablished(ctx context.Context, crds []*unstructured.Unst
 	})
 }
 
-// isTrue says whether an object has a condition that is True.
+// isTrue reports whether an object has a condition with status True.
 func isTrue(object *unstructured.Unstructured, kind string) bool {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, each := range conditions {
@@ -88,7 +88,7 @@ func isTrue(object *unstructured.Unstructured, kind string) bool {
 	return false
 }
 
-// awaitAvailable waits until all replicas of the manager run what was applied.
+// awaitAvailable waits until all replicas of the manager run the applied version.
 func (t *target) awaitAvailable(ctx context.Context, applied *unstructured.Unstructured) error {
 	return t.await(ctx, func(ctx context.Context) (string, error) {
 		have, err := t.get(ctx, applied)
@@ -110,7 +110,7 @@ func (t *target) awaitAvailable(ctx context.Context, applied *unstructured.Unstr
 	})
 }
 
-// unavailable says how many replicas are missing, and what keeps the first of them.
+// unavailable returns how many replicas are missing, and why the first of them is not ready.
 func (t *target) unavailable(ctx context.Context, deployment *appsv1.Deployment, want int32) string {
 	text := fmt.Sprintf("%d of %d replicas of the manager are available", min(deployment.Status.AvailableReplicas, deployment.Status.UpdatedReplicas), want)
 	for _, condition := range deployment.Status.Conditions {
@@ -131,7 +131,7 @@ func (t *target) unavailable(ctx context.Context, deployment *appsv1.Deployment,
 	return text
 }
 
-// notReadyReason is why a pod does not run, when it is more than a matter of time.
+// notReadyReason returns why a pod does not run, or an empty string if it is still starting.
 func notReadyReason(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {

@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// options are those of the command kept.
+// options are the options of the command kept.
 type options struct {
 	*command.Common
 	output *command.Choice
@@ -34,7 +34,7 @@ const examples = `  # What is left in both clusters
   # The commands alone
   migrate kept --context west -o json | jq -r '.[].remove'`
 
-// New is the command kept.
+// New returns the command kept.
 func New(c *command.Common) *cobra.Command {
 	o := &options{Common: c, output: command.NewChoice("table", "table", "json", "yaml")}
 	cmd := c.Command(o, &cobra.Command{Use: "kept", Short: "List the volumes that ordinals have left behind", Long: help, Example: examples})
@@ -42,7 +42,7 @@ func New(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Run lists them.
+// Run lists the volumes.
 func (o *options) Run(ctx context.Context) error {
 	connection, err := o.Connect()
 	if err != nil {

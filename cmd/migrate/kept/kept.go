@@ -1,4 +1,4 @@
-// Package kept names the volumes that ordinals have left behind, and how they are removed.
+// Package kept lists the volumes that ordinals have left behind, and the commands that remove them.
 package kept
 
 import (
@@ -21,24 +21,24 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Volume is one that an ordinal has left behind.
+// Volume is a volume that an ordinal has left behind.
 type Volume struct {
 	Name string `json:"name"`
-	// Claim is what the ordinal had it by, as namespace/name.
+	// Claim is the claim of the ordinal, as namespace/name.
 	Claim string `json:"claim"`
-	// Migration has parked it: namespace/name, or its UID where it is not known in this cluster.
+	// Migration is the migration that parked the volume: namespace/name, or its UID if it is not known in this cluster.
 	Migration string `json:"migration,omitempty"`
-	// Disk is what the storage knows the disk by: the driver and its handle, or the source of another kind as JSON.
+	// Disk identifies the disk in the storage: the driver and its handle, or another volume source as JSON.
 	Disk string `json:"disk"`
-	// Remove is the command that removes the object, and never the disk: whether an ordinal runs on that, in another cluster or
-	// by another migration since, no object of this cluster says for sure. Empty while its migration goes on.
+	// Remove is the command that deletes the object but never the disk. No object of this cluster shows reliably whether
+	// an ordinal runs on that disk, in another cluster or by a later migration. It is empty while the migration runs.
 	Remove string `json:"remove,omitempty"`
 
 	by types.UID
 }
 
-// All are those in a cluster, by their claims. Of which migrations they are its Migrations and the records of runs say, as
-// far as they may be read. The commands begin with kubectl, which names the cluster: plan.Kubectl.
+// All returns the volumes in a cluster, sorted by claim. It finds their migrations in the Migrations and the records of
+// runs, as far as these may be read. Commands begin with kubectl, which names the cluster; see plan.Kubectl.
 func All(ctx context.Context, c client.Reader, kubectl shell.Kubectl) ([]Volume, error) {
 	var list corev1.PersistentVolumeList
 	if err := c.List(ctx, &list); err != nil {
@@ -58,14 +58,14 @@ func All(ctx context.Context, c client.Reader, kubectl shell.Kubectl) ([]Volume,
 	return all, nil
 }
 
-// Of are those of one migration.
+// Of returns the volumes of one migration.
 func Of(ctx context.Context, c client.Reader, kubectl shell.Kubectl, m *api.Migration) ([]Volume, error) {
 	all, err := All(ctx, c, kubectl)
 	return slices.DeleteFunc(all, func(v Volume) bool { return v.by != m.UID }), err
 }
 
-// Name has a snapshot say which migrations have parked what is in the way at the destination, whose reader c is. What may not be
-// read, or is gone, stays named by its UID.
+// Name sets in the snapshot which migrations have parked the volumes at the destination. c reads the destination. A
+// migration that cannot be read, or no longer exists, remains named by its UID.
 func Name(ctx context.Context, c client.Reader, s *plan.Snapshot) {
 	var known map[types.UID]*api.Migration
 	for i := range s.Volumes {
@@ -85,7 +85,7 @@ func Name(ctx context.Context, c client.Reader, s *plan.Snapshot) {
 	}
 }
 
-// migrations are those of a cluster, by their UIDs. What may not be read is left out.
+// migrations returns the migrations of a cluster by UID. It skips objects that may not be read.
 func migrations(ctx context.Context, c client.Reader) (map[types.UID]*api.Migration, error) {
 	known := map[types.UID]*api.Migration{}
 	var resources api.MigrationList
@@ -107,8 +107,8 @@ func migrations(ctx context.Context, c client.Reader) (map[types.UID]*api.Migrat
 	return known, nil
 }
 
-// volumeOf is a volume of a migration; nil: that is not known. In the other cluster a volume of the same name may be the
-// one that is in use: the command names its cluster.
+// volumeOf returns the Volume of a kept volume. m is its migration, or nil if unknown. The command names its cluster,
+// because a volume of the same name in the other cluster may be in use.
 func volumeOf(kept volumes.Kept, m *api.Migration, kubectl shell.Kubectl) Volume {
 	v := Volume{Name: kept.Volume, Claim: kept.Claim.Namespace + "/" + kept.Claim.Name, Migration: string(kept.By), Disk: kept.Handle, by: kept.By}
 	if m != nil {
@@ -124,7 +124,8 @@ func volumeOf(kept volumes.Kept, m *api.Migration, kubectl shell.Kubectl) Volume
 	return v
 }
 
-// Lines say what is kept in a cluster, one for each, with how it is removed; nothing where nothing is.
+// Lines returns one line for each volume kept in a cluster, with the command that removes it. It returns nil without
+// volumes.
 func Lines(cluster string, all []Volume) []string {
 	if len(all) == 0 {
 		return nil

@@ -25,7 +25,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// parked is a volume that a migration has parked.
+// parked returns a volume that a migration has parked.
 func parked(name, claim string, by types.UID, changes ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 	v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{api.OriginalReclaimPolicyAnnotationKey: "Delete " + string(by)}}}
 	v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
@@ -37,10 +37,10 @@ func parked(name, claim string, by types.UID, changes ...func(*corev1.Persistent
 	return v
 }
 
-// sealed is one that a copy has filled: who has moved it on since by Rebind runs on its disk.
+// sealed marks a volume as filled by a copy. A later move by Rebind runs on its disk.
 func sealed(v *corev1.PersistentVolume) { v.Annotations[api.SealAnnotationKey] = "blake3:1" }
 
-// completed is a migration of a set with a template by Copy and one by Rebind.
+// completed returns a migration of a set with one template by Copy and one by Rebind.
 func completed(name string, uid types.UID) *api.Migration {
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: uid}}
 	m.Spec.Source.Name = "web"
@@ -53,7 +53,7 @@ func cluster(hooks interceptor.Funcs, objects ...client.Object) client.WithWatch
 	return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithStatusSubresource().WithInterceptorFuncs(hooks).Build()
 }
 
-// TestAll: each volume that was left behind is named with its disk, and the command that removes the object and no disk.
+// TestAll: each volume is listed with its disk and the command that removes the object but not the disk.
 func TestAll(t *testing.T) {
 	goesOn := completed("moving", "moves")
 	goesOn.Status.Conditions = nil
@@ -95,7 +95,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestRecordsCount: what a run has moved says so by its record, and who may not read those still sees the volumes.
+// TestRecordsCount: volumes that a run has moved are named by its record. A user that may not read records still sees
+// the volumes.
 func TestRecordsCount(t *testing.T) {
 	record := records.ConfigMap{Client: cluster(interceptor.Funcs{}), Namespace: "shop", Name: "web"}
 	m := completed("web", "")
@@ -132,8 +133,8 @@ func TestRecordsCount(t *testing.T) {
 	}
 }
 
-// TestName: a snapshot says by name who has parked a volume at the destination, where that is known there; nothing is asked
-// where nobody else has parked any.
+// TestName: the snapshot names the migration that parked a volume at the destination, if it is known there. Without
+// volumes of other migrations no request is sent.
 func TestName(t *testing.T) {
 	held := func(by types.UID, claim string) plan.OrdinalVolume {
 		ref := volumes.Ref{Namespace: "shop", Name: "data-web-0"}

@@ -16,10 +16,10 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// budgetOptions are those of the command budget.
+// budgetOptions are the options of the command budget.
 type budgetOptions struct {
 	dryRunnable
-	// reach says how the destination's cluster is reached; its other fields are not used.
+	// reach selects the destination's cluster; its other fields are not used.
 	reach flags.Destination
 	to    *command.Choice
 }
@@ -58,7 +58,7 @@ func newBudget(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *budgetOptions) Validate() error {
 	if o.to.Value == "" {
 		return command.Usagef("--to says who is to have the budget: source, destination or both")
@@ -104,7 +104,7 @@ func (o *budgetOptions) run(ctx context.Context) error {
 	return err
 }
 
-// splittable says why there is no budget that could be handed over, as far as the record says.
+// splittable returns an error if, according to the record, there is no budget to hand over.
 func splittable(k *storedMigration) error {
 	m := k.Migration
 	base, from, to := m.Status.Baseline, m.Status.Source, m.Status.Destination
@@ -122,7 +122,7 @@ func splittable(k *storedMigration) error {
 	return nil
 }
 
-// recordedSplit is who has what as the status of a migration says.
+// recordedSplit returns the split of the budget in the status of a migration.
 func recordedSplit(m *api.Migration) preview.Split {
 	share := func(s *api.SliceStatus) preview.Share {
 		return preview.Share{Cluster: clusterOf(s), Start: s.Start, Replicas: s.Replicas, MaxUnavailable: s.MaxUnavailable}
@@ -131,7 +131,7 @@ func recordedSplit(m *api.Migration) preview.Split {
 	return preview.Split{Start: min(from.Start, to.Start), Replicas: from.Replicas + to.Replicas, Budget: m.Status.Baseline.Budget, Source: from, Destination: to}
 }
 
-// requested is who has what once the budget is handed over.
+// requested returns the split after the budget is handed over.
 func (o *budgetOptions) requested(now preview.Split) preview.Split {
 	want := planner.SplitShare(flags.SplitBudgets[o.to.Value], now.Budget, pdb.Share{Source: now.Source.Replicas, Destination: now.Destination.Replicas})
 	after := now

@@ -16,7 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// budgetDocument is who has what of a split application's budget, for people and programs.
+// budgetDocument describes the split of an application's budget, as text and as JSON.
 type budgetDocument struct {
 	Before preview.Split  `json:"before"`
 	After  preview.Split  `json:"after"`
@@ -46,7 +46,7 @@ func (o *budgetOptions) showText(d budgetDocument) error {
 	return err
 }
 
-// handOver brings the budget of a finished run to the side that it is asked for, from here.
+// handOver writes, from this process, the budgets of a finished run so that the requested side has its share.
 func (o *budgetOptions) handOver(ctx context.Context, k *storedMigration) error {
 	writes := &drain.Writes{}
 	t, err := o.reconnect(ctx, k, writes)
@@ -83,11 +83,11 @@ func (o *budgetOptions) handOver(ctx context.Context, k *storedMigration) error 
 	if err != nil {
 		return err
 	}
-	d.plan = nil // what was written has been shown
+	d.plan = nil // the changes have been shown
 	return o.show(d)
 }
 
-// reconnect opens both clusters of a run that is recorded.
+// reconnect connects to both clusters of a recorded run.
 func (o *budgetOptions) reconnect(ctx context.Context, k *storedMigration, writes *drain.Writes) (*task, error) {
 	from, err := o.Source()
 	if err != nil {
@@ -131,7 +131,7 @@ func (o *budgetOptions) otherCluster(ctx context.Context, reach flags.Destinatio
 	return connection, nil
 }
 
-// await waits until the status says that the budget is handed over.
+// await waits until the status shows the new split.
 func (o *budgetOptions) await(ctx context.Context, k *storedMigration, after preview.Split) error {
 	return k.follow(ctx, o.Clock, func(m *api.Migration) (bool, error) {
 		if splittable(&storedMigration{Migration: m}) != nil {
@@ -141,7 +141,7 @@ func (o *budgetOptions) await(ctx context.Context, k *storedMigration, after pre
 	})
 }
 
-// clusterOf is the cluster of a slice: what comes before its namespace.
+// clusterOf returns the cluster of a slice, which is the part before its namespace.
 func clusterOf(s *api.SliceStatus) string {
 	slice, _, _ := strings.Cut(s.Slice, " ")
 	words := strings.Split(slice, "/")

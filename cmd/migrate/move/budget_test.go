@@ -20,7 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// splitApplication is a run that has moved ordinals 1 and 2 of three and is over, and both clusters.
+// splitApplication returns a completed run that has moved ordinals 1 and 2 of three, and the objects of the two clusters.
 func splitApplication() (m *api.Migration, east, west []client.Object) {
 	m, east = left(true)
 	m.Spec.Ordinals.Count, m.Status.Total = new(int32(2)), 2
@@ -46,7 +46,7 @@ func splitApplication() (m *api.Migration, east, west []client.Object) {
 	return m, append(east, budgetOf(m, 0)), west
 }
 
-// budgetOf is a PodDisruptionBudget as a run has left it.
+// budgetOf returns a PodDisruptionBudget as a run leaves it.
 func budgetOf(m *api.Migration, allows int32) *policyv1.PodDisruptionBudget {
 	form := pdb.Unavailable(allows)
 	return &policyv1.PodDisruptionBudget{
@@ -67,8 +67,8 @@ func allows(t *testing.T, s *apitest.Server) int {
 	return budget.Spec.MaxUnavailable.IntValue()
 }
 
-// TestBudgetOfARun (G11): the whole budget of a split that a run has left goes to the side that is
-// about to be drained, and back.
+// TestBudgetOfARun (G11): the whole budget of a split application can be given to the side that is about to be drained,
+// and back.
 func TestBudgetOfARun(t *testing.T) {
 	m, here, there := splitApplication()
 	east, west := apitest.Serve(t, servedToMove(), append(here, recorded(t, m))...), apitest.Serve(t, servedToMove(), there...)
@@ -94,7 +94,7 @@ func TestBudgetOfARun(t *testing.T) {
 	}
 }
 
-// TestBudgetOfAResource: the word is written, and the manager does the rest.
+// TestBudgetOfAResource: the command writes spec.splitBudget, and the manager does the rest.
 func TestBudgetOfAResource(t *testing.T) {
 	m, here, _ := splitApplication()
 	m.Annotations, m.ResourceVersion = nil, ""
@@ -109,7 +109,7 @@ func TestBudgetOfAResource(t *testing.T) {
 	}
 }
 
-// TestBudgetIsRefused: where no budget is to be handed over, the reason is said and nothing is written.
+// TestBudgetIsRefused: if no budget can be handed over, the error states the reason and nothing is written.
 func TestBudgetIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*api.Migration)
@@ -142,7 +142,7 @@ func TestBudgetIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheRestOfAPart: whoever calls run again after a part was moved is told how to take the rest.
+// TestTheRestOfAPart: when run is called again after a partial move, it prints how to move the rest.
 func TestTheRestOfAPart(t *testing.T) {
 	m, here, there := splitApplication()
 	m.Spec.Source.APIVersion = "apps/v1"

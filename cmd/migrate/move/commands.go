@@ -1,5 +1,5 @@
-// Package move has the commands that move a StatefulSet, by this process or by a manager,
-// and those that steer a move.
+// Package move provides the commands that move a StatefulSet, by this process or by a manager, and those that steer a
+// move.
 package move
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui"
 )
 
-// Commands are those that move a StatefulSet, and steer its move.
+// Commands returns the commands that move a StatefulSet and steer its move.
 func Commands(c *command.Common) []*cobra.Command {
 	return slices.Concat(
 		command.In(command.Moving, newPreflight(c), newPlan(c), newRun(c), newCreate(c), newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c)),

@@ -24,7 +24,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// createOptions are those of the command create.
+// createOptions are the options of the command create.
 type createOptions struct {
 	*command.Common
 	to   flags.Destination
@@ -38,7 +38,7 @@ type createOptions struct {
 	result                          command.Result
 
 	migration *api.Migration
-	// unattended says that nobody acts upon it, and reached are the flags that lead to its cluster.
+	// unattended is the result of the function unattended, and reached holds the flags that select its cluster.
 	unattended, reached string
 }
 
@@ -77,7 +77,7 @@ func newCreate(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Complete makes the Migration.
+// Complete builds the Migration.
 func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 	set, err := command.Argument(cmd, args, "StatefulSet")
 	if err != nil {
@@ -114,7 +114,7 @@ func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// secretRef reads NAME or NAME/KEY.
+// secretRef parses NAME or NAME/KEY.
 func secretRef(flag, text string) (*api.SecretKeyReference, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // nil is the API's "the cluster that holds this object"
@@ -129,7 +129,7 @@ func secretRef(flag, text string) (*api.SecretKeyReference, error) {
 	return &api.SecretKeyReference{Name: name, Key: key}, nil
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects an invalid Migration.
 func (o *createOptions) Validate() error {
 	spec, namespace := o.migration.Spec, o.migration.Namespace
 	sameName := cmp.Or(spec.Destination.Name, spec.Source.Name) == spec.Source.Name
@@ -162,7 +162,7 @@ func (o *createOptions) Run(ctx context.Context) error {
 	return nil
 }
 
-// installCommand is the command that installs a manager where the Migration is.
+// installCommand returns the command that installs a manager in the Migration's cluster.
 func (o *createOptions) installCommand() string {
 	words := []string{o.Program, "install"}
 	if o.reached != "" {
@@ -174,8 +174,9 @@ func (o *createOptions) installCommand() string {
 	return strings.Join(words, " ")
 }
 
-// unattended says that no manager runs in a cluster that would act upon its Migrations; empty: one runs, or whether one does may
-// not be seen. A manager renews a Lease as long as it leads, wherever it runs; one that elects no leader is seen by its Deployment.
+// unattended returns why no manager in a cluster would act upon its Migrations. It is empty if one runs, or if the user
+// may not read the objects that show it. A leader renews a Lease wherever it runs. A manager without leader election is
+// found by its Deployment.
 func unattended(ctx context.Context, c client.Reader, cluster string, now time.Time) string {
 	leases := &unstructured.UnstructuredList{}
 	leases.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("LeaseList"))
@@ -204,24 +205,24 @@ func unattended(ctx context.Context, c client.Reader, cluster string, now time.T
 	return "no manager was found in cluster " + cluster
 }
 
-// silentFor is how long a manager that leads may not have been heard of: clocks differ.
+// silentFor is how old the last renewal of a leader may be, with a margin for clock skew.
 const silentFor = 5 * time.Minute
 
-// leads says whether somebody has this Lease of a manager, and was heard of lately.
+// leads reports whether a manager holds this Lease and has renewed it recently.
 func leads(lease *coordinationv1.Lease, now time.Time) bool {
 	spec := lease.Spec
 	return lease.Name == config.Default().LeaderElection.ID && spec.HolderIdentity != nil && *spec.HolderIdentity != "" &&
 		spec.RenewTime != nil && now.Sub(spec.RenewTime.Time) < silentFor
 }
 
-// withoutStatus is a Migration as a person would write it into a file.
+// withoutStatus returns a Migration as a user would write it to a file.
 func withoutStatus(m *api.Migration) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(exported(m))
 	if err != nil {
 		return nil, err
 	}
 	unstructured.RemoveNestedField(content, "status")
-	if m.Spec.Mode == api.ModeRun { // the default, and for its user and the migration itself to change, not for who applies the file again
+	if m.Spec.Mode == api.ModeRun { // the default; applying the file again must not reset a later mode
 		unstructured.RemoveNestedField(content, "spec", "mode")
 	}
 	return &unstructured.Unstructured{Object: content}, nil

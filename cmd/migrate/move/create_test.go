@@ -52,7 +52,7 @@ func TestCreateFormats(t *testing.T) {
 	}
 }
 
-// TestCreateWithoutMode: who applies the file again does not write the mode, which its user and the migration itself change.
+// TestCreateWithoutMode: applying the file again does not set the mode, which the user and the migration change.
 func TestCreateWithoutMode(t *testing.T) {
 	for mode, want := range map[string]bool{"run": false, "pause": true} {
 		c := newConsole("create", "web", "--to-namespace", "store", "--mode", mode, "--dry-run=client", "-o", "yaml", "--kubeconfig", apitest.SilentKubeconfig(t, "east"))
@@ -62,7 +62,7 @@ func TestCreateWithoutMode(t *testing.T) {
 	}
 }
 
-// TestCreateByRecipe: the recipe is in the Migration, below what was asked for.
+// TestCreateByRecipe: the Migration contains the recipe. Explicit flags have precedence.
 func TestCreateByRecipe(t *testing.T) {
 	gates := filepath.Join(t.TempDir(), "gates.yaml")
 	own := "gates: [{name: etcd-linearizable, at: [AfterStart], grpc: {port: 2381}}, {name: ours, at: [AtEnd], cel: {objects: {apiVersion: v1, kind: ConfigMap, name: a}, expression: object != null}}]"
@@ -99,7 +99,8 @@ func TestCreateByRecipe(t *testing.T) {
 	}
 }
 
-// TestUnattended: no manager is missed where one leads, or has a replica that is available; nor where that may not be seen.
+// TestUnattended: a manager that leads, or has an available replica, is found. Without permission to look, none is
+// missed.
 func TestUnattended(t *testing.T) {
 	lease := func(holder string, ago time.Duration, name string) client.Object {
 		l := &unstructured.Unstructured{}
@@ -147,8 +148,8 @@ func TestUnattended(t *testing.T) {
 	}
 }
 
-// TestCreateSaysWhoActs: who creates a Migration where no manager runs is told, and what to do; where that cannot be seen nothing is
-// said.
+// TestCreateSaysWhoActs: if no manager runs, create prints a warning with the remedy. If that cannot be determined, it
+// prints nothing.
 func TestCreateSaysWhoActs(t *testing.T) {
 	for name, also := range map[string]schema.GroupVersion{"none runs": coordinationv1.SchemeGroupVersion, "it cannot be seen": {}} {
 		t.Run(name, func(t *testing.T) {

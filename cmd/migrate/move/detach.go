@@ -54,10 +54,10 @@ func (o *runOptions) leave(ctx context.Context) error {
 	return child.Process.Release()
 }
 
-// mostShown bounds the part of the log that is shown for a run that has not begun.
+// mostShown limits the part of the log that is shown for a run that has not begun.
 const mostShown = 64 << 10
 
-// notBegun shows the output of a run that ended before it drove anything, and returns its exit code.
+// notBegun prints the output of a run that ended before it drove the move, and returns its exit code.
 func (o *runOptions) notBegun(child *exec.Cmd, log io.Reader) error {
 	ended := child.Wait()
 	_, _ = io.Copy(o.ErrOut, log)
@@ -95,7 +95,7 @@ func (o *runOptions) start(log *os.File) (child *exec.Cmd, said *os.File, err er
 	return child, said, nil
 }
 
-// detachedLog is the output file of a run without a terminal, readable by this user alone.
+// detachedLog returns the output file of a run without a terminal, readable only by this user.
 func (o *runOptions) detachedLog() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -118,6 +118,6 @@ func (o *runOptions) sayBegun() {
 		return
 	}
 	tell := os.NewFile(begunFile, begun)
-	_, _ = io.WriteString(tell, begun) // it may have ended
+	_, _ = io.WriteString(tell, begun) // the parent may have ended
 	_ = tell.Close()
 }

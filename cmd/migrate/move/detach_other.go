@@ -4,5 +4,6 @@ package move
 
 import "syscall"
 
-// ownSession is nil on systems without sessions. A start with further files fails there.
+// ownSession returns nil, because the system has no sessions. Starting the process fails there, because it passes
+// further files.
 func ownSession() *syscall.SysProcAttr { return nil }

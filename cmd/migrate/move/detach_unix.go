@@ -4,5 +4,5 @@ package move
 
 import "syscall"
 
-// ownSession keeps the signals of a terminal from a process.
+// ownSession starts a process in its own session, so that it gets no signals from the terminal.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -17,8 +17,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestV3EveryCommand: for a run that no process drives, each command says since when, which ordinal is down and how to continue. It ends
-// with 3, also if the mode that it writes is the one of the last heartbeat.
+// TestV3EveryCommand: for a run that no process drives, each command prints since when, which ordinal is down and how to
+// continue. It exits with 3, even if the mode that it writes is the mode of the last heartbeat.
 func TestV3EveryCommand(t *testing.T) {
 	m := movetest.InFlight()
 	m.Spec.Mode = api.ModeRun
@@ -41,7 +41,7 @@ func TestV3EveryCommand(t *testing.T) {
 	}
 }
 
-// TestV3NoManager: if no manager takes notice of a pause, the command ends with 3 and says where to look.
+// TestV3NoManager: if no manager reacts to a pause, the command exits with 3 and prints where to look.
 func TestV3NoManager(t *testing.T) {
 	t.Parallel()
 	m := movetest.InMode(api.ModeRun)

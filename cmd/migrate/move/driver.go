@@ -27,17 +27,16 @@ type driver struct {
 	tracker *progress.Tracker
 	display progress.Display
 	writes  *drain.Writes
-	// mode is the one that the run began with.
+	// mode is the mode in which the run began.
 	mode        api.Mode
 	exitOnStall bool
-	// told is true where a person was told before what could not be found out, and has gone on.
+	// told is true if the user was warned about facts that could not be determined, and continued.
 	told bool
 }
 
-// drive runs the engine until it is done, stalled or told to stop.
+// drive runs the engine until it is done, stalled or stopped.
 func (d driver) drive(ctx context.Context) error {
-	// A signal or the timeout must not tear a write apart: the engine's own context
-	// ends only when none is on its way.
+	// A signal or the timeout must not interrupt a write. The engine's context ends only when no write is in flight.
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() {
@@ -67,8 +66,8 @@ func (d driver) drive(ctx context.Context) error {
 	return d.finish(err)
 }
 
-// movedOn names who may have moved ordinals on from the destination of a migration that is to be recovered. The cluster that keeps the
-// record must say so; of the destination, which may be off, it counts what it says.
+// movedOn returns the migration that may have moved ordinals on from the destination of a migration to recover. The
+// cluster that keeps the record must answer. The destination is asked only if it responds, because it may be off.
 func (d driver) movedOn(ctx context.Context, m *api.Migration) (string, error) {
 	name, err := movedOnAt(ctx, d.task.source, d.task.store.Namespace, m)
 	if name != "" || d.told {
@@ -80,12 +79,12 @@ func (d driver) movedOn(ctx context.Context, m *api.Migration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeFor)
 	defer cancel()
 	if id, err := d.task.destination.ID(ctx); err != nil || id != m.Status.Baseline.DestinationCluster {
-		return "", nil // it is said to be off
+		return "", nil // the user has said that it is off
 	}
 	return movedOnAt(ctx, d.task.destination, cmp.Or(m.Spec.Destination.Namespace, m.Namespace), m)
 }
 
-// holder identifies this process among all that ever drove a migration.
+// holder returns an identity of this process that no other driver of a migration ever has.
 func (d driver) holder() string {
 	const letters = 8
 	name, err := d.Hostname()
@@ -95,7 +94,7 @@ func (d driver) holder() string {
 	return name + "-" + rand.String(letters)
 }
 
-// report shows what a pass of the engine has done, and decides whether to go on.
+// report shows the result of an engine pass, and returns an error if the run ends.
 func (d driver) report(m *api.Migration, outcome migration.Outcome) error {
 	for _, e := range d.tracker.Observe(d.Clock.Now(), m, outcome) {
 		if e.Kind == progress.Completed && e.Reason == api.ReasonMoved {
@@ -121,7 +120,7 @@ func (d driver) report(m *api.Migration, outcome migration.Outcome) error {
 	return nil
 }
 
-// wayBack is the command that plans the way back of what has moved, by the flags that have led here.
+// wayBack returns the command that plans the move back, with the flags that select the same clusters.
 func (d driver) wayBack(m *api.Migration) string {
 	if within(m) {
 		return wayBack(d.Common, m, "")
@@ -131,8 +130,7 @@ func (d driver) wayBack(m *api.Migration) string {
 	return wayBack(d.Common, m, there+" "+cmp.Or(here, "--to-context CONTEXT"))
 }
 
-// done says what it means that nothing is left to do. A run that was turned round
-// from elsewhere has not done what it was called for.
+// done returns the error of a completed run, if any. It is an error if another command has reversed the run meanwhile.
 func (d driver) done(decision plan.Decision, turn *api.AutomaticRollback) error {
 	switch hold := decision.Hold; {
 	case hold != nil && hold.Stalled || hold != nil && hold.Reason == api.ReasonAlreadyCompleted:
@@ -147,8 +145,7 @@ func (d driver) done(decision plan.Decision, turn *api.AutomaticRollback) error 
 	return nil
 }
 
-// unsaved shows that the record cannot be written, and decides whether to go on. The
-// engine goes no further then.
+// unsaved shows that the record cannot be written, and decides whether to continue. The engine does nothing until then.
 func (d driver) unsaved(m *api.Migration, outcome migration.Outcome, err error) error {
 	if errors.Is(err, drain.ErrStopping) {
 		return nil // it is stopping
@@ -171,7 +168,7 @@ func (d driver) unsaved(m *api.Migration, outcome migration.Outcome, err error) 
 	return nil
 }
 
-// finish says how to go on when a run ends before its time.
+// finish adds how to continue if a run ends early.
 func (d driver) finish(err error) error {
 	code := command.ExitCode(err)
 	if code == command.ExitDone || code == command.ExitFailure && !errors.Is(err, command.ErrInterrupted) {

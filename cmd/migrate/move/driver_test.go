@@ -26,7 +26,7 @@ func newDriver(t *testing.T, m *api.Migration) (*driver, *commandtest.Console) {
 	}, c
 }
 
-// TestReport: when a pass ends a run, and with which exit code.
+// TestReport: which results of a pass end a run, and with which exit code.
 func TestReport(t *testing.T) {
 	stalled := func(reason string) plan.Decision {
 		return plan.Decision{Hold: &plan.Hold{Reason: reason, Message: "it is so", Remedy: "mend it", Stalled: true}}
@@ -81,8 +81,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestWayBackIsTold: a run that has moved all says how to take that back, with the flags that lead to both clusters and those of
-// the method; one that has rolled back does not.
+// TestWayBackIsTold: a completed run prints how to move back, with the flags for both clusters and for the methods. A
+// run that has rolled back does not.
 func TestWayBackIsTold(t *testing.T) {
 	m := movetest.Completed()
 	m.Status.Baseline.SourceCluster, m.Status.Baseline.DestinationCluster = "cluster-east", "cluster-west"
@@ -102,8 +102,7 @@ func TestWayBackIsTold(t *testing.T) {
 	}
 }
 
-// TestUnsaved: while the record cannot be written the engine reports nothing, so
-// the run says it.
+// TestUnsaved: while the record cannot be written, the engine reports nothing, so the run reports it.
 func TestUnsaved(t *testing.T) {
 	m := movetest.Moving(1, 2)
 	d, c := newDriver(t, m)
@@ -137,7 +136,7 @@ func TestUnsaved(t *testing.T) {
 	}
 }
 
-// TestEndedEarly: whoever stops a run is told how to go on.
+// TestEndedEarly: a run that is stopped prints how to continue.
 func TestEndedEarly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err      error

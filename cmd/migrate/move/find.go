@@ -19,33 +19,32 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// storedMigration is a migration and where it is stored.
+// storedMigration is a migration together with its storage.
 type storedMigration struct {
 	*api.Migration
 	connection *clusters.Connection
 	store      records.Store
-	// where names the object that holds it.
+	// where names the object that stores it.
 	where string
-	// record is true when it is a run's, not a manager's.
+	// record is true if it is the record of a run; false for a Migration.
 	record bool
-	// lost is told whether the migration could be read again, while it is followed; nil: nobody asks.
+	// lost is called with the result of each read while the migration is followed. It may be nil.
 	lost func(error)
 }
 
-// named are the options of a command for one migration.
+// named holds the options of a command for one migration.
 type named struct {
 	*command.Common
 	name string
 }
 
-// Complete takes the name.
+// Complete reads the name.
 func (o *named) Complete(cmd *cobra.Command, args []string) (err error) {
 	o.name, err = command.Argument(cmd, args, "migration")
 	return err
 }
 
-// dryRunnable are the options of a command for one migration that can show what it would do, and
-// wait until it is done.
+// dryRunnable holds the options of a command for one migration that supports a dry run and can wait for completion.
 type dryRunnable struct {
 	named
 	output       *command.Choice
@@ -57,7 +56,7 @@ func newDryRunnable(c *command.Common) dryRunnable {
 	return dryRunnable{named: named{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml")}
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *dryRunnable) Validate() error {
 	if o.output.Value != "table" && !o.dryRun {
 		return command.Usagef("-o %s is for --dry-run", o.output.Value)
@@ -65,7 +64,7 @@ func (o *dryRunnable) Validate() error {
 	return command.ValidateTimeout(o.timeout)
 }
 
-// find looks for the migration: the resource first, then the record of a run.
+// find returns the migration: the Migration resource if it exists, else the record of a run.
 func (o *named) find(ctx context.Context) (*storedMigration, error) {
 	connection, namespace, err := o.ConnectTo()
 	if err != nil {
@@ -115,20 +114,20 @@ func (o *named) find(ctx context.Context) (*storedMigration, error) {
 	}
 }
 
-// missingError is that there is no migration of a name: in few words, and where else to look.
+// missingError is the error if no migration has the name: a short form, and where else to look.
 type missingError struct{ short, more string }
 
 // Error implements error.
 func (e *missingError) Error() string { return e.short + e.more }
 
-// appearsWithin is how long a migration that is not there yet is waited for, unless a timeout says otherwise: a run writes its
-// record once it has looked at both clusters.
+// appearsWithin is how long to wait for a migration that does not exist yet, unless a timeout is set. A run writes its
+// record only after it has read both clusters.
 const appearsWithin = time.Minute
 
-// lookEvery is how often one that is not there yet is looked for.
+// lookEvery is the interval between attempts to find it.
 const lookEvery = time.Second
 
-// appear finds the migration, and waits for one that is not there yet.
+// appear returns the migration, and waits if it does not exist yet.
 func (o *named) appear(ctx context.Context, timeout time.Duration) (*storedMigration, error) {
 	k, err := o.find(ctx)
 	missing, is := errors.AsType[*missingError](err)
@@ -160,20 +159,20 @@ func (o *named) appear(ctx context.Context, timeout time.Duration) (*storedMigra
 	}
 }
 
-// title names the migration, for people.
+// title returns the name of the migration for messages.
 func (k *storedMigration) title() string { return "migration " + k.Namespace + "/" + k.Name }
 
-// kubectl begins a command for the cluster that keeps it.
+// kubectl returns the prefix of kubectl commands for the cluster that stores it.
 func (k *storedMigration) kubectl() shell.Kubectl {
 	return plan.Kubectl(k.connection.Name(), k.connection.Flags())
 }
 
-// undriven describes a migration that no process drives; nil: one does, or none needs to.
+// undriven describes a migration that no process drives. It returns nil if a process drives it, or none is needed.
 func (k *storedMigration) undriven(c *command.Common) *records.Undriven {
 	return records.UndrivenAt(k.Migration, k.record, k.connection.ServerTime(c.Clock.Now()))
 }
 
-// refuseUndriven is the error of a migration that no process drives, with the command that continues it; nil: one does, or none needs to.
+// refuseUndriven returns an error if no process drives the migration, with the command that continues it.
 func (o *named) refuseUndriven(k *storedMigration) error {
 	u := k.undriven(o.Common)
 	if u == nil {
@@ -182,7 +181,7 @@ func (o *named) refuseUndriven(k *storedMigration) error {
 	return command.Refusedf("%s: %s; %s", k.title(), u.Text(), o.howOn(k))
 }
 
-// howOn is the way to continue a migration that no process drives.
+// howOn returns how to continue a migration that no process drives.
 func (o *named) howOn(k *storedMigration) string {
 	if k.record {
 		return "to go on: " + o.goOn(k.Migration)
@@ -190,7 +189,7 @@ func (o *named) howOn(k *storedMigration) string {
 	return "see why its manager does not act: " + k.kubectl().Do("logs", "-n", "sliceshift-system", "deployment/sliceshift-manager")
 }
 
-// change writes some fields of its spec.
+// change writes fields of its spec.
 func (k *storedMigration) change(ctx context.Context, change records.Change) error {
 	if err := k.store.Change(ctx, change); err != nil {
 		return fmt.Errorf("cluster %s: writing %s: %w", k.connection.Name(), k.where, err)
@@ -198,8 +197,7 @@ func (k *storedMigration) change(ctx context.Context, change records.Change) err
 	return nil
 }
 
-// follow calls look with the migration now and after each change, until look says
-// that it is enough, or ctx ends.
+// follow calls look with the current migration and after each change, until look returns true or an error, or ctx ends.
 func (k *storedMigration) follow(ctx context.Context, ticks clock.WithTicker, look func(*api.Migration) (bool, error)) error {
 	return command.Watched[*api.Migration]{
 		Title: k.where, Cluster: k.connection.Name(), Now: k.Migration, Refresh: k.store.Load, Lost: k.lost,

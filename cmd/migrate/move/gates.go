@@ -21,7 +21,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// gatesOptions are those of the command gates.
+// gatesOptions are the options of the command gates.
 type gatesOptions struct {
 	named
 	output        *command.Choice
@@ -68,21 +68,21 @@ func newGates(c *command.Common) *cobra.Command {
 type gateAnswer struct {
 	Gate string        `json:"gate"`
 	At   api.GatePoint `json:"at"`
-	// Pod that was asked about; empty at the end.
+	// Pod is the pod that the gate was evaluated for; empty at the end.
 	Pod     string `json:"pod,omitempty"`
 	Cluster string `json:"cluster"`
 	Verdict string `json:"verdict"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Now is true where the migration waits for it, and Holds where it would hold.
+	// Now is true if the migration waits for the gate, and Holds is false if the gate only warns.
 	Now   bool `json:"now"`
 	Holds bool `json:"holds"`
 }
 
-// notAsked is the verdict of a gate where there is nothing to ask about.
+// notAsked is the verdict of a gate that cannot be evaluated yet.
 const notAsked = "NotAsked"
 
-// Run asks and prints.
+// Run evaluates the gates and prints the results.
 func (o *gatesOptions) Run(ctx context.Context) error {
 	k, err := o.find(ctx)
 	if err != nil {
@@ -153,19 +153,19 @@ func rowOf(a migration.Asked) gateAnswer {
 	return row
 }
 
-// gatesSide says how one side is reached.
+// gatesSide holds how to connect to one side.
 type gatesSide struct {
-	// remote is true where a Secret has its kubeconfig: it is another cluster than the Migration's.
+	// remote is true if a Secret holds its kubeconfig, because it is not the Migration's cluster.
 	remote bool
-	// context and kubeconfig are those that the flags give.
+	// context and kubeconfig are the values of the flags, and flags their names.
 	context, kubeconfig, flags string
-	// known is the context that a run has used; empty: none has.
+	// known is the context that a run has used, or empty.
 	known string
-	// id is that of the cluster; empty: not known yet.
+	// id is the ID of the cluster; empty if not yet known.
 	id types.UID
 }
 
-// side connects to one side with the kubeconfig of the caller.
+// side connects to one side with the kubeconfig of the user.
 func (o *gatesOptions) side(ctx context.Context, k *storedMigration, s gatesSide) (*clusters.Connection, error) {
 	connection, given := k.connection, s.context != "" || s.kubeconfig != ""
 	id, err := connection.ID(ctx)

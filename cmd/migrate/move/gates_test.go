@@ -10,7 +10,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestGatesTable: what each gate answers is a line, and whether the migration waits for it.
+// TestGatesTable: each gate has one line with its result, and whether the migration waits for it.
 func TestGatesTable(t *testing.T) {
 	var out strings.Builder
 	all := []gateAnswer{

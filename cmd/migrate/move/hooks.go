@@ -35,7 +35,7 @@ migration has now.`
 const hooksSkipHelp = `Goes on without the hook that the migration waits for, for the ordinal that it is about. It
 is run for the next one. A Job that runs is left to its end.`
 
-// hooksOptions are those of the commands that answer a hook.
+// hooksOptions are the options of the commands that answer a hook.
 type hooksOptions struct {
 	named
 	do api.HookRemedy
@@ -70,7 +70,7 @@ func (o *hooksOptions) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitedFor is the first run of a hook that is not over; nil: there is none.
+// waitedFor returns the first hook run that is not over, or nil.
 func waitedFor(m *api.Migration) *api.HookRun {
 	for i := range m.Status.Hooks {
 		run := &m.Status.Hooks[i]

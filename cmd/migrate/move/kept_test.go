@@ -13,8 +13,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestKeptIsTold: the status of what is over, and the report, name the volumes that ordinals have left behind, and the command
-// that removes each; of one that goes on the status says nothing.
+// TestKeptIsTold: the status of a completed migration, and the report, list the volumes that ordinals have left behind
+// and the commands that remove them. The status of a migration in progress does not.
 func TestKeptIsTold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string

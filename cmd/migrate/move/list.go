@@ -20,7 +20,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// storedIn returns the Migrations and the records of runs of a namespace, by namespace and name; an empty one is all namespaces.
+// storedIn returns the Migrations and the records of runs in a namespace, sorted by namespace and name. An empty
+// namespace means all namespaces.
 func storedIn(ctx context.Context, connection *clusters.Connection, namespace string) ([]*storedMigration, error) {
 	served, err := connection.Serves(ctx, &api.Migration{})
 	if err != nil {
@@ -41,7 +42,7 @@ func storedIn(ctx context.Context, connection *clusters.Connection, namespace st
 		return nil, err
 	}
 	for i := range maps.Items {
-		if m, err := records.Decode(&maps.Items[i]); err == nil { // status NAME reports one that cannot be read
+		if m, err := records.Decode(&maps.Items[i]); err == nil { // status NAME reports an unreadable record
 			m.CreationTimestamp = maps.Items[i].CreationTimestamp
 			all = append(all, &storedMigration{Migration: m, connection: connection, record: true})
 		}
@@ -79,7 +80,7 @@ func (o *statusOptions) list(ctx context.Context) error {
 	})
 }
 
-// exportedList is the list as kubectl would print it, with the figures of all screens in each item.
+// exportedList is a list in the form that kubectl prints. Each item has the computed figures that the screens show.
 type exportedList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
@@ -89,8 +90,8 @@ type exportedList struct {
 // nowColumn is the index of the column NOW, which is wrapped where the terminal is narrow.
 const nowColumn = 3
 
-// table prints migrations as kubectl does, one row each. On a terminal the sentence of what goes on takes several lines rather than
-// make the row wider than that.
+// table prints migrations as kubectl does, one row each. On a narrow terminal the text of column NOW is wrapped to keep
+// the row within the width.
 func (o *statusOptions) table(list exportedList) error {
 	wide := o.output.Value == "wide"
 	head := []string{"NAME", "STATE", "MOVED", "NOW", "DESTINATION", "AGE"}
@@ -120,7 +121,7 @@ func (o *statusOptions) table(list exportedList) error {
 	return t.Write(o.Out, o.Paint())
 }
 
-// wrapColumn breaks the cells of one column so that rows fit a width; 0 is any width.
+// wrapColumn wraps the cells of one column so that rows fit the width; 0 means any width.
 func wrapColumn(head []string, rows [][]string, at, width int) [][]string {
 	const gap = 3
 	widest := make([]int, len(head))
@@ -152,7 +153,7 @@ func wrapColumn(head []string, rows [][]string, at, width int) [][]string {
 	return out
 }
 
-// age is how long ago something was created, as kubectl prints it.
+// age returns the age of an object as kubectl prints it.
 func age(now, created time.Time) string {
 	if created.IsZero() {
 		return "<unknown>"

@@ -26,7 +26,7 @@ func several(t *testing.T) *apitest.Server {
 		named(movetest.InFlight(), "shop", "web"), named(movetest.Stalled(), "shop", "database"), named(movetest.Completed(), "shop", "queue"), named(movetest.RolledBack(), "store", "cache"))
 }
 
-// TestV8List: status without a name lists the migrations of a namespace, or of all, as kubectl get does.
+// TestV8List: status without a name lists the migrations of a namespace, or of all, like kubectl get.
 func TestV8List(t *testing.T) {
 	kubeconfig := several(t).Kubeconfig(t)
 	run := func(args ...string) (stdout, stderr string, code int) {
@@ -69,7 +69,7 @@ web        moving    1/4     waiting until pod shop/web-2 in cluster west is Rea
 	}
 }
 
-// TestV8ListOnTerminal: where a terminal is narrow the sentence takes several lines, and nothing is cut.
+// TestV8ListOnTerminal: on a narrow terminal the text is wrapped, and nothing is truncated.
 func TestV8ListOnTerminal(t *testing.T) {
 	kubeconfig := several(t).Kubeconfig(t)
 	for _, width := range []int{80, 100} {
@@ -89,7 +89,7 @@ func TestV8ListOnTerminal(t *testing.T) {
 	}
 }
 
-// TestV8DidYouMean: a mistyped name is answered with the one that was meant.
+// TestV8DidYouMean: for a mistyped name the error suggests the similar one.
 func TestV8DidYouMean(t *testing.T) {
 	kubeconfig := several(t).Kubeconfig(t)
 	c := newConsole("status", "databse", "-n", "shop", "--kubeconfig", kubeconfig)

@@ -19,14 +19,14 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// modeOptions are those of the commands that set the mode of a migration.
+// modeOptions are the options of the commands that set the mode of a migration.
 type modeOptions struct {
 	named
 	mode api.Mode
-	// done is what the migration is afterwards, in one word.
+	// done describes the resulting state in messages.
 	done string
 	wait bool
-	// kept is the word that ordinals may go back to volumes that they have left.
+	// kept allows ordinals to return to the volumes that they have left.
 	kept    bool
 	timeout time.Duration
 }
@@ -70,7 +70,7 @@ func newRollback(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *modeOptions) Validate() error {
 	if o.timeout > 0 && !o.wait {
 		return command.Usagef("--timeout is for --wait")
@@ -123,7 +123,7 @@ func (o *modeOptions) Run(ctx context.Context) error {
 	})
 }
 
-// state is what a migration of this mode is.
+// state returns the state of a migration with this mode, for messages.
 func (o *modeOptions) state() string {
 	switch o.mode {
 	case api.ModePause:
@@ -135,7 +135,7 @@ func (o *modeOptions) state() string {
 	}
 }
 
-// afterCompleted says what a mode means once nothing is left to do. A migration
+// afterCompleted handles a mode for a completed migration. done is false if the mode is written, because a migration
 // that was rolled back may begin again.
 func (o *modeOptions) afterCompleted(k *storedMigration, reason string) (done bool, err error) {
 	switch {
@@ -145,14 +145,14 @@ func (o *modeOptions) afterCompleted(k *storedMigration, reason string) (done bo
 	case reason == api.ReasonRolledBack && o.mode == api.ModeRun:
 		return false, nil
 	case reason == api.ReasonRolledBack && o.mode == api.ModePause && k.Status.AutomaticRollback != nil:
-		return false, nil // so it is let begin again
+		return false, nil // a pause is required before it may begin again
 	}
 	fmt.Fprintf(o.Out, "%s is completed (%s): nothing is to do\n", k.title(), reason)
 	return true, nil
 }
 
-// afterAutomaticRollback refuses to have a migration go on that was turned back by itself, and was not paused since: it would
-// only stall.
+// afterAutomaticRollback returns an error if the migration was rolled back automatically and has not been paused since.
+// Such a migration would only stall.
 func (o *named) afterAutomaticRollback(k *storedMigration) error {
 	turn := k.Status.AutomaticRollback
 	switch {
@@ -165,7 +165,7 @@ func (o *named) afterAutomaticRollback(k *storedMigration) error {
 		k.title(), turn.Time.UTC().Format(time.RFC3339), turn.By, turn.Message, o.Again("pause", k.Name, k.Namespace))
 }
 
-// steer writes a mode that was typed, where the command of that name would write it.
+// steer writes the mode of a typed command, with the checks of the command of that name.
 func (o *named) steer(ctx context.Context, k *storedMigration, mode api.Mode) error {
 	now := *k
 	var err error
@@ -200,13 +200,14 @@ func (o *modeOptions) await(ctx context.Context, k *storedMigration) error {
 }
 
 const (
-	// noticeFor is how long a run may take to act upon another mode: it watches the record, and then reads both clusters.
+	// noticeFor is how long a run may take to act upon another mode: it watches the record, and then reads both
+	// clusters.
 	noticeFor = 5 * time.Second
-	// managerNoticeFor is how long a manager may take: a new one may have to wait for the lease of the one before it.
+	// managerNoticeFor is how long a manager may take. A new manager may have to wait for the Lease of its predecessor.
 	managerNoticeFor = 20 * time.Second
 )
 
-// noticeWithin is how long the process that drives a migration may take to act upon another mode.
+// noticeWithin returns how long the driver of the migration may take to act upon another mode.
 func noticeWithin(k *storedMigration) time.Duration {
 	if k.record {
 		return noticeFor
@@ -214,10 +215,10 @@ func noticeWithin(k *storedMigration) time.Duration {
 	return managerNoticeFor
 }
 
-// errUnnoticed ends the wait for a process that takes notice.
+// errUnnoticed ends the wait for a driver.
 var errUnnoticed = errors.New("no process has taken notice")
 
-// unnoticed is the error for a mode that no process acts upon.
+// unnoticed returns the error for a mode that no process acts upon.
 func unnoticed(text string) error {
 	return &command.ExitError{Code: command.ExitStalled, Err: unnoticedError(text)}
 }
@@ -227,10 +228,10 @@ type unnoticedError string
 // Error implements error.
 func (e unnoticedError) Error() string { return string(e) }
 
-// Is implements the matching of errors.Is.
+// Is implements matching for errors.Is.
 func (e unnoticedError) Is(target error) bool { return target == errUnnoticed }
 
-// expectDriver waits until the process that drives the migration takes notice of the new mode. If none does, its error has the command
+// expectDriver waits until the driver of the migration reacts to the new mode. If none does, the error has the command
 // that starts one. A driver of an older version reports only its direction.
 func (o *modeOptions) expectDriver(ctx context.Context, k *storedMigration) error {
 	fresh, err := k.store.Load(ctx)
@@ -260,13 +261,13 @@ func (o *modeOptions) noticed(k *storedMigration) bool {
 	return noticed || !known && !o.turns(k.Migration)
 }
 
-// turns says whether the mode has a migration go the other way than it went last.
+// turns reports whether the mode reverses the direction of the migration.
 func (o *modeOptions) turns(m *api.Migration) bool {
 	fence := m.Status.Fence
 	return fence != nil && o.mode != api.ModePause && fence.Direction != o.direction()
 }
 
-// direction is where the mode leads to.
+// direction returns the direction of the mode.
 func (o *modeOptions) direction() api.Direction {
 	if o.mode == api.ModeRollback {
 		return api.Back
@@ -298,8 +299,8 @@ func (o *modeOptions) awaitNotice(ctx context.Context, k *storedMigration) error
 	return err
 }
 
-// goOn is the command by which a process drives the record of a run. The context of the destination is known by the
-// name that it had where the move was begun.
+// goOn returns the command that continues the record of a run. The destination's context is only known by the name that
+// it had where the move began.
 func (o *named) goOn(m *api.Migration) string {
 	words := []string{o.Again("run", o.name, m.Namespace)}
 	add := func(flag, value, but string) {
@@ -315,7 +316,7 @@ func (o *named) goOn(m *api.Migration) string {
 	return strings.Join(words, " ")
 }
 
-// otherWay is the command that plans the way back of a move that is completed.
+// otherWay returns the command that plans the reverse of a completed move.
 func (o *named) otherWay(k *storedMigration) string {
 	if within(k.Migration) {
 		return wayBack(o.Common, k.Migration, "")
@@ -328,14 +329,14 @@ func (o *named) otherWay(k *storedMigration) string {
 	return wayBack(o.Common, k.Migration, lead+"--context "+command.Quote(there)+" --to-context "+command.Quote(k.connection.Name()))
 }
 
-// within says whether a migration stays in one cluster.
+// within reports whether a migration stays in one cluster.
 func within(m *api.Migration) bool {
 	base := m.Status.Baseline
 	return base != nil && base.SourceCluster == base.DestinationCluster
 }
 
-// wayBack is the command that plans the way back of a migration. lead are the flags that lead to both clusters; empty: it stays in
-// one, to which those of this command lead.
+// wayBack returns the command that plans the reverse of a migration. lead holds the flags that select both clusters. It
+// is empty if the migration stays in the cluster of this command's flags.
 func wayBack(c *command.Common, m *api.Migration, lead string) string {
 	from, to := m.Spec.Source, m.Spec.Destination
 	set, namespace := cmp.Or(to.Name, from.Name), cmp.Or(to.Namespace, m.Namespace)
@@ -360,14 +361,13 @@ func wayBack(c *command.Common, m *api.Migration, lead string) string {
 	return strings.Join(append(words, flags.Back(m.Spec.Volumes)...), " ")
 }
 
-// ends says whether a migration has come to its end in this mode. One that was completed before
-// it was to be recovered says so until its manager has taken notice.
+// ends reports whether a migration is completed in this mode. With mode Recover, an earlier completion as Moved does not
+// count, because it remains in the status until the manager reacts.
 func (o *modeOptions) ends(m *api.Migration, completed string) bool {
 	return completed != "" && m.Spec.Mode == o.mode && (o.mode != api.ModeRecover || completed != api.ReasonMoved)
 }
 
-// returning is what is asked of volumes with the word that ordinals may go back to those that they
-// have left.
+// returning allows ordinals, in the specs of method Empty, to return to the volumes that they have left.
 func returning(volumes []api.VolumeSpec) []api.VolumeSpec {
 	for i := range volumes {
 		if volumes[i].Method == api.MethodEmpty {

@@ -22,8 +22,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestSteering runs the verbs that read and steer a migration against the record of
-// a run in a cluster without the resource definition.
+// TestSteering: the verbs that read and steer a migration work on the record of a run in a cluster without the resource
+// definition.
 func TestSteering(t *testing.T) {
 	const notice = "The process that runs it takes notice. If none does: migrate run web -n shop --kubeconfig "
 	elsewhere := movetest.InFlight()
@@ -90,7 +90,7 @@ func TestSteering(t *testing.T) {
 	}
 }
 
-// byItself is a migration that was turned back by itself.
+// byItself marks a migration as rolled back automatically.
 func byItself(m *api.Migration) *api.Migration {
 	m.Status.AutomaticRollback = &api.AutomaticRollback{
 		Reason: api.ReasonGateFailed, By: "gate db", Message: "gate db has failed", Time: metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
@@ -98,7 +98,8 @@ func byItself(m *api.Migration) *api.Migration {
 	return m
 }
 
-// TestResumeAfterAnAutomaticRollback: a manager goes on only after a pause that it has seen, so nothing else is promised.
+// TestResumeAfterAnAutomaticRollback: resume requires that the manager has seen a pause, because a manager continues
+// only then.
 func TestResumeAfterAnAutomaticRollback(t *testing.T) {
 	for name, tc := range map[string]struct {
 		m    *api.Migration
@@ -118,7 +119,7 @@ func TestResumeAfterAnAutomaticRollback(t *testing.T) {
 	}
 }
 
-// oneStore keeps a migration, and the modes that are written to it.
+// oneStore holds a migration, and records the modes that are written.
 type oneStore struct {
 	records.Store
 	m       *api.Migration
@@ -132,7 +133,8 @@ func (s *oneStore) Change(_ context.Context, change records.Change) error {
 	return nil
 }
 
-// TestOrdersRefuse: an order that is typed writes a mode only where the command of that name would, by what is stored now.
+// TestOrdersRefuse: a typed command writes a mode under the same conditions as the command of that name, based on the
+// stored state.
 func TestOrdersRefuse(t *testing.T) {
 	c := command.NewCommon(newConsole().Environment)
 	store := &oneStore{m: byItself(movetest.InMode(api.ModeRollback))}
@@ -146,7 +148,7 @@ func TestOrdersRefuse(t *testing.T) {
 	}
 }
 
-// TestOtherWay: the command that plans the way back of a completed move leads from where it has gone to.
+// TestOtherWay: the command for the reverse move starts at the destination of the completed move.
 func TestOtherWay(t *testing.T) {
 	between := movetest.Completed()
 	between.Annotations = map[string]string{records.DestinationNameAnnotationKey: "the west"}
@@ -171,7 +173,7 @@ func TestOtherWay(t *testing.T) {
 	}
 }
 
-// TestNoRecord: a ConfigMap that is called as the record and holds none is not taken for a cluster that does not answer.
+// TestNoRecord: a ConfigMap with the name of the record but without one is not reported as an unreachable cluster.
 func TestNoRecord(t *testing.T) {
 	served := map[schema.GroupVersion]map[string]string{corev1.SchemeGroupVersion: {"configmaps": "ConfigMap", "namespaces": "Namespace"}}
 	for name, data := range map[string]map[string]string{
@@ -190,8 +192,8 @@ func TestNoRecord(t *testing.T) {
 	}
 }
 
-// TestNobodyDrives: who turns a run round is told within a few seconds when no process drives it, and by which command
-// one does; and nothing where one takes notice.
+// TestNobodyDrives: if no process drives the run, rollback fails within a few seconds with the command that starts one.
+// If a process reacts, it prints nothing more.
 func TestNobodyDrives(t *testing.T) {
 	for name, tc := range map[string]struct {
 		verb   string
@@ -229,13 +231,13 @@ func TestNobodyDrives(t *testing.T) {
 	}
 }
 
-// back is a migration whose ordinals were taken back.
+// back sets the direction of a migration to Back.
 func back(m *api.Migration) *api.Migration {
 	m.Status.Fence.Direction = api.Back
 	return m
 }
 
-// turn is what a process does that drives a run once it is told of another mode.
+// turn acts like the driver of a run that sees another mode.
 func turn(t *testing.T, east *apitest.Server) {
 	t.Helper()
 	m := storedRecord(t, east)
@@ -248,7 +250,7 @@ func turn(t *testing.T, east *apitest.Server) {
 	}
 }
 
-// TestRefusedToLook: who may not read a migration is told which role lets them.
+// TestRefusedToLook: if the user may not read a migration, the error names the role to bind.
 func TestRefusedToLook(t *testing.T) {
 	east := serveRecord(t, movetest.InFlight())
 	east.Before = func(*http.Request) error {
@@ -259,7 +261,7 @@ func TestRefusedToLook(t *testing.T) {
 	}
 }
 
-// TestWatchIsLeft: a signal ends a watch, and nothing needs to be said.
+// TestWatchIsLeft: a signal ends a watch without a message.
 func TestWatchIsLeft(t *testing.T) {
 	east := serveRecord(t, movetest.InFlight())
 	c, shown := newConsole("status", "web", "-w", "--kubeconfig", east.Kubeconfig(t)), &commandtest.Terminal{}
@@ -274,7 +276,7 @@ func TestWatchIsLeft(t *testing.T) {
 	}
 }
 
-// hookIs is a migration with a hook in a state, before another one that is over.
+// hookIs returns a migration with a hook run in the given state, after one that is over.
 func hookIs(state api.HookState) *api.Migration {
 	m := movetest.InMode(api.ModeRun)
 	m.Spec.Hooks = []api.Hook{{Name: "begin", Point: api.HookBeforeMigration, OnFailure: api.HookFailureContinue}, {Name: "leave", Point: api.HookBeforeOrdinal}}

@@ -16,8 +16,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestV2Conflicts: the API server answers each order with two conflicts, as it does where the move goes on meanwhile. Each is written in
-// the end, so that the last one counts.
+// TestV2Conflicts: each command succeeds although the API server answers with two conflicts, as it does while a move is
+// running. The last command takes effect.
 func TestV2Conflicts(t *testing.T) {
 	east := apitest.Serve(t, map[schema.GroupVersion]map[string]string{corev1.SchemeGroupVersion: {"configmaps": "ConfigMap"}})
 	store := records.ConfigMap{Client: east.Store, Namespace: "shop", Name: "web"}

@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/report/page"
 )
 
-// planOptions are those of the command plan.
+// planOptions are the options of the command plan.
 type planOptions struct {
 	moveOptions
 	output   *command.Choice
@@ -75,11 +75,10 @@ func newPlan(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// errPending is what plan --exit-code ends with when steps are pending. It is no
-// failure.
+// errPending is the result of plan --exit-code if steps are pending. It is not a failure.
 var errPending = &command.ExitError{Code: 1, Err: errors.New("steps are pending"), Silent: true}
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *planOptions) Validate() error {
 	if o.diff && o.output.Value != "table" {
 		return command.Usagef("--diff and -o %s exclude each other", o.output.Value)
@@ -91,7 +90,7 @@ func (o *planOptions) Validate() error {
 func (o *planOptions) Run(ctx context.Context) error {
 	err := o.run(ctx)
 	if o.exitCode {
-		// 1 is taken: it says that steps are pending.
+		// Exit code 1 means that steps are pending.
 		err = command.WithCode(command.ExitUsage, err)
 	}
 	return err
@@ -126,7 +125,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// show prints the plan in the format that was asked for.
+// show prints the plan in the requested format.
 func (o *planOptions) show(d preview.Plan, changes func() preview.Changes) error {
 	printer := preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}
 	switch {
@@ -145,7 +144,7 @@ func (o *planOptions) show(d preview.Plan, changes func() preview.Changes) error
 		_, err = io.WriteString(o.Out, string(image))
 		return err
 	case o.output.Value == "svg":
-		printer.Out = o.ErrOut // there is nothing to draw, and this says why
+		printer.Out = o.ErrOut // there is no drawing, and the text states why
 		return printer.Print(d)
 	case o.diff && !d.Refused:
 		return printer.Diff(changes())

@@ -21,13 +21,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// preflightOptions are those of the command preflight.
+// preflightOptions are the options of the command preflight.
 type preflightOptions struct {
 	moveOptions
 	output *command.Choice
-	// file is of a Migration; empty: the flags say what is asked for.
+	// file is the path of a Migration; empty if the flags describe the move.
 	file string
-	// all shows each check, passed or not.
+	// all shows every check, also those that passed.
 	all bool
 }
 
@@ -65,7 +65,7 @@ func newPreflight(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Complete fills in the defaults, or takes the Migration of a file.
+// Complete sets defaults, or reads the Migration from the file.
 func (o *preflightOptions) Complete(cmd *cobra.Command, args []string) error {
 	if o.file == "" {
 		return o.moveOptions.Complete(cmd, args)
@@ -94,7 +94,7 @@ func (o *preflightOptions) Complete(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// askedBy is a flag that was given and says what is asked for; empty: there is none.
+// askedBy returns a flag that was set and that describes a move, or an empty string.
 func askedBy(given *pflag.FlagSet) (name string) {
 	asks := pflag.NewFlagSet("", pflag.ContinueOnError)
 	(&flags.Spec{}).Add(asks)
@@ -124,7 +124,7 @@ func (o *preflightOptions) read(ctx context.Context) (*api.Migration, error) {
 	return admission.File(ctx, data)
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *preflightOptions) Validate() error {
 	if o.file == "" {
 		return o.moveOptions.Validate()
@@ -136,7 +136,7 @@ func (o *preflightOptions) Validate() error {
 	return nil
 }
 
-// Run does the checks and prints what they come to.
+// Run runs the checks and prints the results.
 func (o *preflightOptions) Run(ctx context.Context) error {
 	t, m, stands, err := o.begin(ctx, nil)
 	if err != nil {
@@ -154,7 +154,7 @@ func (o *preflightOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	snapshot.Record.Fence = nil // an epoch of an earlier move is no other process's
+	snapshot.Record.Fence = nil // an epoch of an earlier move belongs to no other process
 	report := preflight.NewReport(preflight.Findings(snapshot))
 	printer := preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.all}
 	if err := terminal.Print(o.Out, o.output.Value, report, printer.Report); err != nil {

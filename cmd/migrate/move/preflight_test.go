@@ -18,7 +18,7 @@ spec:
   destination: {namespace: store}
 `
 
-// TestPreflightOfAFile: a file says what is asked for, and nothing else does besides.
+// TestPreflightOfAFile: with a file, the move is described by the file alone.
 func TestPreflightOfAFile(t *testing.T) {
 	kubeconfig := apitest.SilentKubeconfig(t, "east", "west")
 	remote := strings.Replace(manifest, "{namespace: store}", "{kubeConfigSecretRef: {name: west}}", 1)

@@ -16,10 +16,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// hostile makes a terminal act: it sets the clipboard, clears the screen, and turns text round.
+// hostile contains control sequences: it sets the clipboard, clears the screen, and reverses the text direction.
 const hostile = "x\x1b]52;c;ZXZpbA==\a\x1b[2J\r\u202e\u200b"
 
-// TestK6Commands: whatever a record and an API server say, no command writes anything that a terminal acts upon.
+// TestK6Commands: no command prints a control sequence, whatever a record or an API server contains.
 func TestK6Commands(t *testing.T) {
 	m := movetest.Stalled()
 	m.Annotations = map[string]string{records.DestinationNameAnnotationKey: hostile}

@@ -43,7 +43,7 @@ func (t *task) rebuild(ctx context.Context) (*api.Migration, error) {
 	return m, nil
 }
 
-// exists refuses to rebuild a record beside the one that exists: both would drive the same ordinals.
+// exists returns an error if the record still exists, because two processes would drive the same ordinals.
 func (t *task) exists(ctx context.Context) error {
 	for _, at := range []*clusters.Connection{t.source, t.destination} {
 		name, err := t.recordAt(ctx, at)
@@ -57,7 +57,8 @@ func (t *task) exists(ctx context.Context) error {
 	return nil
 }
 
-// recordAt names the Migration or the ConfigMap with the UID, as far as a cluster shows them; empty: there is none.
+// recordAt returns the name of the Migration or ConfigMap with the UID, as far as a cluster shows it, or an empty
+// string.
 func (t *task) recordAt(ctx context.Context, at *clusters.Connection) (string, error) {
 	served, err := at.Serves(ctx, &api.Migration{})
 	if err != nil {

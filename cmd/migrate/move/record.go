@@ -22,8 +22,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// resolve merges what the flags ask for with what is recorded. The result is the migration
-// to go on with; its status is empty when the move is to begin.
+// resolve merges the flags with the record. The result is the migration to continue. Its status is empty if the move is
+// to begin.
 func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, error) {
 	if t.recorded == nil && t.resume != "" {
 		m, err := t.rebuild(ctx)
@@ -56,10 +56,11 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 		if was {
 			metav1.SetMetaDataAnnotation(&m.ObjectMeta, records.ResumedUIDAnnotationKey, resumed)
 		}
-		// The epoch goes on counting: a process of before must find itself superseded. So do attempts, which claims are named after.
+		// The epoch continues to count, so that an earlier process finds itself superseded. So do attempts, because they
+		// are part of claim names.
 		m.Status = api.MigrationStatus{Fence: m.Status.Fence, HookTurns: m.Status.HookTurns, LastAttempt: m.Status.LastAttempt}
 		if len(m.Spec.Hooks) > 0 {
-			m.Status.HookTurns++ // they are run anew
+			m.Status.HookTurns++ // runs them again
 		}
 		return m, preview.Beginning, nil
 	}
@@ -71,8 +72,8 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 	return m, preview.Underway, nil
 }
 
-// isBack says whether the source of a completed move has replicas that it had
-// given away: somebody has moved them back since, and they may be moved again.
+// isBack reports whether the source of a completed move has replicas that it had given away. Then they have been moved
+// back, and may be moved again.
 func (t *task) isBack(ctx context.Context, m *api.Migration) (bool, error) {
 	base := m.Status.Baseline
 	if base == nil {
@@ -95,8 +96,8 @@ func (t *task) isBack(ctx context.Context, m *api.Migration) (bool, error) {
 	return replicas > int64(base.Replicas-base.DestinationReplicas-m.Status.Total), nil
 }
 
-// differences are the settings that the flags ask for, that are recorded otherwise, and that
-// cannot be changed any more: where to, always; the rest when a flag was given for it.
+// differences returns the settings in which the flags differ from the record and that cannot change any more. It always
+// compares the destination, and other settings only if their flag was set.
 func (t *task) differences() []string {
 	have, want := t.recorded.Spec, t.requested.Spec
 	var out []string
@@ -150,7 +151,7 @@ func accessModes(volumes []api.VolumeSpec) string {
 	return mapped(volumes, func(v api.VolumeSpec) string { return api.Modes(v.AccessModes) })
 }
 
-// mapped is what claim templates have otherwise than the source's, by word.
+// mapped returns the setting of each claim template that differs from the source's, as text.
 func mapped(volumes []api.VolumeSpec, word func(api.VolumeSpec) string) string {
 	words := make([]string, 0, len(volumes))
 	for _, v := range volumes {
@@ -182,7 +183,7 @@ func (t *task) refuse(why string, different []string, remedy string) error {
 		t.store.Namespace, t.store.Name, t.source.Name(), why, t.store.ObjectName(), strings.Join(different, "\n  "), remedy)
 }
 
-// adopt takes over what may still be changed in mid-move.
+// adopt applies the flags that may change during a move.
 func (t *task) adopt(m *api.Migration) {
 	if t.spec.Given(flags.MinReady) {
 		m.Spec.Handoff.MinReadySeconds = t.requested.Spec.Handoff.MinReadySeconds
@@ -212,7 +213,7 @@ func (t *task) adopt(m *api.Migration) {
 		restore(m)
 	}
 	if t.spec.Given(flags.ExportServices) || t.spec.Given(flags.ExportOrdinals) {
-		m.Spec.Services = m.AcceptedServices() // what was given is that, or it was refused
+		m.Spec.Services = m.AcceptedServices() // the flags have the same value; otherwise they were rejected
 	}
 	if t.spec.Given(flags.Volume) {
 		say(m.Spec.Volumes, t.requested.Spec.Volumes)
@@ -243,7 +244,7 @@ func (t *task) save(ctx context.Context, m *api.Migration) error {
 	return nil
 }
 
-// methodsOf are the methods of claim templates, for a comparison.
+// methodsOf returns the methods of claim templates as text, for comparison.
 func methodsOf(volumes []api.VolumeSpec) string {
 	var words []string
 	for _, v := range volumes {
@@ -257,8 +258,7 @@ func methodsOf(volumes []api.VolumeSpec) string {
 	return strings.Join(words, ",")
 }
 
-// restore puts the methods and storage classes back with which a migration was accepted, where somebody has changed them
-// in its spec since.
+// restore restores the accepted methods and storage classes in the spec of a migration, if they have been changed.
 func restore(m *api.Migration) {
 	for _, accepted := range m.VolumesAsAccepted() {
 		if api.AskedOf(m.Spec.Volumes, accepted.ClaimTemplate).SameWay(accepted) {
@@ -269,7 +269,7 @@ func restore(m *api.Migration) {
 	}
 }
 
-// say takes a person's word about claim templates over into the spec of a migration that is under way.
+// say copies the settings of claim templates from asked, for those with the same method, during a move.
 func say(volumes []api.VolumeSpec, asked []api.VolumeSpec) {
 	for i := range volumes {
 		for _, with := range asked {

@@ -17,7 +17,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// taskOf is a run with these flags that finds a record.
+// taskOf returns a run with these flags that finds a record.
 func taskOf(t *testing.T, recorded *api.Migration, args ...string) *task {
 	t.Helper()
 	var f flags.Spec
@@ -38,7 +38,7 @@ func taskOf(t *testing.T, recorded *api.Migration, args ...string) *task {
 	}
 }
 
-// recordOf is a record as an earlier run left it.
+// recordOf returns a record as an earlier run left it.
 func recordOf(m *api.Migration, args ...string) func(*testing.T) *api.Migration {
 	return func(t *testing.T) *api.Migration {
 		t.Helper()
@@ -92,8 +92,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestGoOn: what is recorded counts, less what may be changed in mid-move.
-// TestWindowsAreChanged: the windows of a run may be changed in mid-move, all of them together.
+// TestWindowsAreChanged: the windows of a run may be changed during the move, all of them together.
 func TestWindowsAreChanged(t *testing.T) {
 	recorded := recordOf(movetest.InFlight(), "--window", "22:00/4h", "--time-zone", "Europe/Berlin")(t)
 	for name, tc := range map[string]struct {
@@ -115,6 +114,7 @@ func TestWindowsAreChanged(t *testing.T) {
 	}
 }
 
+// TestGoOn: the recorded settings apply, except those that may change during a move.
 func TestGoOn(t *testing.T) {
 	m, _, err := taskOf(t, recordOf(movetest.InFlight(), "--min-ready", "5s", "--count", "4")(t), "--deadline", "1h", "--cleanup", "delete").resolve(t.Context())
 	if err != nil {
@@ -126,8 +126,7 @@ func TestGoOn(t *testing.T) {
 	}
 }
 
-// TestBeginAnew: what was rolled back begins anew with what is asked for now, and
-// its epoch goes on counting.
+// TestBeginAnew: a run that was rolled back begins again with the current flags, and its epoch continues to count.
 func TestBeginAnew(t *testing.T) {
 	m, _, err := taskOf(t, recordOf(movetest.RolledBack(), "--count", "4")(t), "--count", "1").resolve(t.Context())
 	if err != nil {
@@ -140,8 +139,8 @@ func TestBeginAnew(t *testing.T) {
 	}
 }
 
-// TestAnotherDestination: an ordinal that runs in one cluster must not be started in
-// a second one because somebody mistyped a context (I1).
+// TestAnotherDestination: a mistyped context must not start an ordinal in a second cluster while it runs in the first
+// (I1).
 func TestAnotherDestination(t *testing.T) {
 	for name, tc := range map[string]struct {
 		id, name string
@@ -163,7 +162,7 @@ func TestAnotherDestination(t *testing.T) {
 	}
 }
 
-// TestWordInMidMove: a word can be added to a move that is under way; a method cannot be changed.
+// TestWordInMidMove: a setting can be added during a move, but a method cannot be changed.
 func TestWordInMidMove(t *testing.T) {
 	have := []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodEmpty}, {ClaimTemplate: "wal", Method: api.MethodRebind}}
 	word := api.EmptySpec{FillsFromPeers: true, ReturnsToKept: true}
@@ -182,7 +181,7 @@ func TestWordInMidMove(t *testing.T) {
 	}
 }
 
-// TestRestore: what somebody has changed of methods and classes is as it was accepted again, and nothing else is.
+// TestRestore: changed methods and classes are restored to the accepted values, and nothing else changes.
 func TestRestore(t *testing.T) {
 	class := "fast"
 	copied := api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover"}}
@@ -203,7 +202,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestServicesArePutBack: what somebody has changed of the services is as it was accepted again once that is asked for.
+// TestServicesArePutBack: changed services are restored when the accepted ones are requested.
 func TestServicesArePutBack(t *testing.T) {
 	accepted := api.ServicesSpec{PerOrdinal: api.PerOrdinalExport}
 	for name, tc := range map[string]struct {

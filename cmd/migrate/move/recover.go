@@ -20,7 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// recoverOptions are those of the command recover.
+// recoverOptions are the options of the command recover.
 type recoverOptions struct {
 	dryRunnable
 	off           string
@@ -87,7 +87,7 @@ func newRecover(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *recoverOptions) Validate() error {
 	if o.dryRun && o.wait {
 		return command.Usagef("--dry-run and --wait exclude each other")
@@ -95,7 +95,7 @@ func (o *recoverOptions) Validate() error {
 	return o.dryRunnable.Validate()
 }
 
-// Run shows what is known, asks, and recovers.
+// Run shows the known facts, asks for confirmation, and recovers.
 func (o *recoverOptions) Run(ctx context.Context) error {
 	return command.Within(ctx, o.timeout, o.run)
 }
@@ -157,7 +157,7 @@ func (o *recoverOptions) show(d preview.Recovery) error {
 	return terminal.Print(o.Out, o.output.Value, d, preview.RecoveryPrinter{Printer: preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}}.Print)
 }
 
-// examine looks at the source, and at nothing else that could change anything.
+// examine reads the source and probes the destination. It writes nothing.
 func (o *recoverOptions) examine(ctx context.Context, k *storedMigration) (preview.Recovery, error) {
 	source, err := o.sourceOf(ctx, k)
 	if err != nil {
@@ -197,8 +197,7 @@ func (o *recoverOptions) examine(ctx context.Context, k *storedMigration) (previ
 	return d, nil
 }
 
-// sourceOf is the source's cluster: where the record of a run is, or a Migration that names
-// no other one.
+// sourceOf returns the source's cluster. It stores the record of a run, or a Migration that names no other source.
 func (o *recoverOptions) sourceOf(ctx context.Context, k *storedMigration) (*clusters.Connection, error) {
 	source := k.connection
 	if o.sourceContext != "" {
@@ -209,7 +208,7 @@ func (o *recoverOptions) sourceOf(ctx context.Context, k *storedMigration) (*clu
 		if source, err = where.Connect(nil); err != nil {
 			return nil, err
 		}
-		source.ReachedBy("") // commands about the migration are for the cluster that keeps it
+		source.ReachedBy("") // commands about the migration use the cluster that stores it
 	}
 	id, err := source.ID(ctx)
 	if err != nil {
@@ -221,7 +220,7 @@ func (o *recoverOptions) sourceOf(ctx context.Context, k *storedMigration) (*clu
 	return source, nil
 }
 
-// back is the command that takes a migration back whose destination works.
+// back returns the command that moves a migration back whose destination works.
 func (o *recoverOptions) back(k *storedMigration) string {
 	if wasMoved(k) {
 		return o.otherWay(k)
@@ -229,7 +228,7 @@ func (o *recoverOptions) back(k *storedMigration) string {
 	return o.Again("rollback", k.Name, k.Namespace)
 }
 
-// drive runs the engine from here until every ordinal is back.
+// drive runs the engine until every ordinal is back.
 func (o *recoverOptions) drive(ctx context.Context, k *storedMigration) error {
 	writes := &drain.Writes{}
 	where, err := o.Source()

@@ -25,9 +25,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// confirmed takes a person's word that the destination is off, and of a migration that had been
-// completed that nothing was moved on since: the flags, what the record says already, or an answer
-// on the terminal.
+// confirmed obtains the user's confirmation that the destination is off and, for a completed migration, that nothing was
+// moved on since. The sources are the flags, the record, and an answer on the terminal.
 func (o *recoverOptions) confirmed(ctx context.Context, k *storedMigration, d preview.Recovery) error {
 	again := k.Spec.Mode == api.ModeRecover && k.Spec.Recovery.DestinationIsOff == d.DestinationCluster
 	off, settled := o.off != "" || again, !wasMoved(k) || o.settled || again && k.Spec.Recovery.NothingMovedOn
@@ -58,10 +57,10 @@ func (o *recoverOptions) confirmed(ctx context.Context, k *storedMigration, d pr
 	return nil
 }
 
-// wasMoved says whether a migration had been completed with its ordinals at the destination.
+// wasMoved reports whether a migration was completed with its ordinals at the destination.
 func wasMoved(k *storedMigration) bool { return records.Completed(k.Migration) == api.ReasonMoved }
 
-// unconfirmed says which words are missing where nobody is there to be asked.
+// unconfirmed returns an error with the missing flags if the user cannot be asked.
 func (o *recoverOptions) unconfirmed(d preview.Recovery, off, settled bool) error {
 	cluster, again := d.Destination.Cluster, o.CommandLine()
 	if !settled {
@@ -74,7 +73,7 @@ func (o *recoverOptions) unconfirmed(d preview.Recovery, off, settled bool) erro
 		cluster, again, d.DestinationCluster)
 }
 
-// readLine reads what a person types. A signal ends the wait.
+// readLine reads a line from the user. A signal ends the wait.
 func readLine(ctx context.Context, in io.Reader) (string, error) {
 	type answer struct {
 		text string
@@ -96,21 +95,21 @@ func readLine(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// probeFor is the timeout of the probe of a destination that is said to be lost.
+// probeFor is the timeout for probing a destination that is reported lost.
 const probeFor = 5 * time.Second
 
-// heard is what a destination has said that is said to be lost.
+// heard is the result of probing a destination that is reported lost.
 type heard struct {
-	// answers says what became of the attempt to ask it.
+	// answers states the result of the attempt.
 	answers string
-	// running are pods of the application that it still has.
+	// running lists pods of the application that still exist there.
 	running []string
-	// movedOn names who may have moved ordinals on from there; empty: nobody is known.
+	// movedOn names the migration that may have moved ordinals on from there, or is empty.
 	movedOn string
 }
 
-// probe asks the destination of a run, where the kubeconfig still knows it, whether pods of
-// the application are there, and who has moved them on: it says the contrary of what is about to be confirmed.
+// probe checks the destination of a run, if the kubeconfig still has its context. Existing pods of the application, or a
+// migration that moved them on, contradict the confirmation.
 func (o *recoverOptions) probe(ctx context.Context, k *storedMigration, there plan.Side) heard {
 	name := k.Annotations[records.DestinationNameAnnotationKey]
 	where, err := (&flags.Destination{Context: name}).Endpoint(o.Common)
@@ -148,8 +147,8 @@ func (o *recoverOptions) probe(ctx context.Context, k *storedMigration, there pl
 	return h
 }
 
-// movedOnAt names a Migration or the record of a run, of those that a cluster shows, that may have moved on what m has
-// brought to its destination; empty: none does. It looks in all namespaces, or where that is forbidden in one.
+// movedOnAt returns a Migration or the record of a run in a cluster that may have moved the ordinals of m on from its
+// destination, or an empty string. It looks in all namespaces, or in one if listing all is forbidden.
 func movedOnAt(ctx context.Context, at *clusters.Connection, namespace string, m *api.Migration) (string, error) {
 	served, err := at.Serves(ctx, &api.Migration{})
 	if err != nil {
@@ -179,7 +178,7 @@ func movedOnAt(ctx context.Context, at *clusters.Connection, namespace string, m
 	return "", nil
 }
 
-// listed lists in all namespaces, or where that is forbidden in one.
+// listed lists objects in all namespaces, or in one if listing all is forbidden.
 func listed(ctx context.Context, from client.Reader, list client.ObjectList, namespace string, options ...client.ListOption) error {
 	err := from.List(ctx, list, options...)
 	if !apierrors.IsForbidden(err) {

@@ -21,8 +21,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestRecoverARun (G15): the destination does not answer, and its context is gone from the kubeconfig
-// in one case. The move is driven from here until every ordinal is back on its disk.
+// TestRecoverARun (G15): the destination does not answer, and in one case its context is not in the kubeconfig any more.
+// This process drives the move until every ordinal is back on its disk.
 func TestRecoverARun(t *testing.T) {
 	for name, completed := range map[string]bool{"in mid-move": false, "after the end": true} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestRecoverARun(t *testing.T) {
 			east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
 			go controllers(t.Context(), east)
 			c := newConsole("recover", "web", "-n", "shop", "--destination-is-off=cluster-west", "--nothing-moved-on", "--kubeconfig", east.Kubeconfig(t))
-			// A write that the server's watch has not told of is waited for a while.
+			// The command waits a while for a write that the server's watch has not reported.
 			if got := c.PassTime(t, c.Begin(t), 100*time.Millisecond); got != command.ExitDone {
 				t.Fatalf("exit code %d\n%s%s", got, c.Stdout, c.Stderr)
 			}
@@ -50,7 +50,7 @@ func TestRecoverARun(t *testing.T) {
 	}
 }
 
-// TestRecoverAsks (G15): nothing is written without a person's word, which must be the right one.
+// TestRecoverAsks (G15): nothing is written without the correct confirmation by the user.
 func TestRecoverAsks(t *testing.T) {
 	notBegun, _ := left(false)
 	notBegun.Status.Baseline = nil
@@ -100,11 +100,11 @@ func TestRecoverAsks(t *testing.T) {
 	}
 }
 
-// TestRecoverWhatAnswers (G15): a destination that answers and has pods of the application is not
-// off, whatever was confirmed.
+// TestRecoverWhatAnswers (G15): recovery is refused if the destination answers and has pods of the application, even
+// with confirmation.
 func TestRecoverWhatAnswers(t *testing.T) {
 	m, objects := left(false)
-	m.Status.Baseline.DestinationCluster = "cluster-east" // both contexts lead to one server here
+	m.Status.Baseline.DestinationCluster = "cluster-east" // both contexts use one server here
 	m.Annotations[records.DestinationNameAnnotationKey] = "east"
 	m.Spec.Destination.Name = "web"
 	m.Status.Baseline.SourceCluster = "cluster-east"
@@ -118,8 +118,8 @@ func TestRecoverWhatAnswers(t *testing.T) {
 	}
 }
 
-// TestRecoverWhatWasMovedOn: where a Migration or the record of a run shows that ordinals were moved on from the
-// destination, nothing is recovered, whatever was confirmed (I1).
+// TestRecoverWhatWasMovedOn: recovery is refused if a Migration or the record of a run shows that ordinals were moved on
+// from the destination, even with confirmation (I1).
 func TestRecoverWhatWasMovedOn(t *testing.T) {
 	on, _ := left(true)
 	on.Name, on.Annotations, on.ResourceVersion, on.UID = "on", nil, "", "on"
@@ -148,8 +148,8 @@ func TestRecoverWhatWasMovedOn(t *testing.T) {
 	}
 }
 
-// TestRecoverByHand: a record whose mode somebody has set to Recover with an editor is not recovered either where ordinals were moved
-// on from the destination: the process that drives it asks as the command does (I1).
+// TestRecoverByHand: recovery is also refused if ordinals were moved on from the destination and a user has set mode
+// Recover in the record with an editor. The driver makes the same check as the command (I1).
 func TestRecoverByHand(t *testing.T) {
 	on, _ := left(true)
 	on.Name, on.Annotations, on.UID = "on", nil, "on"
@@ -175,7 +175,7 @@ func TestRecoverByHand(t *testing.T) {
 	}
 }
 
-// TestRecoverAResource: of a Migration the mode and the word are written at once.
+// TestRecoverAResource: for a Migration, the mode and the confirmation are written in one update.
 func TestRecoverAResource(t *testing.T) {
 	m, objects := left(true)
 	m.Annotations, m.ResourceVersion = nil, ""
@@ -194,7 +194,7 @@ func TestRecoverAResource(t *testing.T) {
 	}
 }
 
-// TestRecoverDocument: what a program is told before it confirms.
+// TestRecoverDocument: the document for programs before the confirmation.
 func TestRecoverDocument(t *testing.T) {
 	m, objects := left(false)
 	east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
@@ -215,15 +215,15 @@ func TestRecoverDocument(t *testing.T) {
 	}
 }
 
-// TestRecoverWhatWasCopied: where each side has disks of its own, what was written at the destination is lost with it, and
-// that is told before anybody confirms it.
+// TestRecoverWhatWasCopied: if each side has separate disks, data written at the destination is lost. The output states
+// this before the confirmation.
 func TestRecoverWhatWasCopied(t *testing.T) {
 	m, objects := left(false)
 	m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}
 	m.Status.Baseline.Volumes = m.Spec.Volumes
 	arrived := metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	m.Status.History = &api.History{Handoffs: []api.PastHandoff{{Ordinal: 2, Direction: api.Forward, EndTime: arrived}}}
-	turned := metav1.NewMicroTime(arrived.Add(time.Hour)) // in it the ordinal has not arrived
+	turned := metav1.NewMicroTime(arrived.Add(time.Hour)) // the ordinal did not arrive in that handoff
 	m.Status.History.Handoffs = append(m.Status.History.Handoffs, api.PastHandoff{Ordinal: 2, Direction: api.Forward, EndTime: turned, Outcome: api.HandoffTurnedBack})
 	east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
 	c := newConsole("recover", "web", "-n", "shop", "--dry-run", "--kubeconfig", east.Kubeconfig(t))
@@ -235,7 +235,8 @@ func TestRecoverWhatWasCopied(t *testing.T) {
 	}
 }
 
-// TestStatusOfARecovery: what a person has said, and of which cluster. After the end of a move two words are asked for.
+// TestStatusOfARecovery: the status shows the confirmation and its cluster. After the end of a move two confirmations
+// are required.
 func TestStatusOfARecovery(t *testing.T) {
 	const off = "a person has said that it is off"
 	for name, tc := range map[string]struct {

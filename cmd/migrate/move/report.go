@@ -15,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// reportOptions are those of the command report.
+// reportOptions are the options of the command report.
 type reportOptions struct {
 	named
 	output *command.Choice
@@ -54,7 +54,7 @@ func newReport(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Run reads the migration and prints the report of it.
+// Run reads the migration and prints its report.
 func (o *reportOptions) Run(ctx context.Context) error {
 	entries, err := o.entries()
 	if err != nil {
@@ -82,7 +82,7 @@ func (o *reportOptions) Run(ctx context.Context) error {
 	return o.refuseUndriven(k)
 }
 
-// print writes the report in the format that is asked for.
+// print prints the report in the requested format.
 func (o *reportOptions) print(r report.Report) error {
 	switch o.output.Value {
 	case "json":
@@ -99,7 +99,7 @@ func (o *reportOptions) print(r report.Report) error {
 	return err
 }
 
-// entries are those of all logs.
+// entries returns the entries of all logs.
 func (o *reportOptions) entries() ([]report.Entry, error) {
 	var all []report.Entry
 	for _, path := range o.logs {

@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/report"
 )
 
-// TestReportCommand: the report of a record in each format, with a log and without.
+// TestReportCommand: the report of a record in each format, with and without a log.
 func TestReportCommand(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "web.log")
 	if err := os.WriteFile(log, []byte("{\"time\":\"2026-01-01T11:59:59Z\",\"kind\":\"Written\",\"message\":\"claim <b>it</b>\"}\nbroken\n{}\n"), 0o600); err != nil {

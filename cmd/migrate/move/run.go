@@ -19,13 +19,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// runOptions are those of the command run.
+// runOptions are the options of the command run.
 type runOptions struct {
 	moveOptions
 	output *command.Choice
 	log    string
 	quiet  bool
-	// verbose has writes and waits shown on a terminal.
+	// verbose shows writes and waits on a terminal.
 	verbose     bool
 	timeout     time.Duration
 	exitOnStall bool
@@ -87,7 +87,7 @@ func newRun(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *runOptions) Validate() error {
 	if o.quiet && o.verbose {
 		return command.Usagef("--quiet and --verbose exclude each other")
@@ -143,7 +143,8 @@ func (o *runOptions) run(ctx context.Context) error {
 	return driver{Common: o.Common, task: t, tracker: n, display: d, writes: writes, mode: m.Spec.Mode, exitOnStall: o.exitOnStall}.drive(ctx)
 }
 
-// steering writes the orders that are typed while it runs. A signal stops the run, and no order that is being written.
+// steering writes the commands that are typed during the run. A signal stops the run, but not a command that is being
+// written.
 func (o *runOptions) steering(ctx context.Context, t *task) progress.Steering {
 	at := &storedMigration{connection: t.source, store: t.store, where: "ConfigMap " + t.store.Namespace + "/" + t.store.ObjectName(), record: true}
 	order := named{Common: o.Common, name: o.set}
@@ -154,7 +155,7 @@ func (o *runOptions) steering(ctx context.Context, t *task) progress.Steering {
 	}}
 }
 
-// orderFor is how long an order may take to be written. A record that changes meanwhile has it written again.
+// orderFor is the timeout for writing a command. The write is repeated if the record changes meanwhile.
 const orderFor = time.Minute
 
 func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
@@ -170,7 +171,7 @@ func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
 	return err
 }
 
-// preflight looks at everything before anything is written.
+// preflight runs all checks before the first write.
 func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n *progress.Tracker, d progress.Display) error {
 	snapshot, err := t.observe(ctx, m)
 	if err != nil {
@@ -178,7 +179,7 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 	}
 	findings := preflight.Findings(snapshot)
 	if preview.Refusals(findings) > 0 && o.output.Value != "json" {
-		// What was found is the reason of the error, so it goes where errors go.
+		// The findings are the reason of the error, so they are written to ErrOut.
 		fmt.Fprint(o.ErrOut, preview.FindingsText(findings, terminal.Painter{On: o.Paint().On && o.Terminal()}))
 	} else {
 		for _, f := range findings {
@@ -201,7 +202,7 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 	return nil
 }
 
-// destinationName says where the ordinals go, as short as it is clear.
+// destinationName returns a short and unambiguous name of the destination.
 func destinationName(t *task, m *api.Migration) string {
 	name := "cluster " + t.destination.Name()
 	to := m.Spec.Destination

@@ -24,10 +24,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// newConsole is a process with the commands that move a StatefulSet.
+// newConsole returns a process with the commands that move a StatefulSet.
 func newConsole(args ...string) *commandtest.Console { return commandtest.New(Commands, args...) }
 
-// servedToMove is what a move reads and writes at its source.
+// servedToMove returns the resources that a move reads and writes at its source.
 func servedToMove(also ...schema.GroupVersion) map[schema.GroupVersion]map[string]string {
 	served := map[schema.GroupVersion]map[string]string{
 		corev1.SchemeGroupVersion: {
@@ -44,8 +44,7 @@ func servedToMove(also ...schema.GroupVersion) map[schema.GroupVersion]map[strin
 	return served
 }
 
-// left is a source of three ordinals that has given two of them away, and what a move keeps
-// of that.
+// left returns the record of a move, and the objects of its source, which has given away two of three ordinals.
 func left(completed bool) (*api.Migration, []client.Object) {
 	m := movetest.Moving(2, 3)
 	m.Spec.Ordinals.Order = api.HighestFirst
@@ -85,7 +84,7 @@ func podOf(ordinal int) *corev1.Pod {
 	}
 }
 
-// diskOf is the claim and the volume of an ordinal; all but the first are parked.
+// diskOf returns the claim and the volume of an ordinal; all volumes but the first are parked.
 func diskOf(ordinal int) []client.Object {
 	name := fmt.Sprintf("data-web-%d", ordinal)
 	claim := &corev1.PersistentVolumeClaim{
@@ -108,7 +107,7 @@ func diskOf(ordinal int) []client.Object {
 	return []client.Object{claim, volume}
 }
 
-// recorded is the ConfigMap that keeps a migration.
+// recorded returns the ConfigMap that stores a migration.
 func recorded(t *testing.T, m *api.Migration) *corev1.ConfigMap {
 	t.Helper()
 	kept := m.DeepCopy()
@@ -124,8 +123,8 @@ func recorded(t *testing.T, m *api.Migration) *corev1.ConfigMap {
 	}
 }
 
-// controllers are what acts at the source: pods of the StatefulSet come, and claims are bound
-// to the volumes that name them.
+// controllers simulates the controllers at the source: it creates pods of the StatefulSet, and binds claims to the
+// volumes that name them.
 func controllers(ctx context.Context, s *apitest.Server) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		set := &appsv1.StatefulSet{}
@@ -133,7 +132,7 @@ func controllers(ctx context.Context, s *apitest.Server) {
 			return
 		}
 		for ordinal := range int(*set.Spec.Replicas) {
-			_ = s.Store.Create(ctx, podOf(ordinal)) // it may be there already
+			_ = s.Store.Create(ctx, podOf(ordinal)) // it may already exist
 		}
 		volumes := &corev1.PersistentVolumeList{}
 		_ = s.Store.List(ctx, volumes)
@@ -148,14 +147,14 @@ func controllers(ctx context.Context, s *apitest.Server) {
 	}, 5*time.Millisecond)
 }
 
-// serveRecord serves as much as the commands need that steer a run, and its record.
+// serveRecord serves the record of a run, and the resources that the steering commands need.
 func serveRecord(t *testing.T, m *api.Migration) *apitest.Server {
 	t.Helper()
 	served := map[schema.GroupVersion]map[string]string{corev1.SchemeGroupVersion: {"configmaps": "ConfigMap", "namespaces": "Namespace", "persistentvolumes": "PersistentVolume"}}
 	return apitest.Serve(t, served, recorded(t, m), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "cluster-1"}})
 }
 
-// storedRecord is what the record of shop/web says now.
+// storedRecord returns the current record of shop/web.
 func storedRecord(t *testing.T, s *apitest.Server) *api.Migration {
 	t.Helper()
 	m, err := records.ConfigMap{Client: s.Store, Namespace: "shop", Name: "web"}.Load(context.WithoutCancel(t.Context()))

@@ -18,12 +18,12 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// statusOptions are those of the command status.
+// statusOptions are the options of the command status.
 type statusOptions struct {
 	named
 	output *command.Choice
 	watch  bool
-	// all lists those of all namespaces.
+	// all lists the migrations of all namespaces.
 	all     bool
 	timeout time.Duration
 }
@@ -72,7 +72,7 @@ func newStatus(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Complete takes the name, if there is one.
+// Complete reads the name, if there is one.
 func (o *statusOptions) Complete(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (o *statusOptions) Complete(cmd *cobra.Command, args []string) error {
 	return o.named.Complete(cmd, args)
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *statusOptions) Validate() error {
 	if o.name == "" && o.watch {
 		return command.Usagef("-w shows one migration: give its name")
@@ -100,7 +100,7 @@ func (o *statusOptions) Validate() error {
 	return command.ValidateTimeout(o.timeout)
 }
 
-// Run prints the status once, or until it is completed.
+// Run prints the status once, or until the migration is completed.
 func (o *statusOptions) Run(ctx context.Context) error {
 	if o.name == "" {
 		return o.list(ctx)
@@ -128,7 +128,7 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	return nil
 }
 
-// watched waits until the migration is there, and shows it until it is completed.
+// watched waits until the migration exists, and shows it until it is completed.
 func (o *statusOptions) watched(ctx context.Context) error {
 	k, err := o.appear(ctx, o.timeout)
 	if err != nil {
@@ -149,8 +149,8 @@ func (o *statusOptions) page(width int, k *storedMigration) string {
 	return g.Show(k.Migration, k.connection.Name(), record)
 }
 
-// kept says, of a migration that is completed, what ordinals have left behind in the cluster that keeps it, and how to see
-// what they have left in the other one.
+// kept returns the lines for a completed migration about the volumes that ordinals have left behind: those in the
+// cluster that stores the migration, and the command that lists those in the other one.
 func (k *storedMigration) kept(ctx context.Context, program string) []string {
 	if records.Completed(k.Migration) == "" {
 		return nil
@@ -171,10 +171,11 @@ func (k *storedMigration) kept(ctx context.Context, program string) []string {
 	return lines
 }
 
-// keptWidth is where the values of the status begin.
+// keptWidth is the column at which the values of the status begin.
 const keptWidth = 13
 
-// exportedMigration is a migration as kubectl would print it, and under view the figures that every screen shows of it.
+// exportedMigration is a migration in the form that kubectl prints. The field view has the figures that every screen
+// shows.
 type exportedMigration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -186,11 +187,11 @@ type exportedMigration struct {
 type exportedView struct {
 	view.Row
 	Ordinals []view.Ordinal `json:"ordinals"`
-	// Time is that of the API server at which the figures that grow are so.
+	// Time is the time of the API server for the figures that grow.
 	Time time.Time `json:"time"`
 }
 
-// exported returns what a program reads of the migration.
+// exported returns the migration as a document for programs.
 func (k *storedMigration) exported(c *command.Common) exportedMigration {
 	row, m := k.row(c), exported(k.Migration)
 	return exportedMigration{
@@ -199,7 +200,7 @@ func (k *storedMigration) exported(c *command.Common) exportedMigration {
 	}
 }
 
-// exported is a migration as kubectl would print it.
+// exported returns a migration in the form that kubectl prints.
 func exported(m *api.Migration) *api.Migration {
 	out := m.DeepCopy()
 	out.APIVersion, out.Kind = api.GroupVersion.String(), "Migration"

@@ -15,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 )
 
-// TestStatusRedrawn: a watched status overwrites itself and stays at the end.
+// TestStatusRedrawn: a watched status is redrawn in place and remains at the end.
 func TestStatusRedrawn(t *testing.T) {
 	c := newConsole()
 	shown := c.OnTerminal(60)
@@ -39,7 +39,8 @@ func TestStatusRedrawn(t *testing.T) {
 	}
 }
 
-// TestWatchAwaitsTheMigration: what is watched before it is there is waited for, and shown when it appears; not for ever.
+// TestWatchAwaitsTheMigration: a watch waits for a migration that does not exist yet, for a limited time, and then shows
+// it.
 func TestWatchAwaitsTheMigration(t *testing.T) {
 	for name, appears := range map[string]bool{"it appears": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestWatchAwaitsTheMigration(t *testing.T) {
 			}
 			c := newConsole("status", "web", "-w", "--kubeconfig", east.Kubeconfig(t))
 			ended := c.Begin(t)
-			const waiters = 2 // the limit, and when it is looked for again
+			const waiters = 2 // the time limit and the lookup ticker
 			commandtest.Await(t, func() bool { return c.Clock.Waiters() == waiters }, func() string { return "it does not wait: " + c.Stderr.String() })
 			want, step, stdout, stderr := command.ExitTimeout, appearsWithin, "", "it has not appeared within 1m0s"
 			if appears {

@@ -22,8 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// redrawStatusEvery is how often a watched status is drawn on a terminal: often
-// enough for its seconds, too seldom to flicker.
+// redrawStatusEvery is how often a watched status is redrawn: often enough for its seconds, too seldom to flicker.
 const redrawStatusEvery = 250 * time.Millisecond
 
 // follow shows each change until the migration is completed.
@@ -55,7 +54,7 @@ func (o *statusOptions) follow(ctx context.Context, k *storedMigration) error {
 		return records.Completed(m) != "", nil
 	})
 	if errors.Is(err, command.ErrInterrupted) {
-		// An interrupt is the usual end of a watch. Only a migration that no process drives needs a word.
+		// An interrupt is the usual end of a watch. It is an error only if no process drives the migration.
 		if undriven != nil {
 			return undriven
 		}
@@ -74,7 +73,7 @@ func (o *statusOptions) lineOfChange(k *storedMigration, last *string) error {
 	return err
 }
 
-// line describes a migration in one line. What a change alone makes new is no time that grows.
+// line describes a migration in one line, without durations, so that the line differs only after a change.
 func (o *statusOptions) line(k *storedMigration) string {
 	row := k.row(o.Common)
 	row.Handoff = withoutDown(row.Handoff)
@@ -85,7 +84,7 @@ func (o *statusOptions) line(k *storedMigration) string {
 	return text
 }
 
-// withoutDown is a handoff without the times that grow.
+// withoutDown returns a handoff without the growing durations.
 func withoutDown(h *view.Handoff) *view.Handoff {
 	if h == nil {
 		return nil
@@ -109,7 +108,8 @@ func (o *statusOptions) yamlOfChange(k *storedMigration, last *string) error {
 	})
 }
 
-// documentOfChange writes a migration where it, or whether a process drives it, has changed. The times that grow are no change.
+// documentOfChange writes a migration if it, or whether a process drives it, has changed. Growing durations are not a
+// change.
 func (o *statusOptions) documentOfChange(k *storedMigration, last *string, write func(any) error) error {
 	data, err := json.Marshal(k.Migration)
 	key := fmt.Sprintf("%t %s", k.undriven(o.Common) != nil, data)
@@ -142,7 +142,7 @@ func (r *redrawing) set(k *storedMigration, _ *string) error {
 	return nil
 }
 
-// draw overwrites what is there line by line, so that nothing flickers.
+// draw overwrites the previous text line by line, which avoids flicker.
 func (r *redrawing) draw() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,10 +159,10 @@ func (r *redrawing) draw() {
 	}
 	b.WriteString("\x1b[J")
 	r.drawn = len(lines)
-	_, _ = io.WriteString(printable.Behind(r.o.Out), b.String()) // a terminal that has gone away ends with the next signal
+	_, _ = io.WriteString(printable.Behind(r.o.Out), b.String()) // if the terminal is closed, the next signal ends the command
 }
 
-// close leaves the last state on the terminal, in full.
+// close leaves the complete last state on the terminal.
 func (r *redrawing) close() {
 	r.stop()
 	r.mu.Lock()
@@ -177,12 +177,12 @@ func (r *redrawing) close() {
 	_, _ = io.WriteString(printable.Behind(r.o.Out), erase+printable.Coloured(r.o.page(0, r.shown)))
 }
 
-// watchedLive shows a status on a terminal. It is read-only: of its keys only ^C does anything.
+// watchedLive shows a status on a terminal. It is read-only: of its keys only ^C has an effect.
 type watchedLive struct {
 	o     *statusOptions
 	live  *progress.Live
 	shown *storedMigration
-	// last is what the last line was about.
+	// last identifies the last line.
 	last string
 }
 
@@ -192,7 +192,7 @@ func newWatched(o *statusOptions, k *storedMigration) *watchedLive {
 	return w
 }
 
-// set shows a change: in place, and as a line where an ordinal has moved or something else is waited for.
+// set shows a change in place. It adds a line if an ordinal has moved or the reason of the hold has changed.
 func (w *watchedLive) set(k *storedMigration, _ *string) error {
 	w.shown = k
 	p := progress.Recorded(k.Migration, k.record, k.connection.ServerTime(w.o.Clock.Now()))
@@ -207,10 +207,10 @@ func (w *watchedLive) set(k *storedMigration, _ *string) error {
 	return nil
 }
 
-// close leaves the last state on the terminal, in full.
+// close leaves the complete last state on the terminal.
 func (w *watchedLive) close() {
 	w.live.Close()
 	if w.shown != nil {
-		_, _ = io.WriteString(w.o.Out, w.o.page(0, w.shown)) // a terminal that has gone away ends with the next signal
+		_, _ = io.WriteString(w.o.Out, w.o.page(0, w.shown)) // if the terminal is closed, the next signal ends the command
 	}
 }

@@ -28,19 +28,19 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// moveOptions are what plan and run share: which StatefulSet goes where, and how.
+// moveOptions are the options that plan and run share: which StatefulSet moves, where to, and how.
 type moveOptions struct {
 	*command.Common
 	to        flags.Destination
 	spec      flags.Spec
 	set       string
 	namespace string
-	// resume is the UID of the migration whose record was lost and is to be rebuilt; empty: none.
+	// resume is the UID of the migration whose lost record will be rebuilt, or empty.
 	resume    string
 	requested *api.Migration
 }
 
-// Complete fills in the defaults.
+// Complete sets defaults.
 func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 	if o.set, err = command.Argument(cmd, args, "StatefulSet"); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 	return nil
 }
 
-// admitted refuses what no Migration can say: the files and the recipe that flags name may say anything.
+// admitted rejects a spec that is not valid in a Migration. Files and recipes that flags name may contain anything.
 func admitted(ctx context.Context, spec api.MigrationSpec) error {
 	err := admission.Spec(ctx, spec)
 	if refused, is := errors.AsType[admission.Refused](err); is {
@@ -75,7 +75,7 @@ func admitted(ctx context.Context, spec api.MigrationSpec) error {
 	return err
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *moveOptions) Validate() error {
 	if o.to.Empty() {
 		return command.Usagef("nothing says where to: give --to-context, --to-kubeconfig, --to-namespace or --to-name")
@@ -87,19 +87,19 @@ func (o *moveOptions) Validate() error {
 type task struct {
 	source, destination *clusters.Connection
 	store               records.ConfigMap
-	// requested is what the flags ask for; recorded is what an earlier run left, if any.
+	// requested is the migration of the flags, and recorded the record of an earlier run, or nil.
 	requested, recorded *api.Migration
 	spec                *flags.Spec
-	// back is the command that takes the move back.
+	// back is the command that moves the application back.
 	back string
-	// resume is the UID of the migration whose record is to be rebuilt; empty: none.
+	// resume is the UID of the migration whose record will be rebuilt, or empty.
 	resume types.UID
 }
 
-// kubectl begins a command for the source's cluster, where the record is.
+// kubectl returns the prefix of kubectl commands for the source's cluster, which stores the record.
 func (t *task) kubectl() shell.Kubectl { return plan.Kubectl(t.source.Name(), t.source.Flags()) }
 
-// begin opens the move, and says what it is and how it stands.
+// begin opens the move, and returns its migration and state.
 func (o *moveOptions) begin(ctx context.Context, wrap func(*rest.Config)) (t *task, m *api.Migration, stands preview.Standing, err error) {
 	if t, err = o.open(ctx, wrap); err != nil {
 		return nil, nil, stands, err
@@ -148,8 +148,7 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 	return t, nil
 }
 
-// hintName asks for the StatefulSet that may have been meant, where there is none of the name. What stands in the way is reported by
-// the checks.
+// hintName suggests a similar name if the StatefulSet does not exist. The checks report the error itself.
 func (o *moveOptions) hintName(ctx context.Context, t *task) {
 	set := &unstructured.Unstructured{}
 	set.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.requested.Spec.Source.APIVersion, "StatefulSet"))
@@ -170,7 +169,7 @@ func (o *moveOptions) hintName(ctx context.Context, t *task) {
 	}
 }
 
-// chooseTransport has relayed what nobody says a way for, between two clusters, and says so.
+// chooseTransport sets transport Relay for copies between two clusters without a configured transport, with a warning.
 func (o *moveOptions) chooseTransport(ctx context.Context, t *task, destination types.UID) error {
 	if !slices.ContainsFunc(o.requested.Spec.Volumes, unsaid) {
 		return nil
@@ -205,7 +204,7 @@ func (t *task) load(ctx context.Context) error {
 	return nil
 }
 
-// verify observes both sides, and refuses a record that does not match them.
+// verify observes both sides, and rejects a record that does not match them.
 func (t *task) verify(ctx context.Context, m *api.Migration) error {
 	snapshot, err := t.observe(ctx, m)
 	if err != nil {
@@ -219,8 +218,8 @@ func (t *task) observe(ctx context.Context, m *api.Migration) (plan.Snapshot, er
 	return look.Both(ctx, t.source, t.destination, t.store, m)
 }
 
-// relay has those claim templates relayed of which nothing says how one cluster reaches the other: from here both are
-// reached in any case. It returns which.
+// relay sets transport Relay for copies without a configured connection between the clusters, because this process can
+// reach both. It returns their claim templates.
 func relay(volumes []api.VolumeSpec) []string {
 	var templates []string
 	for i := range volumes {
@@ -232,13 +231,13 @@ func relay(volumes []api.VolumeSpec) []string {
 	return templates
 }
 
-// unsaid says whether a volume is copied, and nothing says how one cluster reaches the other.
+// unsaid reports whether a volume is copied without a configured connection between the clusters.
 func unsaid(v api.VolumeSpec) bool {
 	auto := v.Copy.Transport == "" || v.Copy.Transport == api.TransportAuto
 	return v.Method == api.MethodCopy && auto && v.Copy.ServiceType == "" && v.Copy.Address == ""
 }
 
-// relayed says that templates are relayed, and why.
+// relayed returns the warning that templates are relayed, and why.
 func relayed(templates []string, source, destination string) string {
 	return fmt.Sprintf("what is copied of %s goes through this process (transport=relay): nothing says how pods of cluster %s reach those of cluster %s. Where they do it is faster: --volume TEMPLATE=copy,...,service=load-balancer, node-port, or, in one network, cluster-ip",
 		strings.Join(templates, ", "), source, destination)

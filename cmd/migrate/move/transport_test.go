@@ -9,7 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestRelay: a run relays what is copied where nobody has said how the clusters reach each other, and nothing else.
+// TestRelay: a run relays exactly the copies without a configured connection between the clusters.
 func TestRelay(t *testing.T) {
 	of := func(method api.VolumeMethod, asked api.CopySpec) api.VolumeSpec {
 		return api.VolumeSpec{ClaimTemplate: "data", Method: method, Copy: asked}

@@ -27,7 +27,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// soaking is a run with one ordinal moved and one in flight, which was down for 9.3 s and is Ready for 8 s.
+// soaking returns a run with one ordinal moved and one in flight, which was down for 9.3 s and has been Ready for 8 s.
 func soaking() *api.Migration {
 	ago := func(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(commandtest.Noon.Add(-d)) }
 	m := movetest.InFlight()
@@ -40,7 +40,7 @@ func soaking() *api.Migration {
 	return m
 }
 
-// probed is the same with a probe, that has asked while both ordinals moved.
+// probed returns the same run with a probe that sent requests while both ordinals moved.
 func probed() *api.Migration {
 	m := soaking()
 	m.Spec.Probe = &api.ProbeSpec{URL: "https://shop.example/"}
@@ -52,20 +52,20 @@ func probed() *api.Migration {
 	return m
 }
 
-// shown is what the page gets of a run.
+// shown holds the data that the page receives of a run.
 type shown struct {
 	exportedView
 	Report  report.Report `json:"report"`
 	Clients []string      `json:"clients"`
 }
 
-// opened is a page: it is closed once it has got all of one run.
+// opened is an open page. It is closed once it has received all data of one run.
 type opened struct {
 	*httptest.ResponseRecorder
 	close context.CancelFunc
 }
 
-// SetWriteDeadline implements what a connection does.
+// SetWriteDeadline implements the method of a connection.
 func (opened) SetWriteDeadline(time.Time) error { return nil }
 
 // Write implements http.ResponseWriter.
@@ -76,7 +76,7 @@ func (o opened) Write(data []byte) (int, error) {
 	return o.ResponseRecorder.Write(data)
 }
 
-// pageOf asks as the page does that shows the run of shop/web.
+// pageOf sends the requests of a page that shows the run of shop/web.
 func pageOf(t *testing.T, m *api.Migration) (got shown) {
 	t.Helper()
 	known := board.New()
@@ -103,9 +103,9 @@ func pageOf(t *testing.T, m *api.Migration) (got shown) {
 	return got
 }
 
-// TestV5OneRecordOneTruth: the table, the list, -o json, the live view, the report and the page give the same figures of one record: what
-// has moved, which ordinal is in flight, its outage and its soak, how long the rest takes, as of when, that a process drives it, and what
-// clients saw.
+// TestV5OneRecordOneTruth: the table, the list, -o json, the live view, the report and the page show the same figures of
+// one record: the number of moved ordinals, and the ordinal in flight with its outage and soak. They also agree on the
+// remaining time, the time of the figures, the driver of the run, and the requests of clients.
 func TestV5OneRecordOneTruth(t *testing.T) {
 	kubeconfig := serveRecord(t, probed()).Kubeconfig(t)
 	run := func(args ...string) string {
@@ -165,8 +165,8 @@ func TestV5OneRecordOneTruth(t *testing.T) {
 	}
 }
 
-// TestV5NotDrivenEverywhere: a record that no process writes any more is stalled in the view and in the report, and nothing says how long the
-// rest takes. An ordinal that is Ready is not said to be down.
+// TestV5NotDrivenEverywhere: a record without a driver is stalled in the view and in the report, without a remaining
+// time. A Ready ordinal is not shown as down.
 func TestV5NotDrivenEverywhere(t *testing.T) {
 	m := soaking()
 	m.Status.Heartbeat.Time = metav1.NewTime(commandtest.Noon.Add(-time.Hour))

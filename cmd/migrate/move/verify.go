@@ -12,9 +12,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// verify refuses a record that does not match what both clusters say. Anybody who may write
-// ConfigMaps in the namespace can forge one, and the engine acts on it with the rights of the
-// user who runs this command.
+// verify rejects a record that does not match the observed clusters. Any user that may write ConfigMaps in the namespace
+// can forge a record, and the engine acts on it with the permissions of the user who runs this command.
 func verify(store records.ConfigMap, m *api.Migration, s plan.Snapshot) error {
 	if err := verifySource(store, s.Source.Kubectl(), m); err != nil {
 		return err
@@ -25,8 +24,8 @@ func verify(store records.ConfigMap, m *api.Migration, s plan.Snapshot) error {
 	return nil
 }
 
-// verifySource refuses a record of another StatefulSet than the one it is named after. It is
-// called before that StatefulSet is read.
+// verifySource rejects a record of another StatefulSet than the one in its name. It is called before that StatefulSet is
+// read.
 func verifySource(store records.ConfigMap, kubectl shell.Kubectl, m *api.Migration) error {
 	source := m.Spec.Source
 	if source.Name == store.Name && cmp.Or(source.Namespace, store.Namespace) == store.Namespace {
@@ -35,7 +34,7 @@ func verifySource(store records.ConfigMap, kubectl shell.Kubectl, m *api.Migrati
 	return distrust(store, "", kubectl, fmt.Sprintf("it is of StatefulSet %s/%s", cmp.Or(source.Namespace, store.Namespace), source.Name))
 }
 
-// distrust says why a record is refused, and what to do about it.
+// distrust returns the error for a rejected record: the reason and the remedy.
 func distrust(store records.ConfigMap, cluster string, kubectl shell.Kubectl, why string) error {
 	in := ""
 	if cluster != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// TestForgedRecords: a ConfigMap that somebody else wrote moves no other StatefulSet, into no
-// other cluster, and not more replicas at once than the PodDisruptionBudgets allow (S6).
+// TestForgedRecords: a forged ConfigMap can move no other StatefulSet, into no other cluster, and not more replicas at
+// once than the PodDisruptionBudgets allow (S6).
 func TestForgedRecords(t *testing.T) {
 	store := records.ConfigMap{Namespace: "shop", Name: "web"}
 	for name, tc := range map[string]struct {
@@ -79,8 +79,7 @@ func TestForgedRecords(t *testing.T) {
 	}
 }
 
-// TestForgedSourceIsNotResolved: a record of another StatefulSet is refused before anything
-// of it is looked at (S6).
+// TestForgedSourceIsNotResolved: a record of another StatefulSet is rejected before that StatefulSet is read (S6).
 func TestForgedSourceIsNotResolved(t *testing.T) {
 	forged := recordOf(movetest.InFlight())(t)
 	forged.Spec.Source.Name = "victim"

@@ -8,7 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 )
 
-// TestV9StatusFits: on a terminal no line of the status page is wider than that, and no word of it is lost.
+// TestV9StatusFits: on a terminal no line of the status page exceeds the width, and no word is lost.
 func TestV9StatusFits(t *testing.T) {
 	kubeconfig := serveRecord(t, movetest.Stalled()).Kubeconfig(t)
 	for _, width := range []int{60, 80, 120} {

@@ -25,7 +25,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// adoptOptions are those of the command adopt.
+// adoptOptions are the options of the command adopt.
 type adoptOptions struct {
 	named
 	to       *command.Choice
@@ -68,7 +68,7 @@ const adoptExamples = `  # Look at what would be created
   # From an Advanced StatefulSet of OpenKruise
   migrate adopt web -n shop --from kruise`
 
-// appsGroup is what --to calls apps/v1.
+// appsGroup is the value of --to for apps/v1.
 const appsGroup = "apps"
 
 func newAdopt(c *command.Common) *cobra.Command {
@@ -89,7 +89,7 @@ func newAdopt(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Complete takes the name and the direction.
+// Complete reads the name and the direction.
 func (o *adoptOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 	if err = o.named.Complete(cmd, args); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (o *adoptOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 	return nil
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *adoptOptions) Validate() error {
 	if o.timeout <= 0 {
 		return command.Usagef("--timeout must be above 0")
@@ -121,7 +121,7 @@ func (o *adoptOptions) Validate() error {
 	return nil
 }
 
-// Run checks, and makes the one kind of the other.
+// Run checks the object and converts it to the other kind.
 func (o *adoptOptions) Run(ctx context.Context) error {
 	connection, err := o.Connect()
 	if err != nil {
@@ -148,7 +148,7 @@ func (o *adoptOptions) Run(ctx context.Context) error {
 	return a.carryOut(ctx, data)
 }
 
-// adoption is one StatefulSet on its way from one kind to the other.
+// adoption is the conversion of one StatefulSet from one kind to the other.
 type adoption struct {
 	*adoptOptions
 	connection *clusters.Connection
@@ -160,12 +160,12 @@ func (a *adoption) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: a.namespace, Name: a.name}
 }
 
-// title names the object of a kind, for people.
+// title returns the name of the object of a kind, for messages.
 func (a *adoption) title(version schema.GroupVersion) string {
 	return fmt.Sprintf("%s StatefulSet %s", version, a.key())
 }
 
-// get reads the object of a kind; nil when there is none.
+// get reads the object of a kind; it returns nil if there is none.
 func (a *adoption) get(ctx context.Context, version schema.GroupVersion) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(version.WithKind("StatefulSet"))
@@ -179,7 +179,7 @@ func (a *adoption) get(ctx context.Context, version schema.GroupVersion) (*unstr
 	return object, nil
 }
 
-// read reads both kinds. Afterwards old is nil when there is nothing to do.
+// read reads both kinds. Afterwards old is nil if there is nothing to do.
 func (a *adoption) read(ctx context.Context) error {
 	old, err := a.get(ctx, a.from)
 	if err != nil {
@@ -203,8 +203,8 @@ func (a *adoption) read(ctx context.Context) error {
 	return err
 }
 
-// missing says that there is nothing to adopt; a file of an earlier try is what is
-// missing then.
+// missing returns the error if there is nothing to adopt. If the manifest of an earlier attempt exists, the remedy is to
+// create it.
 func (a *adoption) missing(ctx context.Context) error {
 	err := fmt.Errorf("no %s in cluster %s", a.title(a.from), a.connection.Name())
 	if _, failed := os.Stat(a.manifest); failed == nil {
@@ -220,7 +220,7 @@ func (a *adoption) missing(ctx context.Context) error {
 
 func (a *adoption) kubectlName() string { return "statefulset." + a.into.Group + "/" + a.name }
 
-// carryOut deletes the one object without its pods, and creates the other.
+// carryOut deletes the old object without its pods, and creates the new one.
 func (a *adoption) carryOut(ctx context.Context, manifest []byte) error {
 	if err := writeNew(a.manifest, manifest); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (a *adoption) carryOut(ctx context.Context, manifest []byte) error {
 	uid, version := a.old.GetUID(), a.old.GetResourceVersion()
 	err := a.live.Delete(ctx, a.old, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err != nil && !maybeDone(err) {
-		_ = os.Remove(a.manifest) // nothing has begun
+		_ = os.Remove(a.manifest) // nothing was changed
 		if apierrors.IsConflict(err) {
 			return fmt.Errorf("cluster %s: %s was changed meanwhile, and nothing was done: look at it, and repeat the command", a.connection.Name(), a.title(a.from))
 		}
@@ -248,8 +248,7 @@ func (a *adoption) carryOut(ctx context.Context, manifest []byte) error {
 	return nil
 }
 
-// writeNew writes a file that must not exist: it could be what is left of an earlier
-// try.
+// writeNew writes a file that must not exist, because it could be the manifest of an earlier attempt.
 func writeNew(path string, data []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -265,22 +264,21 @@ func writeNew(path string, data []byte) error {
 	return nil
 }
 
-// maybeDone says whether a write may have landed although it failed: the API server
-// did not refuse it.
+// maybeDone reports whether a failed write may have succeeded, because the API server did not reject it.
 func maybeDone(err error) bool {
 	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// create makes the object of the other kind.
+// create creates the object of the other kind.
 func (a *adoption) create(ctx context.Context) error {
-	// A signal is ignored now: no controller owns the pods.
+	// Signals are ignored now, because no controller owns the pods.
 	ctx = context.WithoutCancel(ctx)
 	err := a.live.Create(ctx, a.new.DeepCopy(), strict)
 	if err == nil {
 		return nil
 	}
 	if found, _ := a.get(ctx, a.into); found != nil && !apierrors.IsAlreadyExists(err) {
-		return nil // it landed, only the answer was lost
+		return nil // the write succeeded, only the answer was lost
 	}
 	if apierrors.IsAlreadyExists(err) {
 		return a.unfinished(command.ExitFailure, fmt.Errorf("somebody else created %s in cluster %s meanwhile: compare it with %s", a.title(a.into), a.connection.Name(), a.manifest), false)
@@ -288,13 +286,13 @@ func (a *adoption) create(ctx context.Context) error {
 	return a.unfinished(command.ExitFailure, fmt.Errorf("cluster %s: creating %s: %w", a.connection.Name(), a.title(a.into), err), true)
 }
 
-// kubectl begins a command for the same cluster.
+// kubectl returns the prefix of kubectl commands for the same cluster.
 func (a *adoption) kubectl() shell.Kubectl {
 	return plan.Kubectl(a.connection.Name(), a.connection.Flags())
 }
 
-// unfinished says how to end by hand what could not be ended. Until then nobody heals
-// or updates the pods.
+// unfinished returns an error with the commands that complete the adoption by hand. Until then no controller repairs or
+// updates the pods.
 func (a *adoption) unfinished(code int, err error, mend bool) error {
 	if mend {
 		err = fmt.Errorf("%w\nThe pods run, but no controller looks after them until the StatefulSet is there again. To get it back, end the cause, and when the first finds nothing, do the second:\n  %s\n  %s",
@@ -303,6 +301,5 @@ func (a *adoption) unfinished(code int, err error, mend bool) error {
 	return &command.ExitError{Code: code, Err: err}
 }
 
-// strict has the API server refuse fields that it does not know, instead of dropping
-// them.
+// strict makes the API server reject unknown fields instead of dropping them.
 const strict = client.FieldValidation(metav1.FieldValidationStrict)

@@ -20,7 +20,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// check refuses an adoption that would not be safe, with all that stands in its way.
+// check returns an error with all problems that make the adoption unsafe.
 func (a *adoption) check(ctx context.Context) error {
 	problems := append(a.drivers(), a.changesUnderWay()...)
 	switch {
@@ -40,7 +40,7 @@ func (a *adoption) check(ctx context.Context) error {
 	return nil
 }
 
-// drivers finds others that control the object: an operator, or a migration.
+// drivers returns other controllers of the object: an operator, or a migration.
 func (a *adoption) drivers() []string {
 	var problems []string
 	if owner := metav1.GetControllerOf(a.old); owner != nil {
@@ -59,7 +59,7 @@ func (a *adoption) drivers() []string {
 	return problems
 }
 
-// state is what both kinds say of themselves in the same words.
+// state holds the fields that both kinds share.
 type state struct {
 	Spec struct {
 		Replicas       *int32 `json:"replicas"`
@@ -70,8 +70,7 @@ type state struct {
 	Status appsv1.StatefulSetStatus `json:"status"`
 }
 
-// changesUnderWay finds changes that are under way. The status is not copied, and with it goes
-// the knowledge of which revision is the current one.
+// changesUnderWay returns changes in progress. The status is not copied, so the current revision would be lost.
 func (a *adoption) changesUnderWay() []string {
 	if a.old.GetDeletionTimestamp() != nil {
 		return []string{"it is being deleted"}
@@ -85,7 +84,7 @@ func (a *adoption) changesUnderWay() []string {
 		replicas = *s.Spec.Replicas
 	}
 	wait := "wait for its end, or take it back"
-	// With OnDelete the current revision of apps/v1 stays behind for ever.
+	// With OnDelete the current revision of apps/v1 never catches up.
 	updated := s.Spec.UpdateStrategy.Type == slicesapi.OnDelete && s.Status.UpdatedReplicas == replicas
 	switch {
 	case s.Status.ObservedGeneration < a.old.GetGeneration():
@@ -98,7 +97,7 @@ func (a *adoption) changesUnderWay() []string {
 	return nil
 }
 
-// unsupportedFields finds fields that apps/v1 does not support.
+// unsupportedFields returns the fields that apps/v1 does not support.
 func (a *adoption) unsupportedFields() []string {
 	var set appsv1.StatefulSet
 	problems := unknownFields(a.new, appsv1.SchemeGroupVersion, &set)
@@ -115,8 +114,7 @@ func (a *adoption) unsupportedFields() []string {
 	return problems
 }
 
-// unknownFields reads an object as one of another version, and finds fields that it does not
-// have.
+// unknownFields decodes an object as another version, and returns the fields that this version does not have.
 func unknownFields(object *unstructured.Unstructured, version schema.GroupVersion, into any) []string {
 	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true)
 	unknown, isStrict := runtime.AsStrictDecodingError(err)
@@ -132,7 +130,7 @@ func unknownFields(object *unstructured.Unstructured, version schema.GroupVersio
 	return problems
 }
 
-// dryRunCreate has the API server validate the new object while the old one is still there.
+// dryRunCreate makes the API server validate the new object while the old one still exists.
 func (a *adoption) dryRunCreate(ctx context.Context) []string {
 	if err := a.live.Create(ctx, a.new.DeepCopy(), strict, client.DryRunAll); err != nil {
 		return []string{fmt.Sprintf("the API server would not create it: %v", err)}
@@ -140,7 +138,7 @@ func (a *adoption) dryRunCreate(ctx context.Context) []string {
 	return nil
 }
 
-// warn names what will not find the object any more, and what is different afterwards.
+// warn lists the objects that will not find the StatefulSet any more, and the differences afterwards.
 func (a *adoption) warn(ctx context.Context) {
 	if a.from == kruiseVersion {
 		a.warnKruise()

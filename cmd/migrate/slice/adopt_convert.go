@@ -12,9 +12,8 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// convert makes the manifest of the other kind: the same name, labels, annotations and
-// spec, without what belongs to the one object. Fields are kept even where the other
-// kind does not know them: it is for the checks to refuse them.
+// convert returns the manifest of the other kind: the same name, labels, annotations and spec, without the identity and
+// status of the old object. It keeps fields that the other kind does not know; the checks reject them.
 func convert(old *unstructured.Unstructured, into schema.GroupVersion) (*unstructured.Unstructured, error) {
 	source := old.DeepCopy()
 	spec, _, err := unstructured.NestedMap(source.Object, "spec")
@@ -64,7 +63,7 @@ func dropNulls(value any) {
 	}
 }
 
-// dropDefaults removes fields of ours that say what apps/v1 does anyway.
+// dropDefaults removes our fields whose value matches the behaviour of apps/v1.
 func dropDefaults(spec map[string]any) {
 	drop := func(value any, path ...string) {
 		if found, _, _ := unstructured.NestedFieldNoCopy(spec, path...); found == value {
@@ -76,7 +75,7 @@ func dropDefaults(spec map[string]any) {
 	drop(int64(600), "progressDeadlineSeconds")
 	drop(int64(0), "terminationReasonGraceSeconds")
 	for _, policy := range []slicesapi.TerminationReasonPolicy{slicesapi.AnnounceIfRead, slicesapi.AnnounceAlways, slicesapi.AnnounceNever} {
-		drop(string(policy), "terminationReasonPolicy") // apps/v1 tells no pod anything
+		drop(string(policy), "terminationReasonPolicy") // apps/v1 announces no termination reason
 	}
 	drop(string(slicesapi.OnClaimDelete), "volumeClaimUpdateStrategy", "type")
 	drop(false, append(rolling, "paused")...)
@@ -95,8 +94,8 @@ func dropDefaults(spec map[string]any) {
 	}
 }
 
-// convertPartition keeps the same pods below the partition: ours is an ordinal, that of
-// apps/v1 counts from the first one.
+// convertPartition keeps the same pods below the partition. Ours is an ordinal; that of apps/v1 counts from the first
+// one.
 func convertPartition(spec map[string]any, into schema.GroupVersion) {
 	path := []string{"updateStrategy", "rollingUpdate", "partition"}
 	partition, found, err := unstructured.NestedInt64(spec, path...)
@@ -111,7 +110,7 @@ func convertPartition(spec map[string]any, into schema.GroupVersion) {
 	if into == appsv1.SchemeGroupVersion {
 		partition = int64(decide.LocalPartition(int32(partition), int32(start), int32(replicas)))
 	} else {
-		// Beyond the range it holds every pod back in either kind; ours must lie in it.
+		// A partition beyond the range holds every pod back in either kind; ours must be within it.
 		partition = start + min(partition, replicas)
 	}
 	_ = unstructured.SetNestedField(spec, partition, path...) // the path was found

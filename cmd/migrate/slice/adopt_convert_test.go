@@ -9,7 +9,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestConvertPartition: the same pods stay below the partition, there and back.
+// TestConvertPartition: the same pods remain below the partition, in both directions.
 func TestConvertPartition(t *testing.T) {
 	for name, tc := range map[string]struct{ start, replicas, native, ours, back int64 }{
 		"none":             {5, 3, 0, 0, 0},

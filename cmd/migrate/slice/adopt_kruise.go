@@ -13,27 +13,26 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// kruiseVersion is the version of OpenKruise's Advanced StatefulSet; kruiseName is what --from
-// calls it.
+// kruiseVersion is the version of OpenKruise's Advanced StatefulSet; kruiseName is its value of --from.
 var kruiseVersion = schema.GroupVersion{Group: "apps.kruise.io", Version: "v1beta1"}
 
 const kruiseName = "kruise"
 
-// convertKruise changes what the same field says otherwise in ours.
+// convertKruise converts the fields that have another meaning in our kind.
 func convertKruise(spec map[string]any) {
 	if strategy, isMap := spec["volumeClaimUpdateStrategy"].(map[string]any); isMap && len(strategy) == 0 {
-		delete(spec, "volumeClaimUpdateStrategy") // it is no pointer there, and always written
+		delete(spec, "volumeClaimUpdateStrategy") // it is not a pointer there, and always set
 	}
 	path := []string{"updateStrategy", "rollingUpdate", "partition"}
 	kept, found, err := unstructured.NestedInt64(spec, path...)
 	if !found || err != nil || kept <= 0 {
 		return
 	}
-	// There it is a number of pods that are kept, counted from the first ordinal that is not
-	// reserved; here it is the ordinal after the last one of them.
+	// There it is the number of pods that are kept, counted from the first ordinal that is not reserved. Here it is the
+	// ordinal after the last of them.
 	set, err := sliceOf(map[string]any{"spec": spec})
 	if err != nil {
-		return // the checks refuse it
+		return // the checks reject it
 	}
 	set.Spec.Replicas = new(int32(min(kept, int64(cmp.Or(replicasOf(set), mostReplicas)))))
 	if known, err := decide.SpecOf(set); err == nil {
@@ -42,7 +41,7 @@ func convertKruise(spec map[string]any) {
 	}
 }
 
-// mostReplicas is how many ours can have.
+// mostReplicas is the maximum of replicas in our kind.
 const mostReplicas = 1_000_000
 
 func replicasOf(set *slicesapi.StatefulSet) int32 {
@@ -52,16 +51,16 @@ func replicasOf(set *slicesapi.StatefulSet) int32 {
 	return *set.Spec.Replicas
 }
 
-// sliceOf is an object as one of ours, whatever it has besides.
+// sliceOf decodes an object as our kind, and ignores unknown fields.
 func sliceOf(object map[string]any) (*slicesapi.StatefulSet, error) {
 	set := &slicesapi.StatefulSet{}
 	return set, runtime.DefaultUnstructuredConverter.FromUnstructured(object, set)
 }
 
-// kruiseReady is a readiness gate that OpenKruise alone opens.
+// kruiseReady is a readiness gate that only OpenKruise opens.
 const kruiseReady = "KruisePodReady"
 
-// warnKruise tells what OpenKruise goes on doing, or does otherwise.
+// warnKruise prints what OpenKruise continues to do, or does differently.
 func (a *adoption) warnKruise() {
 	set, err := sliceOf(a.new.Object)
 	if err != nil {

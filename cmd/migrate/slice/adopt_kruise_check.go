@@ -19,15 +19,14 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// What OpenKruise writes on pods.
+// Keys and values that OpenKruise writes on pods.
 const (
 	kruiseDeleteKey = "apps.kruise.io/specified-delete"
 	kruiseStateKey  = "lifecycle.apps.kruise.io/state"
 	kruiseSettled   = "Normal"
 )
 
-// kruiseRemedies are what to do about a label or an annotation of a StatefulSet that has no
-// counterpart here.
+// kruiseRemedies maps labels and annotations of a StatefulSet that have no counterpart here to remedies.
 var kruiseRemedies = map[string]string{
 	"policy.kruise.io/delete-protection":                      "OpenKruise would refuse the deletion of the one, and does not protect the other: remove it",
 	"apps.kruise.io/image-predownload-parallelism":            noPrePull,
@@ -37,10 +36,10 @@ var kruiseRemedies = map[string]string{
 
 const noPrePull = "remove it, and set updateStrategy.rollingUpdate.prePull afterwards to have images pulled before a pod is deleted"
 
-// kruiseProblems finds what ours cannot say of an Advanced StatefulSet, and what would have a pod made
-// anew.
+// kruiseProblems returns the settings of an Advanced StatefulSet that our kind does not support, and the causes for
+// which a pod would be recreated.
 func (a *adoption) kruiseProblems(ctx context.Context) []string {
-	type strictly slicesapi.StatefulSet // without its own way to decode, which is not strict
+	type strictly slicesapi.StatefulSet // avoids its UnmarshalJSON, which is not strict
 	read := &strictly{}
 	problems := unknownFields(a.new, slicesapi.GroupVersion, read)
 	set := (*slicesapi.StatefulSet)(read)
@@ -55,7 +54,7 @@ func (a *adoption) kruiseProblems(ctx context.Context) []string {
 	return append(append(problems, unsettledPods(pods)...), a.recreated(ctx, set, pods)...)
 }
 
-// kruiseOnly finds what has a meaning there and none here.
+// kruiseOnly returns settings that have a meaning only in OpenKruise.
 func (a *adoption) kruiseOnly(set *slicesapi.StatefulSet) []string {
 	var problems []string
 	for what, keys := range map[string]map[string]string{"annotation": a.new.GetAnnotations(), "label": a.new.GetLabels()} {
@@ -77,7 +76,7 @@ func (a *adoption) kruiseOnly(set *slicesapi.StatefulSet) []string {
 	return problems
 }
 
-// ofKruise are the keys of OpenKruise among labels or annotations.
+// ofKruise returns the keys of OpenKruise among labels or annotations.
 func ofKruise(keys map[string]string) []string {
 	var found []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -89,7 +88,7 @@ func ofKruise(keys map[string]string) []string {
 	return found
 }
 
-// ownPods are the pods that the old object controls.
+// ownPods returns the pods that the old object controls.
 func (a *adoption) ownPods(ctx context.Context) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := a.live.List(ctx, &list, client.InNamespace(a.namespace)); err != nil {
@@ -98,7 +97,7 @@ func (a *adoption) ownPods(ctx context.Context) ([]corev1.Pod, error) {
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return !metav1.IsControlledBy(&pod, a.old) }), nil
 }
 
-// unsettledPods finds pods with which OpenKruise is not at an end: nobody would go on with it.
+// unsettledPods returns pods with unfinished work of OpenKruise, which no controller would complete.
 func unsettledPods(pods []corev1.Pod) []string {
 	var problems []string
 	for i := range pods {
@@ -114,8 +113,8 @@ func unsettledPods(pods []corev1.Pod) []string {
 	return problems
 }
 
-// recreated finds pods that the controller of ours would take for those of another revision:
-// what tells their revision is the label, and the ControllerRevision of that name.
+// recreated returns pods that our controller would take for pods of another revision. It identifies the revision by the
+// label, and the ControllerRevision of that name.
 func (a *adoption) recreated(ctx context.Context, set *slicesapi.StatefulSet, pods []corev1.Pod) []string {
 	name, _, _ := unstructured.NestedString(a.old.Object, "status", "updateRevision")
 	if name == "" || len(pods) == 0 {

@@ -22,8 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
-// kruiseSet is shop/web of OpenKruise, settled, with what it has beyond apps/v1 and we have,
-// too.
+// kruiseSet returns a settled shop/web of OpenKruise, with the fields beyond apps/v1 that our kind also has.
 func kruiseSet(changes ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	template, err := runtime.DefaultUnstructuredConverter.ToUnstructured(new(podTemplate("web:1")))
 	if err != nil {
@@ -68,7 +67,7 @@ func rollingSaid(value any, field string) func(*unstructured.Unstructured) {
 	return said(value, "spec", "updateStrategy", "rollingUpdate", field)
 }
 
-// kruisePods are those of shop/web, less the reserved ordinal, and their revision.
+// kruisePods returns the pods of shop/web, without the reserved ordinal, and their revision.
 func kruisePods(changes ...func(*corev1.Pod)) []client.Object {
 	owner := []metav1.OwnerReference{{APIVersion: kruiseVersion.String(), Kind: "StatefulSet", Name: "web", UID: "kruise", Controller: new(true)}}
 	revision := keptRevision(1, "web:1", "")
@@ -94,7 +93,7 @@ func kruiseArgs(t *testing.T, s *apitest.Server, more ...string) []string {
 	return adoptArgs(t, s, append([]string{"--from", "kruise"}, more...)...)
 }
 
-// TestAdoptKruise: OpenKruise's is deleted without its pods, and ours is created.
+// TestAdoptKruise: the StatefulSet of OpenKruise is deleted without its pods, and ours is created.
 func TestAdoptKruise(t *testing.T) {
 	t.Run("U-06 from OpenKruise", func(t *testing.T) {
 		files := commandtest.InTemp(t)
@@ -133,7 +132,7 @@ func TestAdoptKruise(t *testing.T) {
 	})
 }
 
-// TestKruiseTemplate: what the template has of OpenKruise stays, and is told.
+// TestKruiseTemplate: parts of OpenKruise in the template are kept, with a warning.
 func TestKruiseTemplate(t *testing.T) {
 	set := kruiseSet(
 		said("Ordered", "spec", "template", "metadata", "annotations", "apps.kruise.io/container-launch-priority"),
@@ -149,7 +148,7 @@ func TestKruiseTemplate(t *testing.T) {
 	}
 }
 
-// TestAdoptKruiseRefused: what ours cannot say is named with a way out, and nothing is changed.
+// TestAdoptKruiseRefused: unsupported settings are listed with a remedy, and nothing is changed.
 func TestAdoptKruiseRefused(t *testing.T) {
 	unordered := map[string]any{"priorityStrategy": map[string]any{"orderPriority": []any{map[string]any{"orderedKey": "rank"}}}}
 	for name, tc := range map[string]struct {
@@ -238,7 +237,7 @@ func TestAdoptKruiseRefused(t *testing.T) {
 	}
 }
 
-// TestAdoptKruiseMissing: whose a StatefulSet is that is not found is told.
+// TestAdoptKruiseMissing: if the StatefulSet is not found, the error names another kind that exists.
 func TestAdoptKruiseMissing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		served  bool
@@ -262,8 +261,7 @@ func TestAdoptKruiseMissing(t *testing.T) {
 	}
 }
 
-// TestKruiseInterrupted: when ours is not created, the manifest is there, and the error says what
-// to do with it.
+// TestKruiseInterrupted: if ours cannot be created, the manifest is saved, and the error says how to use it.
 func TestKruiseInterrupted(t *testing.T) {
 	files := commandtest.InTemp(t)
 	east := apitest.Serve(t, kruiseResources(), append(kruisePods(), kruiseSet())...)
@@ -283,7 +281,7 @@ func TestKruiseInterrupted(t *testing.T) {
 	}
 }
 
-// TestConvertKruisePartition: the same pods are kept, whose ordinals are counted there.
+// TestConvertKruisePartition: the same pods are kept, which OpenKruise counts.
 func TestConvertKruisePartition(t *testing.T) {
 	for name, tc := range map[string]struct {
 		start, replicas int64
@@ -317,8 +315,8 @@ func TestConvertKruisePartition(t *testing.T) {
 	}
 }
 
-// TestKruisePartitionKeepsAsMany: whatever is reserved, as many of the lowest ordinals are below the
-// partition as OpenKruise keeps.
+// TestKruisePartitionKeepsAsMany: with any reserved ordinals, the partition keeps as many of the lowest ordinals as
+// OpenKruise does.
 func TestKruisePartitionKeepsAsMany(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas, kept := rapid.Int64Range(1, 8).Draw(t, "replicas"), rapid.Int64Range(1, 12).Draw(t, "kept")

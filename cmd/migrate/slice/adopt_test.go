@@ -26,7 +26,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// nativeSet is shop/<name> of apps/v1, settled.
+// nativeSet returns a settled shop/<name> of apps/v1.
 func nativeSet(name string, changes ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,7 +50,7 @@ func nativeSet(name string, changes ...func(*appsv1.StatefulSet)) *appsv1.Statef
 	return set
 }
 
-// gated gives the template readiness gates.
+// gated adds readiness gates to the template.
 func gated(gates ...corev1.PodConditionType) func(*slicesapi.StatefulSet) {
 	return func(s *slicesapi.StatefulSet) {
 		for _, gate := range gates {
@@ -59,7 +59,7 @@ func gated(gates ...corev1.PodConditionType) func(*slicesapi.StatefulSet) {
 	}
 }
 
-// overtaken has somebody else change shop/web after it was read.
+// overtaken changes shop/web after it was read.
 func overtaken(t *testing.T, s *apitest.Server) func(*http.Request) error {
 	t.Helper()
 	return func(r *http.Request) error {
@@ -81,7 +81,7 @@ func adoptArgs(t *testing.T, s *apitest.Server, more ...string) []string {
 	return append([]string{"adopt", "web", "-n", "shop", "--kubeconfig", s.Kubeconfig(t), "--request-timeout", "5s"}, more...)
 }
 
-// TestAdopt: each direction, less what the controllers do.
+// TestAdopt: each direction, without the work of the controllers.
 func TestAdopt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from client.Object
@@ -123,7 +123,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptManifest looks at what a dry run prints.
+// TestAdoptManifest: a dry run prints the manifest.
 func TestAdoptManifest(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from client.Object
@@ -152,7 +152,7 @@ func TestAdoptManifest(t *testing.T) {
 	}
 }
 
-// TestAdoptRefused: what stands in the way is named, and nothing is changed.
+// TestAdoptRefused: problems are listed, and nothing is changed.
 func TestAdoptRefused(t *testing.T) {
 	controlled := []metav1.OwnerReference{{APIVersion: "db.example/v1", Kind: "Database", Name: "orders", UID: "db", Controller: new(true)}}
 	for name, tc := range map[string]struct {
@@ -275,7 +275,7 @@ func errDeleteOnly(err error) func(*http.Request) error {
 	}
 }
 
-// TestAdoptOvertaken: the object that is deleted is the one that was checked.
+// TestAdoptOvertaken: only the object that was checked is deleted.
 func TestAdoptOvertaken(t *testing.T) {
 	commandtest.InTemp(t)
 	east := newServer(t, nativeSet("web"))
@@ -289,8 +289,7 @@ func TestAdoptOvertaken(t *testing.T) {
 	}
 }
 
-// TestAdoptUnfinished: when the creation fails, the manifest is there, and the error
-// says what to do with it.
+// TestAdoptUnfinished: if the creation fails, the manifest is saved, and the error says how to use it.
 func TestAdoptUnfinished(t *testing.T) {
 	files := commandtest.InTemp(t)
 	east := newServer(t, nativeSet("web"))
@@ -327,7 +326,7 @@ func TestAdoptUnfinished(t *testing.T) {
 	}
 }
 
-// TestAdoptLostAnswer: a creation that landed although its answer was lost is done.
+// TestAdoptLostAnswer: a successful creation is recognised although its answer was lost.
 func TestAdoptLostAnswer(t *testing.T) {
 	commandtest.InTemp(t)
 	east := newServer(t, nativeSet("web"))
@@ -346,7 +345,7 @@ func TestAdoptLostAnswer(t *testing.T) {
 	}
 }
 
-// TestAdoptManifestKept: a file of an earlier try is not overwritten.
+// TestAdoptManifestKept: the manifest of an earlier attempt is not overwritten.
 func TestAdoptManifestKept(t *testing.T) {
 	commandtest.InTemp(t)
 	if err := os.WriteFile("shop-web.statefulset.yaml", []byte("earlier"), 0o600); err != nil {
@@ -359,7 +358,7 @@ func TestAdoptManifestKept(t *testing.T) {
 	}
 }
 
-// TestAdoptWarns: what names the old kind is told.
+// TestAdoptWarns: objects that name the old kind are listed in warnings.
 func TestAdoptWarns(t *testing.T) {
 	commandtest.InTemp(t)
 	scaler := &autoscalingv2.HorizontalPodAutoscaler{
@@ -376,7 +375,7 @@ func TestAdoptWarns(t *testing.T) {
 	}
 }
 
-// TestAdoptOnDelete: with OnDelete the current revision of apps/v1 stays behind.
+// TestAdoptOnDelete: a set with OnDelete is adopted although the current revision of apps/v1 never catches up.
 func TestAdoptOnDelete(t *testing.T) {
 	set := nativeSet("web", func(s *appsv1.StatefulSet) {
 		s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}

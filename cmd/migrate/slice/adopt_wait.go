@@ -17,11 +17,10 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// pollEvery is how often a deleted object is looked for.
+// pollEvery is the interval at which objects are read while waiting.
 const pollEvery = 200 * time.Millisecond
 
-// awaitGone waits until the garbage collector has let go of what the object owned, and
-// the object is gone.
+// awaitGone waits until the garbage collector has orphaned the dependents of the object, and the object is deleted.
 func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
 	ticker, limit := a.Clock.NewTicker(pollEvery), a.Clock.NewTimer(a.timeout)
 	defer ticker.Stop()
@@ -48,8 +47,8 @@ func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
 	}
 }
 
-// releaseFinalizer removes our finalizer from a deleted set whose pods stay: they need no termination
-// reason, and the controller may not be there to do it.
+// releaseFinalizer removes our finalizer from a deleted set whose pods remain. They need no termination reason, and the
+// controller may not be running.
 func (a *adoption) releaseFinalizer(ctx context.Context, found *unstructured.Unstructured) error {
 	next := found.DeepCopy()
 	if found.GetDeletionTimestamp() == nil || !controllerutil.RemoveFinalizer(next, slicesapi.Finalizer) {
@@ -57,7 +56,7 @@ func (a *adoption) releaseFinalizer(ctx context.Context, found *unstructured.Uns
 	}
 	err := a.live.Patch(ctx, next, client.MergeFromWithOptions(found, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
-		return nil // it is read again
+		return nil // the next round reads it again
 	}
 	return client.IgnoreNotFound(err)
 }
@@ -82,7 +81,7 @@ func (a *adoption) awaitAdopted(ctx context.Context) error {
 	}
 }
 
-// adopted says whether the status of the new object is that of its controller, with all pods.
+// adopted reports whether the controller has written the status of the new object, with all pods.
 func (a *adoption) adopted(ctx context.Context) (bool, error) {
 	found, err := a.get(ctx, a.into)
 	if err != nil || found == nil {
@@ -95,7 +94,7 @@ func (a *adoption) adopted(ctx context.Context) (bool, error) {
 	return s.Status.ObservedGeneration > 0 && s.Spec.Replicas != nil && s.Status.Replicas >= *s.Spec.Replicas, nil
 }
 
-// notAdopted says that the change is made, and what to look at.
+// notAdopted returns an error that states that the object is created, and what to check.
 func (a *adoption) notAdopted(code int, err error) error {
 	look := a.kubectl().Do("rollout", "status", "statefulset/"+a.name, "-n", a.namespace)
 	if a.into == slicesapi.GroupVersion {

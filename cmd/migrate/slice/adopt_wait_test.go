@@ -17,10 +17,10 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestAdoptLingers: the new object is made when the old one is gone, not before.
+// TestAdoptLingers: the new object is created only after the old one is deleted.
 func TestAdoptLingers(t *testing.T) {
 	for name, tc := range map[string]struct {
-		// after is what becomes of the old object once its deletion was asked for.
+		// after changes the old object once its deletion was requested.
 		after   func(*testing.T, *apitest.Server)
 		step    time.Duration
 		want    int
@@ -30,7 +30,7 @@ func TestAdoptLingers(t *testing.T) {
 		"never gone":         {func(*testing.T, *apitest.Server) {}, 2 * time.Minute, command.ExitTimeout, "is not gone from cluster east after 2m0s"},
 		"made anew": {func(t *testing.T, s *apitest.Server) {
 			t.Helper()
-			// In one write: the command may look at any time.
+			// A single update, because the command may read at any time.
 			if err := s.Store.Update(t.Context(), nativeSet("web", func(set *appsv1.StatefulSet) { set.UID = "anew" })); err != nil {
 				t.Error(err)
 			}
@@ -48,7 +48,7 @@ func TestAdoptLingers(t *testing.T) {
 				if err := east.Store.Get(r.Context(), key, held); err != nil {
 					return err
 				}
-				return errLost // the answer is lost; nothing else has happened yet
+				return errLost // the answer is lost, and the object still exists
 			}
 			c := newConsole(adoptArgs(t, east)...)
 			code := c.Begin(t)
@@ -63,7 +63,7 @@ func TestAdoptLingers(t *testing.T) {
 
 var errLost = apierrors.NewTimeoutError("the answer is lost", 1)
 
-// lose makes the old object go.
+// lose deletes the old object.
 func lose(t *testing.T, s *apitest.Server) {
 	t.Helper()
 	if err := s.Store.Delete(t.Context(), nativeSet("web")); err != nil {
@@ -71,7 +71,7 @@ func lose(t *testing.T, s *apitest.Server) {
 	}
 }
 
-// TestAdoptInterrupted: a signal between the two says what is left to do.
+// TestAdoptInterrupted: after a signal between deletion and creation, the error states the remaining steps.
 func TestAdoptInterrupted(t *testing.T) {
 	files := commandtest.InTemp(t)
 	east := newServer(t, nativeSet("web"))
@@ -87,7 +87,7 @@ func TestAdoptInterrupted(t *testing.T) {
 	}
 }
 
-// TestAdoptUntaken: what no controller takes over is told, with what to look at.
+// TestAdoptUntaken: if no controller takes over the pods, the error states what to check.
 func TestAdoptUntaken(t *testing.T) {
 	for to, want := range map[string]string{"apps.sliceshift.io": "migrate rollout status web -n shop --kubeconfig ", "apps": " --context east rollout status statefulset/web -n shop"} {
 		t.Run(to, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestAdoptUntaken(t *testing.T) {
 	}
 }
 
-// looks calls a function before each look at what was created, with how many there were.
+// looks calls a function before each read of the created object, with the number of reads.
 func looks(at func(n int) error) func(*http.Request) error {
 	created, n := false, 0
 	return func(r *http.Request) error {
@@ -126,7 +126,7 @@ func looks(at func(n int) error) func(*http.Request) error {
 	}
 }
 
-// TestAdoptLeft: a signal while the pods are taken over undoes nothing, and says so.
+// TestAdoptLeft: a signal while the pods are taken over undoes nothing, and the error states this.
 func TestAdoptLeft(t *testing.T) {
 	files := commandtest.InTemp(t)
 	east := newServer(t, nativeSet("web"))
@@ -143,7 +143,7 @@ func TestAdoptLeft(t *testing.T) {
 	}
 }
 
-// TestAdoptLateTaken: the command ends when the pods are taken over, not before.
+// TestAdoptLateTaken: the command ends only after the pods are taken over.
 func TestAdoptLateTaken(t *testing.T) {
 	commandtest.InTemp(t)
 	east := newServer(t, nativeSet("web"))

@@ -12,14 +12,13 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// changeOptions are those of a command that changes one thing of a StatefulSet.
+// changeOptions are the options of a command that changes one field of a StatefulSet.
 type changeOptions struct {
 	named
 	result command.Result
-	// change is the merge patch and what is done by it; a nil patch when there is nothing
-	// to do.
+	// change returns the merge patch and a description of the change. A nil patch means that there is nothing to do.
 	change func(*command.Common, *statefulSet) (patch map[string]any, done string, err error)
-	// template is true when what is changed is the template.
+	// template is true if the command changes the template.
 	template bool
 }
 
@@ -30,10 +29,10 @@ func newChange(c *command.Common, o *changeOptions, cmd *cobra.Command) *cobra.C
 	return cmd
 }
 
-// Validate refuses a format that there is not.
+// Validate rejects an unknown format.
 func (o *changeOptions) Validate() error { return o.result.Validate() }
 
-// Run changes it.
+// Run applies the change.
 func (o *changeOptions) Run(ctx context.Context) error {
 	s, err := o.find(ctx)
 	if err != nil {
@@ -54,13 +53,13 @@ func (o *changeOptions) Run(ctx context.Context) error {
 	return o.PrintResult(o.result, s.StatefulSet, done)
 }
 
-// updatesPaused says whether updates are stopped, by either of the two fields.
+// updatesPaused reports whether updates are paused, by either of the two fields.
 func updatesPaused(set *slicesapi.StatefulSet) bool {
 	rolling := set.Spec.UpdateStrategy.RollingUpdate
 	return set.Spec.Paused || rolling != nil && rolling.Paused
 }
 
-// kubectlName is the set as kubectl calls it.
+// kubectlName returns the name of the set as kubectl prints it.
 func (s *statefulSet) kubectlName() string {
 	return "statefulset." + slicesapi.GroupVersion.Group + "/" + s.Name
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/sliceshift/sliceshift/slices/history"
 )
 
-// changeCauseAnnotationKey is where kubectl looks for the cause of a change.
+// changeCauseAnnotationKey is where kubectl reads the cause of a change.
 const changeCauseAnnotationKey = "kubernetes.io/change-cause"
 
-// rolloutHistoryOptions are those of the command rollout history.
+// rolloutHistoryOptions are the options of the command rollout history.
 type rolloutHistoryOptions struct {
 	named
 	revision int64
@@ -50,7 +50,7 @@ func newRolloutHistory(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *rolloutHistoryOptions) Validate() error {
 	return cmp.Or(validateRevision("--revision", o.revision), o.result.Validate())
 }
@@ -94,7 +94,7 @@ func (o *named) findRevisions(ctx context.Context) (*statefulSet, []*appsv1.Cont
 	return s, revisions, err
 }
 
-// revisions are the set's, the oldest first.
+// revisions returns the revisions of the set, the oldest first.
 func (s *statefulSet) revisions(ctx context.Context) ([]*appsv1.ControllerRevision, error) {
 	var list appsv1.ControllerRevisionList
 	if err := s.connection.Live().List(ctx, &list, client.InNamespace(s.Namespace)); err != nil {
@@ -112,7 +112,7 @@ func (s *statefulSet) revisions(ctx context.Context) ([]*appsv1.ControllerRevisi
 	return owned, nil
 }
 
-// numbered is the revision of a number.
+// numbered returns the revision with a number.
 func (s *statefulSet) numbered(revisions []*appsv1.ControllerRevision, number int64) (*appsv1.ControllerRevision, error) {
 	i := slices.IndexFunc(revisions, func(r *appsv1.ControllerRevision) bool { return r.Revision == number })
 	if i < 0 {
@@ -149,7 +149,7 @@ func printHistory(out io.Writer, s *statefulSet, revisions []*appsv1.ControllerR
 	return table.Flush()
 }
 
-// printRevision shows the template of a revision.
+// printRevision prints the template of a revision.
 func printRevision(out io.Writer, s *statefulSet, revision *appsv1.ControllerRevision) error {
 	template, err := history.Apply(revision)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// rolloutStatusOptions are those of the command rollout status.
+// rolloutStatusOptions are the options of the command rollout status.
 type rolloutStatusOptions struct {
 	named
 	watch    bool
@@ -57,12 +57,12 @@ func newRolloutStatus(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *rolloutStatusOptions) Validate() error {
 	return cmp.Or(validateRevision("--revision", o.revision), command.ValidateTimeout(o.timeout))
 }
 
-// Run says each change until the roll-out is over.
+// Run prints each change until the rollout is complete.
 func (o *rolloutStatusOptions) Run(ctx context.Context) error {
 	return command.Within(ctx, o.timeout, o.run)
 }
@@ -91,7 +91,7 @@ func (o *rolloutStatusOptions) run(ctx context.Context) error {
 	return s.follow(ctx, o.Clock, look)
 }
 
-// pinned fails when another revision than the one asked for is rolled out.
+// pinned returns an error if another revision than the requested one is being rolled out.
 func (o *rolloutStatusOptions) pinned(ctx context.Context, s *statefulSet, set *slicesapi.StatefulSet) error {
 	if o.revision == 0 || !observed(set) || set.Status.UpdateRevision == "" {
 		return nil
@@ -100,7 +100,7 @@ func (o *rolloutStatusOptions) pinned(ctx context.Context, s *statefulSet, set *
 	err := s.connection.Live().Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: set.Status.UpdateRevision}, &running)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // the status is behind; the next one names another
+		return nil // the status is outdated; the next one names another revision
 	case err != nil:
 		return fmt.Errorf("cluster %s: reading ControllerRevision %s/%s: %w", s.connection.Name(), set.Namespace, set.Status.UpdateRevision, err)
 	case running.Revision != o.revision:
@@ -113,7 +113,7 @@ func observed(set *slicesapi.StatefulSet) bool {
 	return set.Status.ObservedGeneration > 0 && set.Status.ObservedGeneration >= set.Generation
 }
 
-// rolloutState says how far a roll-out is, in the words of kubectl.
+// rolloutState returns the progress of a rollout, in the words of kubectl.
 func rolloutState(set *slicesapi.StatefulSet) (text string, done bool, err error) {
 	spec, err := decide.SpecOf(set)
 	if err != nil {
@@ -145,7 +145,7 @@ func rolloutState(set *slicesapi.StatefulSet) (text string, done bool, err error
 	return fmt.Sprintf("statefulset rolling update complete %d pods at revision %s...\n", status.CurrentReplicas, status.CurrentRevision), true, nil
 }
 
-// inScope is how many ordinals the partition lets have the new revision.
+// inScope returns how many ordinals may have the new revision, according to the partition.
 func inScope(spec decide.Spec) int32 {
 	if spec.Partition <= spec.Start {
 		return spec.Replicas
@@ -161,7 +161,7 @@ func progressing(set *slicesapi.StatefulSet) *metav1.Condition {
 	return meta.FindStatusCondition(set.Status.Conditions, slicesapi.ConditionProgressing)
 }
 
-// heldText says what holds a roll-out up, a line for each condition.
+// heldText returns what holds a rollout, one line for each condition.
 func heldText(set *slicesapi.StatefulSet, done bool) string {
 	if done || !observed(set) {
 		return ""

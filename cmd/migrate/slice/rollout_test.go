@@ -23,7 +23,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// webSlice is shop/web of our kind, of three replicas that all run revision web-1.
+// webSlice returns shop/web of our kind, with three replicas that all run revision web-1.
 func webSlice(changes ...func(*slicesapi.StatefulSet)) *slicesapi.StatefulSet {
 	set := &slicesapi.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "slice", Generation: 1},
@@ -53,7 +53,7 @@ func podTemplate(image string) corev1.PodTemplateSpec {
 	}
 }
 
-// kept is a revision of shop/web.
+// keptRevision returns a revision of shop/web.
 func keptRevision(number int64, image, cause string) *appsv1.ControllerRevision {
 	template, err := json.Marshal(podTemplate(image))
 	if err != nil {
@@ -111,7 +111,7 @@ func TestRolloutState(t *testing.T) {
 			webSlice(updating, partitioned(12), func(s *slicesapi.StatefulSet) { s.Spec.Ordinals = &slicesapi.Ordinals{Start: 10} }),
 			"partitioned roll out complete: 1 new pods have been updated...\n", true, "",
 		},
-		"reserved ordinals are skipped": { // 0, 2, 3 of which 2 and 3 are in the scope
+		"reserved ordinals are skipped": { // ordinals 0, 2 and 3, of which 2 and 3 are in scope
 			webSlice(updating, partitioned(1, intstr.FromInt32(1))), "Waiting for partitioned roll out to finish: 1 out of 2 new pods have been updated...\n", false, "",
 		},
 		"a partition above the range": {webSlice(updating, partitioned(3)), "partitioned roll out complete: 1 new pods have been updated...\n", true, ""},
@@ -158,7 +158,7 @@ func TestRollout(t *testing.T) {
 		want    int
 		wantOut string
 		wantErr string
-		// check looks at what was written; nil: nothing is.
+		// check verifies the write; nil means that nothing is written.
 		check func(*testing.T, *slicesapi.StatefulSet)
 	}{
 		"status":                 {args: []string{"status", "web"}, set: webSlice(), wantOut: "statefulset rolling update complete 3 pods at revision web-1...\n"},
@@ -241,13 +241,13 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// thirdOfThree is in mid-roll-out to a revision 3, after one to revision 2 that never ended.
+// thirdOfThree sets a rollout in progress to revision 3, after an unfinished one to revision 2.
 func thirdOfThree(set *slicesapi.StatefulSet) {
 	updating(set)
 	set.Spec.Template, set.Status.UpdateRevision = podTemplate("web:3"), "web-3"
 }
 
-// claiming rolls out what the claim template data requests.
+// claiming sets the request of the claim template data, with a strategy that rolls it out.
 func claiming(size string) func(*slicesapi.StatefulSet) {
 	return func(set *slicesapi.StatefulSet) {
 		set.Spec.VolumeClaimUpdateStrategy = &slicesapi.VolumeClaimUpdateStrategy{Type: slicesapi.OnPodRollingUpdate}
@@ -260,7 +260,7 @@ func claiming(size string) func(*slicesapi.StatefulSet) {
 	}
 }
 
-// requested is a revision that records what the claim template data requested.
+// requested returns a revision that records the request of the claim template data.
 func requested(revision client.Object, size string) client.Object {
 	out := revision.DeepCopyObject().(client.Object)
 	out.SetAnnotations(map[string]string{history.ClaimsAnnotationKey: fmt.Sprintf(`{"data":%q}`, size)})
@@ -304,8 +304,8 @@ func restartedAt(want string) func(*testing.T, *slicesapi.StatefulSet) {
 	}
 }
 
-// TestRolloutFollowed: a roll-out is followed through a watch, each state is told
-// once, and its end is the end of the command.
+// TestRolloutFollowed: a rollout is followed through a watch. Each state is printed once, and the command ends with the
+// rollout.
 func TestRolloutFollowed(t *testing.T) {
 	east := newServer(t, webSlice(updating))
 	c, shown := newConsole("rollout", "status", "web", "-n", "shop", "--kubeconfig", east.Kubeconfig(t)), &commandtest.Terminal{}
@@ -341,7 +341,7 @@ func webDone(set *slicesapi.StatefulSet) {
 	set.Status.UpdatedReplicas, set.Status.ReadyReplicas, set.Status.CurrentReplicas, set.Status.CurrentRevision = 3, 3, 3, "web-2"
 }
 
-// TestRolloutRefreshed: what a watch does not tell is found by reading again.
+// TestRolloutRefreshed: changes that the watch misses are found by polling.
 func TestRolloutRefreshed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change  func(*testing.T, *apitest.Server)
@@ -384,7 +384,7 @@ func TestRolloutNotServed(t *testing.T) {
 	}
 }
 
-// TestRolloutConflict: undo does not overwrite what somebody else changed meanwhile.
+// TestRolloutConflict: undo does not overwrite a concurrent change.
 func TestRolloutConflict(t *testing.T) {
 	stale := webSlice()
 	east := newServer(t, stale, keptRevision(2, "web:2", ""))

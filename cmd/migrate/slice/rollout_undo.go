@@ -19,7 +19,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// rolloutUndoOptions are those of the command rollout undo.
+// rolloutUndoOptions are the options of the command rollout undo.
 type rolloutUndoOptions struct {
 	named
 	toRevision int64
@@ -53,7 +53,7 @@ func newRolloutUndo(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *rolloutUndoOptions) Validate() error {
 	return cmp.Or(validateRevision("--to-revision", o.toRevision), o.result.Validate())
 }
@@ -89,9 +89,8 @@ func (o *rolloutUndoOptions) Run(ctx context.Context) error {
 	return o.PrintResult(o.result, s.StatefulSet, "rolled back"+o.dryRun.Suffix())
 }
 
-// target is the revision to go back to, unless one was named: the current one in
-// mid-roll-out, whatever was tried since it was complete, and else the newest one of another
-// template.
+// target returns the revision to return to. Unless a revision is named, this is the current one during a rollout, even
+// after several attempts, and otherwise the newest one with another template.
 func (o *rolloutUndoOptions) target(s *statefulSet, revisions []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	if o.toRevision > 0 {
 		return s.numbered(revisions, o.toRevision)
@@ -109,15 +108,14 @@ func (o *rolloutUndoOptions) target(s *statefulSet, revisions []*appsv1.Controll
 	return nil, fmt.Errorf("no last revision to roll back to: %s has no revision of another template", s.title())
 }
 
-// sameTemplate says whether a set has the template of a revision, whatever its claims.
+// sameTemplate reports whether a set has the template of a revision, without regard to its claims.
 func sameTemplate(set *slicesapi.StatefulSet, revision *appsv1.ControllerRevision) bool {
 	alone := set.DeepCopy()
 	alone.Spec.VolumeClaimUpdateStrategy = nil
 	return history.Matches(alone, revision)
 }
 
-// replaceTemplate writes a template in one piece, unless the set was changed since it
-// was read.
+// replaceTemplate replaces the whole template, unless the set has changed since it was read.
 func (s *statefulSet) replaceTemplate(ctx context.Context, template corev1.PodTemplateSpec, opts *client.PatchOptions) error {
 	return s.patch(ctx, types.JSONPatchType, []map[string]any{
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": s.ResourceVersion},
@@ -125,12 +123,11 @@ func (s *statefulSet) replaceTemplate(ctx context.Context, template corev1.PodTe
 	}, opts)
 }
 
-// warnClaims says of which claim templates the request is not taken back to what it was at
-// a revision.
+// warnClaims prints which claim templates keep their request instead of returning to that of the revision.
 func (o *rolloutUndoOptions) warnClaims(s *statefulSet, revision *appsv1.ControllerRevision) {
 	var sizes map[string]resource.Quantity
 	if json.Unmarshal([]byte(revision.Annotations[history.ClaimsAnnotationKey]), &sizes) != nil {
-		return // the revision was made before sizes were recorded, by apps/v1 for example
+		return // the revision has no recorded sizes, for example because apps/v1 created it
 	}
 	for i := range s.Spec.VolumeClaimTemplates {
 		template := &s.Spec.VolumeClaimTemplates[i]

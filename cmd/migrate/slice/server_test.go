@@ -14,17 +14,17 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// newConsole is a process with the commands for StatefulSets of ours.
+// newConsole returns a process with the commands for StatefulSets of our kind.
 func newConsole(args ...string) *commandtest.Console { return commandtest.New(Commands, args...) }
 
-// served are the resources that it knows, by group and version.
+// servedResources lists the served resources, by group and version.
 var servedResources = map[schema.GroupVersion]map[string]string{
 	appsv1.SchemeGroupVersion:             {"statefulsets": "StatefulSet", "controllerrevisions": "ControllerRevision"},
 	slicesapi.GroupVersion:                {"statefulsets": "StatefulSet"},
 	{Group: "autoscaling", Version: "v2"}: {"horizontalpodautoscalers": "HorizontalPodAutoscaler"},
 }
 
-// kruiseResources are those of a cluster with OpenKruise.
+// kruiseResources returns the resources of a cluster with OpenKruise.
 func kruiseResources() map[schema.GroupVersion]map[string]string {
 	served := maps.Clone(servedResources)
 	served[schema.GroupVersion{Version: "v1"}] = map[string]string{"pods": "Pod"}
@@ -37,7 +37,7 @@ func newServer(t *testing.T, objects ...client.Object) *apitest.Server {
 	return apitest.Serve(t, servedResources, objects...)
 }
 
-// storedSlice is what is kept of shop/web of our kind.
+// storedSlice returns the stored shop/web of our kind.
 func storedSlice(t *testing.T, s *apitest.Server) *slicesapi.StatefulSet {
 	t.Helper()
 	set := &slicesapi.StatefulSet{}

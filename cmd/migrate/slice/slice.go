@@ -1,5 +1,5 @@
-// Package slice has the commands for StatefulSets of apps.sliceshift.io: their roll-outs,
-// and how one kind of StatefulSet becomes the other.
+// Package slice provides the commands for StatefulSets of apps.sliceshift.io: their rollouts, and the conversion between
+// the kinds of StatefulSet.
 package slice
 
 import (
@@ -22,18 +22,18 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Commands are those for one StatefulSet of apps.sliceshift.io.
+// Commands returns the commands for one StatefulSet of apps.sliceshift.io.
 func Commands(c *command.Common) []*cobra.Command {
 	return command.In(command.Storage, newRollout(c), newAdopt(c))
 }
 
-// named are the options of a command for one StatefulSet.
+// named holds the options of a command for one StatefulSet.
 type named struct {
 	*command.Common
 	name string
 }
 
-// Complete takes the name, as people write it or as kubectl prints it.
+// Complete reads the name, alone or with the kind as kubectl prints it.
 func (o *named) Complete(cmd *cobra.Command, args []string) (err error) {
 	if len(args) == 1 {
 		kind, name, found := strings.Cut(args[0], "/")
@@ -46,13 +46,13 @@ func (o *named) Complete(cmd *cobra.Command, args []string) (err error) {
 	return err
 }
 
-// statefulSet is a StatefulSet of ours that was found.
+// statefulSet is a StatefulSet of our kind that was found.
 type statefulSet struct {
 	*slicesapi.StatefulSet
 	connection *clusters.Connection
 }
 
-// find reads the StatefulSet, which is one of ours.
+// find reads the StatefulSet, which must be of our kind.
 func (o *named) find(ctx context.Context) (*statefulSet, error) {
 	connection, namespace, err := o.ConnectTo()
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *named) find(ctx context.Context) (*statefulSet, error) {
 	return &statefulSet{set, connection}, nil
 }
 
-// served fails where a cluster does not know our kind.
+// served returns an error if the cluster does not serve our kind.
 func served(ctx context.Context, connection *clusters.Connection) error {
 	known, err := connection.Serves(ctx, &slicesapi.StatefulSet{})
 	switch {
@@ -85,7 +85,7 @@ func served(ctx context.Context, connection *clusters.Connection) error {
 	return nil
 }
 
-// notFound says that there is none, and where to look when there is one of apps/v1.
+// notFound returns the error if there is none, and a remedy if there is one of apps/v1.
 func (o *named) notFound(ctx context.Context, connection *clusters.Connection, key client.ObjectKey) error {
 	missing := fmt.Errorf("no %s StatefulSet %s in cluster %s", slicesapi.GroupVersion, key, connection.Name())
 	if err := connection.Live().Get(ctx, key, &appsv1.StatefulSet{}); err == nil {
@@ -104,8 +104,8 @@ func (o *named) notFound(ctx context.Context, connection *clusters.Connection, k
 	return fmt.Errorf("%w; look for it: %s", missing, plan.Kubectl(connection.Name(), connection.Flags()).Do("get", "statefulsets."+slicesapi.GroupVersion.Group, "-A"))
 }
 
-// warnMoving warns who changes the template of a set that is being moved: the other side
-// has a template of its own. Pods of both sides stay within one budget all the same.
+// warnMoving prints a warning if the template of a set is changed during a move, because the other side has its own
+// template. The pods of the two sides still share one budget.
 func (o *named) warnMoving(s *statefulSet) {
 	if s.Annotations[slicesapi.MigratingAnnotationKey] == "" {
 		return
@@ -114,7 +114,7 @@ func (o *named) warnMoving(s *statefulSet) {
 		s.title(), o.Again("status", s.Name, s.Namespace))
 }
 
-// title names the set, for people.
+// title returns the name of the set, for messages.
 func (s *statefulSet) title() string { return "StatefulSet " + s.Namespace + "/" + s.Name }
 
 // refresh reads the set again.
@@ -123,7 +123,7 @@ func (s *statefulSet) refresh(ctx context.Context) (*slicesapi.StatefulSet, erro
 	return fresh, s.connection.Live().Get(ctx, client.ObjectKeyFromObject(s.StatefulSet), fresh)
 }
 
-// patch writes the set.
+// patch patches the set.
 func (s *statefulSet) patch(ctx context.Context, kind types.PatchType, body any, opts ...client.PatchOption) error {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -139,8 +139,7 @@ func (s *statefulSet) patch(ctx context.Context, kind types.PatchType, body any,
 	return nil
 }
 
-// follow calls look with the set now and after each change, until look says that it is
-// enough, or ctx ends.
+// follow calls look with the current set and after each change, until look returns true or an error, or ctx ends.
 func (s *statefulSet) follow(ctx context.Context, ticks clock.WithTicker, look func(*slicesapi.StatefulSet) (bool, error)) error {
 	return command.Watched[*slicesapi.StatefulSet]{
 		Title: s.title(), Cluster: s.connection.Name(), Now: s.StatefulSet, Refresh: s.refresh,

@@ -2,13 +2,13 @@ package terminal
 
 import "strings"
 
-// Bar draws how much of something is done.
+// Bar draws a progress bar.
 type Bar struct {
 	Paint   Painter
 	Unicode bool
 }
 
-// Draw is the bar, so many columns wide and filled as far as fraction says, from 0 to 1; what is less or more counts as these.
+// Draw returns a bar of the given width, filled to fraction, which is limited to the range 0 to 1.
 func (b Bar) Draw(fraction float64, width int) string {
 	full, empty := "=", "."
 	if b.Unicode {

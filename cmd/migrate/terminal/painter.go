@@ -2,9 +2,9 @@ package terminal
 
 import "strings"
 
-// Painter colours text, or leaves it as it is.
+// Painter colours text, or leaves it unchanged.
 type Painter struct {
-	// On is false where text stays as it is.
+	// On is false if text remains unchanged.
 	On bool
 }
 
@@ -12,7 +12,7 @@ func (p Painter) sgr(code, text string) string {
 	if !p.On || text == "" {
 		return text
 	}
-	// Each line by itself: a pager or a redraw may begin in the middle.
+	// Each line has its own sequence, because a pager or a redraw may begin in the middle.
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		lines[i] = "\x1b[" + code + "m" + line + "\x1b[0m"
@@ -20,17 +20,17 @@ func (p Painter) sgr(code, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Bold is for headings.
+// Bold formats headings.
 func (p Painter) Bold(text string) string { return p.sgr("1", text) }
 
-// Dim is for what may be passed over.
+// Dim formats text of minor importance.
 func (p Painter) Dim(text string) string { return p.sgr("2", text) }
 
-// Red is for errors and stalls.
+// Red formats errors and stalls.
 func (p Painter) Red(text string) string { return p.sgr("31", text) }
 
-// Green is for success.
+// Green formats success.
 func (p Painter) Green(text string) string { return p.sgr("32", text) }
 
-// Yellow is for warnings.
+// Yellow formats warnings.
 func (p Painter) Yellow(text string) string { return p.sgr("33", text) }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Redraw calls draw again and again, until stop is called. Afterwards draw does not run.
+// Redraw calls draw periodically until stop is called. After stop returns, draw does not run.
 func Redraw(ticks clock.WithTicker, every time.Duration, draw func()) (stop func()) {
 	stopped := make(chan struct{})
 	ticker := ticks.NewTicker(every)

@@ -1,4 +1,4 @@
 package terminal
 
-// Remedy is how every screen says what a person can do.
+// Remedy returns a remedy in the form that every screen uses.
 func Remedy(text string) string { return "what to do: " + text }

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Table lines cells up. Widths count the text alone, so that rows may be coloured.
+// Table aligns cells in columns. Widths ignore colours, so rows may be coloured.
 type Table struct {
-	// Head are the names of the columns.
+	// Head holds the names of the columns.
 	Head []string
 	rows []Row
 }
@@ -19,7 +19,7 @@ type Table struct {
 // Row is one line; a row without cells is a blank line.
 type Row struct {
 	Cells []string
-	// Paint colours it; nil: it is left as it is.
+	// Paint colours the row; nil leaves it unchanged.
 	Paint func(string) string
 }
 
@@ -30,7 +30,7 @@ func (t *Table) Add(paint func(string) string, cells ...string) {
 	t.rows = append(t.rows, Row{cells, paint})
 }
 
-// Blank adds an empty line.
+// Blank adds a blank line.
 func (t *Table) Blank() { t.rows = append(t.rows, Row{}) }
 
 // Write writes the table.
@@ -38,7 +38,7 @@ func (t *Table) Write(out io.Writer, p Painter) error {
 	return WriteRows(out, Row{t.Head, p.Bold}, slices.Values(t.rows))
 }
 
-// WriteRows writes a table of rows that are not kept: they are asked for twice, first for their widths.
+// WriteRows writes a table without storing its rows. It iterates over rows twice, the first time for their widths.
 func WriteRows(out io.Writer, head Row, rows iter.Seq[Row]) error {
 	widths := make([]int, len(head.Cells))
 	measure := func(cells []string) {

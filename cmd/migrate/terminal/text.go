@@ -1,5 +1,4 @@
-// Package terminal formats what people read: colours, tables, durations, and lines that
-// fit a width.
+// Package terminal formats text output: colours, tables, durations, and lines that fit a width.
 package terminal
 
 import (
@@ -29,7 +28,7 @@ func Encode(out io.Writer, format string, value any) error {
 	return encoder.Encode(value)
 }
 
-// Print writes a value as JSON or YAML where that is the format, and else as people read it.
+// Print writes a value as JSON or YAML if that is the format, and otherwise calls text.
 func Print[T any](out io.Writer, format string, value T, text func(T) error) error {
 	if format == "json" || format == "yaml" {
 		return Encode(out, format, value)
@@ -37,7 +36,7 @@ func Print[T any](out io.Writer, format string, value T, text func(T) error) err
 	return text(value)
 }
 
-// Duration is short and does not jump in width: 0.4s, 12.3s, 2m05s, 1h02m.
+// Duration returns a short duration with a stable width: 0.4s, 12.3s, 2m05s, 1h02m.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -49,7 +48,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Size is a number of bytes, in the units of quantities: 512 B, 1.5 KiB, 8.0 MiB.
+// Size returns a number of bytes with a binary unit: 512 B, 1.5 KiB, 8.0 MiB.
 func Size(bytes int64) string {
 	const unit = 1024
 	if bytes < unit {
@@ -63,7 +62,7 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%.1f %ciB", value, "KMGTPE"[prefix])
 }
 
-// Coarse is a duration for something that is looked at while it grows.
+// Coarse returns a duration for display while it grows, without fractions of a second.
 func Coarse(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%ds", int(d.Seconds()))
@@ -71,7 +70,7 @@ func Coarse(d time.Duration) string {
 	return Duration(d)
 }
 
-// Count is a number with its noun.
+// Count returns a number with its noun.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -79,15 +78,15 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Span is a slice's range of ordinals.
+// Span returns a slice's range of ordinals.
 func Span(start, replicas int32) string { return fmt.Sprintf("[%d,%d)", start, start+replicas) }
 
-// Pad fills text up to a width.
+// Pad pads text to a width.
 func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }
 
-// Clip cuts text to a width.
+// Clip truncates text to a width.
 func Clip(text string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(text) <= width {
 		return text
@@ -100,10 +99,10 @@ func Clip(text string, width int) string {
 	return string(runes[:width-len(dots)]) + dots
 }
 
-// LeastWidth is that of lines which are worth breaking.
+// LeastWidth is the minimal width to which lines are wrapped.
 const LeastWidth = 20
 
-// Fold breaks text into lines of at most a width, at blanks where it can. A width of 0 is any.
+// Fold wraps text to a width, at blanks if possible. A width of 0 means no limit.
 func Fold(text string, width int) []string {
 	if width <= 0 {
 		return []string{text}
@@ -119,8 +118,7 @@ func Fold(text string, width int) []string {
 	return lines
 }
 
-// Wrap breaks text at blanks into lines of at most a width. Names are long, so
-// where there is little room nothing is broken.
+// Wrap wraps text at blanks to a width. With little room it wraps nothing, because names are long.
 func Wrap(text string, width int) []string {
 	if width < LeastWidth {
 		return []string{text}

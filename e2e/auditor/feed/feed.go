@@ -1,4 +1,4 @@
-// Package feed follows the objects of an API server: a list, and the watch that goes on from it.
+// Package feed follows the objects of an API server with a list and the watch that continues from it.
 package feed
 
 import (
@@ -14,34 +14,32 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// RetryPause is short, unlike client-go's backoff of up to half a minute: what
-// happens while a watch is down may never be seen.
+// RetryPause is short, unlike client-go's backoff of up to half a minute: a change while a watch is down may never be
+// seen.
 const RetryPause = 100 * time.Millisecond
 
-// object is what a feed carries: a pointer to an API object.
+// object is the constraint for the elements of a feed: a pointer to an API object.
 type object interface {
 	comparable
 	metav1.Object
 	runtime.Object
 }
 
-// Change is one step in the life of one object. Old is nil for an object that
-// appeared, New for one that is gone; then Old is its last state. Objects that
-// were there when the feed began have Initial set.
+// Change is one step in the life of one object. Old is nil for an object that appeared. New is nil for a deleted
+// object; then Old is its last state. Objects that existed when the feed began have Initial set.
 type Change[T object] struct {
 	Old, New T
 	Initial  bool
 }
 
-// Feed is a list and the watch that follows it. It goes on where it stopped when
-// the API server comes back, and finds what it missed by listing again when the
-// API server no longer knows that place. Its changes arrive one at a time and in
-// the order of the API server.
+// Feed is a list and the watch that follows it. When the API server returns, the feed continues where it stopped. When
+// the API server no longer has that resourceVersion, the feed lists again and finds the changes that it missed. Its
+// changes arrive one at a time and in the order of the API server.
 type Feed[T object] struct {
 	Name  string
 	List  func(context.Context, metav1.ListOptions) (items []T, rv string, err error)
 	Watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
-	// Handle takes each change; interrupted is called when a watch broke off.
+	// Handle receives each change. Interrupted is called when a watch broke off.
 	Handle      func(Change[T])
 	Interrupted func()
 
@@ -60,9 +58,8 @@ func (f *Feed[T]) Run(ctx context.Context) {
 	}
 }
 
-// advance lists when it has lost its place and watches until the watch ends; up
-// says whether there was one. Whatever the reason of a failure, the next call
-// tries again.
+// advance lists when it has no resourceVersion to continue from, and watches until the watch ends. up reports whether
+// there was a watch. The next call tries again, whatever the reason of a failure.
 func (f *Feed[T]) advance(ctx context.Context) (up bool) {
 	if f.rv == "" {
 		if err := f.Relist(ctx); err != nil {
@@ -87,7 +84,7 @@ func (f *Feed[T]) advance(ctx context.Context) (up bool) {
 	}
 }
 
-// Relist reads everything and hands out the difference to what was seen.
+// Relist lists all objects and passes the differences from the known state to Handle.
 func (f *Feed[T]) Relist(ctx context.Context) error {
 	items, rv, err := f.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -108,7 +105,7 @@ func (f *Feed[T]) Relist(ctx context.Context) error {
 	return nil
 }
 
-// apply hands out one event; false ends the watch.
+// apply passes one event on; false ends the watch.
 func (f *Feed[T]) apply(event watch.Event) bool {
 	item, ok := event.Object.(T)
 	if event.Type == watch.Error || !ok {
@@ -127,8 +124,7 @@ func (f *Feed[T]) apply(event watch.Event) bool {
 	return true
 }
 
-// update hands out a new state; an object of the same name and another uid is a
-// deletion and an appearance.
+// update passes on a new state. An object of the same name with another uid is a deletion and an appearance.
 func (f *Feed[T]) update(item T) {
 	if f.seen == nil {
 		f.seen = map[string]T{}
@@ -146,8 +142,7 @@ func (f *Feed[T]) update(item T) {
 	f.Handle(Change[T]{Old: old, New: item, Initial: !f.begun})
 }
 
-// forgetIfExpired forgets the place in the watch when the API server no longer
-// has it.
+// forgetIfExpired drops the resourceVersion of the watch when the API server no longer has it.
 func (f *Feed[T]) forgetIfExpired(err error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		f.rv = ""
@@ -158,7 +153,7 @@ func keyOf(o metav1.Object) string {
 	return o.GetNamespace() + "/" + o.GetName()
 }
 
-// Pause waits, but not longer than the context.
+// Pause waits for d or until the context ends.
 func Pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

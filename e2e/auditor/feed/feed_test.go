@@ -19,11 +19,11 @@ func feedPod(name, uid, rv string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(uid), ResourceVersion: rv}}
 }
 
-// script plays an API server: each list and each watch takes the next answer.
+// script simulates an API server: each list and each watch takes the next answer.
 type script struct {
 	lists   []func() ([]*corev1.Pod, string, error)
 	watches []func() (watch.Interface, error)
-	// asked are the resourceVersions from which it was watched.
+	// asked are the resourceVersions at which the watches began.
 	asked []string
 }
 
@@ -31,7 +31,7 @@ func listing(rv string, pods ...*corev1.Pod) func() ([]*corev1.Pod, string, erro
 	return func() ([]*corev1.Pod, string, error) { return pods, rv, nil }
 }
 
-// events is a watch that breaks off after its events.
+// events returns a watch that breaks off after its events.
 func events(events ...watch.Event) func() (watch.Interface, error) {
 	return func() (watch.Interface, error) {
 		w := watch.NewFakeWithChanSize(len(events), false)
@@ -47,7 +47,7 @@ func failing(err error) func() (watch.Interface, error) {
 	return func() (watch.Interface, error) { return nil, err }
 }
 
-// play runs the feed until the script is at its end and returns what it handed out.
+// play runs the feed to the end of the script and returns its changes.
 func (s *script) play(t *testing.T) (changes []string, interruptions int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -85,7 +85,7 @@ func short(pod *corev1.Pod) string {
 	return string(pod.UID) + "@" + pod.ResourceVersion
 }
 
-// feedCase is a script and what the feed makes of it.
+// feedCase is a script and the expected behaviour of the feed.
 type feedCase struct {
 	script            script
 	want              []string

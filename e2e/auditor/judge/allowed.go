@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// allowedTogether adds up what all budgets allow; a budget that covers both sides
-// counts once.
+// allowedTogether adds up the evictions that all budgets allow. A budget that covers both sides counts once.
 func allowedTogether(first, second [2]ReplicaSide) (int32, []string) {
 	var total int32
 	var shares []string
@@ -33,7 +32,7 @@ func allowedTogether(first, second [2]ReplicaSide) (int32, []string) {
 	return total, shares
 }
 
-// covers says whether the budget's selector matches the side's pods.
+// covers reports whether the budget's selector matches the side's pods.
 func (b DisruptionBudget) covers(side ReplicaSide) bool { return b.Covers(side.Set) }
 
 // Covers reports whether the budget's selector matches the pods of a set.
@@ -42,11 +41,9 @@ func (b DisruptionBudget) Covers(set SliceState) bool {
 	return err == nil && set.UID != "" && selector.Matches(labels.Set(set.Labels))
 }
 
-// allows is the number of evictions that the budget grants now. While the
-// disruption controller has not seen the latest spec the API server refuses every
-// eviction, but the answer that follows from that spec is only a moment away, so
-// that answer is taken. Like the controller it goes by what the watch saw of the
-// pods.
+// allows returns the number of evictions that the budget grants now. While the disruption controller has not seen the
+// latest spec, the API server refuses every eviction. The answer that follows from that spec is only a moment away, so
+// it is used. Like the controller, it uses the pods as the watch saw them.
 func (b DisruptionBudget) allows(sides [2]ReplicaSide) int32 {
 	if b.ObservedGeneration == b.Generation {
 		return max(0, b.Allowed)
@@ -68,14 +65,13 @@ func (b DisruptionBudget) allows(sides [2]ReplicaSide) int32 {
 	return max(0, healthy-b.desiredHealthy(expected))
 }
 
-// isCoveredBy looks the budget up among those that the side can see: a budget of
-// another cluster does not cover this side, whatever its selector says.
+// isCoveredBy reports whether the budget covers the side. A budget of another cluster does not, even if its selector
+// matches.
 func isCoveredBy(b DisruptionBudget, side ReplicaSide) bool {
 	return b.covers(side) && slices.ContainsFunc(side.Budgets, func(o DisruptionBudget) bool { return o.UID == b.UID })
 }
 
-// desiredHealthy follows the API: percentages are of the expected pods and are
-// rounded up.
+// desiredHealthy follows the API: percentages are of the expected pods and are rounded up.
 func (b DisruptionBudget) desiredHealthy(expected int32) int32 {
 	switch {
 	case b.MaxUnavailable != nil:

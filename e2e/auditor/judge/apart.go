@@ -6,14 +6,14 @@ import "strconv"
 type ApartVerdict int
 
 const (
-	// Unclear means that what was read changed meanwhile; read again.
+	// Unclear means that the objects changed between the reads; read again.
 	Unclear ApartVerdict = iota
-	// OnlyOne means that the other side said NotFound.
+	// OnlyOne means that the other side answered NotFound.
 	OnlyOne
 	// Together means that both pods existed when the other side was read.
 	Together
-	// Vanished means that the pod that appeared is gone, and the other side has one now.
-	// Which came first cannot be told.
+	// Vanished means that the pod that appeared no longer exists, and that the other side has a pod now. The order of
+	// the two is unknown.
 	Vanished
 )
 
@@ -55,9 +55,8 @@ type Lifetime struct {
 	Born, Died uint64
 }
 
-// Overlapping returns the other side's pods of the same ordinal that lived while
-// the dead one did. It is the only look into the past that I1 has: reads after the
-// event cannot see a pod that was deleted a moment too late.
+// Overlapping returns the other side's pods of the same ordinal that lived while the dead pod did. It is the only way
+// I1 can judge the past: reads after the event cannot see a pod that was deleted a moment too late.
 func Overlapping(dead Lifetime, all []Lifetime) []Lifetime {
 	var overlaps []Lifetime
 	for _, l := range all {
@@ -71,8 +70,8 @@ func Overlapping(dead Lifetime, all []Lifetime) []Lifetime {
 	return overlaps
 }
 
-// Revision reads a resourceVersion as what it is: a number that grows with every
-// write of the API server. 0 when it is not a number.
+// Revision parses a resourceVersion as a number that grows with every write of the API server. It returns 0 when it is
+// not a number.
 func Revision(rv string) uint64 {
 	n, err := strconv.ParseUint(rv, 10, 64)
 	if err != nil {

@@ -2,29 +2,26 @@ package judge
 
 import "slices"
 
-// BudgetInput is one sample of the application: everything was read, and then
-// read again.
+// BudgetInput is one sample of the application. Everything was read twice.
 type BudgetInput struct {
 	// Ordinals is the full range that the application had when the audit began.
 	Ordinals      []int32
 	First, Second [2]ReplicaSide
-	// Served says on which side an ordinal was available since that side's range
-	// took it in.
+	// Served records on which side an ordinal was available since it entered that side's range.
 	Served map[int32]SideIndex
-	// Blamed ordinals were broken by hand and are not the move's doing.
+	// Blamed ordinals were broken by hand, not by the move.
 	Blamed map[int32]bool
 	// Budget is d.
 	Budget int32
 }
 
-// BudgetVerdict is the sum that I4 compares with d. It counts only what was the
-// same in both phases, so that at the instant between them it is the truth or less
-// than the truth: a sample that something changed under can still convict, and
-// never convicts wrongly.
+// BudgetVerdict is the sum that I4 compares with d. It counts only state that was the same in both phases, so at the
+// instant between them it is at most the true sum. A sample during which something changed can still prove a
+// violation, and never proves one wrongly.
 type BudgetVerdict struct {
 	Held    []int32
 	Allowed int32
-	// Shares says which budget allows how much.
+	// Shares lists each budget and its allowance.
 	Shares []string
 	Broken bool
 }
@@ -37,8 +34,8 @@ func Budget(in BudgetInput) BudgetVerdict {
 	return v
 }
 
-// held returns the ordinals that the move holds down: in the range of neither
-// side, or in a side's range without having been available there since.
+// held returns the ordinals that the move holds down: in the range of neither side, or in a side's range without
+// having been available there since.
 func held(in BudgetInput) []int32 {
 	for _, s := range BothSides() {
 		if !in.First[s].Set.sameSpec(in.Second[s].Set) {
@@ -58,16 +55,16 @@ func held(in BudgetInput) []int32 {
 	return down
 }
 
-// isDown says whether the side had no available pod of the ordinal between the
-// phases: none, one that was not written meanwhile, or one that was Terminating
-// already, which nothing undoes. A pod that was not read is not known to be down.
+// isDown reports whether the side had no available pod of the ordinal between the phases. The pod did not exist, was
+// not written between the phases, or was Terminating already, which is irreversible. A pod that was not read does not
+// count as down.
 func isDown(first, second ReplicaSide, ordinal int32) bool {
 	a, b := first.pod(ordinal), second.pod(ordinal)
 	return first.asked(ordinal) && second.asked(ordinal) && !a.Available() && a.UID == b.UID && (a.RV == b.RV || a.Terminating)
 }
 
-// ownerOf is the side whose range has the ordinal. Ranges that overlap are judged
-// by their pods (I1); here the side whose pod is available counts.
+// ownerOf returns the side whose range has the ordinal. Overlapping ranges are judged by their pods (I1). Here the
+// side whose pod is available counts.
 func ownerOf(sides [2]ReplicaSide, ordinal int32) SideIndex {
 	owner := Nowhere
 	for _, s := range BothSides() {
@@ -78,13 +75,12 @@ func ownerOf(sides [2]ReplicaSide, ordinal int32) SideIndex {
 	return owner
 }
 
-// has says whether the budget is there and was not written meanwhile.
+// has reports whether the budget exists and was not written between the phases.
 func (r ReplicaSide) has(b DisruptionBudget) bool {
 	return slices.ContainsFunc(r.Budgets, func(o DisruptionBudget) bool { return o.UID == b.UID && o.RV == b.RV })
 }
 
-// Unchanged says whether two phases of a sample read the same: then all of it held
-// at one instant.
+// Unchanged reports whether two phases of a sample read the same state. Then all of it held at one instant.
 func Unchanged(first, second [2]ReplicaSide) bool {
 	for _, s := range BothSides() {
 		a, b := first[s], second[s]
@@ -97,9 +93,8 @@ func Unchanged(first, second [2]ReplicaSide) bool {
 	return true
 }
 
-// MostAvailable is how many replicas can have been available at the instant
-// between the phases: all but those that were down on both sides. When nothing
-// changed it is how many were.
+// MostAvailable returns how many replicas can have been available at the instant between the phases: all except those
+// that were down on both sides. When nothing changed, it is the exact number.
 func MostAvailable(ordinals []int32, first, second [2]ReplicaSide) int32 {
 	var n int32
 	for _, ordinal := range ordinals {

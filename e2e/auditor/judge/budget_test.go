@@ -30,12 +30,12 @@ func (tc budgetCase) run(t *testing.T) {
 	}
 }
 
-// servedOn says where ordinals 0 to 4 were available: 0 to 3 at the source.
+// servedOn returns where ordinals 0 to 4 were available: 0 to 3 at the source, 4 on the given side.
 func servedOn(last SideIndex) map[int32]SideIndex {
 	return map[int32]SideIndex{0: Source, 1: Source, 2: Source, 3: Source, 4: last}
 }
 
-// TestJudgeBudgetHeld judges what the move holds down.
+// TestJudgeBudgetHeld: the verdict counts the ordinals that the move holds down.
 func TestJudgeBudgetHeld(t *testing.T) {
 	notReady := PodState{Ordinal: 4, UID: "new", RV: "1"}
 	cases := map[string]budgetCase{
@@ -93,7 +93,7 @@ func TestJudgeBudgetHeld(t *testing.T) {
 	}
 }
 
-// TestJudgeBudgetAllowed judges what the budgets allow.
+// TestJudgeBudgetAllowed: the verdict counts the evictions that the budgets allow.
 func TestJudgeBudgetAllowed(t *testing.T) {
 	cases := map[string]budgetCase{
 		"I4 staged: both sides allow one": {
@@ -144,8 +144,8 @@ func TestJudgeBudgetAllowed(t *testing.T) {
 	}
 }
 
-// TestJudgeBudgetWhileItChanges changes one thing between the phases of a sample
-// that shows a violation: what changed may not be counted, the rest is.
+// TestJudgeBudgetWhileItChanges: of a sample that shows a violation, an object that changed between the phases is not
+// counted, and all others are.
 func TestJudgeBudgetWhileItChanges(t *testing.T) {
 	held := PodState{Ordinal: 1, UID: "new", RV: "1"}
 	ending := PodState{Ordinal: 1, UID: "old", RV: "1", Terminating: true}

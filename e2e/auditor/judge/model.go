@@ -1,5 +1,5 @@
-// Package judge holds the auditor's verdicts: pure functions over small structs that say what was
-// read of each side. It has no client and no clock, and shares no code with the engine.
+// Package judge holds the auditor's verdicts: pure functions over small structs that describe the state read from each
+// side. It has no client and no clock, and shares no code with the engine.
 package judge
 
 import (
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// SideIndex says which end of the move something belongs to.
+// SideIndex identifies one end of the move.
 type SideIndex int
 
 // The sides.
@@ -22,13 +22,13 @@ const (
 	Nowhere
 )
 
-// BothSides is what loops range over.
+// BothSides returns both sides, for loops.
 func BothSides() [2]SideIndex { return [2]SideIndex{Source, Destination} }
 
-// Other is the side across.
+// Other returns the opposite side.
 func (s SideIndex) Other() SideIndex { return Destination - s }
 
-// String is the word for people.
+// String returns the side's name for messages.
 func (s SideIndex) String() string {
 	switch s {
 	case Source:
@@ -40,8 +40,7 @@ func (s SideIndex) String() string {
 	}
 }
 
-// PodState is one pod of the set at one instant. The zero value means that the
-// API server said NotFound.
+// PodState is one pod of the set at one instant. The zero value means that the API server answered NotFound.
 type PodState struct {
 	Ordinal            int32
 	UID                types.UID
@@ -49,10 +48,10 @@ type PodState struct {
 	Ready, Terminating bool
 }
 
-// Exists says that it was found.
+// Exists reports whether the pod was found.
 func (p PodState) Exists() bool { return p.UID != "" }
 
-// Available is what the budget counts on: Ready and meant to stay.
+// Available reports whether the pod counts as available for the budget: Ready and not Terminating.
 func (p PodState) Available() bool { return p.Exists() && p.Ready && !p.Terminating }
 
 // SliceState is the StatefulSet of one side.
@@ -64,12 +63,12 @@ type SliceState struct {
 	Templates       []string
 }
 
-// sameSpec says that the range was not written between two reads.
+// sameSpec reports whether the spec was not written between two reads.
 func (s SliceState) sameSpec(o SliceState) bool {
 	return s.UID == o.UID && s.Generation == o.Generation
 }
 
-// Owns says that an ordinal is in the range.
+// Owns reports whether an ordinal is in the range.
 func (s SliceState) Owns(ordinal int32) bool {
 	return s.UID != "" && ordinal >= s.Start && ordinal < s.Start+s.Replicas
 }
@@ -83,11 +82,12 @@ type DisruptionBudget struct {
 	Allowed                        int32
 	Selector                       *metav1.LabelSelector
 	MinAvailable, MaxUnavailable   *intstr.IntOrString
-	// WrittenBy is the manager that owns the form and is no migration; empty: none does.
+	// WrittenBy is the field manager, other than a migration, that owns minAvailable or maxUnavailable; empty if there
+	// is none.
 	WrittenBy string
 }
 
-// ReplicaSide is one side as one phase of a replica sample read it.
+// ReplicaSide is one side as read in one phase of a replica sample.
 type ReplicaSide struct {
 	Set SliceState
 	// Asked are the ordinals whose pods were read, Pods those that exist.
@@ -98,14 +98,14 @@ type ReplicaSide struct {
 	Seen []PodState
 }
 
-// asked says whether the pod of the ordinal was read at all.
+// asked reports whether the pod of the ordinal was read.
 func (r ReplicaSide) asked(ordinal int32) bool { return slices.Contains(r.Asked, ordinal) }
 
 func (r ReplicaSide) pod(ordinal int32) PodState {
 	return first(r.Pods, func(p PodState) bool { return p.Ordinal == ordinal })
 }
 
-// first is the first that is as it should be; the zero value: none is.
+// first returns the first element that satisfies is; the zero value if there is none.
 func first[T any](all []T, is func(T) bool) T {
 	var none T
 	if i := slices.IndexFunc(all, is); i >= 0 {
@@ -120,7 +120,7 @@ type VolumeKey struct {
 	Template string
 }
 
-// ClaimName is the name that the StatefulSet controller gives the claim.
+// ClaimName returns the name that the StatefulSet controller gives the claim.
 func (k VolumeKey) ClaimName(set string) string {
 	return k.Template + "-" + set + "-" + strconv.Itoa(int(k.Ordinal))
 }
@@ -144,15 +144,15 @@ type VolumeState struct {
 	Phase                     corev1.PersistentVolumePhase
 	ClaimNamespace, ClaimName string
 	ClaimUID                  types.UID
-	// Many is true when machines may have it mounted together.
+	// Many is true when several nodes may mount the volume together.
 	Many bool
-	// Folder is where its content is on this machine, or the handle by which a CSI driver knows it; empty: it is
-	// not here.
+	// Folder is the path of its content on this machine, or its handle in a CSI driver. It is empty when the content
+	// is not on this machine.
 	Folder string
 }
 
-// VolumeSide is one side as one phase of a volume sample read it. Volumes are
-// those of the whole cluster, Claims those of the side's namespace.
+// VolumeSide is one side as read in one phase of a volume sample. Volumes are those of the whole cluster, Claims those
+// of the side's namespace.
 type VolumeSide struct {
 	Namespace string
 	Volumes   []VolumeState
@@ -167,7 +167,7 @@ func (v VolumeSide) claim(name string) ClaimState {
 	return first(v.Claims, func(c ClaimState) bool { return c.Name == name })
 }
 
-// Origin is where and how a volume was first seen; of what is copied, the one that the ordinal ran on last.
+// Origin is the place of a volume when it was first seen; for a copied volume, the place that the ordinal ran on last.
 type Origin struct {
 	Handle, Folder string
 	Side           SideIndex

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// OrdinalOf reads the ordinal out of a pod's name. A pod counts by its name alone:
-// a pod of that name that someone else made writes to the same claims.
+// OrdinalOf parses the ordinal of a pod's name. A pod counts by its name alone: a pod of that name that another
+// controller or user created writes to the same claims.
 func OrdinalOf(pod, set string) (int32, bool) {
 	rest, ok := strings.CutPrefix(pod, set+"-")
 	if !ok {
@@ -19,12 +19,12 @@ func OrdinalOf(pod, set string) (int32, bool) {
 	return int32(n), true
 }
 
-// PodName is the name of an ordinal's pod.
+// PodName returns the name of an ordinal's pod.
 func PodName(set string, ordinal int32) string {
 	return set + "-" + strconv.Itoa(int(ordinal))
 }
 
-// VolumeKeyOf reads template and ordinal out of a claim's name.
+// VolumeKeyOf parses template and ordinal of a claim's name.
 func VolumeKeyOf(claim, set string, templates []string) (VolumeKey, bool) {
 	for _, template := range templates {
 		rest, ok := strings.CutPrefix(claim, template+"-")

@@ -2,21 +2,20 @@ package judge
 
 import "maps"
 
-// Served remembers on which side each ordinal has been available since that
-// side's range took it in. An ordinal that left the range and one that came into
-// it have to prove themselves again; until then the move holds them down.
+// Served records on which side each ordinal has been available since it entered that side's range. An ordinal that
+// left or entered a range must become available again. Until then the move holds it down.
 type Served struct {
 	Ranges    [2]SliceState
 	available [2]map[int32]bool
 	On        map[int32]SideIndex
-	// home is where an ordinal was at the beginning, moved has those that a range
-	// of the other side took in since.
+	// home is the side of each ordinal at the beginning. Moved has the ordinals that entered the other side's range
+	// since.
 	home  map[int32]SideIndex
 	Moved map[int32]bool
 }
 
-// NewServed begins with every ordinal served where it is: what is down before the
-// move begins is not the move's doing.
+// NewServed treats every ordinal as served where it is: an ordinal that is down before the move begins is not down
+// because of the move.
 func NewServed(ranges [2]SliceState, ordinals []int32) *Served {
 	s := &Served{
 		Ranges:    ranges,
@@ -36,7 +35,7 @@ func NewServed(ranges [2]SliceState, ordinals []int32) *Served {
 	return s
 }
 
-// SetRange takes note of a side's range.
+// SetRange records a side's range.
 func (s *Served) SetRange(side SideIndex, slice SliceState) {
 	s.Ranges[side] = slice
 	for ordinal, on := range s.On {
@@ -50,13 +49,13 @@ func (s *Served) SetRange(side SideIndex, slice SliceState) {
 	}
 }
 
-// SetAvailable takes note of a pod.
+// SetAvailable records whether a side's pod of the ordinal is available.
 func (s *Served) SetAvailable(side SideIndex, ordinal int32, available bool) {
 	s.available[side][ordinal] = available
 	s.prove(side, ordinal)
 }
 
-// ProveAll takes note of what a live read found available.
+// ProveAll records the pods that a live read found available.
 func (s *Served) ProveAll(sides [2]ReplicaSide) {
 	for _, side := range BothSides() {
 		for _, p := range sides[side].Pods {

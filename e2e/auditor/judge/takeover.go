@@ -2,8 +2,8 @@ package judge
 
 import corev1 "k8s.io/api/core/v1"
 
-// IsGiven says whether the volume, as it stands, is meant for the claim that it
-// names: reserved for it or bound to it. A volume that its claim has left is not.
+// IsGiven reports whether the volume, in its current phase, is meant for the claim that it names: reserved for it or
+// bound to it. A volume that its claim has left is not.
 func IsGiven(pv VolumeState) bool {
 	return pv.ClaimName != "" && pv.Phase != corev1.VolumeReleased && pv.Phase != corev1.VolumeFailed
 }
@@ -13,11 +13,11 @@ type Attachment struct {
 	Name, RV, Volume, Node string
 }
 
-// Takeover is what was read after a volume was given to a side, in this order:
-// the event, the other side, the volume again.
+// Takeover holds the reads after a volume was given to a side, in this order: the event, the other side, the volume
+// again.
 type Takeover struct {
-	// Given is the event's state, After the live read at the end. StillGiven says
-	// whether After is given to the same claim.
+	// Given is the event's state, After the live read at the end. StillGiven is true if After is given to the same
+	// claim.
 	Given, After VolumeState
 	StillGiven   bool
 	// OtherPod is the other side's pod of that ordinal, Attachments those of the
@@ -28,8 +28,8 @@ type Takeover struct {
 	SameCluster bool
 }
 
-// LeftBehind judges the second half of I2: a volume is given to a side only
-// when the other side's pod and attachments are gone.
+// LeftBehind judges the second half of I2: a volume is given to a side only when the other side's pod and attachments
+// no longer exist.
 func LeftBehind(t Takeover) (podLeft bool, left []Attachment) {
 	if !t.StillGiven || t.After.UID != t.Given.UID {
 		return false, nil
@@ -51,8 +51,8 @@ type Gift struct {
 	Revision uint64
 }
 
-// Lingering returns the other side's pods that lived when the volume was given. As
-// overlapping, it sees what was gone before anybody could read it.
+// Lingering returns the other side's pods that lived when the volume was given. Like Overlapping, it sees pods that
+// were deleted before they could be read.
 func (g Gift) Lingering(all []Lifetime) []Lifetime {
 	var left []Lifetime
 	for _, l := range all {
@@ -63,10 +63,9 @@ func (g Gift) Lingering(all []Lifetime) []Lifetime {
 	return left
 }
 
-// isLeftOver tells the other side's attachment from this side's own. In one
-// cluster only its age does: one that was last written before the volume was given
-// and is still there was there at that moment. The two are of different kinds, but
-// every write of an API server takes its revision from the same counter.
+// isLeftOver distinguishes the other side's attachment from this side's own. In one cluster only its age decides: an
+// attachment that was last written before the volume was given, and still exists, existed at that moment. The two are
+// of different kinds, but every write of an API server takes its revision from the same counter.
 func (t Takeover) isLeftOver(a Attachment) bool {
 	if !t.SameCluster {
 		return true

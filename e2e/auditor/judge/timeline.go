@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ordinalTrack is what is known of one ordinal's way.
+// ordinalTrack holds the known state of one ordinal between the sides.
 type ordinalTrack struct {
 	// ran is the side on which the ordinal was last available.
 	ran           SideIndex
@@ -14,19 +14,19 @@ type ordinalTrack struct {
 	up            [2]bool
 }
 
-// Timeline makes the moves of each ordinal out of the pods' events. The times are
-// those at which the auditor learned of them.
+// Timeline derives the moves of each ordinal from the events of the pods. The times are those at which the auditor
+// received them.
 type Timeline struct {
 	tracks map[int32]*ordinalTrack
 	Moves  []OrdinalTime
 }
 
-// NewTimeline has seen nothing.
+// NewTimeline returns an empty Timeline.
 func NewTimeline() *Timeline {
 	return &Timeline{tracks: map[int32]*ordinalTrack{}}
 }
 
-// Observe takes note of the pod of one ordinal on one side.
+// Observe records the pod of one ordinal on one side.
 func (t *Timeline) Observe(side SideIndex, pod PodState, exists bool, at time.Time) {
 	track := t.tracks[pod.Ordinal]
 	if track == nil {
@@ -47,7 +47,7 @@ func (t *Timeline) Observe(side SideIndex, pod PodState, exists bool, at time.Ti
 	}
 }
 
-// arrive closes a move when the ordinal last ran on the other side.
+// arrive closes a move if the ordinal last ran on the other side.
 func (t *Timeline) arrive(track *ordinalTrack, side SideIndex, ordinal int32, at time.Time) {
 	if track.ran == side.Other() {
 		move := OrdinalTime{
@@ -71,8 +71,8 @@ type OrdinalTime struct {
 	Ordinal int32  `json:"ordinal"`
 	From    string `json:"from"`
 	To      string `json:"to"`
-	// Stopped is when the pod was no longer available on the From side, Gone when
-	// its object was gone, Ready when the pod of the To side was Ready.
+	// Stopped is when the pod was no longer available on the From side, Gone when its object no longer existed, Ready
+	// when the pod of the To side was Ready.
 	Stopped time.Time `json:"stopped,omitzero"`
 	Gone    time.Time `json:"gone,omitzero"`
 	Ready   time.Time `json:"ready"`

@@ -8,21 +8,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// isUsable says whether kubelet would mount the volume for the claim: each names
-// the other, the volume by uid.
+// isUsable reports whether kubelet would mount the volume for the claim: each names the other, the volume by uid.
 func isUsable(pv VolumeState, claim ClaimState) bool {
 	return pv.UID != "" && claim.UID != "" &&
 		pv.ClaimUID == claim.UID && pv.ClaimName == claim.Name && claim.VolumeName == pv.Name
 }
 
-// Binding is a claim and the usable volume that it has.
+// Binding is a claim and its usable volume.
 type Binding struct {
 	Volume VolumeState
 	Claim  ClaimState
 }
 
-// Bindings returns the claims of a side that have a usable volume, in both phases
-// unchanged.
+// Bindings returns the claims of a side that have a usable volume, unchanged in both phases.
 func Bindings(first, second VolumeSide) []Binding {
 	var found []Binding
 	for _, claim := range first.Claims {
@@ -41,9 +39,8 @@ func Bindings(first, second VolumeSide) []Binding {
 	return found
 }
 
-// SharedHandles judges I2: pairs of bindings, one of each side, with one handle,
-// that existed at the instant between the phases. What machines may mount together, and no ordinal has for
-// itself, all of them share.
+// SharedHandles judges I2: pairs of bindings, one of each side, with one handle, that existed at the instant between
+// the phases. A volume that several nodes may mount together, and that all ordinals share, is no violation.
 func SharedHandles(sides [2][]Binding) [][2]Binding {
 	var shared [][2]Binding
 	for _, here := range sides[Source] {
@@ -57,21 +54,21 @@ func SharedHandles(sides [2][]Binding) [][2]Binding {
 	return shared
 }
 
-// OfSet keeps the bindings of claims that belong to the side's set. When both sides
-// are one namespace, only those can be told apart.
+// OfSet keeps the bindings of claims that belong to the side's set. When both sides are one namespace, only the claims
+// of the sets can be assigned to a side.
 func OfSet(all []Binding) []Binding {
 	return slices.DeleteFunc(slices.Clone(all), func(b Binding) bool { return b.Claim.Key == nil })
 }
 
-// WrongVolume is a claim that is bound to another volume than the recorded one.
+// WrongVolume is a claim that is bound to a volume other than the recorded one.
 type WrongVolume struct {
 	Key  VolumeKey
 	Got  Binding
 	Want Origin
 }
 
-// Handles judges I3 for the bindings of one side: which claims have the
-// recorded volume, which have another.
+// Handles judges I3 for the bindings of one side: right are the claims with the recorded volume, wrong those with
+// another.
 func Handles(bound []Binding, recorded map[VolumeKey]Origin) (right []VolumeKey, wrong []WrongVolume) {
 	for _, b := range OfSet(bound) {
 		want, ok := recorded[*b.Claim.Key]
@@ -86,8 +83,7 @@ func Handles(bound []Binding, recorded map[VolumeKey]Origin) (right []VolumeKey,
 	return right, wrong
 }
 
-// Claim says what is wrong with the claim that a running pod uses; empty when
-// the claim has the recorded volume.
+// Claim describes the fault of the claim that a running pod uses; empty when the claim has the recorded volume.
 func Claim(b Binding, want Origin) string {
 	if wrong := unusable(b); wrong != "" {
 		return wrong
@@ -98,8 +94,8 @@ func Claim(b Binding, want Origin) string {
 	return ""
 }
 
-// Copied says what is wrong with the claim that a running pod uses in place of the one before; empty when it
-// has a volume of its own, whose content can be compared with that of the last one.
+// Copied describes the fault of the claim that a running pod uses in place of its previous claim. It is empty when the
+// claim has its own volume, whose content can be compared with that of the last volume.
 func Copied(b Binding, last Origin) string {
 	if wrong := unusable(b); wrong != "" {
 		return wrong
@@ -114,8 +110,8 @@ func Copied(b Binding, last Origin) string {
 	}
 }
 
-// Twice judges I2 for what is copied: pairs of bindings, one of each side, of one ordinal's claim of these
-// templates. Both could be mounted, and only one of them has what was written last.
+// Twice judges I2 for copied volumes: pairs of bindings, one of each side, of one ordinal's claim of these templates.
+// Both could be mounted, and only one of them has the latest writes.
 func Twice(sides [2][]Binding, templates []string) [][2]Binding {
 	var twice [][2]Binding
 	for _, here := range OfSet(sides[Source]) {
@@ -163,8 +159,8 @@ func DeletedVolume(last VolumeState) string {
 	return fmt.Sprintf("was deleted with reclaim policy %s", last.Policy)
 }
 
-// DeletedClaim judges I3 for a deleted claim and its volume as it is now. A
-// volume that no longer belongs to that claim is not touched by its deletion.
+// DeletedClaim judges I3 for a deleted claim and the current state of its volume. Deleting the claim does not affect a
+// volume that no longer belongs to it.
 func DeletedClaim(claim ClaimState, pv VolumeState) string {
 	if pv.UID == "" || pv.ClaimUID != claim.UID || pv.Policy == corev1.PersistentVolumeReclaimRetain {
 		return ""
@@ -172,7 +168,7 @@ func DeletedClaim(claim ClaimState, pv VolumeState) string {
 	return fmt.Sprintf("was deleted while its volume %s had reclaim policy %s", pv.Name, pv.Policy)
 }
 
-// CompareKeys orders volumes for people.
+// CompareKeys orders volumes by ordinal and then template.
 func CompareKeys(a, b VolumeKey) int {
 	return cmp.Or(cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.Template, b.Template))
 }

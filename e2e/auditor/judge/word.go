@@ -7,25 +7,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// heardWithin is how long a stop may take that was begun before the author wrote; followedWithin is when the budgets of both
-// sides must be within the author's latest form, too.
+// heardWithin is the time allowed for a stop that began before the author wrote. followedWithin is the time after
+// which the budgets of the two sides must be within the author's latest form.
 const (
 	heardWithin    = 2 * time.Second
 	followedWithin = time.Minute
 )
 
-// Word is the last form of the author of the PodDisruptionBudgets.
+// Word is the latest form that the author of the PodDisruptionBudgets wrote.
 type Word struct {
 	Min, Max *intstr.IntOrString
 	// Budget is d.
 	Budget int32
 	At     time.Time
-	// held are the ordinals that the move held down already.
+	// held are the ordinals that the move already held down.
 	held []int32
 }
 
-// Follow is the word after a version of a budget was seen. A form of the move says nothing, and neither does one that its author
-// has written before.
+// Follow returns the word after a version of a budget was seen. A form that the move wrote changes nothing, nor does
+// one equal to the author's last form.
 func (w *Word) Follow(b DisruptionBudget, replicas int32, now time.Time) *Word {
 	if b.WrittenBy == "" || w != nil && same(w.Min, b.MinAvailable) && same(w.Max, b.MaxUnavailable) {
 		return w
@@ -37,8 +37,8 @@ func same(a, b *intstr.IntOrString) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// Breaks says whether the move goes beyond what the author has written last: it stops an ordinal that it did not hold down then.
-// What its author may evict under a form that is a moment old is not the move's doing.
+// Breaks reports whether the move exceeds the author's latest form: it stops an ordinal that it did not hold down
+// then. Evictions that the author may do under a form that is a moment old are not caused by the move.
 func (w *Word) Breaks(v BudgetVerdict, now time.Time) bool {
 	if now.Sub(w.At) <= heardWithin {
 		w.held = append(w.held, v.Held...)

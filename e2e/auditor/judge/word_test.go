@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestWord: the move must keep to what the author has written last; what it holds down already when that is written is not
-// held against it, and forms of its own say nothing.
+// TestWord: the move must follow the author's latest form. Ordinals that it already holds down at that time do not
+// count against it, and its own forms change nothing.
 func TestWord(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	by := func(manager string, n int32) DisruptionBudget {

@@ -42,7 +42,7 @@ func readyPod(ordinal int32, uid string) PodState {
 	return PodState{Ordinal: ordinal, UID: types.UID(uid), RV: "1", Ready: true}
 }
 
-// makeBudget is a budget over the pods of the tests that the controller has seen.
+// makeBudget returns a budget over the pods of the tests that the controller has observed.
 func makeBudget(name string, maxUnavailable, allowed int32) DisruptionBudget {
 	value := intstr.FromInt32(maxUnavailable)
 	return DisruptionBudget{
@@ -68,7 +68,7 @@ func (b DisruptionBudget) minAvailable(value string) DisruptionBudget {
 	return b
 }
 
-// makeVolume is a volume that is bound to a claim of namespace shop.
+// makeVolume returns a volume that is bound to a claim of namespace shop.
 func makeVolume(name, handle, claim, claimUID string) VolumeState {
 	return VolumeState{
 		Name: name, UID: types.UID("uid-" + name), RV: "1", Handle: handle,
@@ -77,7 +77,7 @@ func makeVolume(name, handle, claim, claimUID string) VolumeState {
 	}
 }
 
-// makeClaim is the bound claim data-web-<ordinal>.
+// makeClaim returns the bound claim data-web-<ordinal>.
 func makeClaim(ordinal int32, uid, volume string) ClaimState {
 	key := VolumeKey{Ordinal: ordinal, Template: "data"}
 	return ClaimState{

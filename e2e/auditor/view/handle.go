@@ -8,9 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Handle names the storage behind a volume, whatever the volume object is called:
-// two volumes with the same handle are the same disk. It is empty for a kind of
-// volume that the auditor does not know.
+// Handle identifies the storage behind a volume, whatever the name of the volume object: two volumes with the same
+// handle are the same disk. It is empty for a volume source that the auditor does not know.
 func Handle(pv *corev1.PersistentVolume) string {
 	s := &pv.Spec.PersistentVolumeSource
 	switch {

@@ -1,4 +1,4 @@
-// Package view makes what the auditor judges from API objects.
+// Package view converts API objects to the states that the auditor judges.
 package view
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// Pod is what is judged of a pod.
+// Pod converts a pod.
 func Pod(pod *corev1.Pod, ordinal int32) judge.PodState {
 	ready := false
 	for _, c := range pod.Status.Conditions {
@@ -48,7 +48,7 @@ func Slice(set *unstructured.Unstructured) judge.SliceState {
 	return state
 }
 
-// Budget is what is judged of a PodDisruptionBudget.
+// Budget converts a PodDisruptionBudget.
 func Budget(pdb *policyv1.PodDisruptionBudget) judge.DisruptionBudget {
 	return judge.DisruptionBudget{
 		Name:               pdb.Name,
@@ -64,10 +64,10 @@ func Budget(pdb *policyv1.PodDisruptionBudget) judge.DisruptionBudget {
 	}
 }
 
-// engine is the name under which a migration writes; its form of a budget is not its author's.
+// engine is the field manager of a migration. A budget form that it wrote is not the author's.
 const engine = "sliceshift"
 
-// formOwner is the manager, other than a migration, that owns the form of a budget; empty: none does.
+// formOwner returns the manager, other than a migration, that owns the form of a budget; empty if there is none.
 func formOwner(pdb *policyv1.PodDisruptionBudget) string {
 	field := "f:minAvailable"
 	if pdb.Spec.MaxUnavailable != nil {
@@ -81,7 +81,7 @@ func formOwner(pdb *policyv1.PodDisruptionBudget) string {
 	return ""
 }
 
-// Claim is what is judged of a PersistentVolumeClaim.
+// Claim converts a PersistentVolumeClaim.
 func Claim(claim *corev1.PersistentVolumeClaim, set string, templates []string) judge.ClaimState {
 	state := judge.ClaimState{
 		Name:       claim.Name,
@@ -96,7 +96,7 @@ func Claim(claim *corev1.PersistentVolumeClaim, set string, templates []string) 
 	return state
 }
 
-// Attachment is what is judged of a VolumeAttachment.
+// Attachment converts a VolumeAttachment.
 func Attachment(a *storagev1.VolumeAttachment) judge.Attachment {
 	state := judge.Attachment{Name: a.Name, RV: a.ResourceVersion, Node: a.Spec.NodeName}
 	if volume := a.Spec.Source.PersistentVolumeName; volume != nil {
@@ -105,7 +105,7 @@ func Attachment(a *storagev1.VolumeAttachment) judge.Attachment {
 	return state
 }
 
-// Volume is what is judged of a PersistentVolume.
+// Volume converts a PersistentVolume.
 func Volume(pv *corev1.PersistentVolume) judge.VolumeState {
 	state := judge.VolumeState{
 		Name:   pv.Name,

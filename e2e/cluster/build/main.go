@@ -1,4 +1,4 @@
-// Command build builds the control plane that the tests run, or finds it again.
+// Command build builds the control plane that the tests run, or finds an existing build.
 package main
 
 import (

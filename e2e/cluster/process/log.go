@@ -6,17 +6,17 @@ import (
 	"regexp"
 )
 
-// Bounds of what is kept of a log.
+// Bounds of the excerpt of a log.
 const (
 	panicLines = 40
 	lastLines  = 10
 )
 
-// crash matches the line with which the report of the Go runtime begins.
+// crash matches the first line of a crash report of the Go runtime.
 var crash = regexp.MustCompile(`(?m)^(panic|fatal error|SIG[A-Z]+): `)
 
-// LastLines returns what says best why the process ended. What earlier runs of
-// the role have logged is not among it.
+// LastLines returns the lines that best explain why the process ended. It excludes the logs of earlier runs of the
+// role.
 func (p *Process) LastLines() string {
 	content, err := os.ReadFile(p.logFile)
 	if err != nil {
@@ -25,8 +25,7 @@ func (p *Process) LastLines() string {
 	return excerpt(content[min(p.logStart, int64(len(content))):])
 }
 
-// excerpt returns the beginning of the last panic in a log, or its last lines if
-// there is none.
+// excerpt returns the beginning of the last panic in a log, or the last lines if there is no panic.
 func excerpt(log []byte) string {
 	if found := crash.FindAllIndex(log, -1); len(found) > 0 {
 		lines := bytes.SplitAfterN(log[found[len(found)-1][0]:], []byte("\n"), panicLines+1)

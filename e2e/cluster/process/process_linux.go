@@ -1,5 +1,5 @@
-// Package process runs one program of a control plane: it can be ended, frozen and thawed, and
-// what it has logged is at hand.
+// Package process runs one program of a control plane. The program can be ended, frozen and thawed, and the end of its
+// log can be read.
 package process
 
 import (
@@ -23,18 +23,22 @@ import (
 type Process struct {
 	cmd      *exec.Cmd
 	logFile  string
-	logStart int64 // what is before it in logFile is of earlier runs
-	err      error // why it exited; to be read once Exited is closed
+	logStart int64 // offset in logFile at which this run begins
+	err      error // why it exited; valid once Exited is closed
 
 	// Exited is closed when the process has ended.
 	Exited chan struct{}
-	// Dismissed: it was told to end, so that its end is no accident.
+	// Dismissed is true when the process was ended on request, so that its exit is not unexpected.
 	Dismissed atomic.Bool
 	Frozen    atomic.Bool
 }
 
-// Start runs binary in dir, with its output appended to logFile. The
-// environment is made up, so that nothing of the user's changes the outcome.
+// garbage lets a heap grow to four times its live size. At Go's default, a fifth of an API server's time is spent on
+// garbage collection, and the tests have enough memory.
+const garbage = "GOGC=300"
+
+// Start runs binary in dir, with its output appended to logFile. The environment is fixed, so that the user's
+// environment does not change the outcome.
 func Start(binary, dir, logFile string, args []string) (*Process, error) {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -47,7 +51,7 @@ func Start(binary, dir, logFile string, args []string) (*Process, error) {
 	}
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"HOME=" + dir, "TMPDIR=" + os.TempDir()}
+	cmd.Env = []string{"HOME=" + dir, "TMPDIR=" + os.TempDir(), garbage}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := child.Start(cmd); err != nil {
 		return nil, err
@@ -60,10 +64,10 @@ func Start(binary, dir, logFile string, args []string) (*Process, error) {
 	return p, nil
 }
 
-// PID is the number of the process.
+// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// IsRunning says that it has not ended.
+// IsRunning reports whether the process has not ended.
 func (p *Process) IsRunning() bool {
 	select {
 	case <-p.Exited:
@@ -73,12 +77,12 @@ func (p *Process) IsRunning() bool {
 	}
 }
 
-// IsActive tells whether the process runs, is to run on, and is not frozen.
+// IsActive reports whether the process runs, was not dismissed, and is not frozen.
 func (p *Process) IsActive() bool {
 	return p.IsRunning() && !p.Dismissed.Load() && !p.Frozen.Load()
 }
 
-// Status says how the process ended; to be asked once Exited is closed.
+// Status describes how the process ended. Call it only once Exited is closed.
 func (p *Process) Status() string {
 	if p.err == nil {
 		return "exit status 0"
@@ -86,18 +90,18 @@ func (p *Process) Status() string {
 	return p.err.Error()
 }
 
-// Kill ends the process at once and waits until it is gone.
+// Kill ends the process at once and waits for its exit.
 func (p *Process) Kill() {
 	p.Dismissed.Store(true)
-	_ = p.cmd.Process.Kill() // fails only if it has gone already
+	_ = p.cmd.Process.Kill() // fails only if it has ended already
 	<-p.Exited
 }
 
-// Terminate lets the process end by itself, for as long as the grace lasts.
+// Terminate requests the end of the process and kills it after the grace period.
 func (p *Process) Terminate(grace time.Duration) {
 	p.Dismissed.Store(true)
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	_ = p.cmd.Process.Signal(syscall.SIGCONT) // a frozen process could not hear it
+	_ = p.cmd.Process.Signal(syscall.SIGCONT) // a frozen process could not receive SIGTERM
 	select {
 	case <-p.Exited:
 	case <-time.After(grace):
@@ -105,8 +109,7 @@ func (p *Process) Terminate(grace time.Duration) {
 	}
 }
 
-// Freeze stops the process and waits until the last of its threads stands
-// still: the signal itself returns earlier.
+// Freeze suspends the process and waits until the last of its threads is stopped: the signal itself returns earlier.
 func (p *Process) Freeze() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -121,17 +124,17 @@ func (p *Process) Freeze() error {
 		})
 }
 
-// Thaw lets a frozen process go on.
+// Thaw continues a frozen process.
 func (p *Process) Thaw() error {
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		return err
 	}
-	p.Frozen.Store(false) // not before: nobody restarts it until then
+	p.Frozen.Store(false) // not before: until then it is not restarted
 	return nil
 }
 
-// isStopped reads the state of every thread: the letter that follows the
-// command name, which is in brackets and may hold anything.
+// isStopped reads the state of every thread: the letter after the command name. That name is in brackets and may
+// contain any character.
 func isStopped(pid int) (bool, error) {
 	threads, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// pending says whether a claim waits for its node: the backend has grown its volume.
+// pending reports whether a claim waits for its node: the backend has grown its volume.
 func pending(claim *corev1.PersistentVolumeClaim) bool {
 	switch claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] {
 	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress:
@@ -20,7 +20,7 @@ func pending(claim *corev1.PersistentVolumeClaim) bool {
 	}
 }
 
-// seeClaim has a claim grown that waits for it, until it is or waits no longer.
+// seeClaim grows a claim that waits for it, and retries until it has grown or no longer waits.
 func (k *Kubelet) seeClaim(ctx context.Context, o any) {
 	claim, is := o.(*corev1.PersistentVolumeClaim)
 	if !is || !pending(claim) || ctx.Err() != nil {
@@ -48,8 +48,8 @@ func (k *Kubelet) seeClaim(ctx context.Context, o any) {
 	})
 }
 
-// grow has the file system of a claim take all of its volume, if that is mounted here. It is done, too, when nothing
-// is to be done any more; where no pod of the node has it mounted, the next one that does sees to it.
+// grow grows the file system of a claim to the size of its volume, if it is mounted here. It is also done if nothing
+// needs to grow any more. If no pod of the node has it mounted, the next mount grows it.
 func (k *Kubelet) grow(ctx context.Context, seen *corev1.PersistentVolumeClaim) (done bool, err error) {
 	claim, err := k.client.CoreV1().PersistentVolumeClaims(seen.Namespace).Get(ctx, seen.Name, metav1.GetOptions{})
 	if err != nil || claim.UID != seen.UID || !pending(claim) {

@@ -1,14 +1,14 @@
-// Package kubelet does with the volumes of a CSI driver what a kubelet does, for the pods of one node of an embedded
-// cluster. kwok, which plays the rest of the kubelet, is held by the pod's annotations (Annotations) until a pod's
-// volumes are mounted, and until those of a deleted pod are unmounted:
+// Package kubelet handles the volumes of a CSI driver like a kubelet, for the pods of one node of an embedded cluster.
+// kwok simulates the rest of the kubelet. Annotations of the pod (Annotations) delay kwok until the pod's volumes are
+// mounted, and until those of a deleted pod are unmounted:
 //
-//   - the node says that the driver runs on it (CSINode), and that its volumes are attached by the cluster's own
-//     controller;
-//   - a volume is in use (status.volumesInUse of the node) from before it is mounted until after it is unmounted, so
-//     that nobody takes it away before;
-//   - a volume is staged when its VolumeAttachment says that it is attached, with what that says, and is published
-//     for each pod;
-//   - a claim that has grown is grown on the node, and its status says so.
+//   - the node reports that the driver runs on it (CSINode), and that the cluster's own controller
+//     attaches its volumes;
+//   - a volume is in use (status.volumesInUse of the node) from before it is mounted until after it
+//     is unmounted, so that it is not detached in between;
+//   - a volume is staged when its VolumeAttachment reports that it is attached, with the attachment's
+//     metadata, and is published for each pod;
+//   - a claim that has grown is grown on the node, and its status reports it.
 package kubelet
 
 import (
@@ -38,36 +38,36 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 )
 
-// held is longer than any test: the kubelet lets go of a pod before.
+// held is longer than any test: the kubelet releases a pod earlier.
 const held = "24h"
 
-// pause is how long is waited before something is tried again.
+// pause is the interval between two attempts.
 const pause = 50 * time.Millisecond
 
-// driverKey names the driver whose kubelet is to see to a pod.
+// driverKey names the driver whose kubelet handles a pod.
 const driverKey = "e2e.sliceshift.io/driver"
 
-// Annotations are what pods have whose volumes of a driver are mounted before they are Ready, and unmounted before
-// they are gone.
+// Annotations returns the annotations of pods whose volumes of a driver are mounted before they are Ready, and
+// unmounted before their objects are deleted.
 func Annotations(driver string) map[string]string {
 	return map[string]string{driverKey: driver, cluster.ReadyDelayAnnotationKey: held, cluster.DeleteDelayAnnotationKey: held}
 }
 
-// Options say for which node and which driver a kubelet plays.
+// Options configure a kubelet for one node and one driver.
 type Options struct {
 	// Config reaches the cluster as its administrator.
 	Config *rest.Config
 	// Node is the name of the node.
 	Node string
-	// Driver is the name of the driver, Endpoint where it listens on this node.
+	// Driver is the name of the driver, Endpoint its address on this node.
 	Driver, Endpoint string
-	// Attach: the driver's volumes are attached before they are staged.
+	// Attach is true if the driver's volumes are attached before they are staged.
 	Attach bool
-	// Dir is where volumes are mounted, Log the file that it logs to.
+	// Dir is where volumes are mounted, Log the path of the log file.
 	Dir, Log string
 }
 
-// Kubelet plays until it is stopped.
+// Kubelet runs until it is stopped.
 type Kubelet struct {
 	options    Options
 	client     kubernetes.Interface
@@ -84,7 +84,7 @@ type Kubelet struct {
 	growing map[types.UID]bool  // claims
 }
 
-// Start begins to play.
+// Start starts a kubelet.
 func Start(ctx context.Context, o Options) (*Kubelet, error) {
 	client, err := kubernetes.NewForConfig(o.Config)
 	if err != nil {
@@ -117,7 +117,7 @@ func Start(ctx context.Context, o Options) (*Kubelet, error) {
 	return k, nil
 }
 
-// Stop ends the play. What is mounted stays so, as when a kubelet is restarted.
+// Stop ends the kubelet. Mounts remain, as when a kubelet restarts.
 func (k *Kubelet) Stop() {
 	k.stop()
 	k.running.Wait()
@@ -160,9 +160,9 @@ func (k *Kubelet) watch(ctx context.Context) error {
 	return nil
 }
 
-// life is one pod.
+// life is the state of one pod.
 type life struct {
-	leave context.CancelFunc // it was deleted
+	leave context.CancelFunc // called when the pod was deleted
 }
 
 func (k *Kubelet) see(ctx context.Context, o any, gone bool) {
@@ -190,7 +190,7 @@ func (k *Kubelet) see(ctx context.Context, o any, gone bool) {
 	}
 }
 
-// play is the life of a pod.
+// play handles a pod from its creation to its deletion.
 func (k *Kubelet) play(ctx, stays context.Context, pod *corev1.Pod) {
 	err := k.until(stays, pod, func(ctx context.Context) error { return k.mountAll(ctx, pod) })
 	if err == nil {
@@ -202,7 +202,7 @@ func (k *Kubelet) play(ctx, stays context.Context, pod *corev1.Pod) {
 	}
 }
 
-// until does something until it succeeds.
+// until repeats do until it succeeds.
 func (k *Kubelet) until(ctx context.Context, pod *corev1.Pod, do func(context.Context) error) error {
 	last := ""
 	return wait.PollUntilContextCancel(ctx, pause, true, func(ctx context.Context) (bool, error) {
@@ -215,7 +215,7 @@ func (k *Kubelet) until(ctx context.Context, pod *corev1.Pod, do func(context.Co
 	})
 }
 
-// letGo takes what holds kwok from a pod, the very one.
+// letGo removes the annotation that delays kwok from the pod with that uid.
 func (k *Kubelet) letGo(ctx context.Context, pod *corev1.Pod, key string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": map[string]any{key: nil}}})
 	if err != nil {
@@ -223,12 +223,12 @@ func (k *Kubelet) letGo(ctx context.Context, pod *corev1.Pod, key string) error 
 	}
 	_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it is gone, or another one has its name
+		return nil // the pod is deleted, or another pod has its name
 	}
 	return err
 }
 
-// claims are the names of the claims that a pod uses.
+// claims returns the names of the claims that a pod uses.
 func claims(pod *corev1.Pod) []string {
 	var names []string
 	for _, v := range pod.Spec.Volumes {

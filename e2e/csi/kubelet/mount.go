@@ -17,14 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// mounted is a volume that is staged on the node, or is about to be.
+// mounted is a volume that is staged on the node, or will be.
 type mounted struct {
 	mu     sync.Mutex
 	volume *corev1.PersistentVolume
-	pods   map[types.UID]bool // that want it, and whether they have it
+	pods   map[types.UID]bool // the pods that want it; true if mounted
 }
 
-// at is what is known of a volume on the node. It is locked.
+// at returns the state of a volume on the node, locked.
 func (k *Kubelet) at(volume *corev1.PersistentVolume) *mounted {
 	k.mu.Lock()
 	at := k.mounts[volume.Name]
@@ -38,7 +38,7 @@ func (k *Kubelet) at(volume *corev1.PersistentVolume) *mounted {
 	return at
 }
 
-// mountAll mounts the volumes of a pod that are of the driver.
+// mountAll mounts the pod's volumes of the driver.
 func (k *Kubelet) mountAll(ctx context.Context, pod *corev1.Pod) error {
 	for _, claim := range claims(pod) {
 		volume, err := k.volume(ctx, pod.Namespace, claim)
@@ -55,7 +55,7 @@ func (k *Kubelet) mountAll(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// volume is that of a claim. None is mounted that is not bound to that very claim.
+// volume returns the volume of a claim. It fails unless the volume is bound to that claim.
 func (k *Kubelet) volume(ctx context.Context, namespace, name string) (*corev1.PersistentVolume, error) {
 	claim, err := k.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -74,23 +74,23 @@ func (k *Kubelet) volume(ctx context.Context, namespace, name string) (*corev1.P
 	return volume, nil
 }
 
-// Serves says whether a volume is one of the driver.
+// Serves reports whether a volume belongs to the driver.
 func (k *Kubelet) Serves(volume *corev1.PersistentVolume) bool {
 	return volume.Spec.CSI != nil && volume.Spec.CSI.Driver == k.options.Driver
 }
 
-// Staging is where a volume is mounted on the node, for all pods.
+// Staging returns the path at which a volume is mounted on the node, for all pods.
 func (k *Kubelet) Staging(volume string) string {
 	return filepath.Join(k.options.Dir, "volumes", volume, "globalmount")
 }
 
-// Path is where a volume is mounted for a pod: its folder, or its device.
+// Path returns the path at which a volume is mounted for a pod: its folder, or its device.
 func (k *Kubelet) Path(pod types.UID, volume string) string {
 	return filepath.Join(k.options.Dir, "pods", string(pod), volume)
 }
 
-// Mount attaches, stages and publishes a volume for a pod, as far as that has not been done, and returns its path. An
-// error is one to try again.
+// Mount attaches, stages and publishes a volume for a pod, as far as that was not done before, and returns its path.
+// After an error the caller should try again.
 func (k *Kubelet) Mount(ctx context.Context, pod *corev1.Pod, volume *corev1.PersistentVolume) (string, error) {
 	at := k.at(volume)
 	defer at.mu.Unlock()
@@ -123,7 +123,7 @@ func (k *Kubelet) Mount(ctx context.Context, pod *corev1.Pod, volume *corev1.Per
 	return target, err
 }
 
-// attachment is what the attachment of a volume says, once it is attached.
+// attachment returns the attachment's metadata of a volume, once it is attached.
 func (k *Kubelet) attachment(ctx context.Context, volume *corev1.PersistentVolume) (map[string]string, error) {
 	if !k.options.Attach {
 		return nil, nil
@@ -148,7 +148,7 @@ func (k *Kubelet) attachment(ctx context.Context, volume *corev1.PersistentVolum
 	return nil, fmt.Errorf("volume %s is not attached", volume.Name)
 }
 
-// capability is how a volume is used.
+// capability returns how a volume is used.
 func capability(volume *corev1.PersistentVolume) *spec.VolumeCapability {
 	mode := spec.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER
 	if slices.Contains(volume.Spec.AccessModes, corev1.ReadWriteOncePod) {
@@ -165,7 +165,7 @@ func capability(volume *corev1.PersistentVolume) *spec.VolumeCapability {
 	return how
 }
 
-// Unmount gives back what is mounted for a pod, and the volumes that no other pod uses.
+// Unmount unpublishes the volumes of a pod, and unstages those that no other pod uses.
 func (k *Kubelet) Unmount(ctx context.Context, pod *corev1.Pod) error {
 	k.mu.Lock()
 	all := slices.Collect(maps.Values(k.mounts))

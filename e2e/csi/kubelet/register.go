@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// managed is the annotation of nodes whose volumes are attached by the cluster's controller. Kubelets set it.
+// managed is the annotation of nodes whose volumes the cluster's controller attaches. Kubelets set it.
 const managed = "volumes.kubernetes.io/controller-managed-attach-detach"
 
-// register says that the driver runs on the node.
+// register reports to the cluster that the driver runs on the node.
 func (k *Kubelet) register(ctx context.Context) error {
 	info, err := k.driver.NodeGetInfo(ctx, &spec.NodeGetInfoRequest{})
 	if err != nil {
@@ -53,7 +53,7 @@ func (k *Kubelet) register(ctx context.Context) error {
 	})
 }
 
-// inUse writes into the status of the node whether a volume is in use: nobody detaches one that is.
+// inUse records in the status of the node whether a volume is in use: a volume in use is not detached.
 func (k *Kubelet) inUse(ctx context.Context, volume *corev1.PersistentVolume, is bool) error {
 	name := corev1.UniqueVolumeName("kubernetes.io/csi/" + volume.Spec.CSI.Driver + "^" + volume.Spec.CSI.VolumeHandle)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {

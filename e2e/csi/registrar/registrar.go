@@ -1,5 +1,5 @@
-// Package registrar tells a kubelet of a CSI driver, by the kubelet's API for plugins, as the node-driver-registrar of
-// Kubernetes' own project does.
+// Package registrar registers a CSI driver with a kubelet, by the kubelet's API for plugins, like the
+// node-driver-registrar of the Kubernetes project.
 package registrar
 
 import (
@@ -14,10 +14,10 @@ import (
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// version of the specification that drivers speak, as kubelets want to have it.
+// version is the version of the specification, in the form that kubelets expect.
 const version = "1.0.0"
 
-// Options say which driver a kubelet is told of.
+// Options identify the driver to register.
 type Options struct {
 	// Driver is its name.
 	Driver string
@@ -27,7 +27,7 @@ type Options struct {
 	Socket string
 }
 
-// Registrar answers a kubelet until it is stopped.
+// Registrar serves a kubelet until it is stopped.
 type Registrar struct {
 	registration.UnimplementedRegistrationServer
 
@@ -36,7 +36,7 @@ type Registrar struct {
 	told    chan error
 }
 
-// Register waits until the kubelet has taken the driver. An error says why it does not.
+// Register waits until the kubelet has registered the driver. An error has the kubelet's reason.
 func Register(ctx context.Context, o Options) (*Registrar, error) {
 	if err := os.Remove(o.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -60,17 +60,17 @@ func Register(ctx context.Context, o Options) (*Registrar, error) {
 	return r, nil
 }
 
-// Stop takes the driver from the kubelet. It must have unmounted all volumes of it.
+// Stop deregisters the driver. All its volumes must be unmounted before.
 func (r *Registrar) Stop() { r.server.Stop() }
 
-// GetInfo says what the driver is.
+// GetInfo returns the name, type and endpoint of the driver.
 func (r *Registrar) GetInfo(context.Context, *registration.InfoRequest) (*registration.PluginInfo, error) {
 	return &registration.PluginInfo{
 		Type: registration.CSIPlugin, Name: r.options.Driver, Endpoint: r.options.Endpoint, SupportedVersions: []string{version},
 	}, nil
 }
 
-// NotifyRegistrationStatus is told what has become of it.
+// NotifyRegistrationStatus receives the result of the registration.
 func (r *Registrar) NotifyRegistrationStatus(_ context.Context, status *registration.RegistrationStatus) (*registration.RegistrationStatusResponse, error) {
 	var err error
 	if !status.GetPluginRegistered() {
@@ -78,7 +78,7 @@ func (r *Registrar) NotifyRegistrationStatus(_ context.Context, status *registra
 	}
 	select {
 	case r.told <- err:
-	default: // only the first answer is waited for: kubelets that start again ask again
+	default: // only the first answer is awaited: restarted kubelets register again
 	}
 	return &registration.RegistrationStatusResponse{}, nil
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/csi/registrar"
 )
 
-// TestRegister: the driver is registered when a kubelet says so, which finds it by its socket; nothing of it stays.
+// TestRegister: the driver is registered when a kubelet, which finds it by its socket, reports it. Stop removes the
+// socket.
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -49,7 +50,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestNobodyAsks: where no kubelet watches, registering ends with its context and says what was waited for.
+// TestNobodyAsks: without a kubelet, registration ends with its context, and the error says what it waited for.
 func TestNobodyAsks(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -60,7 +61,7 @@ func TestNobodyAsks(t *testing.T) {
 	}
 }
 
-// askAs is what a kubelet asks and answers.
+// askAs makes the requests of a kubelet and reports a status.
 func askAs(t *testing.T, socket string, status *registration.RegistrationStatus) *registration.PluginInfo {
 	t.Helper()
 	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -75,7 +76,7 @@ func askAs(t *testing.T, socket string, status *registration.RegistrationStatus)
 		t.Error(err)
 		return nil
 	}
-	// Once the status was told the driver may be taken away before the answer is out.
+	// Once the status is delivered, the driver may stop before the answer is sent.
 	_, _ = kubelet.NotifyRegistrationStatus(t.Context(), status)
 	return info
 }

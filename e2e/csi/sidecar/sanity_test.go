@@ -15,16 +15,16 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
-// lacks are what the driver does not say that it can, as csi-sanity has it.
+// lacks are the capabilities that the driver does not report, in the words of csi-sanity.
 var lacks = []string{
 	"Modify volume", "Modify Volume", "ControllerModifyVolume", "SNAPSHOT_ACCESSIBILITY_CONSTRAINTS",
 	"ControllerGetVolumeHealth", "ControllerListVolumeHealth", "NodeGetVolumeHealth", "NodeGetStorageHealth",
 }
 
-// attaches is what one lacks whose volumes are not attached.
+// attaches are the additional missing capabilities of a driver whose volumes are not attached.
 var attaches = []string{"ControllerPublishVolume", "Controller Publish, UnpublishVolume", "ControllerUnpublishVolume"}
 
-// TestSanity: the driver does what the specification says, as csi-sanity has it.
+// TestSanity: the driver passes csi-sanity, the conformance test of the specification.
 func TestSanity(t *testing.T) {
 	treetest.NeedRoot(t)
 	sanity, err := sidecar.Build(t.Context(), sidecar.Sanity, os.Stderr)
@@ -51,7 +51,7 @@ func TestSanity(t *testing.T) {
 	}
 }
 
-// judge runs csi-sanity over a driver of a folder of its own.
+// judge runs csi-sanity over a driver with a separate folder.
 func judge(t *testing.T, sanity, access string, o csi.Options) []spec {
 	t.Helper()
 	f, err := csi.Make()
@@ -66,7 +66,7 @@ func judge(t *testing.T, sanity, access string, o csi.Options) []spec {
 	}
 	t.Cleanup(d.Stop)
 	path := filepath.Join(f.Dir, "report.json")
-	const least, most = 320 << 20, 640 << 20 // mkfs.xfs takes no less
+	const least, most = 320 << 20, 640 << 20 // the minimum for mkfs.xfs
 	_, ended := program.In{}.Output(t.Context(), sanity, "--csi.endpoint="+d.Endpoint(), "--csi.testvolumeaccesstype="+access,
 		"--csi.mountdir="+filepath.Join(f.Dir, "mount"), "--csi.stagingdir="+filepath.Join(f.Dir, "staging"),
 		fmt.Sprintf("--csi.testvolumesize=%d", least), fmt.Sprintf("--csi.testvolumeexpandsize=%d", most),
@@ -82,7 +82,7 @@ func judge(t *testing.T, sanity, access string, o csi.Options) []spec {
 	return slices.DeleteFunc(report[0].SpecReports, func(s spec) bool { return s.State == "pending" }) // by its authors
 }
 
-// spec is what ginkgo says of one of its specs.
+// spec is the result of one ginkgo spec.
 type spec struct {
 	ContainerHierarchyTexts []string
 	LeafNodeText            string

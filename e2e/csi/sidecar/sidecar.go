@@ -1,5 +1,5 @@
-// Package sidecar builds what runs beside a CSI driver, as its projects release it (the nested module
-// e2e/csi/sidecars), and runs it as processes of this machine.
+// Package sidecar builds the released sidecars of a CSI driver (the nested module e2e/csi/sidecars), and runs them as
+// processes of this machine.
 package sidecar
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// Name is one of the programs.
+// Name is the name of a program.
 type Name string
 
-// The programs of the module. SnapshotController is one for each cluster, Sanity judges a driver, and the others are
-// one for each driver.
+// The programs of the module. SnapshotController runs once per cluster, Sanity tests a driver, and the others run once
+// per driver.
 const (
 	Attacher           Name = "csi-attacher"
 	Provisioner        Name = "csi-provisioner"
@@ -29,7 +29,7 @@ const (
 	SnapshotController Name = "snapshot-controller"
 )
 
-// packages are what the programs are built from.
+// packages are the packages of the programs.
 var packages = map[Name]string{
 	Attacher:           "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher",
 	Provisioner:        "github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner",
@@ -39,7 +39,7 @@ var packages = map[Name]string{
 	SnapshotController: "github.com/kubernetes-csi/external-snapshotter/v8/cmd/snapshot-controller",
 }
 
-// Definitions is the folder of the resource definitions of snapshots, as their project releases them.
+// Definitions returns the folder of the resource definitions of snapshots, as their project releases them.
 func Definitions(ctx context.Context) (string, error) {
 	module, err := built.Module("e2e", "csi", "sidecars")
 	if err != nil {
@@ -47,18 +47,18 @@ func Definitions(ctx context.Context) (string, error) {
 	}
 	const client = "github.com/kubernetes-csi/external-snapshotter/client/v8"
 	in := program.In{Dir: module, Env: []string{"GOWORK=off"}}
-	if _, err := in.Output(ctx, "go", "mod", "download", client); err != nil { // the programs may have been built on another day
+	if _, err := in.Output(ctx, "go", "mod", "download", client); err != nil { // the programs may have been built earlier
 		return "", err
 	}
 	dir, err := in.Output(ctx, "go", "list", "-m", "-f", "{{.Dir}}", client)
 	return filepath.Join(dir, "config", "crd"), err
 }
 
-// All are the programs that run in a cluster.
+// All returns the programs that run in a cluster.
 func All() []Name { return []Name{Attacher, Provisioner, Resizer, SnapshotController, Snapshotter} }
 
-// Build returns a program, and builds it first if no one has built it from the same sources before. Only a build
-// writes to progress, which may be nil.
+// Build returns a program. If no build of the same sources exists, it builds the program first. Only a build writes to
+// progress, which may be nil.
 func Build(ctx context.Context, name Name, progress io.Writer) (string, error) {
 	module, err := built.Module("e2e", "csi", "sidecars")
 	if err != nil {
@@ -67,13 +67,13 @@ func Build(ctx context.Context, name Name, progress io.Writer) (string, error) {
 	return built.Program{Name: string(name), Module: module, Package: packages[name], Flags: "-s -w", Takes: "a minute or two"}.Path(ctx, progress)
 }
 
-// Options say for which driver of which cluster sidecars run.
+// Options identify the driver and the cluster of sidecars.
 type Options struct {
 	// Kubeconfig reaches the cluster as its administrator.
 	Kubeconfig string
-	// Socket is the driver's.
+	// Socket is the path of the driver's socket.
 	Socket string
-	// Dir is where they run and log, one file for each.
+	// Dir is the folder in which they run and log, one file for each.
 	Dir string
 }
 
@@ -93,7 +93,7 @@ func Run(ctx context.Context, name Name, o Options) (*process.Process, error) {
 	return p, nil
 }
 
-// soon is how long they wait before they try again: tests wait for them.
+// soon is the retry interval of the sidecars: tests wait for them.
 const soon = 100 * time.Millisecond
 
 func (o Options) arguments(name Name) []string {
@@ -103,7 +103,8 @@ func (o Options) arguments(name Name) []string {
 	}
 	flags = append(flags, "--csi-address="+o.Socket, "--timeout=30s")
 	if name == Provisioner {
-		// It keeps a VolumeSnapshot whose claim goes before it was filled until it looks for such, by default every 5 minutes.
+		// A VolumeSnapshot whose claim is deleted before the volume was filled is kept until a sweep, by default every
+		// 5 minutes.
 		flags = append(flags, "--default-fstype=ext4", "--extra-create-metadata", "--snapshot-orphan-sweep-interval=1s")
 	}
 	return flags

@@ -1,8 +1,8 @@
-// Package site brings the driver of e2e/csi into an embedded cluster: the driver and its kubelet on the cluster's
-// node, the sidecars beside it, and the objects that a user finds: CSIDriver, StorageClass, VolumeSnapshotClass, all
-// of the driver's name. Two sites over one folder are two clusters with one storage backend.
+// Package site installs the driver of e2e/csi in an embedded cluster: the driver and its kubelet for the cluster's
+// node, its sidecars, and the objects for users, CSIDriver, StorageClass and VolumeSnapshotClass. All these objects
+// have the driver's name. Two sites over one folder are two clusters with one storage backend.
 //
-// Where volumes are attached, the cluster must be one whose controller manager attaches them (cluster.Options.Attach).
+// Where volumes are attached, the cluster's controller manager must attach them (cluster.Options.Attach).
 package site
 
 import (
@@ -32,17 +32,17 @@ type Cluster interface {
 	Kubeconfig() string
 }
 
-// Options say what is brought into which cluster.
+// Options configure a site.
 type Options struct {
 	Cluster Cluster
 	Folder  *csi.Folder
-	// Driver are the options of the driver, but for Node and Socket. Its name is one of the whole cluster.
+	// Driver are the options of the driver, except Node and Socket. Its name is unique in the cluster.
 	Driver csi.Options
 	// Sidecars that run, see sidecar.All.
 	Sidecars []sidecar.Name
-	// Logs is where sidecars and kubelet log; by default below the folder, with which it goes away.
+	// Logs is the log folder of sidecars and kubelet; by default below the folder, with which it is removed.
 	Logs string
-	// Class changes the StorageClass before it is made.
+	// Class changes the StorageClass before its creation.
 	Class func(*storagev1.StorageClass)
 }
 
@@ -56,7 +56,7 @@ type Site struct {
 	processes map[sidecar.Name]*process.Process
 }
 
-// Start brings a driver into a cluster. What was started is stopped when something fails.
+// Start installs a driver in a cluster. If a step fails, everything that was started is stopped.
 func Start(ctx context.Context, o Options) (*Site, error) {
 	dir := filepath.Join(o.Folder.Dir, o.Cluster.Name())
 	if o.Logs == "" {
@@ -100,12 +100,12 @@ func (s *Site) start(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// socket is that of the driver: the path of one must be short.
+// socket returns the path of the driver's socket, which must be short.
 func (s *Site) socket() string {
 	return filepath.Join(s.options.Folder.Dir, s.options.Cluster.Name()+".sock")
 }
 
-// Run starts a sidecar, or starts it again.
+// Run starts or restarts a sidecar.
 func (s *Site) Run(ctx context.Context, name sidecar.Name) error {
 	if p := s.processes[name]; p != nil {
 		p.Kill()
@@ -117,10 +117,10 @@ func (s *Site) Run(ctx context.Context, name sidecar.Name) error {
 	return err
 }
 
-// Process is a sidecar that runs, to be killed or frozen.
+// Process returns a running sidecar, so that a test can kill or freeze it.
 func (s *Site) Process(name sidecar.Name) *process.Process { return s.processes[name] }
 
-// Stop ends all that runs. What is mounted goes away with the folder.
+// Stop ends all processes. Mounts are removed with the folder.
 func (s *Site) Stop() {
 	for _, p := range s.processes {
 		p.Kill()
@@ -150,8 +150,8 @@ func (s *Site) find(ctx context.Context) error {
 	return nil
 }
 
-// Define makes the objects of a driver: its CSIDriver, its StorageClass and, where snapshots are taken, their kinds and
-// its VolumeSnapshotClass.
+// Define creates the objects of a driver: its CSIDriver, its StorageClass and, where snapshots are taken, their
+// resource definitions and its VolumeSnapshotClass.
 func (o Options) Define(ctx context.Context) error {
 	c, err := fixture.Client(o.Cluster.RESTConfig())
 	if err != nil {
@@ -171,7 +171,8 @@ func (o Options) Define(ctx context.Context) error {
 	return createSnapshots(ctx, c, o.Driver.Name)
 }
 
-// Class is the StorageClass of a driver, of its name: volumes are made at once, and go with their claims.
+// Class returns the StorageClass with a driver's name. Its volumes are created immediately and deleted with their
+// claims.
 func Class(driver csi.Options) *storagev1.StorageClass {
 	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: driver.Name}, Provisioner: driver.Name, AllowVolumeExpansion: new(true),

@@ -75,7 +75,7 @@ func (h *here) until(what string, so func(context.Context) (bool, error)) {
 	}
 }
 
-// claim makes a claim, of what a snapshot holds unless that is empty.
+// claim creates a claim, from a snapshot unless that is empty.
 func (h *here) claim(name, snapshot string) *corev1.PersistentVolumeClaim {
 	h.Helper()
 	class := driver
@@ -91,7 +91,7 @@ func (h *here) claim(name, snapshot string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// pod makes a pod that uses a claim, and returns where its volume is mounted once it is Ready.
+// pod creates a pod that uses a claim, and returns the mount path of its volume once the pod is Ready.
 func (h *here) pod(name, claim string) (pod *corev1.Pod, at string) {
 	h.Helper()
 	pod = &corev1.Pod{
@@ -120,7 +120,7 @@ func (h *here) pod(name, claim string) (pod *corev1.Pod, at string) {
 	return pod, h.site.Kubelet.Path(pod.UID, bound.Spec.VolumeName)
 }
 
-// gone deletes an object, and waits until it is gone.
+// gone deletes an object, and waits until it no longer exists.
 func (h *here) gone(object client.Object) {
 	h.Helper()
 	h.must(h.Delete(h.ctx, object))
@@ -137,7 +137,7 @@ func (h *here) expect(path, want string) {
 	}
 }
 
-// TestSite: all that a claim of the driver goes through in a cluster, by the sidecars of Kubernetes' own projects.
+// TestSite covers the life of a claim of the driver in a cluster, with the sidecars of the Kubernetes project.
 func TestSite(t *testing.T) {
 	h := start(t, csi.Options{Attach: true, System: "xfs"})
 	claim := h.claim("data", "")
@@ -188,7 +188,7 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// grow asks for more, and waits until the claim has it.
+// grow requests a larger size, and waits until the claim has it.
 func (h *here) grow(claim *corev1.PersistentVolumeClaim, size string) {
 	h.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"resources":{"requests":{"storage":"`+size+`"}}}}`))

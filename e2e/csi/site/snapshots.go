@@ -19,7 +19,7 @@ import (
 // SnapshotVersion is the API of VolumeSnapshots, VolumeSnapshotContents and VolumeSnapshotClasses.
 var SnapshotVersion = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
 
-// DefineSnapshots defines the kinds of snapshots.
+// DefineSnapshots creates the resource definitions of snapshots.
 func DefineSnapshots(ctx context.Context, c client.Client) error {
 	dir, err := sidecar.Definitions(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func DefineSnapshots(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// createSnapshots defines the kinds of snapshots, and makes the class of the driver.
+// createSnapshots creates the resource definitions of snapshots, and the class of the driver.
 func createSnapshots(ctx context.Context, c client.Client, driver string) error {
 	if err := DefineSnapshots(ctx, c); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Check checks that each test of the package in a folder either runs on kind, too, or is
-// said not to with the reason, and returns what is wrong.
+// Check checks that each test of the package in dir either also runs on kind, or is listed in embeddedOnly with the
+// reason. It returns the faults that it finds.
 func Check(dir string, onKind []string, embeddedOnly map[string]string) ([]string, error) {
 	all, err := tests(dir)
 	if err != nil {
@@ -36,7 +36,7 @@ func Check(dir string, onKind []string, embeddedOnly map[string]string) ([]strin
 	return wrong, nil
 }
 
-// tests are the test functions of a folder, without TestMain.
+// tests returns the names of the test functions of a folder, except TestMain.
 func tests(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil || len(files) == 0 {

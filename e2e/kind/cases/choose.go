@@ -11,8 +11,8 @@ import (
 // onKindVariable is set by make e2e-kind: to K/N for the K-th of N shares of the cases, or to any other value for all.
 const onKindVariable = "E2E_KIND"
 
-// Chosen says whether the tests are to run on kind. Then it is these that run, or the share of them
-// that is asked for, unless others are asked for by name. It is called before the tests are run.
+// Chosen reports whether the tests run on kind. If so, it selects the tests of onKind, or the requested share of them,
+// unless -test.run is set. Call it before the tests run.
 func Chosen(onKind []string) (bool, error) {
 	asked := os.Getenv(onKindVariable)
 	if asked == "" {
@@ -29,7 +29,7 @@ func Chosen(onKind []string) (bool, error) {
 	return true, nil
 }
 
-// share returns every N-th of the cases by their names, from the K-th on, where K/N is asked for.
+// share returns every N-th of the cases, sorted by name, from the K-th on, if K/N is requested.
 func share(onKind []string, asked string) ([]string, error) {
 	if !strings.Contains(asked, "/") {
 		return onKind, nil

@@ -1,4 +1,4 @@
-// Package cases says which cases run on kind, and is the table of what they have measured.
+// Package cases selects the cases that run on kind and holds the table of their measurements.
 package cases
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 )
 
-// Row is what one case measured.
+// Row holds the measurements of one case.
 type Row struct {
 	Name string
-	// Verdict is the auditor's; nil: it did not watch.
+	// Verdict is the auditor's; nil if the auditor did not watch.
 	Verdict *auditor.Report
-	// Journals are what the replicas wrote.
+	// Journals are the journals of the replicas.
 	Journals []journal.Journal
 	Remark   string
 }
@@ -36,7 +36,7 @@ func (t *Table) Add(r Row) {
 	t.rows = append(t.rows, r)
 }
 
-// Print shows the seconds of each handoff, by the auditor's clock and by the journals.
+// Print prints the seconds of each handoff, by the auditor's clock and by the journals.
 func (t *Table) Print(out io.Writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func seconds(all []time.Duration) string {
 	return strings.Join(each, " ")
 }
 
-// Silences are the times between the last line of each run and the first of the next.
+// Silences returns the times between the last line of each run and the first line of the next.
 func Silences(j journal.Journal) []time.Duration {
 	var all []time.Duration
 	for i := 1; i < len(j.Runs); i++ {

@@ -16,15 +16,15 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// alone runs a program in mount and process namespaces of its own (unshare(1)): what it mounts nobody else sees, and is
-// gone with the last of its processes; all of those end with this process, however that ends.
+// alone runs a program in its own mount and process namespaces (unshare(1)). No other process sees its mounts, and
+// they disappear with its last process. All these processes end with this process, however it ends.
 var alone = []string{"unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"}
 
-// unused is what an image does without.
+// unused are the folders that an image does not need.
 var unused = []string{"var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"}
 
-// Bootstrap makes a small Debian of a release, with these packages and what they need, in a folder that is not there
-// yet. It needs root. Interrupted, it leaves files there and nothing that is mounted.
+// Bootstrap installs a minimal Debian of a release, with these packages and their dependencies, in a folder that must
+// not exist yet. It needs root. If it is interrupted, it leaves files but no mounts.
 func Bootstrap(ctx context.Context, progress io.Writer, release, root string, packages ...string) error {
 	if err := docker.Install(ctx, progress, "debootstrap", "debootstrap"); err != nil {
 		return err
@@ -44,7 +44,7 @@ func Bootstrap(ctx context.Context, progress io.Writer, release, root string, pa
 	return nil
 }
 
-// run runs a program that ends with this process, and returns what it said.
+// run runs a program that ends with this process, and returns its output.
 func run(cmd *exec.Cmd) (string, error) {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

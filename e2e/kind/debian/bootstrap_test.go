@@ -17,11 +17,11 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/child"
 )
 
-// mounting stands for debootstrap: it mounts something, has a child say so, and never ends.
+// mounting simulates debootstrap: it mounts a file system, lets a child report it, and never ends.
 const mounting = `mount -t proc none "$0/proc" && { sh -c 'echo $$ >"$0/mounted"; exec sleep 600' "$0" & wait; }`
 
-// TestAlone: what a program mounts is seen by nobody else, and when it is interrupted, or the process that has started it
-// is killed, neither it nor a process of its own nor a mount is left: the folder can be removed.
+// TestAlone: no other process sees the mounts of a program. After the program is interrupted, or the process that
+// started it is killed, no process and no mount of it remains, and the folder can be removed.
 func TestAlone(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("mounting needs root")
@@ -68,16 +68,16 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// isMounted says whether any process sees something mounted in a folder.
+// isMounted reports whether any process sees a mount in a folder.
 func isMounted(dir string) bool {
 	mounts, _ := filepath.Glob("/proc/[0-9]*/mountinfo") // the pattern is well-formed
 	return slices.ContainsFunc(mounts, func(of string) bool {
-		seen, _ := os.ReadFile(of) // it may have ended meanwhile
+		seen, _ := os.ReadFile(of) // the process may have ended
 		return strings.Contains(string(seen), " "+dir+"/")
 	})
 }
 
-// parentOf names the command line that TestParent runs.
+// parentOf is the variable with the command line that TestParent runs.
 const parentOf = "SLICESHIFT_PARENT_OF"
 
 // TestParent is the process that TestAlone kills.
@@ -91,7 +91,7 @@ func TestParent(t *testing.T) {
 	t.Fatalf("it ended: %v: %s", err, out)
 }
 
-// awaitMount waits until the program has mounted something, of which nothing is to be seen here.
+// awaitMount waits until the program has mounted a file system, which must be invisible to this process.
 func awaitMount(t *testing.T, dir string) {
 	t.Helper()
 	await(t, "it does not mount anything", func() (bool, error) {

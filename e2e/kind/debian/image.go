@@ -1,5 +1,4 @@
-// Package debian makes images of Debian packages, for what runs in pods of the tests where no registry
-// can be reached.
+// Package debian builds images of Debian packages for the pods of the tests, where no registry is reachable.
 package debian
 
 import (
@@ -15,14 +14,14 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// release that the images are.
+// release is the Debian release of the images.
 const release = "bookworm"
 
-// fingerprintLabel is how an image is found again.
+// fingerprintLabel is the label by which an existing image is found.
 const fingerprintLabel = "io.sliceshift.packages"
 
-// Image makes an image of a small Debian with these packages. It takes a minute or two and needs root, the first
-// time; afterwards what it made is found again, under a name that nobody removes.
+// Image builds an image of a minimal Debian with these packages. The first build takes a minute or two and needs root.
+// Later calls find the image under a second name, which is never removed.
 func Image(ctx context.Context, progress io.Writer, image string, packages ...string) error {
 	fingerprint := release + ":" + strings.Join(packages, ",")
 	kept := "sliceshift/debian:" + strings.Join(packages, "-")
@@ -35,7 +34,7 @@ func Image(ctx context.Context, progress io.Writer, image string, packages ...st
 	return docker.Run(ctx, "tag", kept, image)
 }
 
-// fetch gets the packages and what they need.
+// fetch installs the packages and their dependencies.
 func fetch(ctx context.Context, progress io.Writer, image, fingerprint string, packages []string) error {
 	dir, err := os.MkdirTemp("", "sliceshift-debian-")
 	if err != nil {
@@ -50,7 +49,7 @@ func fetch(ctx context.Context, progress io.Writer, image, fingerprint string, p
 	return load(ctx, dir, root, image, "LABEL "+fingerprintLabel+"="+fingerprint)
 }
 
-// load makes an image of a folder.
+// load imports a folder as an image.
 func load(ctx context.Context, dir, root, image string, changes ...string) error {
 	archive := filepath.Join(dir, "root.tar")
 	if _, err := (program.In{}).Output(ctx, "tar", "-C", root, "--numeric-owner", "-cf", archive, "."); err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treediff"
 )
 
-// Compare says in what two disks differ, a line each, but for what was added to the journals of the second one: the replica
-// that was started on it writes. Nobody writes to the first one. dir is an empty folder for copies of both.
+// Compare returns the differences between two disks, one per line, except lines added to the journals of the second
+// disk, where a started replica writes. The first disk must not be written. dir is an empty folder for copies of the
+// two disks.
 func (d *Disks) Compare(ctx context.Context, dir, from, to string) ([]string, error) {
 	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "other")
 	if err := errors.Join(d.take(ctx, from, one), d.take(ctx, to, other)); err != nil {
@@ -20,7 +21,7 @@ func (d *Disks) Compare(ctx context.Context, dir, from, to string) ([]string, er
 	return lost(ctx, one, other)
 }
 
-// take copies what is on a disk now into a folder.
+// take copies the current content of a disk into a folder.
 func (d *Disks) take(ctx context.Context, handle, into string) error {
 	at, done, err := d.Folder.Look(ctx, handle)
 	if err != nil {
@@ -30,7 +31,7 @@ func (d *Disks) take(ctx context.Context, handle, into string) error {
 	return errors.Join(err, done())
 }
 
-// lost says what of a folder another one has not, or has besides. It takes from journals there what was added to them.
+// lost returns the differences between two folders. It first truncates the journals in now to their length in of.
 func lost(ctx context.Context, of, now string) ([]string, error) {
 	journals, err := filepath.Glob(filepath.Join(of, "*", "journal"))
 	if err != nil {
@@ -51,7 +52,7 @@ func lost(ctx context.Context, of, now string) ([]string, error) {
 	return treediff.Compare(ctx, of, now)
 }
 
-// cut takes from a journal what is beyond the end of another one.
+// cut truncates a journal to the length of another one.
 func cut(of, journal string) error {
 	before, err := os.Stat(of)
 	if err != nil {
@@ -62,7 +63,7 @@ func cut(of, journal string) error {
 		return err
 	}
 	if now.Size() < before.Size() {
-		return nil // it lacks something, which a comparison shows
+		return nil // data is missing, which the comparison shows
 	}
 	return errors.Join(os.Truncate(journal, before.Size()), os.Chtimes(journal, before.ModTime(), before.ModTime()))
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestLost: what a replica has added to its journal is no difference; all else is, in the journal and beside it.
+// TestLost: lines that a replica added to its journal are no difference. All other changes are, in the journal and
+// next to it.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -44,7 +45,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestNoJournal: a disk without one was never that of a replica.
+// TestNoJournal: a disk without a journal was never that of a replica, which is a difference.
 func TestNoJournal(t *testing.T) {
 	t.Parallel()
 	if differ, err := lost(t.Context(), t.TempDir(), t.TempDir()); err != nil || len(differ) == 0 {

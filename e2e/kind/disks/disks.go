@@ -1,6 +1,7 @@
-// Package disks has the CSI driver of the tests (e2e/csi) serve the kubelets of kind clusters, which share one storage
-// backend: loop devices, attached by the attacher of Kubernetes' own project, and mounted in the nodes by a driver that
-// refuses a second one. The sidecars of Kubernetes' own projects run as processes of this machine. It needs root.
+// Package disks lets the CSI driver of the tests (e2e/csi) serve the kubelets of kind clusters, which share one
+// storage backend. Its disks are loop devices, attached by the attacher of the Kubernetes project. The driver mounts
+// them in the nodes and refuses a second mount. The sidecars of the Kubernetes project run as processes of this
+// machine. It needs root.
 package disks
 
 import (
@@ -25,30 +26,31 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 )
 
-// Site is a cluster, and the name that the driver has there. So are called its VolumeSnapshotClass and its StorageClass, by
-// which volumes are made at once, too.
+// Site is a cluster and the name of the driver there. The VolumeSnapshotClass and a StorageClass, which creates
+// volumes immediately, have that name too.
 type Site struct {
 	Cluster *kind.Cluster
 	Driver  string
-	// Snapshots can be taken. One driver of a cluster at a time may be told so: the controller of snapshots is the cluster's.
+	// Snapshots is true if snapshots can be taken. Only one driver of a cluster may set it at a time, because the
+	// snapshot controller belongs to the cluster.
 	Snapshots bool
 }
 
-// Late is the StorageClass of a driver by which volumes are made where their first pod is to run.
+// Late returns the StorageClass of a driver that creates a volume on the node of its first pod.
 func Late(driver string) string { return "late." + driver }
 
-// endpoint is where kubelets have the socket of the driver.
+// endpoint returns the path of the driver's socket for kubelets.
 func (s Site) endpoint() string { return "/var/lib/kubelet/plugins/" + s.Driver + "/csi.sock" }
 
-// registration is where they watch for those who tell of one.
+// registration returns the path of the registration socket, in the folder that kubelets watch.
 func (s Site) registration() string {
 	return "/var/lib/kubelet/plugins_registry/" + s.Driver + "-reg.sock"
 }
 
-// poll is how often a condition is looked at.
+// poll is the interval between two checks of a condition.
 const poll = 100 * time.Millisecond
 
-// Disks are the driver on all nodes of some clusters.
+// Disks is the driver on all nodes of some clusters.
 type Disks struct {
 	// Folder is the storage backend.
 	Folder *csi.Folder
@@ -59,9 +61,9 @@ type Disks struct {
 	processes  []*process.Process
 }
 
-// Start brings the driver to the nodes of clusters. Who has two of them by one name shares what there is of disks; by two names
-// they are two provisioners, over one backend. logs is a folder for what sidecars log. What was started is stopped when
-// something fails.
+// Start starts the driver on the nodes of the clusters. Sites with the same driver name share their disks. Sites with
+// different names are separate provisioners over one backend. logs is a folder for the logs of the sidecars. If a step
+// fails, everything that was started is stopped.
 func Start(ctx context.Context, logs string, sites ...Site) (*Disks, error) {
 	folder, err := csi.Make()
 	if err != nil {
@@ -112,7 +114,7 @@ func late(driver string) *storagev1.StorageClass {
 	return class
 }
 
-// serve runs the driver of a node, by sockets that lie in it.
+// serve runs the driver of a node, with its sockets in the node's file system.
 func (d *Disks) serve(ctx context.Context, s Site, node string, o csi.Options) error {
 	number, err := kind.Process(ctx, node)
 	if err != nil {
@@ -139,8 +141,8 @@ func (d *Disks) serve(ctx context.Context, s Site, node string, o csi.Options) e
 	return nil
 }
 
-// Stop waits until no node has a volume any more, removes the PersistentVolumes, and ends the driver: kubelets cannot unmount
-// what is left then.
+// Stop waits until no node has a volume, removes the PersistentVolumes, and ends the driver. After that, kubelets
+// cannot unmount remaining volumes.
 func (d *Disks) Stop(ctx context.Context) error {
 	var used []string
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
@@ -157,7 +159,7 @@ func (d *Disks) Stop(ctx context.Context) error {
 	return errors.Join(err, d.end())
 }
 
-// end stops all that runs.
+// end stops all processes.
 func (d *Disks) end() error {
 	for _, p := range d.processes {
 		p.Kill()
@@ -171,14 +173,14 @@ func (d *Disks) end() error {
 	return d.Folder.Close()
 }
 
-// member is a kind cluster as a site wants it.
+// member adapts a kind cluster to the interface of package site.
 type member struct{ *kind.Cluster }
 
-// Name is that of the cluster.
+// Name returns the name of the cluster.
 func (m member) Name() string { return m.Cluster.Name }
 
-// RESTConfig reaches it.
+// RESTConfig returns the client configuration of the cluster.
 func (m member) RESTConfig() *rest.Config { return m.Config }
 
-// Kubeconfig is a file that reaches it.
+// Kubeconfig returns the path of the cluster's kubeconfig file.
 func (m member) Kubeconfig() string { return m.Cluster.Kubeconfig }

@@ -14,7 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/csi/site"
 )
 
-// Snapshots are all VolumeSnapshots and VolumeSnapshotContents of the clusters, and what the storage has of them.
+// Snapshots returns all VolumeSnapshots and VolumeSnapshotContents of the clusters, and the snapshots in the storage
+// backend.
 func (d *Disks) Snapshots(ctx context.Context) (names []string, err error) {
 	for _, s := range d.sites {
 		c := s.Cluster
@@ -39,7 +40,7 @@ func (d *Disks) Snapshots(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// used are the disks that nodes have.
+// used returns the disks that are in use on a node.
 func (d *Disks) used() (ids []string, err error) {
 	all, err := d.Folder.Volumes()
 	for id, v := range all {
@@ -50,7 +51,8 @@ func (d *Disks) used() (ids []string, err error) {
 	return ids, err
 }
 
-// remove deletes the PersistentVolumes of the driver, whose sidecars must still run, and waits until they are gone.
+// remove deletes the PersistentVolumes of the driver and waits until they no longer exist. The sidecars must still
+// run.
 func remove(ctx context.Context, s Site) error {
 	volumes := s.Cluster.Client.CoreV1().PersistentVolumes()
 	var left []string
@@ -77,7 +79,7 @@ func remove(ctx context.Context, s Site) error {
 	return nil
 }
 
-// made says whether a volume is one of the driver's.
+// made reports whether a volume belongs to the driver.
 func (s Site) made(volume *corev1.PersistentVolume) bool {
 	return volume.Spec.CSI != nil && volume.Spec.CSI.Driver == s.Driver
 }

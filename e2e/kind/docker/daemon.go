@@ -16,14 +16,14 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// Daemon is a dockerd that this process started, or nothing when one answered already.
+// Daemon is a dockerd that this process started, or empty if a daemon answered already.
 type Daemon struct {
 	cmd *exec.Cmd
 	log string
 }
 
-// Ensure makes a docker daemon answer: it installs Debian's docker.io when there is no
-// dockerd, and starts it when none runs. Stop stops what Ensure started.
+// Ensure ensures that a docker daemon answers. It installs Debian's docker.io if there is no dockerd, and starts
+// dockerd if it does not run. Stop stops only a daemon that Ensure started.
 func Ensure(ctx context.Context, logDir string, progress io.Writer) (*Daemon, error) {
 	if _, err := exec.LookPath("docker"); err == nil && answers(ctx) {
 		return &Daemon{}, nil
@@ -31,13 +31,13 @@ func Ensure(ctx context.Context, logDir string, progress io.Writer) (*Daemon, er
 	if err := Install(ctx, progress, "dockerd", "docker.io"); err != nil {
 		return nil, err
 	}
-	if answers(ctx) { // the package has started it
+	if answers(ctx) { // the package started it
 		return &Daemon{}, nil
 	}
 	return start(ctx, filepath.Join(logDir, "dockerd.log"), progress)
 }
 
-// Install makes a command of a Debian package available.
+// Install installs a Debian package if its command is missing.
 func Install(ctx context.Context, progress io.Writer, command, pkg string) error {
 	if _, err := exec.LookPath(command); err == nil {
 		return nil
@@ -56,8 +56,7 @@ func Install(ctx context.Context, progress io.Writer, command, pkg string) error
 
 func answers(ctx context.Context) bool { return Run(ctx, "version") == nil }
 
-// start starts dockerd in a session of its own, so that an interrupt from the terminal
-// leaves it to Stop.
+// start starts dockerd in a new session, so that an interrupt from the terminal does not end it: Stop does.
 func start(ctx context.Context, log string, progress io.Writer) (*Daemon, error) {
 	fmt.Fprintf(progress, "starting dockerd, log in %s\n", log)
 	file, err := os.Create(log)
@@ -65,7 +64,7 @@ func start(ctx context.Context, log string, progress io.Writer) (*Daemon, error)
 		return nil, fmt.Errorf("open dockerd's log: %w", err)
 	}
 	defer file.Close()
-	cmd := exec.Command("dockerd") // not CommandContext: it is ended by Stop, in peace
+	cmd := exec.Command("dockerd") // not CommandContext: Stop ends it gracefully
 	cmd.Stdout, cmd.Stderr = file, file
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -1,4 +1,3 @@
-// Package docker drives the docker command: it finds or installs it, starts the
-// daemon when none answers, and knows what of this machine decides how nodes that
-// are containers must be run.
+// Package docker runs the docker command. It finds or installs it, starts the daemon if none answers, and inspects the
+// properties of this machine that decide how nodes in containers must run.
 package docker

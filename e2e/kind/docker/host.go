@@ -8,17 +8,17 @@ import (
 	"strconv"
 )
 
-// Host is what of this machine decides how a node is run.
+// Host holds the properties of this machine that decide how a node runs.
 type Host struct {
-	// CgroupV1 says that the machine has the first kind of control groups, which
-	// a kubelet refuses unless it is told otherwise.
+	// CgroupV1 is true if the machine has version 1 of control groups, which a kubelet refuses unless configured
+	// otherwise.
 	CgroupV1 bool
-	// Unprivileged says that CAP_SYS_RESOURCE is not to be had: a container that
-	// asks for every capability, as kind's nodes do, cannot be started.
+	// Unprivileged is true if CAP_SYS_RESOURCE is not available: a container that requests every capability, as kind's
+	// nodes do, cannot start.
 	Unprivileged bool
 }
 
-// Inspect looks at this machine.
+// Inspect inspects this machine.
 func Inspect() (Host, error) {
 	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
 	host := Host{CgroupV1: err != nil}
@@ -38,8 +38,7 @@ const capSysResource = 24
 
 var capBnd = regexp.MustCompile(`(?m)^CapBnd:\s*([0-9a-f]+)$`)
 
-// boundingSet is the set of capabilities that this process, and what it starts, can
-// ever have.
+// boundingSet returns the set of capabilities that this process and its children can ever have.
 func boundingSet(status string) (uint64, error) {
 	found := capBnd.FindStringSubmatch(status)
 	if found == nil {

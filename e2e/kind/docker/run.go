@@ -7,13 +7,13 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// Run runs docker with these arguments. An error holds what docker said.
+// Run runs docker with these arguments. An error holds docker's output.
 func Run(ctx context.Context, args ...string) error {
 	_, err := Output(ctx, args...)
 	return err
 }
 
-// Output runs docker and returns what it printed, without the last line's end.
+// Output runs docker and returns its output, without the last line's end.
 func Output(ctx context.Context, args ...string) (string, error) {
 	return Feed(ctx, nil, args...)
 }

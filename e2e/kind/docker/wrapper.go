@@ -11,9 +11,8 @@ import (
 //go:embed wrapper.sh
 var wrapper []byte
 
-// Environment is what a program that calls docker --privileged needs on this host.
-// On most it is what this process has. Without CAP_SYS_RESOURCE another docker, made in dir,
-// is first in PATH.
+// Environment returns the environment for a program that calls docker --privileged on this host. On most hosts it is
+// that of this process. Without CAP_SYS_RESOURCE, a docker wrapper, created in dir, is first in PATH.
 func (h Host) Environment(dir string) ([]string, error) {
 	if !h.Unprivileged {
 		return os.Environ(), nil

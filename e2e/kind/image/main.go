@@ -1,5 +1,5 @@
-// Command image builds the node image, or finds it again, and prints its name. With
-// -workload it builds the application of the tests instead, under that name.
+// Command image builds the node image, or finds an existing build, and prints its name. With -workload it builds the
+// application of the tests instead, under that name.
 package main
 
 import (

@@ -1,14 +1,14 @@
-// Package journal is what a replica of the workload keeps on its volume: one line a
-// second, each numbered and tied to the line before by a checksum, so that a line that is
-// lost, changed, doubled or written by somebody else is found.
+// Package journal defines the journal that a replica of the workload keeps on its volume: one line a second. Each line
+// is numbered and tied to the previous line by a checksum. So a line that is lost, changed, doubled or written by
+// another process is found.
 //
 //	3 tick web-1 0c6f...-uid east-worker 2026-01-02T03:04:05.678Z 9f86d081884c7d65
 //	│ │    │     │           │           │                        └ over this line and the sum before
 //	│ │    │     │           │           └ time
 //	│ │    │     │           └ node
-//	│ │    │     └ uid of the pod: one pod is one run, and never comes back
+//	│ │    │     └ uid of the pod: one pod is one run, and never runs again
 //	│ │    └ pod
-//	│ └ what is noted
+//	│ └ the event
 //	└ number, without a gap
 package journal
 
@@ -21,25 +21,25 @@ import (
 	"time"
 )
 
-// Note says what a line tells.
+// Note is the event that a line records.
 type Note string
 
-// What lines tell.
+// The events.
 const (
-	// Seed is the first line: it says whose journal this is before any pod has run.
+	// Seed is the first line. It names the owner of the journal before any pod has run.
 	Seed Note = "seed"
 	// Start is written when a container starts.
 	Start Note = "start"
 	// Tick is written every second.
 	Tick Note = "tick"
-	// Drain and Drained are where the preStop hook begins and ends.
+	// Drain and Drained mark the beginning and the end of the preStop hook.
 	Drain   Note = "drain"
 	Drained Note = "drained"
-	// Stop is the last line of a container that was asked to end.
+	// Stop is the last line of a container that received a signal to end.
 	Stop Note = "stop"
 )
 
-// DrainFor is Drain with the reason that the hook read, if it read any.
+// DrainFor returns Drain with the reason that the hook read, if any.
 func DrainFor(reason string) Note {
 	if reason == "" {
 		return Drain
@@ -47,7 +47,7 @@ func DrainFor(reason string) Note {
 	return Drain + ":" + Note(reason)
 }
 
-// Writer is who writes a line.
+// Writer identifies the writer of a line.
 type Writer struct {
 	Pod, UID, Node string
 }
@@ -61,12 +61,12 @@ type Record struct {
 	Sum  string
 }
 
-// First is the line that makes an empty file the journal of a pod.
+// First returns the line that turns an empty file into the journal of a pod.
 func First(pod string, at time.Time) Record {
 	return Record{Note: Seed, Writer: Writer{Pod: pod, UID: "-", Node: "-"}, Time: at}.summed("")
 }
 
-// Next is the line after r.
+// Next returns the line after r.
 func (r Record) Next(note Note, by Writer, at time.Time) Record {
 	return Record{Number: r.Number + 1, Note: note, Writer: by, Time: at}.summed(r.Sum)
 }
@@ -81,10 +81,10 @@ func (r Record) summed(before string) Record {
 	return r
 }
 
-// String is the line, without its end.
+// String returns the line, without its end.
 func (r Record) String() string { return r.body() + " " + r.Sum }
 
-// parse reads one line.
+// parse parses one line.
 func parse(line string) (Record, error) {
 	fields := strings.Split(line, " ")
 	if len(fields) != 7 {

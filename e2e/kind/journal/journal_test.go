@@ -10,7 +10,7 @@ import (
 
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// write makes a journal: each step is written by the pod of that uid.
+// write returns a journal: each step is written by the pod of that uid.
 func write(pod string, steps ...string) string {
 	record := First(pod, begin)
 	lines := []string{record.String()}
@@ -33,7 +33,7 @@ func TestRead(t *testing.T) {
 		"empty":                {"", "not the volume of web-0"},
 		"of another pod":       {write("web-1", "a start"), "of pod web-1"},
 		"a line is lost":       {strings.Join(append(lines[:2:2], lines[3:]...), ""), "it has the number 3"},
-		"the end is lost":      {strings.Join(lines[:3], ""), ""}, // no file can tell: the next writer's node can
+		"the end is lost":      {strings.Join(lines[:3], ""), ""}, // a file cannot show that: the next writer's node can
 		"torn":                 {strings.TrimSuffix(whole, "\n"), "torn"},
 		"a byte is changed":    {strings.Replace(whole, "03:04:07Z", "03:04:08Z", 1), "checksum"},
 		"ran twice":            {write("web-0", "a start", "b start", "a tick"), "ran twice"},

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Run is what one pod wrote.
+// Run holds the lines of one pod.
 type Run struct {
 	UID, Node   string
 	First, Last time.Time
 	Lines       int
-	// Notes are what it noted besides ticks, in order.
+	// Notes are its notes other than ticks, in order.
 	Notes []Note
 }
 
-// Journal is one that is whole.
+// Journal is a complete journal.
 type Journal struct {
 	Pod  string
 	Last Record
 	Runs []Run
 }
 
-// Read checks a journal from its first byte to its last: it belongs to this pod, no line is
-// missing, changed or torn, and no pod wrote again after another one had begun.
+// Read checks a journal from its first byte to its last. It must belong to this pod. No line may be missing, changed
+// or torn, and no pod may have written again after another pod had begun.
 func Read(content, pod string) (Journal, error) {
 	j := Journal{Pod: pod}
 	lines := strings.Split(content, "\n")
@@ -47,7 +47,7 @@ func Read(content, pod string) (Journal, error) {
 	return j, nil
 }
 
-// add judges the next line.
+// add checks the next line.
 func (j *Journal) add(number int, r Record) error {
 	switch {
 	case r.Number != number:

@@ -11,19 +11,18 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// release of Debian that the nodes are: its systemd still knows the first kind of
-// control groups.
+// release is the Debian release of the nodes: its systemd still supports version 1 of control groups.
 const release = "bookworm"
 
-// packages are what a node is made of besides Kubernetes.
+// packages are the Debian packages of a node; Kubernetes is added separately.
 var packages = []string{
 	"systemd", "systemd-sysv", "dbus", "util-linux", "mount", "kmod", "procps", "bash", "jq", "ca-certificates", "e2fsprogs",
 	"containerd", "runc", "containernetworking-plugins", "libseccomp2",
 	"iproute2", "iptables", "nftables", "conntrack", "ethtool", "socat", "iputils-ping", "curl",
 }
 
-// base returns an image of Debian with the packages, and makes it if it is not there: it
-// changes far less often than the rest.
+// base returns an image of Debian with the packages, and builds it if it does not exist. It changes far less often
+// than the rest.
 func (b *build) base(ctx context.Context) (string, error) {
 	fingerprint, err := b.hash(filepath.Join(b.sourceDir, "base.go"), b.bootstrap())
 	if err != nil {
@@ -42,7 +41,7 @@ func (b *build) base(ctx context.Context) (string, error) {
 	return image, importDir(ctx, root, image, "LABEL "+fingerprintLabel+"="+fingerprint, "ENV container=docker")
 }
 
-// importDir makes an image of a folder.
+// importDir imports a folder as an image.
 func importDir(ctx context.Context, dir, image string, changes ...string) error {
 	tar := exec.CommandContext(ctx, "tar", "-C", dir, "--numeric-owner", "-c", ".")
 	stream, err := tar.StdoutPipe()

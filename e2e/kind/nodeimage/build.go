@@ -14,11 +14,11 @@ import (
 // name of the image; the tag is the version of Kubernetes.
 const name = "sliceshift/node"
 
-// fingerprintLabel is how a finished image is found again.
+// fingerprintLabel is the label by which a finished image is found.
 const fingerprintLabel = "io.sliceshift.fingerprint"
 
-// Build returns the node image, and builds it first if there is none made of the same
-// sources: about 8 minutes with cold caches. kindDir is the folder of kind's module.
+// Build returns the node image. If no image of the same sources exists, Build builds it first, which takes about 8
+// minutes with cold caches. kindDir is the folder of kind's module.
 func Build(ctx context.Context, kindDir string, progress io.Writer) (string, error) {
 	r, err := newRecipe(ctx, kindDir)
 	if err != nil {
@@ -41,13 +41,13 @@ func Build(ctx context.Context, kindDir string, progress io.Writer) (string, err
 	return image, b.all(ctx)
 }
 
-// isFresh says whether an image was made from the sources of this fingerprint.
+// isFresh reports whether an image was built from the sources of this fingerprint.
 func isFresh(ctx context.Context, image, fingerprint string) bool {
 	label, err := docker.Output(ctx, "image", "inspect", "--format", `{{index .Config.Labels "`+fingerprintLabel+`"}}`, image)
 	return err == nil && label == fingerprint
 }
 
-// build is one image in the making.
+// build is the state of one image build.
 type build struct {
 	recipe
 	dir         string // holds what is mounted into the container that becomes the node
@@ -60,7 +60,7 @@ func (b *build) path(elements ...string) string {
 	return filepath.Join(append([]string{b.dir}, elements...)...)
 }
 
-// all makes the image, step by step, and tells how long each took.
+// all builds the image step by step and prints how long each step took.
 func (b *build) all(ctx context.Context) error {
 	var base string
 	for _, step := range []struct {

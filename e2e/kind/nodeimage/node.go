@@ -8,8 +8,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// node makes a node of a container of the base, and the image of it. The container has
-// the signal that ends systemd, for the image inherits it.
+// node turns a container of the base into a node and commits it as the image. The container has the stop signal of
+// systemd, because the image inherits it.
 func (b *build) node(ctx context.Context, base string) (err error) {
 	id, err := docker.Output(ctx, "run", "-d", "--network=none", "--security-opt", "seccomp=unconfined",
 		"--stop-signal", "SIGRTMIN+3", "--label", fingerprintLabel+"="+b.fingerprint,
@@ -27,7 +27,7 @@ func (b *build) node(ctx context.Context, base string) (err error) {
 	if err := docker.Run(ctx, "commit", "--change", entrypoint, id, b.image); err != nil {
 		return err
 	}
-	if old != "" { // a cluster may still run on it: then it stays until somebody prunes
+	if old != "" { // a cluster may still use it: then it remains until it is pruned
 		if err := docker.Run(ctx, "image", "rm", old); err != nil {
 			fmt.Fprintln(b.progress, "the image before this one is still in use:", err)
 		}

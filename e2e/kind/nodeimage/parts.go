@@ -16,8 +16,8 @@ import (
 // archive holds the images that a node has from the start.
 const archive = "parts.tar"
 
-// parts makes the images that kubeadm and kind ask for under their names, and saves them.
-// The control plane, etcd and kube-proxy are one image of one binary.
+// parts builds the images that kubeadm and kind expect under their names, and saves them. The control plane, etcd and
+// kube-proxy are one image of one binary.
 func (b *build) parts(ctx context.Context, base string) error {
 	wanted, err := b.imagesOfKubeadm(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (b *build) parts(ctx context.Context, base string) error {
 	return docker.Run(ctx, append([]string{"image", "rm"}, all...)...)
 }
 
-// imagesOfKubeadm asks kubeadm for the images of its version.
+// imagesOfKubeadm returns kubeadm's list of the images of its version.
 func (b *build) imagesOfKubeadm(ctx context.Context) ([]string, error) {
 	output, err := exec.CommandContext(ctx, b.path(binary), "kubeadm", "config", "images", "list", "--kubernetes-version", b.version).Output()
 	if err != nil {
@@ -61,7 +61,7 @@ func (b *build) imagesOfKubeadm(ctx context.Context) ([]string, error) {
 
 var sandboxImage = regexp.MustCompile(`(?m)^\s*sandbox_image = "(\S+)"$`)
 
-// sandboxImage is the pause image that kind's containerd is set to.
+// sandboxImage returns the pause image that kind's containerd is configured with.
 func (b *build) sandboxImage() (string, error) {
 	file := filepath.Join(b.kindFiles(), "etc", "containerd", "config.toml")
 	content, err := os.ReadFile(file)
@@ -77,7 +77,7 @@ func (b *build) sandboxImage() (string, error) {
 
 func (b *build) kindFiles() string { return filepath.Join(b.kindDir, "images", "base", "files") }
 
-// controlImages makes the image of the binary, with what kube-proxy calls, under every name.
+// controlImages builds the image of the binary, with the programs that kube-proxy calls, under every name.
 func (b *build) controlImages(ctx context.Context, base string, names []string) error {
 	root := b.path("control")
 	defer os.RemoveAll(root)

@@ -11,10 +11,10 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// binary is the name under which the program that plays every part is installed.
+// binary is the file name of the program that contains every component.
 const binary = "kubernetes"
 
-// programs builds what a node runs.
+// programs builds the programs of a node.
 func (b *build) programs(ctx context.Context) error {
 	ldflags := b.linkerFlags()
 	if err := goBuild(ctx, b.controlDir, b.path(binary), "-tags", "node", "-ldflags", ldflags, "."); err != nil {
@@ -23,7 +23,7 @@ func (b *build) programs(ctx context.Context) error {
 	return goBuild(ctx, filepath.Join(b.sourceDir, "pause"), b.path("pause"), "-ldflags", "-s -w", ".")
 }
 
-// linkerFlags sets the version that every part reports: kubeadm compares them.
+// linkerFlags sets the version that every component reports: kubeadm compares them.
 func (b *build) linkerFlags() string {
 	flags := []string{"-s", "-w"}
 	numbers := strings.Split(strings.TrimPrefix(b.version, "v"), ".")
@@ -36,7 +36,7 @@ func (b *build) linkerFlags() string {
 	return strings.Join(flags, " ")
 }
 
-// goBuild makes a static binary.
+// goBuild builds a static binary.
 func goBuild(ctx context.Context, dir, target string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-o", target}, args...)...)
 	cmd.Dir = dir

@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// recipe is all that decides what an image looks like.
+// recipe holds the inputs that determine an image.
 type recipe struct {
 	sourceDir  string // this package
 	controlDir string // the module of the control plane
@@ -60,10 +60,10 @@ func (r recipe) fingerprint() (string, error) {
 	)
 }
 
-// bootstrap is the source that makes a Debian of packages.
+// bootstrap returns the path of the source that installs a Debian of packages.
 func (r recipe) bootstrap() string { return filepath.Join(r.sourceDir, "..", "debian", "bootstrap.go") }
 
-// hash is a digest of the names and contents of the files of these patterns.
+// hash returns a digest of the names and contents of the files of these patterns.
 func (r recipe) hash(patterns ...string) (string, error) {
 	sum, err := program.Fingerprint(fmt.Sprintf("%s\n%s\n%s\n", r.goVersion, filepath.Base(r.kindDir), runtime.GOARCH), patterns...)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Command pair holds kind clusters that one run of tests after the other borrows. When they are
-// up it prints what the environment of those tests must have. It takes the clusters down when it
-// is interrupted, or when its input ends: a process that holds the other end of a pipe has them
-// for as long as it lives, however it dies.
+// Command pair holds kind clusters that successive runs of tests borrow. When the clusters are up, it prints the
+// environment that those tests need. It removes the clusters when it is interrupted, or when its input ends. So the
+// process at the other end of a pipe keeps them for as long as it lives, however it ends.
 package main
 
 import (
@@ -59,7 +58,7 @@ func (o options) run(ctx context.Context) (err error) {
 	return pair.Down(context.WithoutCancel(ctx))
 }
 
-// makeDir makes the folder that the clusters use, apart from that of any other run.
+// makeDir creates the folder that the clusters use, separate from that of any other run.
 func makeDir() (string, error) {
 	out, err := filepath.Abs("out")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command probe says whether docker can be had on this machine: it installs and starts it
-// if need be, and runs a container with the rights that a node asks for, which mounts a file
-// system as a node does. It exits with 1, and the reason, when one of these cannot be done.
+// Command probe reports whether docker can run nodes on this machine. It installs and starts docker if needed. It runs
+// a container with the rights that a node requests, which mounts a file system as a node does. If a step fails, it
+// exits with 1 and the reason.
 package main
 
 import (

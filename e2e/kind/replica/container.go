@@ -6,19 +6,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Port is where the workload answers.
+// Port is the port of the workload.
 const Port = 8080
 
-// Fields by which a replica knows whose journal is its own.
+// Fields of the pod that identify the owner of a journal.
 const (
 	// PodName is for an application that keeps its name.
 	PodName = "metadata.name"
-	// PodIndex is the ordinal (KEP-3335): for one that gets another name on the way.
+	// PodIndex is the ordinal (KEP-3335), for an application whose pods are renamed by the move.
 	PodIndex = "metadata.labels['apps.kubernetes.io/pod-index']"
 )
 
-// Container runs the workload over the journals in folders that it mounts; owner is the field
-// of the pod that says whose they are. Without a folder it only answers.
+// Container runs the workload over the journals in the folders that it mounts. owner is the field of the pod that
+// identifies their owner. Without a folder it only answers requests.
 func Container(image, owner string, dirs ...string) corev1.Container {
 	return corev1.Container{
 		Name: "workload", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Args: append([]string{"run"}, dirs...),
@@ -34,7 +34,7 @@ func Container(image, owner string, dirs ...string) corev1.Container {
 	}
 }
 
-// Field is a variable that holds a field of the pod.
+// Field returns a variable that holds a field of the pod.
 func Field(variable, field string) corev1.EnvVar {
 	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
 }

@@ -1,4 +1,3 @@
-// Package replica makes the workload a replica of an application that tests on kind move:
-// its container, its volumes in the folder that both clusters share, and the reading of what
-// it has written there.
+// Package replica runs the workload as a replica of the applications that the tests on kind move. It has the
+// container, the volumes in the shared folder of the clusters, and functions that read the journals.
 package replica

@@ -11,15 +11,14 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 )
 
-// Page gets a page of a replica through the API server: it needs no way to the pods. query
-// may be nil.
+// Page requests a page of a replica through the API server, so it needs no route to the pods. query may be nil.
 func Page(ctx context.Context, client kubernetes.Interface, pod types.NamespacedName, page string, query map[string]string) (string, error) {
 	content, err := client.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, strconv.Itoa(Port), page, query).DoRaw(ctx)
 	return string(content), err
 }
 
-// Journal reads the journal that a replica keeps in one of its folders. An error says that it
-// is not the owner's, not whole, or that somebody met another one that wrote to it.
+// Journal reads the journal that a replica keeps in one of its folders. It fails if the journal is not the owner's, is
+// not complete, or if a process reported another writer of it.
 func Journal(ctx context.Context, client kubernetes.Interface, pod types.NamespacedName, owner, dir string) (journal.Journal, error) {
 	query := map[string]string{"dir": dir}
 	content, err := Page(ctx, client, pod, "journal", query)

@@ -16,13 +16,13 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
-// poll is how often a condition is looked at.
+// poll is the interval between two checks of a condition.
 const poll = 100 * time.Millisecond
 
-// Folder holds the volumes of an application.
+// Folder returns the folder of the volumes of an application.
 func Folder(namespace string) string { return kind.Shared + "/" + namespace }
 
-// Volume is the folder dir of an application's, as a volume that is reserved for a claim.
+// Volume returns the subfolder dir of an application's folder as a volume that is reserved for a claim.
 func Volume(claim types.NamespacedName, dir string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: claim.Namespace + "-" + claim.Name},
@@ -38,8 +38,8 @@ func Volume(claim types.NamespacedName, dir string) *corev1.PersistentVolume {
 	}
 }
 
-// Seeder is a pod that makes the folders of an application's volumes, each with a new journal
-// whose owner is the last part of the folder's name.
+// Seeder returns a pod that creates the folders of an application's volumes. Each gets a new journal whose owner is
+// the last part of the folder's name.
 func Seeder(image, namespace string, dirs ...string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "seed"}, Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false),
@@ -53,7 +53,7 @@ func Seeder(image, namespace string, dirs ...string) *corev1.Pod {
 	}}
 }
 
-// Seed runs a seeder and waits until it has done its work.
+// Seed runs a seeder and waits until it has finished.
 func Seed(ctx context.Context, client kubernetes.Interface, seeder *corev1.Pod) error {
 	pods := client.CoreV1().Pods(seeder.Namespace)
 	if _, err := pods.Create(ctx, seeder, metav1.CreateOptions{}); err != nil {

@@ -1,4 +1,3 @@
-// Package setup puts into two kind clusters what tests and demonstrations need before they
-// can move anything: resource definitions, storage, the manager as it is shipped, and the
-// rights and credentials of whoever moves.
+// Package setup installs the prerequisites of tests and demonstrations in two kind clusters: resource definitions,
+// storage, the shipped manager, and the rights and credentials of the account that moves.
 package setup

@@ -15,14 +15,14 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
-// Where the manager runs, as it is shipped.
+// The names of the manager, as shipped.
 const (
 	ManagerNamespace = "sliceshift-system"
 	ManagerName      = "sliceshift-manager"
 )
 
-// Manager runs the manager in a cluster as it is shipped, but for volumes that are a path on
-// the machine, which are those of the tests. Several begin at once: AwaitManager waits for one.
+// Manager deploys the shipped manager in a cluster, except that it allows hostPath volumes, which the tests
+// use. Several calls may run in parallel: AwaitManager waits for one manager.
 func Manager(ctx context.Context, at *kind.Cluster, image string) error {
 	objects, err := config.ManagerObjects()
 	if err != nil {
@@ -41,10 +41,10 @@ func Manager(ctx context.Context, at *kind.Cluster, image string) error {
 	return nil
 }
 
-// moverRoles is how the names of the roles of whoever moves begin.
+// moverRoles is the prefix of the names of the movers' roles.
 const moverRoles = "sliceshift-mover"
 
-// Roles puts the roles of whoever moves into a cluster that has no manager.
+// Roles creates the movers' roles in a cluster that has no manager.
 func Roles(ctx context.Context, at *kind.Cluster) error {
 	objects, err := config.ManagerObjects()
 	if err != nil {
@@ -60,8 +60,7 @@ func Roles(ctx context.Context, at *kind.Cluster) error {
 	return nil
 }
 
-// RemoveManager ends the manager of a cluster, and waits until its pods are gone. Its rights
-// stay.
+// RemoveManager removes the manager of a cluster and waits until its pods no longer exist. Its rights remain.
 func RemoveManager(ctx context.Context, at *kind.Cluster) error {
 	const patience = time.Minute
 	err := at.Client.AppsV1().Deployments(ManagerNamespace).Delete(ctx, ManagerName, metav1.DeleteOptions{})

@@ -18,11 +18,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Mover is the account that moves what is in a namespace.
+// Mover is the account that moves the workloads of a namespace.
 const Mover = "mover"
 
-// MoverIn makes the account with the rights to move. RemoveMover takes back what is not in
-// the namespace.
+// MoverIn creates the account with the rights to move. RemoveMover removes the objects outside of the namespace.
 func MoverIn(ctx context.Context, at *kind.Cluster, namespace string) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Mover}}
 	if err := Create(ctx, at, account); err != nil {
@@ -39,14 +38,14 @@ func MoverIn(ctx context.Context, at *kind.Cluster, namespace string) error {
 	return Create(ctx, at, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}, RoleRef: role(1), Subjects: subjects})
 }
 
-// Roles of whoever moves, besides those that every move needs.
+// Roles of movers in addition to the roles that every move needs.
 const (
 	AsksPods = moverRoles + "-gates"
 	RunsJobs = moverRoles + "-jobs"
 	RunsPods = moverRoles + "-pods"
 )
 
-// MoverMay gives the account of a namespace another role there.
+// MoverMay binds the account of a namespace to another role there.
 func MoverMay(ctx context.Context, at *kind.Cluster, namespace, role string) error {
 	return Create(ctx, at, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role},
@@ -55,7 +54,7 @@ func MoverMay(ctx context.Context, at *kind.Cluster, namespace, role string) err
 	})
 }
 
-// RemoveMover takes the rights outside of the namespace back.
+// RemoveMover removes the rights outside of the namespace.
 func RemoveMover(ctx context.Context, at *kind.Cluster, namespace string) error {
 	err := at.Client.RbacV1().ClusterRoleBindings().Delete(ctx, namespace, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
@@ -64,9 +63,8 @@ func RemoveMover(ctx context.Context, at *kind.Cluster, namespace string) error 
 	return err
 }
 
-// Credentials puts the kubeconfig of a cluster's mover into a Secret of another cluster, by
-// the name of the first, with an address that the manager's pod can reach. It returns the
-// reference to it.
+// Credentials puts the kubeconfig of a cluster's mover into a Secret of another cluster, named after the first
+// cluster. Its address is reachable from the manager's pod. It returns the reference to the Secret.
 func Credentials(ctx context.Context, of, into *kind.Cluster, namespace string) (*api.SecretKeyReference, error) {
 	kubeconfig, err := moverKubeconfig(ctx, of, namespace)
 	if err != nil {

@@ -17,24 +17,23 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
-// poll is how often a condition is looked at.
+// poll is the interval between two checks of a condition.
 const poll = 100 * time.Millisecond
 
-// Client reaches a cluster with every type that the tests write.
+// Client returns a client of a cluster for every type that the tests write.
 func Client(at *kind.Cluster) (client.Client, error) { return fixture.Client(at.Config) }
 
-// Create makes an object, unless it is there.
+// Create creates an object unless it exists.
 func Create(ctx context.Context, at *kind.Cluster, object client.Object) error {
 	return with(at, func(c client.Client) error { return fixture.Create(ctx, c, object) })
 }
 
-// CRDs puts the resource definitions of this checkout into a cluster and waits until they are
-// served.
+// CRDs installs the resource definitions of this checkout in a cluster and waits until they are served.
 func CRDs(ctx context.Context, at *kind.Cluster) error {
 	return with(at, func(c client.Client) error { return fixture.InstallCRDs(ctx, c) })
 }
 
-// with does something with a client of a cluster; an error names the cluster.
+// with runs a function with a client of a cluster; an error names the cluster.
 func with(at *kind.Cluster, do func(client.Client) error) error {
 	c, err := Client(at)
 	if err == nil {
@@ -46,7 +45,7 @@ func with(at *kind.Cluster, do func(client.Client) error) error {
 	return nil
 }
 
-// Storage makes the storage class.
+// Storage creates the storage class.
 func Storage(ctx context.Context, at *kind.Cluster) error {
 	return Create(ctx, at, &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: kind.StorageClass}, Provisioner: "kubernetes.io/no-provisioner",
@@ -54,7 +53,7 @@ func Storage(ctx context.Context, at *kind.Cluster) error {
 	})
 }
 
-// Namespace makes a namespace in which pods can be created.
+// Namespace creates a namespace in which pods can be created.
 func Namespace(ctx context.Context, at *kind.Cluster, name string) error {
 	if err := Create(ctx, at, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		return err

@@ -17,24 +17,26 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
-// Members are the pods of a StatefulSet, each with a volume and a name that leads to it wherever it runs.
+// Members are the pods of a StatefulSet, each with a volume and a name that resolves to it in whichever cluster it
+// runs.
 type Members struct {
 	Namespace, Name string
 	Replicas        int32
 	Ports           []corev1.ServicePort
-	// Class is the StorageClass of the volumes, which a driver makes; empty: they are in a folder of the one that both clusters share.
+	// Class is the StorageClass of volumes of a CSI driver. If it is empty, the volumes are in the shared folder of
+	// the clusters.
 	Class string
 }
 
-// Meta is that of an object of the application.
+// Meta returns the metadata of an object of the application.
 func (m Members) Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: m.Namespace, Name: name}
 }
 
-// Labels of the pods.
+// Labels returns the labels of the pods.
 func (m Members) Labels() map[string]string { return map[string]string{"app": m.Name} }
 
-// Names of the pods.
+// Names returns the names of the pods.
 func (m Members) Names() []string {
 	var names []string
 	for i := range m.Replicas {
@@ -43,12 +45,13 @@ func (m Members) Names() []string {
 	return names
 }
 
-// Host is how everybody reaches a member, wherever it runs.
+// Host returns the host name of a member, which is valid in whichever cluster it runs.
 func (m Members) Host(member string) string {
 	return fmt.Sprintf("%s.%s.svc.clusterset.local", member, m.Namespace)
 }
 
-// Objects are all but the StatefulSet. Volumes that no driver makes are in a folder of the one that both clusters share.
+// Objects returns all objects except the StatefulSet. Volumes without a driver are in the shared folder of the
+// clusters.
 func (m Members) Objects(folder string) []client.Object {
 	objects := []client.Object{m.service(m.Name, m.Labels()), &policyv1.PodDisruptionBudget{
 		ObjectMeta: m.Meta(m.Name),
@@ -63,14 +66,14 @@ func (m Members) Objects(folder string) []client.Object {
 	return objects
 }
 
-// service leads to pods before they are Ready: members find each other.
+// service selects pods before they are Ready, so that members find each other.
 func (m Members) service(name string, selector map[string]string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: m.Meta(name), Spec: corev1.ServiceSpec{
 		ClusterIP: corev1.ClusterIPNone, Selector: selector, Ports: m.Ports, PublishNotReadyAddresses: true,
 	}}
 }
 
-// volume is reserved for the claim of a member.
+// volume returns a volume that is reserved for the claim of a member.
 func (m Members) volume(folder, member string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: folder + "-" + member},
@@ -86,7 +89,7 @@ func (m Members) volume(folder, member string) *corev1.PersistentVolume {
 	}
 }
 
-// StatefulSet has the members started at once, each with its volume as data.
+// StatefulSet returns a StatefulSet that starts the members in parallel, each with its volume as data.
 func (m Members) StatefulSet(pod corev1.PodSpec) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: m.Meta(m.Name), Spec: appsv1.StatefulSetSpec{
 		Replicas: new(m.Replicas), ServiceName: m.Name, PodManagementPolicy: appsv1.ParallelPodManagement,
@@ -102,7 +105,7 @@ func (m Members) StatefulSet(pod corev1.PodSpec) *appsv1.StatefulSet {
 	}}
 }
 
-// AsWritten has names with two dots looked up as they are, before any search domain.
+// AsWritten returns a DNS configuration that tries names with two dots before any search domain.
 func AsWritten() *corev1.PodDNSConfig {
 	return &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{{Name: "ndots", Value: new("2")}}}
 }

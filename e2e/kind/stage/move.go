@@ -19,8 +19,8 @@ import (
 // template is the claim template of the members' volumes.
 const template = "data"
 
-// Audit begins to watch a move of the members. Of volumes that a driver makes each side has its own: what is on them is for
-// whoever writes to them to judge.
+// Audit starts an audit of a move of the members. Where a driver creates the volumes, each side has its own, and the
+// auditor does not judge their content: the writers must check it.
 func Audit(ctx context.Context, pair *kind.Pair, m Members) (*auditor.Auditor, error) {
 	side := func(c *kind.Cluster) auditor.Side {
 		return auditor.Side{Name: c.Name, Config: c.Config, Namespace: m.Namespace, Set: m.Name}
@@ -32,7 +32,7 @@ func Audit(ctx context.Context, pair *kind.Pair, m Members) (*auditor.Auditor, e
 	return auditor.Start(ctx, o)
 }
 
-// Completed says that a Migration has ended for this reason, as its spec is now.
+// Completed returns a predicate: the Migration has completed its current spec for this reason.
 func Completed(reason string) func(*api.Migration) bool {
 	return func(m *api.Migration) bool {
 		completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
@@ -40,7 +40,7 @@ func Completed(reason string) func(*api.Migration) bool {
 	}
 }
 
-// state is what a person would look at.
+// state describes the progress in one line.
 func (m Members) state(migration *api.Migration) string {
 	line := fmt.Sprintf("%d of %d members are in west", migration.Status.Moved, migration.Status.Total)
 	if h := migration.Status.Handoff; h != nil {
@@ -52,8 +52,8 @@ func (m Members) state(migration *api.Migration) string {
 	return line
 }
 
-// Clear removes what was made of the members in both clusters. The folder with their data stays. The
-// Migration goes first: with the namespace its rights would go before it could let go of the sets.
+// Clear removes the objects of the members in both clusters. The folder with their data remains. The Migration is
+// deleted first: deleting the namespace would remove the rights that it needs to release the sets.
 func Clear(ctx context.Context, pair *kind.Pair, m Members) error {
 	c, err := setup.Client(pair.East)
 	if err != nil {
@@ -85,7 +85,7 @@ func Clear(ctx context.Context, pair *kind.Pair, m Members) error {
 	return nil
 }
 
-// removed deletes an object and waits until it is gone.
+// removed deletes an object and waits until it no longer exists.
 func removed(ctx context.Context, c client.Client, object client.Object) error {
 	if err := c.Delete(ctx, object); err != nil {
 		return err

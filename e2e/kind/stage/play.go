@@ -15,19 +15,19 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Play is the move of members, which is told line by line as it goes on.
+// Play is a move of members that prints its progress line by line.
 type Play struct {
 	Pair    *kind.Pair
 	Members Members
-	// Look is shown every state of the Migration that is waited for; nil: nobody is.
+	// Look receives every state of the Migration that Play waits for; may be nil.
 	Look func(context.Context, *api.Migration)
 
 	begin time.Time
-	// last is what was told last of the Migration.
+	// last is the last line printed about the Migration.
 	last string
 }
 
-// Begin is a play that begins now.
+// Begin returns a Play that begins now.
 func Begin(pair *kind.Pair, members Members) *Play {
 	return &Play{Pair: pair, Members: members, begin: time.Now()}
 }
@@ -48,12 +48,12 @@ func (p *Play) SetMode(ctx context.Context, mode api.Mode) error {
 	return c.Patch(ctx, &api.Migration{ObjectMeta: p.Members.Meta(p.Members.Name)}, patch)
 }
 
-// AwaitBack waits until everything has gone back.
+// AwaitBack waits until everything is rolled back.
 func (p *Play) AwaitBack(ctx context.Context) error {
 	return p.Await(ctx, Completed(api.ReasonRolledBack))
 }
 
-// MoveAgain moves once more what has gone back.
+// MoveAgain moves the application again after a rollback.
 func (p *Play) MoveAgain(ctx context.Context) error {
 	if err := p.SetMode(ctx, api.ModeRun); err != nil {
 		return err
@@ -61,14 +61,14 @@ func (p *Play) MoveAgain(ctx context.Context) error {
 	return p.Await(ctx, Completed(api.ReasonMoved))
 }
 
-// Stopped says whether a member has been stopped in east. The Migration's status does not say that of one that
-// is down for a short time only.
+// Stopped reports whether a member was stopped in east. The Migration's status does not show a member that is down
+// only for a short time.
 func (p *Play) Stopped(ctx context.Context, ordinal int32) bool {
 	set, err := p.Pair.East.Client.AppsV1().StatefulSets(p.Members.Namespace).Get(ctx, p.Members.Name, metav1.GetOptions{})
-	return err == nil && *set.Spec.Replicas <= ordinal // else it is asked again: the API server may be away
+	return err == nil && *set.Spec.Replicas <= ordinal // else it is read again: the API server may be down
 }
 
-// Await looks at the Migration until it is as wanted, and tells what it does meanwhile.
+// Await polls the Migration until reached holds, and prints its progress meanwhile.
 func (p *Play) Await(ctx context.Context, reached func(*api.Migration) bool) error {
 	c, err := setup.Client(p.Pair.East)
 	if err != nil {

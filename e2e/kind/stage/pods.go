@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
-// Writer is a pod that runs once and writes below /out, which is the folder that both clusters share.
+// Writer returns a pod that runs once and writes below /out, which is the shared folder of the clusters.
 func Writer(meta metav1.ObjectMeta, folder, image string, args ...string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false), DNSConfig: AsWritten(),
@@ -30,7 +30,7 @@ func Writer(meta metav1.ObjectMeta, folder, image string, args ...string) *corev
 	}}
 }
 
-// RunPod makes a pod and waits for its phase.
+// RunPod creates a pod and waits for its phase.
 func RunPod(ctx context.Context, c *kind.Cluster, pod *corev1.Pod, phase corev1.PodPhase) error {
 	pods := c.Client.CoreV1().Pods(pod.Namespace)
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
@@ -49,8 +49,8 @@ func RunPod(ctx context.Context, c *kind.Cluster, pod *corev1.Pod, phase corev1.
 	return nil
 }
 
-// StopPod asks a pod to end, and waits until it is gone. One that has ended before is an error: what it
-// wrote has a hole.
+// StopPod deletes a pod and waits until it no longer exists. It fails if the pod had ended before: its output would
+// have a gap.
 func StopPod(ctx context.Context, c *kind.Cluster, namespace, name string) error {
 	pods := c.Client.CoreV1().Pods(namespace)
 	pod, err := pods.Get(ctx, name, metav1.GetOptions{})
@@ -76,7 +76,7 @@ func StopPod(ctx context.Context, c *kind.Cluster, namespace, name string) error
 	return nil
 }
 
-// ending is what a container said in the end.
+// ending returns the termination message of a container.
 func ending(pod *corev1.Pod) string {
 	for i := range pod.Status.ContainerStatuses {
 		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil {

@@ -1,6 +1,6 @@
-// Package stage is what the demonstrations share that move an application between two kind clusters while
-// clients use it: the clusters, with the names of the clusterset, the manager as it is shipped, members
-// that keep their names, and pods that do something.
+// Package stage is shared by the demonstrations that move an application between two kind clusters while clients use
+// it. It has the clusters with the names of the clusterset, the shipped manager, members that keep their
+// names, and pods that run a task.
 package stage
 
 import (
@@ -18,15 +18,15 @@ import (
 // The images of every stage.
 const (
 	dnsImage = "sliceshift/coredns:e2e"
-	// ManagerImage has the mover, too.
+	// ManagerImage contains the mover too.
 	ManagerImage = "sliceshift/manager:e2e"
 )
 
-// poll is how often a condition is looked at.
+// poll is the interval between two checks of a condition.
 const poll = 100 * time.Millisecond
 
-// Up starts two clusters in which the names of the clusterset lead to pods of either, and the manager in
-// the first of them. build makes the images of what moves, and names them.
+// Up starts two clusters in which the names of the clusterset resolve to pods of either cluster, and the manager in
+// the first of them. build builds the images of the application and returns their names.
 func Up(ctx context.Context, dir string, build func(context.Context) ([]string, error)) (*kind.Pair, error) {
 	pair, err := kind.Up(ctx, dir, os.Stderr)
 	if err != nil {
@@ -41,7 +41,7 @@ func Up(ctx context.Context, dir string, build func(context.Context) ([]string, 
 	return pair, nil
 }
 
-// Down removes the clusters, and keeps what they logged when something has failed.
+// Down removes the clusters, and keeps their logs if failed is not nil.
 func Down(ctx context.Context, pair *kind.Pair, failed error) error {
 	ctx = context.WithoutCancel(ctx)
 	var err error

@@ -23,24 +23,25 @@ type app struct {
 	replicas  int32
 	// grace is how long a pod may take to end, in seconds.
 	grace int64
-	// drain is how long the preStop hook takes, linger for how long the replica goes on
-	// writing after it was asked to end; both may be empty.
+	// drain is the duration of the preStop hook. linger is how long the replica continues to write after it received
+	// the signal to end. Both may be empty.
 	drain, linger string
-	// ours makes it a set of our own kind, inPlace one whose pods are updated in place.
+	// ours selects our own kind of set; inPlace selects that kind with pods that are updated in place.
 	ours, inPlace bool
-	// parallel makes its pods all at once.
+	// parallel creates its pods in parallel.
 	parallel bool
-	// liveness adds a probe that restarts a container that is stuck.
+	// liveness adds a probe that restarts a stuck container.
 	liveness bool
-	// needs makes its pods need objects of many kinds: see needs_test.go.
+	// needs makes its pods depend on objects of many kinds: see needs_test.go.
 	needs bool
-	// reasonGrace is how long such a set keeps a pod that knows why it goes, in seconds.
+	// reasonGrace is terminationReasonGraceSeconds of our own kind: how long a pod is kept after its reason was
+	// written.
 	reasonGrace int32
-	// disks is the StorageClass of its volumes, which a CSI driver makes; empty: they are in the shared folder.
+	// disks is the StorageClass of volumes of a CSI driver. If it is empty, the volumes are in the shared folder.
 	disks string
-	// tick is how often each replica writes, other than every second.
+	// tick is the interval between the lines of each replica; empty means one second.
 	tick string
-	// bulk is how many MiB each disk has beside the journal.
+	// bulk is the size in MiB of additional data on each disk.
 	bulk int
 }
 
@@ -48,10 +49,10 @@ const name = "web"
 
 var labels = map[string]string{"app": name}
 
-// usual is the application that most tests move.
+// usual returns the application that most tests move.
 func usual() app { return app{replicas: 3, grace: 5} }
 
-// pods are the names of its pods.
+// pods returns the names of its pods.
 func (a app) pods() []string {
 	var names []string
 	for i := range a.replicas {
@@ -76,7 +77,7 @@ func (a app) budget() *policyv1.PodDisruptionBudget {
 	}}
 }
 
-// volume is one in the shared folder, reserved for the claim of a pod.
+// volume returns a volume in the shared folder that is reserved for the claim of a pod.
 func (a app) volume(pod string) *corev1.PersistentVolume {
 	return replica.Volume(types.NamespacedName{Namespace: a.namespace, Name: "data-" + pod}, pod)
 }
@@ -97,7 +98,7 @@ func (a app) statefulSet() *appsv1.StatefulSet {
 	}}
 }
 
-// claim is one for the data of a replica.
+// claim returns a claim for the data of a replica.
 func (a app) claim(meta metav1.ObjectMeta) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new(cmp.Or(a.disks, kind.StorageClass)),
@@ -105,8 +106,7 @@ func (a app) claim(meta metav1.ObjectMeta) corev1.PersistentVolumeClaim {
 	}}
 }
 
-// trouble is the ConfigMap that makes the workload's start fail or take long in the cluster
-// that has it.
+// trouble is the ConfigMap that makes the start of the workload fail, or slow, in the cluster that has it.
 const trouble = "trouble"
 
 func (a app) template() corev1.PodTemplateSpec {
@@ -146,7 +146,7 @@ func fromTrouble(variable string) corev1.EnvVar {
 	}}}
 }
 
-// seeder makes the volumes with an empty journal each.
+// seeder returns the pod that creates an empty journal on each volume.
 func (a app) seeder() *corev1.Pod {
 	if a.disks == "" {
 		return replica.Seeder(image, a.namespace, a.pods()...)

@@ -24,13 +24,13 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// root is the folder of the repository.
+// root is the path of the repository.
 const root = "../../.."
 
-// TestChart installs the manager into east as docs/install.md says, in place of the one that is there: by the chart and
-// by kustomize. Each is upgraded in the middle of a move, with an ordinal that is down and with a copy under way: the
-// manager of the upgrade takes both up where the one before has left them, and nothing is lost. Each is removed again,
-// and what its users have stays. No other test runs beside it: those wait for the tests that are not parallel.
+// TestChart replaces the manager in east as docs/install.md describes, by the chart and by kustomize. Each is upgraded
+// in the middle of a move, with an ordinal that is down and with a running copy. The upgraded manager must resume both
+// where its predecessor left them, and nothing is lost. Each installation is then removed, and the objects of its
+// users remain. The test is not parallel, so no other test runs at the same time.
 func TestChart(t *testing.T) {
 	if pair.Own() {
 		t.Skip("it would take away the manager of clusters that are not the suite's")
@@ -39,7 +39,7 @@ func TestChart(t *testing.T) {
 	if !found {
 		t.Fatalf("image %s has no tag", managerImage)
 	}
-	t.Cleanup(func() { // for the tests that follow
+	t.Cleanup(func() { // for the later tests
 		ctx := context.WithoutCancel(t.Context())
 		if err := errors.Join(setup.Manager(ctx, pair.East, managerImage), setup.AwaitManager(ctx, pair.East)); err != nil {
 			t.Error(err)
@@ -49,8 +49,8 @@ func TestChart(t *testing.T) {
 	byKustomize(t, repository, tag)
 }
 
-// byChart upgrades the chart while an ordinal is down: its container crashes at the destination, until the manager of
-// the upgrade has taken it over.
+// byChart upgrades the chart while an ordinal is down. Its container crashes at the destination until the upgraded
+// manager has taken over.
 func byChart(t *testing.T, repository, tag string) {
 	t.Helper()
 	values := fmt.Sprintf("image.repository=%s,image.tag=%s,config.volumes.allowPaths=true", repository, tag)
@@ -65,7 +65,7 @@ func byChart(t *testing.T, repository, tag string) {
 		return len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].RestartCount > 0
 	}))
 	before := v.managers()
-	// The suite has written the replicas of the Deployment that was there before, and still owns them besides helm.
+	// The suite has applied the replicas of the previous Deployment, and still owns them together with helm.
 	helm(t, "upgrade", "sliceshift", root+"/charts/sliceshift", "--force-conflicts", "--set", values+",replicas=1,config.logLevel=debug,policies.fence=true")
 	v.takenUp(before, func() bool { return v.m.Status.Handoff != nil && v.m.Status.Handoff.Ordinal == 2 })
 	v.must(v.cure())
@@ -75,7 +75,7 @@ func byChart(t *testing.T, repository, tag string) {
 	v.expectNoManager()
 }
 
-// byKustomize upgrades while a disk is copied: the copy is kept warm, until the manager of the upgrade has taken it over.
+// byKustomize upgrades during a copy of a disk. The copy is kept warm until the upgraded manager has taken over.
 func byKustomize(t *testing.T, repository, tag string) {
 	t.Helper()
 	kustomize(t, repository, tag, "info")
@@ -117,7 +117,7 @@ func byKustomize(t *testing.T, repository, tag string) {
 	v.expectNoManager()
 }
 
-// managers are the pods that run one.
+// managers returns the names of the manager's pods.
 func (v *move) managers() map[string]bool {
 	v.t.Helper()
 	pods, err := pair.East.Client.CoreV1().Pods(setup.ManagerNamespace).List(v.ctx, metav1.ListOptions{})
@@ -129,11 +129,11 @@ func (v *move) managers() map[string]bool {
 	return names
 }
 
-// takenUp waits until a manager that is none of those of before drives the move, and those have ended. The move must
-// stand then where it stood.
+// takenUp waits until a manager that is not in before drives the move, and the managers of before have ended. The move
+// must then be in the state in which it was.
 func (v *move) takenUp(before map[string]bool, stands func() bool) {
 	v.t.Helper()
-	const unique = len("-00000000-0000-0000-0000-000000000000") // what follows the pod's name
+	const unique = len("-00000000-0000-0000-0000-000000000000") // the suffix of the pod's name
 	v.awaitMigration("a manager of the upgrade drives it", func() bool {
 		holder := v.m.Status.Fence.Holder
 		if len(holder) <= unique || before[holder[:len(holder)-unique]] {
@@ -152,7 +152,7 @@ func (v *move) takenUp(before map[string]bool, stands func() bool) {
 	v.t.Logf("%s has taken it up from %v, as epoch %d", v.m.Status.Fence.Holder, slices.Sorted(maps.Keys(before)), v.m.Status.Fence.Epoch)
 }
 
-// expectNoManager checks that of what was installed only what users have is left.
+// expectNoManager checks that of the installed objects only those of users remain.
 func (v *move) expectNoManager() {
 	v.t.Helper()
 	_, err := pair.East.Client.AppsV1().Deployments(setup.ManagerNamespace).Get(v.ctx, setup.ManagerName, metav1.GetOptions{})
@@ -170,7 +170,7 @@ func (v *move) kubectl(args ...string) {
 	runs(v.t, cluster.Kubectl(v.ctx, binary, pair.East.Kubeconfig, args...))
 }
 
-// helm runs helm on east, and waits until it is done.
+// helm runs helm on east, and waits for its end.
 func helm(t *testing.T, args ...string) {
 	t.Helper()
 	path, err := tool.Path(t.Context(), "helm")
@@ -180,7 +180,7 @@ func helm(t *testing.T, args ...string) {
 	runs(t, exec.CommandContext(t.Context(), path, append(args, "-n", setup.ManagerNamespace, "--wait", "--timeout", "3m", "--kubeconfig", pair.East.Kubeconfig)...))
 }
 
-// runs has a program run to its end.
+// runs runs a program to its end.
 func runs(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	dir := t.TempDir()
@@ -190,7 +190,7 @@ func runs(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// overlay is what a user of kustomize writes.
+// overlay is the kustomization of a user.
 const overlay = `resources: [%s]
 images:
 - {name: sliceshift-manager, newName: %s, newTag: %s}
@@ -201,13 +201,13 @@ patches:
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: SLICESHIFT_LOG_LEVEL, value: %s}}
 `
 
-// kustomize applies config/ with another image and another level of logs.
+// kustomize applies config/ with another image and another log level.
 func kustomize(t *testing.T, repository, tag, level string) {
 	t.Helper()
 	dir := t.TempDir()
 	config, err := filepath.Abs(root + "/config")
 	if err == nil {
-		config, err = filepath.Rel(dir, config) // kustomize takes no absolute path
+		config, err = filepath.Rel(dir, config) // kustomize rejects absolute paths
 	}
 	if err != nil {
 		t.Fatal(err)

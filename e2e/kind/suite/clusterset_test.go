@@ -26,14 +26,14 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
 
-// clusterset has what either cluster exports found in both, from now on.
+// clusterset starts the controller that imports the exported Services of each cluster into both, from then on.
 var clusterset = sync.OnceValue(func() error {
 	return mcs.Start(context.Background(), mcs.Member{Name: "east", Config: pair.East.Config}, mcs.Member{Name: "west", Config: pair.West.Config})
 })
 
-// TestClusterset: what east exports, a pod in west finds under the name of the clusterset: a
-// single pod by a headless Service, any pod by a Service with an address. When the pod comes
-// back with another address, and when it is exported no more, west learns of it.
+// TestClusterset: a pod in west finds the exports of east under the name of the clusterset. It finds a single pod by a
+// headless Service, and any pod by a Service with an address. West follows when the pod restarts with another address,
+// and when the export is deleted.
 func TestClusterset(t *testing.T) {
 	needMachines(t)
 	t.Parallel()
@@ -63,14 +63,14 @@ func TestClusterset(t *testing.T) {
 	results.Add(cases.Row{Name: t.Name(), Remark: fmt.Sprintf("another address is known in west %d ms after east", took.Milliseconds())})
 }
 
-// named is a Service that selects the only pod.
+// named returns a Service that selects the only pod.
 func (v *move) named(name, ip string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: v.app.namespace, Name: name}, Spec: corev1.ServiceSpec{
 		ClusterIP: ip, Selector: map[string]string{"statefulset.kubernetes.io/pod-name": "web-0"}, Ports: []corev1.ServicePort{{Port: replica.Port}},
 	}}
 }
 
-// awaitExport waits until east is told that a Service is exported.
+// awaitExport waits until east reports that a Service is exported.
 func (v *move) awaitExport(service string) error {
 	c, err := setup.Client(pair.East)
 	if err != nil {
@@ -101,11 +101,10 @@ func (v *move) awaitNoImport(service string) error {
 	return nil
 }
 
-// getInWest runs a pod in west that gets the journal by the name of the clusterset, and
-// returns what it printed.
+// getInWest runs a pod in west that requests the journal by the name of the clusterset, and returns its output.
 func (v *move) getInWest(name, service string, want corev1.PodPhase) string {
 	v.t.Helper()
-	// With the dot at its end a name is looked up as it is, and under no search domain.
+	// A name with a trailing dot is looked up without search domains.
 	url := fmt.Sprintf("http://%s.%s.svc.clusterset.local.:%d/journal", service, v.app.namespace, replica.Port)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: v.app.namespace, Name: name}, Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false), TerminationGracePeriodSeconds: ptr.To[int64](0),
@@ -129,7 +128,7 @@ func (v *move) getInWest(name, service string, want corev1.PodPhase) string {
 	return string(page)
 }
 
-// readdress deletes the pod and measures how long after east west knows its next address.
+// readdress deletes the pod and measures how long after east west has its new address.
 func (v *move) readdress() time.Duration {
 	v.t.Helper()
 	const often = 5 * time.Millisecond
@@ -149,7 +148,7 @@ func (v *move) readdress() time.Duration {
 	return time.Since(known)
 }
 
-// addresses are those that a cluster has of web-0, by the label that says so.
+// addresses returns the addresses of web-0 in the EndpointSlices of a cluster, selected by label.
 func (v *move) addresses(ctx context.Context, at *kind.Cluster, label string) ([]string, error) {
 	list, err := at.Client.DiscoveryV1().EndpointSlices(v.app.namespace).List(ctx, metav1.ListOptions{LabelSelector: label + "=web-0"})
 	if err != nil {

@@ -25,15 +25,16 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// provisioners are those of what is copied: each cluster has one of its own, over one backend, so that somebody who is neither of
-// the movers can compare what is on the disks of both.
+// provisioners are the two drivers of a copy: each cluster has its own, over one backend. So the test, independently
+// of the movers, can compare the disks of the two sides.
 type provisioners struct {
 	*disks.Disks
 
 	east, west string
 }
 
-// startProvisioners has each cluster make disks by a driver of its own until the test ends. of tells them from those of other tests.
+// startProvisioners starts a separate driver in each cluster until the test ends. of is a name prefix that is unique
+// per test.
 func startProvisioners(t *testing.T, of string) provisioners {
 	t.Helper()
 	p := provisioners{east: of + ".east.example.com", west: of + ".west.example.com"}
@@ -41,9 +42,9 @@ func startProvisioners(t *testing.T, of string) provisioners {
 	return p
 }
 
-// TestCopyBetweenProvisioners: replicas that write all the time move by copies from the disks of one provisioner to those of
-// another one, whatever happens to the movers, to the link between them and to whoever moves: each starts on a disk with all
-// that it had when it stopped, and no line that somebody has read is lost.
+// TestCopyBetweenProvisioners: replicas that write continuously move by copies from the disks of one provisioner to
+// those of another. Movers, the manager and the link between the movers fail meanwhile. Each replica starts on a disk
+// with all its data at the stop, and no line that a reader has seen is lost.
 func TestCopyBetweenProvisioners(t *testing.T) {
 	t.Parallel()
 	p := startProvisioners(t, "copied")
@@ -60,14 +61,15 @@ func TestCopyBetweenProvisioners(t *testing.T) {
 	}
 }
 
-// alone is an application of one replica that writes to a disk of east's provisioner all the time, with so many MiB beside.
+// alone returns an application of one replica that writes continuously to a disk of east's provisioner, with bulk MiB
+// more.
 func (p provisioners) alone(bulk int) app {
 	a := busy(disks.Late(p.east))
 	a.replicas, a.bulk = 1, bulk
 	return a
 }
 
-// deploy starts an application that is to move by copies to disks of west's provisioner.
+// deploy starts an application that moves by copies to disks of west's provisioner.
 func (p provisioners) deploy(t *testing.T, a app, way api.CopySpec) (*move, *witness) {
 	t.Helper()
 	v := deploy(t, a)
@@ -87,7 +89,8 @@ func (v *move) expectRuns(journals []journal.Journal, want int) {
 	}
 }
 
-// expectCopied checks that the one replica arrived, on a disk of west's provisioner with all that was known of it.
+// expectCopied checks that the one replica arrived, on a disk of west's provisioner with all data that the witness has
+// read.
 func (p provisioners) expectCopied(v *move, w *witness) []journal.Journal {
 	v.t.Helper()
 	journals := v.expectMoved()
@@ -123,14 +126,15 @@ func thereAndBack(t *testing.T, p provisioners) {
 	v.audit(journals, "copied to disks of another provisioner, all back, and there again")
 }
 
-// moverMade is when a receiver was made, for a pass while the ordinal runs or for the last one.
+// moverMade returns the moment at which a receiver is created, for a warm pass while the ordinal runs or for the last
+// pass.
 func moverMade(warm bool) harness.Moment {
 	return harness.Wrote(func(e *plan.Effect) bool {
 		return e.Verb == plan.CarryVolume && e.Volume.Verb == volumes.CreateMover && e.Volume.Copy.Role == volumes.RoleReceiver && e.Volume.Copy.Warm == warm
 	})
 }
 
-// TestCopyTurnedBack: until the copy was taken over a replica goes back to the very disk that it had, then by a copy of its own.
+// TestCopyTurnedBack: until the copy is taken over, a replica returns to its original disk, and afterwards to a copy.
 func TestCopyTurnedBack(t *testing.T) {
 	t.Parallel()
 	p := startProvisioners(t, "turned")
@@ -168,7 +172,8 @@ func TestCopyTurnedBack(t *testing.T) {
 	}
 }
 
-// moversKilled: the process of each mover is killed as soon as it may begin: of a warm pass and of the last one, on either side.
+// moversKilled: the process of each mover is killed as soon as it may begin, of a warm pass and of the last, on both
+// sides.
 func moversKilled(t *testing.T, p provisioners) {
 	v, w := p.deploy(t, p.alone(32), api.CopySpec{})
 	killed := map[string]bool{}
@@ -211,14 +216,14 @@ func (v *move) killMover(atGiver bool, name string) error {
 	})
 }
 
-// managerKilled: the manager's pods are killed whenever the Migration says that it has come further.
+// managerKilled: the manager's pods are killed whenever the Migration reports a new step.
 func managerKilled(t *testing.T, p provisioners) {
 	v, w := p.deploy(t, p.alone(0), api.CopySpec{})
 	v.grant()
 	for _, c := range pair.Both() {
 		v.must(setup.MoverMay(v.ctx, c, v.app.namespace, setup.RunsPods))
 	}
-	v.must(v.reachFrom(pair.Hub)) // whose manager no other test needs all the time
+	v.must(v.reachFrom(pair.Hub)) // no other test needs its manager all the time
 	v.starts(pair.Hub)
 	seen := map[api.Step]bool{}
 	v.awaitMigration("it is completed", func() bool {
@@ -236,12 +241,12 @@ func managerKilled(t *testing.T, p provisioners) {
 	v.audit(journals, fmt.Sprintf("the manager was killed in %v", slices.Sorted(maps.Keys(seen))))
 }
 
-// killManager has the pods of a manager killed without a word, and others made.
+// killManager deletes the pods of a manager without grace; their Deployment recreates them.
 func killManager(ctx context.Context, c *kind.Cluster) error {
 	return c.Client.CoreV1().Pods(setup.ManagerNamespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}, metav1.ListOptions{})
 }
 
-// linkBroken: all connections of the movers are cut every second, of a copy that takes many.
+// linkBroken: all connections of the movers are cut every second, during a copy that takes many seconds.
 func linkBroken(t *testing.T, p provisioners) {
 	v, w := p.deploy(t, p.alone(48), api.CopySpec{Bandwidth: new(resource.MustParse("4Mi"))})
 	broken := v.breakEverySecond(pair.West.Worker())
@@ -254,8 +259,8 @@ func linkBroken(t *testing.T, p provisioners) {
 	v.audit(journals, fmt.Sprintf("the link was broken %d times", times))
 }
 
-// breakEverySecond cuts the connections to receivers on a node every second, until broken is called, which returns how often
-// that has met one.
+// breakEverySecond cuts the connections to receivers on a node every second, until broken is called. broken returns
+// how often a connection was cut.
 func (v *move) breakEverySecond(node string) (broken func() int) {
 	ctx, cancel := context.WithCancel(v.ctx)
 	ended, times := make(chan error, 1), 0

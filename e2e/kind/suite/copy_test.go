@@ -24,16 +24,16 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestCopy: three replicas move to disks that the nodes of west have for themselves, by pods that schedulers place,
-// kubelets run and a network connects. Pod Security baseline lets these pods in; restricted refuses them before the
-// first stop, and the move goes on when it does not hold any more.
+// TestCopy: three replicas move to node-local disks in west, with real scheduling, kubelets and network. Pod Security
+// baseline admits the pods of the movers. restricted refuses them before the first stop, and the move continues when
+// it is lifted.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	ways := map[string]way{
 		"M-060, M-081: through a node port": {api.CopySpec{Image: managerImage, ServiceType: corev1.ServiceTypeClusterIP}, corev1.ServiceTypeNodePort},
 		"through both API servers":          {api.CopySpec{Image: managerImage, Transport: api.TransportRelay}, ""},
 	}
-	if !pair.Own() { // their DNS is that of these tests
+	if !pair.Own() { // the DNS of the clusters is that of these tests
 		if err := clusterset(); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// way is how it is copied. Where that leads nowhere, then is the type of Service that is asked for once a pod tries to get there.
+// way is the specification of a copy. If its route does not work, then is the type of Service to request after the
+// first try.
 type way struct {
 	api.CopySpec
 	then corev1.ServiceType
@@ -82,14 +83,14 @@ func copyBy(t *testing.T, w way) {
 	results.Add(cases.Row{Name: t.Name(), Remark: "copied to disks of west's own, between nodes"})
 }
 
-// secure has Pod Security hold the application's namespace in a cluster to a standard.
+// secure enforces a Pod Security standard on the application's namespace in a cluster.
 func (v *move) secure(c *kind.Cluster, standard string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":%q}}}`, standard)
 	_, err := c.Client.CoreV1().Namespaces().Patch(v.ctx, v.app.namespace, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
-// disks makes a class of folders of west's nodes, one for each replica, which claims that copies are made in take.
+// disks creates a StorageClass with one folder of west's node for each replica. The claims of the copies bind to them.
 func (v *move) disks(class string) error {
 	client := pair.West.Client
 	volumes := client.CoreV1().PersistentVolumes()
@@ -138,7 +139,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// workerOf is the host name of a node that takes pods.
+// workerOf returns the host name of a node that accepts pods.
 func (v *move) workerOf(c *kind.Cluster) string {
 	v.t.Helper()
 	nodes, err := c.Client.CoreV1().Nodes().List(v.ctx, metav1.ListOptions{})
@@ -168,7 +169,7 @@ func (v *move) expectSealed(class string) {
 	}
 }
 
-// expectNoMovers checks that no pod of a copy is left, once kubelets have ended what was deleted.
+// expectNoMovers checks that no pod of a copy remains, once kubelets have ended the deleted pods.
 func (v *move) expectNoMovers() {
 	v.t.Helper()
 	const patience = time.Minute

@@ -19,9 +19,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestCrashLoop moves to a cluster in which the container crashes. The migration stalls with
-// the ordinal at the destination, and says how its container ends; it goes on when the cause
-// is gone, and can be rolled back.
+// TestCrashLoop: a move to a cluster in which the container crashes stalls with the ordinal at the destination, and
+// reports how its container ends. It continues when the cause is removed, and can be rolled back.
 func TestCrashLoop(t *testing.T) {
 	t.Parallel()
 	t.Run("cured", func(t *testing.T) {
@@ -44,7 +43,7 @@ func TestCrashLoop(t *testing.T) {
 	})
 }
 
-// TestSlowStart moves to a cluster in which the container needs long: the next ordinal waits.
+// TestSlowStart: the next ordinal waits while a container takes long to start at the destination.
 func TestSlowStart(t *testing.T) {
 	t.Parallel()
 	const delay = 8 * time.Second
@@ -63,8 +62,8 @@ func TestSlowStart(t *testing.T) {
 	v.audit(journals, "the container takes 8 s to start")
 }
 
-// TestLiveness: the kubelet restarts a replica that has not moved yet, and then one that has,
-// while the move goes on. Both are the kubelet's doing: the migration waits for each.
+// TestLiveness: during the move, the kubelet restarts a replica that has not moved yet, and then one that has moved.
+// The migration waits for each.
 func TestLiveness(t *testing.T) {
 	t.Parallel()
 	a := usual()
@@ -115,8 +114,8 @@ func (v *move) cure() error {
 	return pair.West.Client.CoreV1().ConfigMaps(v.app.namespace).Delete(v.ctx, trouble, metav1.DeleteOptions{})
 }
 
-// onStall calls do once, when the migration stalls for this reason and says these words, and
-// fails the test when it never does.
+// onStall calls do once, when the migration stalls with this reason and a message that contains words. It fails the
+// test if that never happens.
 func (v *move) onStall(reason, words string, do func() error) harness.Report {
 	stalled := false
 	v.t.Cleanup(func() {

@@ -17,10 +17,10 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
-// oneDriver is that of both clusters.
+// oneDriver is the driver name in both clusters.
 const oneDriver = "disks.example.com"
 
-// startDisks has a CSI driver serve clusters, by a name in each, from one storage backend, until the test ends.
+// startDisks runs a CSI driver, on one storage backend, for the kubelets of the sites until the test ends.
 func startDisks(t *testing.T, sites ...disks.Site) *disks.Disks {
 	t.Helper()
 	treetest.NeedRoot(t)
@@ -43,14 +43,14 @@ func startDisks(t *testing.T, sites ...disks.Site) *disks.Disks {
 	return d
 }
 
-// busy is an application that writes to disks of a class all the time.
+// busy returns an application that writes continuously to disks of a class.
 func busy(class string) app {
 	a := usual()
 	a.disks, a.tick = class, "50ms"
 	return a
 }
 
-// watchDisks starts an auditor that judges by itself what is on the disks that replicas are started on.
+// watchDisks starts an auditor that independently compares the content of the disks on which replicas start.
 func (v *move) watchDisks(d *disks.Disks) {
 	v.t.Helper()
 	v.watchWith(auditor.Options{Copied: []string{"data"}, Content: func(ctx context.Context, from, to string) ([]string, error) {
@@ -58,7 +58,7 @@ func (v *move) watchDisks(d *disks.Disks) {
 	}})
 }
 
-// handles are those of the disks that replicas have, by pods.
+// handles returns the disk handles of the replicas, by pod.
 func (v *move) handles(c *kind.Cluster) map[string]string {
 	v.t.Helper()
 	found := map[string]string{}
@@ -72,7 +72,8 @@ func (v *move) handles(c *kind.Cluster) map[string]string {
 	return found
 }
 
-// expectOthers checks that replicas have other disks than before, and that those are kept in a cluster.
+// expectOthers checks that replicas have other disks than before, and that the previous disks still exist in a
+// cluster.
 func (v *move) expectOthers(before, now map[string]string, kept *kind.Cluster) {
 	v.t.Helper()
 	all, err := kept.Client.CoreV1().PersistentVolumes().List(v.ctx, metav1.ListOptions{})
@@ -93,13 +94,13 @@ func (v *move) expectOthers(before, now map[string]string, kept *kind.Cluster) {
 	}
 }
 
-// witness is somebody outside of the clusters who reads journals while replicas write.
+// witness reads journals from outside of the clusters while replicas write.
 type witness struct {
 	read map[string]string // by pods, up to the end of the last line
 	stop func()
 }
 
-// witnessed begins to read the journals.
+// witnessed starts a witness.
 func (v *move) witnessed() *witness {
 	ctx, cancel := context.WithCancel(v.ctx)
 	w, ended := &witness{read: map[string]string{}}, make(chan struct{})
@@ -126,7 +127,7 @@ func (v *move) witnessed() *witness {
 	return w
 }
 
-// expectKnown checks that replicas in a cluster still have all that a witness has read, which reads no more.
+// expectKnown stops a witness, and checks that replicas in a cluster still have everything that it has read.
 func (v *move) expectKnown(w *witness, c *kind.Cluster) {
 	v.t.Helper()
 	w.stop()

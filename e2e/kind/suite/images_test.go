@@ -21,7 +21,7 @@ var (
 // dnsImage is the DNS of clusters that are not the user's.
 const dnsImage = "sliceshift/coredns:e2e"
 
-// loadImages builds the workload and the manager, and puts them into every node.
+// loadImages builds the workload and the manager, and loads them into every node.
 func loadImages(ctx context.Context, p *kind.Pair, dir string) error {
 	workload, err := p.Workload(ctx, dir)
 	if err != nil {

@@ -19,13 +19,13 @@ func (v *move) pod(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: v.app.namespace, Name: name}
 }
 
-// ask gets a page of the workload.
+// ask requests a page of the workload.
 func (v *move) ask(c *kind.Cluster, pod, page string) (string, error) {
 	return replica.Page(v.ctx, c.Client, v.pod(pod), page, nil)
 }
 
-// tell posts to a page of the workload: again while it refuses the connection, for a container
-// that runs does not listen yet.
+// tell posts to a page of the workload. It retries while the connection is refused, because a running container may
+// not listen yet.
 func (v *move) tell(c *kind.Cluster, pod, page string) error {
 	return pollUntil(v.ctx, func(ctx context.Context) (bool, error) {
 		err := c.Client.CoreV1().RESTClient().Post().Namespace(v.app.namespace).Resource("pods").
@@ -37,8 +37,8 @@ func (v *move) tell(c *kind.Cluster, pod, page string) error {
 	})
 }
 
-// journals reads and checks the journal of every replica at one side: it is whole, and
-// nobody met another one that wrote to it.
+// journals reads and checks the journal of every replica on one side: it is complete, and no process met another
+// writer.
 func (v *move) journals(c *kind.Cluster) []journal.Journal {
 	v.t.Helper()
 	var all []journal.Journal
@@ -52,8 +52,8 @@ func (v *move) journals(c *kind.Cluster) []journal.Journal {
 	return all
 }
 
-// expectMoved checks both slices and, by the journals, that every byte was carried over:
-// each ordinal ran at the source, then at the destination, and nowhere else.
+// expectMoved checks both slices and, by the journals, that every byte was carried over: each ordinal ran at the
+// source, then at the destination, and nowhere else.
 func (v *move) expectMoved() []journal.Journal {
 	v.t.Helper()
 	v.expectSlice(pair.East, 0)
@@ -67,7 +67,7 @@ func (v *move) expectMoved() []journal.Journal {
 	return journals
 }
 
-// expectBack checks that everything is at the source again, and nothing was lost on the way.
+// expectBack checks that everything is at the source again, and that nothing was lost.
 func (v *move) expectBack() []journal.Journal {
 	v.t.Helper()
 	v.expectSlice(pair.East, v.app.replicas)
@@ -92,7 +92,7 @@ func (v *move) expectSlice(c *kind.Cluster, replicas int32) {
 	v.must(v.awaitReady(c))
 }
 
-// audit asks the auditor for its verdict and notes what the case measured.
+// audit finishes the audit and adds the measurements of the case to the table.
 func (v *move) audit(journals []journal.Journal, remark string) {
 	v.t.Helper()
 	verdict := v.auditor.Finish(v.ctx)

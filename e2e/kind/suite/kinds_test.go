@@ -11,8 +11,8 @@ const native = "apps/v1"
 
 var slice = sliceapi.GroupVersion.String()
 
-// TestMoveOfKinds moves between our own kind and Kubernetes' own, both ways, each driven by
-// the manager of its cluster.
+// TestMoveOfKinds moves between our own kind and Kubernetes' own, in both directions, each driven by the manager of
+// its cluster.
 func TestMoveOfKinds(t *testing.T) {
 	t.Parallel()
 	for title, kinds := range map[string][2]string{

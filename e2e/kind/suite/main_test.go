@@ -17,14 +17,13 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
 
-// enabled is set by the targets kind-suite-1 and -2: go test ./... must not start clusters, nor install
-// docker, for somebody who did not ask for it.
+// enabled is set by the targets kind-suite-1 and -2: a plain go test ./... must not start clusters or install docker.
 const enabled = "E2E_KIND"
 
-// pair is shared by all tests: each works in namespaces of its own.
+// pair is shared by all tests: each works in its own namespaces.
 var pair *kind.Pair
 
-// results are printed when all tests are through.
+// results are printed when all tests have ended.
 var results cases.Table
 
 func TestMain(m *testing.M) {
@@ -51,7 +50,7 @@ func run(m *testing.M) (code int) {
 		err = pair.KeepLogs(ctx)
 		fmt.Fprintln(os.Stderr, "what the nodes logged and the clusters held is in", dir)
 	}
-	if pair.Borrowed() { // other tests follow, which run managers of their own
+	if pair.Borrowed() { // other tests follow, which run their own managers
 		for _, c := range pair.All() {
 			err = errors.Join(err, setup.RemoveManager(ctx, c))
 		}
@@ -67,7 +66,7 @@ func run(m *testing.M) (code int) {
 	return code
 }
 
-// start brings up the clusters with what all tests need.
+// start starts the clusters with everything that all tests need.
 func start(ctx context.Context, dir string) (*kind.Pair, error) {
 	begin := time.Now()
 	p, err := kind.UpWithHub(ctx, dir, os.Stderr)
@@ -100,8 +99,7 @@ func prepare(ctx context.Context, p *kind.Pair, dir string) error {
 	return prepareManagers(ctx, p)
 }
 
-// prepareManagers runs a manager in every cluster: each acts upon the Migrations and the
-// slices of its own.
+// prepareManagers runs a manager in every cluster. Each handles the Migrations and the slices of its own cluster.
 func prepareManagers(ctx context.Context, p *kind.Pair) error {
 	for _, c := range p.All() {
 		if err := errors.Join(setup.CRDs(ctx, c), setup.Manager(ctx, c, managerImage)); err != nil {

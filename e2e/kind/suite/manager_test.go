@@ -12,9 +12,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestManager moves by a Migration resource that a manager's pod acts upon, with the rights
-// that are shipped. Where it acts from is its own cluster, where it has an account of the
-// namespace, or another one, of which it has a token.
+// TestManager moves by a Migration resource that a manager's pod handles with the shipped rights. In its own cluster,
+// the manager uses an account of the namespace. For another cluster it has a token.
 func TestManager(t *testing.T) {
 	t.Parallel()
 	for from, at := range map[string]*kind.Cluster{"the source": pair.East, "the destination": pair.West, "a third cluster": pair.Hub} {
@@ -34,7 +33,7 @@ func TestManager(t *testing.T) {
 	}
 }
 
-// grant gives the mover its rights in both clusters.
+// grant creates the mover's rights in both clusters.
 func (v *move) grant() {
 	v.t.Helper()
 	v.must(setup.Namespace(v.ctx, pair.West, v.app.namespace))
@@ -48,7 +47,7 @@ func (v *move) grant() {
 	}
 }
 
-// reachFrom gives the Migration credentials for what is not in the cluster it is in.
+// reachFrom gives the Migration credentials for each cluster other than its own.
 func (v *move) reachFrom(at *kind.Cluster) error {
 	err := setup.Namespace(v.ctx, at, v.app.namespace)
 	if err == nil && at != pair.East {
@@ -79,7 +78,7 @@ func (v *move) completes() {
 	v.awaitMigration("it is completed", func() bool { return meta.IsStatusConditionTrue(v.m.Status.Conditions, api.ConditionCompleted) })
 }
 
-// awaitMigration reads the Migration until a condition holds of it.
+// awaitMigration reads the Migration until a condition holds.
 func (v *move) awaitMigration(what string, holds func() bool) {
 	v.t.Helper()
 	err := pollUntil(v.ctx, func(ctx context.Context) (bool, error) {

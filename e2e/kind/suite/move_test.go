@@ -24,19 +24,19 @@ import (
 const (
 	// limit bounds every test: the machine may be busy with others.
 	limit = 10 * time.Minute
-	// poll is how often a condition is looked at.
+	// poll is the interval between two checks of a condition.
 	poll             = 100 * time.Millisecond
 	reasonAnnotation = sliceapi.TerminationReasonAnnotationKey
 )
 
-// move is one application on its way from east to west, watched by an auditor.
+// move is one application that moves from east to west, watched by an auditor.
 type move struct {
 	t       *testing.T
 	ctx     context.Context //nolint:containedctx // a test has one context, and every helper needs it
 	app     app
 	m       *api.Migration
 	auditor *auditor.Auditor
-	// at is the cluster that the Migration is in, once a manager acts upon it.
+	// at is a client of the cluster that has the Migration, once a manager handles it.
 	at client.Client
 }
 
@@ -62,7 +62,7 @@ func (v *move) must(err error) {
 	}
 }
 
-// create makes the namespace, the volumes with their first line, and the application.
+// create creates the namespace, the volumes with their first line, and the application.
 func (v *move) create() error {
 	client, a := pair.East.Client, v.app
 	if err := setup.Namespace(v.ctx, pair.East, a.namespace); err != nil {
@@ -92,7 +92,7 @@ func (v *move) create() error {
 	return v.awaitReady(pair.East)
 }
 
-// createVolumes makes the volumes in the shared folder, or claims that have a driver make disks.
+// createVolumes creates the volumes in the shared folder, or claims for which a driver creates disks.
 func (v *move) createVolumes() error {
 	core := pair.East.Client.CoreV1()
 	for _, pod := range v.app.pods() {
@@ -114,13 +114,13 @@ func (v *move) awaitReady(c *kind.Cluster) error {
 	return fixture.App{Namespace: v.app.namespace, Name: name}.AwaitReady(v.ctx, c.Client)
 }
 
-// watch starts the auditor. own are the claim templates of which each side has volumes of its own.
+// watch starts the auditor. own are the claim templates of which each side has its own volumes.
 func (v *move) watch(own ...string) {
 	v.t.Helper()
 	v.watchWith(auditor.Options{OwnVolumes: own})
 }
 
-// watchWith starts the auditor, with what it is told of volumes.
+// watchWith starts the auditor with options for volumes.
 func (v *move) watchWith(o auditor.Options) {
 	v.t.Helper()
 	side := func(c *kind.Cluster) auditor.Side {
@@ -136,7 +136,7 @@ func (v *move) watchWith(o auditor.Options) {
 	v.auditor = watching
 }
 
-// ours says that the set in a cluster is of our own kind.
+// ours reports whether the set in a cluster is of our own kind.
 func (v *move) ours(c *kind.Cluster) bool {
 	version := v.m.Spec.Source.APIVersion
 	if c == pair.West {
@@ -145,7 +145,7 @@ func (v *move) ours(c *kind.Cluster) bool {
 	return version == sliceapi.GroupVersion.String()
 }
 
-// nth makes a report that calls do once, after the n-th write of that kind.
+// nth returns a report that calls do once, after the n-th write of that kind.
 func nth(n int, verb plan.Verb, do func() error) harness.Report {
 	return func(_ *api.Migration, outcome migration.Outcome) error {
 		if !outcome.Wrote || outcome.Decision.Effect.Verb != verb {
@@ -171,7 +171,8 @@ func (v *move) drive(mover *fixture.Mover, reports ...harness.Report) {
 	harness.Drive(v.ctx, v.t, mover, reports...)
 }
 
-// clear removes what the test made, unless it failed. Of disks it does so in any case: their driver ends with the test.
+// clear removes the objects of the test, unless it failed. With disks it always does, because their driver ends with
+// the test.
 func (v *move) clear() {
 	if v.t.Failed() {
 		v.t.Log(pair.Keep(v.t.Name(), v.app.namespace))

@@ -29,10 +29,10 @@ import (
 //go:embed needs.yaml
 var needsText string
 
-// class is the name of the classes that the pods name, which are in no namespace.
+// class is the name of the cluster-scoped classes that the pods reference.
 const class = "needed"
 
-// needed are the objects of the namespace that the pods need.
+// needed returns the objects of the namespace that the pods need.
 func (v *move) needed() []*unstructured.Unstructured {
 	v.t.Helper()
 	var objects []*unstructured.Unstructured
@@ -45,8 +45,8 @@ func (v *move) needed() []*unstructured.Unstructured {
 	return objects
 }
 
-// createNeeds makes what the pods need in east. What is in no namespace is not copied, and whoever runs west has made it
-// there, too.
+// createNeeds creates the dependencies of the pods in east. Cluster-scoped objects are not copied; it creates them in
+// west too, as the operator of west would.
 func (v *move) createNeeds() {
 	v.t.Helper()
 	for _, at := range pair.Both() {
@@ -67,7 +67,7 @@ func (v *move) createNeeds() {
 	}
 }
 
-// needing has pods name objects wherever a kubelet or an API server does not start them without.
+// needing adds references to objects without which a kubelet or an API server does not start the pods.
 func needing(spec *corev1.PodSpec) {
 	local := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
 	runtime := class
@@ -90,7 +90,7 @@ func needing(spec *corev1.PodSpec) {
 }
 
 // TestNeedsComeAlong: an application whose pods need objects of many kinds moves by one command into a namespace that
-// west does not have, with real kubelets, which start no pod without them; and somebody who asks it all the time is
+// west does not have. Real kubelets start no pod without these objects. A client that sends requests all the time is
 // always answered.
 func TestNeedsComeAlong(t *testing.T) {
 	t.Parallel()
@@ -130,10 +130,11 @@ func command(t *testing.T) string {
 	return path
 }
 
-// carried are the kinds that come along with any move.
+// carried are the kinds that every move carries over.
 var carried = []string{"StatefulSet", "Service", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim"}
 
-// expectCopies looks for a copy of each object in west, and counts the kinds of all that came along or was found there.
+// expectCopies checks that west has a copy of each object, and returns the number of kinds that were copied or
+// carried.
 func (v *move) expectCopies() int {
 	v.t.Helper()
 	c, err := setup.Client(pair.West)
@@ -153,7 +154,7 @@ func (v *move) expectCopies() int {
 	return len(slices.Compact(kinds))
 }
 
-// answers are what somebody got who asked all the time.
+// answers are the responses to a client that sent requests all the time.
 type answers struct {
 	served   map[string]int
 	unserved []time.Time
@@ -171,8 +172,8 @@ func (a answers) expect(t *testing.T) {
 	}
 }
 
-// askAllTheTime asks the application through its Service, one request after the other, as a client does that knows both
-// clusters: where one does not answer it asks the other one, a few times. The function that it returns ends that.
+// askAllTheTime sends requests to the application's Service, one after the other, like a client that knows both
+// clusters. If one cluster does not answer, it tries the other, a few times. The returned function ends it.
 func (v *move) askAllTheTime() (stop func() answers) {
 	ctx, cancel := context.WithCancel(v.ctx)
 	done := make(chan answers)
@@ -198,13 +199,13 @@ func (v *move) askAllTheTime() (stop func() answers) {
 	}
 }
 
-// Of one request.
+// Limits of one request.
 const (
 	tries   = 3
 	patient = 2 * time.Second
 )
 
-// request is answered by the first cluster that does.
+// request returns the first cluster that answers.
 func (v *move) request(ctx context.Context) (at string, err error) {
 	for range tries {
 		for _, c := range pair.Both() {

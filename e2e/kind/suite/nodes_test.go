@@ -21,8 +21,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// The tests of this file stop machines that all tests use, so none of them is parallel. Their
-// names begin with TestNode, by which make kind-machines runs them when all others are through.
+// The tests of this file stop machines that all tests use, so none of them is parallel. Their names begin with
+// TestNode, by which make kind-machines runs them after all other tests.
 
 func needMachines(t *testing.T) {
 	t.Helper()
@@ -31,7 +31,7 @@ func needMachines(t *testing.T) {
 	}
 }
 
-// TestNodeRestart: the machine that runs the pods of one side loses power in mid-handoff.
+// TestNodeRestart: the machine that runs the pods of one side loses power during a handoff.
 func TestNodeRestart(t *testing.T) {
 	needMachines(t)
 	for _, tc := range []struct {
@@ -56,8 +56,8 @@ func TestNodeRestart(t *testing.T) {
 	}
 }
 
-// TestNodeCopy: the machine of either side loses power while the data of a replica are copied: beside it, when it is down, and
-// when its copy was taken over.
+// TestNodeCopy: the machine of either side loses power during the copy of a replica: while the replica runs, while it
+// is down, and after its copy was taken over.
 func TestNodeCopy(t *testing.T) {
 	needMachines(t)
 	for _, tc := range []struct {
@@ -94,16 +94,16 @@ func TestNodeCopy(t *testing.T) {
 	}
 }
 
-// outage is a way to lose a machine without its API server losing the objects.
+// outage is a way to lose a machine while its API server keeps the objects.
 type outage struct {
 	cut, heal func(context.Context, string) error
-	// runs says that the pods go on meanwhile.
+	// runs is true if the pods continue to run meanwhile.
 	runs bool
 }
 
-// TestNodeCutOff: the source's machine loses its way to the API server, or stands still,
-// before an ordinal is stopped. The pod's object stays: nothing may be started elsewhere until
-// the machine has come back and the pod is gone.
+// TestNodeCutOff: the source's machine loses its connection to the API server, or freezes, before an ordinal is
+// stopped. The pod's object stays. The ordinal must not start elsewhere until the machine is back and the pod is
+// deleted.
 func TestNodeCutOff(t *testing.T) {
 	needMachines(t)
 	t.Run("its pods go on", func(t *testing.T) {
@@ -141,8 +141,8 @@ func tryOutage(t *testing.T, o outage) {
 	v.audit(journals, "stalled, then healed")
 }
 
-// healLater gives the machine back. When its pod runs all the while, it has to write some more
-// lines first, that nobody in the cluster sees.
+// healLater restores the machine. If its pod runs all the while, the pod must first write some more lines, unseen by
+// the cluster.
 func (v *move) healLater(worker string, before int, o outage) error {
 	const more = 15
 	err := pollUntil(v.ctx, func(context.Context) (bool, error) { return !o.runs || v.lines("web-2") >= before+more, nil })
@@ -152,7 +152,7 @@ func (v *move) healLater(worker string, before int, o outage) error {
 	return o.heal(v.ctx, worker)
 }
 
-// lines counts those of a journal, in the folder of this machine that is the storage.
+// lines counts the lines of a journal, in the folder of this machine that is the storage.
 func (v *move) lines(pod string) int {
 	content, err := os.ReadFile(filepath.Join(pair.SharedDir(), v.app.namespace, pod, "journal"))
 	if err != nil {
@@ -161,9 +161,9 @@ func (v *move) lines(pod string) int {
 	return strings.Count(string(content), "\n")
 }
 
-// oneSideOnly fails when a pod exists in west that east has as well.
+// oneSideOnly returns an error if a pod exists in both clusters.
 func (v *move) oneSideOnly(pod string) error {
-	for _, c := range []*kind.Cluster{pair.West, pair.East} { // west first: it must not be made before east's is gone
+	for _, c := range []*kind.Cluster{pair.West, pair.East} { // west first: it must not be created before east's is deleted
 		list, err := c.Client.CoreV1().Pods(v.app.namespace).List(v.ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + pod})
 		if err != nil || len(list.Items) == 0 {
 			return err

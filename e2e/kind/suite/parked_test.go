@@ -15,10 +15,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestParkedVolume: somebody scales the source up again when its last ordinal has moved, and
-// somebody else puts a pod on that ordinal's claim past the scheduler. Neither gets a
-// container: the volume is parked, and a real kubelet will not mount it. The auditor does not
-// watch, for he counts pods: the proof is that nothing ran.
+// TestParkedVolume: after the last ordinal has moved, one user scales the source up again, and another binds a pod to
+// that ordinal's claim without the scheduler. Neither pod gets a container: the volume is parked, and a real kubelet
+// does not mount it. There is no auditor, because it counts pods: the proof is that no container ran.
 func TestParkedVolume(t *testing.T) {
 	t.Parallel()
 	v := deploy(t, usual())
@@ -34,7 +33,7 @@ func TestParkedVolume(t *testing.T) {
 	results.Add(cases.Row{Name: t.Name(), Remark: "no pod could mount the parked volume"})
 }
 
-// intrude tries both ways to the parked volume, and takes both back.
+// intrude tries both ways to use the parked volume, and reverts both.
 func (v *move) intrude() error {
 	pods := pair.East.Client.CoreV1().Pods(v.app.namespace)
 	if _, err := pods.Create(v.ctx, v.intruder(), metav1.CreateOptions{}); err != nil {
@@ -43,7 +42,7 @@ func (v *move) intrude() error {
 	if err := v.scaleEast(3); err != nil {
 		return err
 	}
-	// Twice, for a kubelet may ask once before its API server knows of the pod.
+	// Twice, because a kubelet may try once before its API server has the pod.
 	if err := v.awaitEvents("intruder", "FailedMount", 2); err != nil {
 		return err
 	}
@@ -65,7 +64,7 @@ func (v *move) intrude() error {
 	return pods.Delete(v.ctx, "intruder", metav1.DeleteOptions{})
 }
 
-// intruder is a pod that says it is web-2 and is put on a machine past the scheduler.
+// intruder returns a pod that poses as web-2 and is bound to a node without the scheduler.
 func (v *move) intruder() *corev1.Pod {
 	template := v.app.template()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: v.app.namespace, Name: "intruder"}, Spec: template.Spec}
@@ -77,7 +76,7 @@ func (v *move) intruder() *corev1.Pod {
 	return pod
 }
 
-// nodeOf is the machine in east that runs a pod.
+// nodeOf returns the node in east that runs a pod.
 func (v *move) nodeOf(name string) string {
 	v.t.Helper()
 	pod, err := pair.East.Client.CoreV1().Pods(v.app.namespace).Get(v.ctx, name, metav1.GetOptions{})
@@ -85,14 +84,14 @@ func (v *move) nodeOf(name string) string {
 	return pod.Spec.NodeName
 }
 
-// scaleEast does what somebody does who knows nothing of the migration.
+// scaleEast scales the source like a user that does not know of the migration.
 func (v *move) scaleEast(replicas int) error {
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
 	_, err := pair.East.Client.AppsV1().StatefulSets(v.app.namespace).Patch(v.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
-// awaitEvents waits until a pod has met the same refusal so many times.
+// awaitEvents waits until a pod has met the same refusal the given number of times.
 func (v *move) awaitEvents(pod, reason string, times int32) error {
 	var seen []string
 	err := pollUntil(v.ctx, func(ctx context.Context) (bool, error) {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// pollUntil looks at a condition until it holds.
+// pollUntil polls a condition until it holds.
 func pollUntil(ctx context.Context, condition func(context.Context) (bool, error)) error {
 	return wait.PollUntilContextCancel(ctx, poll, true, condition)
 }

@@ -21,11 +21,11 @@ import (
 
 // The tests of this file have replicas whose readiness probe fails, and passes again.
 
-// aWhile is how long nothing may happen that is not to happen.
+// aWhile is how long a state must hold.
 const aWhile = 10 * time.Second
 
-// TestOneAfterTheOther: in order, no pod is made beside one that is not Ready, and none
-// deleted when no pod is Ready; one that is deleted comes again all the same.
+// TestOneAfterTheOther: with OrderedReady, no pod is created while another is not Ready, and none is deleted while no
+// pod is Ready. A deleted pod is recreated all the same.
 func TestOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	u := deployOurs(t, usual())
@@ -69,7 +69,7 @@ func TestOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestAllAtOnce: in parallel nobody waits for anybody.
+// TestAllAtOnce: with Parallel, no pod waits for another.
 func TestAllAtOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("K-010: one is sick", func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestAllAtOnce(t *testing.T) {
 	})
 }
 
-// TestMinReadySeconds: a replica is available when it has been Ready for so long.
+// TestMinReadySeconds: a replica is available after it has been Ready for minReadySeconds.
 func TestMinReadySeconds(t *testing.T) {
 	t.Parallel()
 	a := usual()
@@ -120,8 +120,8 @@ func TestMinReadySeconds(t *testing.T) {
 	})
 }
 
-// TestEvictionOfTheSick: what may be evicted of replicas that are not Ready is what the policy
-// of their PodDisruptionBudget says.
+// TestEvictionOfTheSick: the policy of the PodDisruptionBudget decides which replicas that are not Ready may be
+// evicted.
 func TestEvictionOfTheSick(t *testing.T) {
 	t.Parallel()
 	always, healthy := policyv1.AlwaysAllow, policyv1.IfHealthyBudget
@@ -141,7 +141,7 @@ func TestEvictionOfTheSick(t *testing.T) {
 			t.Parallel()
 			u := deployOurs(t, usual())
 			budgets := pair.East.Client.PolicyV1().PodDisruptionBudgets(u.app.namespace)
-			u.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its status is written meanwhile
+			u.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the controller may write its status at the same time
 				budget, err := budgets.Get(u.ctx, name, metav1.GetOptions{})
 				if err != nil {
 					return err
@@ -175,8 +175,8 @@ func TestEvictionOfTheSick(t *testing.T) {
 	}
 }
 
-// TestImageThatNeverComes: a roll-out to an image that nobody has stops at what the budget
-// allows, and the next one repairs all of it, one by one and all at once.
+// TestImageThatNeverComes: a rollout to an image that does not exist stops at the limit of the budget. The next
+// rollout repairs all pods, both one by one and all at once.
 func TestImageThatNeverComes(t *testing.T) {
 	t.Parallel()
 	for title, most := range map[string]intstr.IntOrString{"one by one": intstr.FromInt32(1), "all at once": intstr.FromString("100%")} {
@@ -201,7 +201,7 @@ func TestImageThatNeverComes(t *testing.T) {
 	}
 }
 
-// all tells every replica that it is sick, or well.
+// all posts to the page of every replica that makes it sick, or well.
 func (u *updating) all(how string) {
 	u.t.Helper()
 	for _, pod := range u.app.pods() {
@@ -209,19 +209,19 @@ func (u *updating) all(how string) {
 	}
 }
 
-// become waits until there are so many pods, those that are on their way out included.
+// become waits until the number of pods, including terminating ones, is as given.
 func (u *updating) become(pods int) {
 	u.t.Helper()
 	u.must(pollUntil(u.ctx, func(context.Context) (bool, error) { return len(u.pods()) == pods, nil }))
 }
 
-// stays checks that there are so many pods, for a while.
+// stays checks that the number of pods is as given for a while.
 func (u *updating) stays(pods int) {
 	u.t.Helper()
 	u.hold(func() bool { return len(u.pods()) == pods })
 }
 
-// remain checks that a status stays as it is, for a while.
+// remain checks that a status holds for a while.
 func (u *updating) remain(as func(sliceapi.StatefulSetStatus) bool) {
 	u.t.Helper()
 	set := &sliceapi.StatefulSet{}
@@ -236,7 +236,7 @@ func (u *updating) hold(condition func() bool) {
 	}
 }
 
-// sequence is in which order pods were made, and began to end.
+// sequence records the order in which pods were created, and in which their deletion began.
 type sequence struct {
 	mu         sync.Mutex
 	made, gone []string
@@ -248,7 +248,7 @@ func (s *sequence) names(of *[]string) []string {
 	return slices.Clone(*of)
 }
 
-// follow notes what happens to pods from now on.
+// follow records the creations and deletions of pods from now on.
 func (u *updating) follow() *sequence {
 	u.t.Helper()
 	known := u.pods()

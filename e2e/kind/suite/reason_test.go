@@ -17,8 +17,8 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestReasonDelay measures how long an annotation of a pod takes to appear in a file of its
-// downward API volume: what terminationReasonGraceSeconds must at least be.
+// TestReasonDelay measures how long an annotation of a pod takes to appear in a file of its downward API volume. That
+// is the lower bound for terminationReasonGraceSeconds.
 func TestReasonDelay(t *testing.T) {
 	t.Parallel()
 	const rounds = 4
@@ -36,8 +36,8 @@ func TestReasonDelay(t *testing.T) {
 	t.Log(delays)
 }
 
-// TestReason scales a set of our own kind down: the preStop hook of the pod that goes reads
-// why, when the pod is kept for some seconds after it was written.
+// TestReason scales down a set of our own kind. The preStop hook of the deleted pod can read the reason if the pod is
+// kept for some seconds after the reason was written.
 func TestReason(t *testing.T) {
 	for name, grace := range map[string]int32{"kept for 5 s": 5, "not kept": 0} {
 		t.Run(name, func(t *testing.T) {

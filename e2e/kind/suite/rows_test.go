@@ -19,8 +19,8 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// The tests of this file show what the embedded clusters, whose kubelets are made up, cannot
-// show of a slice.
+// The tests of this file prove behaviour of a slice that the embedded clusters, with their simulated kubelets, cannot
+// show.
 
 // deployOurs starts the application as a plain set of our own kind.
 func deployOurs(t *testing.T, a app) *updating {
@@ -57,8 +57,8 @@ func TestScaleToZeroAndBack(t *testing.T) {
 	})
 }
 
-// TestRefusedByTheKubelet: a pod whose port is taken on its machine fails, and is made anew
-// until the port is free.
+// TestRefusedByTheKubelet: a pod whose host port is in use on its machine fails, and is recreated until the port is
+// free.
 func TestRefusedByTheKubelet(t *testing.T) {
 	t.Parallel()
 	t.Run("K-011: another pod has its port", func(t *testing.T) {
@@ -89,8 +89,7 @@ func TestRefusedByTheKubelet(t *testing.T) {
 	})
 }
 
-// TestSickReplica: an update waits for a replica whose probe fails, and goes on when it is
-// well again.
+// TestSickReplica: an update waits for a replica whose probe fails, and continues when it is well again.
 func TestSickReplica(t *testing.T) {
 	t.Parallel()
 	t.Run("K-050: another image while web-1 is sick", func(t *testing.T) {
@@ -114,8 +113,8 @@ func TestSickReplica(t *testing.T) {
 	})
 }
 
-// TestExitBelowThePartition: a replica below the partition whose container exits, and whose
-// pod is deleted in spite of a finalizer, is not given the new revision.
+// TestExitBelowThePartition: a replica below the partition does not get the new revision, neither when its container
+// exits nor when its pod is deleted in spite of a finalizer.
 func TestExitBelowThePartition(t *testing.T) {
 	t.Parallel()
 	t.Run("K-056, K-057: it exits, and is deleted", func(t *testing.T) {
@@ -146,8 +145,8 @@ func TestExitBelowThePartition(t *testing.T) {
 	})
 }
 
-// TestAnotherQualityOfService: a pod cannot be given another class while it runs: where
-// updates in place are preferred it is made anew.
+// TestAnotherQualityOfService: the QoS class of a running pod cannot change. Where updates in place are preferred, the
+// pod is recreated.
 func TestAnotherQualityOfService(t *testing.T) {
 	t.Parallel()
 	t.Run("R-062: Guaranteed", func(t *testing.T) {
@@ -211,7 +210,7 @@ func (u *updating) edit(change func(*sliceapi.StatefulSet)) {
 	u.must(u.client.Patch(u.ctx, set, client.MergeFrom(before)))
 }
 
-// awaitStatus waits for a status of the set as it is now.
+// awaitStatus waits for a status of the set's current generation.
 func (u *updating) awaitStatus(reached func(sliceapi.StatefulSetStatus) bool) error {
 	set := &sliceapi.StatefulSet{}
 	err := pollUntil(u.ctx, func(ctx context.Context) (bool, error) {
@@ -224,7 +223,7 @@ func (u *updating) awaitStatus(reached func(sliceapi.StatefulSetStatus) bool) er
 	return nil
 }
 
-// awaitPod waits for a state of a pod; while it is not there, nothing is asked.
+// awaitPod waits for a state of a pod; reached is not called while the pod does not exist.
 func (v *move) awaitPod(at *kind.Cluster, name string, reached func(*corev1.Pod) bool) error {
 	var seen *corev1.Pod
 	err := pollUntil(v.ctx, func(ctx context.Context) (bool, error) {

@@ -20,7 +20,7 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// slice is the application as a set of our own kind.
+// slice returns the application as a set of our own kind.
 func (a app) slice() *sliceapi.StatefulSet {
 	native := a.statefulSet()
 	set := &sliceapi.StatefulSet{ObjectMeta: native.ObjectMeta, Spec: sliceapi.StatefulSetSpec{
@@ -35,14 +35,14 @@ func (a app) slice() *sliceapi.StatefulSet {
 	return set
 }
 
-// updating is a set of our own kind that is watched while it is updated.
+// updating is a set of our own kind that is observed during an update.
 type updating struct {
 	*move
 	client client.Client
 	key    types.NamespacedName
 }
 
-// step runs a part of a case as a subtest of its own. The case ends with the first that fails.
+// step runs a part of a case as a subtest. The case ends with the first part that fails.
 func (u *updating) step(name string, run func(*testing.T)) {
 	u.t.Helper()
 	harness.Steps{T: &u.t}.Run(name, run)
@@ -63,7 +63,7 @@ func deployedSlice(t *testing.T, a app) *updating {
 	return &updating{move: v, client: c, key: types.NamespacedName{Namespace: v.app.namespace, Name: name}}
 }
 
-// createSlice makes the application as a set of our own kind.
+// createSlice creates the application as a set of our own kind.
 func (v *move) createSlice() error {
 	c, err := setup.Client(pair.East)
 	if err != nil {
@@ -75,8 +75,7 @@ func (v *move) createSlice() error {
 	return awaitSlice(v.ctx, c, types.NamespacedName{Namespace: v.app.namespace, Name: name})
 }
 
-// awaitSlice waits until the set of our own kind in a cluster has so many replicas, all of
-// them available.
+// awaitSlice waits until the set of our own kind in a cluster has the given number of replicas, all of them available.
 func (v *move) awaitSlice(at *kind.Cluster, replicas int32) error {
 	c, err := setup.Client(at)
 	if err != nil {
@@ -126,7 +125,7 @@ func awaitSlice(ctx context.Context, c client.Client, key types.NamespacedName) 
 	return nil
 }
 
-// pods are the pods now, by name.
+// pods returns the current pods by name.
 func (u *updating) pods() map[string]corev1.Pod {
 	u.t.Helper()
 	list, err := pair.East.Client.CoreV1().Pods(u.app.namespace).List(u.ctx, metav1.ListOptions{})
@@ -138,8 +137,8 @@ func (u *updating) pods() map[string]corev1.Pod {
 	return byName
 }
 
-// TestInPlaceImage: a real kubelet puts another image into running pods. Each pod stays, and
-// its container is another one of the next version.
+// TestInPlaceImage: a real kubelet switches running pods to another image. Each pod stays, and its container is
+// replaced by one of the next version.
 func TestInPlaceImage(t *testing.T) {
 	t.Parallel()
 	u := deploySlice(t)
@@ -179,8 +178,7 @@ func count(notes []journal.Note, note journal.Note) int {
 	return n
 }
 
-// TestInPlaceResources: a real kubelet gives running containers more memory and processor
-// time. Nothing is restarted.
+// TestInPlaceResources: a real kubelet increases memory and CPU of running containers. Nothing restarts.
 func TestInPlaceResources(t *testing.T) {
 	t.Parallel()
 	u := deploySlice(t)

@@ -16,9 +16,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestSnapshot: replicas that write all the time move by snapshots of a CSI driver, whose disks kubelets mount: each starts
-// on a disk with all that it had when it stopped, no line that somebody has read is lost, and of the snapshots nothing
-// is left; so it is on the way back.
+// TestSnapshot: replicas that write continuously move by snapshots of a CSI driver, whose disks kubelets mount. Each
+// starts on a disk with all its data at the stop. No line that a reader has seen is lost, and no snapshot remains. The
+// same holds on the way back.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	d := startDisks(t, disks.Site{Cluster: pair.East, Driver: oneDriver, Snapshots: true}, disks.Site{Cluster: pair.West, Driver: oneDriver, Snapshots: true})
@@ -71,7 +71,8 @@ func TestSnapshot(t *testing.T) {
 	})
 }
 
-// deployDisks starts an application that writes to disks of a class, and which is to move by snapshots to such.
+// deployDisks starts an application that writes to disks of a class, and that moves by snapshots to disks of that
+// class.
 func deployDisks(t *testing.T, d *disks.Disks, class string) (*move, *witness) {
 	t.Helper()
 	v := deploy(t, busy(class))
@@ -80,7 +81,7 @@ func deployDisks(t *testing.T, d *disks.Disks, class string) (*move, *witness) {
 	return v, v.witnessed()
 }
 
-// expectCompared checks of how many disks the auditor has found that they have what the replica had before.
+// expectCompared checks on how many disks the auditor has found the replica's previous content.
 func (v *move) expectCompared(want int) {
 	v.t.Helper()
 	if got := v.auditor.Compared(); got != want {
@@ -88,8 +89,8 @@ func (v *move) expectCompared(want int) {
 	}
 }
 
-// expectNoSnapshots waits until nothing is left of any snapshot: csi-provisioner lets go of one whose restore was turned back
-// when it looks for such. Nobody asked for a disk that another node had.
+// expectNoSnapshots waits until no snapshot remains. csi-provisioner releases a snapshot whose restore was reverted
+// only at its periodic check. No request was for a disk that another node had.
 func (v *move) expectNoSnapshots(d *disks.Disks) {
 	v.t.Helper()
 	const patience = 2 * time.Minute

@@ -8,8 +8,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 )
 
-// TestTermination: a pod has a preStop hook of 3 s and then goes on writing for 2 s. The
-// destination waits for all of it.
+// TestTermination: a pod has a preStop hook of 3 s and then continues to write for 2 s. The destination waits for all
+// of it.
 func TestTermination(t *testing.T) {
 	t.Parallel()
 	v := deploy(t, app{replicas: 2, grace: 60, drain: "3s", linger: "2s"})

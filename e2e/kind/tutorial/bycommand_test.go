@@ -25,11 +25,11 @@ const (
 	byCommandLimit   = 10 * time.Minute
 )
 
-// notHere are the lines of that part which do need one, or are done here already.
+// notHere are the commands of that part that need a kubelet, or that were already run here.
 var notHere = []string{"make build", "export PATH", "/proxy/journal"}
 
-// TestByCommand runs what the page does by command, between control planes that run as processes.
-// kwok plays the kubelets there, and a StatefulSet of the tests the page's application.
+// TestByCommand runs the page's part "by command" between control planes that run as processes. kwok simulates the
+// kubelets there, and a StatefulSet of the tests stands for the page's application.
 func TestByCommand(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), byCommandLimit)
 	defer cancel()
@@ -70,7 +70,7 @@ func TestByCommand(t *testing.T) {
 	}
 }
 
-// byCommand are the commands of the part.
+// byCommand returns the commands of the part.
 func byCommand() (string, error) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -92,8 +92,8 @@ func byCommand() (string, error) {
 	return commands.String(), nil
 }
 
-// programs puts kubectl and the command into a folder, and both clusters into one kubeconfig, with
-// the contexts of the page.
+// programs puts kubectl and the command into a folder, and both clusters into one kubeconfig, with the contexts of the
+// page.
 func programs(ctx context.Context, dir, binary string, clusters []*cluster.Cluster) ([]string, error) {
 	var contexts []desk.Context
 	for _, c := range clusters {

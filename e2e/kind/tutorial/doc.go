@@ -1,4 +1,4 @@
-// Package tutorial runs every command of docs/tutorial.md, in its order, on this
-// machine: all of them between kind clusters, and those that need no kubelet between
-// control planes that run as processes. It has no code of its own.
+// Package tutorial runs every command of docs/tutorial.md, in its order, on this machine. It runs all of them between
+// kind clusters, and those that need no kubelet also between control planes that run as processes. It has
+// only tests.
 package tutorial

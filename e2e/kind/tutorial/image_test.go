@@ -23,14 +23,14 @@ import (
 	"github.com/sliceshift/sliceshift/internal/manual"
 )
 
-// imageLimit bounds what the pages do with Docker.
+// imageLimit bounds the Docker commands of the pages.
 const imageLimit = 10 * time.Minute
 
 // known are the commands that TestImage runs.
 var known = regexp.MustCompile(`^(make image IMAGE=REGISTRY/|docker push REGISTRY/)`)
 
-// TestImage builds and pushes the manager's image by the commands of the pages, in their very words, to a registry of the
-// test: what arrives there is what was built.
+// TestImage builds the manager's image and pushes it to a registry of the test, by the literal commands of the pages.
+// The registry must receive the image that was built.
 func TestImage(t *testing.T) {
 	if os.Getenv(enabled) == "" {
 		t.Skip("make e2e-kind runs this")
@@ -71,7 +71,7 @@ func TestImage(t *testing.T) {
 	expectImage(t, all, image)
 }
 
-// expectImage: the registry has the image that Docker says it has pushed, and that is the manager's.
+// expectImage checks that the registry has the image that Docker reports as pushed, and that it is the manager's.
 func expectImage(t *testing.T, all http.Handler, image string) {
 	t.Helper()
 	manifest := pulled(t, all, "manifests/v1")
@@ -93,7 +93,7 @@ func expectImage(t *testing.T, all http.Handler, image string) {
 	}
 }
 
-// pulled is what the registry has of the image.
+// pulled returns a resource of the image from the registry.
 func pulled(t *testing.T, all http.Handler, what string) []byte {
 	t.Helper()
 	answer := httptest.NewRecorder()

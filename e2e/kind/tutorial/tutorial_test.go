@@ -30,13 +30,13 @@ const (
 	clusterAs = root + "/config/samples/tutorial/kind.yaml"
 )
 
-// names are those of the page's clusters.
+// names are the names of the page's clusters.
 var names = []string{"east", "west"}
 
 //go:embed kind.sh
 var wrapper []byte
 
-// TestTutorial runs the page. A command that fails ends it.
+// TestTutorial runs the page and stops at the first command that fails.
 func TestTutorial(t *testing.T) {
 	if os.Getenv(enabled) == "" {
 		t.Skip("make e2e-kind runs this")
@@ -56,7 +56,7 @@ func TestTutorial(t *testing.T) {
 	if err := expectNone(ctx, machine); err != nil {
 		t.Fatal(err)
 	}
-	const network = "kind" // kind makes it, and leaves it
+	const network = "kind" // kind creates it and does not remove it
 	made := docker.Run(ctx, "network", "inspect", network) != nil
 	t.Cleanup(func() {
 		if err := tidy(dir, machine); err != nil {
@@ -81,7 +81,7 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// TestCommandsOf: the page has commands, and each of its parts.
+// TestCommandsOf: the page has commands, and so does each of its parts.
 func TestCommandsOf(t *testing.T) {
 	commands, err := commandsOf(page)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestCommandsOf(t *testing.T) {
 
 var block = regexp.MustCompile("(?s)\n```sh\n(.*?)```\n")
 
-// commandsOf are those of a page.
+// commandsOf returns the commands of a page.
 func commandsOf(page string) (string, error) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -109,8 +109,8 @@ func commandsOf(page string) (string, error) {
 	return commands.String(), nil
 }
 
-// environment puts the programs of the page first in the path: kind as this machine needs it,
-// and the kubectl of the nodes' version.
+// environment puts the programs of the page first in the path: kind adapted to this machine, and the kubectl of the
+// nodes' version.
 func environment(ctx context.Context, dir string, machine *kind.Machine) ([]string, error) {
 	plain, err := os.ReadFile(clusterAs)
 	if err != nil {
@@ -135,7 +135,7 @@ func environment(ctx context.Context, dir string, machine *kind.Machine) ([]stri
 	return append(env, "PATH="+programs+string(os.PathListSeparator)+path), err
 }
 
-// takeKubectl copies kubectl out of the image of the nodes.
+// takeKubectl copies kubectl out of the nodes' image.
 func takeKubectl(ctx context.Context, image, into string) error {
 	container, err := docker.Output(ctx, "create", image)
 	if err != nil {
@@ -146,7 +146,7 @@ func takeKubectl(ctx context.Context, image, into string) error {
 		docker.Run(ctx, "rm", container))
 }
 
-// run prints each command before it does it.
+// run prints each command before it runs it.
 func run(ctx context.Context, env []string, commands string) error {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", "set -x\n"+commands)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = root, env, os.Stdout, os.Stdout
@@ -156,7 +156,7 @@ func run(ctx context.Context, env []string, commands string) error {
 	return nil
 }
 
-// expectNone fails when there are clusters of the page's names: they would be removed.
+// expectNone fails if clusters with the page's names exist, because they would be removed.
 func expectNone(ctx context.Context, machine *kind.Machine) error {
 	output, err := program.In{Env: machine.Env}.Output(ctx, machine.Kind, "get", "clusters", "--quiet")
 	if err != nil {
@@ -170,7 +170,7 @@ func expectNone(ctx context.Context, machine *kind.Machine) error {
 	return nil
 }
 
-// tidy removes what the page would have removed at its end.
+// tidy removes what the page removes at its end.
 func tidy(dir string, machine *kind.Machine) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

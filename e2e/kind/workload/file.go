@@ -13,21 +13,20 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 )
 
-// fileName of the journal in its volume; violations is where a process that met another
-// one leaves a line.
+// fileName is the name of the journal in its volume. violations is the file in which a process that met another writer
+// leaves a line.
 const (
 	fileName   = "journal"
 	violations = "violations"
 )
 
-// file is a journal that this process alone writes.
+// file is a journal that only this process writes.
 type file struct {
 	*os.File
 	last journal.Record
 }
 
-// open takes the journal for this process and checks it, and what the history says of the
-// pod: it may be new, or the one that wrote last.
+// open locks the journal for this process and checks it. The pod must be new, or the one that wrote last.
 func open(dir string, by journal.Writer) (*file, error) {
 	opened, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
@@ -51,7 +50,7 @@ func open(dir string, by journal.Writer) (*file, error) {
 	return &file{File: opened, last: read.Last}, nil
 }
 
-// append writes a line with one call, and makes sure of it.
+// append writes a line with one call and syncs it.
 func (f *file) append(note journal.Note, by journal.Writer) error {
 	next := f.last.Next(note, by, time.Now())
 	if _, err := f.WriteString(next.String() + "\n"); err != nil {
@@ -61,7 +60,7 @@ func (f *file) append(note journal.Note, by journal.Writer) error {
 	return f.Sync()
 }
 
-// accuse leaves a line that outlives this process: an ordinal ran twice.
+// accuse appends a line that outlives this process: an ordinal ran twice.
 func accuse(dir string, by journal.Writer) error {
 	opened, err := os.OpenFile(filepath.Join(dir, violations), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {

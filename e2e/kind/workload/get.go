@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// get prints a page. The name in the URL is looked up anew each time.
+// get prints a page. It resolves the name in the URL again at each attempt.
 func get(ctx context.Context, patience, url string) error {
 	limit, err := time.ParseDuration(patience)
 	if err != nil {
@@ -19,7 +19,7 @@ func get(ctx context.Context, patience, url string) error {
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	var reason error // of the last try that was not cut short
+	var reason error // of the last attempt that was not interrupted
 	for ctx.Err() == nil {
 		page, err := fetch(ctx, url)
 		if err == nil {

@@ -1,11 +1,10 @@
-// Command workload is the application that the tests on kind move. It appends a line a
-// second to the journal on its volume, and will not start on a volume that is not its own,
-// that is not whole, or that another process writes to.
+// Command workload is the application that the tests on kind move. It appends a line a second to the journal on its
+// volume. It refuses to start on a volume that is not its own, that is incomplete, or that another process writes to.
 //
-//	workload run [DIR...]        write in each, and answer on port 8080, or at ADDRESS (OWNER, POD_UID, NODE_NAME)
-//	workload seed DIR FOLDER...  make each folder, with a new journal of whom it is called after (BULK: and so many MiB beside it)
-//	workload drain DURATION      be the preStop hook: ask the one that runs to drain for so long
-//	workload get DURATION URL    print what is there, and try for so long
+//	workload run [DIR...]        write in each, and serve port 8080, or ADDRESS (OWNER, POD_UID, NODE_NAME)
+//	workload seed DIR FOLDER...  create each folder, with a journal of the owner that it names (BULK: add that many MiB)
+//	workload drain DURATION      act as the preStop hook: make the running process drain for that time
+//	workload get DURATION URL    print the page, and retry for that time
 package main
 
 import (
@@ -42,7 +41,7 @@ func command(ctx context.Context, args []string) error {
 	return fmt.Errorf("usage: workload {run [DIR...]|seed DIR FOLDER...|drain DURATION|get DURATION URL}, got %q", args)
 }
 
-// seed refuses a folder that is there already. It may be within another one.
+// seed fails if the folder exists. It may be within another one.
 func seed(dir string, folders []string) error {
 	for _, folder := range folders {
 		volume := filepath.Join(dir, folder)
@@ -63,7 +62,7 @@ func seed(dir string, folders []string) error {
 	return nil
 }
 
-// bulk makes a file of so many MiB that no packing makes smaller.
+// bulk writes a file of the given size in MiB that is not compressible.
 func bulk(path, mib string) error {
 	if mib == "" {
 		return nil

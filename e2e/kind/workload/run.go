@@ -20,7 +20,7 @@ type replica struct {
 	stuck    atomic.Bool
 }
 
-// run writes until ctx ends, and for as long after that as LINGER says.
+// run writes until ctx ends, and then for the time LINGER.
 func run(ctx context.Context, dirs []string) error {
 	if err := trouble(ctx); err != nil {
 		return err
@@ -46,7 +46,7 @@ func run(ctx context.Context, dirs []string) error {
 	return r.write(ctx, failed)
 }
 
-// trouble lets the start fail or take long, as the environment asks for.
+// trouble makes the start fail or slow, as the environment requests.
 func trouble(ctx context.Context) error {
 	switch reason := os.Getenv("CRASH"); reason {
 	case "":
@@ -67,7 +67,7 @@ func trouble(ctx context.Context) error {
 	}
 }
 
-// hoard takes memory until the kernel has had enough of it.
+// hoard allocates memory until the kernel kills the process.
 func hoard(ctx context.Context) error {
 	const piece, page = 1 << 20, 1 << 12
 	var all [][]byte
@@ -81,7 +81,7 @@ func hoard(ctx context.Context) error {
 	return fmt.Errorf("ended with %d MiB: %w", len(all), ctx.Err())
 }
 
-// write appends a line a second, or as often as TICK says.
+// write appends a line a second, or at the interval TICK.
 func (r *replica) write(ctx context.Context, failed <-chan error) error {
 	often, err := time.ParseDuration(or(os.Getenv("TICK"), "1s"))
 	if err != nil || often <= 0 {

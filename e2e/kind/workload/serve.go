@@ -20,8 +20,8 @@ const (
 	sick       = "sick"
 )
 
-// serve answers until the process ends. That it answers says that the journals are whole.
-// What is of one folder is of the first, or of the one that is asked for.
+// serve answers requests until the process ends. An answer implies that the journals are complete. Pages about a
+// folder use the first folder, or the requested one.
 func (r *replica) serve(dirs []string) error {
 	first := ""
 	if len(dirs) > 0 {
@@ -50,15 +50,14 @@ func (r *replica) serve(dirs []string) error {
 	return server.ListenAndServe()
 }
 
-// alive is what a liveness probe asks for: once stuck, the process is so for good.
+// alive serves the liveness probe: once stuck, the process stays stuck.
 func (r *replica) alive(w http.ResponseWriter, _ *http.Request) {
 	if r.stuck.Load() {
 		http.Error(w, "stuck, as somebody asked for", http.StatusServiceUnavailable)
 	}
 }
 
-// health is what a readiness probe asks for: a replica is sick for as long as its volume has a file that
-// says so.
+// health serves the readiness probe: a replica is not Ready while its volume has the file sick.
 func health(sick string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if _, err := os.Stat(sick); err == nil {
@@ -73,7 +72,7 @@ func answer(w http.ResponseWriter, err error) {
 	}
 }
 
-// serveIn answers with a file of the folder that is asked for.
+// serveIn serves a file of the requested folder.
 func serveIn(dirs []string, name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, request *http.Request) {
 		dir := request.FormValue("dir")
@@ -88,7 +87,7 @@ func serveIn(dirs []string, name string) http.HandlerFunc {
 	}
 }
 
-// serveFile answers with a file as it is now; one that is not there is empty.
+// serveFile serves the current content of a file; a missing file is empty.
 func serveFile(path string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		content, err := os.ReadFile(path)
@@ -100,7 +99,7 @@ func serveFile(path string) http.HandlerFunc {
 	}
 }
 
-// reason is why the pod goes, as far as the kubelet has written it.
+// reason returns why the pod is deleted, as far as the kubelet has written it.
 func reason() string {
 	content, err := os.ReadFile(reasonFile)
 	if err != nil {
@@ -109,7 +108,7 @@ func reason() string {
 	return strings.TrimSpace(string(content))
 }
 
-// drain keeps its caller, the preStop hook, for a time; the replica goes on writing.
+// drain delays its caller, the preStop hook, for a time; the replica continues to write.
 func (r *replica) drain(w http.ResponseWriter, request *http.Request) {
 	patience, err := time.ParseDuration(request.FormValue("for"))
 	if err == nil {

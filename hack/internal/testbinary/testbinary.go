@@ -1,4 +1,4 @@
-// Package testbinary compiles the tests of packages with faults in them.
+// Package testbinary compiles the tests of packages with planted faults.
 package testbinary
 
 import (
@@ -17,11 +17,11 @@ import (
 
 // Folder is where the tests of a repository are compiled.
 type Folder struct {
-	// Root is the top of the repository, Dir holds what is compiled.
+	// Root is the root of the repository, and Dir holds the compiled tests.
 	Root, Dir string
 }
 
-// New makes a folder for the repository that this process runs in.
+// New creates a folder for the repository that this process runs in.
 func New() (Folder, error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -34,7 +34,7 @@ func New() (Folder, error) {
 	return Folder{Root: root, Dir: dir}, err
 }
 
-// Overlay puts texts in the place of files of the repository, for Compile.
+// Overlay writes an overlay for Compile that replaces files of the repository by texts.
 func (f Folder) Overlay(texts map[string]string) (string, error) {
 	replace := map[string]string{}
 	var wrong error
@@ -54,12 +54,13 @@ func (f Folder) Compile(ctx context.Context, overlay, pkg string) error {
 	return err
 }
 
-// Binary is the file that Compile makes of a package.
+// Binary returns the path of the test binary that Compile creates for a package.
 func (f Folder) Binary(pkg string) string {
 	return filepath.Join(f.Dir, strings.ReplaceAll(pkg, "/", "_")+".test")
 }
 
-// RapidArgs keep the property tests of a package short; there are none where no test knows them.
+// RapidArgs returns the arguments that keep the property tests of a package short. There are none if the package has no
+// such tests.
 func (f Folder) RapidArgs(pkg string) []string {
 	files, err := filepath.Glob(filepath.Join(f.Root, pkg, "*_test.go"))
 	if err != nil || !slices.ContainsFunc(files, usesRapid) {

@@ -1,4 +1,4 @@
-// Package clustertest makes API servers for tests, which hold what they have in memory.
+// Package clustertest provides API servers for tests that keep objects in memory.
 package clustertest
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 )
 
-// Hooks stand between a client and the API server.
+// Hooks intercept the requests between a client and the API server.
 type Hooks = interceptor.Funcs
 
-// New is the client of an API server that has objects.
+// New returns the client of an API server with objects.
 func New(objects ...client.Object) client.WithWatch { return Hooked(Hooks{}, objects...) }
 
 // Hooked is New with hooks.
@@ -25,7 +25,7 @@ func Hooked(hooks Hooks, objects ...client.Object) client.WithWatch {
 	return builder(hooks, objects).Build()
 }
 
-// Indexed is Hooked for what also finds objects by the indexes of a cache.
+// Indexed is Hooked for code that also finds objects by the indexes of a cache.
 func Indexed(hooks Hooks, objects ...client.Object) client.WithWatch {
 	b := builder(hooks, objects)
 	for _, index := range clusters.Indexes() {
@@ -38,7 +38,7 @@ func builder(hooks Hooks, objects []client.Object) *fake.ClientBuilder {
 	return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(Known(hooks))
 }
 
-// Known adds to hooks that the API server says who its client is: the user jane.
+// Known adds to hooks that a SelfSubjectReview reports the user jane.
 func Known(hooks Hooks) Hooks {
 	asked := hooks.Create
 	hooks.Create = func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
@@ -50,7 +50,7 @@ func Known(hooks Hooks) Hooks {
 	return hooks
 }
 
-// knows answers a SelfSubjectReview, which is no object that is stored.
+// knows answers a SelfSubjectReview, which is not a stored object.
 type knows struct{ client.WithWatch }
 
 // Create implements client.Client.
@@ -62,8 +62,8 @@ func (k knows) Create(ctx context.Context, o client.Object, options ...client.Cr
 	return k.WithWatch.Create(ctx, o, options...)
 }
 
-// Before asks before each read or write, by the verb of the API (of a status: "update status") and
-// the object, which may be a list. An error is the answer.
+// Before calls ask before each read or write, with the verb of the API (for a status: "update status") and the object, which
+// may be a list. An error becomes the answer.
 func Before(ask func(verb string, object runtime.Object) error) Hooks {
 	return Hooks{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
@@ -111,7 +111,7 @@ func Before(ask func(verb string, object runtime.Object) error) Hooks {
 	}
 }
 
-// Failing answers requests of some verbs with an error.
+// Failing answers requests with these verbs with an error.
 func Failing(answer error, verbs ...string) Hooks {
 	return Before(func(verb string, _ runtime.Object) error {
 		if slices.Contains(verbs, verb) {

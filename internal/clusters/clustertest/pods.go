@@ -24,20 +24,20 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 )
 
-// Pods is what of an API server leads to the ports of its pods: it passes requests on, and forwards ports
-// as a kubelet does.
+// Pods is the part of an API server that gives access to the ports of its pods. It proxies requests, and forwards ports like
+// a kubelet.
 type Pods struct {
-	// Ports are where the ports of pods listen, by namespace/pod:port.
+	// Ports holds the listen addresses of pod ports, by namespace/pod:port.
 	Ports map[string]string
-	// UIDs are those of the pods that exist, by namespace/pod.
+	// UIDs holds the UIDs of the existing pods, by namespace/pod.
 	UIDs map[string]types.UID
-	// Secrets are what those that exist hold, by namespace/name.
+	// Secrets holds the data of the existing Secrets, by namespace/name.
 	Secrets map[string]map[string][]byte
-	// Before answers a request in place of all this, when it returns true; nil: none.
+	// Before answers a request itself if it returns true. It may be nil.
 	Before func(http.ResponseWriter, *http.Request) bool
 }
 
-// Serve starts the API server, and returns how to connect to it.
+// Serve starts the API server, and returns the config for it.
 func (p *Pods) Serve(t testing.TB) *rest.Config {
 	t.Helper()
 	server := httptest.NewUnstartedServer(p)
@@ -48,7 +48,7 @@ func (p *Pods) Serve(t testing.TB) *rest.Config {
 	return &rest.Config{Host: server.URL, QPS: -1, BearerToken: "token", TLSClientConfig: rest.TLSClientConfig{CAData: authority}}
 }
 
-// Connect connects to it, as cluster east.
+// Connect connects to the API server as cluster east.
 func (p *Pods) Connect(t testing.TB) *clusters.Connection {
 	t.Helper()
 	east, err := clusters.Connect("east", p.Serve(t))
@@ -58,7 +58,7 @@ func (p *Pods) Connect(t testing.TB) *clusters.Connection {
 	return east
 }
 
-// Refuse answers as an API server does in its own name.
+// Refuse answers with a Status of the API server itself.
 func Refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Audit-Id", "1")
@@ -121,12 +121,12 @@ func (p *Pods) secret(w http.ResponseWriter, namespace, name string) {
 	writeJSON(w, corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})
 }
 
-// proxy passes a request on to scheme:pod:port.
+// proxy forwards a request to scheme:pod:port.
 func (p *Pods) proxy(w http.ResponseWriter, r *http.Request, path []string) {
 	target := strings.Split(path[2], ":")
 	address, exists := p.Ports[path[0]+"/"+strings.Join(target[1:], ":")]
 	if !exists {
-		address = "127.0.0.1:1" // nobody listens there
+		address = "127.0.0.1:1" // no process listens on this address
 	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(pr *httputil.ProxyRequest) {
@@ -141,7 +141,7 @@ func (p *Pods) proxy(w http.ResponseWriter, r *http.Request, path []string) {
 	proxy.ServeHTTP(w, r)
 }
 
-// forward forwards ports as a kubelet does: each by a stream for its data and one for what goes wrong.
+// forward forwards a port like a kubelet, with a data stream and an error stream.
 func (p *Pods) forward(w http.ResponseWriter, r *http.Request, pod string) {
 	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
 		return

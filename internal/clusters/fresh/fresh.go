@@ -1,7 +1,6 @@
-// Package fresh says whether a manager's own cache shows what is there.
+// Package fresh reports whether a manager's own cache is up to date.
 //
-// An informer whose lists fail goes on to show what it has seen before, or nothing at all, and whoever reads from it does
-// not notice.
+// An informer whose lists fail keeps showing old objects, or none, and readers of the cache do not notice it.
 package fresh
 
 import (
@@ -22,8 +21,9 @@ import (
 	"github.com/sliceshift/sliceshift/internal/metric"
 )
 
-// recovered is how long after its last failure an informer is believed to be up to date that was not told anything since. One
-// that fails tries again after a minute at most (k8s.io/client-go, tools/cache, reflector.go: 30 s, and as much by chance).
+// recovered is the time after the last failure after which an informer without further events counts as up to date. A
+// failing informer retries after a minute at most (k8s.io/client-go, tools/cache, reflector.go: 30 s, plus up to 30 s
+// jitter).
 const recovered = 75 * time.Second
 
 var stale = metric.Gauge(metric.Definition{
@@ -32,23 +32,23 @@ var stale = metric.Gauge(metric.Definition{
 	Use:  "While it is 1 for Migration, nobody's move, pause or rollback is noticed.",
 })
 
-// Watches are what a cache watches. Their zero value is ready to use.
+// Watches records the informers of a cache. The zero value is ready to use.
 type Watches struct {
 	mu  sync.Mutex
 	all []*watched
 }
 
-// watched is one kind.
+// watched is the informer of one kind.
 type watched struct {
 	kind     string
 	informer toolscache.SharedIndexInformer
-	// failed is when a list or watch has failed last, why, and what was the last that it had seen.
+	// failed is the time of the last failed list or watch, why is its error, and seen is the last resourceVersion before it.
 	failed time.Time
 	why    error
 	seen   string
 }
 
-// Options are those of a cache that is observed.
+// Options returns cache options that record the informers and their errors.
 func (w *Watches) Options(options cache.Options) cache.Options {
 	options.NewInformer = func(source toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		informer := toolscache.NewSharedIndexInformer(source, object, resync, indexers)
@@ -64,7 +64,7 @@ func (w *Watches) Options(options cache.Options) cache.Options {
 	return options
 }
 
-// kindOf is a type as people call it: v1alpha1.Migration.
+// kindOf returns a type in the form v1alpha1.Migration.
 func kindOf(description string) string { return strings.TrimPrefix(description, "*") }
 
 func (w *Watches) fail(kind string, why error, now time.Time) {
@@ -77,7 +77,7 @@ func (w *Watches) fail(kind string, why error, now time.Time) {
 	}
 }
 
-// stale is why a kind is not shown as it is; nil: it is.
+// stale returns why the cache of a kind is not up to date, or nil.
 func (w *watched) stale(now time.Time) error {
 	failing := w.why != nil && now.Sub(w.failed) < recovered && w.informer.LastSyncResourceVersion() == w.seen
 	switch {
@@ -91,7 +91,7 @@ func (w *watched) stale(now time.Time) error {
 	return nil
 }
 
-// Check is an error while something is not shown as it is: for /readyz.
+// Check returns an error while the cache of any kind is not up to date. It serves /readyz.
 func (w *Watches) Check(*http.Request) error {
 	w.mu.Lock()
 	all := slices.Clone(w.all)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// TestK0Fresh: a list that fails, and one that was not answered yet, is told; one that is answered then is not.
+// TestK0Fresh: a list that has failed, or was not answered yet, is reported. After a successful list it is not.
 func TestK0Fresh(t *testing.T) {
 	var w Watches
 	options := w.Options(cache.Options{})
@@ -51,7 +51,7 @@ func TestK0Fresh(t *testing.T) {
 	})
 	broken.Store(false)
 	await(t, func() bool { return w.Check(nil) == nil })
-	// A later failure counts until something is seen again, or nothing has failed for long.
+	// A later failure counts until an event arrives, or until the last failure is long ago.
 	w.fail("v1.Pod", errors.New("refused"), time.Now())
 	if w.Check(nil) == nil {
 		t.Error("a list has failed, and all is well")
@@ -62,10 +62,10 @@ func TestK0Fresh(t *testing.T) {
 	}
 }
 
-// unsupported is a client without lists that are watches.
+// unsupported is a client without lists by watch.
 type unsupported struct{}
 
-// IsWatchListSemanticsUnSupported says that it has none.
+// IsWatchListSemanticsUnSupported returns true.
 func (unsupported) IsWatchListSemanticsUnSupported() bool { return true }
 
 func await(t *testing.T, holds func() bool) {

@@ -12,27 +12,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Shared lists all pods of a namespace once for all who ask for them while such a list is under way:
-// the next one begins a while after that one has come, and is for everybody who has asked by then. So no list
-// is older than who asks for it, and what a hundred migrations of one namespace look at before they
-// stop an ordinal costs little more than what one looks at. The pods that they get are the same: who
-// changes one changes a copy.
+// Shared shares lists of all pods of a namespace among concurrent callers. While a list is in progress, further callers wait
+// for the next one, which starts some time after the current one. A list is never older than its request. A
+// hundred migrations of one namespace cost little more than one. The callers get the same pods, and must copy a pod before
+// changing it.
 type Shared struct {
 	client.Client
-	// Pods lists them.
+	// Pods lists the pods.
 	Pods    client.Reader
 	Batches *Batches
 }
 
-// Booking has what is read under the context that it returns booked on nobody in particular, since who asked
-// first may be gone before it comes. When it has come, settle returns what was booked, and pay books it on
-// each who gets it, or says why there is no room.
+// Booking returns a context whose reads are charged to no caller, because the first caller may leave before the list is
+// complete. settle ends this charge. pay then charges a caller, or returns an error if its allowance is used up.
 type Booking func(ctx context.Context) (reading context.Context, settle func() (pay Pay))
 
-// Pay books what has come on who reads under a context.
+// Pay charges a complete list to the reader of a context.
 type Pay func(ctx context.Context) error
 
-// Batches are the lists of one connection. They are safe for concurrent use.
+// Batches are the shared lists of one connection. They are safe for concurrent use.
 type Batches struct {
 	booking Booking
 
@@ -40,25 +38,24 @@ type Batches struct {
 	queues map[queueKey]*queue
 }
 
-// NewBatches are of a connection whose answers are booked so.
+// NewBatches returns the batches of a connection.
 func NewBatches(booking Booking) *Batches {
 	return &Batches{booking: booking, queues: map[queueKey]*queue{}}
 }
 
-// queueKey is what is listed: all pods of a namespace, exactly as they are, or as the API server's watch
-// cache has them.
+// queueKey identifies a list: all pods of a namespace, either exact or from the API server's watch cache.
 type queueKey struct {
 	namespace string
 	exact     bool
 }
 
-// queue is there while a list is under way; next is the one after it.
+// queue exists while a list is in progress. next is the following list.
 type queue struct{ next *batch }
 
-// After a list there is none for restPerPod for each pod that it has shown, and no longer than longestRest: with a
-// thousand pods in a namespace the lists would take the API servers more than the writes do. How long a list took
-// says nothing of what it costs: one that must be exact waits until the watch cache has heard of what was written
-// last, up to 100 ms (k8s.io/apiserver, storage/cacher: progressRequestPeriod), and nobody works meanwhile.
+// After a list, the next one waits restPerPod for each pod, up to longestRest. With a thousand pods in a namespace, the
+// lists would otherwise cost the API servers more than the writes. The duration of a list does not show its cost. An exact
+// list waits idle until the watch cache has caught up with the last write, up to 100 ms (k8s.io/apiserver, storage/cacher:
+// progressRequestPeriod).
 const (
 	restPerPod  = 500 * time.Microsecond
 	longestRest = 500 * time.Millisecond
@@ -66,20 +63,20 @@ const (
 
 func restAfter(pods int) time.Duration { return min(time.Duration(pods)*restPerPod, longestRest) }
 
-// batch is a list with all who wait for it.
+// batch is a list with all callers that wait for it.
 type batch struct {
 	key queueKey
-	// oldest is the resource version that the list must show at least, where it need not be exact.
+	// oldest is the minimum resource version of a list that need not be exact.
 	oldest string
-	// read asks for it. It is for everybody who waits: it ends early only when all of them have gone.
+	// read makes the request. It is canceled only when all callers have left.
 	read    func(*batch) error
 	cancel  context.CancelFunc
 	waiting int
-	// done is closed when the list has come, or err.
+	// done is closed when list or err is set.
 	done chan struct{}
 	list corev1.PodList
 	err  error
-	// settle ends what is booked while it is read, and pay books it on each who gets it, once it has come.
+	// settle ends the charge of the reading. pay charges each caller afterwards.
 	settle func() Pay
 	pay    Pay
 }
@@ -108,7 +105,7 @@ func (b Shared) List(ctx context.Context, list client.ObjectList, opts ...client
 	return nil
 }
 
-// queueOf is what is listed with these options, and whether others can be given the same.
+// queueOf returns the key of a list with these options, and whether it can be shared.
 func queueOf(opts []client.ListOption) (key queueKey, oldest string, shareable bool) {
 	var asked client.ListOptions
 	asked.ApplyOptions(opts)
@@ -124,7 +121,7 @@ func queueOf(opts []client.ListOption) (key queueKey, oldest string, shareable b
 	return key, oldest, rest == metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 }
 
-// batch is a list for the one who asks first.
+// batch returns a list for its first caller.
 func (b Shared) batch(ctx context.Context, key queueKey, oldest string) *batch {
 	reading, settle := b.Batches.booking(context.WithoutCancel(ctx))
 	shared, cancel := context.WithCancel(reading)
@@ -140,8 +137,8 @@ func (b Shared) batch(ctx context.Context, key queueKey, oldest string) *batch {
 	return &batch{key: key, oldest: oldest, read: read, cancel: cancel, waiting: 1, done: make(chan struct{}), settle: settle}
 }
 
-// join returns the list that is to be waited for: the next one, which others may wait for already, or
-// this one, which begins where none is under way.
+// join returns the list to wait for: the next one, which other callers may share, or the given one, which starts at once if
+// no list is in progress.
 func (l *Batches) join(mine *batch) *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +159,7 @@ func (l *Batches) join(mine *batch) *batch {
 	return mine
 }
 
-// serves says whether a list that has not begun can be for another one too, and sees to it that it is.
+// serves reports whether a waiting list can serve another request too, and raises its minimum version if necessary.
 func (b *batch) serves(other *batch) bool {
 	if b.key.exact {
 		return true
@@ -174,7 +171,7 @@ func (b *batch) serves(other *batch) bool {
 	return err == nil
 }
 
-// leave is for one who waits no longer.
+// leave removes a caller that no longer waits.
 func (l *Batches) leave(b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,11 +180,11 @@ func (l *Batches) leave(b *batch) {
 	}
 	b.cancel()
 	if q := l.queues[b.key]; q != nil && q.next == b {
-		q.next = nil // nobody may join what was cancelled
+		q.next = nil // a canceled list must not be joined
 	}
 }
 
-// run reads one list after the other, until nobody waits.
+// run reads lists in sequence, until no caller waits.
 func (l *Batches) run(b *batch) {
 	for ; b != nil; b = l.following(b.key) {
 		b.run()
@@ -202,7 +199,7 @@ func (b *batch) run() {
 	close(b.done)
 }
 
-// following is the list that waits, which begins now: nobody joins it any more.
+// following returns the waiting list, which starts now. It cannot be joined any more.
 func (l *Batches) following(key queueKey) *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// slowLister takes a while for each list. A list shows what was written when it began: its resource
-// version is the time in milliseconds since the lister was made.
+// slowLister delays each list. A list shows the state at its start: its resource version is the time in milliseconds since
+// the lister was created.
 type slowLister struct {
 	client.Client
 	began time.Time
 	takes time.Duration
-	pods  int // besides the first
+	pods  int // in addition to the first
 	err   error
 
 	mu            sync.Mutex
@@ -37,7 +37,7 @@ func (s *slowLister) List(ctx context.Context, list client.ObjectList, opts ...c
 	var asked client.ListOptions
 	asked.ApplyOptions(opts)
 	shows := s.now()
-	if asked.Raw != nil { // a watch cache shows no more than it must
+	if asked.Raw != nil { // a watch cache may show only the requested version
 		shows, _ = strconv.ParseInt(asked.Raw.ResourceVersion, 10, 64)
 	}
 	s.enter(1)
@@ -67,22 +67,22 @@ func (s *slowLister) enter(n int) {
 	s.worst = max(s.worst, s.atOnce)
 }
 
-// free books nothing.
+// free charges nothing.
 func free(ctx context.Context) (context.Context, func() Pay) {
 	return ctx, func() Pay { return func(context.Context) error { return nil } }
 }
 
-// asking is one who asks for pods.
+// asking is a caller that lists pods.
 type asking struct {
 	after time.Duration
-	// patience is after how long it goes away; 0: never.
+	// patience is the time after which it leaves. 0 means never.
 	patience time.Duration
-	// notOlder is how long before it asks the list may be of; below 0: it must be exact.
+	// notOlder is the maximum age of the list at its request. Below 0, the list must be exact.
 	notOlder time.Duration
 }
 
-// TestBatches: whoever lists pods, and whenever, gets what was written before, nobody is kept by one who
-// has gone, and there is one list at a time, however many ask.
+// TestBatches: each caller gets a list that is not older than its request. A caller that has left delays no other. There is
+// only one list at a time, for any number of callers.
 func TestBatches(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		millis := func(name string, from, to int) time.Duration {
@@ -100,7 +100,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// rested waits until the rest after the last list is over.
+// rested waits until the rest after the last list has passed.
 func rested() {
 	time.Sleep(longestRest)
 	synctest.Wait()
@@ -124,7 +124,7 @@ func checkBatches(rt *rapid.T, takes time.Duration, asked []asking) {
 			rt.Errorf("%+v: %s", asked[i], what)
 		}
 	}
-	if server.worst > 2 { // one that is exact, one that is not
+	if server.worst > 2 { // one that is exact, and one that is not
 		rt.Errorf("%d lists at once", server.worst)
 	}
 	if len(pods.Batches.queues) > 0 {
@@ -132,7 +132,7 @@ func checkBatches(rt *rapid.T, takes time.Duration, asked []asking) {
 	}
 }
 
-// check asks, and says what is wrong with the answer.
+// check makes the request, and returns what is wrong with the answer.
 func (a asking) check(server *slowLister, pods Shared) string {
 	ctx, opts, needs := context.Background(), []client.ListOption{client.InNamespace("shop")}, server.now()
 	if a.patience > 0 {
@@ -164,7 +164,7 @@ func (a asking) check(server *slowLister, pods Shared) string {
 	return ""
 }
 
-// TestBatchOfMany: a hundred who ask while a list is under way wait for one more.
+// TestBatchOfMany: a hundred callers that arrive while a list is in progress share the next one.
 func TestBatchOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &slowLister{began: time.Now(), takes: 10 * time.Millisecond}
@@ -190,8 +190,8 @@ func TestBatchOfMany(t *testing.T) {
 	})
 }
 
-// TestRest: who asks for lists of many pods one after the other gets no more of them than a part of the time, and
-// nobody waits for long. A list of few pods is followed by the next one, however long it has waited for its answer.
+// TestRest: lists of many pods in sequence run only a part of the time, with short waits. A list of few pods is followed at
+// once by the next one, however long its answer took.
 func TestRest(t *testing.T) {
 	for pods, want := range map[int]time.Duration{1: restPerPod, 20: 10 * time.Millisecond, 600: 300 * time.Millisecond, 5000: longestRest} {
 		synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestBatchFails: all who wait for a list are told that it failed, and the next one is a new one.
+// TestBatchFails: all callers of a failed list get its error, and the next one is a new list.
 func TestBatchFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("refused")
@@ -234,7 +234,7 @@ func TestBatchFails(t *testing.T) {
 	})
 }
 
-// TestNotShared: what others do not ask for in the same way is asked for by itself.
+// TestNotShared: requests with different options are not shared.
 func TestNotShared(t *testing.T) {
 	raw := func(raw metav1.ListOptions) client.ListOption { return &client.ListOptions{Raw: &raw} }
 	for name, opt := range map[string]client.ListOption{

@@ -1,5 +1,5 @@
-// Package podlist lists all pods of a namespace: in protobuf, which is trimmed before it is decoded, and once
-// for all who ask at the same time.
+// Package podlist lists all pods of a namespace. It uses protobuf, which it trims before decoding, and shares a list among
+// concurrent callers.
 package podlist
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 )
 
-// Cache is what is known of the pods of a namespace, as package slim leaves them, from memory; nil: nothing is.
-// It may be older than what is listed: a pod with another UID or resourceVersion is not used.
+// Cache returns a reader of the cached pods of a namespace, in the form of package slim, or nil. It may be older than a
+// list: a pod with another UID or resourceVersion is not used.
 type Cache func(namespace string) client.Reader
 
-// Lister lists pods as package slim leaves them, in protobuf, which the transport below it hands to Take. What
-// is known already is not decoded again. A cluster that answers in JSON is understood all the same.
+// Lister lists pods in the form of package slim. It requests protobuf, which the transport passes to Take. Cached pods are
+// not decoded again. A cluster that answers in JSON works too.
 type Lister struct {
 	client.Client
 	cache Cache
 }
 
-// NewLister is of a cluster, over a transport that hands lists of pods to Take.
+// NewLister returns a lister for a cluster. Its transport must pass lists of pods to Take.
 func NewLister(config *rest.Config, of *http.Client, scheme *runtime.Scheme, mapper meta.RESTMapper, cache Cache) (Lister, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON

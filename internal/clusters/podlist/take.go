@@ -15,10 +15,10 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 )
 
-// protobufPrefix is before each message of an API server (apimachinery, serializer/protobuf).
+// protobufPrefix precedes each protobuf message of an API server (apimachinery, serializer/protobuf).
 var protobufPrefix = []byte("k8s\x00")
 
-// taking is a list that is asked for, and its pods once they were taken from the answer.
+// taking is a requested list, with its pods once they were taken from the answer.
 type taking struct {
 	known client.Reader
 	took  bool
@@ -27,12 +27,11 @@ type taking struct {
 
 type takingKey struct{}
 
-// Takes says whether a request is answered with a list of pods that Take is to be given, if it is in protobuf.
+// Takes reports whether the protobuf answer of a request must be passed to Take.
 func Takes(ctx context.Context) bool { return ctx.Value(takingKey{}) != nil }
 
-// Take takes the pods from a list, as an API server has written it, for whoever asked for it under the context,
-// and returns the rest of it. What it weighs is taken from the room for it. Nothing that it returns, or
-// takes, is part of the answer.
+// Take takes the pods from a list in an API server's answer, for the request of the context, and returns the rest of the
+// answer. room reserves the memory. Nothing that it takes or returns refers to the answer's buffer.
 func Take(ctx context.Context, answer []byte, room func(weight int64) bool) ([]byte, error) {
 	t, _ := ctx.Value(takingKey{}).(*taking)
 	t.pods = nil
@@ -42,7 +41,7 @@ func Take(ctx context.Context, answer []byte, room func(weight int64) bool) ([]b
 	return rest, err
 }
 
-// trimmed is what is left of a list without its pods.
+// trimmed returns a list without its pods.
 func trimmed(answer []byte, t *trimmer) ([]byte, error) {
 	message, list, err := envelope(answer)
 	if err != nil {
@@ -62,7 +61,7 @@ const (
 	numberOfEncoding = 3
 )
 
-// envelope is what a list is in, without it, and the list, which is a part of the answer.
+// envelope returns the envelope of a list without the list, and the list, which refers to the answer's buffer.
 func envelope(answer []byte) (outer runtime.Unknown, list []byte, err error) {
 	left, found := bytes.CutPrefix(answer, protobufPrefix)
 	if !found {
@@ -97,12 +96,12 @@ func envelope(answer []byte) (outer runtime.Unknown, list []byte, err error) {
 	return outer, list, nil
 }
 
-// add takes a pod that was trimmed. One that is known with this UID and resourceVersion is the same one.
+// add takes a trimmed pod. A cached pod with the same UID and resourceVersion is reused.
 func (t *taking) add(ctx context.Context, message []byte) error {
 	t.pods = append(t.pods, corev1.Pod{})
 	pod := &t.pods[len(t.pods)-1]
 	if is := identityOf(message); t.knows(ctx, is, pod) {
-		pod.TypeMeta = metav1.TypeMeta{} // which no pod of a list has
+		pod.TypeMeta = metav1.TypeMeta{} // pods in a list have no TypeMeta
 		return nil
 	}
 	*pod = corev1.Pod{}
@@ -113,19 +112,19 @@ func (t *taking) add(ctx context.Context, message []byte) error {
 	return nil
 }
 
-// knows reads a pod from memory that is the same one.
+// knows reads the pod from the cache, if it has the same identity.
 func (t *taking) knows(ctx context.Context, is identity, into *corev1.Pod) bool {
 	return t.known != nil && is.uid != "" && t.known.Get(ctx, is.key, into) == nil && into.UID == is.uid && into.ResourceVersion == is.version
 }
 
-// identity is by what a state of a pod is told from others.
+// identity identifies a state of a pod.
 type identity struct {
 	key     client.ObjectKey
 	uid     types.UID
 	version string
 }
 
-// The fields that are in it (ObjectMeta, generated.proto of apimachinery), and where they are in a pod.
+// The fields of an identity (ObjectMeta, generated.proto of apimachinery), and that of ObjectMeta in a pod.
 const (
 	numberOfMeta      = 1
 	numberOfName      = 1
@@ -134,7 +133,7 @@ const (
 	numberOfVersion   = 6
 )
 
-// identityOf is that of a pod that was trimmed, whose fields can be read therefore.
+// identityOf returns the identity of a trimmed pod. Trimming has already validated its fields.
 func identityOf(message []byte) (is identity) {
 	each(message, func(number protowire.Number, meta []byte) {
 		if number != numberOfMeta {
@@ -157,7 +156,7 @@ func identityOf(message []byte) (is identity) {
 	return is
 }
 
-// each calls visit for each field of a message that has a length of its own.
+// each calls visit for each length-delimited field of a message.
 func each(message []byte, visit func(protowire.Number, []byte)) {
 	for len(message) > 0 {
 		number, kind, head := protowire.ConsumeTag(message)

@@ -9,18 +9,18 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
 
-// Nine tenths of a list of pods is what no decision reads: who manages which field, containers, addresses.
-// They are left out of the message before it is decoded: an API server writes protobuf in a fraction of
-// the time that JSON takes it, and what is not decoded takes neither time nor memory here.
+// Nine tenths of a list of pods are not read by any decision: managed fields, containers, addresses. They are removed from
+// the message before it is decoded. An API server writes protobuf in a fraction of the time that JSON takes, and fields that
+// are not decoded cost no time or memory here.
 
-// kept are the fields of a message that are kept, by number: one without fields of its own is kept whole.
-// The numbers are those of generated.proto of each API group, which never change their meaning.
+// kept lists the fields of a message that are kept, by number. A nil entry is kept whole. The numbers are those of
+// generated.proto of each API group, which never change.
 type kept map[protowire.Number]kept
 
-// entry is of a map, and kept whole.
+// entry is a map entry, which is kept whole.
 var entry = kept{}
 
-// numberOfItems is the field of a list that its pods are in.
+// numberOfItems is the field of a list that holds its pods.
 const numberOfItems = 2
 
 var (
@@ -37,25 +37,25 @@ var (
 	keptOfPods      = kept{1: {2: nil, 3: nil, 4: nil}, 2: keptOfPod}                           // resourceVersion, continue, remainingItemCount
 )
 
-// Errors of what is trimmed.
+// Errors of trimming.
 var (
-	// ErrNoPods is what an answer is that is no list of pods.
+	// ErrNoPods is the error of an answer that is not a list of pods.
 	ErrNoPods = errors.New("the answer is no list of pods")
-	// ErrNoRoom is what a list is that there is no room for.
+	// ErrNoRoom is the error of a list that exceeds the available memory.
 	ErrNoRoom = errors.New("there is no room for the list of pods")
 )
 
-// trimmer copies messages without what is not kept of them, and says what they weigh once they are decoded. It
-// ends as soon as that is more than there is room for.
+// trimmer copies messages with only the kept fields, and estimates their decoded size. It stops when the available memory is
+// used up.
 type trimmer struct {
 	take func(weight int64) bool
-	// pod takes a pod of the list, which is not copied then; what it is given is good until it returns.
+	// pod receives each pod of the list instead of a copy. The message is valid until it returns.
 	pod func(message []byte) error
-	// scratch is what was copied last, by how deep it is nested.
+	// scratch holds the last copy, by nesting depth.
 	scratch [][]byte
 }
 
-// trim returns a copy that is good until the next message of this depth.
+// trim returns a copy that is valid until the next message of this depth.
 func (t *trimmer) trim(message []byte, fields kept, depth int) ([]byte, error) {
 	for len(t.scratch) <= depth {
 		t.scratch = append(t.scratch, nil)
@@ -104,8 +104,8 @@ func (t *trimmer) trim(message []byte, fields kept, depth int) ([]byte, error) {
 	return out, nil
 }
 
-// weightOf is what a field weighs without the messages in it, which are weighed by themselves: a pod, any
-// other message, or a text, a number or an entry of a map, as it was copied and as it was decoded.
+// weightOf returns the memory of a field, as copied and as decoded. It excludes nested messages, which are counted
+// separately.
 func weightOf(within kept, size, depth int) int64 {
 	switch {
 	case within == nil:
@@ -115,7 +115,7 @@ func weightOf(within kept, size, depth int) int64 {
 	case depth == 0:
 		return weigh.Item
 	case depth == 1:
-		return weigh.Member // metadata, spec and status are in the pod
+		return weigh.Member // metadata, spec and status are embedded in the pod
 	default:
 		return weigh.Element
 	}

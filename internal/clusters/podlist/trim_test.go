@@ -23,7 +23,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 )
 
-// written is a list of pods as an API server writes it.
+// written returns a list of pods in the encoding of an API server.
 func written(t testing.TB, raw []byte) []byte {
 	t.Helper()
 	message := apiruntime.Unknown{TypeMeta: apiruntime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: raw}
@@ -34,7 +34,7 @@ func written(t testing.TB, raw []byte) []byte {
 	return append(slices.Clone(protobufPrefix), data...)
 }
 
-// decoded is such a list once it is read.
+// decoded decodes such a list.
 func decoded(t testing.TB, answer []byte) *corev1.PodList {
 	t.Helper()
 	var message apiruntime.Unknown
@@ -53,7 +53,7 @@ func decoded(t testing.TB, answer []byte) *corev1.PodList {
 
 func unbounded(int64) bool { return true }
 
-// cached shows pods by their names.
+// cached holds pods by name.
 type cached struct {
 	client.Reader
 	pods map[client.ObjectKey]*corev1.Pod
@@ -70,7 +70,7 @@ func (c *cached) Get(_ context.Context, key client.ObjectKey, into client.Object
 	return nil
 }
 
-// taken is what Take leaves of a list, and what it takes from it.
+// taken returns the pods that Take takes from a list, and the rest of the list.
 func taken(known client.Reader, answer []byte, room func(int64) bool) (*corev1.PodList, []byte, error) {
 	found := &taking{known: known}
 	rest, err := Take(context.WithValue(context.Background(), takingKey{}, found), answer, room)
@@ -87,7 +87,7 @@ func taken(known client.Reader, answer []byte, room func(int64) bool) (*corev1.P
 	return &pods, rest, err
 }
 
-// randomPods fills every field of pods, whatever a later version adds to them.
+// randomPods fills every field of pods, including fields of later versions.
 func randomPods(seed int64) *corev1.PodList {
 	var pods corev1.PodList
 	randfill.NewWithSeed(seed).NilChance(.2).NumElements(0, 4).MaxDepth(20).Funcs(
@@ -96,8 +96,7 @@ func randomPods(seed int64) *corev1.PodList {
 	return &pods
 }
 
-// TestTrim: of a list of pods that was trimmed before it was decoded, package slim leaves what it leaves of the
-// whole list.
+// TestTrim: package slim gives the same result for a list that was trimmed before decoding and for the whole list.
 func TestTrim(t *testing.T) {
 	for seed := range int64(200) {
 		raw, err := randomPods(seed).Marshal()
@@ -117,8 +116,8 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestTakeWhatIsKnown: a pod that is known with the UID and the resourceVersion that are listed is not decoded
-// again, and one that is known as it was before, or whose name another one has now, is.
+// TestTakeWhatIsKnown: a cached pod with the UID and resourceVersion of the list is not decoded again. An older version of a
+// pod, or another pod of the same name, is.
 func TestTakeWhatIsKnown(t *testing.T) {
 	listed := randomPods(3)
 	listed.Items = slices.Repeat([]corev1.Pod{{}}, 5)
@@ -151,7 +150,7 @@ func TestTakeWhatIsKnown(t *testing.T) {
 	}
 }
 
-// TestTrimmedIsSmall: what is left of a pod is a small part of it.
+// TestTrimmedIsSmall: a trimmed pod is a small part of the whole one.
 func TestTrimmedIsSmall(t *testing.T) {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", ManagedFields: []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(strings.Repeat("a", 4096))}}}}
 	raw, err := (&corev1.PodList{Items: []corev1.Pod{pod}}).Marshal()
@@ -165,13 +164,13 @@ func TestTrimmedIsSmall(t *testing.T) {
 	}
 }
 
-// message is a field that holds others.
+// message returns a field that contains other fields.
 func message(number protowire.Number, fields ...[]byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), bytes.Join(fields, nil))
 }
 
-// TestWeightsOfTrimmed: what a list weighs is not less than what it takes in memory, whatever it is made of
-// (S3), and where there is no room for it, it is not decoded.
+// TestWeightsOfTrimmed: the weight of a list is not less than the memory that it uses, with any content (S3). A list that
+// exceeds the allowance is not decoded.
 func TestWeightsOfTrimmed(t *testing.T) {
 	const many = 20000
 	for name, raw := range map[string][]byte{
@@ -210,8 +209,7 @@ func TestWeightsOfTrimmed(t *testing.T) {
 	}
 }
 
-// FuzzTrim: whatever an answer is, pods are taken from it and a list is left that can be decoded, or it is refused
-// (S3).
+// FuzzTrim: for any answer, either the pods are taken and a decodable list is left, or the answer is refused (S3).
 func FuzzTrim(f *testing.F) {
 	raw, err := randomPods(1).Marshal()
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// maxFault bounds what a kubelet says about a connection, in bytes.
+	// maxFault limits the kubelet's error message about a connection, in bytes.
 	maxFault = 4 << 10
-	// faultWithin is how long what it says may come after the end of the connection.
+	// faultWithin is the maximum time between the end of the connection and this message.
 	faultWithin = time.Second
-	// closeWithin is how long the other end may take to be told of one.
+	// closeWithin is the maximum time for an orderly close of the streams.
 	closeWithin = time.Second
 )
 
@@ -31,7 +31,7 @@ type Conn struct {
 	fault chan string
 }
 
-// Fault is what the kubelet has said about the connection, once it has ended; empty: nothing.
+// Fault returns the kubelet's error message about an ended connection, or an empty string.
 func (c *Conn) Fault(ctx context.Context) string {
 	select {
 	case said := <-c.fault:
@@ -41,11 +41,11 @@ func (c *Conn) Fault(ctx context.Context) string {
 	}
 }
 
-// CloseWrite ends what is written to the port, and nothing of what comes from there.
+// CloseWrite ends the data to the port, but not the data from it.
 func (c *Conn) CloseWrite() error { return c.data.Close() }
 
-// Open connects to a port of a pod, on the way that the API server has answered a request with: no more than atMost bytes come
-// back on it, with what they are wrapped in. The connection ends with the context.
+// Open connects to a port of a pod, through the connection that the API server upgraded. At most atMost bytes are received,
+// including the framing. The connection ends with the context.
 func Open(ctx context.Context, way io.ReadWriteCloser, port int32, atMost int64) (*Conn, error) {
 	in := newFrames(&pipe{Reader: io.LimitReader(way, atMost), Writer: way, Closer: way})
 	context.AfterFunc(ctx, func() { in.Conn.Close() })
@@ -57,7 +57,7 @@ func Open(ctx context.Context, way io.ReadWriteCloser, port int32, atMost int64)
 		conn *Conn
 		err  error
 	}
-	// The streams are waited for by a clock of their own, longer than the context may last.
+	// The streams have a timeout of their own, which may exceed that of the context.
 	done := make(chan opened, 1)
 	go func() {
 		conn, err := forward(streams, in, port)
@@ -77,7 +77,7 @@ func Open(ctx context.Context, way io.ReadWriteCloser, port int32, atMost int64)
 	}
 }
 
-// forward opens the two streams of a port: what is said about it, and what goes through it.
+// forward opens the error stream and the data stream of a port.
 func forward(streams httpstream.Connection, in *frames, port int32) (*Conn, error) {
 	header := http.Header{}
 	header.Set(corev1.StreamType, corev1.StreamTypeError)
@@ -87,7 +87,7 @@ func forward(streams httpstream.Connection, in *frames, port int32) (*Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	faults.Close() // nothing is written to it
+	faults.Close() // it only receives
 	header.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := streams.CreateStream(header)
 	if err != nil {
@@ -106,26 +106,26 @@ func forward(streams httpstream.Connection, in *frames, port int32) (*Conn, erro
 	return conn, nil
 }
 
-// tunnel closes the streams of a connection, and what they go through.
+// tunnel closes the streams of a connection, and the connection below them.
 type tunnel struct {
 	streams httpstream.Connection
 	through io.Closer
 }
 
-// Close implements io.Closer. To end a stream something is written, which waits for what is being written now: for ever, where
-// the other end reads nothing.
+// Close implements io.Closer. Closing a stream writes a frame, which waits for writes in progress. That could block forever
+// if the other side does not read.
 func (t tunnel) Close() error {
 	late := time.AfterFunc(closeWithin, func() { _ = t.through.Close() })
 	defer late.Stop()
 	return t.streams.Close()
 }
 
-// pipe is a connection of which only the two ways are known.
+// pipe is a net.Conn made of a reader, a writer and a closer.
 type pipe struct {
 	io.Reader
 	io.Writer
 	io.Closer
-	// ended is true once the other end has ended it, and heard is closed when nothing is said about it any more.
+	// ended is true once the other side has ended the connection. heard is closed once the error stream has ended.
 	ended atomic.Bool
 	heard chan struct{}
 }
@@ -138,7 +138,8 @@ func (p *pipe) Read(data []byte) (n int, err error) {
 	return n, err
 }
 
-// Close implements net.Conn. What is said about a connection that the other end has ended would be lost with it.
+// Close implements net.Conn. If the other side has ended the connection, it first waits for the error message, which would
+// be lost otherwise.
 func (p *pipe) Close() error {
 	if p.ended.Load() {
 		select {
@@ -149,7 +150,7 @@ func (p *pipe) Close() error {
 	return p.Closer.Close()
 }
 
-// LocalAddr, RemoteAddr and the deadlines implement net.Conn: a context bounds it.
+// LocalAddr, RemoteAddr and the deadlines implement net.Conn. They do nothing, because a context limits the connection.
 func (*pipe) LocalAddr() net.Addr              { return &net.TCPAddr{} }
 func (*pipe) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (*pipe) SetDeadline(time.Time) error      { return nil }

@@ -1,5 +1,5 @@
-// Package portforward connects to ports of pods through API servers, neither of which is trusted: what comes back is bounded,
-// and no faster than it is taken.
+// Package portforward connects to ports of pods through API servers. It trusts neither: received data is limited in size,
+// and is read only as fast as the caller takes it.
 package portforward
 
 import (
@@ -12,20 +12,20 @@ import (
 	"sync"
 )
 
-// What may come back through a forwarded port. The library that reads it would take frames of 16 MiB, up to 50 of them ahead for
-// each of 5 workers, and headers that unpack to a thousand times what they are.
+// Limits of the data received through a forwarded port. The SPDY library alone would accept frames of 16 MiB, up to 50 of
+// them in advance for each of 5 workers, and headers that decompress to a thousand times their size.
 const (
-	// maxFrame bounds the content of one frame, in bytes. Container runtimes copy with io.Copy, 32 KiB at once.
+	// maxFrame limits the content of one data frame, in bytes. Container runtimes copy with io.Copy, 32 KiB at once.
 	maxFrame = 64 << 10
-	// maxControl bounds what is no content: the longest of it answers a stream that was opened, with no headers.
+	// maxControl limits a control frame. The longest one replies to an opened stream, without headers.
 	maxControl = 1 << 10
-	// maxReplies is how many such answers there are: one for what goes through the port, one for what is said about it.
+	// maxReplies is the number of such replies: one for the data stream and one for the error stream.
 	maxReplies = 2
-	// maxAhead is how much content may have been read that nobody has taken; the frame that is begun then comes in addition.
+	// maxAhead is the maximum of content that was read and not yet taken. The frame in progress is added to it.
 	maxAhead = 128 << 10
 )
 
-// The types of frames that a kubelet sends which is asked for a port (SPDY/3.1, 2.6). It opens no streams.
+// The types of frames that a kubelet sends for a forwarded port (SPDY/3.1, 2.6). It opens no streams.
 const (
 	frameReply  = 2
 	frameReset  = 3
@@ -35,12 +35,12 @@ const (
 	frameWindow = 9
 )
 
-// frames passes on what comes from a forwarded port, one frame after the other, for as long as each is one that a kubelet
-// would send, and no faster than it is taken.
+// frames passes the frames of a forwarded port, as long as each could be sent by a kubelet, and only as fast as they are
+// taken.
 type frames struct {
 	net.Conn
-	head    []byte // of the frame that is passed on, what is left of it
-	left    int64  // of its content
+	head    []byte // the rest of the current frame's header
+	left    int64  // the rest of its content
 	replies int
 
 	mu      sync.Mutex
@@ -83,7 +83,7 @@ func (f *frames) Close() error {
 	return f.Conn.Close()
 }
 
-// took says that bytes of content were taken, which makes room for others.
+// took records that n bytes of content were taken, which allows further reads.
 func (f *frames) took(n int) {
 	f.mu.Lock()
 	f.ahead -= int64(n)
@@ -91,14 +91,14 @@ func (f *frames) took(n int) {
 	f.room.Broadcast()
 }
 
-// refusal is why a frame was not passed on; nil: none was.
+// refusal returns why a frame was refused, or nil.
 func (f *frames) refusal() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
 }
 
-// next reads the head of a frame once there is room for it.
+// next reads the header of a frame once there is room for its content.
 func (f *frames) next() error {
 	if err := f.wait(); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (f *frames) wait() error {
 	return nil
 }
 
-// judge says why a frame is none that a kubelet would send.
+// judge returns an error if a kubelet would not send such a frame.
 func (f *frames) judge(control bool, kind uint32, size int64) error {
 	if !control {
 		return longer(size, maxFrame)
@@ -156,7 +156,7 @@ func longer(size, most int64) error {
 	return fmt.Errorf("a frame of %d bytes is longer than the %d that a kubelet may send", size, most)
 }
 
-// refuse ends the connection: nothing that comes after such a frame is worth reading.
+// refuse closes the connection, because nothing after a refused frame is usable.
 func (f *frames) refuse(err error) error {
 	err = fmt.Errorf("the forwarded port was broken off: %w", err)
 	f.mu.Lock()
@@ -166,7 +166,7 @@ func (f *frames) refuse(err error) error {
 	return errors.Join(err, f.Close())
 }
 
-// taken counts what is taken of a stream, and ends it with why it was broken off.
+// taken counts the bytes taken from a stream, and returns the refusal as its error.
 type taken struct {
 	io.Reader
 	of *frames

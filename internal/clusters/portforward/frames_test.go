@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// frame is one of data, of a length.
+// frame returns a data frame of a length.
 func frame(length int) []byte {
 	data := make([]byte, 8+length)
 	binary.BigEndian.PutUint32(data, 3)
@@ -18,14 +18,14 @@ func frame(length int) []byte {
 	return data
 }
 
-// control is a frame of another type.
+// control returns a control frame of a type and length.
 func control(kind uint32, length int) []byte {
 	data := frame(length)
 	binary.BigEndian.PutUint32(data, 1<<31|3<<16|kind)
 	return data
 }
 
-// TestFramesOfKubelets: what a kubelet sends is passed on as it came.
+// TestFramesOfKubelets: frames of a kubelet are passed on unchanged.
 func TestFramesOfKubelets(t *testing.T) {
 	t.Parallel()
 	var sent []byte
@@ -46,7 +46,7 @@ func TestFramesOfKubelets(t *testing.T) {
 	}
 }
 
-// TestFramesOfOthers: with what no kubelet sends a connection ends, before any of it is kept.
+// TestFramesOfOthers: a frame that no kubelet sends ends the connection, before any of it is kept.
 func TestFramesOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -84,7 +84,7 @@ func TestFramesOfOthers(t *testing.T) {
 	}
 }
 
-// TestFramesAhead: what nobody takes is not read, until somebody does or the connection is closed.
+// TestFramesAhead: data that the caller does not take is not read, until it is taken or the connection is closed.
 func TestFramesAhead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,18 +9,18 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// protocol is how a port is forwarded (client-go, tools/portforward).
+// protocol is the protocol of port forwarding (client-go, tools/portforward).
 const protocol = "portforward.k8s.io"
 
-// NewClient returns a way to a cluster by HTTP/1.1, of which a connection can be had (client-go's own ways to
-// forward a port keep to no Dial of the configuration). It has no timeout: the connection would end with it.
+// NewClient returns an HTTP/1.1 client for requests that upgrade to a connection. client-go's own port forwarding ignores
+// the config's Dial. The client sets no timeout, because a timeout would end the connection.
 func NewClient(config *rest.Config) (*http.Client, error) {
 	config = rest.CopyConfig(config)
 	config.NextProtos, config.Timeout = []string{"http/1.1"}, 0
 	return rest.HTTPClientFor(config)
 }
 
-// NewRequest asks the subresource portforward of a pod, at an address, for a connection.
+// NewRequest returns an upgrade request for the subresource portforward of a pod, at an address.
 func NewRequest(ctx context.Context, address string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 var web2 = client.ObjectKey{Namespace: "shop", Name: "web-2"}
 
-// sends is an API server that forwards a port of no pod: through it comes what the test says.
+// sends returns an API server that sends the given data through a forwarded port.
 func sends(data []byte) *clustertest.Pods {
 	return &clustertest.Pods{Before: func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/portforward") {
@@ -43,8 +43,8 @@ func sends(data []byte) *clustertest.Pods {
 	}}
 }
 
-// TestHostileFrames: a cluster that sends more at once than any kubelet fills no memory, and whoever reads is told why nothing
-// more comes.
+// TestHostileFrames: a cluster that sends more at once than any kubelet does not fill the memory, and the reader gets the
+// reason of the end.
 func TestHostileFrames(t *testing.T) {
 	t.Parallel()
 	conn, err := sends(make([]byte, 1<<24-1)).Connect(t).RelayPod(t.Context(), web2, 8080)
@@ -57,10 +57,10 @@ func TestHostileFrames(t *testing.T) {
 	}
 }
 
-// TestCloseWhileWriting: a connection whose other end reads nothing is closed soon, and what is being written to it ends.
+// TestCloseWhileWriting: a connection whose other side reads nothing is closed soon, and a write in progress ends.
 func TestCloseWhileWriting(t *testing.T) {
 	t.Parallel()
-	port, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts there
+	port, err := net.Listen("tcp", "127.0.0.1:0") // it accepts no connection
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestCloseWhileWriting(t *testing.T) {
 		before = written.Load()
 	}
 	go func() {
-		_ = conn.Close() // it cannot tell the other end
+		_ = conn.Close() // it cannot notify the other side
 		ended <- struct{}{}
 	}()
 	for range 2 {

@@ -9,7 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestTimesOfOurs: of what a migration wrote the time is kept, and nothing of what it wrote, of others, or of a status.
+// TestTimesOfOurs: the times of a migration's writes are kept, but not the fields, other writers or status writes.
 func TestTimesOfOurs(t *testing.T) {
 	at := metav1.NewTime(time.Unix(1, 0))
 	got := timesOfOurs([]metav1.ManagedFieldsEntry{

@@ -11,23 +11,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Volumes keeps each state of a PersistentVolume once, however many have been told of it: all identities that
-// watch a cluster are told of all of its volumes. Each must have been told of it, word for word, by the cluster
-// itself: nobody is shown what another one may see, nor what another one's cluster has said. What is kept goes
-// when nobody has it any more. It is safe for concurrent use.
+// Volumes keeps one copy of each state of a PersistentVolume, because all identities that watch a cluster receive all of its
+// volumes. A copy is shared only if the cluster has sent exactly the same object to each identity. No identity therefore
+// sees data of another identity or of another identity's cluster. A copy is freed when it is no longer used. It is safe for
+// concurrent use.
 type Volumes struct {
 	mu     sync.Mutex
 	states map[state]weak.Pointer[corev1.PersistentVolume]
 }
 
-// state is one of a volume, of whatever cluster.
+// state identifies a state of a volume, in any cluster.
 type state struct {
 	uid             types.UID
 	resourceVersion string
 }
 
-// Once is an object that is the same as the one that is given, and is to be kept in its place. Neither is to be
-// changed any more.
+// Once returns an equal object that is already kept, or the given object. Neither may be changed afterwards.
 func (v *Volumes) Once(object client.Object) client.Object {
 	volume, is := object.(*corev1.PersistentVolume)
 	if !is {
@@ -40,7 +39,7 @@ func (v *Volumes) Once(object client.Object) client.Object {
 		if reflect.DeepEqual(known, volume) {
 			return known
 		}
-		return object // another cluster says otherwise
+		return object // another cluster has a different object
 	}
 	if v.states == nil {
 		v.states = map[state]weak.Pointer[corev1.PersistentVolume]{}
@@ -50,7 +49,7 @@ func (v *Volumes) Once(object client.Object) client.Object {
 	return volume
 }
 
-// forget is for a state that nobody keeps any more, unless somebody was told of it again.
+// forget removes a state that is no longer used, unless it was received again.
 func (v *Volumes) forget(at state) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

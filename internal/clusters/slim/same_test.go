@@ -18,8 +18,8 @@ func volumeOf(uid, version, class string) *corev1.PersistentVolume {
 	}
 }
 
-// TestOnce: what two were told is kept once when it is the same in every word, and not otherwise, whatever a cluster
-// says of itself.
+// TestOnce: volumes that two identities received are kept once if they are equal in all fields, and separately otherwise,
+// with any UIDs that a cluster sends.
 func TestOnce(t *testing.T) {
 	kept := &Volumes{}
 	first := volumeOf("u", "1", "fast")
@@ -49,7 +49,7 @@ func TestOnce(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// TestOnceForgets: of what nobody keeps nothing stays.
+// TestOnceForgets: states that are no longer used are freed.
 func TestOnceForgets(t *testing.T) {
 	kept := &Volumes{}
 	for i := range 1000 {

@@ -1,4 +1,4 @@
-// Package slim drops from objects what no decision reads.
+// Package slim removes fields from objects that no decision reads.
 package slim
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// Down drops from an object what no decision reads, before it is kept. What it keeps does not depend
-// on who looks at the object: whichever view comes to show it, it is all there. What is written to
-// another cluster is read whole from its API server, never from here.
+// Down removes the fields of an object that no decision reads, before it is kept. The result does not depend on the reader,
+// so that every view can share it. Objects that are copied to another cluster are read in full from the API server, never
+// from here.
 func Down(object client.Object) {
 	switch object := object.(type) {
 	case *corev1.Pod:
@@ -49,10 +49,10 @@ func Down(object client.Object) {
 	}
 }
 
-// ours are the annotations by which migrations tell each other what they have done.
+// ours are the annotations with which migrations coordinate.
 var ours = []string{api.OwnerAnnotationKey, api.FenceAnnotationKey, api.OriginalReclaimPolicyAnnotationKey, api.ReleasedAnnotationKey, api.SealAnnotationKey, api.VolumeThereAnnotationKey, api.LeftOutAnnotationKey}
 
-// slimMeta keeps whose an object is, and what of a migration is written on it.
+// slimMeta keeps identity, owners and the annotations of migrations.
 func slimMeta(of metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Name: of.Name, Namespace: of.Namespace, UID: of.UID, ResourceVersion: of.ResourceVersion,
@@ -66,8 +66,8 @@ func slimMeta(of metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
-// finalizers keeps those that a deletion may wait for: all of an object that is being deleted, and else those of other controllers
-// than Kubernetes' own, which nearly each claim and volume has.
+// finalizers returns the finalizers that a deletion may wait for: all of them if the object is being deleted. Otherwise it
+// omits those of Kubernetes itself, which nearly all claims and volumes have.
 func finalizers(of metav1.ObjectMeta) []string {
 	if of.DeletionTimestamp != nil {
 		return of.Finalizers
@@ -81,8 +81,8 @@ func finalizers(of metav1.ObjectMeta) []string {
 	return kept
 }
 
-// slimPod keeps the labels, which PodDisruptionBudgets select by, the annotations, which kinds of
-// StatefulSet have their own of, the finalizers, which are waited for, the claims that are mounted, and what says how the pod is.
+// slimPod keeps the labels, which PodDisruptionBudgets select, the annotations, which kinds of StatefulSets use, the
+// finalizers, which deletions wait for, the mounted claims and the status.
 func slimPod(pod *corev1.Pod) {
 	kept := corev1.Pod{ObjectMeta: slimMeta(pod.ObjectMeta), Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}}
 	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
@@ -100,7 +100,8 @@ func slimPod(pod *corev1.Pod) {
 	*pod = kept
 }
 
-// slimVolume keeps which disk it is, of whatever claim: another volume may be the same one; and since when it is in its phase.
+// slimVolume keeps the identity of the disk, because a volume of any claim may be the same disk, and the time of the last
+// phase transition.
 func slimVolume(volume *corev1.PersistentVolume) {
 	kept := corev1.PersistentVolume{
 		ObjectMeta: slimMeta(volume.ObjectMeta),
@@ -119,7 +120,7 @@ func slimVolume(volume *corev1.PersistentVolume) {
 	*volume = kept
 }
 
-// slimStatuses keeps what says why a container does not run.
+// slimStatuses keeps the reasons why a container does not run.
 func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for i := range statuses {
@@ -147,8 +148,8 @@ func slimEnd(ended *corev1.ContainerStateTerminated) *corev1.ContainerStateTermi
 	return &corev1.ContainerStateTerminated{Reason: ended.Reason, ExitCode: ended.ExitCode}
 }
 
-// writers keeps the managed fields that may name a foreign writer of a spec: neither ours nor
-// those of a status.
+// writers returns the managed fields that may show a foreign writer of a spec. It omits those of this product and those of a
+// status.
 func writers(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var kept []metav1.ManagedFieldsEntry
 	for _, entry := range fields {
@@ -159,7 +160,7 @@ func writers(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	return kept
 }
 
-// timesOfOurs keeps when a migration wrote an object, without what.
+// timesOfOurs returns the times at which a migration wrote an object, without the fields.
 func timesOfOurs(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var kept []metav1.ManagedFieldsEntry
 	for _, entry := range fields {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestDown: what a wait tells of a pod is not dropped with what nobody reads. It once was,
-// and a crash loop was called a pod that is not Ready.
+// TestDown: the reasons why a container of a pod does not run are kept. They were dropped once, and a crash loop was
+// reported as a pod that is not Ready.
 func TestDown(t *testing.T) {
 	end := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137, Message: "long"}}
 	pod := &corev1.Pod{

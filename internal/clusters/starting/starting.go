@@ -1,7 +1,7 @@
-// Package starting tells a right that is missing from one that an API server does not know of yet.
+// Package starting distinguishes a missing right from a right that an API server has not loaded yet.
 //
-// One that has just been started answers before it has read its roles, and refuses all but system:masters until then,
-// with 403 and the words of a missing right; /readyz is not 200 in that time, and is refused as well (kubernetes
+// An API server that has just started answers before it has read its roles. Until then it refuses all but system:masters
+// with 403 and the message of a missing right. During that time, /readyz is not 200, and may be refused too (kubernetes
 // apiserver: the check informer-sync, and ClusterRole system:public-info-viewer).
 package starting
 
@@ -24,52 +24,52 @@ import (
 )
 
 const (
-	// doubtFor bounds how long an API server that refuses may take to say that it is ready.
+	// doubtFor limits the time in which an API server that refuses may report that it is ready.
 	doubtFor   = 3 * time.Second
 	doubtEvery = 200 * time.Millisecond
-	// silentFor is how long one is not asked again that does not say whether it is ready.
+	// silentFor is the time for which an API server that does not report its readiness is not asked again.
 	silentFor = time.Minute
-	// readyFor is how long one that has said that it is ready is believed to be, unless it fails to answer: who is
-	// refused for good costs it nothing more then. It bounds for how long one of several API servers at an address that
-	// has just been started is believed when it refuses.
+	// readyFor is the time for which an API server that reported to be ready counts as ready, unless it fails to answer. A
+	// permanent refusal then needs no further check. It also limits the time for which the refusal of a newly started API
+	// server, one of several at an address, is taken as final.
 	readyFor = 30 * time.Second
-	// mostRefusal is how much of a refusal is read.
+	// mostRefusal is the maximum size of a refusal that is read.
 	mostRefusal = 16 << 10
 )
 
-// readiness is what an API server says of itself, at /readyz.
+// readiness is the result of /readyz.
 type readiness int
 
 const (
-	// unsaid: it answered nothing, or nothing that says it.
+	// unsaid means no answer, or an answer without a readiness.
 	unsaid readiness = iota
 	unready
 	ready
 )
 
-// Transport asks an API server that has refused something whether it is ready.
+// Transport checks the readiness of an API server that has refused a request.
 type Transport struct {
 	next http.RoundTripper
 
 	mu sync.Mutex
-	// said is what it said of itself at the time asked, which may serve several requests.
+	// said is the readiness at the time asked, and may serve several requests.
 	said  readiness
 	asked time.Time
-	// silent is until when it is not asked.
+	// silent is the time until which the API server is not asked.
 	silent time.Time
-	// readyAt is when it said that it is ready; zero: it never has, or has failed to answer since.
+	// readyAt is the time at which it reported to be ready. Zero means never, or that it has failed to answer since.
 	readyAt time.Time
 }
 
-// New is a Transport over the way to an API server.
+// New returns a Transport over the transport to an API server.
 func New(next http.RoundTripper) *Transport { return &Transport{next: next} }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery.
 func (s *Transport) WrappedRoundTripper() http.RoundTripper { return s.next }
 
-// RoundTrip implements http.RoundTripper. What was refused is asked once more when the API server is ready: a request
-// that was not authorized has changed nothing. While it is not, the answer is 503. One that was ready already when it
-// was asked is believed.
+// RoundTrip implements http.RoundTripper. A refused request is repeated once when the API server is ready, because an
+// unauthorized request has changed nothing. While it is not ready, the answer is 503. If the API server was already ready at
+// the request, the refusal is final.
 func (s *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent := time.Now()
 	resp, err := s.next.RoundTrip(req)
@@ -87,9 +87,9 @@ func (s *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case ready:
 		again, err := repeated(req)
 		if err != nil {
-			return resp, nil //nolint:nilerr // it cannot be sent twice, so the first answer counts
+			return resp, nil //nolint:nilerr // the request cannot be sent twice, so the first answer counts
 		}
-		_ = resp.Body.Close() // nothing more of it is used
+		_ = resp.Body.Close() // the body is not used any more
 		return s.next.RoundTrip(again)
 	case unready:
 		_ = resp.Body.Close()
@@ -99,27 +99,27 @@ func (s *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// isProxied says whether something behind an API server has answered.
+// isProxied reports whether a server behind the API server has answered.
 func isProxied(path string) bool {
 	return strings.HasSuffix(path, "/proxy") || strings.Contains(path, "/proxy/")
 }
 
-// doubt is for an API server that may have been started anew.
+// doubt records that the API server may have been restarted.
 func (s *Transport) doubt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readyAt = time.Time{}
 }
 
-// wasReady says whether an API server was known to be ready when something was sent to it.
+// wasReady reports whether the API server was known to be ready when a request was sent.
 func (s *Transport) wasReady(sent time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.readyAt.IsZero() && !sent.Before(s.readyAt) && time.Since(s.readyAt) < readyFor
 }
 
-// unauthorized is what an API server says of a right that is missing; empty: it refuses for another reason. The
-// body can be read as before.
+// unauthorized returns the message of a missing right, or an empty string if the refusal has another reason. The body
+// remains readable.
 func unauthorized(resp *http.Response) (string, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, mostRefusal))
 	if err != nil {
@@ -129,7 +129,7 @@ func unauthorized(resp *http.Response) (string, error) {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
-	status := metav1.Status{Message: string(body)} // protobuf has it as it is
+	status := metav1.Status{Message: string(body)} // a protobuf answer contains the message as text
 	isJSON := json.Unmarshal(body, &status) == nil
 	switch {
 	case !strings.Contains(status.Message, `User "`) || !strings.Contains(status.Message, " cannot "):
@@ -140,7 +140,7 @@ func unauthorized(resp *http.Response) (string, error) {
 	return status.Message, nil
 }
 
-// await waits within a bound until an API server says that it is ready.
+// await waits at most doubtFor until the API server reports that it is ready.
 func (s *Transport) await(req *http.Request) readiness {
 	if s.isSilent() {
 		return unsaid
@@ -164,8 +164,7 @@ func (s *Transport) isSilent() bool {
 	return time.Now().Before(s.silent)
 }
 
-// ask asks an API server whether it is ready, in the name of who has sent a request. One answer serves all who ask
-// at the same time.
+// ask checks the readiness of the API server with the identity of a request. Concurrent requests share the result.
 func (s *Transport) ask(ctx context.Context, from *http.Request) readiness {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,10 +203,10 @@ func (s *Transport) probe(ctx context.Context, from *http.Request) readiness {
 	}
 }
 
-// apiPath is where the paths of an API server begin, which may be below another path.
+// apiPath matches the start of an API server's own path, which may have a prefix.
 var apiPath = regexp.MustCompile(`/(apis?|version)(/|$)`)
 
-// rootOf is the path that an API server is below.
+// rootOf returns the path prefix of an API server.
 func rootOf(path string) string {
 	if at := apiPath.FindStringIndex(path); at != nil {
 		return path[:at[0]]
@@ -215,7 +214,7 @@ func rootOf(path string) string {
 	return ""
 }
 
-// repeated is the same request once more.
+// repeated returns a copy of a request.
 func repeated(req *http.Request) (*http.Request, error) {
 	again := req.Clone(req.Context())
 	if req.Body == nil || req.Body == http.NoBody {
@@ -229,7 +228,7 @@ func repeated(req *http.Request) (*http.Request, error) {
 	return again, err
 }
 
-// unavailable is the answer in place of a refusal that does not count.
+// unavailable returns the answer that replaces a refusal while the API server is starting.
 func unavailable(req *http.Request, refusal string) (*http.Response, error) {
 	status := apierrors.NewServiceUnavailable("its API server is starting (/readyz is not ok), and does not know yet who may do what: " + refusal).Status()
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}

@@ -14,19 +14,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// beginner is an API server that has just been started: of a time on it says that it is ready, and knows its rights.
+// beginner is an API server that has just started: after some time it reports to be ready, and has loaded its roles.
 type beginner struct {
 	begun time.Time
-	// refuses is what /readyz is answered with before it is ready, for so long; allows says whether the right is there.
+	// refuses is the code of /readyz until takes has passed. allows reports whether the right exists.
 	refuses int
 	takes   time.Duration
 	allows  bool
-	// fails is an answer in place of any other, 0 for none at all; answersAfter is how long it takes for one.
+	// fails is an answer in place of any other, 0 for none at all. answersAfter is the delay of an answer.
 	fails        *int
 	answersAfter time.Duration
-	// message is the refusal's.
+	// message is the message of the refusal.
 	message string
-	// probes and requests were answered.
+	// probes and requests count the answers.
 	probes, requests int
 	bodies           []string
 }
@@ -84,8 +84,8 @@ func ask(t *testing.T, s http.RoundTripper, method, path, body string) (code int
 	return resp.StatusCode, string(said)
 }
 
-// TestStarting: what an API server refuses that does not know its rights yet is waited for, or is no missing right; a
-// right that is missing is told at once, or a few seconds later where nothing says that the server is ready.
+// TestStarting: a refusal by an API server that has not loaded its roles is retried, or reported as unavailable. A missing
+// right is reported at once, or after a few seconds if the server does not report its readiness.
 func TestStarting(t *testing.T) {
 	for name, tc := range map[string]struct {
 		server   beginner
@@ -125,8 +125,8 @@ func TestStarting(t *testing.T) {
 	}
 }
 
-// TestStartingIsBounded: an API server that does not say whether it is ready is not asked again for a minute, and
-// many who are refused at once ask as often as one.
+// TestStartingIsBounded: an API server that does not report its readiness is not asked again for a minute. Many concurrent
+// refusals cause as few probes as one.
 func TestStartingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &beginner{begun: time.Now(), refuses: 403, takes: time.Hour, message: lacking}
@@ -159,9 +159,9 @@ func TestStartingIsBounded(t *testing.T) {
 	})
 }
 
-// TestReadyIsRemembered: who is refused for good costs an API server that is ready one more request, and the question
-// whether it is, in half a minute. One that has failed to answer since may have been started anew, and one that was
-// not ready when a request was sent is asked, whoever has found it ready meanwhile.
+// TestReadyIsRemembered: a permanent refusal costs a ready API server one more request and one probe in half a minute. A
+// server that has failed to answer since may have been restarted, and is probed again. So is a server that was not ready
+// when a request was sent, even if another request has found it ready meanwhile.
 func TestReadyIsRemembered(t *testing.T) {
 	const path = "/api/v1/namespaces/shop/pods"
 	synctest.Test(t, func(t *testing.T) {
@@ -197,8 +197,8 @@ func TestReadyIsRemembered(t *testing.T) {
 	})
 }
 
-// TestReadyMeanwhile: a request that an API server has refused before it was ready is asked once more, although somebody
-// has found it ready by the time that the answer is there.
+// TestReadyMeanwhile: a request that an API server refused before it was ready is repeated, even if another request has
+// found the server ready meanwhile.
 func TestReadyMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &beginner{begun: time.Now(), refuses: 500, takes: time.Second, allows: true, message: lacking, answersAfter: 2 * time.Second}
@@ -220,7 +220,7 @@ func TestReadyMeanwhile(t *testing.T) {
 	})
 }
 
-// serialised answers one request after the other.
+// serialised answers one request at a time.
 type serialised struct {
 	next http.RoundTripper
 	turn chan struct{}
@@ -232,7 +232,7 @@ func (s serialised) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(req)
 }
 
-// TestStartingIsUnavailable: the answer in place of a refusal is read as such, and not as a missing right.
+// TestStartingIsUnavailable: the answer that replaces a refusal is decoded as unavailable, and not as a missing right.
 func TestStartingIsUnavailable(t *testing.T) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://cluster/api", http.NoBody)
 	if err != nil {
@@ -261,7 +261,7 @@ func TestRootOf(t *testing.T) {
 	}
 }
 
-// opened counts the answers that nobody has closed yet.
+// opened counts the answers that are not closed yet.
 type opened struct {
 	next http.RoundTripper
 	open int
@@ -286,7 +286,8 @@ func (c closing) Close() error {
 	return nil
 }
 
-// TestAnswersAreClosed: of the answers that it uses itself none is left open, which would hold its connection.
+// TestAnswersAreClosed: the answers that the transport uses itself are closed, because an open one would block its
+// connection.
 func TestAnswersAreClosed(t *testing.T) {
 	for name, b := range map[string]*beginner{
 		"it starts":          {refuses: 500, takes: time.Hour, message: lacking},

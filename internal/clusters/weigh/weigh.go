@@ -1,36 +1,33 @@
-// Package weigh estimates what answers of an API server take in memory.
+// Package weigh estimates the memory of an API server's answers.
 package weigh
 
 import (
 	"encoding/json"
 )
 
-// What an answer in JSON takes in memory, once it is read, is not what it has on the way: "{}"
-// in a list of pods is two bytes there, and a thousand here.
+// The memory of a decoded JSON answer differs from its size: "{}" in a list of pods has two bytes, and takes a thousand
+// bytes of memory.
 const (
-	// Byte is what a byte takes as it was read, while its buffer grows, and as it was
-	// decoded.
+	// Byte is the memory of a byte of input: in the growing read buffer, and decoded.
 	Byte = 3
-	// Item is of an object of a list, or one by itself, that is empty.
+	// Item is the memory of an empty object in a list, or of a single empty object.
 	Item = 2 << 10
-	// Element is of an element of any other list, when it is an object that is empty: a
-	// container, a claim template.
+	// Element is the memory of an empty object in any other list, for example a container or a claim template.
 	Element = 640
-	// Member is of a member of an object, beside its value: an entry of a map of two
-	// strings, in tables of which less than half is used, as after they were split.
+	// Member is the memory of an object's member without its value: an entry of a map of two strings whose tables are less
+	// than half full, as after a split.
 	Member = 80
-	// Scalar is of one that is none.
+	// Scalar is the memory of a value that is no object or list.
 	Scalar = 32
-	// deepest is how deep values may be nested, as in the decoder (encoding/json, maxNestingDepth).
+	// deepest is the maximum nesting depth, as in the decoder (encoding/json, maxNestingDepth).
 	deepest = 10000
 )
 
-// Scanner reads values of JSON, one after the other, as they come: what they weigh, and where
-// each ends.
+// Scanner reads a stream of JSON values, and computes the weight and the end of each.
 type Scanner struct {
-	// Weight is what the value weighs that is read, and Ended what those weigh that have ended.
+	// Weight is the weight of the current value, and Ended is the total weight of the ended values.
 	Weight, Ended int64
-	// open are the brackets that are open, size the bytes of the value that is read.
+	// open holds the open brackets. size is the size of the current value in bytes.
 	open []byte
 	size int64
 	// first is true where an element of a list may begin.
@@ -38,7 +35,7 @@ type Scanner struct {
 	quoted, escaped bool
 }
 
-// Read reads on. It says whether no value was larger than the limit; 0: there is none.
+// Read reads data. It reports whether no value exceeds the limit. 0 means no limit.
 func (s *Scanner) Read(data []byte, limit int64) bool {
 	for _, c := range data {
 		s.size++
@@ -68,7 +65,7 @@ func (s *Scanner) scan(c byte) {
 	case c == ',':
 		s.first = len(s.open) > 0 && s.open[len(s.open)-1] == '['
 	case c == 'n':
-		s.begin(Element) // null, which an empty object is made of
+		s.begin(Element) // null, which decodes to an empty object
 	case c == ':':
 		s.Weight += Member
 	case c > ' ':
@@ -76,7 +73,7 @@ func (s *Scanner) scan(c byte) {
 	}
 }
 
-// begin is for a value that begins; it counts as an element of a list, or when it stands alone.
+// begin adds the weight of a new value, if it is an element of a list or stands alone.
 func (s *Scanner) begin(weight int64) {
 	const inItems = 2
 	switch {
@@ -101,7 +98,7 @@ func (s *Scanner) close() {
 	}
 }
 
-// Object is what an object weighs that is kept.
+// Object returns the weight of a kept object.
 func Object(object any) (int64, error) {
 	data, err := json.Marshal(object)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWeights: what an answer weighs is not less than what it takes in memory, whatever it is
-// made of (S3).
+// TestWeights: the weight of an answer is not less than the memory that it uses, with any content (S3).
 func TestWeights(t *testing.T) {
 	const many = 20000
 	repeat := func(begin, each, end string) string {
@@ -64,7 +63,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestScanner: what a value weighs, and where it ends, does not depend on how it arrives (S3).
+// TestScanner: the weight and the end of a value do not depend on how its data is split (S3).
 func TestScanner(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.Map(rapid.SliceOf(rapid.StringMatching(`\{"a":\[(\{\}|"[\]\\"a]{0,2}"|1|null)(,(\{"b":\[\]\}|"x"))*\]\}`)), func(all []string) string {
@@ -83,7 +82,7 @@ func TestScanner(t *testing.T) {
 	})
 }
 
-// TestWeigh: an object that is kept weighs no less than it did on its way (S3).
+// TestWeigh: the weight of a kept object is not less than that of its answer (S3).
 func TestWeigh(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 3)}}
 	weight, err := Object(pod)

@@ -18,8 +18,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 )
 
-// Serving is the client of an API server that has objects, and serves what pods depend on but for some
-// kinds.
+// Serving returns the client of an API server that has objects. It serves all kinds that pods depend on, except
+// for some.
 func Serving(hooks clustertest.Hooks, without []string, objects ...client.Object) client.WithWatch {
 	scheme := clusters.NewScheme()
 	utilruntime.Must(rbacv1.AddToScheme(scheme))
@@ -39,8 +39,8 @@ func Serving(hooks clustertest.Hooks, without []string, objects ...client.Object
 	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(served).WithInterceptorFuncs(clustertest.Known(hooks)).WithReturnManagedFields().WithObjects(objects...).Build()
 }
 
-// ServingAlso is the client of an API server that has objects of kinds that it serves besides those of
-// Kubernetes.
+// ServingAlso returns the client of an API server that also serves the kinds of these objects, in addition to
+// those of Kubernetes.
 func ServingAlso(hooks clustertest.Hooks, objects ...*unstructured.Unstructured) client.WithWatch {
 	scheme := clusters.NewScheme()
 	var versions []schema.GroupVersion
@@ -59,7 +59,7 @@ func ServingAlso(hooks clustertest.Hooks, objects ...*unstructured.Unstructured)
 	return builder.Build()
 }
 
-// Object reads an object as it is written in YAML.
+// Object decodes an object from YAML.
 func Object(text string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	utilruntime.Must(yaml.Unmarshal([]byte(text), &object.Object))

@@ -1,4 +1,4 @@
-// Package pdbtest has the forms of PodDisruptionBudgets that tests of a migration begin with.
+// Package pdbtest provides forms of PodDisruptionBudgets for tests of a migration.
 package pdbtest
 
 import (
@@ -9,31 +9,31 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// MaxUnavailable lets so many be unavailable.
+// MaxUnavailable returns a budget with maxUnavailable: n.
 func MaxUnavailable(n int32) *pdb.Form {
 	value := intstr.FromInt32(n)
 	return &pdb.Form{MaxUnavailable: &value}
 }
 
-// MinAvailable has so many stay.
+// MinAvailable returns a budget with minAvailable: n.
 func MinAvailable(n int32) *pdb.Form {
 	value := intstr.FromInt32(n)
 	return &pdb.Form{MinAvailable: &value}
 }
 
-// MaxUnavailablePercent lets so many percent be unavailable.
+// MaxUnavailablePercent returns a budget with maxUnavailable: n%.
 func MaxUnavailablePercent(n int) *pdb.Form {
 	value := intstr.FromString(fmt.Sprintf("%d%%", n))
 	return &pdb.Form{MaxUnavailable: &value}
 }
 
-// MinAvailablePercent has so many percent stay.
+// MinAvailablePercent returns a budget with minAvailable: n%.
 func MinAvailablePercent(n int) *pdb.Form {
 	value := intstr.FromString(fmt.Sprintf("%d%%", n))
 	return &pdb.Form{MinAvailable: &value}
 }
 
-// Unparsable is no number and no percentage.
+// Unparsable returns a value that is neither a number nor a percentage.
 func Unparsable() *intstr.IntOrString {
 	value := intstr.FromString("many")
 	return &value

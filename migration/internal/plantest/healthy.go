@@ -13,8 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Healthy is an application at the source, before its migration, and the empty destination that its
-// user has made. Each replica has a claim of each template.
+// Healthy returns an application at the source before its migration, and the empty destination that its user
+// has created. Each replica has a claim of each template.
 func Healthy(start, replicas int32, budget *pdb.Form, templates ...string) plan.Snapshot {
 	s := plan.Snapshot{
 		Now: Epoch, Migration: types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "migration", Holder: "a",
@@ -39,7 +39,7 @@ func Healthy(start, replicas int32, budget *pdb.Form, templates ...string) plan.
 	return s
 }
 
-// AtSource is a claim of an ordinal that is bound to its volume, and the place for it at the destination.
+// AtSource returns a claim of an ordinal that is bound to its volume, and the place for it at the destination.
 func AtSource(ordinal int32, template string) plan.OrdinalVolume {
 	ref := volumes.Ref{Namespace: "shop", Name: plan.ClaimName(template, "web", ordinal)}
 	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Source: volumes.Holding{Ref: ref}, Destination: volumes.Holding{Ref: ref}}
@@ -52,13 +52,13 @@ func AtSource(ordinal int32, template string) plan.OrdinalVolume {
 	return v
 }
 
-// Unmoved is an application of three at the source, before its migration: each replica has a claim,
-// one may be unavailable, and the user has made the empty destination.
+// Unmoved returns an application of three replicas at the source before its migration. Each replica has a
+// claim, one may be unavailable, and the user has created the empty destination.
 func Unmoved() plan.Snapshot {
 	return Healthy(0, 3, pdbtest.MaxUnavailable(1), "data")
 }
 
-// ReasonsOf are the reasons of findings, in their order.
+// ReasonsOf returns the reasons of findings, in their order.
 func ReasonsOf(findings []plan.Finding) []string {
 	var reasons []string
 	for _, finding := range findings {
@@ -71,7 +71,7 @@ func ReasonsOf(findings []plan.Finding) []string {
 	return reasons
 }
 
-// HandOn gives an ordinal at the source's upper end to the destination, as a migration leaves it.
+// HandOn moves the source's highest ordinal to the destination, as a migration leaves it.
 func HandOn(s *plan.Snapshot, ordinal int32) {
 	set, taker := &s.Source.Set, &s.Destination.Set
 	set.Replicas--
@@ -89,7 +89,7 @@ func HandOn(s *plan.Snapshot, ordinal int32) {
 	}
 }
 
-// CarryOver parks the source's volume of an ordinal, and binds the destination's to its claim there.
+// CarryOver parks the source's volume of an ordinal, and binds the destination's volume to its claim there.
 func CarryOver(v *plan.OrdinalVolume, by types.UID) {
 	from, to := &v.Source, &v.Destination
 	to.Claim, to.Volume = from.Claim, from.Volume
@@ -102,12 +102,12 @@ func CarryOver(v *plan.OrdinalVolume, by types.UID) {
 	from.Claim.Phase = "Lost"
 }
 
-// OfRange is a slice of so many ordinals from the first one on.
+// OfRange returns a slice of a number of ordinals that begins at start.
 func OfRange(start, replicas int32) plan.Set {
 	return plan.Set{Presence: plan.Seen, Name: "web", Start: start, Replicas: replicas, Observed: true, RolledOut: true}
 }
 
-// SlicesOf are two slices that were seen, by the starts and the replicas of the source and the destination.
+// SlicesOf returns two observed slices by their starts and replicas.
 func SlicesOf(source, replicas, destination, others int32) plan.Snapshot {
 	return plan.Snapshot{
 		Source:      plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "s", Start: source, Replicas: replicas}},

@@ -14,9 +14,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Parted is of the migration "m", in its epoch 2: the application has ordinals 1 to 4 and a
-// disruption budget of 2. Two ordinals were to move, and have: the source has 1 and 2, and the
-// destination 3 and 4, on the disks that were carried over.
+// Parted returns a state of the migration "m" in its epoch 2. The application has ordinals 1 to 4 and a
+// disruption budget of 2. The two requested ordinals have moved: the source has 1 and 2, and the destination
+// has 3 and 4 on the disks that were carried over.
 func Parted(change func(*plan.Snapshot)) plan.Snapshot {
 	most := intstr.FromInt32(2)
 	s := plan.Snapshot{
@@ -44,8 +44,8 @@ func Parted(change func(*plan.Snapshot)) plan.Snapshot {
 	return s
 }
 
-// Divide gives the ordinals below the first one of the destination to the source and the others to the
-// destination, each with its available pods, its share of the budget and the volumes of its ordinals.
+// Divide assigns the ordinals below first to the source and the others to the destination. Each side has its
+// available pods, its share of the budget and the volumes of its ordinals.
 func Divide(s *plan.Snapshot, first int32) {
 	s.Source.Set.Start, s.Source.Set.Replicas = 1, first-1
 	s.Destination.Set.Start, s.Destination.Set.Replicas = first, 5-first
@@ -63,16 +63,16 @@ func Divide(s *plan.Snapshot, first int32) {
 	s.Destination.Budgets[0].Ours = true
 }
 
-// SharedOut is a budget that the migration has written in its present epoch.
+// SharedOut returns a budget that the migration has written in its current epoch.
 func SharedOut(uid types.UID, allows int32) []plan.Budget {
 	return []plan.Budget{{Name: "web", UID: uid, ResourceVersion: "@3", Form: pdb.Unavailable(allows), Observed: true, Fence: "m.2"}}
 }
 
-// AuthorsOwn makes a budget the one that its author wrote.
+// AuthorsOwn restores a budget to the form that its author wrote.
 func AuthorsOwn(b *plan.Budget) { b.Form, b.Fence = pdb.Unavailable(2), "" }
 
-// BoundAt is a side's claim of an ordinal, bound to the volume of its disk; it is of the side whose letter
-// its UIDs begin with, s or d.
+// BoundAt returns a side's claim of an ordinal, bound to the volume of its disk. side is the first letter of
+// its UIDs, s or d.
 func BoundAt(side string, k int32) volumes.Holding {
 	ref := volumes.Ref{Namespace: "shop", Name: fmt.Sprintf("data-web-%d", k)}
 	uid, name := types.UID(fmt.Sprintf("%sc-%d", side, k)), fmt.Sprintf("pv-%d", k)
@@ -87,52 +87,52 @@ func BoundAt(side string, k int32) volumes.Holding {
 	}
 }
 
-// ParkedAt is what is left of an ordinal on a side that has given it: a claim that has lost its volume, and
-// that volume, parked.
+// ParkedAt returns the claim and volume that remain on a side that an ordinal has left: a claim that has lost
+// its volume, and that volume, parked.
 func ParkedAt(side string, k int32) volumes.Holding {
 	h := ToRetain(BoundAt(side, k))
 	h.Claim.Phase, h.Volume.ClaimRef = corev1.ClaimLost, volumes.Parked(h.Ref)
 	return h
 }
 
-// ToRetain is a claim whose volume the migration has set to Retain.
+// ToRetain returns a claim whose volume the migration has set to Retain.
 func ToRetain(h volumes.Holding) volumes.Holding {
 	h.Volume.Policy, h.Volume.Fence = corev1.PersistentVolumeReclaimRetain, "m.2"
 	h.Volume.Note = volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: "m"}
 	return h
 }
 
-// NothingOf is a side that has nothing of an ordinal.
+// NothingOf returns a side without a claim or volume of an ordinal.
 func NothingOf(k int32) volumes.Holding {
 	return volumes.Holding{Ref: volumes.Ref{Namespace: "shop", Name: fmt.Sprintf("data-web-%d", k)}}
 }
 
-// Stayed is the volume of an ordinal that has never left the source.
+// Stayed returns the volume of an ordinal that has never left the source.
 func Stayed(k int32) plan.OrdinalVolume {
 	return plan.OrdinalVolume{Ordinal: k, Template: "data", Source: BoundAt("s", k), Destination: NothingOf(k)}
 }
 
-// CarriedOver is the volume of an ordinal that has moved to the destination.
+// CarriedOver returns the volume of an ordinal that has moved to the destination.
 func CarriedOver(k int32) plan.OrdinalVolume {
 	return plan.OrdinalVolume{Ordinal: k, Template: "data", Source: ParkedAt("s", k), Destination: ToRetain(BoundAt("d", k))}
 }
 
-// Returned is the volume of an ordinal that has moved to the destination and back.
+// Returned returns the volume of an ordinal that has moved to the destination and back.
 func Returned(k int32) plan.OrdinalVolume {
 	return plan.OrdinalVolume{Ordinal: k, Template: "data", Source: ToRetain(BoundAt("s", k)), Destination: ParkedAt("d", k)}
 }
 
-// AllMoved lets the destination have all ordinals.
+// AllMoved assigns all ordinals to the destination.
 func AllMoved(s *plan.Snapshot) { s.Spec.Count = 0; Divide(s, 1) }
 
-// AllBack lets the source have all ordinals again, in a rollback; 3 and 4 have been at the destination.
+// AllBack assigns all ordinals to the source again, in a rollback; 3 and 4 have been at the destination.
 func AllBack(s *plan.Snapshot) {
 	Divide(s, 5)
 	s.Volumes = []plan.OrdinalVolume{Stayed(1), Stayed(2), Returned(3), Returned(4)}
 	s.Spec.Mode, s.Record.Fence.Direction = api.ModeRollback, api.Back
 }
 
-// InTurn makes one change of several, one after the other; nil changes nothing.
+// InTurn combines several changes into one, in their order; nil changes nothing.
 func InTurn(changes ...func(*plan.Snapshot)) func(*plan.Snapshot) {
 	return func(s *plan.Snapshot) {
 		for _, change := range changes {

@@ -1,4 +1,4 @@
-// Package plantest has the snapshots that tests of a migration begin with.
+// Package plantest provides the snapshots with which tests of a migration begin.
 package plantest
 
 import (
@@ -16,9 +16,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Scenario describes the world that a test begins with.
+// Scenario describes the initial state of a test.
 type Scenario struct {
-	// Name is that of the Migration and of both StatefulSets; empty: web.
+	// Name is the name of the Migration and of both StatefulSets; the default is web.
 	Name            string
 	Replicas, Start int32
 	Templates       []string
@@ -27,33 +27,34 @@ type Scenario struct {
 	Ordered         bool
 	// Retained gives the volumes reclaim policy Retain from the beginning.
 	Retained bool
-	// Prepared is true when the user has made the empty destination beforehand, with
-	// its PodDisruptionBudget.
+	// Prepared is true if the user has created the empty destination in advance, with its PodDisruptionBudget.
 	Prepared bool
-	// Service is true when the slice has a governing Service.
+	// Service is true if the slice has a governing Service.
 	Service bool
-	// Forgets is true when the destination's API server drops spec.ordinals; with prepared.
+	// Forgets is true if the destination's API server drops spec.ordinals; it requires Prepared.
 	Forgets bool
-	// Unattached is true when the volumes are of a kind that has no attachments.
+	// Unattached is true if the volumes are of a kind without attachments.
 	Unattached bool
-	// Slices is true when both StatefulSets are of our own kind.
+	// Slices is true if both StatefulSets are of this project's kind.
 	Slices bool
-	// Copies is how many ConfigMaps the pods need that are copied, and deleted on the way back.
+	// Copies is the number of ConfigMaps that the pods need. They are copied, and deleted on the way back.
 	Copies int
-	// Method is how all volumes move, with a person's word for it; empty: the API's default.
+	// Method is the method by which all volumes move, with the user's consent to it; empty means the default of
+	// the API.
 	Method api.VolumeMethod
-	// Prefetch is how many ordinals are copied before it is their turn.
+	// Prefetch is the number of ordinals that are copied ahead of their turns.
 	Prefetch int32
-	// Limit is for how long an ordinal may be copied while it is down; 0: for as long as it takes.
+	// Limit is the longest time for which an ordinal may be copied while it is down; 0 means no limit.
 	Limit time.Duration
-	// WaitsForPod is true when the new volumes of copies are made where a pod mounts them (WaitForFirstConsumer).
+	// WaitsForPod is true if the new volumes of copies are provisioned when a pod mounts them
+	// (WaitForFirstConsumer).
 	WaitsForPod bool
-	// Cold are the claim templates that are copied once the ordinal is down alone, and Late those of which nothing is
-	// copied before it is their ordinal's turn.
+	// Cold are the claim templates that are copied only while the ordinal is down. Late are those that are not
+	// copied ahead of their ordinals' turns.
 	Cold, Late []string
-	// Taken is true when the destination has other disks under the names of the volumes.
+	// Taken is true if the destination has other disks under the names of the volumes.
 	Taken bool
-	// OwnNames is true when the user has made Services for the pods of the source.
+	// OwnNames is true if the user has created Services for the pods of the source.
 	OwnNames bool
 }
 
@@ -189,5 +190,5 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 	return v
 }
 
-// Epoch is when the worlds of tests begin.
+// Epoch is the initial time of tests.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

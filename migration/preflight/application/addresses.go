@@ -18,16 +18,16 @@ import (
 // Text is one entry of a ConfigMap that the pods use.
 type Text struct{ ConfigMap, Key, Text string }
 
-// address is a name under the domain of a cluster, which may be called otherwise than cluster.local. What
-// is filled in, as in $(POD_NAME).web, is a part of it.
+// address matches a name under a cluster's domain, which may be other than cluster.local. Substitutions, such as
+// $(POD_NAME).web, are part of it.
 var address = regexp.MustCompile(`[A-Za-z0-9$({][-A-Za-z0-9_.$(){}%]*\.svc(\.[A-Za-z0-9][-A-Za-z0-9.]*)?\b`)
 
-// clusterset begins the domain of names that lead to all clusters of a set (KEP-1645).
+// clusterset is the prefix of the domain of names that resolve in all clusters of a set (KEP-1645).
 const clusterset = "clusterset."
 
-// Addresses warns of names in the template and its ConfigMaps that lead to the pods of one cluster only,
-// and says which one will lead to all. Within a cluster a name leads to the same pods still, unless
-// namespace or name of the pods change.
+// Addresses warns of names in the template and its ConfigMaps that resolve to the pods of one cluster only, and
+// returns the name that will resolve to all. Within a cluster a name still resolves to the same pods, unless their
+// namespace or name changes.
 func Addresses(sides *endpoint.Pair, source *appsv1.StatefulSet, texts []Text, asks api.ServicesSpec) []plan.Finding {
 	from, to := sides.Source, sides.Destination
 	if sides.SameCluster() && from.Namespace == to.Namespace && from.Set == to.Set {
@@ -65,7 +65,7 @@ func Addresses(sides *endpoint.Pair, source *appsv1.StatefulSet, texts []Text, a
 	}}
 }
 
-// remedy tells the names that lead to all clusters, as they are or would be.
+// remedy returns the names that resolve to the pods of all clusters, or the setting that creates them.
 func remedy(from endpoint.Endpoint, source *appsv1.StatefulSet, asks api.ServicesSpec) string {
 	ordinal := fmt.Sprintf("ordinal N is %s-N.%s.svc.%slocal", from.Set, from.Namespace, clusterset)
 	service := fmt.Sprintf("the Service is %s.%s.svc.%slocal", source.Spec.ServiceName, from.Namespace, clusterset)
@@ -79,19 +79,19 @@ func remedy(from endpoint.Endpoint, source *appsv1.StatefulSet, asks api.Service
 	}
 }
 
-// ownNames are short names of the pods, as one pod calls another: web-0.web.
+// ownNames matches short names with which a pod calls another one: web-0.web.
 func ownNames(source *appsv1.StatefulSet) *regexp.Regexp {
 	service := cmp.Or(source.Spec.ServiceName, source.Name)
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(source.Name) + `-[0-9]+\.` + regexp.QuoteMeta(service) + `\b`)
 }
 
-// ofPods says whether a name is one of the source's pods, or of their Service.
+// ofPods reports whether a name is that of one of the source's pods, or of their Service.
 func ofPods(name string, from endpoint.Endpoint, source *appsv1.StatefulSet) bool {
 	service := cmp.Or(source.Spec.ServiceName, source.Name)
 	return strings.Contains("."+name+".", "."+service+"."+from.Namespace+".svc.") || ownNames(source).MatchString(name)
 }
 
-// said are the words of the containers of a pod.
+// said returns the texts in the containers of a pod.
 func said(spec corev1.PodSpec) (all []Text) {
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		add := func(what, text string) {
@@ -119,7 +119,7 @@ func sorted(names map[string]bool) []string {
 		all = append(all, name)
 	}
 	slices.Sort(all)
-	// What is a part of a longer name says nothing of its own.
+	// A part of a longer name is no name of its own.
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 		return slices.ContainsFunc(all, func(other string) bool { return other != name && strings.Contains(other, name) })
 	})

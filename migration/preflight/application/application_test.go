@@ -26,8 +26,8 @@ func check(t *testing.T, found []plan.Finding, reason, says, remedy string) {
 	}
 }
 
-// TestHooks: a hook that takes its member out of the application is told, with the word; one that steps
-// down, drains or sleeps is none.
+// TestHooks: a hook that removes its member from the application is reported with the command; a hook that steps
+// down, drains or sleeps is not.
 func TestHooks(t *testing.T) {
 	run := func(command ...string) *corev1.LifecycleHandler {
 		return &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: command}}
@@ -59,8 +59,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestAddresses: names of one cluster are told with those that lead to all; within a cluster only what
-// changes is.
+// TestAddresses: names of one cluster are reported with those that resolve to all. Within a cluster only names that
+// change are reported.
 func TestAddresses(t *testing.T) {
 	every := api.ServicesSpec{PerOrdinal: api.PerOrdinalExport}
 	for name, tc := range map[string]struct {
@@ -96,8 +96,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestP7ShortNames: a Service that the pods call by a short name, and that the destination's namespace does not have, is named;
-// a word that is no host is not.
+// TestP7ShortNames: a Service that the pods call by a short name, and that the destination's namespace lacks, is
+// reported; a word that is no host is not.
 func TestP7ShortNames(t *testing.T) {
 	service := func(name string) corev1.Service {
 		return corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -147,8 +147,8 @@ func TestP7ShortNames(t *testing.T) {
 	}
 }
 
-// TestP7Entrances: Services that select the pods, whatever labels they use, must be at the destination; a port of the nodes does
-// not come along.
+// TestP7Entrances: Services that select the pods, by any label, must exist at the destination; node ports are not
+// copied.
 func TestP7Entrances(t *testing.T) {
 	service := func(name, label, value string, port int32) corev1.Service {
 		s := corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}}

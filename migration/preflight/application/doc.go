@@ -1,3 +1,3 @@
-// Package application looks into what a StatefulSet runs, as far as its template and its ConfigMaps say:
-// for words that mean something else once its pods are in two places.
+// Package application searches the template and the ConfigMaps of a StatefulSet for texts whose meaning changes when
+// its pods are in two places.
 package application

@@ -13,14 +13,14 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// leaves are words with which programs take a member out of its application for good: nodetool
-// decommission, etcdctl member remove, rabbitmqctl forget_cluster_node, rs.remove of MongoDB, CLUSTER
-// FORGET of Redis, consul leave, and paths like /deregister. To drain or to step down is none of them.
+// leaves matches commands that remove a member from its application permanently: nodetool decommission, etcdctl
+// member remove, rabbitmqctl forget_cluster_node, rs.remove of MongoDB, CLUSTER FORGET of Redis, consul leave, and
+// paths like /deregister. Commands that drain or step down do not match.
 var leaves = regexp.MustCompile(`(?i)decommission|member[\s_-]+remove|remove[\s_-]?(member|node|peer|server|broker)|forget[\s_-]?(cluster[\s_-]?)?node|cluster\s+forget|\brs\.remove\b|\b(de|un)[\s_-]?register|\bleave\b`)
 
-// Hooks warns of a preStop hook that may take its pod's member out of the application: it runs whenever
-// an ordinal is stopped to be moved, and the ordinal comes back with its data and its name. object names
-// the StatefulSet; scripts are the texts of the ConfigMaps that the template names.
+// Hooks warns of a preStop hook that may remove its pod's member from the application. It runs whenever an ordinal is
+// stopped for the move, and the ordinal returns with its data and its name. object names the StatefulSet; scripts are
+// the texts of the ConfigMaps that the template references.
 func Hooks(object string, spec corev1.PodSpec, scripts []Text) []plan.Finding {
 	var found []plan.Finding
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
@@ -40,7 +40,7 @@ func Hooks(object string, spec corev1.PodSpec, scripts []Text) []plan.Finding {
 	return found
 }
 
-// leaving is the word of a hook with which a member leaves, and where it stands.
+// leaving returns the command of a hook with which a member leaves, and its location.
 func leaving(hook corev1.LifecycleHandler, scripts []Text) (word, where string) {
 	said := ""
 	switch {

@@ -18,11 +18,11 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Around are the Services of both namespaces.
+// Around holds the Services of both namespaces.
 type Around struct{ Here, There []corev1.Service }
 
-// lacking are the Services of the source's namespace that the destination's has not, by their names. The governing Service is made
-// there, and copied are those that select the pods.
+// lacking returns the Services of the source's namespace that the destination's lacks, by name. The governing Service
+// is left out because the move creates it; so are those that select the pods, if copied is true.
 func (a Around) lacking(source *appsv1.StatefulSet, copied bool) map[string]*corev1.Service {
 	all := map[string]*corev1.Service{}
 	for i := range a.Here {
@@ -42,8 +42,8 @@ func ofTemplate(service *corev1.Service, source *appsv1.StatefulSet) bool {
 	return len(service.Spec.Selector) > 0 && dependencies.Selects(labels.SelectorFromSet(service.Spec.Selector), source.Name, source.Spec.Template.Labels)
 }
 
-// ShortNames warns of Services that the pods call by a name without a cluster's domain, and that are in the namespace of the
-// source alone: zookeeper:2181, http://zookeeper/, zookeeper.shop.
+// ShortNames warns of Services that the pods call by a name without a cluster domain, and that exist in the source's
+// namespace only: zookeeper:2181, http://zookeeper/, zookeeper.shop.
 func ShortNames(sides *endpoint.Pair, source *appsv1.StatefulSet, texts []Text, around Around, copied bool) []plan.Finding {
 	if sides.SameNamespace() {
 		return nil
@@ -53,7 +53,7 @@ func ShortNames(sides *endpoint.Pair, source *appsv1.StatefulSet, texts []Text, 
 	for _, each := range slices.Concat(said(source.Spec.Template.Spec), texts) {
 		for _, name := range called(each, sides.Source.Namespace, lacking) {
 			if sides.SameCluster() && strings.Contains(name, ".") {
-				continue // it leads there still
+				continue // it still resolves
 			}
 			first = cmp.Or(first, each.where())
 			names[name] = true
@@ -72,20 +72,20 @@ func ShortNames(sides *endpoint.Pair, source *appsv1.StatefulSet, texts []Text, 
 	}}
 }
 
-// Text before and after which a name is that of a host, and not a word.
+// The text before and after a host name, which distinguishes it from another word.
 const (
 	beginsHost = `(?:^|[\s"'=,;@(\[<>|]|://|:\s)`
 	endsHost   = `(?:$|[\s"',;)\]<>|/?])`
 )
 
-// hostLike are keys whose value is a host: DB_HOST, kafka.bootstrap.servers.
+// hostLike matches keys whose value is a host: DB_HOST, kafka.bootstrap.servers.
 var hostLike = regexp.MustCompile(`(?i)(host|addr|url|uri|server|endpoint|peer|broker|node|seed|master|primary|upstream|target|join|service)s?(name|_name|es)?$`)
 
-// assigned are the keys and values of a text of settings, in one of the usual forms.
+// assigned matches the keys and values of a settings text in one of the usual formats.
 var assigned = regexp.MustCompile(`(?m)^[ \t-]*["']?([-A-Za-z0-9_.]+)["']?[ \t]*[:=][ \t]*["']?([-A-Za-z0-9_.,:]+)["']?[ \t\r]*$`)
 
-// called are the Services among some that a text names as a host, as they stand there: with a port, after a scheme, with their
-// namespace, or alone as the value of what is called a host.
+// called returns the given Services that a text uses as a host, as written: with a port, after a scheme, with their
+// namespace, or alone as the value of a key that denotes a host.
 func called(text Text, namespace string, services map[string]*corev1.Service) []string {
 	var found []string
 	values := map[string]string{text.Key: text.Text}
@@ -120,8 +120,8 @@ func called(text Text, namespace string, services map[string]*corev1.Service) []
 	return slices.Compact(found)
 }
 
-// Entrances warns of Services that select the pods and that the destination would not have, or not with the port of each node by
-// which clients come.
+// Entrances warns of Services that select the pods and that the destination would lack, or would have without the
+// node port that clients use.
 func Entrances(sides *endpoint.Pair, source *appsv1.StatefulSet, around Around, copied bool) []plan.Finding {
 	if sides.SameNamespace() {
 		return nil

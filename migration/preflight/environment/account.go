@@ -16,32 +16,32 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Binding is a RoleBinding or a ClusterRoleBinding that reaches the account of the pods.
+// Binding is a RoleBinding or a ClusterRoleBinding that applies to the account of the pods.
 type Binding struct {
 	Kind, Name string
-	// Namespace is that of a RoleBinding which is in another namespace than the account.
+	// Namespace of a RoleBinding in another namespace than the account's.
 	Namespace string
-	// RoleKind and Role are what it gives.
+	// RoleKind and Role identify the granted role.
 	RoleKind, Role string
 }
 
-// Bindings are those of an account at a side.
+// Bindings holds the bindings of an account at a side.
 type Bindings struct {
 	All []Binding
-	// Everywhere is true if RoleBindings of all namespaces were looked at.
+	// Everywhere is true if RoleBindings of all namespaces were read.
 	Everywhere bool
 }
 
-// gives reports whether another binding gives the same role, in as much.
+// gives reports whether another binding grants the same role, with the same scope.
 func (b Binding) gives(other Binding) bool {
 	return other.Kind == b.Kind && other.Namespace == b.Namespace && other.RoleKind == b.RoleKind && other.Role == b.Role
 }
 
-// copied reports whether it comes to the destination with the other objects that are copied.
+// copied reports whether the binding is copied to the destination with the other dependencies.
 func (b Binding) copied() bool { return b.Kind == dependencies.RoleBinding && b.Namespace == "" }
 
-// Alike are the bindings of the source whose role the destination has a role of the same name for: it gives that to the account as
-// well, or will by a copy of the RoleBinding. Copied Roles are left out, and so is what one cluster has once.
+// Alike returns the bindings of the source that the destination also has, or will have after the copy of the
+// RoleBinding. Copied Roles, and ClusterRoles within one cluster, are left out because they are the same.
 func Alike(sides *endpoint.Pair, here, there Bindings, copied bool) []Binding {
 	var alike []Binding
 	for _, b := range here.All {
@@ -54,8 +54,8 @@ func Alike(sides *endpoint.Pair, here, there Bindings, copied bool) []Binding {
 	return alike
 }
 
-// Weaker warns of a role that allows less at the destination than the one of the same name at the source. A role that has no rule
-// allows nothing, and so does one that does not exist.
+// Weaker warns of a role that allows less at the destination than the role of the same name at the source. A missing
+// role, like a role without rules, allows nothing.
 func Weaker(sides *endpoint.Pair, account string, b Binding, here, there []rbacv1.PolicyRule) []plan.Finding {
 	covers, lacking := validation.Covers(there, here)
 	if covers {
@@ -74,7 +74,7 @@ func Weaker(sides *endpoint.Pair, account string, b Binding, here, there []rbacv
 	}}
 }
 
-// ruled are rules in words: what may be done with what.
+// ruled describes rules: the verbs and their resources.
 func ruled(rules []rbacv1.PolicyRule) []string {
 	var all []string
 	for i := range rules {
@@ -88,7 +88,7 @@ func ruled(rules []rbacv1.PolicyRule) []string {
 	return slices.Compact(all)
 }
 
-// UsesAPI says whether the pods have a token of their account.
+// UsesAPI reports whether the pods have a token of their account.
 func UsesAPI(spec corev1.PodSpec) bool {
 	if spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken {
 		return true
@@ -98,8 +98,8 @@ func UsesAPI(spec corev1.PodSpec) bool {
 	})
 }
 
-// Unbound warns of roles that the account of the pods has at the source and not at the destination. RoleBindings that are to be
-// copied are left out.
+// Unbound warns of roles that the account of the pods has at the source and not at the destination. RoleBindings that
+// will be copied are left out.
 func Unbound(sides *endpoint.Pair, account string, here, there Bindings, copied bool) []plan.Finding {
 	at := sides.Destination
 	var found []plan.Finding
@@ -122,7 +122,7 @@ func Unbound(sides *endpoint.Pair, account string, here, there Bindings, copied 
 	return found
 }
 
-// bindCommand are the words by which kubectl creates a binding.
+// bindCommand returns the arguments with which kubectl creates a binding.
 func bindCommand(b Binding, namespace, account string) []string {
 	role := "--clusterrole=" + b.Role
 	if b.RoleKind == dependencies.Role {
@@ -135,13 +135,14 @@ func bindCommand(b Binding, namespace, account string) []string {
 	return []string{"rolebinding", b.Name, "-n", cmp.Or(b.Namespace, namespace), role, subject}
 }
 
-// locks are the kinds of objects by which the pods of an application choose their leader in the API of a cluster.
+// locks lists the kinds of objects that applications use to elect a leader through the API of a cluster.
 var locks = []struct{ group, resource string }{{"coordination.k8s.io", "leases"}, {"", "endpoints"}, {"", "configmaps"}}
 
-// electing are the beginnings of variables by which an application says that it keeps its leader in Kubernetes.
+// electing lists prefixes of environment variables that configure leader election in Kubernetes.
 var electing = []string{"PATRONI_KUBERNETES_", "KUBERNETES_USE_CONFIGMAPS", "KUBERNETES_SCOPE_LABEL", "KUBERNETES_ROLE_LABEL", "DCS_ENABLE_KUBERNETES_API"}
 
-// Elects says by what the pods may choose a leader in the API of their cluster; empty: by nothing that shows.
+// Elects returns the evidence that the pods may elect a leader through the API of their cluster; empty if there is
+// none.
 func Elects(spec corev1.PodSpec, rules []rbacv1.PolicyRule) string {
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		for _, env := range c.Env {
@@ -160,7 +161,7 @@ func Elects(spec corev1.PodSpec, rules []rbacv1.PolicyRule) string {
 	return ""
 }
 
-// gives says whether a rule gives the right to write objects of a kind, and not one of another name only.
+// gives reports whether a rule grants writes to objects of a kind. It ignores resourceNames.
 func gives(rule rbacv1.PolicyRule, group, resource string) bool {
 	has := func(list []string, wanted ...string) bool {
 		return slices.ContainsFunc(list, func(one string) bool { return one == rbacv1.ResourceAll || slices.Contains(wanted, one) })
@@ -168,8 +169,8 @@ func gives(rule rbacv1.PolicyRule, group, resource string) bool {
 	return has(rule.APIGroups, group) && has(rule.Resources, resource) && has(rule.Verbs, "create", "update", "patch")
 }
 
-// TwoLeaders warns of an application that chooses its leader in the API of its cluster: while it is on both sides, each side
-// may choose one.
+// TwoLeaders warns of an application that elects its leader through the API of its cluster. While the application
+// runs on both sides, each side may elect one.
 func TwoLeaders(sides *endpoint.Pair, by string) []plan.Finding {
 	if by == "" || sides.SameNamespace() {
 		return nil

@@ -27,7 +27,8 @@ func specOf(t testing.TB, text string) corev1.PodSpec {
 	return spec
 }
 
-// shown are the findings, each as its reason, whether it is a warning, and a remedy that is there.
+// shown returns each finding as its reason and whether it is a warning, and the texts. It fails for a finding without
+// a remedy.
 func shown(t testing.TB, findings []plan.Finding) (reasons []string, text string) {
 	t.Helper()
 	var said strings.Builder
@@ -45,7 +46,8 @@ func shown(t testing.TB, findings []plan.Finding) (reasons []string, text string
 	return reasons, said.String()
 }
 
-// TestP11Images: an image of a registry of one cluster, and one that is never pulled, are warned of, wherever the template has it.
+// TestP11Images: an image in a registry of one cluster, or that is never pulled, is a warning in every place of the
+// template.
 func TestP11Images(t *testing.T) {
 	const warning = api.ReasonImageIsLocal + " (warning)"
 	for image, local := range map[string]bool{
@@ -76,14 +78,14 @@ volumes: [{name: model, image: {reference: localhost/model, pullPolicy: Never}}]
 	}
 }
 
-// within are two sides of one cluster, the second one in a namespace.
+// within returns two sides of one cluster, the second in the given namespace.
 func within(namespace string) (sides *endpoint.Pair) {
 	sides = endpointtest.Pair(nil, nil)
 	sides.Destination.ID, sides.Destination.Namespace = sides.Source.ID, namespace
 	return sides
 }
 
-// TestP11NodeSetup: what no API shows of a node is warned of, and what every node has is not.
+// TestP11NodeSetup: node configuration that no API shows is a warning; configuration that every node has is not.
 func TestP11NodeSetup(t *testing.T) {
 	for text, says := range map[string]string{
 		"securityContext: {seccompProfile: {type: Localhost, localhostProfile: a.json}}":                                                    "seccomp profile a.json on the node (securityContext)",
@@ -100,7 +102,7 @@ func TestP11NodeSetup(t *testing.T) {
 	}
 }
 
-// TestP11Schedulers: a scheduler that has bound nothing there, and gates, are warned of.
+// TestP11Schedulers: a scheduler that has bound no pod at the destination, and scheduling gates, are warnings.
 func TestP11Schedulers(t *testing.T) {
 	sides := endpointtest.Pair(nil, nil)
 	for name, tc := range map[string]struct {
@@ -121,8 +123,8 @@ func TestP11Schedulers(t *testing.T) {
 	}
 }
 
-// TestP5Outside: data that are on no claim are refused unless their user has said that the pods need none of them; what is
-// read-only, a socket, a device that is no disk, or of the kernel passes.
+// TestP5Outside: data outside of claims are refused unless the user has confirmed that the pods do not need them.
+// Read-only volumes, sockets, devices that are not disks, and folders of the kernel pass.
 func TestP5Outside(t *testing.T) {
 	const refused, warned = api.ReasonDataOutsideClaims, api.ReasonDataOutsideClaims + " (warning)"
 	mounted := func(volume, mount string) string {
@@ -165,8 +167,8 @@ func TestP5Outside(t *testing.T) {
 	}
 }
 
-// TestP10Unbound: a role that the account has at the source alone is named with the command that gives it; one that it has by
-// another binding, or that is copied, is not.
+// TestP10Unbound: a role that the account has at the source only is reported with the command that grants it. A role
+// that is granted by another binding, or that is copied, is not.
 func TestP10Unbound(t *testing.T) {
 	token := Binding{Kind: "ClusterRoleBinding", Name: "vault-server", RoleKind: "ClusterRole", Role: "system:auth-delegator"}
 	reader := Binding{Kind: "RoleBinding", Name: "reader", RoleKind: "Role", Role: "reader"}
@@ -204,7 +206,8 @@ func TestP10Unbound(t *testing.T) {
 	}
 }
 
-// TestP10Weaker: a role that allows less at the destination is warned of, with what it lacks; one that allows more is not.
+// TestP10Weaker: a role that allows less at the destination is a warning with the missing rules; a role that allows
+// more is not.
 func TestP10Weaker(t *testing.T) {
 	b := Binding{Kind: "ClusterRoleBinding", Name: "vault", RoleKind: "ClusterRole", Role: "vault"}
 	rule := func(resource string, verbs ...string) rbacv1.PolicyRule {
@@ -228,7 +231,7 @@ func TestP10Weaker(t *testing.T) {
 	}
 }
 
-// TestP10Alike: of roles that are compared both sides have one of the same name, which is not copied.
+// TestP10Alike: only roles that exist on both sides and are not copied are compared.
 func TestP10Alike(t *testing.T) {
 	wide := Binding{Kind: "ClusterRoleBinding", Name: "a", RoleKind: "ClusterRole", Role: "r"}
 	narrow := Binding{Kind: "RoleBinding", Name: "b", RoleKind: "ClusterRole", Role: "r"}
@@ -250,7 +253,8 @@ func TestP10Alike(t *testing.T) {
 	}
 }
 
-// TestP6TwoLeaders: pods that may choose a leader in the API of their cluster are told of, by what shows it.
+// TestP6TwoLeaders: pods that may elect a leader through the API of their cluster are a warning that shows the
+// evidence.
 func TestP6TwoLeaders(t *testing.T) {
 	rule := func(group, resource, verb string) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}, {APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}}}
@@ -286,8 +290,8 @@ func TestP6TwoLeaders(t *testing.T) {
 	}
 }
 
-// TestP9Otherwise: what was added to the running pod and is not added at the destination is named; what an application or the
-// node adds later is not.
+// TestP9Otherwise: additions to the running pod that the destination does not make are reported. Additions by the
+// application or the node are not.
 func TestP9Otherwise(t *testing.T) {
 	const there = `
 metadata: {name: web-0, labels: {app: web}}

@@ -1,5 +1,5 @@
-// Package environment looks at what pods use of their cluster and its nodes without naming an object: images, schedulers, files
-// of a node, and the rights that others give their account.
+// Package environment checks what pods use of their cluster and its nodes without referencing an object: images,
+// schedulers, files of a node, and the rights of their account.
 package environment
 
 import (
@@ -16,8 +16,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Images warns of images that the nodes of another cluster may not find: those of a registry within the source's cluster or on
-// its nodes, and those that are never pulled.
+// Images warns of images that the nodes of another cluster may not find: images in a registry inside the source's
+// cluster or on its nodes, and images that are never pulled.
 func Images(sides *endpoint.Pair, spec corev1.PodSpec) []plan.Finding {
 	if sides.SameCluster() {
 		return nil
@@ -51,12 +51,12 @@ func Images(sides *endpoint.Pair, spec corev1.PodSpec) []plan.Finding {
 	return found
 }
 
-// withinCluster says whether an image is of a registry that only one cluster or one node knows: a Service, the node itself, a
-// private address, or a name without a domain.
+// withinCluster reports whether an image is in a registry that only one cluster or node can reach: a Service, the
+// node itself, a private address, or a name without a domain.
 func withinCluster(image string) bool {
 	host, _, has := strings.Cut(image, "/")
 	if !has || !strings.ContainsAny(host, ".:") && host != "localhost" {
-		return false // of the default registry
+		return false // in the default registry
 	}
 	if address, err := netip.ParseAddrPort(host); err == nil {
 		return ofNetwork(address.Addr())

@@ -13,14 +13,14 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// safe are the sysctls that every kubelet allows (kubernetes pkg/kubelet/sysctl/safe_sysctls.go).
+// safe lists the sysctls that every kubelet allows (kubernetes pkg/kubelet/sysctl/safe_sysctls.go).
 var safe = []string{
 	"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start",
 	"net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes",
 	"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
 }
 
-// what a field needs of a node, for people; empty: nothing that another cluster may lack.
+// ofNode describes, for each field, what it needs of a node; empty if every cluster provides it.
 var ofNode = map[string]func(text string) string{
 	"SeccompProfile.localhostProfile":  func(text string) string { return "the file of seccomp profile " + text + " on the node" },
 	"AppArmorProfile.localhostProfile": func(text string) string { return "AppArmor profile " + text + ", loaded on the node" },
@@ -41,7 +41,8 @@ func ofSigner(signer string) string {
 	return "signer " + signer
 }
 
-// NodeSetup warns of what the pods need that an administrator sets up on nodes, and that no API shows.
+// NodeSetup warns of node configuration that the pods need, that an administrator must provide, and that no API
+// shows.
 func NodeSetup(sides *endpoint.Pair, spec corev1.PodSpec) []plan.Finding {
 	if sides.SameCluster() {
 		return nil
@@ -63,7 +64,7 @@ func NodeSetup(sides *endpoint.Pair, spec corev1.PodSpec) []plan.Finding {
 	}}
 }
 
-// Scheduler is the name of the scheduler of the pods; empty: that of each cluster.
+// Scheduler returns the name of the pods' scheduler; empty for the default scheduler.
 func Scheduler(spec corev1.PodSpec) string {
 	if spec.SchedulerName == corev1.DefaultSchedulerName {
 		return ""
@@ -71,8 +72,8 @@ func Scheduler(spec corev1.PodSpec) string {
 	return spec.SchedulerName
 }
 
-// Unscheduled warns of a scheduler by which no pod of the destination was bound, and of gates that something must open. within
-// says where its pods were looked for.
+// Unscheduled warns of a scheduler that has bound no pod of the destination, and of scheduling gates that another
+// component must remove. within describes where pods of the scheduler were looked for.
 func Unscheduled(sides *endpoint.Pair, spec corev1.PodSpec, binds bool, within string) []plan.Finding {
 	object, at := sides.Source.Object(), sides.Destination
 	var found []plan.Finding

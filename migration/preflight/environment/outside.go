@@ -15,14 +15,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// kernel are the folders of a node that the kernel makes: they hold no data of an application.
+// kernel lists the folders of a node that the kernel provides. They hold no data of an application.
 var kernel = []string{"/sys", "/proc"}
 
-// devices is the folder of a node with its devices, of which some are disks.
+// devices is the folder of a node's devices, some of which are disks.
 const devices = "/dev"
 
-// Outside refuses data that are on no claim, and so are not carried over: a folder of a node that the pods write to, or a disk
-// that the template names itself. said tells of which volumes the user has said that the pods find there what they need.
+// Outside refuses data outside of claims, which are not moved: a folder of a node that the pods write to, or a disk
+// that the template references directly. said reports the volumes for which the user has confirmed that the pods find
+// the data that they need.
 func Outside(sides *endpoint.Pair, source *appsv1.StatefulSet, said func(volume string) bool) []plan.Finding {
 	var found []plan.Finding
 	spec := source.Spec.Template.Spec
@@ -39,7 +40,7 @@ func Outside(sides *endpoint.Pair, source *appsv1.StatefulSet, said func(volume 
 	return found
 }
 
-// written says whether a container may write to a volume.
+// written reports whether a container may write to a volume.
 func written(spec corev1.PodSpec, volume string) bool {
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		mounts := func(m corev1.VolumeMount) bool { return m.Name == volume && !m.ReadOnly }
@@ -78,7 +79,8 @@ func outside(sides *endpoint.Pair, v *corev1.Volume) *plan.Finding {
 	return &finding
 }
 
-// passes says whether a folder of a node holds no data of the pods: it is a socket or a device that is no disk, or of the kernel.
+// passes reports whether a path of a node holds no data of the pods: a socket, a device that is not a disk, or a
+// folder of the kernel.
 func passes(h *corev1.HostPathVolumeSource) bool {
 	return isType(h, corev1.HostPathSocket) || isType(h, corev1.HostPathCharDev) || slices.ContainsFunc(kernel, func(folder string) bool { return under(h.Path, folder) }) ||
 		strings.HasSuffix(h.Path, ".sock")
@@ -93,13 +95,13 @@ func under(name, folder string) bool {
 	return name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// shares are the sources of volumes that are file systems of the network, for several machines at once.
+// shares lists the volume sources that are network file systems, which serve several nodes at once.
 var shares = []string{"NFS", "Glusterfs", "CephFS", "AzureFile", "Quobyte"}
 
-// ofPods are the sources of volumes that live and die with a pod, that claims stand for, or that are judged for themselves.
+// ofPods lists the volume sources that have the lifetime of a pod, are claims, or have their own check.
 var ofPods = []string{"HostPath", "EmptyDir", "GitRepo", "Secret", "PersistentVolumeClaim", "DownwardAPI", "ConfigMap", "Projected", "CSI", "Ephemeral", "Image"}
 
-// diskOf is which disk or share a volume of a pod template names itself; empty: none.
+// diskOf returns the disk or share that a volume of a pod template references directly; empty if there is none.
 func diskOf(v *corev1.Volume) (kind, what string, network bool) {
 	source := reflect.ValueOf(v.VolumeSource)
 	for i := range source.NumField() {

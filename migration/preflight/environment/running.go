@@ -17,15 +17,16 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// tokenVolume begins the name of the volume by which each cluster gives pods a token of their account (kubernetes
+// tokenVolume is the prefix of the volume with which each cluster gives pods a token of their account (kubernetes
 // plugin/pkg/admission/serviceaccount).
 const tokenVolume = "kube-api-access-"
 
-// placed begins the labels that a pod gets of its node (kubernetes plugin/pkg/admission/podtopologylabels).
+// placed is the prefix of the labels that a pod gets from its node (kubernetes
+// plugin/pkg/admission/podtopologylabels).
 const placed = "topology.kubernetes.io/"
 
-// Lacks is what a running pod has and another one, as an API server would store it, has not: what a webhook or another
-// admission plugin has added in one cluster, and none adds in the other.
+// Lacks returns what a running pod has and the other pod, as an API server would store it, lacks. A webhook or
+// another admission plugin adds it in one cluster only.
 func Lacks(running, other *corev1.Pod) []string {
 	var lacks []string
 	for _, kind := range []struct {
@@ -56,7 +57,7 @@ func Lacks(running, other *corev1.Pod) []string {
 	return lacks
 }
 
-// lacksOf is what a container has and the one of its name has not.
+// lacksOf returns what a container has and the container of the same name lacks.
 func lacksOf(word string, c *corev1.Container, others []corev1.Container) []string {
 	at := slices.IndexFunc(others, func(other corev1.Container) bool { return other.Name == c.Name })
 	if at < 0 {
@@ -81,8 +82,8 @@ func ofController(label string) bool {
 	return slices.Contains([]string{appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel, appsv1.ControllerRevisionHashLabelKey}, label)
 }
 
-// bornWith says whether a pod was created with a label: what admission adds is of who created the pod, and what an application
-// labels its pods with, such as the role of a member, is not.
+// bornWith reports whether a pod was created with a label. The creator's managed fields contain additions by
+// admission, but not labels that the application sets later, such as the role of a member.
 func bornWith(pod *corev1.Pod, label string) bool {
 	known := false
 	for _, entry := range pod.ManagedFields {
@@ -106,8 +107,9 @@ func bornWith(pod *corev1.Pod, label string) bool {
 	return !known
 }
 
-// Otherwise warns that the moved pods would not be what the running ones are. asked is false where the destination could not be
-// asked, because it does not have the namespace yet: then it is what the running pod has beyond its template.
+// Otherwise warns that the moved pods would differ from the running pods. asked is false if the destination's
+// namespace does not exist yet, so that no dry run was possible. The warning then lists what the running pod has
+// beyond its template.
 func Otherwise(sides *endpoint.Pair, running, other *corev1.Pod, asked bool) []plan.Finding {
 	lacks := Lacks(running, other)
 	if len(lacks) == 0 {

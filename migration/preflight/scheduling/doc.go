@@ -1,3 +1,3 @@
-// Package scheduling says whether the nodes of a cluster can take the pods that are to come: by the
-// rules of kube-scheduler that a node meets or does not, whatever else runs on it.
+// Package scheduling reports whether the nodes of a cluster can take the pods of a move. It uses those rules of
+// kube-scheduler that do not depend on other pods of a node.
 package scheduling

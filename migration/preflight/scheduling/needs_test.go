@@ -10,7 +10,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestP11NodesByOtherFields: the name of a node, its ports, its system and its architecture are needs of the pods, too.
+// TestP11NodesByOtherFields: node name, host ports, operating system and architecture of the pods are checked against
+// the nodes.
 func TestP11NodesByOtherFields(t *testing.T) {
 	node := func(name string, labels map[string]string) corev1.Node {
 		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}

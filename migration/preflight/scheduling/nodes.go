@@ -18,21 +18,21 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Demand is what is to run at a destination.
+// Demand describes the pods that must run at a destination.
 type Demand struct {
-	// Object names the StatefulSet and its cluster, and Cluster the latter alone.
+	// Object names the StatefulSet and its cluster; Cluster is the cluster alone.
 	Object, Cluster string
-	// Kubectl begins a command for that cluster.
+	// Kubectl is the prefix of commands for that cluster.
 	Kubectl shell.Kubectl
-	// Template is that of the pods.
+	// Template of the pods.
 	Template corev1.PodTemplateSpec
-	// Namespace is theirs.
+	// Namespace of the pods.
 	Namespace string
-	// Pods is how many there are in the end.
+	// Pods is their final number.
 	Pods int32
 }
 
-// TakesPods says whether a node is Ready and not cordoned.
+// TakesPods reports whether a node is Ready and not cordoned.
 func TakesPods(node corev1.Node) bool {
 	ready := func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
@@ -40,16 +40,16 @@ func TakesPods(node corev1.Node) bool {
 	return !node.Spec.Unschedulable && slices.ContainsFunc(node.Status.Conditions, ready)
 }
 
-// sieve is one rule that a node meets or not: what keeps all of them out is told.
+// sieve is a rule that each node meets or not. If no node meets it, that is a finding.
 type sieve struct {
 	meets func(*corev1.Node) bool
-	// lacks says what the nodes that are left lack; mend what to do about it.
+	// lacks describes the reason for which the remaining nodes fail the rule; mend is the fix.
 	lacks func() string
 	mend  string
 }
 
-// Fit returns the nodes that could take the pods, or what keeps every one of them from it. A cluster
-// without any node, where nodes come when pods do, is not judged.
+// Fit returns the nodes that could take the pods, or the reason why none can. A cluster without nodes is not checked,
+// because an autoscaler may add them for the pods.
 func Fit(d Demand, nodes []corev1.Node) (fitting []corev1.Node, found []plan.Finding) {
 	for _, node := range nodes {
 		if TakesPods(node) {
@@ -76,7 +76,7 @@ func Fit(d Demand, nodes []corev1.Node) (fitting []corev1.Node, found []plan.Fin
 	return fitting, slices.Concat(crowded(d, fitting), apart(d, fitting), onePort(d, fitting), unoffered(d, fitting))
 }
 
-// named is spec.nodeName, which no scheduler is asked about, and spec.os.
+// named checks spec.nodeName, which bypasses the scheduler, and spec.os.
 func named(d Demand) sieve {
 	name, os := d.Template.Spec.NodeName, d.Template.Spec.OS
 	return sieve{
@@ -93,7 +93,7 @@ func named(d Demand) sieve {
 	}
 }
 
-// onePort finds pods that take a port of their node, and that are more than there are nodes to take them.
+// onePort finds pods with a host port that are more than the nodes that can take them.
 func onePort(d Demand, nodes []corev1.Node) []plan.Finding {
 	for _, c := range d.Template.Spec.Containers {
 		for _, port := range c.Ports {
@@ -110,8 +110,8 @@ func onePort(d Demand, nodes []corev1.Node) []plan.Finding {
 	return nil
 }
 
-// Machines warns of images that may not run on any node that can take the pods: each is of another architecture than those on
-// which the pods run.
+// Machines warns of images that may not run on any node that can take the pods, because all these nodes have other
+// architectures than the nodes on which the pods run.
 func Machines(d Demand, run, nodes []corev1.Node) []plan.Finding {
 	archs := func(of []corev1.Node) []string {
 		all := map[string]bool{}
@@ -132,7 +132,7 @@ func Machines(d Demand, run, nodes []corev1.Node) []plan.Finding {
 	}}
 }
 
-// selected is spec.nodeSelector and the required node affinity.
+// selected checks spec.nodeSelector and the required node affinity.
 func selected(d Demand) sieve {
 	affinity := nodeaffinity.NewRequiredNodeAffinity(d.Template.Spec.NodeSelector, d.Template.Spec.Affinity)
 	return sieve{
@@ -145,7 +145,7 @@ func selected(d Demand) sieve {
 	}
 }
 
-// tolerated are the taints that keep a pod out.
+// tolerated checks taints that the pods do not tolerate.
 func tolerated(d Demand, nodes []corev1.Node) sieve {
 	keepsOut := func(node *corev1.Node) (corev1.Taint, bool) {
 		return schedulinghelpers.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, d.Template.Spec.Tolerations, func(t *corev1.Taint) bool {
@@ -170,7 +170,7 @@ func tolerated(d Demand, nodes []corev1.Node) sieve {
 	}
 }
 
-// requestsOf are those of one pod; of devices and other extended resources, or of all others.
+// requestsOf returns the requests of one pod: those of devices and other extended resources, or all others.
 func requestsOf(d Demand, extended bool) corev1.ResourceList {
 	requests := resource.PodRequests(&corev1.Pod{Spec: d.Template.Spec}, resource.PodResourcesOptions{})
 	maps.DeleteFunc(requests, func(name corev1.ResourceName, _ apiresource.Quantity) bool {
@@ -179,8 +179,8 @@ func requestsOf(d Demand, extended bool) corev1.ResourceList {
 	return requests
 }
 
-// unoffered warns of devices that no node offers. They need not be the node's: a scheduler extender, or
-// a DeviceClass that is called like this, may have them (KEP-5004).
+// unoffered warns of devices that no node offers. A scheduler extender, or a DeviceClass of that extended resource
+// (KEP-5004), may provide them instead of a node.
 func unoffered(d Demand, nodes []corev1.Node) []plan.Finding {
 	if len(nodes) == 0 {
 		return nil
@@ -204,7 +204,7 @@ func unoffered(d Demand, nodes []corev1.Node) []plan.Finding {
 	return nil
 }
 
-// roomy is what one pod asks for, on a node that is empty.
+// roomy checks the requests of one pod against an empty node.
 func roomy(d Demand, nodes []corev1.Node) sieve {
 	requests := requestsOf(d, false)
 	small := func(node *corev1.Node) (lacks []string) {

@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// nodeOf is a node that takes pods, in a zone; empty: in none.
+// nodeOf returns a schedulable node in a zone; in none if zone is empty.
 func nodeOf(name, zone string, change ...func(*corev1.Node)) corev1.Node {
 	node := corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
@@ -37,7 +37,7 @@ func tainted(node *corev1.Node) {
 
 var itself = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 
-// demandOf is three pods whose template is changed.
+// demandOf returns a demand of three pods with a changed template.
 func demandOf(change func(*corev1.PodSpec)) Demand {
 	d := Demand{Object: "StatefulSet shop/web in cluster east", Cluster: "west", Kubectl: shell.Kubectl{Flags: "--context west"}, Namespace: "shop", Pods: 3}
 	d.Template.Labels = map[string]string{"app": "web"}
@@ -72,8 +72,8 @@ func affinity(term corev1.PodAffinityTerm) func(*corev1.PodSpec) {
 	}
 }
 
-// TestFit: what keeps every node of the destination from taking the pods is told, and what only keeps
-// some of them is no finding.
+// TestFit: a reason why no node of the destination can take the pods is reported; a reason that excludes only some
+// nodes is not.
 func TestFit(t *testing.T) {
 	three := []corev1.Node{nodeOf("a", "1"), nodeOf("b", "2"), nodeOf("c", "")}
 	zoned := three[:2]
@@ -81,7 +81,7 @@ func TestFit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.PodSpec)
 		nodes  []corev1.Node
-		// says is a part of the message; empty when so many fit.
+		// says is a part of the message; empty if fit nodes can take the pods.
 		says string
 		fit  int
 	}{
@@ -141,7 +141,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestUnoffered: a device that no node offers is a warning, for it need not be a node that has it.
+// TestUnoffered: a device that no node offers is a warning, because it need not be offered by a node.
 func TestUnoffered(t *testing.T) {
 	const gpu = "example.com/gpu"
 	with := func(n *corev1.Node) { n.Status.Allocatable[gpu] = resource.MustParse("1") }
@@ -158,8 +158,8 @@ func TestUnoffered(t *testing.T) {
 	}
 }
 
-// TestMoreNodes: a node more never takes away that a pod can be placed, unless pods are kept apart by a
-// label that not all nodes have.
+// TestMoreNodes: an additional node never prevents placement, unless pods are kept apart by a label that not all
+// nodes have.
 func TestMoreNodes(t *testing.T) {
 	changes := []func(*corev1.PodSpec){
 		nil, asks(corev1.ResourceCPU, "2"), asks("example.com/gpu", "1"), spread(corev1.LabelTopologyZone, nil, corev1.DoNotSchedule), spread(corev1.LabelTopologyZone, new(int32(2)), corev1.DoNotSchedule),
@@ -185,7 +185,7 @@ func TestMoreNodes(t *testing.T) {
 	})
 }
 
-// TestPartners: only other pods of the same namespace are looked for.
+// TestPartners: only other pods of the same namespace are selected.
 func TestPartners(t *testing.T) {
 	db := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
 	for name, tc := range map[string]struct {

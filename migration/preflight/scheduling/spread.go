@@ -12,15 +12,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// strict are the topology spread constraints that keep a pod Pending.
+// strict returns the topology spread constraints that keep a pod Pending.
 func strict(d Demand) []corev1.TopologySpreadConstraint {
 	return slices.DeleteFunc(slices.Clone(d.Template.Spec.TopologySpreadConstraints), func(c corev1.TopologySpreadConstraint) bool {
 		return c.WhenUnsatisfiable != corev1.DoNotSchedule
 	})
 }
 
-// spreadable are the labels of the strict topology spread constraints: a node without one of them takes
-// no such pod (kube-scheduler, PodTopologySpread, ErrReasonNodeLabelNotMatch).
+// spreadable checks the labels of the strict topology spread constraints. A node without one of them takes no such
+// pod (kube-scheduler, PodTopologySpread, ErrReasonNodeLabelNotMatch).
 func spreadable(d Demand) sieve {
 	keys := []string{}
 	for _, c := range strict(d) {
@@ -35,7 +35,7 @@ func spreadable(d Demand) sieve {
 	}
 }
 
-// near are the labels of the required pod affinity: a node without one is in nobody's vicinity.
+// near checks the labels of the required pod affinity. A node without one belongs to no topology domain.
 func near(d Demand) sieve {
 	keys := []string{}
 	for _, term := range togetherWith(d) {
@@ -55,7 +55,7 @@ func hasAll(node *corev1.Node, keys []string) bool {
 	})
 }
 
-// domains are how many values the nodes have of a label, and whether every node has it.
+// domains returns how many values of a label the nodes have, and whether every node has the label.
 func domains(nodes []corev1.Node, key string) (n int32, all bool) {
 	values, all := map[string]bool{}, true
 	for _, node := range nodes {
@@ -67,8 +67,8 @@ func domains(nodes []corev1.Node, key string) (n int32, all bool) {
 	return int32(len(values)), all //nolint:gosec // as many as there are nodes at most
 }
 
-// crowded finds a constraint with minDomains that has fewer domains: each of them takes maxSkew pods
-// then, and no more (kube-scheduler, PodTopologySpread, minMatchNum).
+// crowded finds a constraint with minDomains and fewer domains than that. Each domain then takes at most maxSkew pods
+// (kube-scheduler, PodTopologySpread, minMatchNum).
 func crowded(d Demand, nodes []corev1.Node) []plan.Finding {
 	for _, c := range strict(d) {
 		has, _ := domains(nodes, c.TopologyKey)
@@ -84,8 +84,8 @@ func crowded(d Demand, nodes []corev1.Node) []plan.Finding {
 	return nil
 }
 
-// apart finds a required anti-affinity of the pods to each other that has fewer places than there are
-// pods: one for each value of its label, and no end of them where a node has none.
+// apart finds a required anti-affinity of the pods to each other that has fewer places than pods. There is one place
+// for each value of its label; nodes without the label are unlimited.
 func apart(d Demand, nodes []corev1.Node) []plan.Finding {
 	affinity := d.Template.Spec.Affinity
 	if affinity == nil || affinity.PodAntiAffinity == nil {
@@ -105,7 +105,7 @@ func apart(d Demand, nodes []corev1.Node) []plan.Finding {
 	return nil
 }
 
-// togetherWith are the terms of the required pod affinity.
+// togetherWith returns the terms of the required pod affinity.
 func togetherWith(d Demand) []corev1.PodAffinityTerm {
 	if affinity := d.Template.Spec.Affinity; affinity != nil && affinity.PodAffinity != nil {
 		return affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
@@ -113,8 +113,9 @@ func togetherWith(d Demand) []corev1.PodAffinityTerm {
 	return nil
 }
 
-// Partners are the selectors of other pods of the namespace that a pod must be near to. Where it is near
-// to its own kind the first one may go anywhere (kube-scheduler, InterPodAffinity).
+// Partners returns the selectors of other pods of the namespace that the required pod affinity needs. A term that
+// matches the pod itself is left out, because its first pod may be scheduled anywhere (kube-scheduler,
+// InterPodAffinity).
 func Partners(d Demand) []labels.Selector {
 	var partners []labels.Selector
 	for _, term := range togetherWith(d) {
@@ -127,7 +128,7 @@ func Partners(d Demand) []labels.Selector {
 	return partners
 }
 
-// ofItself says whether a term speaks of the pods that have it.
+// ofItself reports whether a term selects the pods that have it.
 func ofItself(d Demand, term corev1.PodAffinityTerm) bool {
 	own := len(term.Namespaces) == 0 && term.NamespaceSelector == nil || slices.Contains(term.Namespaces, d.Namespace)
 	return own && len(term.MismatchLabelKeys) == 0 && matchesItself(d, term.LabelSelector)

@@ -15,9 +15,8 @@ import (
 // (https://kubernetes.io/releases/version-skew-policy/).
 const oldestKubelet = 3
 
-// Skew warns of a destination that is older than the source, and of kubelets there that their API server
-// is not made for: either of them may not know what the source's pods are made with. A version that is
-// none is not judged.
+// Skew warns of a destination that is older than the source, and of kubelets there outside their API server's version
+// skew. Either may not support fields of the source's pods. A malformed version is not checked.
 func Skew(sides *endpoint.Pair, source, destination string, nodes []corev1.Node) []plan.Finding {
 	from, errFrom := version.ParseGeneric(source)
 	to, errTo := version.ParseGeneric(destination)

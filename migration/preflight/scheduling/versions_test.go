@@ -10,7 +10,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestSkew: a destination that is older is told, and a kubelet that its API server is not made for.
+// TestSkew: an older destination is reported, and so is a kubelet outside its API server's version skew.
 func TestSkew(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source, destination, kubelet string

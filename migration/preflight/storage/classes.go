@@ -1,5 +1,5 @@
-// Package storage looks at what else has to do with the volumes of a StatefulSet than the volumes
-// themselves: their classes, a resize under way, and volumes that live and die with a pod.
+// Package storage checks what volumes of a StatefulSet depend on: their classes, resizes in progress, and inline
+// ephemeral volumes.
 package storage
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// defaultClass marks the class of claims that name none.
+// defaultClass is the annotation of the default StorageClass.
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// Asked is what a migration asks of claim templates, by their names.
+// Asked holds the requirements of a migration for claim templates, by their names.
 type Asked struct {
-	// Forms are those of the destination's claims.
+	// Forms are the forms of the destination's claims.
 	Forms map[string]volumes.Form
-	// Drivers are the CSI drivers of the volumes that are to be carried over.
+	// Drivers are the CSI drivers of the volumes that are carried over.
 	Drivers map[string]string
-	// Anew are the templates of which the destination makes new volumes for the ordinals that move.
+	// Anew marks the templates for which the destination creates new volumes for the moving ordinals.
 	Anew map[string]bool
 }
 
-// Classes warns of claim templates whose storage class the destination does not have, or has of another
-// driver than the volumes are. A volume that is carried over needs no class; the claim of an ordinal that
-// is added there later does. Where new volumes are made for the ordinals that move it refuses.
+// Classes warns of claim templates whose storage class the destination lacks, or has with another driver than the
+// volumes have. A volume that is carried over needs no class, but the claim of an ordinal that is added there later
+// does. If new volumes are created for the moving ordinals, it refuses.
 func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storagev1.StorageClass, asked Asked) []plan.Finding {
 	var found []plan.Finding
 	for i := range source.Spec.VolumeClaimTemplates {
@@ -39,7 +39,7 @@ func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storage
 		asked.Forms[template.Name].Give(&spec)
 		name := spec.StorageClassName
 		if name != nil && *name == "" {
-			continue // its volumes are made by hand
+			continue // its volumes are provisioned by hand
 		}
 		if finding := classOf(at, template.Name, name, classes, asked.Drivers[template.Name]); finding != nil {
 			if asked.Anew[template.Name] {
@@ -76,9 +76,8 @@ func warning(reason, message, remedy, object string) *plan.Finding {
 	return &plan.Finding{Reason: reason, Object: object, Message: message, Remedy: remedy, Warning: true}
 }
 
-// Inline finds drivers of volumes that live and die with a pod which make no such volumes at the
-// destination. drivers are those of its CSI drivers that the template names; that one is missing is
-// found among all that the pods need.
+// Inline finds drivers of inline ephemeral volumes that do not support these at the destination. drivers are those of
+// its CSI drivers that the template references. A missing driver is reported with the other dependencies.
 func Inline(e *endpoint.Pair, spec corev1.PodSpec, drivers []storagev1.CSIDriver) []plan.Finding {
 	var found []plan.Finding
 	for _, v := range spec.Volumes {

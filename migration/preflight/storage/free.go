@@ -14,10 +14,11 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// noProvisioner is what a StorageClass says whose volumes somebody makes beforehand.
+// noProvisioner is the provisioner of a StorageClass whose volumes an administrator creates in advance.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
-// ByHand is the class of claims that name this one, where that makes no volumes; empty: another one, or none that is known.
+// ByHand returns the class that a claim uses if that class has no provisioner; else, or if no class is known, it
+// returns "".
 func ByHand(name *string, classes []storagev1.StorageClass) string {
 	for _, c := range classes {
 		is := name == nil && c.Annotations[defaultClass] == "true" || name != nil && c.Name == *name
@@ -28,15 +29,15 @@ func ByHand(name *string, classes []storagev1.StorageClass) string {
 	return ""
 }
 
-// Wanted is a claim that the destination gets for an ordinal, of a class that makes no volumes.
+// Wanted is a claim that the destination gets for an ordinal, of a class without a provisioner.
 type Wanted struct {
 	// Template is the claim template.
 	Template string
 	Claim    corev1.PersistentVolumeClaim
 }
 
-// Free finds claim templates for whose new claims there are too few free volumes at the destination. They are given away as its
-// binder does it: one that is reserved for a claim, or else the smallest that fits.
+// Free finds claim templates with too few free volumes at the destination for their new claims. It assigns volumes
+// like the volume binder: one that is reserved for a claim, or else the smallest that fits.
 func Free(at endpoint.Endpoint, wanted []Wanted, all []corev1.PersistentVolume) []plan.Finding {
 	given := map[string]*corev1.PersistentVolume{}
 	var lacking []string
@@ -63,8 +64,8 @@ func Free(at endpoint.Endpoint, wanted []Wanted, all []corev1.PersistentVolume) 
 	return found
 }
 
-// reaching are the volumes whose access modes a claim can have, which the binder sorts by itself. One that was made just now, and
-// that no controller has looked at, is as good as available.
+// reaching returns the volumes whose access modes satisfy a claim; the binder does the sorting. A new volume that no
+// controller has processed yet counts as available.
 func reaching(claim *corev1.PersistentVolumeClaim, all []corev1.PersistentVolume) []*corev1.PersistentVolume {
 	var found []*corev1.PersistentVolume
 	for i := range all {

@@ -13,7 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestByHand: a class makes no volumes when it says so, under its name or as the default one.
+// TestByHand: a class has no provisioner if its provisioner field says so, whether it is selected by name or as the
+// default.
 func TestByHand(t *testing.T) {
 	classes := []storagev1.StorageClass{
 		{ObjectMeta: metav1.ObjectMeta{Name: "disks", Annotations: map[string]string{defaultClass: "true"}}, Provisioner: noProvisioner},
@@ -31,7 +32,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestFree: of a class that makes no volumes there must be a free one that fits for each new claim.
+// TestFree: each new claim of a class without a provisioner needs a free volume that fits.
 func TestFree(t *testing.T) {
 	disk := func(name string, changes ...func(*corev1.PersistentVolume)) corev1.PersistentVolume {
 		v := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeAvailable}}

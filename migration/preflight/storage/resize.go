@@ -10,9 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Resizing warns of the first claim whose volume is being made larger, or whose file system is: what is
-// asked for goes along, and what has been done of it so far is in the status of a claim that stays
-// behind. pvs are the volumes of the claims, by name.
+// Resizing warns of the first claim whose volume or file system is being resized. The requested size is moved, but
+// the progress is in the status of a claim that is not. pvs are the volumes of the claims, by name.
 func Resizing(from endpoint.Endpoint, claims []corev1.PersistentVolumeClaim, pvs map[string]*corev1.PersistentVolume) []plan.Finding {
 	for i := range claims {
 		claim := &claims[i]

@@ -20,10 +20,10 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// Snapshots finds what keeps volumes from being restored at the destination from a snapshot of the source: another
-// driver there, or none. It warns where nothing shows that a machine has written back what it held of a volume, and
-// where no snapshot could be taken for the way back. Volumes are those of an ordinal. What the claims themselves
-// show is found with them.
+// Snapshots finds reasons why volumes cannot be restored at the destination from a snapshot of the source, such as a
+// missing or different driver. It warns if nothing shows that a node has written back its cached data, and if no
+// snapshot is possible for the rollback. It reads the volumes of the given ordinal. Findings about the claims come
+// from their own check.
 func Snapshots(ctx context.Context, both *endpoint.Pair, m *api.Migration, source *appsv1.StatefulSet, ordinal int32) ([]plan.Finding, error) {
 	s := snapshots{Pair: both}
 	for _, asked := range m.VolumesAsAccepted() {
@@ -31,13 +31,13 @@ func Snapshots(ctx context.Context, both *endpoint.Pair, m *api.Migration, sourc
 			continue
 		}
 		if err := s.judge(ctx, asked, source, ordinal); err != nil && !apierrors.IsForbidden(err) {
-			return nil, err // what may not be read is asked for among the rights
+			return nil, err // a missing right is reported by the check of rights
 		}
 	}
 	return s.found, nil
 }
 
-// snapshots is what was found so far.
+// snapshots holds the findings so far.
 type snapshots struct {
 	*endpoint.Pair
 	found []plan.Finding
@@ -64,7 +64,7 @@ func (s *snapshots) judge(ctx context.Context, asked api.VolumeSpec, source *app
 	return s.class(ctx, asked.ClaimTemplate, pv.Spec.CSI.Driver, class)
 }
 
-// driver finds that the destination has no such driver.
+// driver finds that the destination lacks the driver.
 func (s *snapshots) driver(ctx context.Context, template, driver string) error {
 	found, err := endpoint.Get[storagev1.CSIDriver](ctx, s.Destination.Live, client.ObjectKey{Name: driver})
 	if found != nil || err != nil {
@@ -78,7 +78,7 @@ func (s *snapshots) driver(ctx context.Context, template, driver string) error {
 	return nil
 }
 
-// release warns of a driver that shows no release: a VolumeAttachment goes when the machine has unmounted the volume.
+// release warns of a driver without VolumeAttachments, which are deleted when the node has unmounted the volume.
 func (s *snapshots) release(ctx context.Context, template, driver string) error {
 	found, err := endpoint.Get[storagev1.CSIDriver](ctx, s.Source.Live, client.ObjectKey{Name: driver})
 	if err != nil || found == nil || found.Spec.AttachRequired == nil || *found.Spec.AttachRequired {
@@ -92,12 +92,12 @@ func (s *snapshots) release(ctx context.Context, template, driver string) error 
 	return nil
 }
 
-// wayBack warns where the destination has no class by which its volumes could be snapshotted.
+// wayBack warns if the destination has no VolumeSnapshotClass for its volumes.
 func (s *snapshots) wayBack(ctx context.Context, template, driver string) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(manifest.ClassListKind)
 	if err := s.Destination.Live.List(ctx, list); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-		return nil // said of the claims
+		return nil // reported by the check of the claims
 	} else if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (s *snapshots) wayBack(ctx context.Context, template, driver string) error 
 	return nil
 }
 
-// class finds a class of another driver, which would make an empty volume, or none.
+// class finds a storage class of another driver. It would provision an empty volume, or no volume.
 func (s *snapshots) class(ctx context.Context, template, driver string, name *string) error {
 	var classes storagev1.StorageClassList
 	if err := s.Destination.Live.List(ctx, &classes); err != nil {
@@ -123,7 +123,7 @@ func (s *snapshots) class(ctx context.Context, template, driver string, name *st
 		return name == nil && c.Annotations[defaultClass] == "true" || name != nil && c.Name == *name
 	})
 	if at < 0 || classes.Items[at].Provisioner == driver {
-		return nil // one that is missing is found among the classes
+		return nil // a missing class is reported by the check of classes
 	}
 	class := classes.Items[at]
 	s.found = append(s.found, plan.Finding{

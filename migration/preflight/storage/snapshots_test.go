@@ -16,8 +16,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// TestSnapshots: the destination must have the driver and a class of it; where nothing shows a release, and where
-// there is no way back, it is said.
+// TestSnapshots: the destination must have the driver and a class of it. An unobservable release, and an impossible
+// rollback, are warnings.
 func TestSnapshots(t *testing.T) {
 	driver := func(attaches bool) *storagev1.CSIDriver {
 		return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "d"}, Spec: storagev1.CSIDriverSpec{AttachRequired: &attaches}}
@@ -65,5 +65,5 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// ofDriver is a volume of the driver.
+// ofDriver is the source of a volume of the driver.
 var ofDriver = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "v"}}

@@ -29,8 +29,8 @@ func wantOne(t *testing.T, found []plan.Finding, reason string, warning bool, sa
 	}
 }
 
-// TestClasses: the class of a claim template is looked for at the destination as it is mapped, and must
-// be of the driver that the volumes are of.
+// TestClasses: the destination's class of a claim template is checked after its mapping, and must have the volumes'
+// driver.
 func TestClasses(t *testing.T) {
 	classes := []storagev1.StorageClass{
 		{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "disks.example.com"}, {ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Provisioner: "nfs.example.com"},
@@ -62,7 +62,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestInline: a driver that is there must make volumes of single pods.
+// TestInline: an existing driver must support inline ephemeral volumes.
 func TestInline(t *testing.T) {
 	spec := corev1.PodSpec{Volumes: []corev1.Volume{{Name: "keys", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "secrets.example.com"}}}, {Name: "tmp"}}}
 	driver := func(modes ...storagev1.VolumeLifecycleMode) []storagev1.CSIDriver {
@@ -87,7 +87,7 @@ func TestInline(t *testing.T) {
 	}
 }
 
-// TestResizing: a claim that is larger than its volume is told, and one whose file system is to grow.
+// TestResizing: a claim that is larger than its volume is reported, and so is a pending resize of its file system.
 func TestResizing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asks      string

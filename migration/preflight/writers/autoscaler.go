@@ -16,21 +16,21 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Autoscalers finds who scales the StatefulSet of a side: a ScaledObject of KEDA, or a
-// HorizontalPodAutoscaler. One that the migration pauses is a warning.
+// Autoscalers finds autoscalers of the StatefulSet of a side: a KEDA ScaledObject, or a HorizontalPodAutoscaler. An
+// autoscaler that the migration pauses is a warning.
 func Autoscalers(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]plan.Finding, error) {
 	found, err := scaledObjects(ctx, at, pauses)
 	if err != nil || slices.ContainsFunc(found, func(f plan.Finding) bool { return !f.Warning }) {
 		return found, err
 	}
 	if len(found) > 0 && pauses {
-		return found, nil // KEDA takes its HorizontalPodAutoscaler away when it is paused
+		return found, nil // KEDA deletes its HorizontalPodAutoscaler when it is paused
 	}
 	more, err := horizontal(ctx, at)
 	return append(found, more...), err
 }
 
-// horizontal finds a HorizontalPodAutoscaler, whose own or that of a ScaledObject of KEDA.
+// horizontal finds a HorizontalPodAutoscaler, created by a user or by a KEDA ScaledObject.
 func horizontal(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
 	var scalers autoscalingv2.HorizontalPodAutoscalerList
 	err := at.Live.List(ctx, &scalers, client.InNamespace(at.Namespace))
@@ -52,7 +52,7 @@ func horizontal(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, erro
 	return nil, nil
 }
 
-// scaled finds a HorizontalPodAutoscaler over the StatefulSet, and whose it is.
+// scaled finds a HorizontalPodAutoscaler over the StatefulSet, and its owner.
 func scaled(at endpoint.Endpoint, scaler *autoscalingv2.HorizontalPodAutoscaler) *plan.Finding {
 	target := scaler.Spec.ScaleTargetRef
 	if target.Kind != "StatefulSet" || target.Name != at.Set || target.APIVersion != at.APIVersion {

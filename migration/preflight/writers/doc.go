@@ -1,4 +1,4 @@
-// Package writers looks for whoever else writes a StatefulSet that is to be moved, or stops its pods:
-// an operator, a GitOps tool, an autoscaler. Of each it says under which setting both live together,
-// or how it is paused for the time of the move.
+// Package writers finds other controllers that write a StatefulSet that moves, or stop its pods: an operator, a
+// GitOps tool, an autoscaler. For each it returns the setting with which both can coexist, or how to pause it during
+// the move.
 package writers

@@ -13,18 +13,18 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// tool is a GitOps tool that writes again and again what its repository says.
+// tool is a GitOps tool that continuously applies its repository.
 type tool struct {
-	// mark is the label or annotation by which it knows its objects.
+	// mark is the label or annotation that identifies its objects.
 	mark string
-	// leaves is the annotation, and its value, of an object that it no longer writes; empty: it has
-	// none that is enough.
+	// leaves is the annotation, with its value, that excludes an object from its writes; empty if no annotation is
+	// enough.
 	leaves, value string
-	// together says how both live together, or how it is suspended, for an object marked like this.
+	// together returns how both can coexist, or how to suspend the tool, for an object with this mark.
 	together func(at endpoint.Endpoint, set *appsv1.StatefulSet, mark string) string
 }
 
-// tools are asked in this order: the first mark is the one that is told.
+// tools are checked in this order; the first mark found is reported.
 var tools = []tool{
 	{mark: "argocd.argoproj.io/tracking-id", together: argo},
 	{mark: "argocd.argoproj.io/instance", together: argo},
@@ -32,7 +32,7 @@ var tools = []tool{
 	{mark: "helm.toolkit.fluxcd.io/name", together: helmRelease},
 }
 
-// GitOps warns of a tool that may write replicas and ordinals back.
+// GitOps warns of a tool that may revert replicas and ordinals.
 func GitOps(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
 	for _, tool := range tools {
 		mark := cmp.Or(set.Annotations[tool.mark], set.Labels[tool.mark])
@@ -48,10 +48,11 @@ func GitOps(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
 	return helm(at, set)
 }
 
-// releaseName is the annotation by which Helm knows the objects of a release.
+// releaseName is the annotation with which Helm marks the objects of a release.
 const releaseName = "meta.helm.sh/release-name"
 
-// helm warns of a release that a person has installed: Helm writes nothing again, and knows nothing of the destination.
+// helm warns of a release that a user has installed. Helm does not write continuously, and does not know the
+// destination.
 func helm(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
 	release := set.Annotations[releaseName]
 	if release == "" {
@@ -65,8 +66,8 @@ func helm(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
 	}}
 }
 
-// argo is for an Application of Argo CD. Its name begins the tracking ID, after the namespace of one that
-// is not with Argo CD itself.
+// argo returns the remedy for an Argo CD Application. The tracking ID begins with its name, prefixed by its namespace
+// if that is not Argo CD's own.
 func argo(at endpoint.Endpoint, _ *appsv1.StatefulSet, mark string) string {
 	app, _, _ := strings.Cut(mark, ":")
 	namespace := "argocd"
@@ -80,13 +81,13 @@ func argo(at endpoint.Endpoint, _ *appsv1.StatefulSet, mark string) string {
 		app, group, at.Set, shell.Kubectl{}.Do("annotate", "application.argoproj.io", "-n", namespace, app, "argocd.argoproj.io/skip-reconcile=true"))
 }
 
-// kustomization is for a Kustomization of Flux.
+// kustomization returns the remedy for a Flux Kustomization.
 func kustomization(at endpoint.Endpoint, set *appsv1.StatefulSet, mark string) string {
 	return fmt.Sprintf("let Flux leave this object alone: %s; or suspend all of it: %s", at.Kubectl().Do("annotate", at.Resource(), "-n", at.Namespace, at.Set, "kustomize.toolkit.fluxcd.io/reconcile=disabled"), suspend(at, "kustomization.kustomize.toolkit.fluxcd.io", cmp.Or(set.Labels["kustomize.toolkit.fluxcd.io/namespace"], at.Namespace), mark))
 }
 
-// helmRelease is for a HelmRelease of Flux: what keeps it from correcting a drift does not keep it from
-// an upgrade.
+// helmRelease returns the remedy for a Flux HelmRelease. Settings that prevent drift correction do not prevent an
+// upgrade.
 func helmRelease(at endpoint.Endpoint, set *appsv1.StatefulSet, mark string) string {
 	return "suspend the release: " + suspend(at, "helmrelease.helm.toolkit.fluxcd.io", cmp.Or(set.Labels["helm.toolkit.fluxcd.io/namespace"], at.Namespace), mark)
 }

@@ -19,7 +19,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// patchOf is the merge patch that makes a setting.
+// patchOf returns the merge patch that applies a setting.
 func patchOf(setting pause.Setting) string {
 	value := setting.Text()
 	patch, err := setting.Patch(&value)
@@ -33,8 +33,8 @@ func patchOf(setting pause.Setting) string {
 	return string(text)
 }
 
-// Operator finds a controller above the StatefulSet, which would write replicas back. One whose resource
-// is paused is a warning: it must stay so; so is one that the migration pauses.
+// Operator finds a controller that owns the StatefulSet and would revert its replicas. An owner that is paused is a
+// warning, because it must remain paused, and so is an owner that the migration pauses.
 func Operator(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet, pauses bool) ([]plan.Finding, error) {
 	owner := metav1.GetControllerOf(set)
 	if owner == nil {
@@ -67,7 +67,7 @@ func Operator(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet
 	return []plan.Finding{owned(at, owner, remedy)}, nil
 }
 
-// pausedFor is for a writer that the migration pauses.
+// pausedFor returns the warning for a writer that the migration pauses.
 func pausedFor(at endpoint.Endpoint, reason, kind, name string) plan.Finding {
 	return plan.Finding{
 		Reason: reason, Object: at.Object(), Warning: true,

@@ -16,15 +16,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// The lists of KEDA and of the Vertical Pod Autoscaler.
+// The list kinds of KEDA and of the Vertical Pod Autoscaler.
 var (
 	scaledObjectList   = schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObjectList"}
 	verticalScalerList = schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscalerList"}
 )
 
-// scaledObjects finds a ScaledObject of KEDA over the StatefulSet of a side, also before it has made its
-// HorizontalPodAutoscaler, or while it scales between none and one. One that is paused as it is, is a
-// warning: it must stay so.
+// scaledObjects finds a KEDA ScaledObject over the StatefulSet of a side, even if it has not created its
+// HorizontalPodAutoscaler yet, or scales between 0 and 1. A ScaledObject that is paused at the current replicas is a
+// warning, because it must remain paused.
 func scaledObjects(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]plan.Finding, error) {
 	all, unread, err := listIfServed(ctx, at, scaledObjectList, "scaledobjects.keda.sh")
 	if err != nil || unread != nil {
@@ -62,8 +62,8 @@ func scaledObjects(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]pl
 	return nil, nil
 }
 
-// listIfServed lists objects of the side's namespace of a kind that many clusters do not serve, and then
-// there are none. Without the right to list them it is a warning.
+// listIfServed lists objects of a kind in the side's namespace. A cluster that does not serve the kind has none. A
+// missing right to list them is a warning.
 func listIfServed(ctx context.Context, at endpoint.Endpoint, kind schema.GroupVersionKind, resource string) (all []unstructured.Unstructured, unread []plan.Finding, err error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
@@ -84,8 +84,8 @@ func listIfServed(ctx context.Context, at endpoint.Endpoint, kind schema.GroupVe
 	}
 }
 
-// targets says whether a reference in the spec of an object is to the side's StatefulSet. KEDA takes a
-// reference without an apiVersion for apps/v1.
+// targets reports whether a reference in the spec of an object is to the side's StatefulSet. KEDA defaults the
+// apiVersion of a reference to apps/v1.
 func targets(object *unstructured.Unstructured, at endpoint.Endpoint, field string) bool {
 	word := func(name string) string {
 		text, _, _ := unstructured.NestedString(object.Object, "spec", field, name)

@@ -12,14 +12,14 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Modes of a VerticalPodAutoscaler that change no pod that runs.
+// Modes of a VerticalPodAutoscaler that change no running pod.
 const (
 	vpaOff     = "Off"
 	vpaInitial = "Initial"
 )
 
-// VerticalAutoscalers warns of a VerticalPodAutoscaler over the StatefulSet of a side that changes its
-// pods: it evicts them, within their budget, and the pods of the other side do not get what it gives.
+// VerticalAutoscalers warns of a VerticalPodAutoscaler over the StatefulSet of a side that changes its pods. It
+// evicts them, within their budget, and its changes do not apply to the pods of the other side.
 func VerticalAutoscalers(ctx context.Context, at endpoint.Endpoint) ([]plan.Finding, error) {
 	all, unread, err := listIfServed(ctx, at, verticalScalerList, "verticalpodautoscalers.autoscaling.k8s.io")
 	if err != nil || unread != nil {

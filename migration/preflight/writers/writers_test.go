@@ -31,8 +31,7 @@ import (
 	"github.com/sliceshift/sliceshift/workload"
 )
 
-// side is one whose API server has these objects; what it is asked of the kind that fails is answered
-// with an error.
+// side returns a side whose API server has the objects. Requests for the failing kind are answered with an error.
 func side(fails string, with error, objects ...client.Object) endpoint.Endpoint {
 	failing := func(object runtime.Object) error {
 		kind := object.GetObjectKind().GroupVersionKind().Kind + fmt.Sprintf("%T", object)
@@ -58,7 +57,7 @@ func side(fails string, with error, objects ...client.Object) endpoint.Endpoint 
 	return endpoint.Endpoint{Cluster: "east", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: live}
 }
 
-// object is one of a kind that the scheme does not know.
+// object returns an object of a kind that the scheme does not know.
 func object(apiVersion, kind, name string, fields map[string]any) client.Object {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 	for path, value := range fields {
@@ -77,7 +76,7 @@ var (
 	errAway   = errors.New("no route to host")
 )
 
-// want is what a finding must be; its message and remedy are searched for words.
+// want describes a finding. Its message and remedy must contain the words.
 type want struct {
 	reason  string
 	warning bool
@@ -104,7 +103,7 @@ func check(t *testing.T, found []plan.Finding, err error, want []want) {
 	}
 }
 
-// TestOperator: an operator is told how to be paused, and one that is seen to be is a warning (I9).
+// TestOperator: the pause of an operator is the remedy, and a paused operator is a warning (I9).
 func TestOperator(t *testing.T) {
 	cluster := func(fields map[string]any) []client.Object {
 		return []client.Object{object("rabbitmq.com/v1beta1", "RabbitmqCluster", "queue", fields)}
@@ -151,7 +150,7 @@ func TestOperator(t *testing.T) {
 	})
 }
 
-// TestPausedForTheMove: who is paused by the migration is a warning, and who has no pause is refused all the same.
+// TestPausedForTheMove: a writer that the migration pauses is a warning, and a writer without a pause is refused.
 func TestPausedForTheMove(t *testing.T) {
 	owned := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue", Controller: new(true)}}}}
 	found, err := Operator(t.Context(), side("", nil, object("rabbitmq.com/v1beta1", "RabbitmqCluster", "queue", nil)), owned, true)
@@ -167,7 +166,7 @@ func TestPausedForTheMove(t *testing.T) {
 	check(t, found, err, []want{{api.ReasonAutoscaled, false, "paused at 3 replicas", "paused-replicas-"}})
 }
 
-// TestGitOps: each tool is told by its name how it lives with a move; an object that it leaves alone is
+// TestGitOps: the remedy names the tool and how it can coexist with a move; an object that the tool leaves alone is
 // no finding.
 func TestGitOps(t *testing.T) {
 	type marks = map[string]string
@@ -204,8 +203,8 @@ func TestGitOps(t *testing.T) {
 	}
 }
 
-// TestAutoscalers: whoever scales the StatefulSet is told with its own pause; who scales another one is no
-// finding.
+// TestAutoscalers: an autoscaler of the StatefulSet is reported with its own pause; an autoscaler of another
+// StatefulSet is not.
 func TestAutoscalers(t *testing.T) {
 	hpa := func(name string, owners ...metav1.OwnerReference) client.Object {
 		return &autoscalingv2.HorizontalPodAutoscaler{
@@ -236,8 +235,8 @@ func TestAutoscalers(t *testing.T) {
 	}
 }
 
-// TestScaledObjects: one that KEDA scales by is told its pause, also before there is a
-// HorizontalPodAutoscaler. One that is paused as it is must stay so, and one that is paused at a number
+// TestScaledObjects: a KEDA ScaledObject is reported with its pause, also before it has a HorizontalPodAutoscaler. A
+// ScaledObject that is paused at the current replicas must remain paused. A ScaledObject that is paused at a number
 // is scaled to it.
 func TestScaledObjects(t *testing.T) {
 	scaled := func(fields map[string]any) []client.Object {
@@ -271,7 +270,7 @@ func TestScaledObjects(t *testing.T) {
 	}
 }
 
-// TestVerticalAutoscalers: one that changes the pods is a warning with the setting that ends it.
+// TestVerticalAutoscalers: an autoscaler that changes the pods is a warning with the setting that disables it.
 func TestVerticalAutoscalers(t *testing.T) {
 	vertical := func(mode string) []client.Object {
 		fields := map[string]any{"spec|targetRef|apiVersion": "apps/v1", "spec|targetRef|kind": "StatefulSet", "spec|targetRef|name": "web"}

@@ -1,12 +1,12 @@
-// Package chart draws where each ordinal of a StatefulSet is over time, how many of them are available,
-// and when a move stood still: a value in, an image in SVG out.
+// Package chart draws an SVG timeline of where each ordinal of a StatefulSet is, how many are available, and
+// when a move was stopped. It is pure: a value in, an image out.
 package chart
 
 import (
 	"time"
 )
 
-// Place is where an ordinal is.
+// Place is the location of an ordinal.
 type Place string
 
 // The places.
@@ -16,22 +16,23 @@ const (
 	AtDestination Place = "destination"
 )
 
-// Chart is what is drawn.
+// Chart is the contents of a timeline.
 type Chart struct {
-	// Title and Description say in words what there is to be seen, for those who cannot see it.
+	// Title and Description describe the image in words for screen readers.
 	Title, Description string
-	// Source and Destination name the sides, and Away what an ordinal is between them; empty: on its way.
+	// Source and Destination are the names of the sides. Away is the text for an ordinal between them; the
+	// default is "on its way".
 	Source, Destination, Away string
-	// Begin and End bound the time that is drawn. Relative has the axis count from Begin.
+	// Begin and End bound the drawn time. Relative makes the axis count from Begin.
 	Begin, End time.Time
 	Relative   bool
 	// Lanes are the ordinals, from the top.
 	Lanes []Lane
-	// Replicas are those of the whole application, and Budget is how many of them may be unavailable.
+	// Replicas is the number of replicas of the application, and Budget how many of them may be unavailable.
 	Replicas, Budget int32
-	// Available is how many replicas are available from a time on, in order.
+	// Available is the number of available replicas over time, in order.
 	Available []Level
-	// Stops are when nothing went on.
+	// Stops are the times without progress.
 	Stops []Stop
 }
 
@@ -41,21 +42,21 @@ type Lane struct {
 	Spans []Span
 }
 
-// Span is where an ordinal is for a time.
+// Span is the place of an ordinal for a time.
 type Span struct {
 	From, To time.Time
 	Place    Place
-	// Text is what is said of it, where one points at it.
+	// Text is the tooltip.
 	Text string
 }
 
-// Level is a number from a time on.
+// Level is a value from a time on.
 type Level struct {
 	From  time.Time
 	Value int32
 }
 
-// Stop is a time in which nothing went on.
+// Stop is a time without progress.
 type Stop struct {
 	From, To time.Time
 	Label    string

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What is drawn where, in units of the image.
+// Positions and sizes in units of the image.
 const (
 	wide       = 960.0
 	leftEdge   = 110.0
@@ -15,16 +15,16 @@ const (
 	topEdge    = 46.0
 	tallLane   = 18.0
 	lowLane    = 3.0
-	mostLanes  = 900.0 // how tall all lanes are at most, while they can be told apart
-	levels     = 110.0 // how tall the curve of what is available is
+	mostLanes  = 900.0 // maximum total height of the lanes, while they can be told apart
+	levels     = 110.0 // height of the curve of available replicas
 	gap        = 34.0
-	labelEvery = 13.0 // how far labels are apart at least
+	labelEvery = 13.0 // minimum distance of labels
 	bottom     = 46.0
-	tickRoom   = 60.0 // how much room the label of a time takes
+	tickRoom   = 60.0 // width of the label of a time
 	mostTicks  = 8
 )
 
-// view is a chart with the places of all that is drawn.
+// view is a chart with the positions of everything that is drawn.
 type view struct {
 	Chart
 	Width, Height              float64
@@ -57,7 +57,7 @@ type bar struct {
 type tick struct {
 	X     float64
 	Label string
-	// Last is true where the label would not fit to the right.
+	// Last is true if the label does not fit to the right.
 	Last bool
 }
 
@@ -67,7 +67,7 @@ type band struct {
 	Nth      int
 }
 
-// layout says where everything is.
+// layout computes all positions.
 func layout(c Chart) view {
 	if !c.End.After(c.Begin) {
 		c.End = c.Begin.Add(time.Second)
@@ -102,7 +102,7 @@ func layout(c Chart) view {
 	return v
 }
 
-// across is where a time is on the axis, and how wide; what is outside is cut off.
+// across returns the position and width of a time span on the axis; anything outside is cut off.
 func (v *view) across(from, to time.Time) (x, width float64) {
 	begin, end := v.at(from), v.at(to)
 	return begin, max(0, end-begin)
@@ -113,7 +113,7 @@ func (v *view) at(t time.Time) float64 {
 	return v.Left + (v.Right-v.Left)*min(1, max(0, part))
 }
 
-// height is where a number of available replicas is.
+// height returns the position of a number of available replicas.
 func (v *view) height(n int32) float64 {
 	return v.LevelsBottom - levels*float64(min(n, v.Replicas))/float64(max(1, v.Replicas))
 }
@@ -136,14 +136,14 @@ func (v *view) curve() {
 	}
 }
 
-// steps are lengths of time that people count in.
+// steps are the intervals at which the axis may have ticks.
 var steps = []time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute,
 	time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 }
 
-// ticks are at round times, at most so many that they can be read.
+// ticks places ticks at round times, at most mostTicks of them.
 func (v *view) ticks() {
 	length := v.End.Sub(v.Begin)
 	step := steps[len(steps)-1]

@@ -13,7 +13,7 @@ var source string
 
 var image = template.Must(template.New("chart").Parse(source))
 
-// SVG is the image, by itself a document of XML. What a chart says is text there, whatever it is.
+// SVG returns the image as a complete XML document. All text of the chart is escaped.
 func SVG(c Chart) (template.HTML, error) {
 	var b bytes.Buffer
 	if err := image.Execute(&b, layout(c)); err != nil {
@@ -22,8 +22,8 @@ func SVG(c Chart) (template.HTML, error) {
 	return template.HTML(Printable(b.String())), nil //nolint:gosec // html/template has escaped what it was made of
 }
 
-// Printable has a mark for each character that cannot be printed, that XML does not allow, or that
-// would have what follows it read in another order.
+// Printable replaces each character that cannot be printed, that XML does not allow, or that changes the
+// reading direction.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -37,20 +37,20 @@ func Printable(text string) string {
 	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }
 
-// Tall is how tall everything is between the axes.
+// Tall returns the height between the axes.
 func (v view) Tall() float64 { return v.LevelsBottom - v.LanesTop }
 
-// StopsAt is where the numbers of stops are written.
+// StopsAt returns the position of the numbers of stops.
 func (v view) StopsAt() float64 { return v.LanesTop - 6 }
 
-// TicksAt is where the times are written.
+// TicksAt returns the position of the times.
 func (v view) TicksAt() float64 { return v.LevelsBottom + 18 }
 
-// AxisAt is where it is written what the times count from.
+// AxisAt returns the position of the text that names the origin of the times.
 func (v view) AxisAt() float64 { return v.LevelsBottom + 36 }
 
-// LevelsMiddle is where the number of replicas is written.
+// LevelsMiddle returns the position of the number of replicas.
 func (v view) LevelsMiddle() float64 { return v.LevelsTop + 16 }
 
-// BudgetTextAt is where the budget is written.
+// BudgetTextAt returns the position of the budget's text.
 func (v view) BudgetTextAt() float64 { return v.BudgetLine + 13 }

@@ -13,7 +13,7 @@ var source string
 
 var document = template.Must(template.New("page").Parse(source))
 
-// HTML is the document as one file that loads nothing. What a page says is text there, whatever it is.
+// HTML returns the document as one file that loads nothing. All text of the page is escaped.
 func HTML(p Page) ([]byte, error) {
 	shown := struct {
 		Page

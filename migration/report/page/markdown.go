@@ -8,7 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/report/chart"
 )
 
-// Markdown is the document as text that also reads well as it is, without its timeline.
+// Markdown returns the document as Markdown that is also readable as plain text, without its timeline.
 func Markdown(p Page) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n", cell(p.Title), cell(p.Lead))
@@ -33,7 +33,8 @@ func Markdown(p Page) []byte {
 	return []byte(chart.Printable(b.String()))
 }
 
-// widestCell is up to where cells are lined up: one long message must not push the others away.
+// widestCell is the width up to which cells are aligned, so that one long message does not push the others
+// away.
 const widestCell = 40
 
 func table(b *strings.Builder, head []string, rows [][]string) {
@@ -66,8 +67,8 @@ func table(b *strings.Builder, head []string, rows [][]string) {
 	}
 }
 
-// plain has a backslash where Markdown would begin something else than text.
+// plain escapes all characters with a meaning in Markdown.
 var plain = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "<", "\\<", "|", "\\|", "~", "\\~", "&", "\\&", "](", "]\\(", "![", "\\!\\[", "\r", " ", "\n", " ")
 
-// cell is text on one line that Markdown takes for nothing else.
+// cell returns text on one line, escaped for Markdown.
 func cell(text string) string { return strings.TrimSpace(plain.Replace(text)) }

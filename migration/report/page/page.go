@@ -1,5 +1,5 @@
-// Package page renders a document of facts, a timeline and tables, for people: as one file of HTML that
-// needs nothing else, or as Markdown. A value in, bytes out.
+// Package page renders a document of facts, a timeline and tables, as one self-contained HTML file or as
+// Markdown. It is pure: a value in, bytes out.
 package page
 
 import "github.com/sliceshift/sliceshift/migration/report/chart"
@@ -7,13 +7,13 @@ import "github.com/sliceshift/sliceshift/migration/report/chart"
 // Page is a document.
 type Page struct {
 	Title string
-	// Lead is one sentence that says what it is about and how it stands.
+	// Lead is one sentence with the subject and its state.
 	Lead  string
 	Facts []Fact
-	// Chart is the timeline; nil: there is none.
+	// Chart is the timeline; nil if there is none.
 	Chart    *chart.Chart
 	Sections []Section
-	// Note is the last line: where this is from.
+	// Note is the last line, which names the source of the document.
 	Note string
 }
 

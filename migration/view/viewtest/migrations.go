@@ -1,4 +1,4 @@
-// Package viewtest has the migrations of tests about what people see: one in each state.
+// Package viewtest provides migrations for tests of user interfaces: one in each state.
 package viewtest
 
 import (
@@ -13,7 +13,7 @@ import (
 // Noon is the time of every test.
 var Noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// Moving is a migration of shop/web with so many of its ordinals moved.
+// Moving returns a migration of shop/web with a number of its ordinals moved.
 func Moving(moved, total int32) *api.Migration {
 	m := &api.Migration{}
 	m.Namespace, m.Name, m.UID = "shop", "web", "migration"
@@ -29,7 +29,7 @@ func Moving(moved, total int32) *api.Migration {
 	return m
 }
 
-// Conditions are conditions that have changed so long ago.
+// Conditions returns conditions that have changed at a time before Noon.
 func Conditions(ago time.Duration, all ...metav1.Condition) []metav1.Condition {
 	for i := range all {
 		all[i].LastTransitionTime = metav1.NewTime(Noon.Add(-ago))
@@ -37,7 +37,7 @@ func Conditions(ago time.Duration, all ...metav1.Condition) []metav1.Condition {
 	return all
 }
 
-// InFlight is a migration with an ordinal on its way.
+// InFlight returns a migration with an ordinal in flight.
 func InFlight() *api.Migration {
 	m := Moving(2, 4)
 	m.Status.Moved = 1
@@ -54,7 +54,7 @@ func InFlight() *api.Migration {
 	return m
 }
 
-// Stalled is one whose ordinal has been on its way for too long.
+// Stalled returns a migration whose ordinal has been in flight for too long.
 func Stalled() *api.Migration {
 	m := InFlight()
 	m.Status.Conditions[1] = metav1.Condition{
@@ -65,7 +65,7 @@ func Stalled() *api.Migration {
 	return m
 }
 
-// Completed is one that has moved every ordinal.
+// Completed returns a migration that has moved every ordinal.
 func Completed() *api.Migration {
 	m := Moving(4, 4)
 	m.Status.Conditions = Conditions(time.Hour,
@@ -75,7 +75,7 @@ func Completed() *api.Migration {
 	return m
 }
 
-// RolledBack is one that has taken every ordinal back.
+// RolledBack returns a migration that has moved every ordinal back.
 func RolledBack() *api.Migration {
 	m := Moving(0, 4)
 	m.Spec.Mode = api.ModeRollback
@@ -83,7 +83,7 @@ func RolledBack() *api.Migration {
 	return m
 }
 
-// InMode is one with an ordinal on its way, in this mode.
+// InMode returns a migration with an ordinal in flight, in a mode.
 func InMode(mode api.Mode) *api.Migration {
 	m := InFlight()
 	m.Spec.Mode = mode

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Heard keeps what events say.
+// Heard is an event recorder that keeps the text of events.
 type Heard struct {
 	mu    sync.Mutex
 	Lines []string
@@ -21,7 +21,7 @@ func (h *Heard) Eventf(_, _ runtime.Object, kind, reason, _, note string, args .
 	h.Lines = append(h.Lines, kind+" "+reason+": "+fmt.Sprintf(note, args...))
 }
 
-// Has says whether an event of a reason was heard.
+// Has reports whether an event of a reason was recorded.
 func (h *Heard) Has(reason string) bool {
 	for _, line := range h.Lines {
 		if strings.Contains(line, reason+":") {

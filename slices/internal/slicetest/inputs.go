@@ -1,5 +1,5 @@
-// Package slicetest is what the tests of several packages below slices share: inputs of decisions,
-// objects of the API, and a recorder of events.
+// Package slicetest holds helpers that the tests of several packages below slices share: inputs of decisions, API objects,
+// and an event recorder.
 package slicetest
 
 import (
@@ -14,11 +14,11 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Noon is the time of these tests.
+// Noon is the current time in these tests.
 var Noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// Slice is a slice of n ordinals with the defaults of the API, in which revision b
-// is rolled out where a was.
+// Slice returns the input of a slice of n ordinals with the defaults of the API, during a roll-out from revision a to
+// revision b.
 func Slice(n int32, pods string, changes ...func(*decide.Input)) decide.Input {
 	in := decide.Input{
 		Now: Noon,
@@ -34,7 +34,7 @@ func Slice(n int32, pods string, changes ...func(*decide.Input)) decide.Input {
 	return in
 }
 
-// PodsOf reads pods, one word for each ordinal from the first on; "7:" goes on at
+// PodsOf parses pods, one word for each ordinal from the first on; "7:" continues at
 // ordinal 7. A word is a revision and signs:
 //
 //	.  no pod           -  not Ready         t  Terminating
@@ -91,7 +91,7 @@ func podOf(ordinal int32, word string) decide.Pod {
 // Paused stops the update.
 func Paused(in *decide.Input) { in.Spec.Paused = true }
 
-// SettledAt has no update under way: all are to have one revision.
+// SettledAt sets both revisions to the same one, so that there is no update.
 func SettledAt(revision string) func(*decide.Input) {
 	return func(in *decide.Input) { in.Revisions = decide.Revisions{Current: revision, Update: revision} }
 }
@@ -99,21 +99,20 @@ func SettledAt(revision string) func(*decide.Input) {
 // Partition keeps the ordinals below it at the current revision.
 func Partition(p int32) func(*decide.Input) { return func(in *decide.Input) { in.Spec.Partition = p } }
 
-// Surge lets so many pods stand in.
+// Surge sets maxSurge.
 func Surge(n int32) func(*decide.Input) { return func(in *decide.Input) { in.Spec.MaxSurge = n } }
 
-// MinReady is for how many seconds a pod is Ready before it is available.
+// MinReady sets minReadySeconds.
 func MinReady(s int) func(*decide.Input) {
 	return func(in *decide.Input) { in.Spec.MinReady = time.Duration(s) * time.Second }
 }
 
-// By updates with a strategy.
+// By sets the update strategy.
 func By(s api.UpdateStrategyType) func(*decide.Input) {
 	return func(in *decide.Input) { in.Spec.Strategy = s }
 }
 
-// Short is what is decided, in few words; announcements that a deletion follows at once are
-// left out.
+// Short returns a short text of the actions, without announcements that are followed by a deletion.
 func Short(d decide.Decision) string {
 	deleted := map[int32]bool{}
 	for _, a := range d.Actions {
@@ -134,7 +133,7 @@ func Short(d decide.Decision) string {
 	return strings.Join(words, ", ")
 }
 
-// HeldAs is the reason for which an ordinal is held; empty: it is not.
+// HeldAs returns the reason for which an ordinal is held, or an empty string.
 func HeldAs(d decide.Decision, ordinal int32) string {
 	var reasons []string
 	for _, hold := range d.Held {

@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// NamedSet is a set of the namespace shop that selects pods by labels.
+// NamedSet returns a set in the namespace shop that selects pods by labels.
 func NamedSet(name string, labels map[string]string) *api.StatefulSet {
 	return &api.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name)},
@@ -21,7 +21,7 @@ func NamedSet(name string, labels map[string]string) *api.StatefulSet {
 	}
 }
 
-// Scheme has the types of this package's objects.
+// Scheme returns a scheme with the types of these objects.
 func Scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -33,14 +33,14 @@ func Scheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// Sized is a claim, or a claim template, of a size.
+// Sized returns a claim or claim template of a size.
 func Sized(name, size string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
 	}}
 }
 
-// WithClaims is a set with two claim templates of 1Gi.
+// WithClaims returns a set with two claim templates of 1Gi.
 func WithClaims() *api.StatefulSet {
 	set := NamedSet("web", map[string]string{"app": "web"})
 	set.Spec.ServiceName = "web"
@@ -53,12 +53,12 @@ func WithClaims() *api.StatefulSet {
 	return set
 }
 
-// Storage is so much of it.
+// Storage returns a resource list with a storage size.
 func Storage(size string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 }
 
-// Template is a pod template with two containers; change makes it another one.
+// Template returns a pod template with two containers, modified by change.
 func Template(change func(*corev1.PodTemplateSpec)) *corev1.PodTemplateSpec {
 	t := &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"team": "x"}},
@@ -74,12 +74,12 @@ func Template(change func(*corev1.PodTemplateSpec)) *corev1.PodTemplateSpec {
 	return t
 }
 
-// Requests asks for an amount of one resource.
+// Requests returns requirements that request an amount of one resource.
 func Requests(name corev1.ResourceName, amount string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{name: resource.MustParse(amount)}}
 }
 
-// Marked is a claim of ordinal 1, made for a pod that stands in, with the pods that own it.
+// Marked returns a claim of ordinal 1 for a surge pod, with the pods that own it.
 func Marked(pods ...types.UID) *corev1.PersistentVolumeClaim {
 	claim := Sized("data-web-1", "1Gi")
 	claim.Namespace, claim.Annotations = "shop", map[string]string{api.SurgeAnnotationKey: "true"}
@@ -90,7 +90,7 @@ func Marked(pods ...types.UID) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// IsMarked says whether a claim was made for a pod that stands in.
+// IsMarked reports whether a claim was created for a surge pod.
 func IsMarked(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Annotations[api.SurgeAnnotationKey] != ""
 }

@@ -16,7 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Filler fills every field of an object, or leaves it out.
+// Filler returns a filler that fills or omits each field of an object.
 func Filler(seed int64) *randfill.Filler {
 	return randfill.NewWithSeed(seed).NilChance(0.2).NumElements(0, 3).Funcs(
 		func(q *resource.Quantity, c randfill.Continue) {
@@ -28,7 +28,7 @@ func Filler(seed int64) *randfill.Filler {
 	)
 }
 
-// AnyPod is a pod of the set web with whatever a pod may have.
+// AnyPod returns a pod of the set web with arbitrary fields.
 func AnyPod(t *rapid.T) *corev1.Pod {
 	pod := &corev1.Pod{}
 	Filler(rapid.Int64().Draw(t, "seed")).Fill(pod)
@@ -51,7 +51,7 @@ func AnyPod(t *rapid.T) *corev1.Pod {
 	}
 	for i := range pod.Spec.Volumes {
 		pod.Spec.Volumes[i].Name = fmt.Sprint("v", i)
-		pod.Spec.Volumes[i].Ephemeral = nil // the patch of a pod that keeps it would repeat the order of its finalizers
+		pod.Spec.Volumes[i].Ephemeral = nil // with it, the patch of the pod would repeat the order of its finalizers
 	}
 	if len(pod.Spec.Volumes) > 0 && rapid.Bool().Draw(t, "claim") {
 		pod.Spec.Volumes[0] = corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-web-0"}}}
@@ -66,7 +66,7 @@ func AnyPod(t *rapid.T) *corev1.Pod {
 	return pod
 }
 
-// reasonPaths are the fields of a pod that may show its reason.
+// reasonPaths returns the fields of a pod that may expose the reason.
 func reasonPaths(pod *corev1.Pod) (paths []*string) {
 	add := func(ref *corev1.ObjectFieldSelector) {
 		if ref != nil {
@@ -99,7 +99,7 @@ func reasonPaths(pod *corev1.Pod) (paths []*string) {
 	return paths
 }
 
-// anyRealStatus gives a pod an update in place, or none, and what its kubelet may say of it.
+// anyRealStatus sets an arbitrary in-place update, or none, and a possible kubelet status for it.
 func anyRealStatus(t *rapid.T, pod *corev1.Pod) {
 	pod.Status.Phase = rapid.SampledFrom([]corev1.PodPhase{corev1.PodRunning, corev1.PodRunning, corev1.PodPending, corev1.PodFailed}).Draw(t, "phase")
 	pod.Status.Conditions = nil
@@ -125,7 +125,7 @@ func anyRealStatus(t *rapid.T, pod *corev1.Pod) {
 	pod.Annotations[api.InPlaceUpdateAnnotationKey] = string(text)
 }
 
-// TemplateWith are templates that a pod can be changed between while it runs.
+// TemplateWith returns templates between which a running pod can be updated.
 func TemplateWith(image, cpu string) *corev1.PodTemplateSpec {
 	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"image": image}}}
 	for i := range 3 {

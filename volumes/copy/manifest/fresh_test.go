@@ -10,7 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/report"
 )
 
-// TestFresh: a receiver whose claim nobody was let write to says no key unless that is empty; of a device nobody can tell.
+// TestFresh: a receiver whose claim no mover could have written to reports no key unless the claim is empty.
+// For a device this cannot be checked.
 func TestFresh(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spec Spec
@@ -28,7 +29,7 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestNotEmptyIsSeen: what a receiver says of a volume that is not empty is its result.
+// TestNotEmptyIsSeen: a receiver's report of a volume that is not empty is its result.
 func TestNotEmptyIsSeen(t *testing.T) {
 	said := report.Result{Version: report.Version, Side: "Receiver", Result: report.NotEmpty, Path: "theirs"}
 	ends := func(code int32, message string) Mover {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestK12Devices: a pod that writes is told to make device nodes, and has the right to, only where somebody has said so.
+// TestK12Devices: a receiver creates device nodes, and has the right to, only if the user has allowed it.
 func TestK12Devices(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		mover := Receiver(Spec{Namespace: "shop", Name: "m", Claim: "data-web-0", Image: "mover", Devices: allowed}).Spec.Containers[0]

@@ -15,45 +15,46 @@ import (
 	"github.com/sliceshift/sliceshift/mover/report"
 )
 
-// Mover is a mover's pod as it was seen.
+// Mover is a mover's pod as observed.
 type Mover struct {
-	// Found is false where there is no pod, and then nothing else is set.
+	// Found is false if there is no pod; then nothing else is set.
 	Found, Terminating bool
 	UID                types.UID
 	ResourceVersion    string
 	Role               Role
-	// Owner, Fence, Attempt, Pass and Claim are what it was made with, and Fence what it was marked with since.
+	// Owner, Fence, Attempt, Pass and Claim are those that it was created with. Later marks update Fence.
 	Owner         types.UID
 	Fence         string
 	Attempt, Pass int32
-	// Warm: it was made for a pass while the application runs. Made is when.
+	// Warm is true if it was created for a pass while the application runs. Made is its creation time.
 	Warm bool
 	Made time.Time
-	// Relayed: it listens for a relay.
+	// Relayed is true if it listens for a relay.
 	Relayed bool
 	Claim   string
-	// Node is where it runs, and IP its own address; empty: not yet.
+	// Node is the node that it runs on, and IP its own address; empty if not yet known.
 	Node, IP string
-	// Key is the fingerprint of the key that it has made; empty: it has not said so yet.
+	// Key is the fingerprint of its key; empty if it has not reported one yet.
 	Key string
-	// Peer is the fingerprint that it was told; empty: none, and it waits.
+	// Peer is the fingerprint of its peer that was written to it. If it is empty, the mover waits.
 	Peer string
-	// Ended is true when none of its processes runs and none will.
+	// Ended is true if none of its processes runs and none will.
 	Ended bool
-	// Result is what it said at its end; nil: nothing that can be understood, and Trouble says more.
+	// Result is its final report; nil if there is none that can be parsed. Trouble then has more.
 	Result *report.Result
-	// Trouble is why it does not start, or how it has ended without a result, as the cluster says it.
+	// Trouble is the cluster's report of why it does not start, or how it ended without a result.
 	Trouble string
-	// Broken is true where that is not its volume: a container cannot be made, for want of its image, say.
+	// Broken is true if the cause is not its volume: a container cannot be created, for example for lack of its
+	// image.
 	Broken bool
 }
 
-// Done says whether it ended well: a receiver that is Equal or Copied, a sender that has Served.
+// Done reports whether it ended well: a receiver that is Equal or Copied, a sender that has Served.
 func (m Mover) Done() bool {
 	return m.Result != nil && (m.Result.Result == report.Equal || m.Result.Result == report.Copied || m.Result.Result == report.Served)
 }
 
-// Observe reads a mover from its pod; nil is one that is not there.
+// Observe reads a mover from its pod; nil is a pod that does not exist.
 func Observe(pod *corev1.Pod) Mover {
 	if pod == nil {
 		return Mover{}
@@ -101,7 +102,7 @@ func claimOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// number is 0 for what is none: an attempt that is nobody's.
+// number returns 0 for a text that is no number. No attempt has that number.
 func number(text string) int32 {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
@@ -129,8 +130,8 @@ func fingerprint(message string) string {
 	return text
 }
 
-// result is what a mover says at its end. What contradicts its exit code is not believed: it was killed
-// after it had written that, and what it had still to do was not done.
+// result returns the final report of a mover. A report that contradicts the exit code is rejected: the mover
+// was killed after it had written the report, before it had finished.
 func result(ended *corev1.ContainerStateTerminated) (*report.Result, string) {
 	var said report.Result
 	text := strings.TrimSpace(ended.Message)
@@ -154,7 +155,7 @@ func lastWords(container string, ended *corev1.ContainerStateTerminated) string 
 	return text
 }
 
-// cut makes a text of a cluster's short enough for a condition.
+// cut shortens a text from a cluster to fit into a condition.
 func cut(text string) string {
 	const most = 300
 	if len(text) <= most {
@@ -163,16 +164,16 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
-// starting are the reasons for which a container waits and nothing is wrong.
+// starting lists the reasons of a waiting container that are no error.
 var starting = map[string]bool{"": true, "ContainerCreating": true, "PodInitializing": true}
 
-// held says whether a container waits for what does not come with time alone.
+// held reports whether a container waits for something that time alone does not provide.
 func held(container corev1.ContainerStatus) bool {
 	waiting := container.State.Waiting
 	return waiting != nil && !starting[waiting.Reason]
 }
 
-// trouble is why a mover does not get on that has no result yet.
+// trouble returns why a mover that has no result yet makes no progress.
 func trouble(pod *corev1.Pod, key, mover corev1.ContainerStatus) string {
 	if ended := key.State.Terminated; ended != nil && ended.ExitCode != 0 {
 		return lastWords(KeyContainer, ended)

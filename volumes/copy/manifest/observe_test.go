@@ -26,7 +26,7 @@ func waiting(reason, message string) corev1.ContainerState {
 	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
 }
 
-// running is a receiver that was told its peer.
+// running returns a receiver that knows its peer.
 func running() *corev1.Pod {
 	pod := Receiver(spec())
 	pod.UID, pod.ResourceVersion = "u", "9"
@@ -76,7 +76,7 @@ func lost(text string) func(*Mover) {
 	return func(m *Mover) { m.Ended, m.Trouble = true, text }
 }
 
-// TestObserve: what is read from a pod, in each state that a cluster can show it in.
+// TestObserve: the fields that are read from a pod, in each state that a cluster can show.
 func TestObserve(t *testing.T) {
 	young := func(change func(*corev1.PodStatus)) *corev1.Pod {
 		return with(func(pod *corev1.Pod) {
@@ -147,7 +147,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestMessagesAreCut: what is shown of a message is 300 bytes, and says where it was cut.
+// TestMessagesAreCut: at most 300 bytes of a message are shown, and a cut is marked.
 func TestMessagesAreCut(t *testing.T) {
 	fits := strings.Repeat("x", 300)
 	for said, want := range map[string]string{fits: fits, fits + "y": fits + " ...", fits[1:] + "ü": fits[1:] + " ..."} {
@@ -158,8 +158,8 @@ func TestMessagesAreCut(t *testing.T) {
 	}
 }
 
-// TestObserveAnything: whatever the termination messages hold, a mover has ended well only with exit code 0, a
-// result, and one that says so; and what is shown of a message is short.
+// TestObserveAnything: whatever the termination messages hold, a mover has ended well only with exit code 0 and
+// a result of success. Messages are shortened.
 func TestObserveAnything(t *testing.T) {
 	results := []string{report.Equal, report.Copied, report.Served, report.Sealed, report.Different, report.Failed, report.Discard}
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,15 +2,15 @@ package manifest
 
 import corev1 "k8s.io/api/core/v1"
 
-// RolePlaceholder is a pod that has its claim get a volume, and does nothing.
+// RolePlaceholder is a pod for whose claim a volume is provisioned, and which does nothing.
 const RolePlaceholder Role = "placeholder"
 
 // nobody is the user that a placeholder runs as.
 const nobody = 65534
 
-// Placeholder is the pod that is placed where a pod of the ordinal would be, so that a class which waits for a pod
-// makes the volume of the claim there. No container mounts it, so nothing of the pod can write to it, whatever its
-// image does. It need not even start: the volume is made before.
+// Placeholder returns the pod that is scheduled like a pod of the ordinal, so that a class that waits for a pod
+// provisions the claim's volume there. No container mounts it, so nothing in the pod can write to it, whatever
+// its image does. The pod need not even start: the volume is provisioned before that.
 func Placeholder(s Spec) *corev1.Pod {
 	security := AsUser(nobody, nobody)
 	s.Security = &security

@@ -14,17 +14,17 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// What a mover takes: its heap stays below 88 MiB; what it has written and the disk has not yet taken counts
-// as well.
+// Resources of a mover. Its heap stays below 88 MiB; written data that the disk has not yet taken count as
+// well.
 const (
 	cpuRequest, memoryRequest, memoryLimit = "100m", "128Mi", "512Mi"
-	// grace is how many seconds a mover has to end by itself: it keeps nothing that another one needs.
+	// grace is how many seconds a mover has to exit: it keeps nothing that another mover needs.
 	grace = 5
-	// warmPatience is for how long a warm sender waits for what does not come.
+	// warmPatience is how long a warm sender waits for its peer.
 	warmPatience = 2 * time.Minute
 )
 
-// DefaultResources are those of a mover of which nobody said what it may take.
+// DefaultResources returns the resources of a mover for which none are set.
 func DefaultResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpuRequest), corev1.ResourceMemory: resource.MustParse(memoryRequest)},
@@ -32,7 +32,7 @@ func DefaultResources() corev1.ResourceRequirements {
 	}
 }
 
-// Receiver is the pod that makes its claim equal to what a sender reads, and compares.
+// Receiver returns the pod that makes its claim equal to what a sender reads, and compares.
 func Receiver(s Spec) *corev1.Pod {
 	listen := ""
 	if s.Relayed {
@@ -44,7 +44,7 @@ func Receiver(s Spec) *corev1.Pod {
 	case s.changed():
 		args = append(args, "--verify="+s.Verify, "--copy="+s.Copy)
 	case s.Verify == string(api.CopyVerifyChanged) && s.Warm:
-		args = append(args, "--verify=None") // what would be read would count for nothing
+		args = append(args, "--verify=None") // what it reads would not count
 	case s.Verify == string(api.CopyVerifyChanged):
 		args = append(args, "--verify=Full")
 	case s.Verify != "":
@@ -65,8 +65,8 @@ func Receiver(s Spec) *corev1.Pod {
 	return pod
 }
 
-// Sender is the pod that reads its claim for a receiver. It mounts it as read-only: the kubelet then neither
-// relabels the files nor changes their owners under the application.
+// Sender returns the pod that reads its claim for a receiver. It mounts the claim read-only: the kubelet then
+// neither relabels the files nor changes their owners under the application.
 func Sender(s Spec) *corev1.Pod {
 	way := "--connect=" + s.Connect
 	if s.Relayed {
@@ -80,7 +80,7 @@ func Sender(s Spec) *corev1.Pod {
 		args = append(args, "--read-rate="+s.ReadRate)
 	}
 	if s.Warm {
-		// Where nobody tells it a peer, or it has lost its own, it does not stay beside the application's pod.
+		// A sender that gets no peer, or has lost its peer, must not stay beside the application's pod.
 		args = append(args, "--forget", "--patience="+warmPatience.String())
 	}
 	if s.changed() {
@@ -96,7 +96,8 @@ func Sender(s Spec) *corev1.Pod {
 	return pod
 }
 
-// changed says whether what a warm pass has read need not be read again. Of a device that cannot be told.
+// changed reports whether content that a warm pass has read need not be read again. For a device this cannot be
+// known.
 func (s Spec) changed() bool { return s.Verify == string(api.CopyVerifyChanged) && !s.block() }
 
 func passName(warm bool) string {
@@ -136,7 +137,7 @@ func (s Spec) pod(role Role, args []string) *corev1.Pod {
 	}
 	key := s.container(KeyContainer, []string{"key", "--identity=" + keyFile})
 	key.VolumeMounts = []corev1.VolumeMount{{Name: "keys", MountPath: "/keys"}}
-	if s.Fresh && !s.block() { // of a device nobody can tell
+	if s.Fresh && !s.block() { // a device cannot be checked for that
 		key.Args = append(key.Args, "--empty="+Root)
 		key.VolumeMounts = append(key.VolumeMounts, corev1.VolumeMount{Name: "volume", MountPath: Root, ReadOnly: true})
 	}
@@ -183,7 +184,7 @@ func (s Spec) container(name string, args []string) corev1.Container {
 	}
 	return corev1.Container{
 		Name: name, Image: s.Image, Command: []string{"/mover"}, Args: args, Resources: resources,
-		// What a mover says that did not come to its end is the end of its log.
+		// If a mover did not finish, its message is the end of its log.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 }
@@ -207,8 +208,8 @@ func (s Spec) secure(pod *corev1.Pod) {
 	}
 }
 
-// place says where the pod may run. One that must run on a node goes through the scheduler all the same, which
-// sees whether there is room and binds what waits for a consumer.
+// place sets where the pod may run. A pod that must run on a given node goes through the scheduler too, which
+// checks for room and binds claims that wait for a consumer.
 func (s Spec) place(pod *corev1.Pod) {
 	p := s.Placement
 	pod.Spec.SchedulerName, pod.Spec.RuntimeClassName = p.Scheduler, p.RuntimeClass
@@ -221,7 +222,7 @@ func (s Spec) place(pod *corev1.Pod) {
 		}
 		return
 	}
-	// The application's pod runs there, also on a node that takes no new ones.
+	// The application's pod runs there, also on a node that takes no new pods.
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
 		Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
 	})
@@ -232,8 +233,8 @@ func (s Spec) place(pod *corev1.Pod) {
 	}}
 }
 
-// stayNear has the pod run only where each of the volumes is within reach. The terms of a node selector are alternatives, so that each of
-// one is combined with each of the other.
+// stayNear restricts the pod to nodes from which each of the volumes can be reached. The terms of a node
+// selector are alternatives, so each term of one selector is combined with each term of the other.
 func (s Spec) stayNear(pod *corev1.Pod) {
 	for _, near := range s.Near {
 		if pod.Spec.Affinity == nil {
@@ -261,8 +262,8 @@ func (s Spec) stayNear(pod *corev1.Pod) {
 	}
 }
 
-// outOfMeshLabels and outOfMeshAnnotations keep service meshes from adding a proxy: it would outlive the mover, so
-// that its pod never ended, and the movers have TLS of their own.
+// outOfMeshLabels and outOfMeshAnnotations keep service meshes from adding a proxy. A proxy would outlive the
+// mover, so that its pod never ended. The movers use TLS of their own.
 func outOfMeshLabels() map[string]string {
 	return map[string]string{"sidecar.istio.io/inject": "false", "istio.io/dataplane-mode": "none", "kuma.io/sidecar-injection": "disabled"}
 }

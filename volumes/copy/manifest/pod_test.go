@@ -48,12 +48,12 @@ func changed(s Spec, change func(*Spec)) Spec {
 	return s
 }
 
-// trusting has a pass read what has changed.
+// trusting sets a pass to read only changed content.
 func trusting(s *Spec) {
 	s.Verify, s.Copy, s.Connect = "Changed", "sliceshift-in-x1-a2", "10.0.0.9:8722"
 }
 
-// TestChangedOfDevices: a device is read in full, whatever was asked for.
+// TestChangedOfDevices: a device is read in full, whatever was requested.
 func TestChangedOfDevices(t *testing.T) {
 	for _, pod := range []*corev1.Pod{Receiver(changed(spec(), trusting)), Sender(changed(spec(), trusting))} {
 		if !slices.Contains(pod.Spec.Containers[0].Args, "--copy=sliceshift-in-x1-a2") {
@@ -71,7 +71,7 @@ func TestChangedOfDevices(t *testing.T) {
 	}
 }
 
-// TestPods: the manifests are as reviewed in testdata.
+// TestPods: the manifests equal those reviewed in testdata.
 func TestPods(t *testing.T) {
 	for name, object := range map[string]any{
 		"receiver.yaml":         Receiver(spec()),
@@ -97,8 +97,8 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestNobodysPods: of the application a mover's pod has nothing by which Services and budgets find pods, and it is
-// never Ready, mounts no token, and ends.
+// TestNobodysPods: a mover's pod has no label of the application by which Services and budgets select pods. It
+// is never Ready, mounts no token, and ends.
 func TestNobodysPods(t *testing.T) {
 	for _, pod := range []*corev1.Pod{Receiver(full()), Sender(full()), Receiver(spec()), Sender(spec())} {
 		for key := range pod.Labels {
@@ -119,7 +119,7 @@ func TestNobodysPods(t *testing.T) {
 	}
 }
 
-// TestSpecIsLeftAlone: what a pod is changed to later does not change what it was made from.
+// TestSpecIsLeftAlone: a change to a pod does not change the Spec that it was created from.
 func TestSpecIsLeftAlone(t *testing.T) {
 	s := full()
 	want := full()
@@ -143,7 +143,7 @@ func TestSpecIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestExported: a Service that is to be exported is headless, and its name in the clusterset leads to the receiver.
+// TestExported: a Service to be exported is headless, and its name in the clusterset leads to the receiver.
 func TestExported(t *testing.T) {
 	service := ServiceFor(spec(), api.ServiceTypeExport)
 	if service.Spec.Type != corev1.ServiceTypeClusterIP || service.Spec.ClusterIP != corev1.ClusterIPNone || !service.Spec.PublishNotReadyAddresses {
@@ -154,8 +154,8 @@ func TestExported(t *testing.T) {
 	}
 }
 
-// TestMadeForAnother: a Service says for which type it was made, whatever it has become; one of an older version, or of
-// somebody else, is left as it is.
+// TestMadeForAnother: a Service records the type that it was created for, whatever its present type. A Service
+// of an older version, or of another owner, is left unchanged.
 func TestMadeForAnother(t *testing.T) {
 	altered := ServiceFor(spec(), corev1.ServiceTypeLoadBalancer)
 	altered.Spec.Type = corev1.ServiceTypeClusterIP
@@ -184,7 +184,7 @@ func TestMadeForAnother(t *testing.T) {
 	}
 }
 
-// TestAddress: where a sender reaches a receiver, by the type of the Service.
+// TestAddress: the address of a receiver, by the type of the Service.
 func TestAddress(t *testing.T) {
 	service := func(kind corev1.ServiceType, ingress ...corev1.LoadBalancerIngress) *corev1.Service {
 		s := ServiceFor(spec(), kind)
@@ -225,7 +225,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestStayNear: a pod matches what it asked for itself and the node affinity of each volume, which have alternatives each.
+// TestStayNear: a pod matches its own requirements and the node affinity of each volume, all of which have
+// alternatives.
 func TestStayNear(t *testing.T) {
 	term := func(key string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpExists}}}

@@ -13,9 +13,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// ServiceFor is the Service by which a sender reaches a receiver of this claim, whichever pass it is of. It has
-// the claim's name, and leads to pods that are not Ready, as no mover ever is. An empty type is ClusterIP, which
-// reaches senders of the same cluster only. One that is to be exported is headless: its name leads to the pod itself.
+// ServiceFor returns the Service by which a sender reaches a receiver of this claim, in any pass. It has the
+// claim's name. It includes pods that are not Ready, because no mover ever is. An empty type is ClusterIP,
+// which only senders of the same cluster can reach. A Service to be exported is headless: its name resolves to
+// the pod itself.
 func ServiceFor(s Spec, kind corev1.ServiceType) *corev1.Service {
 	address, asked := "", spelled(kind)
 	if kind == api.ServiceTypeExport {
@@ -36,26 +37,26 @@ func ServiceFor(s Spec, kind corev1.ServiceType) *corev1.Service {
 	}
 }
 
-// MadeForAnother says whether a migration has made a Service for another type than this one. One that does not say for
-// which it was made, as those of older versions, is taken for the right one.
+// MadeForAnother reports whether a migration has created a Service for another type than this one. A Service
+// without a record of its type, as older versions created, is accepted.
 func MadeForAnother(service *corev1.Service, owner types.UID, kind corev1.ServiceType) bool {
 	made := service.Annotations[ServiceTypeAnnotationKey]
 	return service.Annotations[api.OwnerAnnotationKey] == string(owner) && made != "" && made != string(spelled(kind))
 }
 
-// spelled is a type of Service with its default.
+// spelled returns a type of Service with its default.
 func spelled(kind corev1.ServiceType) corev1.ServiceType {
 	return cmp.Or(kind, corev1.ServiceTypeClusterIP)
 }
 
-// ExportedAddress is where a sender of another cluster of the clusterset reaches the receiver behind a Service that is exported
-// (KEP-1645, "DNS"), with the port.
+// ExportedAddress returns the address, with port, of the receiver behind an exported Service, for a sender in
+// another cluster of the clusterset (KEP-1645, "DNS").
 func ExportedAddress(service *corev1.Service) string {
 	return service.Name + "." + service.Namespace + ".svc.clusterset.local:" + strconv.Itoa(Port)
 }
 
-// Address is where a sender reaches the receiver behind a Service, with the port; empty: not known yet. A
-// NodePort is taken on the node of the receiver.
+// Address returns the address, with port, of the receiver behind a Service; empty if not known yet. A NodePort
+// is used on the node of the receiver.
 func Address(service *corev1.Service, receiver *corev1.Pod) string {
 	if len(service.Spec.Ports) == 0 {
 		return ""
@@ -81,7 +82,7 @@ func Address(service *corev1.Service, receiver *corev1.Pod) string {
 	if host == "" || port == 0 {
 		return ""
 	}
-	if strings.Contains(host, ":") { // an address of IPv6
+	if strings.Contains(host, ":") { // an IPv6 address
 		host = "[" + host + "]"
 	}
 	return host + ":" + strconv.Itoa(int(port))

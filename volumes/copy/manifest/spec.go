@@ -1,18 +1,18 @@
-// Package manifest is what the movers of method Copy are told, and what they say, as Kubernetes objects: the
-// pod of a receiver, the pod of a sender, the Service between them, and what is read from a pod's status.
+// Package manifest defines the input and the output of the movers of method Copy as Kubernetes objects: the pod
+// of a receiver, the pod of a sender, the Service between them, and the parts of a pod's status that are read.
 //
-// A mover is declared, not commanded. What it is to do stands in its pod; what it has found is in the
-// termination messages of its containers, of which the kubelet keeps 4096 bytes. So it needs no credentials,
-// and whoever looks at it needs no right to read logs or to run something in it. The only thing that is
-// written to it later is the fingerprint of its peer's key:
+// A mover is declared, not commanded. Its pod states its task. Its findings are in the termination messages of
+// its containers, of which the kubelet keeps 4096 bytes. So it needs no credentials, and observing it needs no
+// right to read logs or to execute commands in it. Only the fingerprint of its peer's key is written to it
+// later:
 //
-//	init container "key"   makes the key of this mover; its termination message is the fingerprint
-//	annotation peer        the fingerprint of the other mover, written once that one has said it
+//	init container "key"   creates the key of this mover; its termination message is the fingerprint
+//	annotation peer        the fingerprint of the other mover, written once that mover has reported it
 //	container "mover"      waits for the annotation, makes one pass, and ends with a report.Result
 //
-// A pod makes one pass and is never started again by itself: another pass is another pair of pods.
+// A pod makes one pass and is never restarted: another pass uses another pair of pods.
 //
-// Everything here is pure: the same Spec, the same object.
+// This package is pure: the same Spec gives the same object.
 package manifest
 
 import (
@@ -24,31 +24,32 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// What a mover's pod is marked with, besides api.OwnerAnnotationKey and api.FenceAnnotationKey.
+// Labels and annotations of a mover's pod. It also has api.OwnerAnnotationKey and api.FenceAnnotationKey.
 const (
 	// RoleLabelKey is on every pod of a mover: a Role.
 	RoleLabelKey = "migration.sliceshift.io/mover"
-	// IncomingLabelKey is on a receiver: the claim that it writes to. By it its Service finds it.
+	// IncomingLabelKey is on a receiver: the claim that it writes to. Its Service selects it by this label.
 	IncomingLabelKey = "migration.sliceshift.io/incoming"
 	// AttemptAnnotationKey and PassAnnotationKey are numbers, from 1.
 	AttemptAnnotationKey = "migration.sliceshift.io/attempt"
 	PassAnnotationKey    = "migration.sliceshift.io/pass"
-	// WarmAnnotationKey is on the movers of a pass that is made while the application runs.
+	// WarmAnnotationKey is on the movers of a pass while the application runs.
 	WarmAnnotationKey = "migration.sliceshift.io/warm"
 	// TransportAnnotationKey is on the movers that listen for a relay: api.TransportRelay.
 	TransportAnnotationKey = "migration.sliceshift.io/transport"
-	// ServiceTypeAnnotationKey says on a Service for which copy.serviceType it was made, whatever somebody makes of it.
+	// ServiceTypeAnnotationKey is on a Service: the copy.serviceType that it was created for, even if its type
+	// is changed later.
 	ServiceTypeAnnotationKey = "migration.sliceshift.io/service-type"
 	// PeerAnnotationKey is the fingerprint of the other mover's key. Without it a mover waits.
 	PeerAnnotationKey = "migration.sliceshift.io/peer"
-	// NeverCondition is a readiness gate that nobody opens: no budget counts a mover as healthy.
+	// NeverCondition is a readiness gate that is never set, so that no budget counts a mover as healthy.
 	NeverCondition corev1.PodConditionType = "migration.sliceshift.io/never"
 )
 
-// Role is what a mover does.
+// Role is the task of a mover.
 type Role string
 
-// The roles: who writes, who reads while the application runs, and who reads when it has been stopped.
+// The roles: write, read while the application runs, and read after it has been stopped.
 const (
 	RoleReceiver Role = "receiver"
 	RoleWarm     Role = "warm"
@@ -58,83 +59,88 @@ const (
 // Port is where a receiver listens, and a sender that waits for a relay.
 const Port = 8722
 
-// loopback is where movers listen for a relay: a forwarded port arrives there, and nothing that has another way does.
+// loopback is where movers listen for a relay. A forwarded port arrives there; other connections do not.
 const loopback = "127.0.0.1"
 
 const (
-	// KeyContainer is the container of a mover's pod that makes its key, and ends before the other one begins.
+	// KeyContainer is the container of a mover's pod that creates its key, and ends before the other one
+	// begins.
 	KeyContainer = "key"
-	// MoverContainer is the one that reads or writes the volume.
+	// MoverContainer is the container that reads or writes the volume.
 	MoverContainer = "mover"
-	// Root is where a volume with a file system is.
+	// Root is the path of a volume with a file system.
 	Root = "/volume"
-	// Device is where a volume of mode Block is.
+	// Device is the path of a volume of mode Block.
 	Device = "/dev/volume"
 
-	// Scratch is where a sender keeps what was read, while it runs.
+	// Scratch is where a sender keeps what it has read, while it runs.
 	Scratch = "/scratch"
 
 	keyFile  = "/keys/key"
 	peerFile = "/peer/fingerprint"
 )
 
-// DefaultDeadline bounds the life of a mover of which nobody said how long it may take.
+// DefaultDeadline bounds the life of a mover for which no deadline is set.
 const DefaultDeadline = 24 * time.Hour
 
-// Spec is what one mover is to do in one pass. What its two sides share is set alike in both.
+// Spec is the task of one mover in one pass. Fields that its two sides share are equal in both.
 type Spec struct {
 	Namespace, Name string
-	// Owner is the UID of the migration, and Fence the one under which the pod is made.
+	// Owner is the UID of the migration. Fence is the fence under which the pod is created.
 	Owner types.UID
 	Fence string
 	// Attempt counts the incoming volumes, and Pass the passes, from 1.
 	Attempt, Pass int32
-	// Warm: the application runs, and what changes is left to the next pass. Otherwise it is an error.
+	// Warm is true if the application runs. A change during the pass is left to the next pass; otherwise it is
+	// an error.
 	Warm bool
-	// Fresh: nothing was let write to the claim yet, so that it must be empty. It is for a receiver.
+	// Fresh is for a receiver: no mover could have written to the claim yet, so it must be empty.
 	Fresh bool
-	// Claim is what is mounted: the incoming one of a receiver, the ordinal's or the outgoing one of a sender.
+	// Claim is mounted: for a receiver the incoming claim, for a sender the ordinal's or the outgoing one.
 	Claim string
 	// Mode is that of the claim. A block device is not mounted.
 	Mode corev1.PersistentVolumeMode
 
-	// Connect is the address of the receiver, with its port; only a sender is told it.
+	// Connect is the address of the receiver, with its port, for a sender.
 	Connect string
-	// Relayed: both movers listen for a relay, and on no network.
+	// Relayed is true if both movers listen for a relay, and on no network.
 	Relayed bool
-	// Bandwidth and ReadRate are the most bytes a second that a sender sends, and reads, as quantities; empty:
-	// not limited.
+	// Bandwidth and ReadRate limit the bytes a second that a sender sends and reads, as quantities; empty for
+	// no limit.
 	Bandwidth, ReadRate string
-	// Verify is Full, Changed or None: what of both sides is read at the end. Empty is Full. Copy tells the copy from every
-	// other one, for Changed.
+	// Verify is Full, Changed or None: how much of both sides is read at the end. Empty is Full. Copy
+	// identifies the copy, for Changed.
 	Verify, Copy string
-	// Content: files of one size and time are compared too. It is for the pass after one that ended Different.
+	// Content is true if files of one size and time are compared too. It is for the pass after one that ended
+	// Different.
 	Content bool
-	// Devices has device nodes made at the destination.
+	// Devices is true if device nodes are created at the destination.
 	Devices bool
 
-	// Image has the program /mover.
+	// Image contains the program /mover.
 	Image       string
 	PullSecrets []corev1.LocalObjectReference
-	// ServiceAccount is for who admits pods by it. No token of it is mounted; empty is "default".
+	// ServiceAccount is for admission that depends on it. No token of it is mounted. Empty is "default".
 	ServiceAccount string
-	// Node is where it must run; empty: where Placement lets it.
+	// Node is the node that it must run on; empty if Placement decides.
 	Node      string
 	Placement Placement
-	// Near are the node affinities of other volumes that the ordinal's pod is to mount: where the pod runs it must match each of them.
+	// Near lists the node affinities of other volumes that the ordinal's pod will mount. The pod's node must
+	// match each of them.
 	Near []corev1.NodeSelector
-	// Security replaces Root's, where it is set.
+	// Security replaces AsRoot, if it is set.
 	Security *Security
-	// SELinux is that of the application's pods, so that what one of them has labelled the other may read.
+	// SELinux is that of the application's pods, so that the application and the mover can read each other's
+	// files.
 	SELinux *corev1.SELinuxOptions
-	// Resources are of each container; without any they are DefaultResources.
+	// Resources are those of each container; if they are empty, DefaultResources apply.
 	Resources     corev1.ResourceRequirements
 	PriorityClass string
 	// Deadline bounds the life of the pod; 0 is DefaultDeadline.
 	Deadline time.Duration
 }
 
-// Placement is what of a pod says where it may run.
+// Placement holds the fields of a pod that decide where it may run.
 type Placement struct {
 	NodeSelector map[string]string
 	Affinity     *corev1.Affinity
@@ -144,7 +150,7 @@ type Placement struct {
 	RuntimeClass *string
 }
 
-// PlacementOf is the placement of the pods of a template.
+// PlacementOf returns the placement of the pods of a template.
 func PlacementOf(pod corev1.PodSpec) Placement {
 	return Placement{
 		NodeSelector: pod.NodeSelector, Affinity: pod.Affinity, Tolerations: pod.Tolerations, Spread: pod.TopologySpreadConstraints,
@@ -152,15 +158,15 @@ func PlacementOf(pod corev1.PodSpec) Placement {
 	}
 }
 
-// Security are the rights of a mover.
+// Security holds the rights of a mover.
 type Security struct {
 	Pod       *corev1.PodSecurityContext
 	Container *corev1.SecurityContext
 }
 
-// AsRoot are the rights with which all that a mover keeps can be kept: owners, modes and capabilities of files that belong
-// to anybody, and device nodes only where they are to be made. Pod Security "baseline" admits them; "restricted" refuses
-// root and every capability.
+// AsRoot returns the rights that preserve everything a mover can preserve: owners, modes and capabilities of
+// files of any user. Device nodes are included only if they are to be created. Pod Security "baseline" admits
+// these rights; "restricted" refuses root and every capability.
 func AsRoot(devices bool) Security {
 	rights := []corev1.Capability{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETFCAP"}
 	if devices {
@@ -181,8 +187,8 @@ func AsRoot(devices bool) Security {
 	}
 }
 
-// AsUser are the rights that Pod Security "restricted" admits. Such a mover reads and writes what this user
-// and group may, and fails at the first entry of another owner: nothing is left out in silence.
+// AsUser returns the rights that Pod Security "restricted" admits. Such a mover reads and writes what this user
+// and group may. It fails at the first entry of another owner, so nothing is skipped silently.
 func AsUser(user, group int64) Security {
 	return Security{
 		Pod: &corev1.PodSecurityContext{
@@ -196,7 +202,7 @@ func AsUser(user, group int64) Security {
 	}
 }
 
-// role is what a sender of this pass is.
+// role returns the role of a sender of this pass.
 func (s Spec) role() Role {
 	if s.Warm {
 		return RoleWarm
@@ -204,7 +210,8 @@ func (s Spec) role() Role {
 	return RoleLast
 }
 
-// marks are the labels and annotations of all that is made for a mover. None is of the application.
+// marks returns the labels and annotations of all objects that are created for a mover. None belongs to the
+// application.
 func (s Spec) marks() (labels, annotations map[string]string) {
 	labels = map[string]string{api.MigrationLabelKey: string(s.Owner), "app.kubernetes.io/managed-by": api.FieldManager}
 	annotations = map[string]string{api.OwnerAnnotationKey: string(s.Owner), api.FenceAnnotationKey: s.Fence}

@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// pass does what the planner does next; what it writes may be late.
+// pass performs the next step of the planner; its write may arrive late.
 func (w *World) pass(t *rapid.T) {
 	write := w.Around.Decide(t)
 	if write != nil {
@@ -24,13 +24,13 @@ func (w *World) pass(t *rapid.T) {
 func (w *World) Send(t *rapid.T, write Late) {
 	if rapid.IntRange(0, 4).Draw(t, "late") == 0 {
 		w.OnTheirWay = append(w.OnTheirWay, write)
-		w.Epoch++ // who has no answer to a write goes on under a new fence
+		w.Epoch++ // a process without an answer to its write continues under a new fence
 		return
 	}
 	w.Around.Arrive(t, write)
 }
 
-// Drop is the next write before a handoff ends; nil: something was recorded, or it has ended.
+// Drop returns the next write before a handoff ends; nil if a record was written, or the handoff has ended.
 func (w *World) Drop(t Failer) *Late {
 	pair := w.Around.Pair()
 	switch verdict := w.method.Drop(pair); {
@@ -50,8 +50,8 @@ func (w *World) Drop(t Failer) *Late {
 // Leave makes the giver's volume survive the loss of its claim.
 func (w *World) Leave(pair volumes.Pair) volumes.Verdict { return w.method.Prepare(pair) }
 
-// Decide is the next write; nil: there is none. A record is written at once: all processes write it by its
-// resourceVersion, and none of it is late. So is a stop, and a start.
+// Decide returns the next write; nil if there is none. A record is written at once: all processes write it by
+// its resourceVersion, so no late write of it succeeds. A stop and a start also take effect at once.
 func (w *World) Decide(t Failer) *Late {
 	pair, taker := w.Around.Pair(), 1-w.Giver
 	if w.Runs == taker {
@@ -82,7 +82,7 @@ func (w *World) Decide(t Failer) *Late {
 	return nil
 }
 
-// Write is an action on its way to the side where it is done.
+// Write returns an action as a write to the side where it is done.
 func (w *World) Write(action volumes.Action) Late {
 	if w.method.AtGiver(action) {
 		return Late{action, w.Giver}
@@ -90,7 +90,7 @@ func (w *World) Write(action volumes.Action) Late {
 	return Late{action, 1 - w.Giver}
 }
 
-// start checks what the ordinal starts on (I2, I3).
+// start checks the volume on which the ordinal starts (I2, I3).
 func (w *World) start(t Failer, side int) {
 	d := w.Places[side].Own()
 	switch {
@@ -104,7 +104,7 @@ func (w *World) start(t Failer, side int) {
 	w.Runs = side
 }
 
-// AnyOf is one of these, by name; empty: there are none.
+// AnyOf returns a random key of a map; empty if the map is empty.
 func AnyOf[T any](t *rapid.T, all map[string]T) string {
 	if len(all) == 0 {
 		return ""
@@ -112,7 +112,7 @@ func AnyOf[T any](t *rapid.T, all map[string]T) string {
 	return rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(t, "which")
 }
 
-// Actions are what can happen by any method, in any order, and these others.
+// Actions returns the events that can happen with any method, in any order, and the given others.
 func (w *World) Actions(others map[string]func(*rapid.T)) map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
 		"pass": w.pass, "pass again": w.pass,
@@ -153,10 +153,10 @@ func (w *World) Actions(others map[string]func(*rapid.T)) map[string]func(*rapid
 	return actions
 }
 
-// Turn turns the move round.
+// Turn reverses the move.
 func (w *World) Turn() { w.Giver, w.Epoch = 1-w.Giver, w.Epoch+1 }
 
-// End forgets the attempt of a handoff that has ended.
+// End clears the attempt of a handoff that has ended.
 func (w *World) End() {
 	w.Record.Number, w.Record.Passes, w.Record.Warm, w.Record.Dropped = 0, 0, api.CopyWarm{}, false
 	w.Record.Snapshot.Handle, w.Record.Snapshot.Number = "", 0
@@ -164,13 +164,13 @@ func (w *World) End() {
 	w.Now = w.Now.Add(time.Second) // a handoff takes longer than that
 }
 
-// put has the application write on a side.
+// put lets the application write on a side.
 func (w *World) put(side int) {
 	w.Written++
 	w.Places[side].Own().Content = w.Written
 }
 
-// kept says whether a disk has what the ordinal has written last.
+// kept reports whether a disk has the last write of the ordinal.
 func (w *World) kept() bool {
 	for _, p := range w.Places {
 		for _, d := range p.Disks {
@@ -182,8 +182,8 @@ func (w *World) kept() bool {
 	return false
 }
 
-// Check is what holds at any instant: one volume at most can be mounted under the ordinal's name, and that has what
-// the ordinal has written last, which some disk always has.
+// Check verifies the invariants that hold at any time. At most one volume can be mounted under the ordinal's
+// name, and it has the ordinal's last write. Some disk always has that write.
 func (w *World) Check(t Failer) {
 	if !w.kept() {
 		t.Fatalf("I3: no disk is left of what the ordinal has written: %d", w.Written)
@@ -201,13 +201,13 @@ func (w *World) Check(t Failer) {
 	}
 }
 
-// Tick lets a second pass, and all but the migration act once as they should.
+// Tick advances the time by a second, and lets everything but the migration act once as intended.
 func (w *World) Tick() {
 	w.Now = w.Now.Add(time.Second)
 	w.Around.Act()
 }
 
-// Step lets everybody act once as they should.
+// Step lets everything act once as intended.
 func (w *World) Step(t Failer) {
 	w.Tick()
 	if write := w.Around.Decide(t); write != nil {
@@ -216,7 +216,7 @@ func (w *World) Step(t Failer) {
 	w.Around.Check(t)
 }
 
-// Arrives lets everybody act as they should until the ordinal runs where it is to be.
+// Arrives lets everything act as intended until the ordinal runs at its target.
 func (w *World) Arrives(t Failer) {
 	for range 400 {
 		w.Step(t)

@@ -1,7 +1,7 @@
-// Package volumestest has a world in which methods that fill a second volume are tested: one ordinal between two sides,
-// what their API servers keep of its claims and volumes, binders that act when they like, people who start a pod where
-// they should not, and writes that come late. What carries the data, movers or snapshots, is added by the tests of each
-// method.
+// Package volumestest simulates a world to test methods that fill a second volume. It has one ordinal between two
+// sides, and the claims and volumes that their API servers store. Binders act at any time, users start a pod where
+// they should not, and writes arrive late. The tests of each method add the movers or snapshots that carry the
+// data.
 package volumestest
 
 import (
@@ -20,29 +20,29 @@ import (
 // Owner is the UID of the migration.
 const Owner = "migration"
 
-// Nowhere is where the ordinal runs that is on its way.
+// Nowhere is the location of an ordinal that runs on neither side.
 const Nowhere = -1
 
-// Failer is told what must not be.
+// Failer fails a test.
 type Failer interface {
 	Fatal(...any)
 	Fatalf(string, ...any)
 }
 
-// Disk is a volume of the world with what is on it: which of the application's writes was the last one. Half of a copy is
-// negative, and an empty disk has 0.
+// Disk is a volume of the world with its content: the number of the application's last write on it. A partial
+// copy is negative, and an empty disk has 0.
 type Disk struct {
 	volumes.Volume
 	Content int
 }
 
-// Late is a write that is on its way to a side, and may arrive long after it was decided.
+// Late is a write to a side, which may arrive long after it was decided.
 type Late struct {
 	volumes.Action
 	Side int
 }
 
-// Place is what an API server stores of the ordinal.
+// Place holds the objects that an API server stores for the ordinal.
 type Place struct {
 	Ref      volumes.Ref
 	Claim    volumes.Claim
@@ -51,7 +51,7 @@ type Place struct {
 	Disks    map[string]*Disk
 }
 
-// Method is what is tested.
+// Method is the method under test.
 type Method interface {
 	Prepare(pair volumes.Pair) volumes.Verdict
 	Confirm(pair volumes.Pair, disk string) *volumes.Problem
@@ -60,19 +60,21 @@ type Method interface {
 	AtGiver(action volumes.Action) bool
 }
 
-// Surroundings are a world with what carries the data. One that embeds a World says what is different there.
+// Surroundings is a world with the means that carry the data. A type that embeds a World overrides the parts
+// that differ.
 type Surroundings interface {
-	// Pair is what an observer sees.
+	// Pair returns the pair that an observer sees.
 	Pair() volumes.Pair
-	// Leave is what is due while the ordinal runs at the giver. When it is done, the ordinal is stopped.
+	// Leave returns the step that is due while the ordinal runs at the giver. When it is done, the ordinal is
+	// stopped.
 	Leave(pair volumes.Pair) volumes.Verdict
-	// Decide is the next write; nil: there is none.
+	// Decide returns the next write; nil if there is none.
 	Decide(t Failer) *Late
-	// Arrive does with a write what an API server does.
+	// Arrive processes a write as an API server does.
 	Arrive(t Failer, write Late)
-	// Act lets all but the migration act once as they should.
+	// Act lets everything but the migration act once as intended.
 	Act()
-	// Check fails a test in which something is wrong.
+	// Check fails the test if an invariant is violated.
 	Check(t Failer)
 }
 
@@ -80,21 +82,21 @@ type Surroundings interface {
 type World struct {
 	Epoch int
 	Now   time.Time
-	// Giver is the side that the ordinal leaves in the present direction, and Runs is where it is.
+	// Giver is the side that the ordinal leaves in the present direction, and Runs is the side where it runs.
 	Giver, Runs int
 	Record      api.CopyAttempt
 	Places      [2]*Place
 	OnTheirWay  []Late
-	// Written is what the application has written last.
+	// Written is the application's last write.
 	Written int
-	// Around is the world with what carries the data.
+	// Around is the world with the means that carry the data.
 	Around Surroundings
 
 	method Method
 	serial int
 }
 
-// New is a world in which the ordinal runs at the first side. Its Around must be set.
+// New returns a world in which the ordinal runs at the first side. Its Around must be set.
 func New(method Method) *World {
 	w := &World{Epoch: 1, Written: 1, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), method: method}
 	for i, namespace := range []string{"east", "west"} {
@@ -109,16 +111,16 @@ func New(method Method) *World {
 	return w
 }
 
-// Next is a string that was never used before, for names, UIDs and resourceVersions.
+// Next returns a string that was never used before, for names, UIDs and resourceVersions.
 func (w *World) Next() string {
 	w.serial++
 	return strconv.Itoa(w.serial + 100)
 }
 
-// Fence is the fence under which the migration acts now.
+// Fence returns the fence under which the migration acts now.
 func (w *World) Fence() string { return Owner + "." + strconv.Itoa(w.Epoch) }
 
-// From is the side that the recorded attempt carries the data from.
+// From returns the side that the recorded attempt carries the data from.
 func (w *World) From() int {
 	from, err := strconv.Atoi(w.Record.Giver)
 	if err != nil {
@@ -127,7 +129,7 @@ func (w *World) From() int {
 	return from
 }
 
-// Pair is what an observer sees, but for what carries the data.
+// Pair returns the pair that an observer sees, without the means that carry the data.
 func (w *World) Pair() volumes.Pair {
 	seen := volumes.Copying{Now: w.Now, Attempt: w.Record}
 	pair := volumes.Pair{Separate: true, Fence: w.Fence(), Owner: Owner, Giver: w.Places[w.Giver].Holding(), Taker: w.Places[1-w.Giver].Holding(), Template: "data", Copy: &seen}
@@ -147,7 +149,7 @@ func (w *World) Pair() volumes.Pair {
 	return pair
 }
 
-// Volume is a copy of a disk's object; the zero one when there is none.
+// Volume returns a copy of a disk's object; zero if there is none.
 func (p *Place) Volume(name string) volumes.Volume {
 	if d := p.Disks[name]; d != nil {
 		return d.Volume
@@ -155,15 +157,15 @@ func (p *Place) Volume(name string) volumes.Volume {
 	return volumes.Volume{}
 }
 
-// Holding is what a place has of the ordinal's own claim.
+// Holding returns a place's holding for the ordinal's own claim.
 func (p *Place) Holding() volumes.Holding {
 	return volumes.Holding{Ref: p.Ref, Claim: p.Claim, Volume: p.Volume(p.Claim.Volume)}
 }
 
-// Out is the outgoing claim.
+// Out names the outgoing claim.
 func (p *Place) Out() volumes.Ref { return volumes.OutgoingRef(p.Ref, Owner) }
 
-// Bound is what is behind a claim that can be mounted; nil: it cannot.
+// Bound returns the disk of a claim that can be mounted; nil if it cannot.
 func (p *Place) Bound(claim volumes.Claim, ref volumes.Ref) *Disk {
 	d := p.Disks[claim.Volume]
 	if d == nil || !claim.Found || claim.UID == "" || d.ClaimRef.UID != claim.UID || !d.ClaimRef.Names(ref) {
@@ -172,7 +174,7 @@ func (p *Place) Bound(claim volumes.Claim, ref volumes.Ref) *Disk {
 	return d
 }
 
-// Own is the volume that can be mounted under the ordinal's name; nil: none.
+// Own returns the volume that can be mounted under the ordinal's name; nil if none can.
 func (p *Place) Own() *Disk { return p.Bound(p.Claim, p.Ref) }
 
 // Act lets the binders of both sides act.
@@ -198,13 +200,13 @@ func (w *World) Act() {
 	}
 }
 
-// orphan says whether the claim of a disk is gone to which it was bound.
+// orphan reports whether a disk was bound to a claim that no longer exists.
 func (p *Place) orphan(d *Disk) bool {
 	claims := append(slices.Collect(maps.Values(p.Incoming)), p.Claim, p.Outgoing)
 	return d.ClaimRef.UID != "" && !slices.ContainsFunc(claims, func(c volumes.Claim) bool { return c.Found && c.UID == d.ClaimRef.UID })
 }
 
-// bind is what a binder makes of a claim and the volume that it names.
+// bind returns a claim after a binder has processed it and the volume that it names.
 func (w *World) bind(p *Place, ref volumes.Ref, claim volumes.Claim) volumes.Claim {
 	d := p.Disks[claim.Volume]
 	if !claim.Found || d == nil {
@@ -223,7 +225,7 @@ func (w *World) bind(p *Place, ref volumes.Ref, claim volumes.Claim) volumes.Cla
 	return claim
 }
 
-// Provision makes the volume of an incoming claim, of a CSI driver and with something on it.
+// Provision creates the volume of an incoming claim, of a CSI driver and with a content.
 func (w *World) Provision(p *Place, claimName, driver string, content int) {
 	claim, name := p.Incoming[claimName], "pvc-"+w.Next()
 	claim.Volume, claim.ResourceVersion = name, w.Next()

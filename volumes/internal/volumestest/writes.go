@@ -7,8 +7,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Arrive does with a write to a claim or a volume what an API server does: what was changed since it was judged is not
-// written.
+// Arrive processes a write to a claim or a volume as an API server does: it is refused if the object was
+// changed since it was judged.
 func (w *World) Arrive(t Failer, write Late) {
 	p := w.Places[write.Side]
 	switch write.Verb {

@@ -1,5 +1,6 @@
-// Package manifest makes the objects of snapshots, and reads from them what decisions need. They are of the API
-// snapshot.storage.k8s.io/v1 of kubernetes-csi/external-snapshotter, of which it needs few fields.
+// Package manifest creates the objects of snapshots, and reads from them the fields that decisions need. They
+// are of the API snapshot.storage.k8s.io/v1 of kubernetes-csi/external-snapshotter, of which it needs few
+// fields.
 package manifest
 
 import (
@@ -15,23 +16,23 @@ import (
 // Group is the API group of snapshots.
 const Group = "snapshot.storage.k8s.io"
 
-// The kinds.
+// Kinds of the snapshot API.
 var (
 	SnapshotKind  = schema.GroupVersionKind{Group: Group, Version: "v1", Kind: "VolumeSnapshot"}
 	ContentKind   = schema.GroupVersionKind{Group: Group, Version: "v1", Kind: "VolumeSnapshotContent"}
 	ClassListKind = schema.GroupVersionKind{Group: Group, Version: "v1", Kind: "VolumeSnapshotClassList"}
 )
 
-// defaultClass marks the class of a driver that is used where none is named.
+// defaultClass marks the class of a driver that is used if none is named.
 const defaultClass = "snapshot.storage.kubernetes.io/is-default-class"
 
-// Mark is whose an object is, and under which fence it is made.
+// Mark holds the owner of an object, and the fence under which it is created.
 type Mark struct {
 	Owner types.UID
 	Fence string
 }
 
-// Empty is an object without content.
+// Empty returns an object with a kind and a name only.
 func Empty(kind schema.GroupVersionKind, ref volumes.Ref) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
@@ -48,7 +49,7 @@ func (m Mark) object(kind schema.GroupVersionKind, ref volumes.Ref, spec map[str
 	return object
 }
 
-// Taken is a VolumeSnapshot of a claim.
+// Taken returns a VolumeSnapshot of a claim.
 func Taken(m Mark, ref volumes.Ref, asked volumes.SnapshotAction) *unstructured.Unstructured {
 	object := m.object(SnapshotKind, ref, map[string]any{
 		"volumeSnapshotClassName": asked.Class, "source": map[string]any{"persistentVolumeClaimName": asked.Claim},
@@ -61,8 +62,8 @@ func Taken(m Mark, ref volumes.Ref, asked volumes.SnapshotAction) *unstructured.
 	return object
 }
 
-// Content is a VolumeSnapshotContent for a snapshot that exists, and for the VolumeSnapshot of a name. It has no
-// UID of that: the controller writes it when it binds them.
+// Content returns a VolumeSnapshotContent for an existing snapshot, and for a VolumeSnapshot by its name. It
+// has no UID of that VolumeSnapshot: the controller writes it when it binds them.
 func Content(m Mark, of volumes.Ref, asked volumes.SnapshotAction, mode corev1.PersistentVolumeMode) *unstructured.Unstructured {
 	return m.object(ContentKind, volumes.Ref{Name: of.Name}, map[string]any{
 		"driver": asked.Driver, "deletionPolicy": string(corev1.PersistentVolumeReclaimRetain), "sourceVolumeMode": string(mode),
@@ -71,17 +72,18 @@ func Content(m Mark, of volumes.Ref, asked volumes.SnapshotAction, mode corev1.P
 	})
 }
 
-// Import is a VolumeSnapshot on such a content.
+// Import returns a VolumeSnapshot for such a content.
 func Import(m Mark, ref volumes.Ref, asked volumes.SnapshotAction) *unstructured.Unstructured {
 	return m.object(SnapshotKind, ref, map[string]any{"source": map[string]any{"volumeSnapshotContentName": asked.Content}})
 }
 
-// DataSource is the source of a claim that is filled from a VolumeSnapshot.
+// DataSource returns the data source of a claim that is filled from a VolumeSnapshot.
 func DataSource(name string) *corev1.TypedLocalObjectReference {
 	return &corev1.TypedLocalObjectReference{APIGroup: new(Group), Kind: SnapshotKind.Kind, Name: name}
 }
 
-// SourceOf is the VolumeSnapshot that a claim is filled from; empty: none. Both of its fields must say so.
+// SourceOf returns the VolumeSnapshot that a claim is filled from; empty if none. If both source fields are
+// set, they must agree.
 func SourceOf(claim *corev1.PersistentVolumeClaim) string {
 	source, ref := claim.Spec.DataSource, claim.Spec.DataSourceRef
 	switch {
@@ -93,8 +95,8 @@ func SourceOf(claim *corev1.PersistentVolumeClaim) string {
 	return source.Name
 }
 
-// ViewSnapshot takes from a VolumeSnapshot what decisions need; nil: there is none. owner is the UID of the
-// Migration. Its content is for the caller.
+// ViewSnapshot extracts from a VolumeSnapshot the fields that decisions need; nil means that there is none.
+// owner is the UID of the Migration. The caller fills in its content.
 func ViewSnapshot(object *unstructured.Unstructured, owner types.UID) volumes.Snapshot {
 	if object == nil {
 		return volumes.Snapshot{}
@@ -108,7 +110,7 @@ func ViewSnapshot(object *unstructured.Unstructured, owner types.UID) volumes.Sn
 	}
 }
 
-// ContentOf is the content that a VolumeSnapshot says it is bound to; empty: none.
+// ContentOf returns the content that a VolumeSnapshot is bound to by its status; empty if none.
 func ContentOf(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
@@ -116,7 +118,8 @@ func ContentOf(object *unstructured.Unstructured) string {
 	return text(object, "status", "boundVolumeSnapshotContentName")
 }
 
-// ViewContent takes from a VolumeSnapshotContent what decisions need; nil: there is none.
+// ViewContent extracts from a VolumeSnapshotContent the fields that decisions need; nil means that there is
+// none.
 func ViewContent(object *unstructured.Unstructured, owner types.UID) volumes.SnapshotContent {
 	if object == nil {
 		return volumes.SnapshotContent{}
@@ -139,7 +142,7 @@ func ViewContent(object *unstructured.Unstructured, owner types.UID) volumes.Sna
 	return c
 }
 
-// ViewClasses takes from VolumeSnapshotClasses what decisions need.
+// ViewClasses extracts from VolumeSnapshotClasses the fields that decisions need.
 func ViewClasses(list *unstructured.UnstructuredList) []volumes.SnapshotClass {
 	classes := make([]volumes.SnapshotClass, 0, len(list.Items))
 	for i := range list.Items {
@@ -152,7 +155,7 @@ func ViewClasses(list *unstructured.UnstructuredList) []volumes.SnapshotClass {
 	return classes
 }
 
-// text is a field; empty where there is none, or none of that type.
+// text returns a string field; empty if it is missing or of another type.
 func text(object *unstructured.Unstructured, path ...string) string {
 	value, _, err := unstructured.NestedString(object.Object, path...)
 	if err != nil {

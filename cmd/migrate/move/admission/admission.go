@@ -1,5 +1,5 @@
-// Package admission judges a Migration as an API server would that has its resource definition: no API server sees
-// what a run is asked for, or a file before it is applied.
+// Package admission validates a Migration as an API server with the resource definition would. The spec of a run, and a
+// file before it is applied, never reach an API server.
 package admission
 
 import (
@@ -28,10 +28,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Refused is what an API server would not take, each with its field.
+// Refused lists the errors that an API server would return, each with its field.
 type Refused field.ErrorList
 
-// Error implements error: one line for each.
+// Error implements error. It returns one line for each error.
 func (r Refused) Error() string {
 	lines := make([]string, 0, len(r))
 	for _, each := range r {
@@ -40,16 +40,16 @@ func (r Refused) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// line leaves out what the schema's validator says twice.
+// line removes repetitions from an error of the schema's validator.
 func line(e *field.Error) string {
 	return strings.Replace(e.Error(), ": "+e.Field+" in body ", ": ", 1)
 }
 
-// File gives a Migration that somebody has written, as JSON, its defaults. The error is a Refused where an API server
-// would not take it.
+// File decodes a Migration written by a user, as JSON, and sets defaults. It returns a Refused if an API server would
+// reject it.
 func File(ctx context.Context, text []byte) (*api.Migration, error) {
 	var object map[string]any
-	if err := json.Unmarshal(text, &object); err != nil { // whole numbers stay whole
+	if err := json.Unmarshal(text, &object); err != nil { // keeps integers as integers
 		return nil, err
 	}
 	if of := (&unstructured.Unstructured{Object: object}).GroupVersionKind(); of != api.GroupVersion.WithKind("Migration") {
@@ -58,16 +58,16 @@ func File(ctx context.Context, text []byte) (*api.Migration, error) {
 	if err := judge(ctx, object); err != nil {
 		return nil, err
 	}
-	type strictly api.Migration // without its own way to decode, which is not strict
+	type strictly api.Migration // avoids its UnmarshalJSON, which is not strict
 	m := &strictly{}
 	return (*api.Migration)(m), runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, m, true)
 }
 
-// Spec returns a Refused where an API server would not take a spec.
+// Spec returns a Refused if an API server would reject the spec.
 func Spec(ctx context.Context, spec api.MigrationSpec) error {
 	m := &api.Migration{Spec: *spec.DeepCopy()}
 	m.Name = spec.Source.Name
-	// A run's clusters are those of its flags; here they only have to be two.
+	// The flags of a run select its clusters; the rules only require that there are two.
 	m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "destination", Key: "value"}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
 	if err != nil {
@@ -76,7 +76,8 @@ func Spec(ctx context.Context, spec api.MigrationSpec) error {
 	return judge(ctx, object)
 }
 
-// Sense returns what makes no sense in a spec and only a program sees, as a field and a sentence; empty: nothing. No cluster is asked.
+// Sense returns a problem of a spec that the schema cannot express, as a field and a sentence, or an empty string. It
+// contacts no cluster.
 func Sense(spec api.MigrationSpec) string {
 	if s := schedule.Of(spec.Schedule); s != nil && s.Problem() != "" {
 		return "spec.schedule: " + s.Problem()
@@ -87,7 +88,7 @@ func Sense(spec api.MigrationSpec) string {
 		}
 	}
 	for _, gate := range spec.Gates {
-		// Which addresses may be asked only the manager's settings say.
+		// Only the manager's settings define which addresses may be queried.
 		if _, err := health.New(gate, health.Sides{}); gate.Prometheus == nil && err != nil {
 			return fmt.Sprintf("spec.gates, gate %s: %v", gate.Name, err)
 		}
@@ -100,7 +101,7 @@ func Sense(spec api.MigrationSpec) string {
 	return ""
 }
 
-// judge fills in the defaults, and holds an object against the schema and its rules.
+// judge sets defaults and validates an object against the schema and its rules.
 func judge(ctx context.Context, object map[string]any) error {
 	schema, err := definition()
 	if err != nil {
@@ -117,7 +118,7 @@ func judge(ctx context.Context, object map[string]any) error {
 	}
 	refused := validation.ValidateCustomResource(nil, object, validator)
 	refused = append(refused, listtype.ValidateListSetsAndMaps(nil, structural, object)...)
-	if len(refused) == 0 { // the rules are about what has the form of the schema
+	if len(refused) == 0 { // the rules assume an object that fits the schema
 		rules := cel.NewValidator(structural, true, celconfig.PerCallLimit)
 		refused, _ = rules.Validate(ctx, nil, structural, object, nil, celconfig.RuntimeCELCostBudget)
 	}
@@ -127,7 +128,7 @@ func judge(ctx context.Context, object map[string]any) error {
 	return nil
 }
 
-// definition is the schema of Migrations.
+// definition returns the schema of Migrations.
 func definition() (*apiextensions.JSONSchemaProps, error) {
 	crds, err := config.CRDs()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestFile: what an API server would not take of a file is refused by its field, and nothing else is.
+// TestFile: File rejects exactly the files that an API server would reject, and names the field.
 func TestFile(t *testing.T) {
 	const head = "apiVersion: migration.sliceshift.io/v1alpha1\nkind: Migration\nmetadata: {name: web, namespace: shop}\n"
 	const gate = "spec: {source: {name: web}, destination: {namespace: store}, gates: [{name: ready, at: [AfterStart], "
@@ -51,7 +51,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestSamples: all that the repository shows is taken.
+// TestSamples: every sample in the repository is valid.
 func TestSamples(t *testing.T) {
 	files, err := filepath.Glob("../../../../config/samples/migration_*.yaml")
 	if err != nil || len(files) == 0 {
@@ -71,7 +71,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestSpec: a run, whose clusters no spec names, is judged by what is asked for besides, and its spec stays as it is.
+// TestSpec: the spec of a run, which names no clusters, is validated in its other fields and remains unchanged.
 func TestSpec(t *testing.T) {
 	spec := api.MigrationSpec{Source: api.SourceReference{Name: "web"}, Destination: api.DestinationReference{Namespace: "shop", Name: "web"}}
 	before := *spec.DeepCopy()
@@ -87,14 +87,14 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// senseless is a spec that makes no sense, and how it is refused.
+// senseless is a spec without a sensible meaning, and the expected error.
 type senseless struct {
 	Name    string         `json:"name"`
 	Spec    map[string]any `json:"spec"`
 	Refused string         `json:"refused"`
 }
 
-// TestV11Senseless: what has the form of a Migration and makes no sense is refused in one sentence.
+// TestV11Senseless: a valid Migration without a sensible meaning is rejected with one sentence.
 func TestV11Senseless(t *testing.T) {
 	text, err := os.ReadFile("testdata/senseless.yaml")
 	if err != nil {
@@ -121,7 +121,7 @@ func TestV11Senseless(t *testing.T) {
 	}
 }
 
-// TestV11Cron: what the API server lets through of cron is what the schedule reads.
+// TestV11Cron: the API server accepts exactly the cron expressions that the schedule can parse.
 func TestV11Cron(t *testing.T) {
 	for start, reads := range map[string]bool{
 		"0 2 * * *": true, "*/15 0-5 1,15 * MON-FRI": true, "30 22 ? JAN,jul sun": true, "05 08 01 12 6": true,
@@ -138,7 +138,7 @@ func TestV11Cron(t *testing.T) {
 	}
 }
 
-// TestV11Sense: what no schema sees is refused before it is written.
+// TestV11Sense: a spec is rejected before it is written, for problems that the schema cannot express.
 func TestV11Sense(t *testing.T) {
 	gate := api.HealthGate{Name: "db", At: []api.GatePoint{api.GateAtEnd}, CEL: &api.CELGate{Objects: api.GateObjects{APIVersion: "v1", Kind: "Pod", Name: "db-0"}, Expression: "object.status.phase =="}}
 	for want, spec := range map[string]api.MigrationSpec{

@@ -13,16 +13,15 @@ import (
 // ErrStopping is the error of a write that begins while the process stops.
 var ErrStopping = errors.New("stopping: no further write is begun")
 
-// Writes stops a run between two writes: while it drains, no write begins, and those in
-// flight are waited for. A write that is cut off does no harm, but the user who asked to
-// stop could not know its outcome.
+// Writes stops a run between two writes. While it drains, no write begins, and Wait waits for those in flight.
+// Interrupting a write does no harm, but the user who requested the stop could not know its outcome.
 type Writes struct {
 	mu       sync.Mutex
 	draining bool
 	writing  sync.WaitGroup
 }
 
-// Wait returns when no write is in flight any more.
+// Wait begins to drain, and returns when no write is in flight any more.
 func (d *Writes) Wait() {
 	d.mu.Lock()
 	d.draining = true
@@ -30,7 +29,7 @@ func (d *Writes) Wait() {
 	d.writing.Wait()
 }
 
-// Wrap adds it to a client's transport.
+// Wrap adds d to a client's transport.
 func (d *Writes) Wrap(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{d, next} })
 }
@@ -52,7 +51,7 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	// What asks for a connection, as to a port of a pod, writes nothing, and needs the body as it is.
+	// A request to upgrade the connection, such as port-forward, writes nothing and needs the original body.
 	connects := request.Header.Get("Upgrade") != ""
 	if connects || request.Method == http.MethodGet || request.Method == http.MethodHead {
 		return t.next.RoundTrip(request)
@@ -65,12 +64,12 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		t.drain.writing.Done()
 		return nil, err
 	}
-	// The write is over when its answer has been read.
+	// The write is complete when its response has been read.
 	response.Body = &body{response.Body, sync.OnceFunc(t.drain.writing.Done)}
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go look inside.
+// WrappedRoundTripper gives client-go access to the inner transport.
 func (t transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 type body struct {

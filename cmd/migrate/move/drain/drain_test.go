@@ -12,7 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 )
 
-// answering answers requests when it is let to.
+// answering answers a request when the test allows it.
 type answering struct{ let chan struct{} }
 
 func (t answering) RoundTrip(*http.Request) (*http.Response, error) {
@@ -43,7 +43,7 @@ func TestWrites(t *testing.T) {
 		b.Wait()
 		close(drained)
 	}()
-	commandtest.Await(t, func() bool { // the answer that is not read holds up only the end of it
+	commandtest.Await(t, func() bool { // the unread response delays only the end of the drain
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return b.draining
@@ -70,14 +70,14 @@ func TestWrites(t *testing.T) {
 	<-drained
 }
 
-// connecting hands a connection over.
+// connecting returns an upgraded connection.
 type connecting struct{ io.ReadWriteCloser }
 
 func (c connecting) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: c.ReadWriteCloser}, nil
 }
 
-// TestConnections: what a request has asked for a connection is handed over as it is, and holds up no end.
+// TestConnections: the body of an upgraded connection is returned unchanged, and does not delay Wait.
 func TestConnections(t *testing.T) {
 	b := &Writes{}
 	here, there := net.Pipe()

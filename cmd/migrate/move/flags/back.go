@@ -13,8 +13,9 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Back are the flags by which volumes that have moved so go the other way, fit to be typed: the methods, with what holds in both
-// directions. What only the person knows, as the class of the side that they go to, is a word in capitals.
+// Back returns the flags of the reverse move for volumes moved with these specs, quoted for a shell: the methods, and
+// the settings that hold in both directions. A word in capitals stands for a value that only the user knows, such as the
+// storage class of the other side.
 func Back(volumes []api.VolumeSpec) []string {
 	var words []string
 	add := func(flag, value string) { words = append(words, "--"+flag, command.Quote(value)) }
@@ -52,8 +53,8 @@ func emptyBack(said api.EmptySpec) string {
 	return text
 }
 
-// copyBack is what was asked for of a copy, but for what was said of the side that it went to: the size of its volumes and the
-// address of its pods; and for when its ordinals were stopped.
+// copyBack returns the settings of a copy, except those of the side that it went to (size of the volumes, address of the
+// pods) and the cutover.
 func copyBack(asked api.CopySpec) []string {
 	var words []string
 	add := func(key, value string) {
@@ -94,7 +95,7 @@ func copyBack(asked api.CopySpec) []string {
 	return words
 }
 
-// wordFor is the word of a value; empty: it has none.
+// wordFor returns the word for a value, or an empty string if there is none.
 func wordFor[T api.CopyTransport | corev1.ServiceType | api.CopyWarmMode | api.CopyVerify](words map[string]T, value T) string {
 	for word, is := range words {
 		if is == value {

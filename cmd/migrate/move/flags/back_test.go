@@ -9,8 +9,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestBack: the flags of the way back are those of the way there, without what was said of that side alone; and they are read
-// again as the same.
+// TestBack: the flags of the reverse move are those of the original move, except settings of one side. Parsing them
+// yields the same specs.
 func TestBack(t *testing.T) {
 	for given, want := range map[string]string{
 		"--volume data=rebind":                    "",

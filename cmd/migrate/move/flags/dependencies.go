@@ -7,7 +7,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// dependencies say what is done about what the pods need besides their volumes.
+// dependencies holds the flags for objects, other than volumes, that the pods need.
 type dependencies struct {
 	copy                                         bool
 	onConflict, onChange, selectsOthers, cleanup *command.Choice
@@ -42,7 +42,7 @@ var (
 	cleanupPolicies  = map[string]api.CleanupPolicy{"retain": api.CleanupRetain, "delete": api.CleanupDelete}
 )
 
-// set puts what was given into a spec, and leaves the rest of it as it is.
+// set sets the given flags in a spec and leaves its other fields unchanged.
 func (f *dependencies) set(spec *api.DependenciesSpec, given func(string) bool) {
 	if given(flagCopy) {
 		spec.Mode = api.DependenciesCheck
@@ -64,7 +64,7 @@ func (f *dependencies) set(spec *api.DependenciesSpec, given func(string) bool) 
 	}
 }
 
-// check refuses what has no meaning without copies.
+// check rejects flags that have no meaning without copies.
 func (f *dependencies) check(spec api.DependenciesSpec, given func(string) bool) error {
 	for _, flag := range []string{flagOnConflict, flagOnChange, flagSelectsOthers, flagCleanCopies} {
 		if given(flag) && given(flagCopy) && spec.Mode != api.DependenciesCopy {

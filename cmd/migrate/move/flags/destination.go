@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
-// Destination says where the replicas go.
+// Destination holds the destination of the replicas.
 type Destination struct {
 	Kubeconfig, Context, Namespace, Name string
 }
@@ -17,7 +17,7 @@ type Destination struct {
 // whereTo is the title of these flags in the help.
 const whereTo = "Destination"
 
-// Add adds all of them.
+// Add adds all flags.
 func (f *Destination) Add(flags *pflag.FlagSet) {
 	command.FlagGroup(flags, whereTo, func() {
 		flags.StringVar(&f.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
@@ -26,7 +26,7 @@ func (f *Destination) Add(flags *pflag.FlagSet) {
 	})
 }
 
-// AddPlace adds those that say where in the cluster.
+// AddPlace adds the flags for the place within the cluster.
 func (f *Destination) AddPlace(flags *pflag.FlagSet) {
 	command.FlagGroup(flags, whereTo, func() {
 		flags.StringVar(&f.Namespace, "to-namespace", "", "namespace of the destination (default: the source's)")
@@ -34,10 +34,10 @@ func (f *Destination) AddPlace(flags *pflag.FlagSet) {
 	})
 }
 
-// Empty says whether none was given.
+// Empty reports whether no flag was set.
 func (f *Destination) Empty() bool { return *f == Destination{} }
 
-// check refuses names that no object can have: a plan would go through with them, and a run end in the middle.
+// check rejects invalid object names. Otherwise a plan would succeed, and the run would fail in the middle.
 func (f *Destination) check() error {
 	if problems := validation.IsDNS1123Label(f.Namespace); f.Namespace != "" && len(problems) > 0 {
 		return command.Usagef("--to-namespace: no namespace can be called %q: %s", f.Namespace, strings.Join(problems, "; "))
@@ -48,7 +48,7 @@ func (f *Destination) check() error {
 	return nil
 }
 
-// Endpoint is where the flags lead to.
+// Endpoint returns the cluster that the flags select.
 func (f *Destination) Endpoint(c *command.Common) (command.Endpoint, error) {
 	return c.EndpointAt(f.Kubeconfig, f.Context, "--to-kubeconfig or --to-context")
 }

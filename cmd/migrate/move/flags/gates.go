@@ -9,7 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// gates are those of a Migration, as its spec.gates has them.
+// gates describes spec.gates of a Migration.
 var gates = list[api.HealthGate]{
 	flag: Gates, field: "gates", all: "health gates", one: "gate", most: 8,
 	parse: func(text []byte) ([]api.HealthGate, error) {
@@ -22,7 +22,7 @@ var gates = list[api.HealthGate]{
 	name: func(gate api.HealthGate) string { return gate.Name }, wrong: wrongGate,
 }
 
-// wrongGate is what the resource definition would refuse of a gate; empty: nothing.
+// wrongGate returns why the resource definition would reject a gate, or an empty string.
 func wrongGate(gate api.HealthGate) string {
 	asks := 0
 	for _, set := range []bool{gate.HTTP != nil, gate.GRPC != nil, gate.CEL != nil, gate.Prometheus != nil, gate.Job != nil} {

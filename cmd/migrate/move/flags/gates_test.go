@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReadGates: a file of gates is read as the resource definition would, and what that refuses is refused.
+// TestReadGates: a file of gates is parsed and validated as by the resource definition.
 func TestReadGates(t *testing.T) {
 	const cel = ", cel: {objects: {apiVersion: v1, kind: Pod, name: a}, expression: 'true'}"
 	testFiles(t, gates, map[string]file{

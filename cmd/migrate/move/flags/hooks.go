@@ -10,7 +10,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// hooks are those of a Migration, as its spec.hooks has them.
+// hooks describes spec.hooks of a Migration.
 var hooks = list[api.Hook]{
 	flag: Hooks, field: "hooks", all: "hooks", one: "hook", most: 8,
 	parse: func(text []byte) ([]api.Hook, error) {
@@ -23,7 +23,7 @@ var hooks = list[api.Hook]{
 	name: func(hook api.Hook) string { return hook.Name }, wrong: wrongHook,
 }
 
-// wrongHook is what the resource definition would refuse of a hook; empty: nothing.
+// wrongHook returns why the resource definition would reject a hook, or an empty string.
 func wrongHook(hook api.Hook) string {
 	in := func(value string, words ...string) bool { return slices.Contains(words, value) }
 	switch {
@@ -43,5 +43,5 @@ func wrongHook(hook api.Hook) string {
 	return hook.Unfit()
 }
 
-// longestHook is how many seconds a hook may take.
+// longestHook is the maximal timeout of a hook, in seconds.
 const longestHook = 604800

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReadHooks: a file of hooks is read as the resource definition would, and what that refuses is refused.
+// TestReadHooks: a file of hooks is parsed and validated as by the resource definition.
 func TestReadHooks(t *testing.T) {
 	const job = ", job: {spec: {template: {spec: {containers: [{name: a, image: a}]}}}}"
 	testFiles(t, hooks, map[string]file{

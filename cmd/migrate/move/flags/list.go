@@ -8,19 +8,20 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
-// list is a list of the API that a file gives, with what the resource definition would refuse of it: no API
-// server sees a run's.
+// list describes a list of the API that is read from a file. It repeats the checks of the resource definition, because
+// no API server validates the spec of a run.
 type list[T any] struct {
-	// flag names the file, field is where it has them, all says what they are, and one what each of them is.
+	// flag names the flag of the file, field is the field in the file, and all and one are the plural and singular for
+	// messages.
 	flag, field, all, one string
 	most                  int
 	parse                 func(text []byte) ([]T, error)
 	name                  func(T) string
-	// wrong is what the resource definition would refuse of one; empty: nothing.
+	// wrong returns why the resource definition would reject an item, or an empty string.
 	wrong func(T) string
 }
 
-// read reads a file; of none there are none.
+// read reads the list from a file. An empty path yields an empty list.
 func (l list[T]) read(path string) ([]T, error) {
 	if path == "" {
 		return nil, nil
@@ -36,7 +37,7 @@ func (l list[T]) read(path string) ([]T, error) {
 	return given, l.check(fmt.Sprintf("--%s: %s", l.flag, path), given)
 }
 
-// check refuses what the resource definition would refuse of those that something gives.
+// check rejects lists that the resource definition would reject. by names their source.
 func (l list[T]) check(by string, given []T) error {
 	if len(given) > l.most {
 		return command.Usagef("%s: there are %d %s, and a migration may have %d", by, len(given), l.field, l.most)

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// file is the text of one, and a part of what is wrong with it.
+// file holds the text of a file, and a part of the expected error.
 type file struct{ text, wrong string }
 
-// testFiles reads files of a list: each is refused for what is wrong with it, and only for that.
+// testFiles reads each file and compares the error.
 func testFiles[T any](t *testing.T, of list[T], files map[string]file) {
 	t.Helper()
 	for name, tc := range files {

@@ -9,10 +9,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// ofPrometheus is what the value of --probe begins with where it is not a URL to request.
+// ofPrometheus is the prefix of a --probe value that is not a URL to request.
 const ofPrometheus = "prom="
 
-// probeFlags say how it is measured what clients see.
+// probeFlags holds the flags of the probe, which measures availability for clients.
 type probeFlags struct {
 	target  string
 	queries []string
@@ -23,7 +23,7 @@ func (f *probeFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.queries, ProbeQuery, nil, "a query for --probe prom=URL, as `NAME=PROMQL`: requests and failed, how many there were since the move began, and p99 in seconds; ${since} stands for that time")
 }
 
-// spec is what was asked for; nil: nothing was.
+// spec returns the probe of the flags, or nil if none is set.
 func (f *probeFlags) spec() (*api.ProbeSpec, error) {
 	server, metrics := strings.CutPrefix(f.target, ofPrometheus)
 	switch {

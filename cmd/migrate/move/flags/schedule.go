@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// schedule says when handoffs may begin.
+// schedule holds the flags that define when handoffs may begin.
 type schedule struct {
 	windows             []string
 	timeZone            string
@@ -38,12 +38,12 @@ func (f *schedule) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.expected, flagExpected, 0, "how long one handoff takes: none begins that its window would not hold (default: as long as the longest so far, at least 1m)")
 }
 
-// any says whether a schedule is asked for.
+// any reports whether a flag of the schedule is set.
 func (f *schedule) any(given func(string) bool) bool {
 	return given(flagWindow) || given(flagTimeZone) || given(flagNotBefore) || given(flagNotAfter) || given(flagExpected)
 }
 
-// spec is the schedule that is asked for; nil: none is. An empty --window is one without windows.
+// spec returns the schedule of the flags, or nil if none is set. An empty --window means a schedule without windows.
 func (f *schedule) spec(given func(string) bool) (*api.ScheduleSpec, error) {
 	if !f.any(given) {
 		return nil, nil //nolint:nilnil // nil is the API's "at any time"
@@ -80,7 +80,7 @@ func (f *schedule) spec(given func(string) bool) (*api.ScheduleSpec, error) {
 	return spec, nil
 }
 
-// windowFlag reads START/DURATION.
+// windowFlag parses START/DURATION.
 func windowFlag(text string) (window api.Window, err error) {
 	at := strings.LastIndex(text, "/")
 	if at < 0 {
@@ -103,10 +103,10 @@ func windowFlag(text string) (window api.Window, err error) {
 	return window, nil
 }
 
-// weekdays are the days of a window, as the API writes them.
+// weekdays are the weekdays in the spelling of the API.
 var weekdays = []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
 
-// daysFlag reads days with commas between them.
+// daysFlag parses weekdays separated by commas.
 func daysFlag(text string) (days []api.Weekday, err error) {
 	for day := range strings.SplitSeq(text, ",") {
 		at := slices.IndexFunc(weekdays, func(known string) bool { return strings.EqualFold(known, day) })
@@ -118,7 +118,7 @@ func daysFlag(text string) (days []api.Weekday, err error) {
 	return days, nil
 }
 
-// timeFlag reads a time, in a zone where it names none.
+// timeFlag parses a time. The given zone applies if the text names none.
 func timeFlag(flag, text string, zone *time.Location) (*metav1.Time, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // nil is the API's "no bound"

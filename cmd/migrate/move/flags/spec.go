@@ -1,4 +1,4 @@
-// Package flags has what a move may be asked for on the command line.
+// Package flags defines the command-line flags of a move.
 package flags
 
 import (
@@ -22,7 +22,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// Spec is what a move may be asked for.
+// Spec holds the flags for the spec of a Migration.
 type Spec struct {
 	order, cleanup  *command.Choice
 	splitBudget     *command.Choice
@@ -48,11 +48,11 @@ type Spec struct {
 	dependencies    dependencies
 	flags           *pflag.FlagSet
 
-	// cooked is the recipe that is in the spec; nil: none is.
+	// cooked is the recipe that was applied to the spec, or nil.
 	cooked *recipes.Recipe
 }
 
-// Names of flags that are asked for again when a run is continued.
+// Names of flags that are passed again when a run is continued.
 const (
 	Order          = "order"
 	Count          = "count"
@@ -77,7 +77,7 @@ const (
 	PausedByHand   = "paused-by-hand"
 )
 
-// Add adds all of them.
+// Add adds all flags.
 func (f *Spec) Add(flags *pflag.FlagSet) {
 	f.flags = flags
 	f.order = command.NewChoice("highest-first", "highest-first", "lowest-first")
@@ -104,7 +104,7 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 	})
 }
 
-// addOrdinals adds the flags about which ordinals move, and how many at once.
+// addOrdinals adds the flags for which ordinals move, and how many at once.
 func (f *Spec) addOrdinals(flags *pflag.FlagSet) {
 	command.FlagGroup(flags, "Ordinals and budget", func() {
 		flags.Var(f.kind, Kind, "apiVersion of the source StatefulSet")
@@ -119,29 +119,29 @@ func (f *Spec) addOrdinals(flags *pflag.FlagSet) {
 	})
 }
 
-// addVolumes adds the flags about how data moves.
+// addVolumes adds the flags for how data moves.
 func (f *Spec) addVolumes(flags *pflag.FlagSet) {
 	command.FlagGroup(flags, "Volumes", func() {
 		flags.StringArrayVar(&f.volume, Volume, nil, volumeHelp)
 		flags.StringToStringVar(&f.storageClasses, StorageClass, nil, "the destination's storage class for the claims of a template, as `TEMPLATE=CLASS` (repeatable)")
 		flags.StringToStringVar(&f.accessModes, AccessModes, nil, "the access modes of the destination's new volumes for the claims of a template, as `TEMPLATE=MODE[+MODE]` (repeatable)")
 		for _, name := range []string{StorageClass, AccessModes} {
-			flags.Lookup(name).DefValue = "" // [] says nothing to people
+			flags.Lookup(name).DefValue = "" // the default [] is meaningless in the help
 		}
 		flags.StringSliceVar(&f.shared, Shared, nil, "the volumes of `TEMPLATE` are a path on a machine (hostPath, local), and it holds the same files in both clusters; or a volume of the pods, which find there what they need (repeatable)")
 	})
 }
 
-// Given says whether a flag was set by its user.
+// Given reports whether the user set a flag.
 func (f *Spec) Given(name string) bool { return f.flags.Changed(name) }
 
-// bounds of the API, in seconds.
+// Limits of the API, in seconds.
 const (
 	longestMinReady = 86400
 	longestDeadline = 604800
 )
 
-// Spec is what the flags ask for.
+// Spec returns the spec of the flags.
 func (f *Spec) Spec(source string, to Destination) (api.MigrationSpec, error) {
 	spec := api.MigrationSpec{
 		Source:      api.SourceReference{Name: source, APIVersion: f.kind.Value},
@@ -205,7 +205,7 @@ func (f *Spec) Spec(source string, to Destination) (api.MigrationSpec, error) {
 	return spec, f.cook(&spec)
 }
 
-// cook puts the recipe that was chosen into a spec, below what was asked for.
+// cook applies the chosen recipe to a spec. Explicit flags have precedence.
 func (f *Spec) cook(spec *api.MigrationSpec) (err error) {
 	f.cooked, err = f.recipe.Apply(spec, spec.Source.Name, recipes.Given{
 		Order: f.Given(Order), MaxUnavailable: f.Given(MaxUnavailable), MinReadySeconds: f.Given(MinReady), ExportOrdinals: f.Given(ExportOrdinals),
@@ -217,26 +217,26 @@ func (f *Spec) cook(spec *api.MigrationSpec) (err error) {
 	return errors.Join(gates.check(by, spec.Gates), hooks.check(by, spec.Hooks))
 }
 
-// Cooked says whether a recipe is in the spec.
+// Cooked reports whether a recipe was applied.
 func (f *Spec) Cooked() bool { return f.cooked != nil }
 
-// Schedules says whether a schedule is asked for.
+// Schedules reports whether the flags define a schedule.
 func (f *Spec) Schedules() bool { return f.schedule.any(f.Given) }
 
-// SetDependencies puts what is asked for of dependencies into a spec, and leaves the rest of it as it is.
+// SetDependencies sets the dependency flags in a spec and leaves its other fields unchanged.
 func (f *Spec) SetDependencies(spec *api.DependenciesSpec) { f.dependencies.set(spec, f.Given) }
 
-// Orders says whether the recipe that is in the spec chooses the order of the ordinals.
+// Orders reports whether the applied recipe sets the order of the ordinals.
 func (f *Spec) Orders() bool { return f.cooked != nil && f.cooked.Settings.Order != "" }
 
-// Warn says what somebody should know of the recipe that is in the spec.
+// Warn prints the warning of the applied recipe, if it has one.
 func (f *Spec) Warn(c *command.Common) {
 	if text := recipe.Warning(c.Program, f.cooked); text != "" {
 		fmt.Fprintln(c.ErrOut, "warning: "+text)
 	}
 }
 
-// volumes is what is asked for of each claim template that a flag names.
+// volumes returns the spec of each claim template that a flag names.
 func (f *Spec) volumes() ([]api.VolumeSpec, error) {
 	templates := map[string]*api.VolumeSpec{}
 	of := func(template string) *api.VolumeSpec {
@@ -283,26 +283,26 @@ func (f *Spec) volumes() ([]api.VolumeSpec, error) {
 	return volumes, nil
 }
 
-// SplitBudgets are the words of --split-budget and of budget --to.
+// SplitBudgets maps the words of --split-budget and of budget --to.
 var SplitBudgets = map[string]api.SplitBudget{
 	"proportional": api.SplitBudgetProportional, "both": api.SplitBudgetProportional,
 	"source": api.SplitBudgetSource, "destination": api.SplitBudgetDestination,
 }
 
-// budgetFlag reads --max-unavailable.
+// budgetFlag parses --max-unavailable.
 func budgetFlag(text string) (*intstr.IntOrString, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // nil is the API's "from the PodDisruptionBudget"
 	}
 	value := intstr.Parse(text)
-	const many = 100 // any number of replicas: only the form is judged
+	const many = 100 // any number of replicas, because only the syntax is checked
 	if allowed, err := pdb.Budget(pdb.Form{MaxUnavailable: &value}, many); err != nil || allowed < 1 {
 		return nil, command.Usagef("--%s must be a number of at least 1 or a percentage from 1%% to 100%%, not %q", MaxUnavailable, text)
 	}
 	return &value, nil
 }
 
-// seconds rounds a duration up to the whole seconds that the API counts in.
+// seconds rounds a duration up to whole seconds, the unit of the API.
 func seconds(flag string, value time.Duration, least, most int32) (*int32, error) {
 	rounded := math.Ceil(value.Seconds())
 	if rounded < float64(least) || rounded > float64(most) {

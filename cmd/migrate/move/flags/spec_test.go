@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// defaultSpec is what no flags at all ask for.
+// defaultSpec returns the spec without any flag.
 func defaultSpec() api.MigrationSpec {
 	return api.MigrationSpec{
 		Source:      api.SourceReference{Name: "web", APIVersion: "apps/v1"},
@@ -147,7 +147,7 @@ func TestSpecFlagsRefused(t *testing.T) {
 	}
 }
 
-// TestP1ProbeFlags: --probe takes a URL, or a Prometheus with its queries.
+// TestP1ProbeFlags: --probe accepts a URL, or a Prometheus with its queries.
 func TestP1ProbeFlags(t *testing.T) {
 	requests, failed := "requests=sum(increase(r{code=\"a,b\"}[${since}]))", "failed=f"
 	for name, tc := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// volumeHelp is what --volume is for.
+// volumeHelp is the help of --volume.
 const volumeHelp = "how the data of a claim template moves, as `TEMPLATE=METHOD` (repeatable): rebind; or empty,WORD,... with what you know of the application: " + emptyWords +
 	"; or copy,image=IMAGE,... with more of " + copyWords + "; or snapshot,... with " + snapshotWords
 
@@ -26,13 +26,14 @@ const (
 	snapshotWords = "class=VOLUMESNAPSHOTCLASS, size=SIZE"
 )
 
-// mostPrefetch is what the resource allows for copy.prefetch, too: pods and disks of all of them are there at once.
+// mostPrefetch is also the limit of copy.prefetch in the resource definition. Pods and disks of all prefetched ordinals
+// exist at the same time.
 const mostPrefetch = 8
 
-// methodWords are the methods by the words of --volume.
+// methodWords maps the words of --volume to methods.
 var methodWords = map[string]api.VolumeMethod{"rebind": api.MethodRebind, "empty": api.MethodEmpty, "copy": api.MethodCopy, "snapshot": api.MethodSnapshot}
 
-// readVolume reads one --volume into what is asked for of its claim template.
+// readVolume parses one --volume into the spec of its claim template.
 func readVolume(text string, of func(template string) *api.VolumeSpec) error {
 	template, rest, _ := strings.Cut(text, "=")
 	words := strings.Split(rest, ",")
@@ -54,10 +55,10 @@ func readVolume(text string, of func(template string) *api.VolumeSpec) error {
 	return nil
 }
 
-// wordsOf are what can be said of each method.
+// wordsOf lists the settings of each method.
 var wordsOf = map[string]string{"empty": emptyWords, "copy": "image=IMAGE, " + copyWords, "snapshot": snapshotWords}
 
-// wrongWord says why a word cannot be said of a method: it is none, or its value is none.
+// wrongWord returns why a setting is invalid for a method: it is unknown, or its value is invalid.
 func wrongWord(method, word string) string {
 	known := wordsOf[method]
 	if known == "" {
@@ -72,11 +73,11 @@ func wrongWord(method, word string) string {
 	return fmt.Sprintf("%q is none of what can be said of method %s: %s", word, method, known)
 }
 
-// knownModes are the access modes of claims.
+// knownModes lists the access modes of claims.
 var knownModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOncePod}
 
-// wrongModes says why the access modes of a claim template cannot be those of new volumes, as the resource definition does; empty:
-// they can.
+// wrongModes returns why new volumes of a claim template cannot have the access modes, with the rules of the resource
+// definition. It is empty if they can.
 func wrongModes(asked api.VolumeSpec) string {
 	modes := asked.AccessModes
 	switch {
@@ -92,7 +93,7 @@ func wrongModes(asked api.VolumeSpec) string {
 	return ""
 }
 
-// readEmpty reads a word about method Empty, and says whether there is such a word.
+// readEmpty parses a setting of method Empty and reports whether it is known.
 func readEmpty(word string, said *api.EmptySpec) bool {
 	switch word {
 	case "fills-from-peers":
@@ -107,27 +108,27 @@ func readEmpty(word string, said *api.EmptySpec) bool {
 	return true
 }
 
-// serviceWords are the types of a receiver's Service by their words.
+// serviceWords maps words to types of a receiver's Service.
 var serviceWords = map[string]corev1.ServiceType{
 	"cluster-ip": corev1.ServiceTypeClusterIP, "node-port": corev1.ServiceTypeNodePort, "load-balancer": corev1.ServiceTypeLoadBalancer, "export": api.ServiceTypeExport,
 }
 
-// transportWords are the ways from one pod to the other.
+// transportWords maps words to the transports between two movers.
 var transportWords = map[string]api.CopyTransport{"auto": api.TransportAuto, "direct": api.TransportDirect, "relay": api.TransportRelay}
 
-// warmWords say whether passes are made while an ordinal runs.
+// warmWords maps words to the modes of passes while an ordinal runs.
 var warmWords = map[string]api.CopyWarmMode{"auto": api.CopyWarmAuto, "mount": api.CopyWarmMount, "snapshot": api.CopyWarmSnapshot, "none": api.CopyWarmNone}
 
-// cutoverWords say when an ordinal that was copied while it ran is stopped.
+// cutoverWords maps words to when a copied ordinal is stopped.
 var cutoverWords = map[string]api.CopyCutover{"automatic": api.CutoverAutomatic, "manual": api.CutoverManual, "now": api.CutoverNow}
 
-// verifyWords say what is read of both sides once an ordinal is down.
+// verifyWords maps words to which data of the two sides is compared once an ordinal is down.
 var verifyWords = map[string]api.CopyVerify{"full": api.CopyVerifyFull, "changed": api.CopyVerifyChanged}
 
-// deviceWords say whether device nodes are copied.
+// deviceWords maps words to whether device nodes are copied.
 var deviceWords = map[string]bool{"refuse": false, "allow": true}
 
-// readCopy reads what is asked for of method Copy, and says whether it could be read.
+// readCopy parses a setting of method Copy and reports whether it is valid.
 func readCopy(word string, asked *api.CopySpec) (read bool) {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
@@ -180,7 +181,7 @@ func readCopy(word string, asked *api.CopySpec) (read bool) {
 	return value != ""
 }
 
-// readCutover reads a word, or a time (RFC 3339).
+// readCutover parses a cutover word or a time (RFC 3339).
 func readCutover(value string, asked *api.CopySpec) (read bool) {
 	if asked.Cutover, read = cutoverWords[value]; read {
 		return true
@@ -190,7 +191,7 @@ func readCutover(value string, asked *api.CopySpec) (read bool) {
 	return err == nil
 }
 
-// readSnapshot reads what is asked for of method Snapshot, and says whether it could be read.
+// readSnapshot parses a setting of method Snapshot and reports whether it is valid.
 func readSnapshot(word string, asked *api.SnapshotSpec) bool {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
@@ -205,7 +206,7 @@ func readSnapshot(word string, asked *api.SnapshotSpec) bool {
 	}
 }
 
-// quantity is nil for what is none, or not above 0.
+// quantity parses a quantity. It returns nil if the quantity is invalid or not above 0.
 func quantity(text string) *resource.Quantity {
 	q, err := resource.ParseQuantity(text)
 	if err != nil || q.Sign() <= 0 {
@@ -214,7 +215,7 @@ func quantity(text string) *resource.Quantity {
 	return &q
 }
 
-// duration is nil for what is none, or not above 0.
+// duration parses a duration. It returns nil if the duration is invalid or not above 0.
 func duration(text string) *metav1.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {

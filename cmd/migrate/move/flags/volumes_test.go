@@ -13,7 +13,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestVolumeFlag: what a person knows of the application stands behind the method.
+// TestVolumeFlag: settings that the user knows about the application follow the method.
 func TestVolumeFlag(t *testing.T) {
 	for text, want := range map[string]api.VolumeSpec{
 		"data=rebind":                 {ClaimTemplate: "data", Method: api.MethodRebind},

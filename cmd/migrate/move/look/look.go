@@ -1,4 +1,4 @@
-// Package look observes both sides of a migration for those who only want to know.
+// Package look observes both sides of a migration without changing them.
 package look
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// unrecorded is the UID of a migration that is not stored anywhere yet. An empty one
-// would be that of every object which no migration has touched.
+// unrecorded is the UID of a migration that is not stored yet. An empty UID would match every object that no migration
+// has touched.
 const unrecorded = "unrecorded"
 
-// Both observes both sides and writes nothing. A cluster that cannot be read is an error, unless the
-// preflight has found what is missing for that.
+// Both observes both sides and writes nothing. It returns an error if a cluster cannot be read, unless the preflight
+// already reports the cause.
 func Both(ctx context.Context, source, destination *clusters.Connection, store records.Store, m *api.Migration) (plan.Snapshot, error) {
 	if m.UID == "" {
 		m = m.DeepCopy()
@@ -32,7 +32,7 @@ func Both(ctx context.Context, source, destination *clusters.Connection, store r
 		return snapshot, fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
 	}
 	if len(snapshot.Preflight) > 0 && m.Status.Baseline == nil {
-		return snapshot, nil // without the rights not even the sides can be read
+		return snapshot, nil // without permissions the sides cannot be read
 	}
 	for _, side := range []plan.Side{snapshot.Source, snapshot.Destination} {
 		if side.Reach != plan.Seen {

@@ -1,4 +1,4 @@
-// Package movetest makes migrations and snapshots for the tests of a move.
+// Package movetest creates migrations and snapshots for the tests of a move.
 package movetest
 
 import (
@@ -19,15 +19,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Application describes the snapshot of a healthy StatefulSet shop/web in cluster
-// east, which is to move to cluster west.
+// Application describes the snapshot of a healthy StatefulSet shop/web in cluster east, for a move to cluster west.
 type Application struct {
 	Replicas  int32
 	Templates []string
 	Spec      plan.Spec
 }
 
-// Snapshot is what both sides show of it.
+// Snapshot returns the observed state of source and destination.
 func (a Application) Snapshot() plan.Snapshot {
 	spec := a.Spec
 	if spec.Mode == "" {
@@ -90,7 +89,7 @@ var (
 	InMode     = viewtest.InMode
 )
 
-// Offline is a connection that nobody answers at.
+// Offline returns a connection to an address that does not answer.
 func Offline(t *testing.T, name string) *clusters.Connection {
 	t.Helper()
 	connection, err := clusters.Connect(name, &rest.Config{Host: "https://" + name + ".invalid:1"})

@@ -11,8 +11,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// answer is the first line of a plan: whether the application can move, and what that comes to for its users. With no it
-// says what to correct first.
+// answer returns the first line of a plan: whether the application can move, and the effect on its users. If it cannot
+// move, the line states what to correct first.
 func (d Plan) answer() string {
 	what := fmt.Sprintf("StatefulSet %s from %s to %s", d.Source.StatefulSet, d.Source, d.Destination)
 	switch {
@@ -39,7 +39,8 @@ func haveOf(ordinals int32) string {
 	return fmt.Sprintf("%d ordinals have", ordinals)
 }
 
-// comesTo is how many ordinals move, how long that takes, how many are down at once and for how long each, and what is copied.
+// comesTo returns how many ordinals move, how long that takes, how many are down at once and for how long each, and how
+// much data is copied.
 func (d Plan) comesTo() string {
 	sum := d.Summary
 	text := terminal.Count(int(sum.Ordinals), "ordinal")
@@ -58,7 +59,7 @@ func (d Plan) comesTo() string {
 
 func (s Summary) each() time.Duration { return time.Duration(s.HandoffSeconds) * time.Second }
 
-// copiedText is how much is copied; empty: nothing is.
+// copiedText returns how much data is copied, or an empty string if none is.
 func (s Summary) copiedText() string {
 	count := s.VolumesByMethod[api.MethodCopy] + s.VolumesByMethod[api.MethodSnapshot]
 	switch {
@@ -71,7 +72,7 @@ func (s Summary) copiedText() string {
 	}
 }
 
-// wayBack says until when there is a way back, and which one.
+// wayBack returns how to move back, and until when each way is possible.
 func wayBack(m *api.Migration) string {
 	const back = "migrate rollback, at any moment until the move is completed; then "
 	if m.Spec.Cleanup.Source == api.CleanupDelete {
@@ -80,7 +81,7 @@ func wayBack(m *api.Migration) string {
 	return back + "a move the other way"
 }
 
-// filled are the bytes of the volumes of each ordinal that are filled from others.
+// filled returns, for each ordinal, the bytes of its volumes that are filled from other volumes.
 func filled(s plan.Snapshot) map[int32]int64 {
 	bytes := map[int32]int64{}
 	for i := range s.Volumes {

@@ -13,12 +13,12 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 )
 
-// mostHandoffs is how many handoffs are shown, so that the plan of a large application fits on a screen too: the
-// last of them is always among these.
+// mostHandoffs is how many handoffs are shown, so that the plan of a large application fits on a screen. The last
+// handoff is always shown.
 const mostHandoffs = 12
 
-// brief shows a plan on one screen: what it comes to, the first handoff in full, and of each other one its
-// range of writes and what both sides have after it.
+// brief prints a plan on one screen: the summary, the first handoff in full, and for each other handoff its range of
+// writes and the state of both sides after it.
 func (p Printer) brief(d Plan) error {
 	var prepare, restore []Step
 	for _, step := range d.Steps {
@@ -43,7 +43,7 @@ func (p Printer) brief(d Plan) error {
 	return nil
 }
 
-// facts are what a plan comes to, one line each.
+// facts prints the summary of a plan, one fact a line.
 func (p Printer) facts(d Plan) error {
 	var b strings.Builder
 	for _, fact := range d.facts() {
@@ -54,7 +54,7 @@ func (p Printer) facts(d Plan) error {
 	return err
 }
 
-// facts are names and values.
+// facts returns the names and values of the summary.
 func (d Plan) facts() [][2]string {
 	sum := d.Summary
 	facts := [][2]string{
@@ -76,7 +76,7 @@ func (d Plan) facts() [][2]string {
 	return append(facts, [2]string{"writes", fmt.Sprintf("%d; -o wide lists each", sum.Writes)})
 }
 
-// volumesText says how many volumes there are by the method that carries them.
+// volumesText returns how many volumes each method carries.
 func volumesText(sum Summary) string {
 	if sum.Volumes+sum.Kept == 0 {
 		return "none"
@@ -91,7 +91,7 @@ func volumesText(sum Summary) string {
 	return strings.Join(texts, ", ")
 }
 
-// timeText says how long it is expected to take, and how that is known; empty: nothing is known.
+// timeText returns the expected duration and the source of the estimate, or an empty string if there is none.
 func (s Summary) timeText() string {
 	if s.HandoffSeconds == 0 {
 		return ""
@@ -107,7 +107,7 @@ func (s Summary) timeText() string {
 	}
 }
 
-// part is a list of steps under a heading; nothing without any.
+// part prints steps under a heading. Without steps it prints nothing.
 func (p Printer) part(title string, steps []Step) error {
 	if len(steps) == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (p Printer) part(title string, steps []Step) error {
 	return text.Flush()
 }
 
-// handoffs shows the first in full and the others in one line each.
+// handoffs prints the first handoff in full and the others in one line each.
 func (p Printer) handoffs(all []stretch, d Plan) error {
 	if len(all) == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (p Printer) handoffs(all []stretch, d Plan) error {
 	return err
 }
 
-// between is a range of writes, or the one write that it is.
+// between returns a range of writes, or a single number.
 func between(first, last int) string {
 	if first == last {
 		return strconv.Itoa(first)
@@ -160,7 +160,7 @@ func between(first, last int) string {
 	return fmt.Sprintf("%d-%d", first, last)
 }
 
-// after says what both sides have after a handoff, and how many are available in it.
+// after returns the state of both sides after a handoff, and how many replicas are available during it.
 func (d Plan) after(steps []Step) string {
 	last := steps[len(steps)-1]
 	return fmt.Sprintf(": source %s, destination %s after it, %d/%d available in it", sliceCell(last.Source), sliceCell(last.Destination), fewest(steps), d.Summary.Replicas)
@@ -174,13 +174,13 @@ func fewest(steps []Step) int32 {
 	return least
 }
 
-// run is one step, and how many go after it that do the same on its side, for one ordinal after the other.
+// run is a step, with the number of following steps that do the same on its side for the next ordinals.
 type run struct {
 	Step
 	alike int
 }
 
-// folded is one run for those in a row that do the same for one ordinal after the other.
+// folded combines consecutive steps that do the same for one ordinal after the other.
 func folded(steps []Step) []run {
 	var out []run
 	for _, step := range steps {

@@ -13,31 +13,31 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Change is an object that is another one after a move than before it.
+// Change is an object that differs before and after a move.
 type Change struct {
 	Place  Place
 	Object string
-	// Before and After are the fields that matter; nil where there is no such object.
+	// Before and After hold the relevant fields; nil if the object does not exist.
 	Before, After []Field
 }
 
-// Place is where an object is; it has no namespace where its kind has none.
+// Place is the location of an object. Namespace is empty for cluster-scoped kinds.
 type Place struct{ Cluster, Namespace string }
 
-// Field is a field of an object and its value; both are written as kubectl explain does.
+// Field is a field of an object and its value, in the notation of kubectl explain.
 type Field struct{ Path, Value string }
 
-// Changes are what a move leaves changed, and what it changes on its way only.
+// Changes holds the lasting and the temporary changes of a move.
 type Changes struct {
 	Lasting []Change
-	// Passing are the places and objects that are in the end as they were before, but for marks.
+	// Passing lists the objects that a move changes and restores, except for annotations.
 	Passing []Change
 }
 
-// NewChanges runs the planner over a model of what was observed, up to the end, and compares that with the beginning.
+// NewChanges simulates the plan to its end on a model of the observed state, and compares the end with the beginning.
 func NewChanges(m *api.Migration, s plan.Snapshot) Changes {
 	if m.Status.Baseline == nil {
-		s.Record.Fence = nil // as for a plan
+		s.Record.Fence = nil // as in NewPlan
 	}
 	s = resumed(s)
 	before := newInventory(s)
@@ -71,13 +71,13 @@ func NewChanges(m *api.Migration, s plan.Snapshot) Changes {
 	return out
 }
 
-// thing is an object in its place.
+// thing identifies an object by place and name.
 type thing struct {
 	place  Place
 	object string
 }
 
-// inventory has the objects of both sides, in the order in which they were found.
+// inventory holds the objects of source and destination, in the order in which they were found.
 type inventory struct {
 	order  []thing
 	fields map[thing][]Field
@@ -137,7 +137,7 @@ func (i *inventory) holding(side plan.Side, h volumes.Holding) {
 	}
 }
 
-// placed is the object that a write changes.
+// placed returns the object that a write changes.
 func placed(s plan.Snapshot, e plan.Effect) thing {
 	side := s.Source
 	if e.Side == plan.DestinationSide {
@@ -159,8 +159,8 @@ func placed(s plan.Snapshot, e plan.Effect) thing {
 	return at
 }
 
-// described is what becomes of an object that is in no snapshot, by one more write: before says what became of
-// it so far. Values are not shown: some of these objects are Secrets.
+// described returns the state, after one more write, of an object that is in no snapshot. before is its state so far.
+// Values are not shown, because some of these objects are Secrets.
 func described(e plan.Effect, before []Field) []Field {
 	switch e.Verb {
 	case plan.CreateNamespace:

@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// TestDiff: what a move changes for good is shown field by field, and what it changes on its way only is named.
+// TestDiff: lasting changes of a move are shown field by field, and temporary ones only by name.
 func TestDiff(t *testing.T) {
 	for name, app := range map[string]movetest.Application{
 		"diff.txt":        {Replicas: 2, Templates: []string{"data"}},
@@ -28,7 +28,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffChangesNothing: the snapshot that a diff is made of is as it was.
+// TestDiffChangesNothing: a diff does not modify its snapshot.
 func TestDiffChangesNothing(t *testing.T) {
 	s := movetest.Application{Replicas: 1, Templates: []string{"data"}}.Snapshot()
 	NewChanges(fresh(), s)

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Diff shows what a move changes for good, as a diff of the fields that matter, and then what it changes on its way only.
+// Diff prints the lasting changes of a move as a diff of the relevant fields, and then the names of temporarily changed
+// objects.
 func (p Printer) Diff(c Changes) error {
 	out := bufio.NewWriter(p.Out)
 	for _, change := range c.Lasting {
@@ -48,7 +49,7 @@ func matching(changes []Change, is func(Change) bool) []Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(change Change) bool { return !is(change) })
 }
 
-// fields are the lines of a change: each field that is gone or another one, and what it is now.
+// fields returns the lines of a change: each removed or changed field, and its new value.
 func (p Printer) fields(c Change) []string {
 	var lines []string
 	for _, was := range c.Before {
@@ -70,7 +71,7 @@ func (p Printer) fields(c Change) []string {
 	return lines
 }
 
-// String is the cluster and the namespace, if any.
+// String returns the cluster and the namespace, if any.
 func (p Place) String() string {
 	if p.Namespace == "" {
 		return p.Cluster
@@ -78,5 +79,5 @@ func (p Place) String() string {
 	return p.Cluster + "/" + p.Namespace
 }
 
-// String is the field as a line of YAML.
+// String returns the field as a line of YAML.
 func (f Field) String() string { return f.Path + ": " + f.Value }

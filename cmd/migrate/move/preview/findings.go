@@ -9,14 +9,14 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// most is how many findings of one check and reason are shown in full, and mostAlike how many there may be before the others are
-// counted: a set of a hundred ordinals may have a hundred of them.
+// most is how many findings of one check and reason are shown in full if there are more than mostAlike of them. The
+// others are only counted, because a set of a hundred ordinals may have a hundred findings.
 const (
 	most      = 2
 	mostAlike = 3
 )
 
-// FindingsText shows what a preflight found, in its order.
+// FindingsText formats the findings of a preflight, in their order.
 func FindingsText(findings []plan.Finding, paint terminal.Painter) string {
 	var b strings.Builder
 	for len(findings) > 0 {
@@ -55,7 +55,7 @@ func findingText(f plan.Finding, paint terminal.Painter) string {
 	return text
 }
 
-// objects names what findings are about; empty: they are all about one object.
+// objects returns the names of the objects of the findings, or an empty string if they concern one object.
 func objects(findings []plan.Finding) string {
 	var names []string
 	for _, f := range findings {
@@ -69,7 +69,7 @@ func objects(findings []plan.Finding) string {
 	return ", of " + plan.Listed(names)
 }
 
-// Refusals are the findings that forbid a move.
+// Refusals returns the number of findings that forbid a move.
 func Refusals(findings []plan.Finding) int {
 	n := 0
 	for _, f := range findings {

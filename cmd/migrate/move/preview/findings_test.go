@@ -9,8 +9,8 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// TestFindingsAlike: of many findings of one reason the first are shown in full, and the others are counted and named; few, and those
-// of another reason, are all shown.
+// TestFindingsAlike: of many findings with one reason, the first are shown in full, and the others are counted and
+// named. Few findings, and findings with other reasons, are all shown.
 func TestFindingsAlike(t *testing.T) {
 	many := func(n int, reason string) (all []plan.Finding) {
 		for i := range n {

@@ -13,23 +13,23 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// The most that the plan of a large application may take.
+// Limits for the plan of a large application.
 const (
 	largeOrdinals  = 5000
 	largeProcessor = 5 * time.Second
 	largeMemory    = 64 << 20
 )
 
-// envLarge asks a process of this test to plan, for so much of it as it says.
+// envLarge makes the test binary run as a child process of this test, which plans or stays idle.
 const (
 	envLarge  = "PREVIEW_LARGE"
 	largePlan = "plan"
 	largeIdle = "idle"
 )
 
-// TestPlanLarge: 5,000 ordinals with claims are planned and printed in 5 s of a processor, and in 64 MiB more
-// than a process takes that has the same program and does nothing. What is measured has the snapshot, plans
-// on it and prints the table: all but the reads of the clusters.
+// TestPlanLarge: 5,000 ordinals with claims are planned and printed within 5 s of CPU time and 64 MiB more memory than
+// an idle process of the same program. The measurement covers the snapshot, the plan and the table, but not the reads of
+// the clusters.
 func TestPlanLarge(t *testing.T) {
 	switch os.Getenv(envLarge) {
 	case largePlan:
@@ -55,7 +55,7 @@ func planLarge(t *testing.T) {
 	}
 }
 
-// measureLarge is how long a process of its own has computed, and the most memory that it had.
+// measureLarge returns the CPU time and the peak memory of a child process.
 func measureLarge(t *testing.T, what string) (time.Duration, int64) {
 	t.Helper()
 	program, err := os.Executable()

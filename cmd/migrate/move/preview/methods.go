@@ -18,23 +18,24 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
-// Template is how the data of a claim template moves, and how else it could.
+// Template describes how the data of a claim template moves, and which other methods are possible.
 type Template struct {
 	ClaimTemplate string           `json:"claimTemplate"`
 	Method        api.VolumeMethod `json:"method"`
 	Methods       []Choice         `json:"methods"`
-	// Asked is what its claims at the destination are to have that those of the source have not.
+	// Asked describes how its claims at the destination differ from those of the source.
 	Asked *Asked `json:"asked,omitempty"`
 }
 
-// Asked is what somebody wants of the claims of a template at the destination; what is empty is as at the source.
+// Asked holds the requested settings of a template's claims at the destination. An empty field means the setting of the
+// source.
 type Asked struct {
 	StorageClass string                              `json:"storageClass,omitempty"`
 	AccessModes  []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty"`
 	Size         string                              `json:"size,omitempty"`
 }
 
-// askedOf is what the spec of a migration says of a template; nil: nothing.
+// askedOf returns the settings of a template in the spec of a migration, or nil if there are none.
 func askedOf(m *api.Migration, template string) *Asked {
 	at := slices.IndexFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool { return v.ClaimTemplate == template })
 	if at < 0 {
@@ -65,10 +66,10 @@ func (a Asked) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// Choice is a method: one that nothing was found against, or why it cannot be used as things are.
+// Choice is a method, and why it cannot be used, if there is an obstacle.
 type Choice struct {
 	Method api.VolumeMethod `json:"method"`
-	// Reason is empty where nothing was found.
+	// Reason is empty if there is no obstacle.
 	Reason string `json:"reason,omitempty"`
 	Why    string `json:"why,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
@@ -83,11 +84,11 @@ func (c Choice) MarshalJSON() ([]byte, error) {
 	}{bare(c), shell.Commands(c.Remedy)})
 }
 
-// ofStorage are the reasons for which one disk cannot serve both sides.
+// ofStorage lists the reasons for which one disk cannot serve both sides.
 var ofStorage = []string{volumes.ReasonDriverMissing, volumes.ReasonVolumeOutOfReach, volumes.ReasonVolumeIsLocal, volumes.ReasonVolumeNotAllowed}
 
-// methodsOf asks every method about the claims of the first ordinal that moves. What the preflight has
-// found of the storage speaks against those that carry a disk over.
+// methodsOf evaluates every method for the claims of the first ordinal that moves. Findings of the preflight about the
+// storage count against the methods that reuse a disk.
 func methodsOf(m *api.Migration, s plan.Snapshot, found []plan.Finding) []Template {
 	moving := s.OrdinalsToMove()
 	if len(moving) == 0 {
@@ -111,7 +112,7 @@ func choice(s plan.Snapshot, v plan.OrdinalVolume, name api.VolumeMethod, found 
 	method := methods.Of(name)
 	pair := volumes.Pair{Shared: s.Spec.SameCluster && !method.Separate(), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word, Copy: v.Copy}
 	if method.Separate() != v.Separate() {
-		pair.Taker.Volume = volumes.Volume{} // it was looked for as the other kind of method wants it
+		pair.Taker.Volume = volumes.Volume{} // it was read for a method of the other kind
 	}
 	if problem := method.Check(pair); problem != nil {
 		return Choice{name, problem.Reason, problem.Message, problem.Remedy}
@@ -126,7 +127,7 @@ func choice(s plan.Snapshot, v plan.OrdinalVolume, name api.VolumeMethod, found 
 	return Choice{Method: name}
 }
 
-// text says it, a line for each method. What was found against one is not said again below the findings that it is one of.
+// text returns a line for each method. It does not repeat an obstacle that the findings above already show.
 func (t Template) text(above []plan.Finding) []string {
 	lines := []string{fmt.Sprintf("Claim template %s moves by %s:", t.ClaimTemplate, t.Method)}
 	for _, c := range t.Methods {
@@ -146,7 +147,7 @@ func (t Template) text(above []plan.Finding) []string {
 	return lines
 }
 
-// refusedFor says whether something speaks against the method that is chosen: then people want to see the others.
+// refusedFor reports whether there is an obstacle for the chosen method. The other methods are then of interest.
 func (t Template) refusedFor() bool {
 	chosen := slices.IndexFunc(t.Methods, func(c Choice) bool { return c.Method == t.Method })
 	return chosen < 0 || t.Methods[chosen].Reason != ""

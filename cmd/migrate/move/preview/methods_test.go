@@ -18,14 +18,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// withData is an application of one replica, whose volume moves by a method, with or without a word for it.
+// withData returns an application of one replica whose volume moves by the given method and settings.
 func withData(method api.VolumeMethod, word volumes.Word) plan.Snapshot {
 	s := movetest.Application{Replicas: 1, Templates: []string{"data"}}.Snapshot()
 	s.Volumes[0].Method, s.Volumes[0].Word = method, word
 	return s
 }
 
-// TestMethods: of each claim template the plan says which methods can work, and why the others cannot.
+// TestMethods: for each claim template the plan lists which methods can be used, and why others cannot.
 func TestMethods(t *testing.T) {
 	said := volumes.Word{FillsFromPeers: true, FilledShown: true}
 	nothing, missing := func(*plan.Snapshot) {}, []plan.Finding{{Reason: volumes.ReasonDriverMissing}}
@@ -58,7 +58,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestClaimsThatChange: a plan says what the claims at the destination will have that those of the source have not.
+// TestClaimsThatChange: a plan lists the settings in which claims at the destination differ from those of the source.
 func TestClaimsThatChange(t *testing.T) {
 	size := resource.MustParse("20Gi")
 	s := withData(api.MethodCopy, volumes.Word{})
@@ -84,7 +84,7 @@ func TestClaimsThatChange(t *testing.T) {
 	}
 }
 
-// TestPreflightSaysItOnce: what is found of each ordinal in the same words is one finding.
+// TestPreflightSaysItOnce: findings with the same text for several ordinals are one finding.
 func TestPreflightSaysItOnce(t *testing.T) {
 	s := movetest.Application{Replicas: 3, Templates: []string{"data"}}.Snapshot()
 	for i := range s.Volumes {
@@ -101,7 +101,7 @@ func TestPreflightSaysItOnce(t *testing.T) {
 	}
 }
 
-// TestMethodsAreTold: a plan that is refused for its storage says what else there is.
+// TestMethodsAreTold: a plan that is refused for its storage lists the other methods.
 func TestMethodsAreTold(t *testing.T) {
 	said := volumes.Word{FillsFromPeers: true, FilledShown: true}
 	s := withData("", said)
@@ -128,7 +128,7 @@ func TestMethodsAreTold(t *testing.T) {
 	}
 }
 
-// TestMethodsAreForThoseWhoAsk: where nothing speaks against the method that is chosen the others are shown only in full.
+// TestMethodsAreForThoseWhoAsk: without an obstacle for the chosen method, only wide output lists the others.
 func TestMethodsAreForThoseWhoAsk(t *testing.T) {
 	s := withData(api.MethodCopy, volumes.Word{})
 	s.Volumes[0].Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "manager"}}
@@ -145,8 +145,8 @@ func TestMethodsAreForThoseWhoAsk(t *testing.T) {
 	}
 }
 
-// TestVolumesThatAreFilled: a plan says by which method another volume is filled for each ordinal, and that the one it had
-// is kept.
+// TestVolumesThatAreFilled: a plan names the method that fills another volume for each ordinal, and states that the
+// previous volume is kept.
 func TestVolumesThatAreFilled(t *testing.T) {
 	s := withData(api.MethodCopy, volumes.Word{})
 	s.Volumes[0].Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "manager"}}

@@ -18,7 +18,7 @@ const (
 	kindContent  = "volumesnapshotcontent"
 )
 
-// kinds are those of the objects that writes change, other than StatefulSets and what volumes are carried with.
+// kinds maps verbs to the kinds of objects that they change, except StatefulSets and objects that carry volumes.
 var kinds = map[plan.Verb]string{
 	plan.CreateNamespace: "namespace", plan.CreateService: kindService,
 	plan.CreateBudget: "poddisruptionbudget", plan.SetBudget: "poddisruptionbudget",
@@ -29,7 +29,7 @@ var kinds = map[plan.Verb]string{
 	plan.RestorePolicy: kindVolume, plan.DeleteVolume: kindVolume, plan.DeleteClaim: kindClaim,
 }
 
-// carrying are the kinds of what is written to carry a volume, other than the volume itself.
+// carrying maps verbs to the kinds of objects that carry a volume, except the volume itself.
 var carrying = map[volumes.Verb]string{
 	volumes.CreateClaim: kindClaim, volumes.MarkClaim: kindClaim, volumes.CreateIncoming: kindClaim, volumes.CreateOutgoing: kindClaim,
 	volumes.DeleteLost: kindClaim, volumes.DeleteDropped: kindClaim, volumes.DeleteUnfilled: kindClaim,
@@ -41,14 +41,14 @@ var carrying = map[volumes.Verb]string{
 	volumes.RetainContent: kindContent, volumes.LoosenContent: kindContent, volumes.CreateContent: kindContent, volumes.DeleteContent: kindContent,
 }
 
-// ObjectOf names the object that a write changes.
+// ObjectOf returns the name of the object that a write changes.
 func ObjectOf(e plan.Effect) string {
 	if e.Verb == plan.CarryVolume {
 		return carriedObject(e.Volume)
 	}
 	kind, known := kinds[e.Verb]
 	switch {
-	case e.Hook != nil: // the name of its Job is not known before the migration begins
+	case e.Hook != nil: // the name of its Job is unknown before the migration begins
 		return "job/" + e.Hook.Hook.Name
 	case e.Writer.Kind != "":
 		kind = strings.ToLower(e.Writer.Kind)
@@ -71,7 +71,8 @@ func carriedObject(a volumes.Action) string {
 	}
 }
 
-// VolumeOf names the PersistentVolume that a write is about; empty: it is about none, or about one that is not there yet.
+// VolumeOf returns the PersistentVolume that a write concerns. It is empty if there is none, or if the volume does not
+// exist yet.
 func VolumeOf(e plan.Effect) string {
 	switch e.Verb {
 	case plan.CarryVolume:
@@ -83,7 +84,7 @@ func VolumeOf(e plan.Effect) string {
 	}
 }
 
-// Brief is what a write does with the claim template for the name of the volume: that is long, and says little.
+// Brief replaces the name of the volume in an action by the claim template, which is shorter and more meaningful.
 func Brief(action, volume, template string) string {
 	if volume == "" || template == "" {
 		return action

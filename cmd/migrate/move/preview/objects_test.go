@@ -7,14 +7,14 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// carries is a write with which volume pv-1 is carried, by pod sliceshift-sender.
+// carries returns a write that carries volume pv-1 with pod sliceshift-sender.
 func carries(verb volumes.Verb) plan.Effect {
 	return plan.Effect{Verb: plan.CarryVolume, Name: "pv-1", Volume: volumes.Action{
 		Verb: verb, Volume: "pv-1", Ref: volumes.Ref{Namespace: "shop", Name: "data-web-1"}, Copy: volumes.CopyAction{Pod: "sliceshift-sender"},
 	}}
 }
 
-// TestObjectOf: what is written is named as kubectl does, whatever kind it is of.
+// TestObjectOf: objects of every kind are named as in kubectl.
 func TestObjectOf(t *testing.T) {
 	for want, effect := range map[string]plan.Effect{
 		"statefulset/web":         {Verb: plan.ScaleDown, Name: "web"},
@@ -36,7 +36,7 @@ func TestObjectOf(t *testing.T) {
 	}
 }
 
-// TestBrief: a volume is called after its claim template where its name says nothing, and nothing else is.
+// TestBrief: only the name of a volume is replaced, by its claim template.
 func TestBrief(t *testing.T) {
 	for name, tc := range map[string]struct{ action, volume, template, want string }{
 		"a volume":              {"park volume pv-1 on the source", "pv-1", "data", "park volume data on the source"},

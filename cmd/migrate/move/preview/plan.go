@@ -1,5 +1,4 @@
-// Package preview shows what a move would do before it is done: each write, what stands
-// in its way, and what it comes to.
+// Package preview shows what a move would do before it starts: each write, the obstacles, and a summary.
 package preview
 
 import (
@@ -13,61 +12,59 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Standing is where a move is when a command begins.
+// Standing is the state of a move when a command begins.
 type Standing string
 
 const (
-	// Beginning means that nothing has been written in its name.
+	// Beginning means that the move has written nothing yet.
 	Beginning Standing = "beginning"
-	// Underway means that an earlier run has begun it.
+	// Underway means that an earlier run has begun the move.
 	Underway Standing = "underway"
-	// Over means that an earlier run has completed it.
+	// Over means that an earlier run has completed the move.
 	Over Standing = "over"
 )
 
-// Plan is a plan, for people and for programs.
+// Plan is a plan, for output as text, JSON or YAML.
 type Plan struct {
 	Source      Side `json:"source"`
 	Destination Side `json:"destination"`
 	// Standing is beginning, underway or over.
 	Standing Standing `json:"standing"`
-	// Mode is that of the migration; a paused one is planned as if resumed.
+	// Mode is the mode of the migration. A paused migration is planned as if it were resumed.
 	Mode api.Mode `json:"mode"`
-	// Answer says whether the application can move, and what that comes to.
+	// Answer states whether the application can move, and the effect on its users.
 	Answer string `json:"answer"`
-	// WayBack says until when there is a way back, and which one; absent where nothing is moved to the destination.
+	// WayBack states how to move back, and until when. It is absent if nothing moves to the destination.
 	WayBack string `json:"wayBack,omitempty"`
-	// Findings are what the preflight found; Refused is true when one of them is
-	// more than a warning.
+	// Findings are the findings of the preflight. Refused is true if one of them is more than a warning.
 	Findings []plan.Finding `json:"findings"`
 	Refused  bool           `json:"refused"`
-	// Templates are the claim templates, each with its method and what is known of the others;
-	// absent once the move has begun.
+	// Templates lists the claim templates, each with its method and the alternatives. It is absent once the move has
+	// begun.
 	Templates []Template `json:"claimTemplates,omitempty"`
 	Steps     []Step     `json:"steps"`
 	Summary   Summary    `json:"summary"`
-	// Gates are the health gates that it waits for on its way; here they are taken to pass.
+	// Gates lists the health gates that the move waits for. The plan assumes that they pass.
 	Gates []api.HealthGate `json:"gates,omitempty"`
-	// Schedule is how much fits into which windows; absent: it moves at any time.
+	// Schedule shows which handoffs fit into which windows. It is absent if the move may run at any time.
 	Schedule *Schedule `json:"schedule,omitempty"`
-	// Outcome is how it ends: Moved or RolledBack.
+	// Outcome is how the move ends: Moved or RolledBack.
 	Outcome string `json:"outcome,omitempty"`
-	// Stalled is why it does not get to its end.
+	// Stalled is why the move does not complete.
 	Stalled *Stall `json:"stalled,omitempty"`
-	// Split is set when the application is split over both slices now, SplitAfter when it is
-	// in the end.
+	// Split is set if the application is split over both slices now, and SplitAfter if it is split at the end.
 	Split      *Split `json:"split,omitempty"`
 	SplitAfter *Split `json:"splitAfter,omitempty"`
 }
 
-// Side is one of both StatefulSets.
+// Side is one of the two StatefulSets.
 type Side struct {
 	Cluster     string `json:"cluster"`
 	Namespace   string `json:"namespace"`
 	StatefulSet string `json:"statefulSet"`
 }
 
-// Stall is why a move does not get to its end.
+// Stall is why a move does not complete.
 type Stall struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -83,42 +80,44 @@ func (s Stall) MarshalJSON() ([]byte, error) {
 	}{bare(s), shell.Commands(s.Remedy)})
 }
 
-// Summary is what a move comes to.
+// Summary is the summary of a move.
 type Summary struct {
-	// Ordinals are to be moved, in Writes writes to both API servers.
+	// Ordinals is the number of ordinals that move, with Writes writes to both API servers.
 	Ordinals int32 `json:"ordinals"`
 	Writes   int   `json:"writes"`
-	// FewestAvailable of Replicas are available at any time.
+	// FewestAvailable is the minimum of available replicas, out of Replicas.
 	FewestAvailable int32 `json:"fewestAvailable"`
 	Replicas        int32 `json:"replicas"`
 	// Budget is d: how many replicas may be unavailable at once.
 	Budget int32 `json:"budget"`
-	// Volumes are carried over, the same ones or what was made of them; Kept stay behind, parked.
+	// Volumes is the number of volumes that are carried over or created from others. Kept is the number that stay
+	// behind, parked.
 	Volumes int `json:"volumes"`
 	Kept    int `json:"keptVolumes,omitempty"`
-	// VolumesByMethod says how many of them each method carries.
+	// VolumesByMethod is the number of volumes that each method carries.
 	VolumesByMethod map[api.VolumeMethod]int `json:"volumesByMethod,omitempty"`
-	// CopiedBytes is the size of the volumes that are filled from others; absent: there are none, or nobody says.
+	// CopiedBytes is the size of the volumes that are filled from others. It is absent if there are none, or if the size
+	// is unknown.
 	CopiedBytes int64 `json:"copiedBytes,omitempty"`
-	// HandoffSeconds is how long each handoff is expected to take, and HandoffSource where that is
-	// known from: measured, said or assumed; absent where nothing is moved to the destination.
+	// HandoffSeconds is the expected duration of each handoff, and HandoffSource its source: measured, said or assumed.
+	// Both are absent if nothing moves to the destination.
 	HandoffSeconds int64         `json:"handoffSeconds,omitempty"`
 	HandoffSource  HandoffSource `json:"handoffSource,omitempty"`
 }
 
-// HandoffSource is where it is known from how long a handoff takes.
+// HandoffSource is the source of the expected duration of a handoff.
 type HandoffSource string
 
 const (
-	// HandoffMeasured means that it is as long as the longest so far.
+	// HandoffMeasured means the duration of the longest handoff so far.
 	HandoffMeasured HandoffSource = "measured"
-	// HandoffSaid means that spec.schedule.expectedHandoffSeconds says so.
+	// HandoffSaid means the value of spec.schedule.expectedHandoffSeconds.
 	HandoffSaid HandoffSource = "said"
-	// HandoffAssumed means that none was measured yet.
+	// HandoffAssumed means that no handoff was measured yet.
 	HandoffAssumed HandoffSource = "assumed"
 )
 
-// NewPlan runs the planner over a model of what was observed, up to the end.
+// NewPlan simulates the plan to its end on a model of the observed state.
 func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	d = Plan{
 		Source:      Side{s.Source.Cluster, s.Source.Namespace, s.Source.Set.Name},
@@ -127,7 +126,7 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	}
 	d.Summary.Replicas = s.Source.Set.Replicas
 	sides := s
-	sides.Volumes = nil // of thousands of ordinals, they are not kept beside those of the model
+	sides.Volumes = nil // saves memory: the model has its own volumes of thousands of ordinals
 	defer func() {
 		d.addSplits(sides)
 		d.Answer = d.answer()
@@ -135,7 +134,7 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	if base := m.Status.Baseline; base != nil {
 		d.Summary.Replicas, d.Summary.Budget = base.Replicas, base.Budget
 	} else {
-		// An epoch of an earlier move, which this one goes on from, is no other process's.
+		// This move continues the epochs of an earlier one, so that fence belongs to no other process.
 		s.Record.Fence = nil
 		d.Findings = append(d.Findings, preflight.Findings(s)...)
 		d.Refused = Refusals(d.Findings) > 0
@@ -170,12 +169,12 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	return d
 }
 
-// toTheEnd runs the planner to the end, as a resumed migration would, and shows each step.
+// toTheEnd runs the planner to the end, as a resumed migration would, and calls show with each step.
 func toTheEnd(s plan.Snapshot, show func(simulate.Step)) simulate.Result {
 	return simulate.Each(resumed(s), show)
 }
 
-// resumed is a migration as it goes on after a pause.
+// resumed returns the snapshot with a paused migration resumed.
 func resumed(s plan.Snapshot) plan.Snapshot {
 	if s.Spec.Mode == api.ModePause {
 		s.Spec.Mode = api.ModeRun

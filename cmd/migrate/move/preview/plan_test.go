@@ -22,7 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// fresh is the migration of a plan that nothing is recorded of.
+// fresh returns a migration without a record.
 func fresh() *api.Migration { return &api.Migration{} }
 
 func printPlan(t *testing.T, d Plan, paint terminal.Painter, wide bool) string {
@@ -68,7 +68,7 @@ func TestPlanTable(t *testing.T) {
 	}
 }
 
-// TestPlanDocument: what programs read, in JSON and in YAML.
+// TestPlanDocument: the plan in JSON and in YAML.
 func TestPlanDocument(t *testing.T) {
 	d := NewPlan(fresh(), Beginning, movetest.Application{Replicas: 3, Templates: []string{"data", "wal"}}.Snapshot())
 	want := Summary{
@@ -99,7 +99,7 @@ func TestPlanDocument(t *testing.T) {
 	}
 }
 
-// TestPlanPhases: each step belongs to the ordinal that it brings on its way.
+// TestPlanPhases: each step belongs to the ordinal whose handoff it is part of.
 func TestPlanPhases(t *testing.T) {
 	d := NewPlan(fresh(), Beginning, movetest.Application{Replicas: 2, Templates: []string{"data"}}.Snapshot())
 	var groups []string
@@ -167,7 +167,7 @@ func TestPlanOfACompletedMove(t *testing.T) {
 	}
 }
 
-// BenchmarkPlan is the dry run and the table of a large application.
+// BenchmarkPlan measures the simulation and the table of a large application.
 func BenchmarkPlan(b *testing.B) {
 	snapshot := movetest.Application{Replicas: 1000, Templates: []string{"data"}}.Snapshot()
 	for b.Loop() {
@@ -178,7 +178,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// TestPlanOfASplit (G11): who has what of a split application, before and after, and what a drain
+// TestPlanOfASplit (G11): the plan shows the shares of a split application before and after the move, and what a drain
 // may do then.
 func TestPlanOfASplit(t *testing.T) {
 	part := movetest.Application{Replicas: 4, Spec: plan.Spec{Count: 3}}.Snapshot()
@@ -206,7 +206,7 @@ func TestPlanOfASplit(t *testing.T) {
 	}
 }
 
-// theRest is a snapshot in which all ordinals but the first have been moved by another migration.
+// theRest returns a snapshot in which another migration has moved all ordinals but the first.
 func theRest(s plan.Snapshot) plan.Snapshot {
 	s.Spec.Count = 0
 	s.Destination.Set = s.Source.Set
@@ -222,7 +222,7 @@ func theRest(s plan.Snapshot) plan.Snapshot {
 	return s
 }
 
-// underWay is a snapshot and a record after the first of three ordinals has moved.
+// underWay returns a snapshot and a record after the first of three ordinals has moved.
 func underWay(t *testing.T) (*api.Migration, plan.Snapshot) {
 	t.Helper()
 	s := movetest.Application{Replicas: 3}.Snapshot()
@@ -238,7 +238,7 @@ func underWay(t *testing.T) (*api.Migration, plan.Snapshot) {
 	return m, s
 }
 
-// TestV13Answer: the first line says whether it can move, and what that comes to for its users.
+// TestV13Answer: the first line states whether the application can move, and the effect on its users.
 func TestV13Answer(t *testing.T) {
 	sides := Plan{Source: Side{"east", "shop", "web"}, Destination: Side{"west", "shop", "web"}, Mode: api.ModeRun, Standing: Beginning, Steps: []Step{{}}}
 	sides.Summary = Summary{Ordinals: 3, Replicas: 3, FewestAvailable: 2, HandoffSeconds: 60, HandoffSource: HandoffAssumed}

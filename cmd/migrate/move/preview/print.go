@@ -12,15 +12,15 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Printer shows a plan to people.
+// Printer prints a plan as text.
 type Printer struct {
 	Out   io.Writer
 	Paint terminal.Painter
-	// Wide shows each step in a line of its own, and its object.
+	// Wide prints each step in its own line, with its object.
 	Wide bool
 }
 
-// Print shows it: what it comes to, the findings and the steps.
+// Print prints the summary, the findings and the steps.
 func (p Printer) Print(d Plan) error {
 	fmt.Fprintf(p.Out, "%s\n\n", p.Paint.Bold(d.Answer))
 	if d.Split != nil {
@@ -52,7 +52,7 @@ func (p Printer) Print(d Plan) error {
 	return nil
 }
 
-// steps shows them on one screen, or each of them.
+// steps prints the steps on one screen, or each of them.
 func (p Printer) steps(d Plan) error {
 	if len(d.Steps) == 0 {
 		return nil
@@ -67,10 +67,10 @@ func (p Printer) steps(d Plan) error {
 	return err
 }
 
-// String names it, for people.
+// String returns the side for display.
 func (s Side) String() string { return fmt.Sprintf("%s (cluster %s)", s.Namespace, s.Cluster) }
 
-// Steps is the table of the steps.
+// Steps prints the table of the steps.
 func (p Printer) Steps(d Plan) error {
 	head := []string{"STEP", "ORDINAL", "ACTION", "SOURCE", "DESTINATION", "PDB", "AVAILABLE"}
 	if p.Wide {
@@ -103,7 +103,7 @@ func (p Printer) cells(d Plan, step Step) []string {
 	return cells
 }
 
-// action is what a step does; -o wide tells it with the names of volumes.
+// action returns what a step does. Wide output names volumes, and other output their claim templates.
 func (p Printer) action(step Step) string {
 	if p.Wide {
 		return step.Action
@@ -139,7 +139,7 @@ func budgetCell(slice *simulate.Forecast) string {
 	return strconv.Itoa(int(*slice.MaxUnavailable))
 }
 
-// conclusion is the last lines: what it comes to, and how to do it.
+// conclusion returns the last lines: the result, and how to start the move.
 func (p Printer) conclusion(d Plan) []string {
 	var lines []string
 	sum := d.Summary
@@ -187,7 +187,7 @@ func (p Printer) conclusion(d Plan) []string {
 	return lines
 }
 
-// gatesText says where which gates are asked.
+// gatesText returns which gates are evaluated at which points.
 func gatesText(gates []api.HealthGate) string {
 	texts := make([]string, 0, len(gates))
 	for _, gate := range gates {
@@ -204,8 +204,8 @@ func gatesText(gates []api.HealthGate) string {
 	return strings.Join(texts, "; ")
 }
 
-// splitAfter says what an application is like that stays split, and the way out of what a
-// budget of one side means for the other.
+// splitAfter describes an application that remains split. If the budget of one side blocks a drain on the other, it adds
+// the remedy.
 func (p Printer) splitAfter(d Plan) []string {
 	text := "In the end it stays split: " + strings.Join(d.SplitAfter.Text(), "\n  ")
 	if d.SplitAfter.Remedy != "" {

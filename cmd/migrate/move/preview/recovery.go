@@ -14,52 +14,53 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// Recovery is what is known before a recovery, for people and for programs.
+// Recovery holds the facts known before a recovery, for output as text, JSON or YAML.
 type Recovery struct {
 	Plan
 	// DestinationCluster is the UID that confirms the recovery.
 	DestinationCluster string `json:"destinationCluster"`
-	// Answers says what became of the attempt to ask the destination.
+	// Answers states the result of an attempt to reach the destination.
 	Answers string `json:"answers"`
-	// Running are pods of the application that the destination still has.
+	// Running lists pods of the application that still exist at the destination.
 	Running  []string  `json:"running,omitempty"`
 	Ordinals []Ordinal `json:"ordinals"`
-	// Lost is what no disk here has: what was written at the destination to disks of its own.
+	// Lost lists data that no disk at the source has, because it was written to separate disks at the destination.
 	Lost []string `json:"lost,omitempty"`
-	// Unknown is what cannot be found out from here.
+	// Unknown lists facts that cannot be determined from here.
 	Unknown []string `json:"unknown"`
 }
 
-// Where an ordinal is when the destination is given up.
+// The place of an ordinal when the destination is given up.
 const (
 	AtSource      = "source"
 	AtDestination = "destination"
 	OnItsWay      = "on its way"
 )
 
-// Ordinal is one ordinal with its disks.
+// Ordinal is an ordinal with its disks.
 type Ordinal struct {
 	Ordinal int32  `json:"ordinal"`
 	At      string `json:"at"`
 	Disks   []Disk `json:"disks"`
 }
 
-// Disk is what the source still has of a disk.
+// Disk is the state of a disk at the source.
 type Disk struct {
 	Template string `json:"template"`
 	Claim    string `json:"claim"`
 	Volume   string `json:"volume,omitempty"`
 	Handle   string `json:"handle,omitempty"`
 	Policy   string `json:"policy,omitempty"`
-	// State is bound, parked, or what is wrong.
+	// State is bound, parked, or a problem.
 	State string `json:"state"`
-	// Method is how its data reached the destination.
+	// Method is the method by which its data reached the destination.
 	Method api.VolumeMethod `json:"method"`
-	// Before is of a disk that is as its ordinal has left it: when that had come up at the destination, at the latest.
+	// Before is set for a disk that has not changed since its ordinal left. The ordinal had left it before this time,
+	// when it was available at the destination.
 	Before *metav1.MicroTime `json:"before,omitempty"`
 }
 
-// NewRecovery finds out what is known of each disk, and the steps to the source.
+// NewRecovery determines the state of each disk, and the steps back to the source.
 func NewRecovery(m *api.Migration, s plan.Snapshot) Recovery {
 	base := m.Status.Baseline
 	d := Recovery{
@@ -98,8 +99,8 @@ func NewRecovery(m *api.Migration, s plan.Snapshot) Recovery {
 	return d
 }
 
-// mayHaveWritten says whether an ordinal on its way may have been started at the destination. On its way there it is not before all
-// of its volumes here are parked.
+// mayHaveWritten reports whether an ordinal in flight may have been started at the destination. On its way there it is
+// started only after all of its volumes at the source are parked.
 func mayHaveWritten(m *api.Migration, s plan.Snapshot, ordinal int32) bool {
 	fence := m.Status.Fence
 	return fence != nil && fence.Direction == api.Back || !slices.ContainsFunc(s.Volumes, func(v plan.OrdinalVolume) bool {
@@ -107,7 +108,7 @@ func mayHaveWritten(m *api.Migration, s plan.Snapshot, ordinal int32) bool {
 	})
 }
 
-// leftBefore is when an ordinal had come up at the destination, the last time; nil: that is not known any more.
+// leftBefore returns when an ordinal last became available at the destination, or nil if that is no longer known.
 func leftBefore(m *api.Migration, ordinal int32) *metav1.MicroTime {
 	if m.Status.History == nil {
 		return nil
@@ -138,7 +139,7 @@ func diskAt(template string, h volumes.Holding) Disk {
 	return disk
 }
 
-// unknown is what no program can find out.
+// unknown returns facts that no program can determine.
 func unknown(cluster string) []string {
 	return []string{
 		fmt.Sprintf("whether cluster %s is really off. One that does not answer may still run its pods and write to the disks; an ordinal that is started here as well runs twice, on one disk, and destroys it", cluster),
@@ -147,12 +148,12 @@ func unknown(cluster string) []string {
 	}
 }
 
-// UnknownAfterEnd is what no program can find out of a move that had been completed.
+// UnknownAfterEnd returns the fact about a completed move that no program can determine.
 func UnknownAfterEnd(cluster string) string {
 	return fmt.Sprintf("whether anything was moved on from cluster %s since the move was completed, by a Migration that is gone, by one of a cluster that was not asked, or by hand. It runs elsewhere then, on the disks that are parked here", cluster)
 }
 
-// LostCluster is what the destination's cluster is called.
+// LostCluster returns the name of the destination's cluster.
 func LostCluster(m *api.Migration) string {
 	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {
 		return name

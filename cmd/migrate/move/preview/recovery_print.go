@@ -9,10 +9,10 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 )
 
-// RecoveryPrinter shows people what is known before a recovery.
+// RecoveryPrinter prints a Recovery as text.
 type RecoveryPrinter struct{ Printer }
 
-// Print shows it.
+// Print prints the recovery.
 func (p RecoveryPrinter) Print(d Recovery) error {
 	fmt.Fprintf(p.Out, "%s\n\n", p.Paint.Bold(fmt.Sprintf("Recover StatefulSet %s to %s, without %s", d.Source.StatefulSet, d.Source, d.Destination)))
 	t := terminal.Table{Head: []string{"ORDINAL", "WAS AT", "TEMPLATE", "VOLUME HERE", "POLICY", "STATE", "HANDLE"}}
@@ -61,7 +61,7 @@ func (p RecoveryPrinter) list(head string, texts []string) {
 	fmt.Fprintln(p.Out)
 }
 
-// condition is the state of a disk, and how old what it holds is.
+// condition returns the state of a disk and the age of its data.
 func (d Disk) condition() string {
 	if d.Before == nil {
 		return d.State

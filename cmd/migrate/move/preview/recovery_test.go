@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// TestLostWrites: of an ordinal on its way nothing is lost that was never written: it has not been started at the destination as
-// long as any of its volumes at the source is not parked. On its way back it has been.
+// TestLostWrites: an ordinal in flight loses no writes if it was never started at the destination, that is, while one of
+// its volumes at the source is not parked. On its way back it has been started.
 func TestLostWrites(t *testing.T) {
 	const ordinal = 2
 	volume := func(template string, method api.VolumeMethod, parked bool) plan.OrdinalVolume {

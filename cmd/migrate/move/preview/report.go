@@ -8,7 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight"
 )
 
-// Report shows what was found, and how many checks came to which verdict. A wide one shows each check, group by group.
+// Report prints the findings and the number of checks with each verdict. Wide output shows each check, by group.
 func (p Printer) Report(r preflight.Report) error {
 	if p.Wide {
 		p.groups(r)

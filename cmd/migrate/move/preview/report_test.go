@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight"
 )
 
-// TestReportText: what refuses is shown before what warns; a wide report has a line for each check.
+// TestReportText: errors are shown before warnings. A wide report has a line for each check.
 func TestReportText(t *testing.T) {
 	warned := plan.Finding{Reason: "TrackedByGitOps", Message: "StatefulSet shop/web in cluster east is tracked by Argo CD", Remedy: "pause it", Warning: true}
 	failed := plan.Finding{Reason: "QuotaTooSmall", Message: "ResourceQuota shop/few in cluster west has no room", Remedy: "raise it"}

@@ -12,24 +12,24 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Schedule is how much of a move fits into which windows, if each handoff takes as long as is expected.
+// Schedule shows which part of a move fits into which windows, if each handoff takes the expected time.
 type Schedule struct {
 	HandoffSeconds int64     `json:"handoffSeconds"`
 	Windows        []Opening `json:"windows"`
-	// Left are the ordinals that fit into none of these windows.
+	// Left is the number of ordinals that fit into none of these windows.
 	Left int32 `json:"left"`
 
 	by *schedule.Schedule
 }
 
-// Opening is what fits into one window; a time that is absent is no bound.
+// Opening is the number of handoffs that fit into one window. An absent time means no limit.
 type Opening struct {
 	Opens    *time.Time `json:"opens,omitempty"`
 	Closes   *time.Time `json:"closes,omitempty"`
 	Ordinals int32      `json:"ordinals"`
 }
 
-// scheduleOf is nil where no schedule decides when ordinals move.
+// scheduleOf returns the schedule, or nil if no schedule decides when ordinals move.
 func scheduleOf(s plan.Snapshot) *Schedule {
 	s = resumed(s)
 	timing, asked := planner.TimingOf(s)
@@ -45,8 +45,8 @@ func scheduleOf(s plan.Snapshot) *Schedule {
 	return d
 }
 
-// expected is how long each handoff is taken to last, and where that is known from; 0 where nothing is left
-// to be moved to the destination. What the planner assumes it says of any schedule.
+// expected returns the expected duration of each handoff in seconds, and its source. It is 0 if no ordinal is left to
+// move to the destination. Without a schedule, it uses the planner's assumption.
 func expected(s plan.Snapshot) (int64, HandoffSource) {
 	s = resumed(s)
 	if s.Spec.Schedule == nil {
@@ -72,7 +72,7 @@ func optional(t time.Time) *time.Time {
 	return &t
 }
 
-// text is what people read of it: the first windows, and when the last ordinals move.
+// text returns the first windows, and when the last ordinals move.
 func (d Schedule) text() string {
 	const shown = 5
 	lines := []string{fmt.Sprintf("By its schedule, with %s for a handoff:", time.Duration(d.HandoffSeconds)*time.Second)}

@@ -10,30 +10,30 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// Split is an application that both slices own a part of: [Start,Start+Replicas).
+// Split describes an application whose ordinals [Start,Start+Replicas) are split over both slices.
 type Split struct {
 	Start    int32 `json:"start"`
 	Replicas int32 `json:"replicas"`
-	// Budget is d, which both sides share; 0: nothing is known of it.
+	// Budget is d, which both sides share; 0 if unknown.
 	Budget      int32 `json:"budget"`
 	Source      Share `json:"source"`
 	Destination Share `json:"destination"`
-	// Common is true when one PodDisruptionBudget is about both slices.
+	// Common is true if one PodDisruptionBudget selects pods of the two slices.
 	Common bool `json:"common,omitempty"`
-	// Remedy is the way out where a drain would wait for ever once the move has ended.
+	// Remedy is the command to run before a drain that would otherwise wait forever after the move.
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Share is one side's part: its slice, and how many of it may be unavailable.
+// Share is the part of one side: its slice, and how many of its replicas may be unavailable.
 type Share struct {
 	Cluster  string `json:"cluster"`
 	Start    int32  `json:"start"`
 	Replicas int32  `json:"replicas"`
-	// MaxUnavailable is what its PodDisruptionBudget allows; absent without one.
+	// MaxUnavailable is how many its PodDisruptionBudget allows to be unavailable; absent without a budget.
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 
-// addSplits finds out whether the application is split before the move and after it.
+// addSplits sets whether the application is split before and after the move.
 func (d *Plan) addSplits(s plan.Snapshot) {
 	if s.Destination.Lost {
 		return
@@ -59,7 +59,7 @@ func (d *Plan) addSplits(s plan.Snapshot) {
 	}
 }
 
-// shares are what both sides have now.
+// shares returns the current share of each side.
 func shares(s plan.Snapshot) [2]Share {
 	var both [2]Share
 	for i, side := range []plan.Side{s.Source, s.Destination} {
@@ -88,7 +88,7 @@ func splitOf(s plan.Snapshot, source, destination Share, budget int32) *Split {
 	}
 }
 
-// Text says who has what of a split application, and what a drain on either side may do then.
+// Text describes the shares of a split application, and what a drain may do on each side.
 func (s Split) Text() []string {
 	lines := []string{fmt.Sprintf("ordinals %s; the source owns %s, the destination %s", terminal.Span(s.Start, s.Replicas), terminal.Span(s.Source.Start, s.Source.Replicas), terminal.Span(s.Destination.Start, s.Destination.Replicas))}
 	if s.Budget > 0 {
@@ -103,7 +103,7 @@ func (s Split) Text() []string {
 	return append(lines, s.Source.drain("source"), s.Destination.drain("destination"))
 }
 
-// drain says what kubectl drain may do to the replicas of a side.
+// drain returns what kubectl drain may do to the replicas of a side.
 func (p Share) drain(side string) string {
 	name := fmt.Sprintf("%s (cluster %s)", side, p.Cluster)
 	switch {
@@ -115,7 +115,7 @@ func (p Share) drain(side string) string {
 	return fmt.Sprintf("%s: %d may be unavailable; kubectl drain evicts so many at a time", name, *p.MaxUnavailable)
 }
 
-// waits says whether a drain on one of the sides would wait for ever.
+// waits returns the side on which a drain would wait forever, if any.
 func (s Split) waits() (side string, waits bool) {
 	switch none := func(p Share) bool { return p.MaxUnavailable != nil && *p.MaxUnavailable == 0 }; {
 	case s.Common:
@@ -127,7 +127,7 @@ func (s Split) waits() (side string, waits bool) {
 	}
 }
 
-// remedy is the way out where a drain on one of the sides would wait for ever.
+// remedy returns the command that prevents a drain from waiting forever.
 func (s Split) remedy(source plan.Side) string {
 	side, waits := s.waits()
 	if !waits {
@@ -137,7 +137,7 @@ func (s Split) remedy(source plan.Side) string {
 	return fmt.Sprintf("before maintenance of the %s: %s; or begin with --split-budget %s", side, budget, side)
 }
 
-// Equal says whether both sides have the same shares.
+// Equal reports whether both sides have the same MaxUnavailable in the other split.
 func (s Split) Equal(other Split) bool {
 	same := func(a, b *int32) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 	return same(s.Source.MaxUnavailable, other.Source.MaxUnavailable) && same(s.Destination.MaxUnavailable, other.Destination.MaxUnavailable)

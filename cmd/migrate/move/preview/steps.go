@@ -26,7 +26,7 @@ const (
 type Step struct {
 	Step  int   `json:"step"`
 	Phase phase `json:"phase"`
-	// Ordinal is the one on its way; absent outside of a handoff.
+	// Ordinal is the ordinal in flight; absent outside of a handoff.
 	Ordinal     *int32             `json:"ordinal,omitempty"`
 	Verb        plan.Verb          `json:"verb"`
 	Action      string             `json:"action"`
@@ -36,26 +36,27 @@ type Step struct {
 	Source      *simulate.Forecast `json:"source,omitempty"`
 	Destination *simulate.Forecast `json:"destination,omitempty"`
 	Available   int32              `json:"available"`
-	// PersistentVolume is the one that it is about; absent: it is about none, or about one that is not there yet.
+	// PersistentVolume is the volume that the write concerns. It is absent if there is none, or if it does not exist
+	// yet.
 	PersistentVolume string `json:"persistentVolume,omitempty"`
 }
 
-// steps collects the writes of a dry run as they are made. Of each it keeps what is printed: with
-// thousands of ordinals all that a write was decided on would not fit into little memory.
+// steps collects the writes of a simulation. It keeps only the printed part of each write, to limit memory with
+// thousands of ordinals.
 type steps struct {
 	list []Step
-	// ordinals are those of the effects.
+	// ordinals holds the ordinal of each effect.
 	ordinals  []int32
 	templates map[string]string
-	// carried has each volume that is carried over, or that was filled and is taken over, and the method that does
-	// it; kept are those that are left behind, parked.
+	// carried holds each volume that is carried over, or filled and then taken over, with its method. kept holds the
+	// volumes that are left behind, parked.
 	carried map[string]api.VolumeMethod
 	kept    map[string]bool
-	// started counts the ordinals that are started, and begun is how many steps go before the first
-	// that prepares a handoff; -1: all so far.
+	// started counts the started ordinals. begun is the number of steps before the first one that prepares a handoff, or
+	// -1 if there is none so far.
 	started int32
 	begun   int
-	// exists says which StatefulSets there are.
+	// exists holds which StatefulSets exist.
 	exists map[plan.SideName]bool
 }
 
@@ -70,12 +71,12 @@ func newSteps(s plan.Snapshot) *steps {
 	return c
 }
 
-// add numbers a write, and counts what it moves.
+// add numbers a write, and updates the counts.
 func (c *steps) add(planned simulate.Step) {
 	e := planned.Effect
 	object, volume := ObjectOf(e), VolumeOf(e)
 	if name, is := strings.CutPrefix(object, kindVolume+"/"); is {
-		volume = name // one string for both: with thousands of them that counts
+		volume = name // shares one string, which saves memory with thousands of ordinals
 	}
 	ofNext := e.Hook != nil && e.Hook.Hook.Point == api.HookBeforeOrdinal
 	if c.begun < 0 && (inHandoff(e.Verb) || ofNext || e.Verb == plan.SetBudget || e.Verb == plan.SetShare) {
@@ -109,7 +110,7 @@ func (c *steps) add(planned simulate.Step) {
 	c.list, c.ordinals = append(c.list, step), append(c.ordinals, e.Ordinal)
 }
 
-// carries counts the volume that a write carries over, or leaves behind.
+// carries counts the volume that a write carries over or leaves behind.
 func (c *steps) carries(e plan.Effect, volume string) {
 	separate := methods.Of(e.Carriage.Method).Separate()
 	if !separate && volume != "" || e.Volume.Verb == volumes.TakeOver {
@@ -120,7 +121,7 @@ func (c *steps) carries(e plan.Effect, volume string) {
 	}
 }
 
-// methods says how many volumes each method carries.
+// methods returns how many volumes each method carries.
 func (c *steps) methods() map[api.VolumeMethod]int {
 	var counts map[api.VolumeMethod]int
 	for _, method := range c.carried {
@@ -132,7 +133,7 @@ func (c *steps) methods() map[api.VolumeMethod]int {
 	return counts
 }
 
-// arrived is the sum of what each ordinal has that starts at the destination.
+// arrived returns the sum of bytes over the ordinals that start at the destination.
 func (c *steps) arrived(bytes map[int32]int64) (sum int64) {
 	for i, step := range c.list {
 		if step.Verb == plan.ScaleUp && step.Side == plan.DestinationSide {
@@ -142,7 +143,7 @@ func (c *steps) arrived(bytes map[int32]int64) (sum int64) {
 	return sum
 }
 
-// same is the forecast of the step before where nothing has changed since, so that it is kept once.
+// same returns the previous forecast if it is unchanged, to save memory.
 func same(before *simulate.Forecast, now simulate.Forecast) *simulate.Forecast {
 	if before != nil && before.Start == now.Start && before.Replicas == now.Replicas && ptr.Equal(before.MaxUnavailable, now.MaxUnavailable) {
 		return before
@@ -150,8 +151,8 @@ func same(before *simulate.Forecast, now simulate.Forecast) *simulate.Forecast {
 	return &now
 }
 
-// phased sorts the writes into the parts of the move: the ordinal of each is the one that is on its way then
-// or next, and none is after the last one has been started.
+// phased assigns each write to a phase and an ordinal: the ordinal in flight, or the next one. Writes after the start of
+// the last ordinal have no ordinal.
 func (c *steps) phased() []Step {
 	var next *int32
 	for i := len(c.list) - 1; i >= 0; i-- {
@@ -174,17 +175,17 @@ func (c *steps) phased() []Step {
 	return c.list
 }
 
-// inHandoff says whether a write brings one ordinal on its way.
+// inHandoff reports whether a write is part of the handoff of one ordinal.
 func inHandoff(verb plan.Verb) bool {
 	return verb == plan.CarryVolume || verb == plan.ScaleDown || verb == plan.ScaleUp
 }
 
-// TemplateOf is the claim template of what a write changes; empty when it is of none.
+// TemplateOf returns the claim template of the object that a write changes, or an empty string.
 func TemplateOf(s plan.Snapshot, e plan.Effect) string {
 	return cmp.Or(templatesOf(s)[ObjectOf(e)], e.Template)
 }
 
-// templatesOf are the claim templates of all claims and volumes.
+// templatesOf returns the claim templates of all claims and volumes.
 func templatesOf(s plan.Snapshot) map[string]string {
 	templates := make(map[string]string, 2*len(s.Volumes))
 	note := func(object, template string) {

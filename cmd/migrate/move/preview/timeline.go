@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/simulate"
 )
 
-// assumedHandoff is how long a handoff is drawn where nothing says how long one takes, as on the way back.
+// assumedHandoff is the duration of a handoff in the drawing if none is known, as in a rollback.
 const assumedHandoff = time.Minute
 
 // stretch is a handoff of a plan.
@@ -23,7 +23,7 @@ type stretch struct {
 	from, to chart.Place
 }
 
-// stretches are the handoffs of a plan, in order.
+// stretches returns the handoffs of a plan, in order.
 func (d Plan) stretches() []stretch {
 	var all []stretch
 	for i, step := range d.Steps {
@@ -50,8 +50,8 @@ func owns(slice *simulate.Forecast, ordinal int32) bool {
 	return slice != nil && slice.Start <= ordinal && ordinal < slice.Start+slice.Replicas
 }
 
-// Chart is the timeline of a plan, if each handoff takes as long as is expected; what a schedule, a gate or a person
-// lets it wait for is not in it.
+// Chart returns the timeline of a plan, if each handoff takes the expected time. It does not include waits for a
+// schedule, a gate or a user.
 func (d Plan) Chart() chart.Chart {
 	begin, each := time.Unix(0, 0).UTC(), assumedHandoff
 	if d.Summary.HandoffSeconds > 0 {
@@ -90,7 +90,7 @@ func (d Plan) Chart() chart.Chart {
 	return c
 }
 
-// ordinals are those of both slices and of the handoffs, the highest first.
+// ordinals returns the ordinals of both slices and of the handoffs, the highest first.
 func (d Plan) ordinals(handoffs []stretch) []int32 {
 	var all []int32
 	if len(d.Steps) > 0 {
@@ -120,7 +120,7 @@ func rangeOf(slice *simulate.Forecast) []int32 {
 	return all
 }
 
-// Page is the plan as a document: what it comes to, its timeline, what was found, and every write.
+// Page returns the plan as a document: summary, timeline, findings, and every write.
 func (d Plan) Page() page.Page {
 	p := page.Page{
 		Title: fmt.Sprintf("Plan for StatefulSet %s/%s", d.Source.Namespace, d.Source.StatefulSet),

@@ -11,7 +11,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestPlanPage: a plan as a document, and its timeline as an image.
+// TestPlanPage: the plan as a document, and its timeline as an image.
 func TestPlanPage(t *testing.T) {
 	d := NewPlan(fresh(), Beginning, movetest.Application{Replicas: 4, Templates: []string{"data"}, Spec: plan.Spec{Count: 3}}.Snapshot())
 	html, err := page.HTML(d.Page())
@@ -26,7 +26,7 @@ func TestPlanPage(t *testing.T) {
 	golden.Compare(t, "plan.svg", string(image))
 }
 
-// TestPlanPageOfARefusal: what stands in the way is in the document, and there is no timeline.
+// TestPlanPageOfARefusal: the document shows the obstacles, and has no timeline.
 func TestPlanPageOfARefusal(t *testing.T) {
 	sick := movetest.Application{Replicas: 2}.Snapshot()
 	sick.Source.Pods[1].Ready = false
@@ -36,7 +36,7 @@ func TestPlanPageOfARefusal(t *testing.T) {
 	}
 }
 
-// TestTimelineOfARollback: ordinals lead to the source.
+// TestTimelineOfARollback: ordinals move to the source.
 func TestTimelineOfARollback(t *testing.T) {
 	m, s := underWay(t)
 	s.Spec.Mode = api.ModeRollback

@@ -39,7 +39,7 @@ func (b Meter) lines(p State, now time.Time, width int) []string {
 	return append(lines, folded(b.doing(p, now), width, paint)...)
 }
 
-// folded is text in lines that fit a width, with an indent.
+// folded wraps text to a width, with an indent.
 func folded(text string, width int, paint func(string) string) []string {
 	const indent = "  "
 	lines := terminal.Fold(text, width-1-len(indent))
@@ -49,7 +49,7 @@ func folded(text string, width int, paint func(string) string) []string {
 	return lines
 }
 
-// fraction is how much is done. An ordinal in flight counts by its step.
+// fraction returns the completed fraction. The step of an ordinal in flight counts in part.
 func (p State) fraction() float64 {
 	if p.Total == 0 {
 		return 0
@@ -65,7 +65,7 @@ func (p State) fraction() float64 {
 	return min(1, max(0, (float64(p.Moved)+part)/float64(p.Total)))
 }
 
-// left is how long the rest takes, in words; empty: it is not known.
+// left returns the remaining time as text, or an empty string if it is unknown.
 func left(p State, now time.Time) string {
 	if left := p.Left(now); left >= time.Second {
 		return "  about " + terminal.Coarse(left) + " left"
@@ -73,7 +73,7 @@ func left(p State, now time.Time) string {
 	return ""
 }
 
-// doing says which ordinal is where and for how long it is down, and what is waited for.
+// doing describes the ordinal in flight, how long it has been down, and what the move waits for.
 func (b Meter) doing(p State, now time.Time) string {
 	dot := " - "
 	if b.Unicode {
@@ -103,7 +103,7 @@ func (b Meter) doing(p State, now time.Time) string {
 	return strings.Join(words, dot)
 }
 
-// between says what is done while no ordinal is in flight.
+// between describes the work while no ordinal is in flight.
 func (p State) between() string {
 	switch {
 	case p.back && p.Moved == 0, !p.back && p.Moved == p.Total && p.Total > 0:

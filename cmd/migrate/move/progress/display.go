@@ -10,17 +10,17 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 )
 
-// Display is where a run reports what happens.
+// Display shows the events of a run.
 type Display interface {
 	// Show shows an event.
 	Show(Event)
-	// Update shows where the run is, where that is shown.
+	// Update shows the current state, in displays that have it.
 	Update(State)
-	// Close leaves nothing but the events.
+	// Close removes everything but the events.
 	Close()
 }
 
-// NewDisplay is the one that the flags of a command ask for.
+// NewDisplay returns the display that the flags of a command select.
 func NewDisplay(c *command.Common, format Format, s Steering) Display {
 	d := newDisplay(c, format, s)
 	if c.Terminal() && format.Kind != "json" && !format.Quiet && !format.Verbose {
@@ -33,11 +33,11 @@ func NewDisplay(c *command.Common, format Format, s Steering) Display {
 type Format struct {
 	// Kind is text or json.
 	Kind string
-	// Quiet leaves errors and stalls. Verbose has each write and wait shown on a terminal, too.
+	// Quiet shows only errors and stalls. Verbose shows each write and wait on a terminal, too.
 	Quiet, Verbose bool
 }
 
-// brief leaves out what a terminal shows in place: a handoff is one line there.
+// brief omits events that a terminal shows in place, so that a handoff is one line.
 type brief struct{ Display }
 
 // Show implements Display.
@@ -69,7 +69,7 @@ func newDisplay(c *command.Common, format Format, s Steering) Display {
 	}
 }
 
-// plainDisplay writes lines, as into a file or a pipe.
+// plainDisplay writes lines, for a file or a pipe.
 type plainDisplay struct {
 	out   io.Writer
 	paint terminal.Painter
@@ -91,7 +91,7 @@ type jsonDisplay struct{ out io.Writer }
 func (d jsonDisplay) Show(e Event) {
 	encoder := json.NewEncoder(d.out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(e) // a reader that has gone away does not stop a move
+	_ = encoder.Encode(e) // the exit of the reader must not stop a move
 }
 
 // Update implements Display.
@@ -100,7 +100,7 @@ func (d jsonDisplay) Update(State) {}
 // Close implements Display.
 func (d jsonDisplay) Close() {}
 
-// quietDisplay writes only what a person must know.
+// quietDisplay writes only what the user must know.
 type quietDisplay struct{ errOut io.Writer }
 
 // Show implements Display.

@@ -15,10 +15,10 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Kind says what has happened.
+// Kind is the kind of an event.
 type Kind string
 
-// What happens in a run.
+// The kinds of events.
 const (
 	Started     Kind = "Started"
 	Finding     Kind = "Finding"
@@ -33,9 +33,9 @@ const (
 	Stopped     Kind = "Stopped"
 )
 
-// Event is one thing that has happened in a run.
+// Event is an event of a run.
 type Event struct {
-	// Time is when, ElapsedSeconds after the run began.
+	// Time is the time of the event, ElapsedSeconds after the start of the run.
 	Time           time.Time     `json:"time"`
 	ElapsedSeconds float64       `json:"elapsedSeconds"`
 	Kind           Kind          `json:"kind"`
@@ -48,25 +48,25 @@ type Event struct {
 	Message        string        `json:"message"`
 	Remedy         string        `json:"remedy,omitempty"`
 	Warning        bool          `json:"warning,omitempty"`
-	// Seal is what a copy of a volume came to.
+	// Seal is the result of a copy of a volume.
 	Seal *Seal `json:"seal,omitempty"`
-	// Seconds is how long the ordinal took, and DownSeconds how long it was down, if that is known. Stayed is true where it was not
-	// stopped at all.
+	// Seconds is how long the handoff of the ordinal took, and DownSeconds how long the ordinal was down, if known.
+	// Stayed is true if it was not stopped at all.
 	Seconds     *float64 `json:"seconds,omitempty"`
 	DownSeconds *float64 `json:"downSeconds,omitempty"`
-	// SoakSeconds is how long it was Ready then, before it counted as available.
+	// SoakSeconds is how long it was then Ready before it counted as available.
 	SoakSeconds *float64 `json:"soakSeconds,omitempty"`
 	Stayed      bool     `json:"stayed,omitempty"`
-	// Clients is what clients saw while the ordinal moved.
+	// Clients holds the requests of clients during the handoff.
 	Clients *api.ClientRequests `json:"clients,omitempty"`
 	Moved   int32               `json:"moved"`
 	Total   int32               `json:"total"`
 	Summary *Summary            `json:"summary,omitempty"`
-	// WayBack is the command that plans the way back of what has moved.
+	// WayBack is the command that plans the move back.
 	WayBack string `json:"wayBack,omitempty"`
 
 	elapsed time.Duration
-	// short is the message without what only a program needs.
+	// short is the message without the parts that only a program needs.
 	short string
 }
 
@@ -79,24 +79,24 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	}{bare(e), shell.Commands(e.Remedy)})
 }
 
-// Seal is what both sides of a copy have shown: the digest of all that is on them, what was read of the source, and how
+// Seal is the result of comparing both sides of a copy: the digest of all data, the amount that was read, and how
 // long the pass took.
 type Seal struct {
-	// ClaimTemplate is that of the volume's claim.
+	// ClaimTemplate is the template of the volume's claim.
 	ClaimTemplate string `json:"claimTemplate"`
 
 	Root    string `json:"root"`
 	Bytes   int64  `json:"bytes"`
 	Files   int64  `json:"files"`
 	Seconds int64  `json:"seconds"`
-	// Verify is how they were compared. Changed: of both sides together Trusted bytes were not read, and Read were.
+	// Verify is how the sides were compared. With Changed, Read bytes of the two sides together were read, and Trusted
+	// bytes were not.
 	Verify  string `json:"verify,omitempty"`
 	Read    int64  `json:"read,omitempty"`
 	Trusted int64  `json:"trusted,omitempty"`
 }
 
-// Summary is what a run came to. The seconds are those of the ordinals that this
-// process saw from their beginning.
+// Summary is the summary of a run. Its durations cover only the ordinals whose handoff began in this process.
 type Summary struct {
 	Outcome         string  `json:"outcome,omitempty"`
 	Ordinals        int     `json:"ordinals"`
@@ -107,11 +107,11 @@ type Summary struct {
 	FewestAvailable int32   `json:"fewestAvailable"`
 	Replicas        int32   `json:"replicas"`
 	Writes          int     `json:"writes"`
-	// Clients is what clients saw, as far as it was measured.
+	// Clients holds the requests of clients, if a probe measured them.
 	Clients *api.ProbeStatus `json:"clients,omitempty"`
 }
 
-// times puts how long each ordinal took into the summary.
+// times sets the durations in the summary.
 func (s *Summary) times(took []time.Duration) {
 	if s.Ordinals = len(took); len(took) == 0 {
 		return
@@ -124,14 +124,14 @@ func (s *Summary) times(took []time.Duration) {
 	s.MinSeconds, s.MedianSeconds, s.MaxSeconds = rounded(sorted[0]), rounded(middle), rounded(sorted[len(sorted)-1])
 }
 
-// rounded is a duration in seconds, to the millisecond.
+// rounded returns a duration in seconds, rounded to milliseconds.
 func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
-// indent is where the text of an event begins.
+// indent is the column at which the text of an event begins.
 const indent = 15
 
-// lines is what people read: the time since the start, the ordinal, what happened.
-// A width of 0 is that of a file.
+// lines returns the text of an event: the time since the start, the ordinal, and the message. A width of 0 means no
+// limit, as in a file.
 func (e Event) lines(p terminal.Painter, width int) []string {
 	ordinal := ""
 	if e.Ordinal != nil {
@@ -176,7 +176,7 @@ func (e Event) text() string {
 	}
 }
 
-// text is the summary's lines.
+// text returns the lines of the summary.
 func (s *Summary) text() string {
 	if s == nil {
 		return ""

@@ -13,21 +13,21 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Steering is what a person can order who watches.
+// Steering lets a user steer the run from its display.
 type Steering struct {
-	// Steer writes a mode; nil: nothing can be ordered. It is called for one mode after the other.
+	// Steer writes a mode; nil if the display is read-only. It is called for one mode at a time.
 	Steer func(api.Mode) error
-	// Name is that of the migration, which confirms an order that turns it round.
+	// Name is the name of the migration, which confirms a command that reverses it.
 	Name string
-	// Interrupt is for the key that ends the process: the terminal gives it no signal while keys are read.
+	// Interrupt is called for the interrupt key, because a terminal sends no signal while keys are read.
 	Interrupt func()
 }
 
-// liveEvery is how often the seconds are counted on.
+// liveEvery is how often the displayed durations are updated.
 const liveEvery = 250 * time.Millisecond
 
-// Live is a display on a terminal whose keys are read: lines of events, and below them both slices, how far the move is, and the
-// order that is typed. Once it is closed, or ^C has ended it, events are plain lines.
+// Live is a display on a terminal that reads keys. It shows lines of events, and below them both slices, the progress,
+// and the typed command. After Close or ^C, events are plain lines.
 type Live struct {
 	program   *tea.Program
 	ended     chan struct{}
@@ -36,7 +36,7 @@ type Live struct {
 	interrupt func()
 }
 
-// NewLive begins to draw.
+// NewLive returns a display and begins to draw.
 func NewLive(c *command.Common, s Steering) *Live {
 	m := liveModel{panel: panel{Meter{terminal.Bar{Paint: c.Paint(), Unicode: c.Unicode()}}}, now: c.Clock.Now, width: c.Width(), orders: orders{write: s.Steer, name: s.Name}}
 	l := &Live{
@@ -52,7 +52,7 @@ func (l *Live) run() {
 	close(l.ended)
 	left, known := last.(liveModel)
 	if err != nil {
-		// A terminal that cannot be drawn on stops no move: its events are lines from here on.
+		// An unusable terminal does not stop a move: its events are plain lines from here on.
 		fmt.Fprintf(l.plain.out, "the terminal cannot be drawn on: %v\n", err)
 		return
 	}
@@ -83,7 +83,7 @@ func (l *Live) Close() {
 	<-l.ended
 }
 
-// Line writes a line above what is drawn.
+// Line writes a line above the drawing.
 func (l *Live) Line(text string) {
 	select {
 	case <-l.ended:
@@ -93,10 +93,10 @@ func (l *Live) Line(text string) {
 	}
 }
 
-// Lost says that what is shown is old, and why; nil: it is not any more.
+// Lost shows that the displayed state is outdated, and why. A nil error removes the message.
 func (l *Live) Lost(err error) { l.program.Send(lostMsg{err}) }
 
-// The messages of the model besides State, keys and sizes.
+// The messages of the model in addition to State, keys and sizes.
 type (
 	lostMsg    struct{ err error }
 	overMsg    struct{}
@@ -107,7 +107,7 @@ type (
 	}
 )
 
-// liveModel is what a live display shows, and what its keys do. It has no terminal and no clock of its own.
+// liveModel holds the state of a live display and handles its keys. It has no terminal and no clock of its own.
 type liveModel struct {
 	panel  panel
 	now    func() time.Time
@@ -115,7 +115,7 @@ type liveModel struct {
 	known  bool
 	width  int
 	orders orders
-	// lost is why nothing new is known since then; nil: it is.
+	// lost is the error since which the state is outdated; nil if it is current.
 	lost        error
 	lostSince   time.Time
 	over        bool
@@ -157,7 +157,7 @@ func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// key is what a key does. Where nothing can be ordered it is ^C alone: what is typed beside it is meant for another window.
+// key handles a key. In a read-only display only ^C has an effect, because other keys are meant for another window.
 func (m liveModel) key(key tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	switch {
 	case key.String() == "ctrl+c":
@@ -183,7 +183,7 @@ func (m liveModel) View() tea.View {
 	return tea.NewView(printable.Coloured(strings.Join(append(lines, m.foot()...), "\n")))
 }
 
-// foot is the last lines: what can be ordered, what is typed, or what the last order came to.
+// foot returns the last lines: the available commands, the typed text, or the result of the last command.
 func (m liveModel) foot() []string {
 	o := m.orders
 	line := func(paint func(string) string, text string) []string { return folded(text, m.width, paint) }
@@ -200,7 +200,7 @@ func (m liveModel) foot() []string {
 	case o.line != "":
 		return line(m.panel.Paint.Bold, "> "+o.line)
 	case o.says != "" && len("  "+text+"   "+o.says) >= m.width:
-		text = o.says // what the order came to counts more than what orders there are
+		text = o.says // the result is more important than the list of commands
 	case o.says != "":
 		text += "   " + o.says
 	}

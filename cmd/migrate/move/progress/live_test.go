@@ -19,7 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// inFlight is a move of five ordinals: one has arrived, and one is in flight.
+// inFlight returns a move of five ordinals: one has arrived, and one is in flight.
 func inFlight() State {
 	at := func(seconds int) metav1.MicroTime {
 		return metav1.NewMicroTime(commandtest.Noon.Add(time.Duration(seconds) * time.Second))
@@ -39,7 +39,7 @@ func inFlight() State {
 	return Recorded(m, true, commandtest.Noon.Add(time.Minute))
 }
 
-// model is what a live display shows at a time, with the modes that its keys have written.
+// model returns a live display at a given time, and records the modes that its keys write.
 func model(wrote *[]api.Mode, fails error) liveModel {
 	return liveModel{
 		panel: panel{Meter{terminal.Bar{Unicode: true}}}, width: 100, now: func() time.Time { return commandtest.Noon.Add(time.Minute) },
@@ -50,7 +50,7 @@ func model(wrote *[]api.Mode, fails error) liveModel {
 	}
 }
 
-// send has a model take messages, and what its commands come to; ticks are left out.
+// send sends messages to a model, and the messages that its commands return, except ticks.
 func send(t *testing.T, m liveModel, messages ...tea.Msg) liveModel {
 	t.Helper()
 	for _, message := range messages {
@@ -70,7 +70,7 @@ func send(t *testing.T, m liveModel, messages ...tea.Msg) liveModel {
 	return m
 }
 
-// typed are the keys of a text; a line break is Enter.
+// typed returns the keys of a text; a line break means Enter.
 func typed(text string) (keys []tea.Msg) {
 	for _, key := range text {
 		message := tea.KeyPressMsg{Code: key, Text: string(key)}
@@ -82,14 +82,14 @@ func typed(text string) (keys []tea.Msg) {
 	return keys
 }
 
-// later is one second after what a model shows.
+// later returns the model one second later.
 func later(m liveModel) liveModel {
 	at := m.now().Add(time.Second)
 	m.now = func() time.Time { return at }
 	return m
 }
 
-// TestLiveView: what is shown, in every state and of every width.
+// TestLiveView: the display in every state and at every width.
 func TestLiveView(t *testing.T) {
 	large := inFlight()
 	large.Replicas, large.Sides[0].Replicas, large.Sides[0].Available, large.Sides[1].Start = 300, 250, 250, 250
@@ -132,8 +132,8 @@ func TestLiveView(t *testing.T) {
 	golden.Compare(t, "live.txt", b.String())
 }
 
-// TestV5WhichAreDown: a status says how many ordinals are available, and not which. Where that leaves it open the mark says so, and a
-// snapshot knows it.
+// TestV5WhichAreDown: a status holds how many ordinals are available, but not which. If that is ambiguous, the mark
+// shows it; a snapshot resolves it.
 func TestV5WhichAreDown(t *testing.T) {
 	p := Recorded(movetest.InFlight(), true, commandtest.Noon)
 	shown := panel{Meter{}}
@@ -150,8 +150,8 @@ func TestV5WhichAreDown(t *testing.T) {
 	}
 }
 
-// TestV9OneLineAHandoff: a terminal shows no write and no wait as a line of its own, unless they are asked for; a wait that needs a person
-// stays.
+// TestV9OneLineAHandoff: a terminal shows writes and waits as lines only with Verbose. A wait that needs a user is
+// always shown.
 func TestV9OneLineAHandoff(t *testing.T) {
 	events := []Event{
 		{Kind: Written, short: "stop ordinal 1"},

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// logged is a display whose events are also kept in a file.
+// logged is a display that also writes its events to a file.
 type logged struct {
 	Display
 	file   *os.File
@@ -15,8 +15,8 @@ type logged struct {
 	broken error
 }
 
-// WithLog appends each event to a file too, as one JSON object a line. The file is only this user's to read: events
-// name objects of the clusters. A move goes on without its log; that it is not whole is said once, at once.
+// WithLog also appends each event to a file, as one JSON object a line. Only this user may read the file, because events
+// name objects of the clusters. A move continues without its log; an incomplete log is reported once, at once.
 func WithLog(d Display, path string, errOut io.Writer) (Display, error) {
 	const private = 0o600
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, private)
@@ -24,14 +24,14 @@ func WithLog(d Display, path string, errOut io.Writer) (Display, error) {
 		return nil, err
 	}
 	if size, err := file.Seek(0, io.SeekEnd); err == nil && size > 0 {
-		_, _ = file.WriteString("\n") // what a crash has cut off stays a line of its own
+		_, _ = file.WriteString("\n") // separates a line that a crash has truncated
 	}
 	l := &logged{Display: d, file: file, errOut: errOut}
 	l.log = jsonDisplay{l}
 	return l, nil
 }
 
-// Write implements io.Writer: it appends to the file, and says once when that fails.
+// Write implements io.Writer. It appends to the file and reports the first error.
 func (l *logged) Write(line []byte) (int, error) {
 	n, err := l.file.Write(line)
 	if err != nil && l.broken == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/report"
 )
 
-// TestWithLog: what is shown is also appended to a file, run after run, and a report can read it.
+// TestWithLog: shown events are also appended to a file, over several runs, and a report can read the file.
 func TestWithLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.log")
 	events, _ := aMove().events()
@@ -45,7 +45,7 @@ func TestWithLog(t *testing.T) {
 	}
 }
 
-// TestLogBreaks: a file that cannot be written any more is complained of once, and all is shown.
+// TestLogBreaks: a write error of the file is reported once, and all events are still shown.
 func TestLogBreaks(t *testing.T) {
 	var shown, errOut bytes.Buffer
 	d, err := WithLog(plainDisplay{&shown, terminal.Painter{}}, filepath.Join(t.TempDir(), "web.log"), &errOut)

@@ -9,36 +9,37 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// words are the orders that a person can type, in the order of the help.
+// words lists the commands that a user can type, in the order of the help.
 var words = []struct {
 	text string
 	mode api.Mode
 }{{"pause", api.ModePause}, {"resume", api.ModeRun}, {"rollback", api.ModeRollback}}
 
 const (
-	// mostTyped bounds a line: no order and no name is longer.
+	// mostTyped limits the length of a line; no command and no name is longer.
 	mostTyped = 253
-	// tooSoon is faster than a person reads a question: what is typed within that time was typed before it, or pasted.
+	// tooSoon is shorter than the time to read a question. Input within that time was typed before the question, or
+	// pasted.
 	tooSoon = 500 * time.Millisecond
 )
 
-// orders reads the line that a person types below a live display, and queues the modes that its words write. An order that turns
-// the move round is confirmed by the name of the migration. Pasted text orders nothing.
+// orders reads the line that a user types below a live display, and queues the modes of its commands. A command that
+// reverses the move is confirmed by the name of the migration. Pasted text has no effect.
 type orders struct {
-	// write writes a mode; nil: nothing can be ordered.
+	// write writes a mode; nil if the display is read-only.
 	write func(api.Mode) error
-	// name is that of the migration.
+	// name is the name of the migration.
 	name string
 	line string
-	// asks is the order that waits for the name since asked; empty: none does.
+	// asks is the mode that waits for the name since asked; empty if there is none.
 	asks  api.Mode
 	asked time.Time
-	// writing is on its way to the API server, and next is written after it; empty: nothing is.
+	// writing is the mode that is being written, and next the mode to write after it. They are empty if there is none.
 	writing, next api.Mode
 	says          string
 }
 
-// wordOf is the order that writes a mode.
+// wordOf returns the command that writes a mode.
 func wordOf(mode api.Mode) string {
 	for _, word := range words {
 		if word.mode == mode {
@@ -48,7 +49,7 @@ func wordOf(mode api.Mode) string {
 	return string(mode)
 }
 
-// key takes one key. back is true while ordinals go back to the source.
+// key handles one key. back is true while ordinals return to the source.
 func (o orders) key(key tea.Key, now time.Time, back bool) (orders, tea.Cmd) {
 	if o.asks != "" && now.Sub(o.asked) < tooSoon {
 		o.asks, o.line = "", ""
@@ -69,13 +70,13 @@ func (o orders) key(key tea.Key, now time.Time, back bool) (orders, tea.Cmd) {
 	return o, nil
 }
 
-// pasted drops the line that text was pasted into.
+// pasted discards the line that text was pasted into.
 func (o orders) pasted() orders {
 	o.line, o.asks, o.says = "", "", "pasted text is no order: type it"
 	return o
 }
 
-// enter takes the line: an order, or the name that confirms one.
+// enter handles the line: a command, or the name that confirms it.
 func (o orders) enter(now time.Time, back bool) (orders, tea.Cmd) {
 	line, asks := o.line, o.asks
 	o.line, o.asks, o.says = "", "", ""
@@ -102,7 +103,7 @@ func (o orders) enter(now time.Time, back bool) (orders, tea.Cmd) {
 	return o, nil
 }
 
-// question is what the name confirms.
+// question returns the question that the name confirms.
 func (o orders) question() string {
 	turn := "every ordinal goes back to the source"
 	if o.asks == api.ModeRun {
@@ -111,7 +112,7 @@ func (o orders) question() string {
 	return turn + ": type " + o.name + " and Enter"
 }
 
-// order writes a mode, or queues it behind the one that is being written: of several that wait the last one counts.
+// order writes a mode, or queues it after the one that is being written. Only the last queued mode is written.
 func (o orders) order(mode api.Mode) (orders, tea.Cmd) {
 	if o.writing != "" {
 		o.next = mode
@@ -123,7 +124,7 @@ func (o orders) order(mode api.Mode) (orders, tea.Cmd) {
 	return o, func() tea.Msg { return steeredMsg{mode, write(mode)} }
 }
 
-// written notes what became of an order, and begins the next one.
+// written records the result of a write, and begins the next one.
 func (o orders) written(done steeredMsg) (orders, tea.Cmd) {
 	o.writing, o.says = "", "mode "+string(done.mode)+" is written"
 	if done.err != nil {
@@ -136,7 +137,7 @@ func (o orders) written(done steeredMsg) (orders, tea.Cmd) {
 	return o, nil
 }
 
-// unwritten is the last order whose end is not known; empty: there is none.
+// unwritten returns the last mode whose result is not known, or an empty mode.
 func (o orders) unwritten() api.Mode {
 	if o.next != "" {
 		return o.next

@@ -11,13 +11,13 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestV1Orders: an order is a word and Enter; one that turns the move round is confirmed by its name, typed after the question. Text
-// that was meant for another window orders nothing.
+// TestV1Orders: a command is a word and Enter. A command that reverses the move is confirmed by the name, typed after
+// the question. Text that was meant for another window has no effect.
 func TestV1Orders(t *testing.T) {
 	const foreign = "kubectl get pods -l app.kubernetes.io/managed-by=Helm\n"
 	for name, tc := range map[string]struct {
 		back bool
-		// lines are typed one after the other, with time to read between them.
+		// lines are typed one after the other, with time to read in between.
 		lines []string
 		want  []api.Mode
 	}{
@@ -56,7 +56,8 @@ func TestV1Orders(t *testing.T) {
 	}
 }
 
-// TestV1Pasted: what a terminal says was pasted orders nothing and confirms nothing, and is not part of what is typed.
+// TestV1Pasted: text that the terminal marks as pasted starts and confirms nothing, and does not become part of the
+// line.
 func TestV1Pasted(t *testing.T) {
 	var wrote []api.Mode
 	m := send(t, model(&wrote, nil), inFlight(), tea.PasteMsg{Content: "pause\n"})
@@ -83,7 +84,7 @@ func TestV1Pasted(t *testing.T) {
 	}
 }
 
-// TestV1ReadOnly: where nothing can be ordered, as in "status -w", no text does anything, and ^C leaves.
+// TestV1ReadOnly: in a read-only display, as in "status -w", text has no effect, and ^C ends it.
 func TestV1ReadOnly(t *testing.T) {
 	var wrote []api.Mode
 	m := model(&wrote, nil)
@@ -97,7 +98,8 @@ func TestV1ReadOnly(t *testing.T) {
 	}
 }
 
-// TestV2Queue: orders are written one after the other, and of those that wait the last one: what was ordered last is the end.
+// TestV2Queue: commands are written one after the other, and only the last of several waiting ones, so that the last
+// command takes effect.
 func TestV2Queue(t *testing.T) {
 	var wrote []api.Mode
 	m := send(t, model(&wrote, errors.New("conflict")), inFlight())

@@ -14,12 +14,12 @@ import (
 // panel shows both slices as rows of ordinals, the budget, and below them the meter.
 type panel struct{ Meter }
 
-// Draw returns the lines of a state for a width, as a live display has them.
+// Draw returns the lines of a state for a width, as a live display shows them.
 func Draw(bar terminal.Bar, p State, now time.Time, width int) []string {
 	return panel{Meter{bar}}.lines(p, now, width)
 }
 
-// marks are those of ordinals by how available they are, and last of those that are not here.
+// marks returns the symbols for ordinals by readiness, and the symbol for ordinals that are not on the side.
 func (b panel) marks() (marks map[view.Readiness]string, absent string) {
 	if b.Unicode {
 		return map[view.Readiness]string{view.Ready: "●", view.NotReady: "◐", view.Unknown: "?"}, "·"
@@ -27,7 +27,7 @@ func (b panel) marks() (marks map[view.Readiness]string, absent string) {
 	return map[view.Readiness]string{view.Ready: "+", view.NotReady: "~", view.Unknown: "?"}, "."
 }
 
-// lines are the panel; none without enough room.
+// lines returns the lines of the panel, or none if there is not enough room.
 func (b panel) lines(p State, now time.Time, width int) []string {
 	if width < terminal.LeastWidth {
 		return nil
@@ -44,7 +44,7 @@ func (b panel) lines(p State, now time.Time, width int) []string {
 	return append(lines, b.Meter.lines(p, now, width)...)
 }
 
-// clients are the lines about what clients see; none where that is not measured.
+// clients returns the lines about client requests, or none if they are not measured.
 func (b panel) clients(p State, width int) []string {
 	if p.clients == nil {
 		return nil
@@ -56,14 +56,14 @@ func (b panel) clients(p State, width int) []string {
 	return folded(terminal.Pad("clients", labelWidth)+report.ProbeText(*p.clients), width, paint)
 }
 
-// labelWidth is where the figures of a side begin.
+// labelWidth is the column at which the figures of a side begin.
 const labelWidth = 13
 
 func (b panel) heading(s view.Side, label string, width int) []string {
 	return folded(terminal.Pad(label, labelWidth)+s.Name+" "+s.Text(), width, b.Paint.Bold)
 }
 
-// ordinals are those of the application in a row, as many as fit around the one in flight.
+// ordinals returns a row of ordinals, as many as fit around the one in flight.
 func (b panel) ordinals(p State, s view.Side, place view.Place, width int) string {
 	const indent = labelWidth + 2
 	all := p.Ordinals()
@@ -92,7 +92,7 @@ func (b panel) ordinals(p State, s view.Side, place view.Place, width int) strin
 	return strings.TrimRight(row.String(), " ")
 }
 
-// cell is one ordinal and how available it is on a side.
+// cell returns one ordinal and its readiness on a side.
 func (b panel) cell(p State, o view.Ordinal, place view.Place) string {
 	marks, absent := b.marks()
 	text := strconv.Itoa(int(o.Ordinal))

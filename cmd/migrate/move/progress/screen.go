@@ -14,11 +14,11 @@ import (
 	"github.com/sliceshift/sliceshift/internal/printable"
 )
 
-// redrawEvery bounds how often the bar is drawn.
+// redrawEvery is the minimal interval between drawings of the bar.
 const redrawEvery = 100 * time.Millisecond
 
-// screen writes lines on a terminal and keeps a bar below them. The bar also moves
-// while nothing happens: a ticker draws it, under the same mutex as the lines.
+// screen writes lines on a terminal and keeps a bar below them. A ticker updates the bar while there are no events,
+// under the same mutex as the lines.
 type screen struct {
 	out   io.Writer
 	width func() int
@@ -55,10 +55,10 @@ func (s *screen) Show(e Event) {
 	text := s.erased() + printable.Coloured(strings.Join(e.lines(s.paint, s.width()), "\n")) + "\n"
 	s.drawn = nil
 	text += s.drawing()
-	_, _ = io.WriteString(s.out, text) // a terminal that has gone away does not stop a move
+	_, _ = io.WriteString(s.out, text) // a closed terminal must not stop a move
 }
 
-// Update brings the bar up to date.
+// Update updates the bar.
 func (s *screen) Update(p State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *screen) Update(p State) {
 	}
 }
 
-// draw draws the bar when it looks different from what is there.
+// draw draws the bar if it has changed.
 func (s *screen) draw() {
 	before := s.drawn
 	erase := s.erased()
@@ -78,7 +78,7 @@ func (s *screen) draw() {
 	}
 }
 
-// erased is what takes the bar away: up to its first line, and clear to the end.
+// erased returns the sequence that erases the bar: up to its first line, and clear to the end.
 func (s *screen) erased() string {
 	if len(s.drawn) == 0 {
 		return ""
@@ -98,7 +98,7 @@ func (s *screen) drawing() string {
 	return printable.Coloured(strings.Join(s.drawn, "\n")) + "\n"
 }
 
-// Close takes the bar away.
+// Close erases the bar.
 func (s *screen) Close() {
 	s.stop()
 	s.mu.Lock()

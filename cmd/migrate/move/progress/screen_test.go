@@ -18,7 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// TestScreen: lines above, one bar below, and nothing but the lines at the end.
+// TestScreen: lines above, one bar below, and only the lines at the end.
 func TestScreen(t *testing.T) {
 	c := commandtest.New(nil)
 	shown := c.OnTerminal(100)
@@ -42,8 +42,7 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// TestScreenIsCalm: the bar is not drawn more often than it may be, nor when it
-// looks as before.
+// TestScreenIsCalm: the bar is not drawn more often than redrawEvery, nor without a change.
 func TestScreenIsCalm(t *testing.T) {
 	out, clock := &commandtest.Terminal{}, clocktesting.NewFakeClock(commandtest.Noon)
 	s := &screen{out: out, clock: clock, width: func() int { return 80 }}
@@ -65,7 +64,7 @@ func TestScreenIsCalm(t *testing.T) {
 	}
 }
 
-// TestScreenTicks: the seconds of a wait go on while nothing happens.
+// TestScreenTicks: the seconds of a wait advance without events.
 func TestScreenTicks(t *testing.T) {
 	c := commandtest.New(nil)
 	shown := c.OnTerminal(80)

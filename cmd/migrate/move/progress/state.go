@@ -9,27 +9,27 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// State is where a migration is, for what is drawn in place: the figures of its row, as every other screen has them.
+// State is the state of a migration that is drawn in place. It contains the figures of its row, which all screens share.
 type State struct {
 	view.Row
-	// start is when the migration began, or this process where it has not.
+	// start is when the migration began, or when this process began if the migration has not.
 	start time.Time
-	// back is true while ordinals go back to the source.
+	// back is true while ordinals return to the source.
 	back bool
-	// ready is which ordinals are available, where a snapshot has shown that.
+	// ready is the readiness of each ordinal, if a snapshot has shown it.
 	ready map[int32]view.Readiness
-	// clients are what requests of the probe came to; nil: there is none.
+	// clients holds the results of the probe; nil if there is none.
 	clients *api.ProbeStatus
 }
 
-// Recorded is the state that the status of a migration tells of, at a time of the API server that keeps it.
+// Recorded returns the state in the status of a migration, at a time of the API server that stores it.
 func Recorded(m *api.Migration, record bool, now time.Time) State {
 	p := State{Row: view.NewRow(m, record).At(m, now), clients: m.Status.Probe}
 	p.begun(m)
 	return p
 }
 
-// begun takes what is not in the row.
+// begun sets the fields that are not in the row.
 func (p *State) begun(m *api.Migration) {
 	p.back = m.Status.Fence != nil && m.Status.Fence.Direction == api.Back
 	if base := m.Status.Baseline; base != nil {
@@ -37,13 +37,13 @@ func (p *State) begun(m *api.Migration) {
 	}
 }
 
-// WithHold is the state with what it waits for replaced.
+// WithHold returns the state with another hold.
 func (p State) WithHold(hold view.Hold) State {
 	p.Hold = &hold
 	return p
 }
 
-// Reason is that of what is waited for; empty: nothing is.
+// Reason returns the reason of the hold, or an empty string.
 func (p State) Reason() string {
 	if p.Hold == nil {
 		return ""
@@ -51,8 +51,8 @@ func (p State) Reason() string {
 	return p.Hold.Reason
 }
 
-// measure updates the figures from a snapshot, which may be newer than the status. A pass that observed nothing, or could not read both
-// sides, changes none.
+// measure updates the figures from a snapshot, which may be newer than the status. A pass that observed nothing, or
+// could not read both sides, changes nothing.
 func (t *Tracker) measure(m *api.Migration, outcome migration.Outcome) {
 	s := outcome.Snapshot
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || m.Status.Baseline == nil {
@@ -77,7 +77,7 @@ func (t *Tracker) measure(m *api.Migration, outcome migration.Outcome) {
 	}
 }
 
-// follow keeps track of the ordinal in flight.
+// follow tracks the ordinal in flight.
 func (t *Tracker) follow(m *api.Migration, decision plan.Decision) {
 	t.Handoff = view.NewRow(m, true).Handoff
 	if t.Handoff == nil {
@@ -92,7 +92,7 @@ func (t *Tracker) follow(m *api.Migration, decision plan.Decision) {
 	}
 }
 
-// inFlight is the ordinal in flight and its step; nil: none is.
+// inFlight returns the ordinal in flight and its step; nil if there is none.
 func (p State) inFlight() (*int32, api.Step) {
 	if p.Handoff == nil {
 		return nil, ""

@@ -1,5 +1,5 @@
-// Package progress shows what a run does: it makes events of the passes of the engine,
-// and writes them as lines, as JSON, or above a bar on a terminal.
+// Package progress shows the progress of a run. It derives events from the passes of the engine, and writes them as
+// lines, as JSON, or above a bar on a terminal.
 package progress
 
 import (
@@ -17,29 +17,28 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// Tracker turns the passes of an engine into events for people: each thing once, when it
-// happens.
+// Tracker derives events from the passes of an engine. It reports each fact once, when it happens.
 type Tracker struct {
 	State
-	// began is when this process has begun.
+	// began is when this process began.
 	began time.Time
-	// seen is the ordinal in flight when it was last looked, and fresh is true when this process saw its beginning.
+	// seen is the ordinal in flight in the last pass. fresh is true if its handoff began in this process.
 	seen  *int32
 	fresh bool
 	mode  api.Mode
-	// reported is the hold that was reported last.
+	// reported is the last reported hold.
 	reported *plan.Hold
 	handoffs []time.Duration
-	// seals are those of the ordinal in flight that were reported, by claim templates.
+	// seals holds the reported seals of the ordinal in flight, by claim template.
 	seals map[string]string
-	// heldAhead is what was reported last of copies for later turns that are refused.
+	// heldAhead is the last reported stall of copies for later turns.
 	heldAhead view.Stall
-	// fewestAvailable is the fewest available replicas that were observed; -1: none yet.
+	// fewestAvailable is the minimum of observed available replicas; -1 if there is none yet.
 	fewestAvailable int32
 	writes          int
 }
 
-// NewTracker begins with what an earlier run has recorded, if any.
+// NewTracker returns a tracker that begins with the recorded state of an earlier run, if any.
 func NewTracker(now time.Time, m *api.Migration) *Tracker {
 	t := &Tracker{State: Recorded(m, true, now), began: now, mode: m.Spec.Mode, fewestAvailable: -1}
 	t.Hold = nil // until a pass has found it
@@ -53,16 +52,16 @@ func NewTracker(now time.Time, m *api.Migration) *Tracker {
 	return t
 }
 
-// Expect says how many ordinals are to move, of how many replicas, before anything was seen.
+// Expect sets how many ordinals move, and of how many replicas, before the first pass.
 func (t *Tracker) Expect(total, replicas int32) { t.Total, t.Replicas = total, replicas }
 
-// Event fills in what all events say.
+// Event returns an event with the fields that all events have.
 func (t *Tracker) Event(now time.Time, kind Kind, message string) Event {
 	elapsed := now.Sub(t.began)
 	return Event{Time: now.UTC(), ElapsedSeconds: rounded(elapsed), elapsed: elapsed, Kind: kind, Message: message, Moved: t.Moved, Total: t.Total}
 }
 
-// of says which ordinal an event is about.
+// of sets the ordinal and step of an event.
 func (e Event) of(ordinal *int32, step api.Step) Event {
 	e.Ordinal, e.Step = ordinal, step
 	return e
@@ -93,7 +92,7 @@ func (t *Tracker) Observe(now time.Time, m *api.Migration, outcome migration.Out
 	return events
 }
 
-// ahead is the event of copies for later turns that a cluster refuses, when it is a new one.
+// ahead returns an event if a cluster refuses copies for later turns and this was not reported yet.
 func (t *Tracker) ahead(now time.Time, m *api.Migration) []Event {
 	held := view.AheadOf(m)
 	switch {
@@ -109,7 +108,7 @@ func (t *Tracker) ahead(now time.Time, m *api.Migration) []Event {
 	return []Event{e}
 }
 
-// sealed are the events of volumes that were copied since, and found equal on both sides.
+// sealed returns events for volumes that have been copied since the last pass, with both sides equal.
 func (t *Tracker) sealed(now time.Time, m *api.Migration) (events []Event) {
 	seals := map[string]string{}
 	if h := m.Status.Handoff; h != nil {
@@ -131,7 +130,7 @@ func (t *Tracker) sealed(now time.Time, m *api.Migration) (events []Event) {
 	return events
 }
 
-// equal says how both sides were found equal.
+// equal returns how the equality of the two sides was proven.
 func equal(seal api.CopySeal) string {
 	if seal.Verify != api.CopyVerifyChanged {
 		return "both sides are equal"
@@ -139,13 +138,13 @@ func equal(seal api.CopySeal) string {
 	return fmt.Sprintf("both sides are equal by verify: Changed (of both together %s were read again; %s were not, since they have not changed since a warm pass read them)", terminal.Size(seal.Read), terminal.Size(seal.Trusted))
 }
 
-// short is as much of a root as people compare.
+// short returns the part of a root that people compare.
 func short(root string) string {
 	const most = len("blake3:") + 8
 	return root[:min(most, len(root))]
 }
 
-// written is the event of a write.
+// written returns the event of a write.
 func (t *Tracker) written(now time.Time, outcome migration.Outcome) Event {
 	t.writes++
 	effect := *outcome.Decision.Effect
@@ -172,7 +171,7 @@ func modeText(mode api.Mode) string {
 	}
 }
 
-// ordinalDone is the event of a finished handoff.
+// ordinalDone returns the event of a finished handoff.
 func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff) Event {
 	past := noted(m, done)
 	took := max(0, now.Sub(done.StartTime.Time))
@@ -215,8 +214,8 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 	return e
 }
 
-// downOf is how long the ordinal of a handoff was down, and how long it was Ready before it counted as available; nil: that is not known,
-// or it was not stopped.
+// downOf returns how long the ordinal of a handoff was down, and how long it was Ready before it counted as available.
+// Each is nil if it is unknown or if the ordinal was not stopped.
 func downOf(past api.PastHandoff) (outage, soak *time.Duration) {
 	down := view.DownIn(past)
 	if down == nil {
@@ -228,7 +227,7 @@ func downOf(past api.PastHandoff) (outage, soak *time.Duration) {
 	return new(down.Outage(past.EndTime.Time)), soak
 }
 
-// left is how far the move is: on the way back how many ordinals are left.
+// left returns the progress of the move, or in a rollback how many ordinals are left.
 func (t *Tracker) left() string {
 	if t.back {
 		return fmt.Sprintf("%d left", t.Moved)
@@ -236,7 +235,7 @@ func (t *Tracker) left() string {
 	return fmt.Sprintf("%d/%d", t.Moved, t.Total)
 }
 
-// noted is what the history says of a handoff that has just come to its end; the zero value: nothing.
+// noted returns the history entry of a handoff that has just ended, or the zero value.
 func noted(m *api.Migration, done *api.Handoff) api.PastHandoff {
 	if h := m.Status.History; h != nil && len(h.Handoffs) > 0 {
 		if last := h.Handoffs[len(h.Handoffs)-1]; last.Ordinal == done.Ordinal && last.Outcome == "" {
@@ -246,7 +245,7 @@ func noted(m *api.Migration, done *api.Handoff) api.PastHandoff {
 	return api.PastHandoff{}
 }
 
-// holdEvents are the events of a wait or a stall, when it is a new one.
+// holdEvents returns the event of a wait or stall, if it is new.
 func (t *Tracker) holdEvents(now time.Time, m *api.Migration, outcome migration.Outcome) []Event {
 	hold := outcome.Decision.Hold
 	switch {
@@ -263,7 +262,7 @@ func (t *Tracker) holdEvents(now time.Time, m *api.Migration, outcome migration.
 	return t.Held(now, *hold, m.Status.Handoff)
 }
 
-// Held is the event of a hold, unless it was reported already.
+// Held returns the event of a hold, unless it was already reported.
 func (t *Tracker) Held(now time.Time, hold plan.Hold, handoff *api.Handoff) []Event {
 	since := now
 	if t.Hold != nil && t.Hold.Reason == hold.Reason {
@@ -290,8 +289,8 @@ func (t *Tracker) Held(now time.Time, hold plan.Hold, handoff *api.Handoff) []Ev
 	return []Event{e}
 }
 
-// same says whether two holds are one to people. The words in which a cluster does
-// not answer change with every try.
+// same reports whether two holds are the same to a user. The error text of an unreachable cluster differs with every
+// attempt, so it is ignored.
 func same(a, b plan.Hold) bool {
 	if a.Reason == api.ReasonClusterUnreachable {
 		a.Message, _, _ = strings.Cut(a.Message, ": ")
@@ -321,7 +320,7 @@ func (t *Tracker) summary(now time.Time, outcome string) *Summary {
 	return s
 }
 
-// withoutCounts is what clients saw, without what only the next process needs.
+// withoutCounts returns the probe status without the fields that only the next process needs.
 func withoutCounts(p *api.ProbeStatus) *api.ProbeStatus {
 	if p == nil {
 		return nil
@@ -331,7 +330,7 @@ func withoutCounts(p *api.ProbeStatus) *api.ProbeStatus {
 	return &figures
 }
 
-// Stopped is the event of a run that ends before its time.
+// Stopped returns the event of a run that ends early.
 func (t *Tracker) Stopped(now time.Time) Event {
 	text := fmt.Sprintf("stopped: %d of %d ordinals are moved", t.Moved, t.Total)
 	if h := t.Handoff; h != nil {

@@ -38,12 +38,12 @@ func newStory() *story {
 	return &story{m: movetest.Moving(0, 2), snapshot: movetest.Application{Replicas: 2, Templates: []string{"data"}}.Snapshot()}
 }
 
-// wrote records a pass that carried an effect out.
+// wrote records a pass that executed an effect.
 func (s *story) wrote(after time.Duration, step api.Step, e plan.Effect) {
 	s.add(after, nil, migration.Outcome{Wrote: true, Decision: plan.Decision{Effect: &e, Step: step}})
 }
 
-// held records a pass that came to a hold.
+// held records a pass that ended in a hold.
 func (s *story) held(after time.Duration, step api.Step, hold plan.Hold) {
 	s.add(after, nil, migration.Outcome{Saved: true, Decision: plan.Decision{Hold: &hold, Step: step}})
 }
@@ -53,14 +53,14 @@ func (s *story) add(after time.Duration, change func(*api.Migration), outcome mi
 	s.passes = append(s.passes, pass{after, change, outcome})
 }
 
-// begin records that an ordinal's handoff begins, with the end of the one before.
+// begin records the beginning of an ordinal's handoff, and the end of the previous one.
 func (s *story) begin(after time.Duration, ordinal int32, finished *api.Handoff) {
 	s.add(after, func(m *api.Migration) {
 		m.Status.Handoff = &api.Handoff{Ordinal: ordinal, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(after)), Attempts: 1}
 	}, migration.Outcome{Saved: true, Finished: finished, Decision: plan.Decision{Record: &plan.Record{}, Step: api.StepGate}})
 }
 
-// own makes the snapshot one with so many replicas on each side.
+// own sets the number of replicas on each side of the snapshot.
 func (s *story) own(source, destination int32, down ...int32) {
 	s.snapshot = movetest.Application{Replicas: 2, Templates: []string{"data"}}.Snapshot()
 	all := s.snapshot.Source.Pods
@@ -86,7 +86,7 @@ func (s *story) events() (events []Event, last *Tracker) {
 	return events, n
 }
 
-// aMove is a whole move, with a stall in the middle.
+// aMove returns a complete move, with a stall in the middle.
 func aMove() *story {
 	s := newStory()
 	s.wrote(100*time.Millisecond, "", plan.Effect{Verb: plan.WriteFence, Side: plan.SourceSide, Name: "web"})
@@ -95,7 +95,7 @@ func aMove() *story {
 	confirming := plan.Hold{Reason: api.ReasonBudgetUnconfirmed, Message: "waiting until the disruption controller has observed the PodDisruptionBudgets"}
 	s.held(250*time.Millisecond, api.StepReserveBudget, confirming)
 	s.held(260*time.Millisecond, api.StepReserveBudget, confirming)
-	s.add(270*time.Millisecond, nil, migration.Outcome{}) // the cache was behind: nothing was looked at
+	s.add(270*time.Millisecond, nil, migration.Outcome{}) // the cache was behind: nothing was observed
 	s.held(280*time.Millisecond, api.StepReserveBudget, confirming)
 	s.wrote(300*time.Millisecond, api.StepSecureVolumes, plan.Effect{
 		Verb: plan.CarryVolume, Side: plan.SourceSide, Ordinal: 1, Name: "pvc-data-web-1", Template: "data",
@@ -123,7 +123,7 @@ func aMove() *story {
 	return s
 }
 
-// aReturn is a move that is paused, turned round, and rolled back.
+// aReturn returns a move that is paused, reversed, and rolled back.
 func aReturn() *story {
 	s := newStory()
 	s.m.Status.Handoff = &api.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(-time.Minute))}
@@ -173,7 +173,7 @@ func TestRunOutput(t *testing.T) {
 	}
 }
 
-// TestJSONLines: each line by itself is one JSON object.
+// TestJSONLines: each line is one JSON object.
 func TestJSONLines(t *testing.T) {
 	var out bytes.Buffer
 	events, _ := aMove().events()
@@ -212,8 +212,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestStalledTwice: a cluster that does not answer says so in other words each
-// time; it is told once.
+// TestStalledTwice: an unreachable cluster is reported once, although its error text changes.
 func TestStalledTwice(t *testing.T) {
 	n := NewTracker(commandtest.Noon, movetest.Moving(0, 2))
 	hold := func(reason, message string) plan.Hold {
@@ -239,7 +238,7 @@ func TestStalledTwice(t *testing.T) {
 	}
 }
 
-// TestSealed: each copy that both sides have shown to be equal is told once; another one of the same claim is another.
+// TestSealed: each sealed copy is reported once. A second copy of the same claim is reported again.
 func TestSealed(t *testing.T) {
 	sealed := func(root string) func(*api.Migration) {
 		return func(m *api.Migration) {
@@ -296,8 +295,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestDown: of an ordinal that has arrived it is said how long it was down, as far as that is recorded, and of one that was not
-// stopped that it was not.
+// TestDown: the event of an arrived ordinal states how long it was down, as far as that is recorded, or that it was not
+// stopped.
 func TestDown(t *testing.T) {
 	at := func(seconds float64) metav1.MicroTime {
 		return metav1.NewMicroTime(commandtest.Noon.Add(time.Duration(seconds * float64(time.Second))))

@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/recipes"
 )
 
-// listOptions are those of the command recipes.
+// listOptions are the options of the command recipes.
 type listOptions struct {
 	*command.Common
 	output *command.Choice
@@ -36,7 +36,7 @@ const listExamples = `  # What there is
   # Move by it
   migrate run etcd -n shop --context east --to-context west --recipe etcd`
 
-// New is the command recipes, with show below it.
+// New returns the command recipes, with the subcommand show.
 func New(c *command.Common) *cobra.Command {
 	o := &listOptions{Common: c, output: command.NewChoice("table", "table", "json", "yaml")}
 	cmd := c.Command(o, &cobra.Command{Use: "recipes", Short: "Show what is known of systems that move", Long: listHelp, Example: listExamples})
@@ -54,7 +54,7 @@ type row struct {
 	Summary string              `json:"summary"`
 }
 
-// Run lists them.
+// Run lists the recipes.
 func (o *listOptions) Run(context.Context) error {
 	all, err := All()
 	if err != nil {
@@ -79,7 +79,7 @@ func (o *listOptions) table(rows []row) error {
 	return t.Write(o.Out, o.Paint())
 }
 
-// showOptions are those of the command recipes show.
+// showOptions are the options of the command recipes show.
 type showOptions struct {
 	*command.Common
 	name   string
@@ -109,7 +109,7 @@ func newShow(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Complete takes the name.
+// Complete reads the name.
 func (o *showOptions) Complete(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return command.Usagef("%s takes one recipe, %d were given", cmd.CommandPath(), len(args))
@@ -118,7 +118,7 @@ func (o *showOptions) Complete(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Run shows it.
+// Run shows the recipe.
 func (o *showOptions) Run(context.Context) error {
 	r, err := Find(o.name)
 	if err != nil {
@@ -129,10 +129,10 @@ func (o *showOptions) Run(context.Context) error {
 	})
 }
 
-// width is that of a text for people.
+// width is the maximal width of the text.
 const width = 100
 
-// Write shows a recipe to people.
+// Write prints a recipe as text.
 func Write(out io.Writer, paint terminal.Painter, r recipes.Recipe) error {
 	w := &page{paint: paint}
 	w.line(paint.Bold(r.Title))
@@ -171,7 +171,7 @@ func Write(out io.Writer, paint terminal.Painter, r recipes.Recipe) error {
 	return err
 }
 
-// page is a text in the making.
+// page collects a text.
 type page struct {
 	strings.Builder
 	paint terminal.Painter
@@ -181,7 +181,7 @@ func (w *page) line(text string) { w.WriteString(text + "\n") }
 
 func (w *page) head(title string) { w.line("\n" + w.paint.Bold(title)) }
 
-// text is indented by two and more, and broken into lines.
+// text adds wrapped text with an indent.
 func (w *page) text(indent, text string) {
 	for _, line := range terminal.Wrap(text, width-2-len(indent)) {
 		w.line("  " + indent + line)

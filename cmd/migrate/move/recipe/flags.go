@@ -1,5 +1,5 @@
-// Package recipe is what the commands that move have of recipes: the flags that choose one, and the
-// command that shows them.
+// Package recipe provides recipes for the commands that move: the flags that select a recipe, and the command that shows
+// them.
 package recipe
 
 import (
@@ -25,19 +25,19 @@ const (
 	FlagSet = "recipe-set"
 )
 
-// Flags choose a recipe and say what differs in this installation.
+// Flags select a recipe and its settings for this installation.
 type Flags struct {
 	recipe string
 	set    []string
 }
 
-// Add adds them.
+// Add adds the flags.
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.recipe, Flag, "", "what is known of the system that moves, as `NAME|FILE`: its gates, order and names, below what you say yourself")
 	flags.StringArrayVar(&f.set, FlagSet, nil, "a parameter of the recipe, as `KEY=VALUE` (repeatable)")
 }
 
-// Apply puts the recipe that was chosen into the spec of a move of the set. nil: none was chosen.
+// Apply applies the selected recipe to the spec of a move of the set. It returns nil if none is selected.
 func (f *Flags) Apply(spec *api.MigrationSpec, set string, given recipes.Given) (*recipes.Recipe, error) {
 	if f.recipe == "" {
 		if len(f.set) > 0 {
@@ -80,10 +80,10 @@ func (f *Flags) parameters() (map[string]string, error) {
 	return parameters, nil
 }
 
-// oneLine joins what was joined by lines.
+// oneLine joins the lines of an error.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// Find is the recipe of a name, or that of a file: what has a slash or ends in .yaml is a file.
+// Find returns the recipe with a name, or the recipe in a file. A name with a slash, or that ends in .yaml, is a file.
 func Find(name string) (recipes.Recipe, error) {
 	if strings.ContainsRune(name, os.PathSeparator) || slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) {
 		return ofFile(name)
@@ -117,7 +117,7 @@ func ofFile(path string) (recipes.Recipe, error) {
 	return r, nil
 }
 
-// All are the recipes that this program carries.
+// All returns the recipes that the program contains.
 func All() ([]recipes.Recipe, error) {
 	files, err := config.Recipes()
 	if err != nil {
@@ -126,7 +126,7 @@ func All() ([]recipes.Recipe, error) {
 	return recipes.All(files)
 }
 
-// Warning is what somebody should know who moves by a recipe; empty: it was tried.
+// Warning returns a warning about a recipe, or an empty string if the recipe was tested.
 func Warning(program string, r *recipes.Recipe) string {
 	if r == nil || r.Trial.Status == recipes.Tried {
 		return ""

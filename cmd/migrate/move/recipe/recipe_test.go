@@ -47,7 +47,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestShownIsTaken: what show prints as YAML is a recipe, and the same one.
+// TestShownIsTaken: the YAML that show prints is a valid recipe, equal to the original.
 func TestShownIsTaken(t *testing.T) {
 	all, err := All()
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// conditionOrder is that of a migration's life.
+// conditionOrder lists the conditions in the order of a migration's life.
 var conditionOrder = []string{api.ConditionAccepted, api.ConditionProgressing, api.ConditionStalled, api.ConditionCompleted}
 
-// conditions writes the conditions as a tree. What the page has said already, why it is stalled, is not said again.
+// conditions writes the conditions as a tree. It omits the message of the stall, which the page already shows.
 func (g *Page) conditions(conditions []metav1.Condition, said *view.Stall) {
 	branch, last := "|- ", "`- "
 	if g.Unicode {
@@ -59,7 +59,7 @@ func (g *Page) condition(kind string, c *metav1.Condition, said *view.Stall) (te
 	}
 }
 
-// since is how long ago something recorded was; never negative, whatever the clocks.
+// since returns the time since then. It is never negative, even with clock skew.
 func since(now, then time.Time) time.Duration {
 	return max(0, now.Sub(then))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// Line says in one line where a migration is.
+// Line returns the state of a migration in one line.
 func Line(row view.Row, now time.Time) string {
 	words := []string{fmt.Sprintf("%d/%d moved", row.Moved, row.Total)}
 	if row.Mode != api.ModeRun {

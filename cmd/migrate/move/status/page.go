@@ -1,4 +1,4 @@
-// Package status shows where a migration is: on a page, or in one line for each change.
+// Package status shows the state of a migration: on a page, or in one line for each change.
 package status
 
 import (
@@ -15,21 +15,21 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// Page is a migration's status for people.
+// Page formats a migration's status as text.
 type Page struct {
-	// Now is the time; Paint and Unicode are what the terminal shows.
+	// Now is the time; Paint and Unicode describe the terminal.
 	Now     time.Time
 	Paint   terminal.Painter
 	Unicode bool
-	// Width is that of the terminal that it is drawn on again and again; 0: lines may
-	// be of any length.
+	// Width is the width of a terminal on which the page is redrawn; 0 means that lines may have any length.
 	Width int
-	// Undriven says that no process drives it, and which command continues it; empty: one does, or none needs to.
+	// Undriven states that no process drives the migration, and which command continues it. It is empty if a process
+	// drives it, or if none is needed.
 	Undriven string
 	text     strings.Builder
 }
 
-// line writes one line; what is too long for the page takes several.
+// line writes text that is wrapped to the width of the page.
 func (g *Page) line(prefix, text string, paint func(string) string) {
 	lines := []string{text}
 	if g.Width > 0 {
@@ -46,11 +46,11 @@ func (g *Page) line(prefix, text string, paint func(string) string) {
 
 func (g *Page) field(name, text string) { g.line(terminal.Pad(name, fieldWidth), text, nil) }
 
-// fieldWidth is where the values of fields begin.
+// fieldWidth is the column at which the values of fields begin.
 const fieldWidth = 13
 
-// Show returns the page of a migration that is kept in a cluster, in the object that record
-// names; that is empty for a resource.
+// Show returns the page of a migration in a cluster. record names the object that stores it, and is empty for a
+// Migration resource.
 func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	status, row := m.Status, view.NewRow(m, record != "").At(m, g.Now)
 	g.line("", fmt.Sprintf("Migration %s/%s", m.Namespace, m.Name), g.Paint.Bold)
@@ -112,7 +112,7 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	return g.text.String()
 }
 
-// stall says what holds something up, and what mends it; nil: nothing does.
+// stall writes a stall and its remedy; it writes nothing if stall is nil.
 func (g *Page) stall(name string, stall *view.Stall, paint func(string) string) {
 	if stall == nil {
 		return
@@ -123,7 +123,7 @@ func (g *Page) stall(name string, stall *view.Stall, paint func(string) string) 
 	}
 }
 
-// entry is a line of a list, whose first one has its name.
+// entry writes a line of a list. The first line has the list's name.
 func (g *Page) entry(name string, nth int, text string, paint func(string) string) {
 	if nth > 0 {
 		name = ""
@@ -131,7 +131,7 @@ func (g *Page) entry(name string, nth int, text string, paint func(string) strin
 	g.line(terminal.Pad(name, fieldWidth), text, paint)
 }
 
-// about names what is asked or run, and for which ordinal.
+// about returns the name and point of a gate or hook, and its ordinal.
 func about(name, point string, ordinal *int32) string {
 	text := name + " " + point
 	if ordinal != nil {
@@ -140,7 +140,7 @@ func about(name, point string, ordinal *int32) string {
 	return text
 }
 
-// gate is the line of one health gate.
+// gate writes the line of one health gate.
 func (g *Page) gate(nth int, gate api.GateStatus) {
 	text := about(gate.Name, string(gate.At), gate.Ordinal) + ": " + string(gate.State)
 	if !gate.Holds {
@@ -156,7 +156,7 @@ func (g *Page) gate(nth int, gate api.GateStatus) {
 	g.entry("Gates", nth, text, paint)
 }
 
-// hook is the line of one run of a hook.
+// hook writes the line of one run of a hook.
 func (g *Page) hook(nth int, run api.HookRun) {
 	text := about(run.Name, string(run.Point), run.Ordinal)
 	if run.Attempt > 1 {
@@ -173,7 +173,7 @@ func (g *Page) hook(nth int, run api.HookRun) {
 	g.entry("Hooks", nth, text, paint)
 }
 
-// scheduleText says when the next handoff may begin, in the zone of the schedule, and how many are left.
+// scheduleText returns when the next handoff may begin, in the zone of the schedule, and how many are left.
 func scheduleText(s api.ScheduleStatus, by *schedule.Schedule) string {
 	if by == nil {
 		return "changed since this was written"
@@ -215,7 +215,7 @@ func sideText(side view.Side, seen *api.SliceStatus) string {
 	return side.Name + " " + side.Text()
 }
 
-// handoffText is the ordinal in flight: its step, and how long it has been down, or Ready.
+// handoffText describes the ordinal in flight: its step, and how long it has been down or Ready.
 func handoffText(h *view.Handoff, now time.Time) string {
 	if h == nil {
 		return "none in flight"

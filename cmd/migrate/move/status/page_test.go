@@ -59,7 +59,7 @@ func TestStatusText(t *testing.T) {
 	}
 }
 
-// TestScheduleText: whether a handoff may begin now, when the next may, and that none may.
+// TestScheduleText: whether a handoff may begin now, when the next one may, or that none may.
 func TestScheduleText(t *testing.T) {
 	by := schedule.Of(&api.ScheduleSpec{})
 	closes := new(metav1.NewTime(commandtest.Noon))

@@ -1,4 +1,4 @@
-// Package ui is the command that serves a local page on which moves are seen and steered.
+// Package ui provides the command that serves a local web page for viewing and steering moves.
 package ui
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 )
 
-// options are those of the command ui.
+// options are the options of the command ui.
 type options struct {
 	*command.Common
 	to         flags.Destination
@@ -41,7 +41,7 @@ type options struct {
 	connection *clusters.Connection
 	// reach connects to the destinations' cluster, once.
 	reach func() (*clusters.Connection, error)
-	// launch shows a page in a browser.
+	// launch opens a page in a browser.
 	launch func(ctx context.Context, page string) error
 }
 
@@ -67,7 +67,7 @@ const examples = `  # The moves of namespace shop
   # On a machine without a browser: forward the port, and open the address here
   migrate ui -A --port 8931 --open=false`
 
-// New is the command ui.
+// New returns the command ui.
 func New(c *command.Common) *cobra.Command {
 	o := &options{Common: c, launch: launch}
 	cmd := c.Command(o, &cobra.Command{Use: "ui", Short: "Serve a local page on which moves are seen and steered", Long: help, Example: examples})
@@ -79,7 +79,7 @@ func New(c *command.Common) *cobra.Command {
 	return cmd
 }
 
-// Complete takes the namespaces.
+// Complete reads the namespaces.
 func (o *options) Complete(cmd *cobra.Command, args []string) error {
 	if err := o.Common.Complete(cmd, args); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (o *options) Complete(cmd *cobra.Command, args []string) error {
 
 const highestPort = 65535
 
-// Validate refuses what cannot be meant.
+// Validate rejects invalid combinations of flags.
 func (o *options) Validate() error {
 	if o.port < 0 || o.port > highestPort {
 		return command.Usagef("--port %d is not a port", o.port)
@@ -114,7 +114,7 @@ func (o *options) Validate() error {
 	return nil
 }
 
-// headerTimeout bounds a request that does not come to its end.
+// headerTimeout limits the time to read a request's header.
 const headerTimeout = 10 * time.Second
 
 // Run serves the page until it is interrupted.
@@ -152,7 +152,7 @@ func (o *options) Run(ctx context.Context) error {
 	return running.Wait()
 }
 
-// tell prints the address, and opens it in a browser on a terminal. What it returns removes what that has left.
+// tell prints the address and, on a terminal, opens it in a browser. The returned function removes temporary files.
 func (o *options) tell(ctx context.Context, address string) (clean func()) {
 	fmt.Fprintf(o.Out, "%s\n", address)
 	where := "all namespaces"
@@ -173,15 +173,15 @@ func (o *options) tell(ctx context.Context, address string) (clean func()) {
 	return clean
 }
 
-// redirect writes a page that leads to an address, which only its user can read. The arguments of a process are read by every
-// user of the machine, so the browser is started with the page and not with the address, which has the token.
+// redirect writes a page, readable only by its user, that redirects to an address. The address contains the token, and
+// every user of the machine can read the arguments of a process. So the browser is started with the page.
 func redirect(address string) (page string, clean func(), err error) {
 	folder, err := os.MkdirTemp("", "sliceshift-ui-")
 	if err != nil {
 		return "", func() {}, err
 	}
 	clean = func() { _ = os.RemoveAll(folder) }
-	quoted, err := json.Marshal(address) // which escapes what would end the script
+	quoted, err := json.Marshal(address) // also escapes "</script>"
 	if err != nil {
 		return "", clean, err
 	}
@@ -204,7 +204,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	return nil
 }
 
-// store is where a migration is kept.
+// store returns the store of a migration.
 func (o *options) store(namespace, name string, record bool) records.Store {
 	if record {
 		return records.ConfigMap{Client: o.connection.Live(), Namespace: namespace, Name: name}
@@ -223,6 +223,6 @@ func launch(ctx context.Context, page string) error {
 	if err := started.Start(); err != nil {
 		return err
 	}
-	go func() { _ = started.Wait() }() // whatever becomes of the browser is its own affair
+	go func() { _ = started.Wait() }() // the exit status of the browser does not matter
 	return nil
 }

@@ -24,7 +24,7 @@ func console(args ...string) *commandtest.Console {
 	return commandtest.New(func(c *command.Common) []*cobra.Command { return []*cobra.Command{New(c)} }, args...)
 }
 
-// TestCommandLine: what cannot be meant is refused before anything is served.
+// TestCommandLine: invalid options are rejected before anything is served.
 func TestCommandLine(t *testing.T) {
 	kubeconfig := apitest.SilentKubeconfig(t, "east")
 	for name, tc := range map[string]struct {
@@ -44,8 +44,8 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestServes: it prints one line, the address; serves the page there, to this machine only; and ends, without an
-// error, when it is interrupted, whether or not anybody answers in the cluster.
+// TestServes: the command prints one line with the address, and serves the page there to this machine only. It ends
+// without an error when it is interrupted, whether or not the cluster answers.
 func TestServes(t *testing.T) {
 	c := console("ui", "--kubeconfig", apitest.SilentKubeconfig(t, "east"))
 	out, in := io.Pipe()
@@ -76,7 +76,8 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// TestTell: where a person can be asked a browser is opened, unless that is not wanted; when none can be, it says so.
+// TestTell: in interactive use a browser is opened, unless it is disabled. If no browser can be opened, a message says
+// so.
 func TestTell(t *testing.T) {
 	for name, tc := range map[string]struct {
 		open, interactive bool
@@ -110,7 +111,8 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// expectPrivate checks what a browser is started with: every user of the machine reads it, and none of them the token (K15).
+// expectPrivate checks the arguments of the browser: every user of the machine can read them, so they must not contain
+// the token (K15).
 func expectPrivate(t *testing.T, page, address string) {
 	t.Helper()
 	if strings.Contains(page, "token") {
@@ -128,8 +130,8 @@ func expectPrivate(t *testing.T, page, address string) {
 	})
 }
 
-// TestForecastRefused: what cannot be planned from here is said with what can be done about it, before any cluster is
-// asked.
+// TestForecastRefused: if the plan cannot be computed from here, the error has a remedy, and no request is sent to a
+// cluster.
 func TestForecastRefused(t *testing.T) {
 	remote := movetest.InFlight()
 	remote.Spec.Source.KubeConfigSecretRef = &api.SecretKeyReference{Name: "east"}

@@ -20,7 +20,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// forecast runs the planner over what both sides show now.
+// forecast runs the planner on the current state of source and destination.
 func (o *options) forecast(ctx context.Context, m board.Migration) (server.Forecast, error) {
 	if completed := records.Completed(m.Migration); completed != "" {
 		return server.Forecast{}, fmt.Errorf("it is completed (%s): nothing is left to do", completed)
@@ -41,14 +41,14 @@ func (o *options) forecast(ctx context.Context, m board.Migration) (server.Forec
 		return server.Forecast{Page: preview.NewPlan(asked, preview.Underway, snapshot).Page()}, nil
 	}
 	found := server.Forecast{Page: preview.NewPlan(asked, preview.Beginning, snapshot).Page()}
-	snapshot.Record.Fence = nil // an epoch of an earlier move is no other process's
+	snapshot.Record.Fence = nil // an epoch of an earlier move belongs to no other process
 	checks := preflight.NewReport(preflight.Findings(snapshot))
 	found.Checks = &checks
 	return found, nil
 }
 
-// destination is the connection to the cluster that a migration leads to. A Secret with the manager's kubeconfig is
-// not used: what is shown is what the user may see.
+// destination returns the connection to the destination of a migration. It does not use a Secret with the manager's
+// kubeconfig, because the page shows only what the user may see.
 func (o *options) destination(ctx context.Context, m board.Migration) (*clusters.Connection, error) {
 	if m.Spec.Mode == api.ModeRecover {
 		return nil, fmt.Errorf("it is being recovered; to see each step: %s --dry-run", o.Again("recover", m.Name, m.Namespace))

@@ -1,4 +1,4 @@
-// Command build builds what runs beside the CSI driver of the tests, and what judges it, or finds it again.
+// Command build builds the sidecars of the tests' CSI driver and its conformance test, or finds existing builds.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/etcd/programs/history"
 )
 
-// final asks each member on its own for everything that was written.
+// final requests everything that was written from each member separately.
 func (s *settings) final(ctx context.Context) error {
 	var all []history.Final
 	for _, endpoint := range s.members() {

@@ -1,7 +1,7 @@
 // Command client writes to and reads from etcd at a steady rate, and records every operation.
 //
-//	client run     until it is asked to end: one operation a line into -out
-//	client final   what each member answers now, into -out
+//	client run     until it receives a signal: one operation a line into -out
+//	client final   the current answer of each member, into -out
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/steady"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	steady.Client
 	endpoints string
@@ -35,11 +35,11 @@ func main() {
 	}.Main()
 }
 
-// members are the endpoints.
+// members returns the endpoints.
 func (s *settings) members() []string { return strings.Split(s.endpoints, ",") }
 
-// connect makes a client as an application would, but for one setting: the way to a member
-// that was away is tried again within a second, where gRPC's default grows to two minutes.
+// connect returns a client with an application's usual settings, except one: it retries a member that was away within
+// a second. The delay of gRPC's default grows to two minutes.
 func connect(endpoints ...string) (*clientv3.Client, error) {
 	again := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 	return clientv3.New(clientv3.Config{

@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/steady"
 )
 
-// run works until ctx ends.
+// run performs operations until ctx ends.
 func (s *settings) run(ctx context.Context) error {
 	kv, err := connect(s.members()...)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *settings) run(ctx context.Context) error {
 	return s.Work(ctx, func(within context.Context, w steady.Worker) any { return do(within, kv, s.operation(w)) })
 }
 
-// operation is the next one of a worker: writes and reads in turn, each of another register.
+// operation returns the next operation of a worker: writes and reads alternate, each on another register.
 func (s *settings) operation(w steady.Worker) history.Operation {
 	op := history.Operation{Client: w.Name, Kind: history.Write, Key: fmt.Sprintf("%s%d", history.Registers, (w.Number+w.N/2)%s.keys)}
 	if w.N%2 == 1 {
@@ -33,7 +33,7 @@ func (s *settings) operation(w steady.Worker) history.Operation {
 	return op
 }
 
-// do carries an operation out.
+// do executes an operation.
 func do(ctx context.Context, kv *clientv3.Client, op history.Operation) history.Operation {
 	var err error
 	op.Start = time.Now()
@@ -47,7 +47,7 @@ func do(ctx context.Context, kv *clientv3.Client, op history.Operation) history.
 	if err != nil {
 		op.Error, op.Outcome = err.Error(), history.Failed
 		if op.Kind == history.Write {
-			op.Outcome = history.Unknown // even one that was refused: it may have reached another member before
+			op.Outcome = history.Unknown // even a refused write: it may have reached another member before
 		}
 	}
 	return op

@@ -1,4 +1,4 @@
-// Command etcd is etcd as it is released.
+// Command etcd is the released etcd.
 package main
 
 import (

@@ -1,9 +1,8 @@
-// Package history is what the clients of the demonstration did, one operation a line, and
-// what they found in the end.
+// Package history holds the operations of the demonstration's clients, one a line, and the values that they found at
+// the end.
 //
-// A write puts its value into a register that others write as well and, in the same
-// transaction, leaves an entry that nobody else ever writes: the registers show whether
-// everybody saw one order, the entries whether a write is there.
+// A write sets a register that others write as well. In the same transaction it creates an entry with a unique key.
+// The registers show whether all clients saw one order, the entries whether a write is present.
 package history
 
 import (
@@ -21,7 +20,7 @@ const (
 	Entries   = "entry/"
 )
 
-// Kind is what an operation does.
+// Kind is the type of an operation.
 type Kind string
 
 // The kinds of operations.
@@ -30,20 +29,20 @@ const (
 	Read  Kind = "read"
 )
 
-// Outcome is how an operation ended.
+// Outcome is the result of an operation.
 type Outcome string
 
 // The outcomes of operations.
 const (
-	// OK was acknowledged.
+	// OK means that the operation was acknowledged.
 	OK Outcome = "ok"
-	// Failed had no effect: only a read is that certain.
+	// Failed means that the operation had no effect. Only a read can be that certain.
 	Failed Outcome = "failed"
-	// Unknown may have had its effect, or may have it later.
+	// Unknown means that the operation may have had its effect, or may have it later.
 	Unknown Outcome = "unknown"
 )
 
-// Operation is one that a client began.
+// Operation is an operation that a client began.
 type Operation struct {
 	Client  string    `json:"client"`
 	Kind    Kind      `json:"kind"`
@@ -56,10 +55,10 @@ type Operation struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// Final is what one member answered when all clients had ended, to linearizable reads.
+// Final holds a member's answers to linearizable reads after all clients had ended.
 type Final struct {
 	Endpoint string `json:"endpoint"`
-	// Start and End are when it was asked and when it had answered.
+	// Start and End are the times of the request and of the answer.
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
 	// Keys are all registers and entries with their values.
@@ -76,8 +75,7 @@ func Load(path string) ([]Operation, error) {
 	return Decode(file)
 }
 
-// Decode reads one operation a line. What a client was writing when it was killed is not
-// there in whole: it is an error.
+// Decode reads one operation a line. A line that a killed client did not complete is an error.
 func Decode(r io.Reader) ([]Operation, error) {
 	var all []Operation
 	lines := bufio.NewScanner(r)

@@ -8,10 +8,10 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/etcd/programs/history"
 )
 
-// step is how finely the rate is measured.
+// step is the length of the intervals of the rate.
 const step = 500 * time.Millisecond
 
-// judge answers the question.
+// judge answers a question.
 func judge(all []history.Operation, finals []history.Final, phases []Phase) Answer {
 	slices.SortFunc(all, func(a, b history.Operation) int { return a.Start.Compare(b.Start) })
 	answer := Answer{Operations: len(all), Begin: all[0].Start, Step: step.Seconds()}
@@ -37,12 +37,12 @@ func judge(all []history.Operation, finals []history.Final, phases []Phase) Answ
 	return answer
 }
 
-// isDone says whether a write had its effect by the end: some member has its entry.
+// isDone reports whether a write had its effect by the end: some member has its entry.
 func isDone(write history.Operation, finals []history.Final) bool {
 	return slices.ContainsFunc(finals, func(f history.Final) bool { return f.Keys[write.Entry] == write.Value })
 }
 
-// lost are the acknowledged writes that are not there on every member.
+// lost returns the acknowledged writes that some member does not have.
 func lost(all []history.Operation, finals []history.Final) []string {
 	missing := []string{}
 	for _, op := range all {
@@ -58,7 +58,7 @@ func lost(all []history.Operation, finals []history.Final) []string {
 	return missing
 }
 
-// strange are values in the end that no client wrote where they are.
+// strange returns the final values that no client wrote to that key.
 func strange(all []history.Operation, finals []history.Final) []string {
 	type cell struct{ key, value string }
 	written := map[cell]bool{}
@@ -95,7 +95,7 @@ func rate(all []history.Operation) []int {
 	return counts
 }
 
-// registers are the keys that several clients write.
+// registers returns the keys that several clients write.
 func registers(all []history.Operation) []string {
 	var keys []string
 	for _, op := range all {

@@ -10,7 +10,7 @@ import (
 
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// at is a time of a test, in milliseconds.
+// at returns a time in a test, in milliseconds.
 func at(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
 
 func write(client, value string, from, until int, outcome history.Outcome) history.Operation {
@@ -23,7 +23,7 @@ func read(client, value string, from, until int) history.Operation {
 	return history.Operation{Client: client, Kind: history.Read, Key: "register/0", Value: value, Start: at(from), End: at(until), Outcome: history.OK}
 }
 
-// member is what one answers in the end.
+// member returns the final answer of a member.
 func member(register string, entries ...string) history.Final {
 	final := history.Final{Endpoint: "m", Start: at(9000), End: at(9001), Keys: map[string]string{"register/0": register}}
 	for _, entry := range entries {

@@ -16,13 +16,13 @@ type Key struct {
 	Verdict    string `json:"verdict"`
 }
 
-// call is what an operation asks of a register.
+// call is the request of an operation to a register.
 type call struct {
 	kind  history.Kind
 	value string // of a write
 }
 
-// register is a cell that holds what was written last.
+// register is the model of a cell that holds the last written value.
 var register = porcupine.Model{
 	Init: func() any { return "" },
 	Step: func(state, input, output any) (bool, any) {
@@ -33,7 +33,7 @@ var register = porcupine.Model{
 	},
 }
 
-// linearizable judges each register on its own: linearizability is local.
+// linearizable judges each register separately: linearizability is local.
 func linearizable(all []history.Operation, finals []history.Final) []Key {
 	const patience = 2 * time.Minute
 	var verdicts []Key
@@ -45,9 +45,9 @@ func linearizable(all []history.Operation, finals []history.Final) []Key {
 	return verdicts
 }
 
-// operationsOf are those whose effect or answer says something. A write of unknown outcome
-// may have its effect at any later time; when its entry, written in the same transaction, is
-// not there in the end, it had none before any read.
+// operationsOf returns the operations whose effect or answer matters. A write of unknown outcome may have its effect
+// at any later time. If its entry, written in the same transaction, is missing at the end, it had no effect before any
+// read.
 func operationsOf(key string, all []history.Operation, finals []history.Final) []porcupine.Operation {
 	clients := map[string]int{}
 	var operations []porcupine.Operation
@@ -70,7 +70,7 @@ func operationsOf(key string, all []history.Operation, finals []history.Final) [
 	return operations
 }
 
-// finalReads are what the members answered in the end.
+// finalReads returns the final answers of the members as reads.
 func finalReads(key string, finals []history.Final) []porcupine.Operation {
 	var operations []porcupine.Operation
 	for _, final := range finals {

@@ -1,6 +1,5 @@
-// Command judge reads what the clients recorded and says whether a write was lost and whether
-// everybody saw one order, and measures rates and gaps. It reads a question from stdin and
-// answers on stdout, both in JSON.
+// Command judge reads the records of the clients. It reports whether a write was lost and whether all clients saw one
+// order, and measures rates and gaps. It reads a question from stdin and answers on stdout, both in JSON.
 package main
 
 import (
@@ -12,16 +11,16 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/etcd/programs/history"
 )
 
-// Question names what is to be judged.
+// Question is the input.
 type Question struct {
-	// Histories are the files of the clients, Final that of the members' last answers.
+	// Histories are the files of the clients, Final the file of the members' final answers.
 	Histories []string `json:"histories"`
 	Final     string   `json:"final"`
-	// Phases are measured each on its own.
+	// Phases are measured separately.
 	Phases []Phase `json:"phases"`
 }
 
-// Phase is a time of the run.
+// Phase is a span of the run.
 type Phase struct {
 	Name  string    `json:"name"`
 	From  time.Time `json:"from"`
@@ -31,20 +30,19 @@ type Phase struct {
 // Answer is the verdict with its figures.
 type Answer struct {
 	Operations int `json:"operations"`
-	// Acknowledged are the writes that were, Unknown those whose outcome was not told;
-	// UnknownDone of these had their effect. FailedReads are reads that were not answered.
+	// Acknowledged counts the acknowledged writes, Unknown those of unknown outcome; UnknownDone of the latter had
+	// their effect. FailedReads counts the reads without an answer.
 	Acknowledged int `json:"acknowledged"`
 	Unknown      int `json:"unknown"`
 	UnknownDone  int `json:"unknownDone"`
 	FailedReads  int `json:"failedReads"`
-	// Lost are acknowledged writes that a member does not have, Strange are values that
-	// nobody wrote.
+	// Lost are acknowledged writes that a member does not have, Strange are values that no client wrote.
 	Lost    []string `json:"lost"`
 	Strange []string `json:"strange"`
-	// Keys are the registers with whether their histories are linearizable.
+	// Keys are the registers, each with the verdict on its history.
 	Keys   []Key    `json:"keys"`
 	Phases []Figure `json:"phases"`
-	// Rate is acknowledged writes in each step of the run, from the first operation on.
+	// Rate is the number of acknowledged writes in each step of the run, from the first operation on.
 	Begin time.Time `json:"begin"`
 	Step  float64   `json:"step"`
 	Rate  []int     `json:"rate"`

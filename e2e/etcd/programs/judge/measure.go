@@ -7,29 +7,29 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/etcd/programs/history"
 )
 
-// Figure is what one phase looked like to the clients.
+// Figure holds the measurements of one phase from the view of the clients.
 type Figure struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"`
-	// WritesPerSecond and ReadsPerSecond are acknowledged.
+	// WritesPerSecond and ReadsPerSecond count acknowledged operations.
 	WritesPerSecond float64 `json:"writesPerSecond"`
 	ReadsPerSecond  float64 `json:"readsPerSecond"`
 	// Latency of acknowledged writes, in milliseconds.
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
-	// Gap is the longest time in which no write of any client was acknowledged, ClientGap
-	// the longest that any one worker of a client had to wait for the next of its own.
+	// Gap is the longest time in which no write of any client was acknowledged, ClientGap the longest time between two
+	// acknowledged writes of one worker of a client.
 	Gap         float64   `json:"gap"`
 	GapAt       time.Time `json:"gapAt"`
 	ClientGap   float64   `json:"clientGap"`
 	ClientGapAt time.Time `json:"clientGapAt"`
 	ClientGapOf string    `json:"clientGapOf"`
-	// Unknown are writes without an answer, by the end of their wait.
+	// Unknown counts the writes without an answer before their timeout.
 	Unknown int `json:"unknown"`
 }
 
-// measure looks at the operations that ended within a phase.
+// measure measures the operations that ended within a phase.
 func measure(all []history.Operation, phase Phase) Figure {
 	f := Figure{Name: phase.Name, Seconds: phase.Until.Sub(phase.From).Seconds()}
 	var reads int
@@ -50,7 +50,7 @@ func measure(all []history.Operation, phase Phase) Figure {
 			f.Unknown++
 		}
 		if _, seen := byClient[op.Client]; !seen {
-			byClient[op.Client] = nil // one that is never answered has the longest gap
+			byClient[op.Client] = nil // a worker without any answer has the longest gap
 		}
 	}
 	f.WritesPerSecond, f.ReadsPerSecond = float64(len(acknowledged))/f.Seconds, float64(reads)/f.Seconds
@@ -64,7 +64,7 @@ func measure(all []history.Operation, phase Phase) Figure {
 	return f
 }
 
-// longest is the longest time without any of these, and when it began. The phase's ends bound it.
+// longest returns the longest time between two of these times, bounded by the phase's ends, and its start.
 func longest(times []time.Time, phase Phase) (seconds float64, from time.Time) {
 	slices.SortFunc(times, time.Time.Compare)
 	last := phase.From
@@ -77,7 +77,7 @@ func longest(times []time.Time, phase Phase) (seconds float64, from time.Time) {
 	return seconds, from
 }
 
-// percentile is the nearest rank; 0 of nothing.
+// percentile returns the nearest rank, or 0 if there are no values.
 func percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return 0

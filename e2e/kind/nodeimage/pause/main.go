@@ -1,5 +1,4 @@
-// Command pause keeps the namespaces of a pod: it reaps what is left to it and waits for
-// a signal to end.
+// Command pause keeps the namespaces of a pod: it reaps orphaned processes and waits for a signal to end.
 package main
 
 import (

@@ -8,14 +8,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// cluster is a Redis Cluster: each value is a key, and so on the master of its slot.
+// cluster is a Redis Cluster: each value is a key on the master of its slot.
 type cluster struct {
 	client   *redis.ClusterClient
-	replicas bool // are asked for values
+	replicas bool // Values reads the replicas
 }
 
-// openCluster does not try again by itself, but for redirections, which have changed nothing. An address of before
-// answers nobody, and the library would wait 5 s for it.
+// openCluster does not retry except for redirections, which have changed nothing. An old address does not answer, and
+// the library would wait 5 s for it.
 func openCluster(hosts []string, replicas bool) database {
 	addresses := make([]string, 0, len(hosts))
 	for _, host := range hosts {

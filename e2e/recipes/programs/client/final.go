@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// found is what one copy has.
+// found holds the values of one copy.
 type found struct {
 	Member string   `json:"member"`
 	Values []string `json:"values"`
 }
 
-// final asks each copy on its own for everything that was written. A replica gets some time to catch up with
-// the first one.
+// final requests everything that was written from each copy separately. A replica gets some time to catch up with the
+// first copy.
 func (s *settings) final(ctx context.Context) error {
 	const patience = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -35,7 +35,7 @@ func (s *settings) final(ctx context.Context) error {
 	return s.Keep(all)
 }
 
-// caughtUp are the values of a copy, once it has as many as the first one, or when time is up.
+// caughtUp returns the values of a copy once it has as many as the first, or at the timeout.
 func caughtUp(ctx context.Context, db database, before []found) ([]string, error) {
 	for {
 		values, err := db.Values(ctx)

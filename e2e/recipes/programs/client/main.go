@@ -1,7 +1,7 @@
 // Command client writes to a database at a steady rate, and records every write.
 //
-//	client run     until it is asked to end: writes, one line of -out each
-//	client final   what each member has now, into -out; of a cluster, all masters and all replicas
+//	client run     until it receives a signal: writes, one line of -out each
+//	client final   the current values of each member, into -out; of a cluster, all masters and all replicas
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/steady"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	steady.Client
 	system, hosts string
@@ -22,11 +22,11 @@ type settings struct {
 
 // database is one member.
 type database interface {
-	// Prepare makes what is written to, where it is not there.
+	// Prepare creates the container of the values, unless it exists.
 	Prepare(ctx context.Context) error
 	// Write adds a value. It is acknowledged when there is no error.
 	Write(ctx context.Context, value string) error
-	// Values are all that were added.
+	// Values returns all added values.
 	Values(ctx context.Context) ([]string, error)
 	Close()
 }
@@ -43,10 +43,10 @@ func main() {
 	}.Main()
 }
 
-// members are the hosts.
+// members returns the hosts.
 func (s *settings) members() []string { return strings.Split(s.hosts, ",") }
 
-// open connects to members that are one database.
+// open connects to members that form one database.
 func (s *settings) open(members ...string) (database, error) {
 	switch s.system {
 	case "postgresql":
@@ -61,8 +61,7 @@ func (s *settings) open(members ...string) (database, error) {
 	return nil, fmt.Errorf("%q is no system that this client knows", s.system)
 }
 
-// copies are the databases that each hold all that was written, by their names, the first of them the one
-// that takes writes.
+// copies returns the databases that each hold everything that was written, by name. The first of them accepts writes.
 func (s *settings) copies() (names []string, open map[string]func() (database, error)) {
 	if s.system == "redis-cluster" {
 		masters := func() (database, error) { return openCluster(s.members(), false), nil }

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgresql is one server, with connections that are made anew when they break.
+// postgresql is one server, with connections that are reopened when they break.
 type postgresql struct{ pool *pgxpool.Pool }
 
 func openPostgreSQL(host string) (database, error) {

@@ -12,7 +12,7 @@ type redisServer struct{ client *redis.Client }
 // entries is the set that values are added to.
 const entries = "entries"
 
-// openRedis does not try again by itself: each write is counted once.
+// openRedis does not retry: each write is counted once.
 func openRedis(host string) database {
 	return &redisServer{redis.NewClient(&redis.Options{Addr: host + ":6379", MaxRetries: -1, ContextTimeoutEnabled: true})}
 }

@@ -39,7 +39,7 @@ func (s *settings) run(ctx context.Context) error {
 	})
 }
 
-// prepare tries for a while: another client may do the same at once.
+// prepare retries for a while: another client may do the same at that time.
 func prepare(ctx context.Context, db database) error {
 	const patience = 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -8,13 +8,13 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ensemble is ZooKeeper: each value is a node below one.
+// ensemble is ZooKeeper: each value is a child node of parent.
 type ensemble struct{ conn *zk.Conn }
 
 const parent = "/entries"
 
-// names are servers that are looked up each time that one is connected to: the library's own provider looks
-// them up once, and has only addresses of before when all of them have moved.
+// names resolves the servers at each connection. The library's own provider resolves them once, and has only old
+// addresses after all of them have moved.
 type names struct {
 	servers    []string
 	last, next int
@@ -29,7 +29,7 @@ func (n *names) Init(servers []string) error {
 // Len implements zk.HostProvider.
 func (n *names) Len() int { return len(n.servers) }
 
-// Next implements zk.HostProvider: all have been tried when it comes to the one that was connected last.
+// Next implements zk.HostProvider. All servers were tried when it returns to the one that was connected last.
 func (n *names) Next() (server string, retryStart bool) {
 	n.next = (n.next + 1) % len(n.servers)
 	retryStart = n.next == n.last
@@ -59,7 +59,7 @@ func (e *ensemble) Prepare(context.Context) error {
 	return err
 }
 
-// Write waits no longer than ctx; one that is not answered then may still be done.
+// Write waits until ctx ends; a write without an answer may still take effect.
 func (e *ensemble) Write(ctx context.Context, value string) error {
 	done := make(chan error, 1)
 	go func() {
@@ -74,7 +74,7 @@ func (e *ensemble) Write(ctx context.Context, value string) error {
 	}
 }
 
-// Values are those of a server that has caught up with the leader.
+// Values returns the values of a server that has caught up with the leader.
 func (e *ensemble) Values(context.Context) ([]string, error) {
 	if _, err := e.conn.Sync(parent); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package board keeps what is known of all migrations that are shown, from one watch of each namespace and kind, and
-// brings each change of it to every page that is open.
+// Package board holds the state of all shown migrations, from one watch of each namespace and kind, and sends each
+// change to every open page.
 package board
 
 import (
@@ -16,49 +16,50 @@ import (
 )
 
 const (
-	// mostPages that are open at once: each holds a connection.
+	// mostPages is the maximum of open pages, because each holds a connection.
 	mostPages = 32
-	// mostMigrations that are kept; of the others only their number is told.
+	// mostMigrations is the maximum of migrations on a board. Only the number of further ones is shown.
 	mostMigrations = 2000
 )
 
-// ErrFull says that too many pages are open.
+// ErrFull is the error if too many pages are open.
 var ErrFull = fmt.Errorf("%d pages are open already: close one", mostPages)
 
-// Migration is one of those that are shown. Nobody may change it.
+// Migration is a shown migration. It must not be modified.
 type Migration struct {
 	*api.Migration
-	// Record is true when a run keeps it, in a ConfigMap.
+	// Record is true if the migration is the record of a run, in a ConfigMap.
 	Record bool
 }
 
 type entry struct {
 	Migration
 	row json.RawMessage
-	// undriven is true while the row says that no process drives it.
+	// undriven is true while the row shows that no process drives the migration.
 	undriven bool
 	feed     *Feed
 }
 
-// Board keeps what is known. It is safe for concurrent use.
+// Board holds the state of migrations. It is safe for concurrent use.
 type Board struct {
-	// ServerTime is the time of the cluster's API server at a local time; nil: both are the same. It is set before anything is watched.
+	// ServerTime converts a local time to the time of the cluster's API server; nil if they are equal. It must be set
+	// before Watch.
 	ServerTime func(time.Time) time.Time
 
 	mu      sync.Mutex
 	entries map[view.Key]entry
 	feeds   []*Feed
 	pages   map[*Page]struct{}
-	// leftOut are those that there was no room for.
-	leftOut map[view.Key]struct{}
+	// leftOut holds the migrations beyond mostMigrations, by the feed that has them.
+	leftOut map[view.Key]*Feed
 }
 
-// New is an empty one.
+// New returns an empty board.
 func New() *Board {
-	return &Board{entries: map[view.Key]entry{}, pages: map[*Page]struct{}{}, leftOut: map[view.Key]struct{}{}}
+	return &Board{entries: map[view.Key]entry{}, pages: map[*Page]struct{}{}, leftOut: map[view.Key]*Feed{}}
 }
 
-// Get is a migration by its key.
+// Get returns a migration by its key.
 func (b *Board) Get(key view.Key) (Migration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,22 +67,23 @@ func (b *Board) Get(key view.Key) (Migration, bool) {
 	return found.Migration, ok
 }
 
-// Show has a migration shown that no watch has brought.
+// Show adds a migration that comes from no watch.
 func (b *Board) Show(m *api.Migration, record bool) error { return b.put(nil, m, record) }
 
-// put takes a migration that a feed has seen.
+// put adds or updates a migration from a feed.
 func (b *Board) put(f *Feed, m *api.Migration, record bool) error {
 	key := view.KeyOf(m.Namespace, m.Name, record)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if f != nil && f.standing().State == Forbidden {
-		return nil // a watch outlives the right to it
+		return nil // a watch outlives the permission for it
 	}
 	before, known := b.entries[key]
 	if !known && len(b.entries) >= mostMigrations {
-		b.leftOut[key] = struct{}{}
+		b.leaveOut(key, f)
 		return nil
 	}
+	b.letIn(key)
 	if known && before.ResourceVersion == m.ResourceVersion {
 		return nil
 	}
@@ -104,7 +106,7 @@ func (b *Board) show(key view.Key, m Migration, f *Feed) error {
 	return nil
 }
 
-// Time is the time of the API server at a local time.
+// Time converts a local time to the time of the API server.
 func (b *Board) Time(local time.Time) time.Time {
 	if b.ServerTime == nil {
 		return local
@@ -112,29 +114,29 @@ func (b *Board) Time(local time.Time) time.Time {
 	return b.ServerTime(local)
 }
 
-// age renders the rows of those migrations of a feed that no process drives any more.
+// age renders the rows of migrations of a feed that have lost their driver.
 func (b *Board) age(f *Feed) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for key, known := range b.entries {
 		if known.feed == f && !known.undriven && records.UndrivenAt(known.Migration.Migration, known.Record, b.Time(f.clock.Now())) != nil {
-			_ = b.show(key, known.Migration, f) // it was rendered before
+			_ = b.show(key, known.Migration, f) // it was rendered before without an error
 		}
 	}
 }
 
-// remove is for a migration that is gone.
+// remove removes a deleted migration.
 func (b *Board) remove(key view.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.leftOut, key)
+	b.letIn(key)
 	if _, known := b.entries[key]; known {
 		delete(b.entries, key)
 		b.changed(key)
 	}
 }
 
-// keep removes those of a feed that are not listed any more.
+// keep removes the migrations of a feed that are not listed any more.
 func (b *Board) keep(f *Feed, listed map[view.Key]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,9 +146,29 @@ func (b *Board) keep(f *Feed, listed map[view.Key]bool) {
 			b.changed(key)
 		}
 	}
+	for key, feed := range b.leftOut {
+		if feed == f && !listed[key] {
+			b.letIn(key)
+		}
+	}
 }
 
-// changed tells all pages.
+// leaveOut counts a migration that is not shown, and letIn one that is shown or deleted.
+func (b *Board) leaveOut(key view.Key, f *Feed) {
+	if _, counted := b.leftOut[key]; !counted {
+		b.leftOut[key] = f
+		b.notifyOfFeeds()
+	}
+}
+
+func (b *Board) letIn(key view.Key) {
+	if _, counted := b.leftOut[key]; counted {
+		delete(b.leftOut, key)
+		b.notifyOfFeeds()
+	}
+}
+
+// changed notifies all pages of a changed migration.
 func (b *Board) changed(key view.Key) {
 	for page := range b.pages {
 		page.dirty[key] = struct{}{}
@@ -154,17 +176,21 @@ func (b *Board) changed(key view.Key) {
 	}
 }
 
-// heard tells all pages that what is known of a feed is another.
+// heard notifies all pages of a changed feed.
 func (b *Board) heard() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.notifyOfFeeds()
+}
+
+func (b *Board) notifyOfFeeds() {
 	for page := range b.pages {
 		page.feeds = true
 		page.ring()
 	}
 }
 
-// Page is one that is open. What it has not taken yet is kept once, however often it changes.
+// Page is an open page. It holds each pending change once, however often the migration changes.
 type Page struct {
 	board *Board
 	dirty map[view.Key]struct{}
@@ -172,18 +198,18 @@ type Page struct {
 	wake  chan struct{}
 }
 
-// Changes are what a page has not been told yet.
+// Changes holds the pending changes of a page.
 type Changes struct {
-	// Rows are those that are new or different, and Gone are the keys of those that are gone.
+	// Rows holds new and changed rows. Gone holds the keys of removed ones.
 	Rows []json.RawMessage
 	Gone []view.Key
-	// Feeds are where all of it is from; nil: nothing has changed in that.
+	// Feeds holds the state of all feeds; nil if unchanged.
 	Feeds []Standing
-	// Touched says whether a key is among what has changed.
+	// Touched reports whether a key is among the changes.
 	Touched func(view.Key) bool
 }
 
-// Join opens a page; everything is new to it. It ends with ErrFull when too many are open.
+// Join opens a page, with all migrations as pending changes. It returns ErrFull if too many pages are open.
 func (b *Board) Join() (*Page, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,17 +232,17 @@ func (p *Page) Leave() {
 	delete(p.board.pages, p)
 }
 
-// Changed is readable when there is something to take.
+// Changed returns a channel that is readable when there are pending changes.
 func (p *Page) Changed() <-chan struct{} { return p.wake }
 
 func (p *Page) ring() {
 	select {
 	case p.wake <- struct{}{}:
-	default: // it rings already
+	default: // a notification is already pending
 	}
 }
 
-// Take is what has changed since it was taken last.
+// Take returns the changes since the last call.
 func (p *Page) Take() Changes {
 	p.board.mu.Lock()
 	defer p.board.mu.Unlock()
@@ -237,7 +263,7 @@ func (p *Page) Take() Changes {
 	return c
 }
 
-// standings are those of all feeds, and of what there was no room for.
+// standings returns the state of all feeds, and of the migrations beyond mostMigrations.
 func (b *Board) standings() []Standing {
 	out := make([]Standing, 0, len(b.feeds)+1)
 	for _, f := range b.feeds {
@@ -249,5 +275,5 @@ func (b *Board) standings() []Standing {
 	return out
 }
 
-// errNoFeed says that nothing was asked for.
+// errNoFeed is the error if no namespace is given.
 var errNoFeed = errors.New("no namespace is watched")

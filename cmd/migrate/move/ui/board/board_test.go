@@ -35,7 +35,7 @@ func show(t interface{ Fatal(...any) }, b *Board, m *api.Migration) {
 	}
 }
 
-// TestPages: each page gets each change once, the latest when there are several, also what was there before it.
+// TestPages: each page receives each change once, the latest of several, and the state from before it was opened.
 func TestPages(t *testing.T) {
 	b := New()
 	show(t, b, named("a", "1"))
@@ -71,7 +71,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestFull: so many pages are told, and no more; one that is closed makes room.
+// TestFull: the number of pages is limited, and closing one admits another.
 func TestFull(t *testing.T) {
 	b := New()
 	var pages []*Page
@@ -91,7 +91,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestBounded: of too many migrations the number is told.
+// TestBounded: of too many migrations, only the number of the others is shown.
 func TestBounded(t *testing.T) {
 	b := New()
 	for i := range mostMigrations + 3 {
@@ -105,9 +105,18 @@ func TestBounded(t *testing.T) {
 	if len(got.Rows) != mostMigrations || len(got.Feeds) != 1 || !strings.HasPrefix(got.Feeds[0].Message, "3 more") {
 		t.Errorf("%d are shown, and said is %+v", len(got.Rows), got.Feeds)
 	}
+	b.remove(view.KeyOf("shop", "0", false))
+	show(t, b, named(strconv.Itoa(mostMigrations), "1"))
+	if got := page.Take(); len(got.Rows) != 1 || len(got.Feeds) != 1 || !strings.HasPrefix(got.Feeds[0].Message, "2 more") {
+		t.Errorf("one has found room: %d rows, %+v", len(got.Rows), got.Feeds)
+	}
+	b.keep(nil, map[view.Key]bool{})
+	if got := page.Take(); len(got.Feeds) != 0 || got.Feeds == nil {
+		t.Errorf("none is listed any more: %+v", got.Feeds)
+	}
 }
 
-// TestPagesAgree: whatever happens between two takings, a page that adds up what it was told has what there is.
+// TestPagesAgree: with any sequence of changes, the sum of the received changes equals the state of the board.
 func TestPagesAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New()
@@ -143,7 +152,7 @@ func TestPagesAgree(t *testing.T) {
 	})
 }
 
-// TestStanding: what is said of a feed, by what became of its requests.
+// TestStanding: the state of a feed follows the results of its requests.
 func TestStanding(t *testing.T) {
 	gr := schema.GroupResource{Group: api.GroupVersion.Group, Resource: "migrations"}
 	for name, tc := range map[string]struct {
@@ -174,8 +183,8 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// TestForbidden: once somebody may not read any more, nothing of it is shown, also not what a watch that is still open
-// brings; it is shown again when it is read again.
+// TestForbidden: after the user loses permission, nothing of the feed is shown, not even events of a watch that is still
+// open. It is shown again when it can be read again.
 func TestForbidden(t *testing.T) {
 	b := New()
 	f := newFeed(b, nil, "shop", false, clocktesting.NewFakeClock(commandtest.Noon))
@@ -205,14 +214,14 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// TestWatchNothing: to watch no namespace is a mistake.
+// TestWatchNothing: watching no namespace is an error.
 func TestWatchNothing(t *testing.T) {
 	if err := New().Watch(t.Context(), nil, nil, clock.RealClock{}); err == nil {
 		t.Error("it watches nothing")
 	}
 }
 
-// TestWatchEnds: it ends with its context, also while nobody answers.
+// TestWatchEnds: a watch ends with its context, even if the server does not answer.
 func TestWatchEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

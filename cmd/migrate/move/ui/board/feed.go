@@ -24,39 +24,39 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// FeedState is how what is shown of a namespace stands to what is there.
+// FeedState is how current the shown data of a namespace is.
 type FeedState string
 
 // The states of a feed.
 const (
-	// Connecting: nothing was heard yet.
+	// Connecting: no answer has been received yet.
 	Connecting FeedState = "connecting"
 	// Live: each change is shown when it happens.
 	Live FeedState = "live"
-	// Behind: what is shown is as old as its time says.
+	// Behind: the shown data is as old as Standing.Since.
 	Behind FeedState = "behind"
 	// Forbidden: the user may not read it, or not any more. Nothing of it is shown.
 	Forbidden FeedState = "forbidden"
-	// NotServed: the cluster has no such kind.
+	// NotServed: the cluster does not serve the kind.
 	NotServed FeedState = "not served"
-	// TooMany: some are not shown.
+	// TooMany: some migrations are not shown.
 	TooMany FeedState = "too many"
 )
 
-// Standing is how one feed stands.
+// Standing is the state of one feed.
 type Standing struct {
-	// Namespace is empty for all of them.
+	// Namespace is empty for all namespaces.
 	Namespace string    `json:"namespace"`
 	What      string    `json:"what"`
 	State     FeedState `json:"state"`
-	// Since is since when it is so; of one that is behind, when the cluster was last heard.
+	// Since is the time of the last change of the state. For a feed that is behind, it is the time of the last answer.
 	Since   time.Time `json:"since,omitzero"`
 	Message string    `json:"message,omitempty"`
 }
 
 const (
-	// probeEvery is how often the API server is asked whether it is there: a connection that is cut off without a
-	// word is not noticed by a watch.
+	// probeEvery is the interval of requests that check the API server, because a watch does not notice a connection
+	// that is silently cut.
 	probeEvery   = 5 * time.Second
 	probeTimeout = 3 * time.Second
 )
@@ -72,11 +72,12 @@ type Feed struct {
 	mu    sync.Mutex
 	now   Standing
 	heard time.Time
-	// stop ends the watch that is open.
+	// stop ends the open watch.
 	stop context.CancelFunc
 }
 
-// Watch watches the Migrations and the records of runs of namespaces, an empty one for all, until the context ends.
+// Watch watches the Migrations and the records of runs in namespaces until the context ends. An empty namespace means
+// all.
 func (b *Board) Watch(ctx context.Context, asks client.WithWatch, namespaces []string, ticks clock.WithTicker) error {
 	if len(namespaces) == 0 {
 		return errNoFeed
@@ -112,7 +113,7 @@ func newFeed(b *Board, asks client.WithWatch, namespace string, record bool, tic
 	return f
 }
 
-// run watches until the context ends, anew where the right to it was taken away meanwhile.
+// run watches until the context ends. It restarts the watch after permission was lost.
 func (f *Feed) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		open, stop := context.WithCancel(ctx)
@@ -124,7 +125,7 @@ func (f *Feed) run(ctx context.Context) {
 	}
 }
 
-// watch watches until the context ends. The reflector begins anew whatever happens.
+// watch watches until the context ends. The reflector restarts after every error.
 func (f *Feed) watch(ctx context.Context) {
 	quiet := logr.Discard()
 	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
@@ -143,7 +144,7 @@ func (f *Feed) watch(ctx context.Context) {
 	reflector.RunWithContext(ctx)
 }
 
-// probe asks now and then for as little as there is.
+// probe periodically sends the smallest possible request.
 func (f *Feed) probe(ctx context.Context) {
 	ticker := f.clock.NewTicker(probeEvery)
 	defer ticker.Stop()
@@ -167,7 +168,7 @@ func (f *Feed) probe(ctx context.Context) {
 	}
 }
 
-// end ends the watch that is open: its API server asks for the right to it only when it begins.
+// end ends the open watch, because the API server checks permission only when a watch begins.
 func (f *Feed) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,7 +177,7 @@ func (f *Feed) end() {
 	}
 }
 
-// refuses says whether an API server has refused to show anything.
+// refuses reports whether the API server denied access.
 func refuses(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
 func (f *Feed) list() client.ObjectList {
@@ -199,7 +200,7 @@ func (f *Feed) with(options metav1.ListOptions) *client.ListOptions {
 	return &at
 }
 
-// note takes what became of a request.
+// note records the result of a request.
 func (f *Feed) note(err error) {
 	f.mu.Lock()
 	before, now := f.now, f.clock.Now()
@@ -211,7 +212,7 @@ func (f *Feed) note(err error) {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		f.now.State, f.now.Message = NotServed, ""
 	case apierrors.IsResourceExpired(err), apierrors.IsInvalid(err):
-		// the reflector asks again in another way
+		// the reflector retries in another way
 	default:
 		f.now.State, f.now.Message = Behind, err.Error()
 	}
@@ -287,7 +288,7 @@ func (f *Feed) Replace(objects []any, _ string) error {
 // Resync implements the store of a reflector.
 func (f *Feed) Resync() error { return nil }
 
-// decode is the migration that an object is or holds; nil: it holds none, and that is nobody's of those who look.
+// decode returns the migration in an object, or nil if the object holds none, such as another ConfigMap.
 func (f *Feed) decode(object any) (*api.Migration, error) {
 	switch object := object.(type) {
 	case *api.Migration:

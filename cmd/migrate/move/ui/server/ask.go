@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// document is a page of facts and tables, its timeline as an image, and the checks before a move.
+// document is a page of facts and tables, with a timeline as an image, and the checks before a move.
 type document struct {
 	Title    string            `json:"title"`
 	Lead     string            `json:"lead"`
@@ -39,7 +39,7 @@ func newDocument(p page.Page) (document, error) {
 	return d, nil
 }
 
-// report tells what a migration has done: as a document, or with format=html as the file that "report -o html" prints.
+// report answers with the report of a migration: as a document, or with format=html as the file of "report -o html".
 func (s *user) report(w http.ResponseWriter, r *http.Request) {
 	m, found := s.find(w, r)
 	if !found {
@@ -54,13 +54,13 @@ func (s *user) report(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", m.Name+".html"))
-		_, _ = w.Write(html) // the page has gone away
+		_, _ = w.Write(html) // the client has disconnected
 		return
 	}
 	give(w, made, nil)
 }
 
-// plan says what a migration would do from here.
+// plan answers with the plan of a migration from its current state.
 func (s *user) plan(w http.ResponseWriter, r *http.Request) {
 	m, found := s.find(w, r)
 	if !found {
@@ -90,18 +90,18 @@ func give(w http.ResponseWriter, made page.Page, checks *preflight.Report) {
 	answer(w, http.StatusOK, d)
 }
 
-// request is what a person asks to be done, and how it was confirmed.
+// request is the action that a user requests, with its confirmation.
 type request struct {
 	Verb view.Verb `json:"verb"`
-	// UID is of the migration that the person has seen.
+	// UID is the UID of the migration that the user saw.
 	UID types.UID `json:"uid"`
-	// Confirmed is the name of the migration, as it was typed or by a second click.
+	// Confirmed is the name of the migration, typed or set by a second click.
 	Confirmed string `json:"confirmed"`
 }
 
 const mostRequest = 4 << 10
 
-// act sets the mode of a migration, in the user's name.
+// act sets the mode of a migration, with the user's permissions.
 func (s *user) act(w http.ResponseWriter, r *http.Request) {
 	var asked request
 	if r.Header.Get("Content-Type") != "application/json" {
@@ -144,10 +144,10 @@ func (s *user) act(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]string{"mode": string(action.Mode)})
 }
 
-// refuse answers with what the API server has said.
+// refuse answers with the error of the API server.
 func (s *user) refuse(w http.ResponseWriter, err error) {
 	code := http.StatusBadGateway
-	// 401 is the token's: that of the cluster's user is another one.
+	// 401 would refer to the token of the page, not to the cluster's user.
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Code > http.StatusUnauthorized {
 		code = int(status.Status().Code)

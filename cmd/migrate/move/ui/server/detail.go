@@ -11,28 +11,28 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// detail is all that the page shows of one migration.
+// detail holds everything that the page shows of one migration.
 type detail struct {
 	view.Row
 	UID types.UID `json:"uid"`
-	// Where is the object that keeps it.
+	// Where names the object that stores the migration.
 	Where    string         `json:"where"`
 	Ordinals []view.Ordinal `json:"ordinals"`
-	// Steps are those of a handoff, by the methods in use.
+	// Steps lists the steps of a handoff with the methods in use.
 	Steps []view.Step `json:"steps"`
 	Pace  *view.Pace  `json:"pace,omitempty"`
-	// Ahead is why copies for later turns do not go on, while the move does.
+	// Ahead is why copies for later turns are held, while the move continues.
 	Ahead *view.Hold `json:"ahead,omitempty"`
-	// Report is what it has done so far.
+	// Report is the report so far.
 	Report report.Report `json:"report"`
-	// Clients says what clients saw in each of its handoffs; absent: that was not measured.
+	// Clients describes the client requests in each of its handoffs. It is absent if they were not measured.
 	Clients []string         `json:"clients,omitempty"`
 	Gates   []api.GateStatus `json:"gates,omitempty"`
 	Hooks   []api.HookRun    `json:"hooks,omitempty"`
 	Actions []view.Action    `json:"actions"`
 }
 
-// detail returns all of a migration that is kept in the cluster, at a time of its API server.
+// detail returns the detail of a migration, at a time of its API server.
 func (s *user) detail(m board.Migration, now time.Time) detail {
 	row, told := view.NewRow(m.Migration, m.Record).At(m.Migration, now), s.reportOf(m, now)
 	return detail{

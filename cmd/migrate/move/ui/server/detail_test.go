@@ -13,10 +13,10 @@ import (
 	"github.com/sliceshift/sliceshift/migration/view/viewtest"
 )
 
-// in is the page of the moves that a cluster keeps.
+// in returns the page of the moves stored in a cluster.
 func in(cluster string) *user { return &user{Options: Options{Cluster: cluster}} }
 
-// TestDetail: all of a migration, as the page gets it.
+// TestDetail: the complete detail of a migration, as the page receives it.
 func TestDetail(t *testing.T) {
 	d := in("east").detail(board.Migration{Migration: viewtest.Stalled(), Record: true}, viewtest.Noon)
 	if d.Key != "run/shop/web" || d.Where != "ConfigMap shop/sliceshift-web" || d.Report.Destination.Cluster != "west" || d.Budget != 1 || len(d.Ordinals) != 4 {
@@ -30,7 +30,8 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// TestDetailOfCopiesAhead: why copies for later turns wait is shown beside what the move itself waits for, with what mends it.
+// TestDetailOfCopiesAhead: the reason why copies for later turns wait is shown next to the hold of the move, with its
+// remedy.
 func TestDetailOfCopiesAhead(t *testing.T) {
 	m := viewtest.InFlight()
 	m.Status.Conditions = append(m.Status.Conditions, viewtest.Conditions(time.Minute, metav1.Condition{

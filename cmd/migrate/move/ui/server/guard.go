@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// contentPolicy lets a page load what this server has, and nothing else; nobody may show it in a frame. The only
-// text that becomes elements is the timeline of a report, by the policy of that name.
+// contentPolicy lets a page load only files of this server, and forbids frames. The only text that becomes elements is
+// the timeline of a report, by the Trusted Types policy of that name.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types timeline"
 
-// guard refuses what does not come from a page of this server, or from a person who types its address.
+// guard rejects requests that come neither from a page of this server nor from a user who typed its address.
 //
-// A name that leads here and is not this machine's own is an attacker's, whose page has been rebound to this address
-// (DNS rebinding). Another origin, also another port of this machine, is another program's.
+// A host name that resolves here but is not this machine's own belongs to an attacker whose page was rebound to this
+// address (DNS rebinding). Another origin, including another port of this machine, belongs to another program.
 func guard(next http.Handler, stranger func(*http.Request) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -34,7 +34,7 @@ func guard(next http.Handler, stranger func(*http.Request) string) http.Handler 
 	})
 }
 
-// onThisMachine is why a request is not one of a page of this machine; empty: it may be.
+// onThisMachine returns why a request is not from a page of this machine, or an empty string if it is allowed.
 func onThisMachine(r *http.Request) string {
 	if !loopback(r.Host) {
 		return "this server answers to 127.0.0.1, [::1] and localhost only: open the address that the command has printed"
@@ -45,13 +45,13 @@ func onThisMachine(r *http.Request) string {
 	return elsewhere(r, "http://"+r.Host)
 }
 
-// navigates reports whether a browser goes to a file of the page, as from a link or a page that redirects. These files show
-// nothing of a cluster.
+// navigates reports whether a browser opens a file of the page, by a link or a redirect. These files contain no data of
+// a cluster.
 func navigates(r *http.Request, api string) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && !strings.HasPrefix(r.URL.Path, api)
 }
 
-// elsewhere is why a request is not one of a page of an origin; empty: it may be.
+// elsewhere returns why a request is not from a page of the origin, or an empty string if it is allowed.
 func elsewhere(r *http.Request, own string) string {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return "another page asks for this one: type its address, or paste it"
@@ -62,7 +62,7 @@ func elsewhere(r *http.Request, own string) string {
 	return ""
 }
 
-// loopback says whether a host is this machine's own, whatever its port: it may have been forwarded.
+// loopback reports whether a host is this machine. It ignores the port, which may be forwarded.
 func loopback(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -71,7 +71,7 @@ func loopback(host string) bool {
 	return name == "127.0.0.1" || name == "::1" || name == "localhost"
 }
 
-// bearer is the token of a request; empty: it has none.
+// bearer returns the token of a request, or an empty string.
 func bearer(r *http.Request) string {
 	given, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !found {
@@ -80,7 +80,7 @@ func bearer(r *http.Request) string {
 	return given
 }
 
-// authorized refuses a request without the token of this process.
+// authorized rejects a request without the token of this process.
 func (s *Server) authorized(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(bearer(r)), []byte(s.token)) != 1 {

@@ -18,26 +18,26 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 )
 
-// RemotePath is where a page is served to other machines. Who may get it may look, and who may post to it may steer,
-// as far as their own rights go.
+// RemotePath is the path at which the page is served to other machines. A user with permission to get it may view moves,
+// and with permission to post to it may steer them, within the user's own permissions.
 const RemotePath = "/ui"
 
 const (
-	// mostRemotePages that are open at once: each has watches of its own.
+	// mostRemotePages is the maximum of open pages, because each has its own watches.
 	mostRemotePages = 16
-	// mostAsked are other requests, and those of whom it is not known yet, that are worked on at once.
+	// mostAsked is the maximum of other requests at once, including those whose user is not yet known.
 	mostAsked = 16
-	// mostNamespaces that one page shows.
+	// mostNamespaces is the maximum of namespaces on one page.
 	mostNamespaces = 8
-	// visitLasts is how long a page is told of changes before it asks, and is judged, anew.
+	// visitLasts is how long a page receives changes before it must reconnect and is authorized again.
 	visitLasts = 5 * time.Minute
-	// askLasts bounds all other requests.
+	// askLasts is the timeout of all other requests.
 	askLasts = 30 * time.Second
 )
 
-// Denied is why somebody is not let in.
+// Denied is the error for a user that is not admitted.
 type Denied struct {
-	// Code is the HTTP code that says so.
+	// Code is the HTTP status code.
 	Code    int
 	Message string
 }
@@ -45,27 +45,27 @@ type Denied struct {
 // Error implements error.
 func (d Denied) Error() string { return d.Message }
 
-// RemoteOptions say what is served to other machines.
+// RemoteOptions are the options of a page for other machines.
 type RemoteOptions struct {
-	// Cluster is the name of the one that keeps the migrations.
+	// Cluster is the name of the cluster that stores the migrations.
 	Cluster string
-	// Namespace is the one that is shown where none is asked for; empty: all.
+	// Namespace is the namespace that is shown by default; empty means all.
 	Namespace string
-	// Admit judges who shows a token, and whether they may send a request of this method to RemotePath. The client that it
-	// returns has the rights of that token and no others. The error is a Denied where they are not let in.
+	// Admit authenticates a token, and checks whether its user may send a request of this method to RemotePath. The
+	// returned client has exactly the permissions of the token. The error is a Denied if the user is not admitted.
 	Admit func(ctx context.Context, token, method string) (client.WithWatch, error)
 	Clock clock.WithTicker
 }
 
-// remote serves the page to users of other machines, each with their own rights. Nothing is shared between two
-// requests, not even of the same user: what one was shown is never shown to another.
+// remote serves the page to users of other machines, each with their own permissions. Requests share no data, not even
+// those of one user, so nothing can be shown to the wrong user.
 type remote struct {
 	RemoteOptions
 	pages, asked chan struct{}
 }
 
-// NewRemote is a handler that serves the page below RemotePath, to be reached over TLS only: tokens of a cluster are
-// shown to it.
+// NewRemote returns a handler that serves the page below RemotePath. It must be served over TLS only, because users send
+// it tokens of a cluster.
 func NewRemote(o RemoteOptions) (http.Handler, error) {
 	files, err := fs.Sub(static, "static")
 	if err != nil {
@@ -85,8 +85,8 @@ func NewRemote(o RemoteOptions) (http.Handler, error) {
 	return guard(mux, fromElsewhere), nil
 }
 
-// fromElsewhere is why a request is not one of this server's page; empty: it may be. A link of another page may lead
-// here: the files of the page tell nothing of a cluster.
+// fromElsewhere returns why a request is not from this server's page, or an empty string if it is allowed. A link on
+// another page is allowed, because the files of the page contain no data of a cluster.
 func fromElsewhere(r *http.Request) string {
 	if navigates(r, RemotePath+"/api/") {
 		return ""
@@ -94,7 +94,7 @@ func fromElsewhere(r *http.Request) string {
 	return elsewhere(r, "https://"+r.Host)
 }
 
-// admit is who asks; nil: they have been told why not.
+// admit returns the client of the request's user. If it returns nil, it has answered with the reason.
 func (s *remote) admit(w http.ResponseWriter, r *http.Request) client.WithWatch {
 	token := bearer(r)
 	if token == "" {
@@ -109,7 +109,7 @@ func (s *remote) admit(w http.ResponseWriter, r *http.Request) client.WithWatch 
 	return asks
 }
 
-// deny says why somebody is not let in. One who has no token that counts is asked for another one.
+// deny answers why a user is not admitted. With an invalid or missing token the page asks for another one.
 func (s *remote) deny(w http.ResponseWriter, err error) {
 	var denied Denied
 	if !errors.As(err, &denied) {
@@ -118,7 +118,7 @@ func (s *remote) deny(w http.ResponseWriter, err error) {
 	answer(w, denied.Code, map[string]any{"error": denied.Message, "login": denied.Code == http.StatusUnauthorized || denied.Code == http.StatusForbidden})
 }
 
-// enter takes one of the places in a room; nil: there is none, and that was said.
+// enter takes a slot in room. If there is none, it answers with an error and returns nil.
 func enter(w http.ResponseWriter, room chan struct{}) (leave func()) {
 	select {
 	case room <- struct{}{}:
@@ -129,7 +129,7 @@ func enter(w http.ResponseWriter, room chan struct{}) (leave func()) {
 	}
 }
 
-// as is what a user may see and do by a client of theirs.
+// as returns the user of a client, limited to that client's permissions.
 func (s *remote) as(asks client.WithWatch) *user {
 	store := func(namespace, name string, record bool) records.Store {
 		if record {
@@ -140,7 +140,7 @@ func (s *remote) as(asks client.WithWatch) *user {
 	return &user{Options: Options{Cluster: s.Cluster, Board: board.New(), Store: store, Clock: s.Clock}, remote: true}
 }
 
-// events watches what a user may see for as long as the page is open, and a few minutes at most: then it asks anew.
+// events sends what the user may see while the page is open, for at most visitLasts. Then the page reconnects.
 func (s *remote) events(w http.ResponseWriter, r *http.Request) {
 	namespaces, why := s.namespaces(r)
 	if why != "" {
@@ -162,13 +162,13 @@ func (s *remote) events(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(ctx)
 	visitor := s.as(asks)
 	var watching sync.WaitGroup
-	watching.Go(func() { _ = visitor.Board.Watch(ctx, asks, namespaces, s.Clock) }) // the page shows what it could not see
+	watching.Go(func() { _ = visitor.Board.Watch(ctx, asks, namespaces, s.Clock) }) // the page shows which feeds failed
 	visitor.events(w, r)
 	end()
 	watching.Wait()
 }
 
-// namespaces are those that a page asks for; why is what is wrong with them.
+// namespaces returns the requested namespaces, or why they are invalid.
 func (s *remote) namespaces(r *http.Request) (names []string, why string) {
 	for name := range strings.FieldsFuncSeq(r.URL.Query().Get("namespaces"), func(c rune) bool { return c == ',' || c == ' ' }) {
 		if len(validation.IsDNS1123Label(name)) > 0 {
@@ -186,7 +186,7 @@ func (s *remote) namespaces(r *http.Request) (names []string, why string) {
 	return names, ""
 }
 
-// report reads a migration with the user's rights, and tells what it has done.
+// report reads a migration with the user's permissions, and answers with its report.
 func (s *remote) report(w http.ResponseWriter, r *http.Request) {
 	s.ask(w, r, func(asks client.WithWatch, w http.ResponseWriter, r *http.Request) {
 		u, record := s.as(asks), r.PathValue("kind") == "run"
@@ -206,7 +206,7 @@ func (s *remote) act(w http.ResponseWriter, r *http.Request) {
 	s.ask(w, r, func(asks client.WithWatch, w http.ResponseWriter, r *http.Request) { s.as(asks).act(w, r) })
 }
 
-// ask has one thing done with the rights of who asks, within a bound of time.
+// ask calls do with the client of the request's user, within a timeout.
 func (s *remote) ask(w http.ResponseWriter, r *http.Request, do func(client.WithWatch, http.ResponseWriter, *http.Request)) {
 	leave := enter(w, s.asked)
 	if leave == nil {

@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// openPage is a recorder that takes both deadlines, as a connection does.
+// openPage is a recorder that accepts read and write deadlines, like a connection.
 type openPage struct{ deadlines }
 
 func (openPage) SetWriteDeadline(time.Time) error { return nil }
 
-// opens has a page open until the server ends it, and returns the code of the answer.
+// opens opens a page until the server ends it, and returns the status code.
 func (f far) opens(ctx context.Context, token string) int {
 	r := httptest.NewRequest(http.MethodGet, RemotePath+"/api/events?namespaces=shop", http.NoBody).WithContext(ctx)
 	r.Host = "moves.example.com"
@@ -29,8 +29,8 @@ func (f far) opens(ctx context.Context, token string) int {
 	return w.Code
 }
 
-// TestVisitEnds: an open page is ended after 5 minutes, and is judged again when it asks: a token that was taken back counts
-// by then.
+// TestVisitEnds: an open page is ended after 5 minutes, and authorized again when it reconnects. A token that was
+// revoked is then rejected.
 func TestVisitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := serveFar(t)
@@ -48,7 +48,7 @@ func TestVisitEnds(t *testing.T) {
 	})
 }
 
-// TestPagesAtOnce: 16 pages are open at once, and one more is refused until one of them is closed.
+// TestPagesAtOnce: 16 pages may be open at once. One more is rejected until one of them is closed.
 func TestPagesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := serveFar(t)
@@ -75,7 +75,7 @@ func TestPagesAtOnce(t *testing.T) {
 	})
 }
 
-// TestRequestsAtOnce: 16 other requests are worked on at once, those of whom nobody knows yet who they are included.
+// TestRequestsAtOnce: 16 other requests may run at once, including those whose user is not yet known.
 func TestRequestsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan struct{})

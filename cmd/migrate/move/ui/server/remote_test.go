@@ -23,14 +23,14 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// far is a page that a manager serves, and the client of each token.
+// far is a page that a manager serves, with the client of each token.
 type far struct {
 	*testing.T
 	http.Handler
 	clients map[string]client.WithWatch
 }
 
-// serveFar serves the page to alice, who may do everything, to bob, who may look, and to carol, who may not even that.
+// serveFar serves the page to alice, who may do everything, to bob, who may only read, and to carol, who may do nothing.
 // dora may not use the page.
 func serveFar(t *testing.T) far {
 	t.Helper()
@@ -51,7 +51,7 @@ func serveFar(t *testing.T) far {
 	watches := func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 		options := (&client.ListOptions{}).ApplyOptions(opts)
 		if options.Raw != nil && options.Raw.SendInitialEvents != nil {
-			return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil) // which the fake client does not do
+			return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil) // the fake client does not support it
 		}
 		return c.Watch(ctx, list, opts...)
 	}
@@ -96,7 +96,7 @@ func (f far) ask(method, path, token, body string, changes ...func(*http.Request
 	return w
 }
 
-// deadlines is a recorder that takes a deadline, as a connection does.
+// deadlines is a recorder that accepts a deadline, like a connection.
 type deadlines struct{ *httptest.ResponseRecorder }
 
 func (deadlines) SetReadDeadline(time.Time) error { return nil }
@@ -114,8 +114,8 @@ func (f far) mode(token string) api.Mode {
 	return m.Spec.Mode
 }
 
-// TestRemoteRights: each does what their own client may, is asked for a token where that would help, and nothing is
-// done for who is not let in.
+// TestRemoteRights: each user can do what the user's own client may do. A token is requested if that would help, and
+// nothing is done for a user that is not admitted.
 func TestRemoteRights(t *testing.T) {
 	for token, want := range map[string]struct {
 		report, act int
@@ -146,8 +146,8 @@ func TestRemoteRights(t *testing.T) {
 	}
 }
 
-// TestRemoteStrangers: what another site has sent is refused before anybody is asked who that is. A link may lead to
-// the page, which tells nothing.
+// TestRemoteStrangers: requests from another site are rejected before the user is identified. A link may lead to the
+// page, which contains no data of a cluster.
 func TestRemoteStrangers(t *testing.T) {
 	navigates := func(r *http.Request) {
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
@@ -186,7 +186,7 @@ func TestRemoteStrangers(t *testing.T) {
 	}
 }
 
-// TestRemoteNamespaces: what is asked for is a few namespaces, by names that can be such.
+// TestRemoteNamespaces: the number of namespaces is limited, and their names must be valid.
 func TestRemoteNamespaces(t *testing.T) {
 	s := &remote{RemoteOptions: RemoteOptions{Namespace: "shop"}}
 	for query, want := range map[string]string{
@@ -200,7 +200,7 @@ func TestRemoteNamespaces(t *testing.T) {
 	}
 }
 
-// TestRemoteEvents: a page is told what its user may see; one who may see nothing is told of that, and of nothing else.
+// TestRemoteEvents: a page receives what its user may see. A user without permissions receives only that fact.
 func TestRemoteEvents(t *testing.T) {
 	f := serveFar(t)
 	listening := httptest.NewServer(f)
@@ -232,7 +232,7 @@ func TestRemoteEvents(t *testing.T) {
 	}
 }
 
-// TestRemoteCrowd: who comes when the rooms are full is told so, whoever they are.
+// TestRemoteCrowd: when all slots are taken, every further user gets an error that says so.
 func TestRemoteCrowd(t *testing.T) {
 	room := make(chan struct{}, 1)
 	w := httptest.NewRecorder()

@@ -1,5 +1,5 @@
-// Package server serves a page on which moves are seen and steered: files, a stream of events, and what a person can
-// ask for, all with the rights of the user who has started it.
+// Package server serves a web page for viewing and steering moves: files, a stream of events, and actions, all with the
+// permissions of the user who started it.
 package server
 
 import (
@@ -23,48 +23,49 @@ import (
 //go:embed static
 var static embed.FS
 
-// Forecast is what a migration would do from here, and what stands in its way.
+// Forecast is the plan of a migration from its current state, and its obstacles.
 type Forecast struct {
 	Page page.Page
-	// Checks are those before the first write; nil: it has begun, and they are over.
+	// Checks is the result of the checks before the first write; nil after the migration has begun.
 	Checks *preflight.Report
 }
 
-// Options say what is served.
+// Options are the options of a page.
 type Options struct {
-	// Cluster is the name of the one that keeps the migrations.
+	// Cluster is the name of the cluster that stores the migrations.
 	Cluster string
 	Board   *board.Board
-	// Store is where a migration is kept.
+	// Store returns the store of a migration.
 	Store func(namespace, name string, record bool) records.Store
-	// Plan runs the planner over what both sides show. It writes nothing. Nil: no plans are made here.
+	// Plan runs the planner on the current state of source and destination. It writes nothing. If it is nil, there are
+	// no plans.
 	Plan  func(ctx context.Context, m board.Migration) (Forecast, error)
 	Clock clock.WithTicker
 }
 
-// user is what one user may see and do.
+// user is the scope of one user.
 type user struct {
 	Options
-	// remote is true where the page is served to other machines, by a manager.
+	// remote is true if a manager serves the page to other machines.
 	remote bool
-	// planning is held by who plans: that reads much, so one does at a time.
+	// planning allows one plan at a time, because a plan reads much data.
 	planning chan struct{}
 }
 
-// Server serves the page on the machine of its user, and what it asks for.
+// Server serves the page, and its requests, on the machine of its user.
 type Server struct {
 	*user
 	token string
 	http.Handler
 }
 
-// api are the paths of what is asked of a cluster, below that of the page.
+// Paths of cluster data, below that of the page.
 const (
 	eventsPath = "api/events"
 	onePath    = "api/{kind}/{namespace}/{name}/"
 )
 
-// New prepares the server. Its token is another one each time.
+// New prepares the server, with a new random token.
 func New(o Options) (*Server, error) {
 	files, err := fs.Sub(static, "static")
 	if err != nil {
@@ -82,10 +83,10 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Token is what a request for anything of a cluster must have.
+// Token returns the token that every request for cluster data needs.
 func (s *Server) Token() string { return s.token }
 
-// find is the migration that a request is about; it has answered when there is none.
+// find returns the migration of a request. If there is none, it has answered with an error.
 func (s *user) find(w http.ResponseWriter, r *http.Request) (board.Migration, bool) {
 	m, found := s.Board.Get(keyOf(r))
 	if !found {
@@ -102,7 +103,7 @@ func answer(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	if data, err := json.Marshal(value); err == nil {
-		_, _ = w.Write(append(printable.JSON(data), '\n')) // the page has gone away
+		_, _ = w.Write(append(printable.JSON(data), '\n')) // the client has disconnected
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// served is a server over a fake client that keeps migrations.
+// served is a server with a fake client that stores migrations.
 type served struct {
 	*Server
 	client client.Client
@@ -71,7 +71,7 @@ func serveOver(t *testing.T, funcs interceptor.Funcs, migrations ...*api.Migrati
 	return served{s, c}
 }
 
-// ask sends a request as the page would, changed.
+// ask sends a request as the page would, with changes.
 func (s served) ask(method, path, body string, changes ...func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Host = "127.0.0.1:8931"
@@ -102,7 +102,7 @@ func host(name string) func(*http.Request) { return func(r *http.Request) { r.Ho
 
 const pauses = `{"verb":"pause","uid":"migration","confirmed":"web"}`
 
-// TestStrangers: what does not come from our page is refused, whatever it asks for, and changes nothing.
+// TestStrangers: requests that do not come from the page are rejected, whatever their path, and change nothing.
 func TestStrangers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*http.Request)
@@ -149,7 +149,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestNavigation: a page that redirects, or a link, leads to the files of the page, and not to what they show.
+// TestNavigation: a link or redirect can open the files of the page, but not cluster data.
 func TestNavigation(t *testing.T) {
 	s := serve(t, movetest.InFlight())
 	come := func(r *http.Request) {
@@ -175,7 +175,7 @@ func (s served) mode(t *testing.T) api.Mode {
 	return m.Spec.Mode
 }
 
-// TestNothingWithoutTheToken: files tell nothing of a cluster; all else asks for the token.
+// TestNothingWithoutTheToken: files contain no data of a cluster; everything else requires the token.
 func TestNothingWithoutTheToken(t *testing.T) {
 	s := serve(t, movetest.InFlight())
 	for path, want := range map[string]int{
@@ -204,7 +204,7 @@ func TestNothingWithoutTheToken(t *testing.T) {
 	}
 }
 
-// TestAct: a person's word is carried out when it was confirmed, is about what they have seen, and can be done.
+// TestAct: an action is executed if it is confirmed, concerns the migration that the user saw, and is possible.
 func TestAct(t *testing.T) {
 	forbidden := interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "migrations"}, "web", errors.New("no"))
@@ -248,7 +248,7 @@ func TestAct(t *testing.T) {
 	}
 }
 
-// TestDocuments: the report and the plan come as facts and tables, and the report as a file.
+// TestDocuments: the report and the plan are returned as facts and tables, and the report also as a file.
 func TestDocuments(t *testing.T) {
 	other := movetest.InFlight()
 	other.Name = "far"
@@ -269,7 +269,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestEvents: a page is told of all, and of the one that it shows, when it is opened and when that changes.
+// TestEvents: a page receives the list and its selected migration, when it is opened and after each change.
 func TestEvents(t *testing.T) {
 	s := serve(t, movetest.InFlight())
 	listening := httptest.NewServer(s)

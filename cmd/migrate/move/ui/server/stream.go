@@ -12,35 +12,35 @@ import (
 )
 
 const (
-	// flushEvery is how often a page is told of changes at most.
+	// flushEvery is the minimal interval between changes that are sent to a page.
 	flushEvery = 100 * time.Millisecond
-	// beatEvery is how often something is sent although nothing has changed: a page that hears nothing knows that
-	// the process has ended, and a page that does not read is left.
+	// beatEvery is the interval of events without a change. Without them a page knows that the process has ended, and a
+	// page that does not read is closed.
 	beatEvery    = 5 * time.Second
 	writeTimeout = 15 * time.Second
 )
 
-// state is the event that says where everything is from.
+// state is the event with the cluster and the state of its feeds.
 type state struct {
 	Cluster string           `json:"cluster"`
 	Feeds   []board.Standing `json:"feeds"`
 	Steps   []view.Step      `json:"steps"`
-	// Remote is true where the page is served to other machines: it asks for a token, and makes no plans.
+	// Remote is true if the page is served to other machines: it asks for a token, and has no plans.
 	Remote bool `json:"remote,omitempty"`
 }
 
-// stream is a page that is told of changes.
+// stream sends changes to a page.
 type stream struct {
 	user *user
 	page *board.Page
-	// shown is the one that the page shows in full; empty: none.
+	// shown is the selected migration of the page, or empty.
 	shown view.Key
 	out   http.ResponseWriter
-	// begun is true once all rows were sent, also when there are none.
+	// begun is true once all rows were sent, even if there are none.
 	begun bool
 }
 
-// events sends all rows, then each change, and all of the one that the page shows, until the page is closed.
+// events sends all rows, then each change, and the detail of the selected migration, until the page is closed.
 func (s *user) events(w http.ResponseWriter, r *http.Request) {
 	page, err := s.Board.Join()
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *user) events(w http.ResponseWriter, r *http.Request) {
 			err = to.tell()
 		}
 		if err != nil {
-			return // the page has gone away
+			return // the client has disconnected
 		}
 		select {
 		case <-r.Context().Done():
@@ -73,7 +73,7 @@ func (s *user) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tell sends what has changed; the first time that is all there is.
+// tell sends the pending changes; the first time these are all rows.
 func (t *stream) tell() error {
 	c := t.page.Take()
 	now := t.user.Clock.Now()
