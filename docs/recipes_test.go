@@ -63,7 +63,7 @@ kubectl migrate create etcd -n shop --destination-secret west --service-account 
   their sources: rehearse them.
 - **Rights:** gates that ask pods need ` + "`sliceshift-mover-gates`" + `, those that run Jobs ` + "`sliceshift-mover-jobs`" + `, in both namespaces
   ([config/rbac/mover_role.yaml](../config/rbac/mover_role.yaml)).
-- **Names:** ` + "`--export-ordinals`" + ` gives each ordinal [a name that it keeps](concepts.md#names-that-survive-the-move), and needs Multi-Cluster Services in
+- **Names:** ` + "`--export-ordinals`" + ` gives each ordinal [a name that it keeps](names.md), and needs Multi-Cluster Services in
   both clusters. Set ` + "`--export-ordinals=false`" + ` where your names already lead to both sides.
 - **Drain in the preStop hook.** In a gate it would make the pod unready, and the move stops nothing while a replica is not Ready.
 - **Your own:** ` + "`kubectl migrate recipes show NAME -o yaml > ours.yaml`" + `, change it, and use ` + "`--recipe ./ours.yaml`" + `. A gate of ` + "`--gates`" + ` replaces the
