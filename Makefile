@@ -264,7 +264,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/steady && $(GO) mod tidy -diff
 	for each in hack/release/tools/*; do (cd $$each && $(GO) mod tidy -diff) || exit 1; done
 	cd site/tools && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd config/impersonation charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/reference-*.md config/monitoring migration/v1alpha1 slices/v1alpha1
+	@git diff --exit-code -- config/crd config/impersonation charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/recipe-*.md docs/reference-*.md config/monitoring migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
 
 # promtool comes out of the package of Debian, which is not installed: that would start a server.

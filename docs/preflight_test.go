@@ -32,17 +32,20 @@ func TestPreflight(t *testing.T) {
 
 const preflightIntro = `# Before a move
 
-What is checked before anything is written, from the same catalogue by ` + "`kubectl migrate preflight`" + `, ` + "`plan`, `run`" + ` and the manager. A check
-passes, warns or fails. What has failed refuses the move: nothing has been changed, and the check is done again when something
-changes, at the latest after 5 seconds. What warns stays in ` + "`status.warnings`" + ` of the Migration.
+The checks of a move before its first write. ` + "`kubectl migrate preflight`" + `, ` + "`plan`, `run`" + ` and the manager do the same checks. Each passes, warns or
+fails. A failed check refuses the move: nothing has been changed, and the check is repeated when something changes, at the latest
+after 5 seconds. Warnings stay in ` + "`status.warnings`" + ` of the Migration.
 
 ` + "```sh" + `
 kubectl migrate preflight web -n shop --context east --to-context west    # what was found; -v: each check, by group
 kubectl migrate preflight -f migration.yaml --context east --to-context west -o json | jq '.groups[].checks[] | select(.verdict != "pass")'
 ` + "```" + `
 
-A check that lacks a right to look is a warning that names the right, unless the move itself needs it. What a reason means and
-what to do about it is told at length in [the runbook](runbook.md). The page is generated from the code (` + "`make generate`" + `).
+The first line does them for a StatefulSet; ` + "`-v`" + ` also shows the checks that passed. The second takes a Migration that does not exist yet, and prints
+only failures and warnings. Exit code 3: the move would be refused.
+
+A check that lacks a right to read warns, and names the right; it fails only if the move needs that right too. The
+[runbook](runbook.md) and ` + "`kubectl migrate explain REASON`" + ` explain each reason. The code writes this page (` + "`make generate`" + `).
 `
 
 func preflightPage(t *testing.T) string {

@@ -137,7 +137,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, section, _ := strings.Cut(string(page), "\n## Beside the native controller\n")
-	section, _, _ = strings.Cut(section, "<!-- figures")
+	section, _, _ = strings.Cut(section, "\n## ")
 	var rows []string
 	for line := range strings.Lines(section) {
 		if cells := strings.Split(line, "|"); len(cells) > 3 && !strings.Contains(cells[1], "--") && strings.TrimSpace(cells[1]) != "difference" {

@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
-// metricsName is the DNS name of the metrics server in docs/install.md.
+// metricsName is the DNS name of the metrics server in docs/monitoring.md.
 const metricsName = "sliceshift-manager-metrics.sliceshift-system.svc"
 
 // TestMetricsCertificate: a client can verify the server before it sends its token (S8).

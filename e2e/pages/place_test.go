@@ -69,7 +69,6 @@ const (
 	cleared         = removed + "; kubectl delete namespace sliceshift-system --ignore-not-found"
 	installedByHelm = "helm install sliceshift charts/sliceshift -n sliceshift-system --create-namespace --wait"
 	uncharted       = "helm uninstall sliceshift -n sliceshift-system --wait;" + cleared
-	beside          = "kubectl config view --raw --minify --flatten --context east >east.kubeconfig"
 )
 
 // claimed creates a claim in west that no pod uses.
@@ -90,7 +89,6 @@ var rules = []rule{
 	in(charted, `helm upgrade `, first(cleared+";"+installedByHelm), after(uncharted)),
 	in(charted, `port-forward `, first(cleared+";"+installedByHelm+" --set ui.enabled=true"), ready((*scene).servePage),
 		says(`Forwarding from 127\.0\.0\.1:(\d+) `), leads((*scene).pageIsThere), after(uncharted)),
-	in(charted, `bin/manager `, first(cleared+";"+installed+" --wait=false;"+beside), says(`acquired lease`)),
 	in(charted, `logs .*deployment/`, first(cleared+";"+installed)),
 	in(before, `exec .*--context east`),
 	in(moved, `logs .*--context west`),

@@ -53,7 +53,7 @@ It can install three admission policies. They need Kubernetes 1.30.
   --fence          only a migration scales what the migration holds: not kubectl
                    scale, an autoscaler or a GitOps tool
   --guard-volumes  movers that ConfigMaps name write only the PersistentVolumes and
-                   VolumeSnapshotContents that the ConfigMaps allow: docs/install.md
+                   VolumeSnapshotContents that the ConfigMaps allow: docs/security.md
 Set to false, a flag removes its policy; without the flag the last two do not change. A
 cluster that a manager reaches from outside gets them with --crds-only.
 

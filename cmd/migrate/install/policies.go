@@ -44,7 +44,7 @@ func (o *installOptions) policies(p *parts) []policy {
 		{objects: p.fence, want: o.wish(fenceFlag, o.fence, false), asked: o.asked[fenceFlag]},
 		{
 			objects: p.volumes, want: o.wish(volumesFlag, o.volumes, false), asked: o.asked[volumesFlag],
-			means: "no mover is limited until a ConfigMap of the manager's namespace names it: docs/install.md#what-movers-may-do-with-volumes",
+			means: "no mover is limited until a ConfigMap of the manager's namespace names it: docs/security.md#what-movers-may-do-with-volumes",
 		},
 	}
 }
