@@ -81,7 +81,7 @@ func TestModeIsWrittenBack(t *testing.T) {
 	for _, writer := range []string{"kustomize-controller", ""} {
 		w.State.Spec.Mode, w.State.ModeWriter = api.ModeRun, writer
 		hold := w.goOn().Hold
-		if hold == nil || hold.Reason != api.ReasonRollbackReverted || !hold.Stalled || hold.TurnBack || !strings.Contains(hold.Message, "hook join had failed") || !strings.Contains(hold.Message, writer) {
+		if hold == nil || hold.Reason != api.ReasonRollbackReverted || !hold.Stalled || hold.TurnBack || !strings.Contains(hold.Message, "hook join failed") || !strings.Contains(hold.Message, writer) {
 			t.Fatalf("written back by %q: %+v", writer, hold)
 		}
 		for _, want := range []string{"mode: Rollback", "migrate pause web -n shop", "migrate resume web -n shop"} {
