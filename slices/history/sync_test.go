@@ -311,7 +311,7 @@ func TestErrors(t *testing.T) {
 		"create": {webSet("web:1"), nil, forbidden, []string{"creating ControllerRevision shop/web-", "grant the slice controller"}},
 		"adopt":  {webSet("web:1"), revisions{orphaned(past("a", 1, "web:1"))}, conflict, []string{"taking over ControllerRevision shop/a", "tried again"}},
 		"number": {at(webSet("web:1"), "b"), revisions{past("a", 1, "web:1"), past("b", 2, "web:2")}, conflict, []string{"renumbering ControllerRevision shop/a"}},
-		"delete": {at(limited(webSet("web:2"), 0), "b"), revisions{past("a", 1, "web:1"), past("b", 2, "web:2")}, conflict, []string{"deleting ControllerRevision shop/a"}},
+		"delete": {at(limited(webSet("web:2"), 0), "b"), revisions{past("a", 1, "web:1"), past("b", 2, "web:2")}, conflict, []string{"deleting the unused ControllerRevision shop/a"}},
 		"let go": {at(webSet("web:1"), "a"), revisions{past("a", 1, "web:1"), labelled(past("b", 2, "web:2"), "x")}, forbidden, []string{"releasing ControllerRevision shop/b"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func TestHooks(t *testing.T) {
 		"it drains":               {run("nodetool", "drain"), ""},
 		"it steps down":           {run("sh", "-c", "mongosh --eval 'rs.stepDown()'"), ""},
 		"it waits for a release":  {run("sh", "-c", "while released; do sleep 1; done"), ""},
-		"Cassandra":               {run("nodetool", "decommission"), `container app of StatefulSet shop/web says "decommission" (in its command)`},
+		"Cassandra":               {run("nodetool", "decommission"), `container app of StatefulSet shop/web contains "decommission" (in its command)`},
 		"etcd":                    {run("sh", "-c", "etcdctl member remove $ID"), `"member remove"`},
 		"RabbitMQ":                {run("rabbitmqctl", "forget_cluster_node", "x"), `"forget_cluster_node"`},
 		"MongoDB":                 {run("mongosh", "--eval", "rs.remove('x')"), `"rs.remove"`},
