@@ -89,13 +89,13 @@ func recipesPage(all []recipes.Recipe) string {
 func recipePage(r recipes.Recipe) string {
 	var page strings.Builder
 	fmt.Fprintf(&page, "# %s\n\n%s\n\n", r.Title, r.Summary)
-	use := "--recipe " + r.Name
+	use := []string{"--recipe", r.Name}
 	for _, p := range r.Parameters {
 		if p.Default == nil {
-			use += " --recipe-set " + p.Name + "=" + p.Example
+			use = append(use, "--recipe-set", p.Name+"="+p.Example)
 		}
 	}
-	fmt.Fprintf(&page, "- **Use:** `%s` ([how](recipes.md))", use)
+	fmt.Fprintf(&page, "- **Use:** `%s` ([how](recipes.md))", strings.Join(use, " "))
 	if len(r.Aliases) > 0 {
 		fmt.Fprintf(&page, ". Also called %s", strings.Join(r.Aliases, ", "))
 	}

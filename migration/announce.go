@@ -147,7 +147,7 @@ const longestNote = 1024
 // cut marks text that was truncated.
 const cut = "…"
 
-// shorten truncates text to at most most bytes, between two characters, and marks the cut.
+// shorten truncates text to a maximum of bytes, between two characters, and marks the cut.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

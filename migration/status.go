@@ -67,7 +67,7 @@ func condition(m *api.Migration, kind string, status metav1.ConditionStatus, rea
 	})
 }
 
-// fitting truncates text to at most most bytes of encoded JSON, in which some characters take six bytes.
+// fitting truncates text to a maximum of bytes of encoded JSON, in which some characters take six bytes.
 func fitting(text string, most int) string {
 	if sent(text) <= most {
 		return text

@@ -81,7 +81,7 @@ func (o Options) complete() (Options, error) {
 		}
 	}
 	if len(o.Copied) > 0 && o.Content == nil {
-		errs = append(errs, errors.New("Content is required to judge copied volumes"))
+		errs = append(errs, errors.New("copied volumes cannot be judged without Content"))
 	}
 	if o.Budget < 0 {
 		errs = append(errs, fmt.Errorf("budget is %d, must not be negative", o.Budget))

@@ -41,7 +41,7 @@ type seen struct {
 func (s seen) hasArrived() bool  { return !s.arrived.IsZero() }
 func (s seen) isCompleted() bool { return !s.completed.IsZero() }
 
-// note sets a time to now when is is true for the first time.
+// note sets a time to now when the condition is true for the first time.
 func note(at *time.Time, is bool) {
 	if is && at.IsZero() {
 		*at = time.Now()

@@ -86,7 +86,7 @@ func (c commands) CommandContext(ctx context.Context, name string, args ...strin
 	return c.Interface.CommandContext(ctx, "nsenter", append(enter, args...)...)
 }
 
-// mounts mounts in a container.
+// mounts performs mounts in a container.
 type mounts struct {
 	mount.Interface
 	commands commands

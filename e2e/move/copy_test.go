@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func (v *move) expectNoMovers() {
 			return false, err
 		}
 		there, err := moversOf(ctx, v.There())
-		left = append(here, there...)
+		left = slices.Concat(here, there)
 		return len(left) == 0, err
 	})
 	if err != nil {

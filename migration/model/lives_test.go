@@ -38,7 +38,7 @@ func (l life) follows(s plan.Snapshot) bool {
 	return giver.Presence == plan.Seen && giver.Replicas > 0 && l.count <= giver.Replicas && (taker.Presence != plan.Seen || !taker.Terminating)
 }
 
-// begins begins another migration. Nothing that the former one created or wrote belongs to it, and writes of
+// begins starts another migration. Nothing that the former one created or wrote belongs to it, and writes of
 // the former one that are in flight may still arrive.
 func (m *machine) begins(l life) {
 	s := &m.State

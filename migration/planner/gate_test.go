@@ -195,7 +195,7 @@ func usesClaim(s *plan.Snapshot, at int, name plan.SideName) {
 	holdingAt(s, at, name).Claim.Users = []string{"backup"}
 }
 
-// attaches attaches the volume of a side to a node.
+// attaches connects the volume of a side to a node.
 func attaches(s *plan.Snapshot, at int, name plan.SideName, node string) {
 	h := holdingAt(s, at, name)
 	h.Volume.Attachments = append(h.Volume.Attachments, volumes.Attachment{Name: "attached-" + node, Node: node})

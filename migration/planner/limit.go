@@ -110,7 +110,7 @@ func (p turnPlanner) due() *plan.Decision {
 	turn := p.Record.AutomaticRollback
 	return &plan.Decision{Hold: &plan.Hold{
 		Reason: turn.Reason, Message: turn.Message, Stalled: true, TurnBack: true, By: turn.By,
-		Remedy: fmt.Sprintf("no action is needed: the migration is rolled back, because of onFailure of %s", turn.By),
+		Remedy: "no action is needed: the migration is rolled back, because of onFailure of " + turn.By,
 	}}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// window returns a schedule with a window that opens opens after the time of halfway, to the minute, for a
+// window returns a schedule with a window that begins opens after the time of halfway, to the minute, for a
 // duration of lasts.
 func window(opens, lasts time.Duration) *schedule.Schedule {
 	from := began.Add(time.Hour + opens).UTC()

@@ -93,7 +93,7 @@ func (r *Reader) Fixed(n int) []byte {
 	return value
 }
 
-// Bytes returns a byte string of at most most bytes. It is part of the input, not a copy.
+// Bytes returns a byte string of limited length. It is part of the input, not a copy.
 func (r *Reader) Bytes(most int) []byte { return r.Fixed(int(r.Uvarint(uint64(most)))) }
 
 // Bool returns one byte, 0 or 1, as a boolean.

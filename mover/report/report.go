@@ -98,7 +98,7 @@ func Escape(path string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// JSON returns the result in at most most bytes: texts are shortened until it fits.
+// JSON returns the result within a maximum of bytes: texts are shortened until it fits.
 func (r Result) JSON(most int) []byte {
 	for limit := most; ; limit /= 2 {
 		cut := r

@@ -180,7 +180,7 @@ func helm(t *testing.T, args ...string) {
 	runs(t, exec.CommandContext(t.Context(), path, append(args, "-n", setup.ManagerNamespace, "--wait", "--timeout", "3m", "--kubeconfig", pair.East.Kubeconfig)...))
 }
 
-// runs runs a program to its end.
+// runs executes a program to its end.
 func runs(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ type openPage struct{ deadlines }
 
 func (openPage) SetWriteDeadline(time.Time) error { return nil }
 
-// opens opens a page until the server ends it, and returns the status code.
+// opens requests a page until the server ends it, and returns the status code.
 func (f far) opens(ctx context.Context, token string) int {
 	r := httptest.NewRequest(http.MethodGet, RemotePath+"/api/events?namespaces=shop", http.NoBody).WithContext(ctx)
 	r.Host = "moves.example.com"
