@@ -121,7 +121,7 @@ func shuts() map[string]shut {
 			shut: func(v *move) error {
 				return v.Destination.StorageV1().StorageClasses().Delete(v.Ctx, v.className(), metav1.DeleteOptions{})
 			},
-			open: class, reason: volumes.ReasonClassMissing, says: "no StorageClass",
+			open: class, reason: volumes.ReasonClassMissing, says: "lacks StorageClass",
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
@@ -24,12 +25,12 @@ func TestReach(t *testing.T) {
 		"a destination elsewhere": {func(s *api.MigrationSpec, other string) { s.Destination.Namespace = other }, api.ReasonPermissionMissing, "may not"},
 		"nobody's account":        {account(func(string) string { return "nobody" }), api.ReasonPermissionMissing, "may not"},
 		"a Secret elsewhere":      {secret(func(string) string { return "west" }), api.ReasonKubeConfigMissing, "does not exist"},
-		"a Secret by a path":      {secret(func(other string) string { return "../../" + other + "/secrets/west" }), api.ReasonKubeConfigMissing, "not the name of a Secret"},
-		"a Secret by a name":      {secret(func(other string) string { return other + "/west" }), api.ReasonKubeConfigMissing, "not the name of a Secret"},
-		"an account elsewhere":    {account(func(other string) string { return other + ":default" }), api.ReasonPermissionMissing, "not the name of a ServiceAccount"},
-		"the manager's account":   {account(func(string) string { return "sliceshift-system:sliceshift-manager" }), api.ReasonPermissionMissing, "not the name of a ServiceAccount"},
-		"an account by a path":    {account(func(other string) string { return "../" + other + "/default" }), api.ReasonPermissionMissing, "not the name of a ServiceAccount"},
-		"an account and a group":  {account(func(string) string { return "default\r\nImpersonate-Group: system:masters" }), api.ReasonPermissionMissing, "not the name of a ServiceAccount"},
+		"a Secret by a path":      {secret(func(other string) string { return "../../" + other + "/secrets/west" }), "", "kubeConfigSecretRef.name in body should match"},
+		"a Secret by a name":      {secret(func(other string) string { return other + "/west" }), "", "kubeConfigSecretRef.name in body should match"},
+		"an account elsewhere":    {account(func(other string) string { return other + ":default" }), "", "serviceAccountName in body should match"},
+		"the manager's account":   {account(func(string) string { return "sliceshift-system:sliceshift-manager" }), "", "serviceAccountName in body should match"},
+		"an account by a path":    {account(func(other string) string { return "../" + other + "/default" }), "", "serviceAccountName in body should match"},
+		"an account and a group":  {account(func(string) string { return "default\r\nImpersonate-Group: system:masters" }), "", "serviceAccountName in body should match"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +43,15 @@ func TestReach(t *testing.T) {
 			tc.change(&v.Migration.Spec, v.App.Namespace)
 			before := v.fingerprint()
 			harness.StartManager(t, own)
-			v.Must(c.Create(v.Ctx, v.Migration))
+			err := c.Create(v.Ctx, v.Migration)
+			if tc.reason == "" { // the API server rejects it
+				if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.says) {
+					t.Errorf("got %v, want %q", err, tc.says)
+				}
+				v.expectUnchanged(before)
+				return
+			}
+			v.Must(err)
 			condition := v.Await(c, api.ConditionAccepted, metav1.ConditionFalse)
 			if condition.Reason != tc.reason || !strings.Contains(condition.Message, tc.says) {
 				t.Errorf("refused with %s: %s\nwant %s: %s", condition.Reason, condition.Message, tc.reason, tc.says)

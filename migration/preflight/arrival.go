@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
@@ -247,15 +249,18 @@ func (c arrivalChecks) drivers(ctx context.Context) (*plan.Finding, error) {
 	return standing(c.Inspector.drivers(ctx, c.carried()))
 }
 
-// nodesFor is the maximum age of a node list that a positive answer may use.
+// nodesFor is the maximum age of a node list from which the node of a positive answer is chosen.
 const nodesFor = 15 * time.Second
 
-// node looks for a node that can take the pod with its volumes. A negative answer is checked again with a new node
-// list.
+// node looks for a node that can take the pod with its volumes. A positive answer requires that one such node, read now,
+// still can. Otherwise all nodes are listed now.
 func (c arrivalChecks) node(ctx context.Context) (*plan.Finding, error) {
 	c.nodesWithin = clusters.NodesWithin(nodesFor)
 	finding, err := c.fits(ctx)
-	if finding == nil || err != nil {
+	if finding == nil && err == nil {
+		return nil, nil
+	}
+	if err != nil && !errors.Is(err, errNodeChanged) {
 		return nil, err
 	}
 	now := *c.Inspector
@@ -278,6 +283,9 @@ func (c arrivalChecks) fits(ctx context.Context) (*plan.Finding, error) {
 		return standing(found, nil)
 	}
 	pvs := c.bound()
+	if err := c.stillFits(ctx, demand, reaching(fitting, pvs)); err != nil {
+		return nil, err
+	}
 	finding, err := standing(c.alone(ctx, demand))
 	if finding == nil && err == nil {
 		finding, err = standing(c.apartFromVolume(demand, pvs, nodes, fitting), nil)
@@ -289,6 +297,31 @@ func (c arrivalChecks) fits(ctx context.Context) (*plan.Finding, error) {
 		return nil, nil // the volume is attached there, and is detached after the stop
 	}
 	return standing(c.hosts(ctx, pvs))
+}
+
+// errNodeChanged reports that a node of the kept list can no longer take the pod.
+var errNodeChanged = errors.New("the node has changed since it was listed")
+
+// stillFits reads the first of the fitting nodes now, if they are from a kept list.
+func (c arrivalChecks) stillFits(ctx context.Context, demand scheduling.Demand, fitting []corev1.Node) error {
+	if c.nodesWithin == 0 || len(fitting) == 0 {
+		return nil
+	}
+	var now corev1.NodeList
+	if err := c.Destination.Live.List(ctx, &now, client.MatchingFields{metav1.ObjectNameField: fitting[0].Name}); err != nil {
+		return err
+	}
+	if left, _ := scheduling.Fit(demand, now.Items); len(left) == 0 {
+		return errNodeChanged
+	}
+	return nil
+}
+
+// reaching returns the nodes that match the node affinity of all volumes.
+func reaching(nodes []corev1.Node, pvs []corev1.PersistentVolume) []corev1.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
+		return slices.ContainsFunc(pvs, func(pv corev1.PersistentVolume) bool { return volume.CheckNodeAffinity(&pv, node.Labels) != nil })
+	})
 }
 
 // bound returns the volumes that move to the taker and restrict the pod to some nodes.

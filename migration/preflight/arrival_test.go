@@ -18,7 +18,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestH6NodesOfLately: a stop may use nodes that were listed for another ordinal; a refusal may not.
+// TestH6NodesOfLately: nodes that were listed for another ordinal only select the node that is read again before a stop. A refusal
+// always lists all nodes again.
 func TestH6NodesOfLately(t *testing.T) {
 	cordoned := []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: corev1.NodeSpec{Unschedulable: true}}}
 	for name, tc := range map[string]struct {
@@ -26,7 +27,8 @@ func TestH6NodesOfLately(t *testing.T) {
 		refused     bool
 		lists       []clusters.NodesWithin
 	}{
-		"one fits":                 {[]client.Object{readyNode("a", nil)}, nil, false, []clusters.NodesWithin{clusters.NodesWithin(nodesFor)}},
+		"one fits, and still does": {[]client.Object{readyNode("a", nil)}, []client.Object{readyNode("a", nil)}, false, []clusters.NodesWithin{clusters.NodesWithin(nodesFor), 0}},
+		"one fitted lately":        {[]client.Object{readyNode("a", nil)}, cordoned, true, []clusters.NodesWithin{clusters.NodesWithin(nodesFor), 0, 0}},
 		"one fits since":           {cordoned, []client.Object{readyNode("a", nil)}, false, []clusters.NodesWithin{clusters.NodesWithin(nodesFor), 0}},
 		"none fits, lately or now": {cordoned, cordoned, true, []clusters.NodesWithin{clusters.NodesWithin(nodesFor), 0}},
 	} {
