@@ -243,6 +243,36 @@ func (v *move) breakPod(name string) {
 	v.Must(err)
 }
 
+// putDestination creates a destination that differs from the source.
+func (v *move) putDestination(change func(*appsv1.StatefulSet)) {
+	v.T.Helper()
+	v.Must(v.makeNamespace())
+	there := v.App
+	there.Namespace = v.ToNamespace
+	set := there.StatefulSet()
+	set.Spec.Replicas, set.Spec.Ordinals = ptr.To[int32](0), &appsv1.StatefulSetOrdinals{Start: 1}
+	change(set)
+	_, err := v.Destination.AppsV1().StatefulSets(v.ToNamespace).Create(v.Ctx, set, metav1.CreateOptions{})
+	v.Must(err)
+}
+
+func (v *move) foreignClaim() {
+	v.T.Helper()
+	claim := v.App.StatefulSet().Spec.VolumeClaimTemplates[0]
+	claim.Name, claim.Namespace = "data-web-0", v.ToNamespace
+	_, err := v.Destination.CoreV1().PersistentVolumeClaims(v.ToNamespace).Create(v.Ctx, &claim, metav1.CreateOptions{})
+	v.Must(err)
+}
+
+func (v *move) sourceVolume() *corev1.PersistentVolume {
+	v.T.Helper()
+	claim, err := v.Source.CoreV1().PersistentVolumeClaims(v.App.Namespace).Get(v.Ctx, "data-web-0", metav1.GetOptions{})
+	v.Must(err)
+	volume, err := v.Source.CoreV1().PersistentVolumes().Get(v.Ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	v.Must(err)
+	return volume
+}
+
 // loseClaim points the volume to another claim, so its own claim becomes Lost.
 func (v *move) loseClaim() {
 	v.T.Helper()
