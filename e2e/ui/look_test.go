@@ -32,7 +32,7 @@ var views = []struct{ name, fragment, id, says string }{
 	{"list", "#/", "list", "stalled"},
 	{"moving", "#/migration/%/web", "handoff", "is in flight"},
 	{"stalled", "#/migration/%/orders", "hold", "What to do"},
-	{"report", "#/migration/%/web/report", "document", "Who has driven it"},
+	{"report", "#/migration/%/web/report", "document", "Processes"},
 	{"plan", "#/migration/%/ledger/plan", "document", "another cluster"},
 	{"ahead", "#/migration/%/stock", "ahead", "What to do"},
 }

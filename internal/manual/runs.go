@@ -41,6 +41,7 @@ var Rules = []Rule{
 	words(Release, `(git|cd|skopeo|sha256sum|sudo|helm push|kubectl krew|make build|make release)\b`),
 	words(Image, `(make image|docker)\b`),
 	words(Mover, `mover\b`),
+	words("make test", `make test$`, `STAGES\) -test`),
 	words("make demo", `make demo$`, `GO\) run \./e2e/demo`),
 	words("e2e/move.TestSnapshotMoves", `kubectl migrate run .*data=snapshot,class=`, `"--volume", "data=snapshot,class=nightly"`),
 	words("e2e/move.TestH1RecordIsLost", `kubectl migrate run .*--resume-uid UID$`, `v\.cli\("run", append\(tc\.flags, "--resume-uid", string\(uid\)`),

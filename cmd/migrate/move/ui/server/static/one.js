@@ -128,7 +128,7 @@ function budgetPanel({ budget, replicas, sides }) {
 function askedPanel(gates, hooks) {
   const of = (o) => (o.ordinal == null ? '' : ` ${o.ordinal}`);
   return el('section', { class: 'panel', 'aria-labelledby': 'asked-title' }, el('h2', { id: 'asked-title' }, 'Gates and hooks'),
-    table('Gates and hooks', ['What', 'When', 'State', 'What was found'], [
+    table('Gates and hooks', ['What', 'When', 'State', 'Message'], [
       ...gates.map((gate) => [gate.name, gate.at + of(gate), gate.state + (gate.holds ? '' : ' (only warns)'), gate.message ?? '']),
       ...hooks.map((hook) => [hook.name, hook.point + of(hook), hook.state, `${hook.message ?? ''} Job ${hook.job}`]),
     ]));
@@ -152,7 +152,7 @@ function stopsPanel(report) {
   const line = (s) => [`${whole(s.start)}`, s.end ? between(s.start, s.end) : [age(s.start), ' so far'], s.reason, s.ordinal ?? 'none', s.message ?? ''];
   return el('section', { class: 'panel', 'aria-labelledby': 'stops-title' }, el('h2', { id: 'stops-title' }, 'Times in which it did not go on'),
     report.droppedStops > 0 && el('p', { class: 'faint' }, `The first ${report.droppedStops} are not listed any more.`),
-    table('Stops', ['From', 'Length', 'Reason', 'Ordinal', 'What was found'], report.stops.toReversed().map(line)));
+    table('Stops', ['From', 'Length', 'Reason', 'Ordinal', 'Message'], report.stops.toReversed().map(line)));
 }
 
 /** counts are what was read for a seal; of a snapshot nothing was, and none of both is said of what has none. */
@@ -163,11 +163,11 @@ function counts(seal) {
 function morePanel({ report, where }) {
   const panel = (title, body) => el('details', { class: 'panel' }, el('summary', {}, title), body);
   return [
-    report.warnings?.length && panel(`Warnings before the first write (${report.warnings.length})`, table('Warnings', ['Reason', 'Object', 'What was found', 'Remedy'], report.warnings.map((w) => [w.reason, w.object ?? '', w.message, w.remedy ?? '']))),
+    report.warnings?.length && panel(`Warnings before the first write (${report.warnings.length})`, table('Warnings', ['Reason', 'Object', 'Message', 'Remedy'], report.warnings.map((w) => [w.reason, w.object ?? '', w.message, w.remedy ?? '']))),
     report.seals?.length && panel(`Seals of volumes (${report.seals.length})`, [
       report.droppedSeals > 0 && el('p', { class: 'faint' }, `The first ${report.droppedSeals} are not listed any more.`),
       table('Seals', ['Ordinal', 'Claim template', 'Way', 'Available', 'Bytes', 'Files', 'Shown by', 'Digest'], report.seals.toReversed().map((s) => [s.ordinal, s.claimTemplate, s.direction === 'Back' ? 'back' : 'there', whole(s.time), ...counts(s), s.root]))]),
-    report.drivers.length > 0 && panel('Who has driven it', table('Drivers', ['Epoch', 'From', 'Process', 'Direction'], report.drivers.toReversed().map((d) => [d.epoch, whole(d.start), d.holder, d.direction]))),
+    report.drivers.length > 0 && panel('Processes', table('Drivers', ['Epoch', 'From', 'Process', 'Direction'], report.drivers.toReversed().map((d) => [d.epoch, whole(d.start), d.holder, d.direction]))),
     report.conditions?.length && panel('Conditions', table('Conditions', ['Type', 'Status', 'Since', 'Reason', 'Message'], report.conditions.map((c) => [c.type, c.status, whole(c.lastTransitionTime), c.reason, c.message ?? '']))),
     el('p', { class: 'faint' }, `Kept in ${where}. Times are those of the process that drives.`),
   ];
@@ -197,7 +197,7 @@ function checks({ groups, passed, warned, failed, skipped }) {
   const lines = groups.flatMap((group) => group.checks.filter((check) => check.verdict !== 'pass').map((check) => [group.group, check.check, check.verdict,
     (check.findings ?? []).map((f) => el('p', {}, el('b', {}, f.reason), `: ${f.message}`, f.remedy && [el('br'), 'What to do: ', remedy(f)]))]));
   return el('section', { class: 'panel' }, el('h2', {}, 'Checks before the first write'), el('p', {}, `${passed} passed, ${warned} warned, ${failed} failed${skipped ? `, ${skipped} could not run because of earlier failures` : ''}.`),
-    lines.length > 0 && table('Checks', ['Group', 'Check', 'Verdict', 'What was found'], lines));
+    lines.length > 0 && table('Checks', ['Group', 'Check', 'Verdict', 'Message'], lines));
 }
 
 // The timeline comes as text. It is parsed as an image, where no script runs; its style becomes a sheet of its own, because
