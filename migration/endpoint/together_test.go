@@ -3,10 +3,11 @@ package endpoint
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 )
 
 // TestTogether: all reads are performed, and all their errors are returned.
@@ -26,26 +27,26 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestWithin: no more reads than allowed run at the same time.
+// TestWithin: no more reads than allowed are under way, and all are done in the end.
 func TestWithin(t *testing.T) {
-	var now atomic.Int32
-	var mu sync.Mutex
-	var highest int32
-	read := func() error {
-		n := now.Add(1)
-		defer now.Add(-1)
-		mu.Lock()
-		defer mu.Unlock()
-		highest = max(highest, n)
-		return nil
-	}
-	var reads []func() error
-	for range 50 {
-		reads = append(reads, read)
-	}
-	if err := Within(3, reads...); err != nil || highest > 3 {
-		t.Errorf("%d at once, %v", highest, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var began atomic.Int32
+		release, done := make(chan struct{}), make(chan error, 1)
+		reads := slices.Repeat([]func() error{func() error {
+			began.Add(1)
+			<-release
+			return nil
+		}}, 50)
+		go func() { done <- Within(3, reads...) }()
+		synctest.Wait()
+		if n := began.Load(); n != 3 {
+			t.Errorf("%d reads at once, want 3", n)
+		}
+		close(release)
+		if err := <-done; err != nil || began.Load() != 50 {
+			t.Errorf("%d reads, %v", began.Load(), err)
+		}
+	})
 }
 
 // TestTogetherPanic: a panic in a read is raised in the caller, which can recover it.

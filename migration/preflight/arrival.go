@@ -283,7 +283,7 @@ func (c arrivalChecks) fits(ctx context.Context) (*plan.Finding, error) {
 		return standing(found, nil)
 	}
 	pvs := c.bound()
-	if err := c.stillFits(ctx, demand, reaching(fitting, pvs)); err != nil {
+	if err := c.stillFits(ctx, demand, fitting, pvs); err != nil {
 		return nil, err
 	}
 	finding, err := standing(c.alone(ctx, demand))
@@ -302,8 +302,9 @@ func (c arrivalChecks) fits(ctx context.Context) (*plan.Finding, error) {
 // errNodeChanged reports that a node of the kept list can no longer take the pod.
 var errNodeChanged = errors.New("the node has changed since it was listed")
 
-// stillFits reads the first of the fitting nodes now, if they are from a kept list.
-func (c arrivalChecks) stillFits(ctx context.Context, demand scheduling.Demand, fitting []corev1.Node) error {
+// stillFits reads the first node that fits and reaches the volumes again, if the nodes are from a kept list.
+func (c arrivalChecks) stillFits(ctx context.Context, demand scheduling.Demand, fitting []corev1.Node, pvs []corev1.PersistentVolume) error {
+	fitting = reaching(fitting, pvs)
 	if c.nodesWithin == 0 || len(fitting) == 0 {
 		return nil
 	}
@@ -311,7 +312,7 @@ func (c arrivalChecks) stillFits(ctx context.Context, demand scheduling.Demand, 
 	if err := c.Destination.Live.List(ctx, &now, client.MatchingFields{metav1.ObjectNameField: fitting[0].Name}); err != nil {
 		return err
 	}
-	if left, _ := scheduling.Fit(demand, now.Items); len(left) == 0 {
+	if left, _ := scheduling.Fit(demand, now.Items); len(reaching(left, pvs)) == 0 {
 		return errNodeChanged
 	}
 	return nil

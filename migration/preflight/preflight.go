@@ -3,6 +3,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -71,15 +72,15 @@ const checksAtOnce = 8
 
 // runAll performs all checks. The findings are in the order of the registry.
 func (e *Inspector) runAll(ctx context.Context, about Subject) ([]plan.Finding, error) {
-	found, reads := make([][]plan.Finding, len(checks)), make([]func() error, len(checks))
+	found, errs, reads := make([][]plan.Finding, len(checks)), make([]error, len(checks)), make([]func() error, len(checks))
 	for i, check := range checks {
-		reads[i] = func() (err error) {
-			found[i], err = check.Run(ctx, e, about)
-			return err
+		reads[i] = func() error {
+			found[i], errs[i] = check.Run(ctx, e, about)
+			return errs[i]
 		}
 	}
-	if err := endpoint.Within(checksAtOnce, reads...); err != nil {
-		return nil, err
+	if endpoint.Within(checksAtOnce, reads...) != nil {
+		return nil, cmp.Or(errs...) // the first: a cluster that does not answer fails most checks alike
 	}
 	var findings []plan.Finding
 	for i, check := range checks {

@@ -83,3 +83,18 @@ func TestChecksAtOnce(t *testing.T) {
 		t.Errorf("got %v, %v", found, err)
 	}
 }
+
+// TestOneErrorOfTheChecks: when several checks fail, the error is that of the first, and not a list of equal ones.
+func TestOneErrorOfTheChecks(t *testing.T) {
+	was := checks
+	t.Cleanup(func() { checks = was })
+	fail := func(err error) func(context.Context, *Inspector, Subject) ([]plan.Finding, error) {
+		return func(context.Context, *Inspector, Subject) ([]plan.Finding, error) { return nil, err }
+	}
+	first := errors.New("no answer")
+	checks = []Check{{Name: "good", Run: fail(nil)}, {Name: "first", Run: fail(first)}, {Name: "second", Run: fail(errors.New("no answer either"))}}
+	found, err := (&Inspector{shared: &shared{}}).runAll(t.Context(), Subject{})
+	if found != nil || !errors.Is(err, first) || err.Error() != first.Error() {
+		t.Errorf("got %v, %v", found, err)
+	}
+}
