@@ -247,7 +247,7 @@ generate: ## Deep copies, the resource definitions, and the pages that the code 
 	$(CRDGEN) crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml config/crd/migration.sliceshift.io_migrations.yaml
 	$(GO) test -count=1 ./config -run TestConstrainedRoles -update
-	$(GO) test -count=1 ./docs -run 'TestScenarios|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
+	$(GO) test -count=1 ./docs -run 'TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
 	$(GO) test -count=1 ./cmd/migrate -run 'TestReference' -update
 	$(GO) test -count=1 ./charts -run TestSchema -update
 
@@ -264,7 +264,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/steady && $(GO) mod tidy -diff
 	for each in hack/release/tools/*; do (cd $$each && $(GO) mod tidy -diff) || exit 1; done
 	cd site/tools && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd config/impersonation charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/recipe-*.md docs/reference-*.md config/monitoring migration/v1alpha1 slices/v1alpha1
+	@git diff --exit-code -- config/crd config/impersonation charts docs/metrics.md docs/preflight.md docs/recipes.md docs/recipe-*.md docs/reference-*.md config/monitoring migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
 
 # promtool comes out of the package of Debian, which is not installed: that would start a server.
@@ -282,6 +282,10 @@ site: ## The documentation as a site, in out/site; a link that leads nowhere fai
 	$(HUGO) --source site --destination $(CURDIR)/out/site --cleanDestinationDir --noBuildLock --logLevel warn --panicOnWarning
 	$(GO) run ./hack/links out/site
 
+.PHONY: scenarios
+scenarios: ## What other projects test, and our tests of it, in out/scenarios.md.
+	@mkdir -p out && $(GO) test -count=1 ./docs -run '^TestScenarios$$' -update
+
 .PHONY: verify-model verify-methods mutants mutants-changed mutants-list
 verify-model: ## Explore every state of a migration within the full bounds; each world has its line in docs/engineering/figures.md as soon as it was explored (WORLD: a regular expression, those alone).
 	@$(GO) test -count=1 -timeout 0 -run '^TestModel(OfAuthors|OfWhatEnds)?$$$(if $(WORLD),/$(WORLD))' -v ./migration/model -args -model=full -update
@@ -289,13 +293,13 @@ verify-model: ## Explore every state of a migration within the full bounds; each
 verify-methods: ## The same of a migration whose claims are copied, or stay behind: hours.
 	@$(GO) test -count=1 -timeout 0 -parallel 1 -run '^TestModelOfMethods$$$(if $(WORLD),/$(WORLD))' -v ./migration/model -args -model=full -update
 
-mutants: ## Make every small fault in what decides, one by one: the tests must notice; docs/mutants.md.
-	@$(GO) run ./hack/mutate -model -o docs/mutants.md $(if $(AGAIN),-again)
+mutants: ## Make every small fault in what decides, one by one: the tests must notice; out/mutants.md.
+	@mkdir -p out && $(GO) run ./hack/mutate -model -o out/mutants.md $(if $(AGAIN),-again)
 
 mutants-changed: ## The same in the files that differ from the commit SINCE, as far as one gets in 150 s; it fails when that is nowhere, or shows that fewer than 90 % are noticed.
 	@$(GO) run ./hack/mutate -since $(or $(SINCE),HEAD^) -budget 150s -least 90
 
-mutants-list: ## Plant the faults of a list one by one: the tests must catch each; docs/planted.md. NEW=yes: those that are not in it yet.
+mutants-list: ## Plant the faults of a list one by one: the tests must catch each; hack/mutants/caught.yaml. NEW=yes: those that are not in it yet.
 	@$(GO) run ./hack/mutants $(if $(NEW),-new)
 
 lint: ## golangci-lint, with the house style's rules, and known vulnerabilities where they can be asked for.

@@ -1,9 +1,9 @@
 // Package docs holds the documentation. Its tests keep it consistent with the code.
 package docs
 
-import _ "embed"
+import "embed"
 
-// Runbook is the page with an entry for each reason.
+// Reasons holds a page for each reason, at reasons/REASON.md.
 //
-//go:embed runbook.md
-var Runbook string
+//go:embed reasons/*.md
+var Reasons embed.FS

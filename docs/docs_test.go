@@ -17,24 +17,29 @@ import (
 // reasonFiles declare the reasons in conditions, events and output.
 var reasonFiles = []string{"../migration/v1alpha1/reasons.go", "../volumes/problem.go"}
 
-func TestRunbookHasEveryReason(t *testing.T) {
+// TestReasonsHavePages: each reason has a page of at most 150 words, and each page is of a reason.
+func TestReasonsHavePages(t *testing.T) {
 	var reasons []string
 	for _, file := range reasonFiles {
-		found := constants(t, file, regexp.MustCompile("^Reason"))
-		reasons = append(reasons, found...)
+		reasons = append(reasons, constants(t, file, regexp.MustCompile("^Reason"))...)
 	}
-	entries := runbookEntries(t)
+	pages, err := filepath.Glob("reasons/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		text := read(t, page)
+		if !slices.Contains(reasons, name) || !strings.HasPrefix(text, "# "+name+"\n") {
+			t.Errorf("%s: no constant has this value, or the title is another", page)
+		}
+		if words := len(strings.Fields(text)); words > 150 {
+			t.Errorf("%s has %d words, more than 150", page, words)
+		}
+	}
 	for _, reason := range reasons {
-		if !slices.Contains(entries, reason) {
-			t.Errorf("runbook.md has no entry \"### %s\"", reason)
-		}
-	}
-	for i, entry := range entries {
-		if !slices.Contains(reasons, entry) {
-			t.Errorf("runbook.md: no constant has the value of the entry \"### %s\"", entry)
-		}
-		if slices.Contains(entries[:i], entry) {
-			t.Errorf("runbook.md has two entries \"### %s\"", entry)
+		if !slices.Contains(pages, "reasons/"+reason+".md") {
+			t.Errorf("docs/reasons/%s.md is missing", reason)
 		}
 	}
 }
@@ -85,17 +90,6 @@ func constants(t *testing.T, path string, names *regexp.Regexp) []string {
 	return values
 }
 
-func runbookEntries(t *testing.T) []string {
-	t.Helper()
-	var entries []string
-	for line := range strings.Lines(read(t, "runbook.md")) {
-		if entry, found := strings.CutPrefix(line, "### "); found {
-			entries = append(entries, strings.TrimSpace(entry))
-		}
-	}
-	return entries
-}
-
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -115,7 +109,7 @@ var (
 
 func TestLinksResolve(t *testing.T) {
 	var documents []string
-	for _, pattern := range []string{"*.md", "engineering/*.md", "../*.md"} {
+	for _, pattern := range []string{"*.md", "*/*.md", "../*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -138,16 +132,18 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// TestIndexLeadsEverywhere: the first page links to every other.
+// TestIndexLeadsEverywhere: the first page links to every other, and the page on stalls to every reason.
 func TestIndexLeadsEverywhere(t *testing.T) {
-	pages, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	index := read(t, "README.md")
-	for _, page := range pages {
-		if page != "README.md" && !strings.Contains(index, "]("+page+")") {
-			t.Errorf("docs/README.md does not lead to %s", page)
+	for pattern, index := range map[string]string{"*.md": "README.md", "engineering/*.md": "README.md", "reasons/*.md": "stalls.md"} {
+		pages, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := read(t, index)
+		for _, page := range pages {
+			if page != index && !strings.Contains(text, "]("+page+")") {
+				t.Errorf("docs/%s does not lead to %s", index, page)
+			}
 		}
 	}
 }

@@ -45,7 +45,7 @@ The first line does them for a StatefulSet; ` + "`-v`" + ` also shows the checks
 only failures and warnings. Exit code 3: the move would be refused.
 
 A check that lacks a right to read warns, and names the right; it fails only if the move needs that right too. The
-[runbook](runbook.md) and ` + "`kubectl migrate explain REASON`" + ` explain each reason. The code writes this page (` + "`make generate`" + `).
+[pages of the reasons](stalls.md#all-reasons) and ` + "`kubectl migrate explain REASON`" + ` explain each. The code writes this page (` + "`make generate`" + `).
 `
 
 func preflightPage(t *testing.T) string {

@@ -38,8 +38,8 @@ const (
 // withPods reports whether a scenario runs real pods.
 func (s scenario) withPods() bool { return s.Tier == "N" || s.Tier == "2" }
 
-// TestScenarios: every scenario has a test that shows it, or states why not. With -update it writes scenarios.md, the
-// list of scenarios and their tests.
+// TestScenarios: every scenario has a test that shows it, or states why not. With -update it writes
+// out/scenarios.md, the list of scenarios and their tests.
 func TestScenarios(t *testing.T) {
 	scenarios := readScenarios(t)
 	tests := testsByScenario(t)
@@ -54,7 +54,7 @@ func TestScenarios(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile("scenarios.md", render(scenarios, tests), 0o600); err != nil {
+		if err := os.WriteFile("../out/scenarios.md", render(scenarios, tests), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -215,7 +215,7 @@ func onKind(folder, test string) bool {
 	return err == nil && found && closed && strings.Contains(list, `"`+test+`"`)
 }
 
-// render returns the content of scenarios.md.
+// render returns the list of scenarios and their tests.
 func render(scenarios []scenario, tests map[string][]string) []byte {
 	var page bytes.Buffer
 	fmt.Fprintf(&page, `# What peers test of a StatefulSet and of a move, and our tests of it

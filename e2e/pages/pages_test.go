@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -60,7 +61,7 @@ func gather(t *testing.T) []*set {
 	var sets []*set
 	found := map[string]*set{}
 	for _, page := range pages {
-		commands, err := manual.Read(page)
+		commands, err := manual.Read(root, page)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +93,10 @@ func (w *world) setOf(c manual.Command) string {
 	case w.once:
 		return w.name
 	}
-	return w.name + "/" + c.Page
+	if folder := path.Dir(c.Page); folder != "docs" {
+		return w.name + "/" + path.Base(folder) // the pages of reasons are many and short
+	}
+	return w.name + "/" + path.Base(c.Page)
 }
 
 // play runs commands in a new scene.

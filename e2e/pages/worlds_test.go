@@ -107,7 +107,7 @@ spec:
 `
 )
 
-// Other objects that the runbook inspects, in both clusters.
+// Other objects that the pages of reasons inspect, in both clusters.
 const (
 	besidesEast = `apiVersion: storage.k8s.io/v1
 kind: VolumeAttachment

@@ -47,7 +47,7 @@ func packages(file string) []string {
 }
 
 func (b bench) try(ctx context.Context, m mutant) (verdict, error) {
-	v := verdict{mutant: m}
+	v := verdict{Fault: m.Fault}
 	text, err := m.apply()
 	if err != nil {
 		return v, err
@@ -57,8 +57,8 @@ func (b bench) try(ctx context.Context, m mutant) (verdict, error) {
 		return v, err
 	}
 	for _, pkg := range packages(m.File) {
-		if b.fast && len(v.tests) > 0 {
-			v.model = cmp.Or(v.model, unexplored)
+		if b.fast && len(v.Tests) > 0 {
+			v.Model = cmp.Or(v.Model, unexplored)
 			break
 		}
 		if err := b.Compile(ctx, overlay, pkg); err != nil {
@@ -70,10 +70,10 @@ func (b bench) try(ctx context.Context, m mutant) (verdict, error) {
 				return v, err
 			}
 			if failed {
-				v.model = firstWrong(output)
+				v.Model = firstWrong(output)
 			}
 		}
-		if len(v.tests) > 0 && (pkg == model || pkg == "migration") {
+		if len(v.Tests) > 0 && (pkg == model || pkg == "migration") {
 			continue // the tests of its own package have caught it
 		}
 		args := append([]string{"-test.skip=^TestModel(OfMethods|OfAuthors)?$", "-test.failfast"}, b.RapidArgs(pkg)...)
@@ -82,7 +82,7 @@ func (b bench) try(ctx context.Context, m mutant) (verdict, error) {
 			return v, err
 		}
 		if failed {
-			v.tests = append(v.tests, failures(output)...)
+			v.Tests = append(v.Tests, failures(output)...)
 		}
 	}
 	return v, nil

@@ -41,26 +41,26 @@ type mutant struct {
 
 // verdict holds what caught a mutant.
 type verdict struct {
-	mutant
-	// model is the first violation that the model found, and tests are the failed tests.
-	model string
-	tests []string
-	// commit is the commit at which the mutant was planted.
-	commit string
+	Fault string `json:"fault"`
+	// Model is the first violation that the model found, and Tests are the failed tests.
+	Model string   `json:"model,omitempty"`
+	Tests []string `json:"tests,omitempty"`
+	// Commit is the commit at which the mutant was planted.
+	Commit string `json:"commit"`
 }
 
-// unexplored is the model's cell of a fault that tests caught, so that the model was skipped.
+// unexplored is the model's verdict on a fault that tests caught, so that the model was skipped.
 const unexplored = "not explored"
 
-func (v verdict) caught() bool { return v.byModel() || len(v.tests) > 0 }
+func (v verdict) caught() bool { return v.byModel() || len(v.Tests) > 0 }
 
-func (v verdict) byModel() bool { return v.model != "" && v.model != unexplored }
+func (v verdict) byModel() bool { return v.Model != "" && v.Model != unexplored }
 
 func main() {
-	only := flag.String("only", "", "a regular expression: plant only the faults that match; the others keep their lines in the list")
-	fresh := flag.Bool("new", false, "plant only those that have no line in the list yet")
+	only := flag.String("only", "", "a regular expression: plant only the faults that match; the others keep their verdicts")
+	fresh := flag.Bool("new", false, "plant only those that have no verdict yet")
 	fast := flag.Bool("fast", false, "do not explore the model for a fault that the tests of its own package catch")
-	out := flag.String("o", "docs/planted.md", "the list, which is written after each fault; empty: none")
+	out := flag.String("o", "hack/mutants/caught.yaml", "the verdicts, which are written after each fault")
 	flag.Parse()
 	if err := run(context.Background(), choice{*only, *fresh, *fast}, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -91,7 +91,11 @@ func run(ctx context.Context, chosen choice, out string) error {
 		return err
 	}
 	defer os.RemoveAll(folder.Dir)
-	bench, known := bench{folder, chosen.fast}, knownFrom(out)
+	known, err := knownFrom(out)
+	if err != nil {
+		return err
+	}
+	bench := bench{folder, chosen.fast}
 	var wrong error
 	for i, m := range mutants {
 		if _, found := known[m.Fault]; chosen.fresh && found || !match.MatchString(m.File+" "+m.Fault) {
@@ -106,8 +110,8 @@ func run(ctx context.Context, chosen choice, out string) error {
 			wrong = errors.Join(wrong, fmt.Errorf("%s: %s: %w", m.File, m.Fault, err))
 			delete(known, m.Fault) // its verdict from an earlier run does not hold any more
 		} else {
-			fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %s; %d tests\n", i+1, len(mutants), m.File, m.Fault, v.model, len(v.tests))
-			v.commit = figures.Commit()
+			fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %s; %d tests\n", i+1, len(mutants), m.File, m.Fault, v.Model, len(v.Tests))
+			v.Commit = figures.Commit()
 			known[m.Fault] = v
 		}
 		if err := write(out, mutants, known); err != nil {
@@ -117,39 +121,42 @@ func run(ctx context.Context, chosen choice, out string) error {
 	return wrong
 }
 
-// write writes the list of known verdicts, so that hours of results survive the end of the process.
+// write writes the verdicts in the order of the list, so that hours of results survive the end of the process.
 func write(out string, mutants []mutant, known map[string]verdict) error {
-	if out == "" {
-		return nil
-	}
 	var verdicts []verdict
 	for _, m := range mutants {
 		if v, found := known[m.Fault]; found {
-			v.mutant = m
 			verdicts = append(verdicts, v)
 		}
 	}
-	return os.WriteFile(out, []byte(intro+figures.Block("mutants-list", table(verdicts))), 0o644)
+	text, err := yaml.Marshal(verdicts)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, append([]byte(intro), text...), 0o644); err != nil {
+		return err
+	}
+	return figures.Write("mutants-list", summary(len(mutants), verdicts))
 }
 
-// knownFrom reads the list that table has written, by fault, because code moves from file to file. It returns an empty
-// map if there is no list.
-func knownFrom(list string) map[string]verdict {
-	data, _ := os.ReadFile(list)
-	known := map[string]verdict{}
-	for line := range strings.Lines(string(data)) {
-		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "| "), " |"), " | ")
-		const columns = 6
-		if len(cells) != columns || cells[1] == "fault" {
-			continue
-		}
-		v := verdict{model: uncell(cells[3]), commit: cells[5]}
-		if tests := uncell(cells[4]); tests != "" {
-			v.tests = strings.Split(tests, ", ")
-		}
-		known[cells[1]] = v
+const intro = "# What has caught each fault of mutants.yaml: the first thing that the model found wrong, the tests that failed, and the\n" +
+	"# commit. make mutants-list writes it.\n"
+
+// knownFrom returns the verdicts of a file by fault, because code moves from file to file.
+func knownFrom(file string) (map[string]verdict, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
 	}
-	return known
+	var verdicts []verdict
+	if err := yaml.UnmarshalStrict(data, &verdicts); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	known := map[string]verdict{}
+	for _, v := range verdicts {
+		known[v.Fault] = v
+	}
+	return known, nil
 }
 
 // planted checks that each fault can be planted.
@@ -183,45 +190,17 @@ func (m mutant) apply() (string, error) {
 	return strings.Replace(string(data), m.Find, m.Replace, 1), nil
 }
 
-// intro is the beginning of the list.
-const intro = "# Planted faults, and what catches them\n\nGenerated from hack/mutants/mutants.yaml: `make mutants-list`." + ` Small faults that a tool makes are in
-[mutants.md](mutants.md); these are what no tool thinks of. Each line is one fault that is planted
-in the code by itself, and what fails then: the model (TestModel of package model within its
-small bounds, see [safety.md](safety.md)), with the first thing that it finds wrong, and the first
-of the other tests that fails, of the package that has the fault, of package model or of package migration; and the
-commit at which that was so.
-
-`
-
-func table(verdicts []verdict) string {
-	var b strings.Builder
+// summary counts what caught the faults.
+func summary(faults int, verdicts []verdict) string {
 	byModel, byTests := 0, 0
 	for _, v := range verdicts {
 		if v.byModel() {
 			byModel++
 		}
-		if len(v.tests) > 0 {
+		if len(v.Tests) > 0 {
 			byTests++
 		}
 	}
-	fmt.Fprintf(&b, "%d faults: the model catches %d, the other tests %d, together all %d.\n\n", len(verdicts), byModel, byTests, len(verdicts))
-	b.WriteString("| file | fault | breaks | the model says | test | commit |\n|---|---|---|---|---|---|\n")
-	for _, v := range verdicts {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", v.File, v.Fault, v.Breaks, cell(v.model), cell(strings.Join(v.tests, ", ")), v.commit)
-	}
-	return b.String()
-}
-
-func cell(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return strings.ReplaceAll(s, "|", `\|`)
-}
-
-func uncell(s string) string {
-	if s == "-" {
-		return ""
-	}
-	return strings.ReplaceAll(s, `\|`, "|")
+	return fmt.Sprintf("%d of %d faults were planted and caught: %d by the model, %d by other tests. hack/mutants/caught.yaml names them.",
+		len(verdicts), faults, byModel, byTests)
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 )
 
@@ -21,22 +19,22 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestListIsReadAgain: known verdicts keep their lines.
-func TestListIsReadAgain(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "planted.md")
-	want := map[string]verdict{
-		"by both":  {model: "I4: held [1] | evicted", tests: []string{"TestOne", "TestOther"}, commit: "c2ad926"},
-		"by tests": {tests: []string{"TestOne"}, commit: "c2ad926, with changes"},
-	}
-	var verdicts []verdict
-	for fault, v := range want {
-		v.mutant = mutant{File: "a.go", Fault: fault, Breaks: "I4"}
-		verdicts = append(verdicts, v)
-	}
-	if err := os.WriteFile(file, []byte(intro+table(verdicts)), 0o600); err != nil {
+// TestVerdicts: a verdict is of a fault of the list.
+func TestVerdicts(t *testing.T) {
+	var mutants []mutant
+	if err := yaml.UnmarshalStrict(list, &mutants); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, knownFrom(file), cmp.AllowUnexported(verdict{}), cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "mutant" }, cmp.Ignore())); diff != "" {
-		t.Error(diff)
+	known, err := knownFrom("caught.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for fault, v := range known {
+		if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.Fault == fault }) {
+			t.Errorf("the list has no fault %q", fault)
+		}
+		if !v.caught() || v.Commit == "" {
+			t.Errorf("nothing has caught %q: %+v", fault, v)
+		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
 // options are the command-line options.
@@ -38,11 +40,11 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "a regular expression: only the files that match")
 	flag.StringVar(&o.tests, "tests", "", "a regular expression: ask only the tests that match, which is soon done while one writes them")
 	flag.BoolVar(&o.fast, "fast", false, "ask only the tests that are fast alone")
-	flag.StringVar(&o.page, "o", "", "the page that is written")
+	flag.StringVar(&o.page, "o", "", "the report that is written, with the figures of docs/engineering/figures.md")
 	flag.StringVar(&o.kept, "kept", "out/mutants.json", "where the verdicts are kept")
 	flag.BoolVar(&o.again, "again", false, "try only faults that those verdicts do not know to be killed")
 	flag.BoolVar(&o.list, "list", false, "list the faults that are not known to be killed or equivalent, and try nothing")
-	flag.BoolVar(&o.report, "report", false, "write the page of the verdicts that are kept, and try nothing")
+	flag.BoolVar(&o.report, "report", false, "write the report of the verdicts that are kept, and try nothing")
 	flag.BoolVar(&o.model, "model", false, "let TestModel of package model judge what nothing else has killed")
 	flag.DurationVar(&o.budget, "budget", 0, "stop after this time, and not before faults were tried for a minute; the commit's hash chooses the faults")
 	flag.Float64Var(&o.least, "least", 95, "fail when fewer percent are killed, or a sample shows that by more than chance")
@@ -88,7 +90,7 @@ func run(ctx context.Context, o options) error {
 	r := &report{mutants: mutants, took: time.Since(begin), partly: o.again || o.report}
 	r.print(os.Stderr)
 	if o.page != "" {
-		if err := os.WriteFile(o.page, []byte(r.page()), 0o644); err != nil {
+		if err := errors.Join(os.WriteFile(o.page, []byte(r.page()), 0o644), figures.Write("mutants", r.table())); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package manual
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,7 +12,7 @@ import (
 
 // Command is a command in a page.
 type Command struct {
-	// Page is the file name. Line is the first line of the command.
+	// Page is the path of the page in the repository. Line is the first line of the command.
 	Page string
 	Line int
 	// Text is the text that the shell runs.
@@ -40,24 +41,27 @@ var (
 	document = regexp.MustCompile(`<<'?(\w+)'?`)
 )
 
-// generated lists the pages whose commands no reader types, because messages are filled in at run time.
-var generated = []string{"messages.md"}
-
-// Pages returns the pages of the documentation in the repository at root, with the README.
+// Pages returns the pages of the documentation in the repository at root, with the README last. Their paths are relative
+// to root.
 func Pages(root string) ([]string, error) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	pages = slices.DeleteFunc(pages, func(page string) bool { return slices.Contains(generated, filepath.Base(page)) })
-	return append(pages, filepath.Join(root, "README.md")), err
+	var pages []string
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "README.md"} {
+		found, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, found...)
+	}
+	return pages, nil
 }
 
-// Read returns the commands of a page, in order.
-func Read(page string) ([]Command, error) {
-	text, err := os.ReadFile(page)
+// Read returns the commands of a page in the repository at root, in order.
+func Read(root, page string) ([]Command, error) {
+	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Base(page)
-	return slices.SortedStableFunc(slices.Values(append(inBlocks(name, string(text)), inProse(name, string(text))...)),
+	return slices.SortedStableFunc(slices.Values(append(inBlocks(page, string(text)), inProse(page, string(text))...)),
 		func(a, b Command) int { return a.Line - b.Line }), nil
 }
 

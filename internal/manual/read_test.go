@@ -25,11 +25,11 @@ func TestReadFindsCommands(t *testing.T) {
 		"not in a block":      {"```yaml\n# `kubectl get pv -o wide`\n```\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			page := filepath.Join(t.TempDir(), "page.md")
-			if err := os.WriteFile(page, []byte(tc.text), 0o600); err != nil {
+			root := t.TempDir()
+			if err := os.WriteFile(filepath.Join(root, "page.md"), []byte(tc.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			found, err := Read(page)
+			found, err := Read(root, "page.md")
 			if err != nil {
 				t.Fatal(err)
 			}

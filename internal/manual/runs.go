@@ -37,7 +37,7 @@ func words(by, verb string, words ...string) Rule {
 
 // Rules are applied in order. The first match counts.
 var Rules = []Rule{
-	{Page: "tutorial.md", verb: regexp.MustCompile(``), By: "e2e/kind/tutorial.TestTutorial", Words: []*regexp.Regexp{regexp.MustCompile(`commandsOf\(page\)`)}},
+	{Page: "docs/tutorial.md", verb: regexp.MustCompile(``), By: "e2e/kind/tutorial.TestTutorial", Words: []*regexp.Regexp{regexp.MustCompile(`commandsOf\(page\)`)}},
 	words(Release, `(git|cd|skopeo|sha256sum|sudo|helm push|kubectl krew|make build|make release)\b`),
 	words(Image, `(make image|docker)\b`),
 	words(Mover, `mover\b`),
@@ -66,7 +66,7 @@ func Of(root, test string) ([]Command, error) {
 	}
 	var all []Command
 	for _, page := range pages {
-		commands, err := Read(page)
+		commands, err := Read(root, page)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ func TestBy(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
-	if r, is := By(Command{Page: "tutorial.md", Text: "kubectl get pods"}); !is || r.By != "e2e/kind/tutorial.TestTutorial" {
+	if r, is := By(Command{Page: "docs/tutorial.md", Text: "kubectl get pods"}); !is || r.By != "e2e/kind/tutorial.TestTutorial" {
 		t.Errorf("a page that is run as a whole is run by %q", r.By)
 	}
 }

@@ -26,7 +26,7 @@ var (
 	leftGauge = gauge("budget_left_replicas", "Replicas of a migration's application that may still become unavailable, on both sides together; below 0: the budget is exceeded.",
 		"0 is usual during a handoff. 0 for long means that no node can be drained, and below 0 that another replica has failed.", "namespace", "name")
 	waitingGauge = gauge("waiting_seconds", "Seconds that a migration has been waiting for a reason; stalled: true when something outside must change first.",
-		"What holds moves up now. The reason has an entry in the runbook.", "namespace", "name", "reason", "stalled")
+		"What holds moves up now. kubectl migrate explain prints what the reason means.", "namespace", "name", "reason", "stalled")
 	downGauge = gauge("ordinal_down_seconds", "Seconds that the ordinal in handoff has been down; absent while none is.",
 		"Compare it with sliceshift_migration_handoff_longest_seconds of the same migration.", "namespace", "name")
 	longestGauge = gauge("handoff_longest_seconds", "Seconds of a migration's longest handoff that reached the destination; absent before the first.",

@@ -137,7 +137,7 @@ func (p againPlanner) likeTheFormer() string {
 	if !p.down() {
 		return remedy + "; else delete this Migration and create a new one"
 	}
-	return remedy + fmt.Sprintf("; else delete this Migration, which leaves ordinal %d down; start that by hand as the runbook describes under SourceReplaced, then create a new Migration", p.Record.Handoff.Ordinal)
+	return remedy + fmt.Sprintf("; else delete this Migration, which leaves ordinal %d down; start that by hand as kubectl migrate explain SourceReplaced describes, then create a new Migration", p.Record.Handoff.Ordinal)
 }
 
 // due returns the range that the source is expected to have: the ordinals that the destination does not own,

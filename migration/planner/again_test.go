@@ -92,7 +92,7 @@ func TestSourceReplacedSays(t *testing.T) {
 			t.Errorf("message: %q lacks %q", got.Hold.Message, want)
 		}
 	}
-	for _, want := range []string{`in cluster east: kubectl patch sts -n shop web --type=merge -p '{"spec":{"ordinals":{"start":1},"replicas":1}}'`, "the migration then continues", "leaves ordinal 2 down", "the runbook describes under SourceReplaced"} {
+	for _, want := range []string{`in cluster east: kubectl patch sts -n shop web --type=merge -p '{"spec":{"ordinals":{"start":1},"replicas":1}}'`, "the migration then continues", "leaves ordinal 2 down", "kubectl migrate explain SourceReplaced describes"} {
 		if !strings.Contains(got.Hold.Remedy, want) {
 			t.Errorf("remedy: %q lacks %q", got.Hold.Remedy, want)
 		}

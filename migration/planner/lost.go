@@ -39,7 +39,7 @@ func (p lossPlanner) lostSource() *plan.Decision {
 	if source.Presence == plan.Absent && (!emptied || !p.Spec.DeleteSource) {
 		return plan.Stalled(api.ReasonSourceMissing,
 			fmt.Sprintf("%s does not exist any more%s", p.Source.Object(), againPlanner(p).between()),
-			"create it again with the same ordinals, claim templates and claims: it then counts as the former one; else delete this Migration, and see the runbook for the ordinals that the source still had")
+			"create it again with the same ordinals, claim templates and claims: it then counts as the former one; else delete this Migration; for the ordinals that the source still had: kubectl migrate explain SourceReplaced")
 	}
 	return againPlanner(p).madeAgain()
 }

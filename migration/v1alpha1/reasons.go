@@ -1,7 +1,7 @@
 package v1alpha1
 
 // Reasons of the condition Accepted when it is False, and of Stalled when it is
-// True. docs/runbook.md has an entry for each.
+// True. docs/reasons has a page for each.
 const (
 	ReasonSourceMissing        = "SourceMissing"
 	ReasonSourceReplaced       = "SourceReplaced"

@@ -64,14 +64,14 @@ func TestExplain(t *testing.T) {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 		for line := range strings.SplitSeq(out, "\n") {
-			if len([]rune(line)) >= width && !strings.Contains(line, page) && !strings.Contains(strings.TrimSpace(line), "https://") && strings.Contains(strings.TrimSpace(line), " ") {
+			if len([]rune(line)) >= width && !strings.Contains(line, folder) && !strings.Contains(strings.TrimSpace(line), "https://") && strings.Contains(strings.TrimSpace(line), " ") {
 				t.Errorf("%d columns: %q", width, line)
 			}
 		}
 	}
 	out, _, _ := run(0, "SourceMissing", "-o", "json")
 	var e Entry
-	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Reason != "SourceMissing" || e.URL != page+"#sourcemissing" || e.Remedy == "" {
+	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Reason != "SourceMissing" || e.URL != folder+"SourceMissing.md" || e.Remedy == "" {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, stderr, code := run(0, "SourceMising"); code != command.ExitUsage || !strings.Contains(stderr, `no reason is called "SourceMising"; did you mean SourceMissing`) {

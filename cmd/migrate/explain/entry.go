@@ -1,15 +1,17 @@
-// Package explain explains the reasons in the status of Migrations, from the entries of the runbook.
+// Package explain explains the reasons in the status of Migrations, from the page of each reason.
 package explain
 
 import (
+	"io/fs"
+	"path"
 	"regexp"
 	"strings"
 
 	"github.com/sliceshift/sliceshift/docs"
 )
 
-// page is the URL of the runbook.
-const page = "https://github.com/sliceshift/sliceshift/blob/main/docs/runbook.md"
+// folder is the URL of the pages.
+const folder = "https://github.com/sliceshift/sliceshift/blob/main/docs/reasons/"
 
 // Entry explains one reason.
 type Entry struct {
@@ -34,13 +36,19 @@ type Case struct {
 	Text string `json:"text"`
 }
 
-// Entries returns the entries of the runbook, in its order.
+// Entries returns an entry for each reason, by name.
 func Entries() []Entry {
-	var all []Entry
-	for _, text := range strings.Split(docs.Runbook, "\n### ")[1:] {
-		text, _, _ = strings.Cut(text, "\n## ")
-		reason, body, _ := strings.Cut(text, "\n")
-		all = append(all, entryOf(strings.TrimSpace(reason), body))
+	pages, err := fs.Glob(docs.Reasons, "reasons/*.md")
+	if err != nil {
+		panic(err) // the pattern is malformed
+	}
+	all := make([]Entry, 0, len(pages))
+	for _, page := range pages {
+		text, err := docs.Reasons.ReadFile(page)
+		if err != nil {
+			panic(err) // the file is part of the program
+		}
+		all = append(all, entryOf(strings.TrimSuffix(path.Base(page), ".md"), string(text)))
 	}
 	return all
 }
@@ -48,8 +56,9 @@ func Entries() []Entry {
 // point matches the beginning of a line that has a title.
 var point = regexp.MustCompile(`^- \*\*(.+?):\*\* ?`)
 
-func entryOf(reason, body string) Entry {
-	e := Entry{Reason: reason, URL: page + "#" + strings.ToLower(reason)}
+func entryOf(reason, page string) Entry {
+	e := Entry{Reason: reason, URL: folder + reason + ".md"}
+	_, body, _ := strings.Cut(page, "\n")
 	title, text := "", ""
 	for line := range strings.Lines(body + "\n\n") {
 		line = strings.TrimSpace(line)
@@ -90,15 +99,14 @@ func (e *Entry) part(title string) *string {
 	switch title {
 	case "":
 		return &e.Meaning
+	case "Why":
+		return &e.Why
 	case "Look":
 		return &e.Look
-	case "Mend":
+	case "Fix":
 		return &e.Remedy
-	case "By itself":
+	case "Continues alone":
 		return &e.ByItself
-	}
-	if strings.HasPrefix(title, "Why ") || title == "What it means" {
-		return &e.Why
 	}
 	return nil
 }
