@@ -314,7 +314,7 @@ func TestCopiesAreFoughtFor(t *testing.T) {
 			writes++
 			return v.paint(v.There(), fmt.Sprint("red ", writes))
 		case hold != nil && hold.Stalled && hold.Reason == api.ReasonDependencyDiffers && !named:
-			named = strings.Contains(hold.Message, "put back 3 times")
+			named = strings.Contains(hold.Message, "was restored 3 times")
 			return v.paint(v.There(), "blue")
 		}
 		return nil
