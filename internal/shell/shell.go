@@ -55,6 +55,13 @@ func (k Kubectl) Do(verb string, words ...string) string {
 	return "kubectl " + command
 }
 
+// Remove returns two commands: the first keeps the manifest of an object in a file, from which kubectl create restores it, and the
+// second deletes the object. It is for objects whose deletion deletes nothing else.
+func (k Kubectl) Remove(resource, namespace, name string) string {
+	file := strings.ReplaceAll(resource+"-"+name+".yaml", "/", "-")
+	return k.Do("get", resource, "-n", namespace, name, "-o", "yaml") + " > " + Quote(file) + ", then " + k.Do("delete", resource, "-n", namespace, name)
+}
+
 // Migrate returns a command of the plugin, whose flags follow its verb.
 func (k Kubectl) Migrate(verb string, words ...string) string {
 	command := "kubectl migrate " + Command(append([]string{verb}, words...)...)

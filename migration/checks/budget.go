@@ -100,7 +100,7 @@ func LeavesOut(s plan.Side) *plan.Finding {
 	return &plan.Finding{
 		Reason: api.ReasonBudgetLeavesOut, Object: name,
 		Message: fmt.Sprintf("%s selects pods of %s, but not %s: a budget of only some pods cannot be split between two slices", name, s.Object(), s.Budgets[0].LeavesOut),
-		Remedy:  "make it select labels of the pod template, which all pods have, or delete it: " + s.Kubectl().Do("edit", "pdb", "-n", s.Namespace, s.Budgets[0].Name),
+		Remedy:  "make it select labels of the pod template, which all pods have: " + s.Kubectl().Do("edit", "pdb", "-n", s.Namespace, s.Budgets[0].Name),
 	}
 }
 
@@ -113,7 +113,7 @@ func SeveralBudgets(side plan.Side) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonSeveralBudgets, Object: side.Object(),
 		Message: fmt.Sprintf("several PodDisruptionBudgets select the pods of %s: %s; every eviction fails under two, and none can be shared out", side.Object(), plan.Listed(names)),
-		Remedy:  "leave one: " + side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, names[len(names)-1]),
+		Remedy:  "leave one, and keep the manifest of the other: " + side.Kubectl().Remove("pdb", side.Namespace, names[len(names)-1]),
 	}
 }
 
@@ -136,10 +136,10 @@ func foreignBudgetFindings(s plan.Snapshot) []plan.Finding {
 	case len(destination) == 0:
 		return nil
 	case len(source) == 0:
-		return add(name+" selects the pods and the source has none to share it with", "create the same PodDisruptionBudget at the source, or delete this one")
+		return add(name+" selects the pods and the source has none to share it with", "create the same PodDisruptionBudget at the source, or keep the manifest of this one and delete it")
 	case !destination[0].AuthorForm().Equal(source[0].AuthorForm()) && destination[0].Fence == "":
 		return add(fmt.Sprintf("%s says %s and the source's says %s: it would get the source's form in the end", name, destination[0].AuthorForm(), source[0].AuthorForm()),
-			"give both the same form, or delete this one")
+			"give both the same form")
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func notInCommon(source, destination []plan.Budget, add func(message, remedy str
 // pods.
 func BudgetTaken(side plan.Side, name string) (message, remedy string) {
 	return fmt.Sprintf("%s does not select the pods of %s, but has the name of the PodDisruptionBudget to create", side.BudgetNamed(name), side.Set.Name),
-		"make it select them, or delete it: " + side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, name)
+		"if it is of the same application, make it select them: " + side.Kubectl().Do("edit", "pdb", "-n", side.Namespace, name) + "; else create it under another name, and keep its manifest: " + side.Kubectl().Remove("pdb", side.Namespace, name)
 }
 
 // Forms warns of a percentage that is rounded up, and of different eviction policies on the two sides.

@@ -79,7 +79,7 @@ func (p lossPlanner) otherClaims() *plan.Decision {
 	}
 	return plan.Stalled(api.ReasonDestinationReplaced,
 		fmt.Sprintf("%s was deleted and created again with other claim templates (%s): its pods would start on other disks", p.Destination.Object(), p.Template.Claims),
-		fmt.Sprintf("create it again with those of the source and the ordinals that it has; without ordinals it is enough to delete it: %s; or go back: %s", p.Destination.Kubectl().Do("delete", p.Destination.Set.ResourceName(), "-n", p.Destination.Namespace, p.Destination.Set.Name), p.command("rollback")))
+		fmt.Sprintf("create it again with those of the source and the ordinals that it has; without ordinals it is enough to delete it, which keeps its claims: %s; or go back: %s", p.Destination.Kubectl().Do("delete", p.Destination.Set.ResourceName(), "-n", p.Destination.Namespace, p.Destination.Set.Name, "--cascade=orphan"), p.command("rollback")))
 }
 
 // takenFor records the UID of the destination's StatefulSet; empty: there is none any more.

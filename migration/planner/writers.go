@@ -180,7 +180,7 @@ func (p writerPlanner) scales(w plan.Writer) *plan.Decision {
 	return &plan.Decision{Wait: scalerSoon, Hold: &plan.Hold{
 		Reason:  api.ReasonWriterNotPaused,
 		Message: fmt.Sprintf("waiting until HorizontalPodAutoscaler %s/%s in cluster %s is deleted: %s is paused, but its controller has not deleted the autoscaler yet, which scales %s during the move", p.Source.Namespace, w.Scaler, p.Source.Cluster, w, p.Source.Object()),
-		Remedy:  "check that the operator of KEDA runs there; " + "or delete it: " + p.Source.Kubectl().Do("delete", "hpa", "-n", p.Source.Namespace, w.Scaler),
+		Remedy:  "check that the operator of KEDA runs there; or delete it: " + p.Source.Kubectl().Remove("hpa", p.Source.Namespace, w.Scaler),
 	}}
 }
 

@@ -112,10 +112,14 @@ func differences(at endpoint.Endpoint, m *api.Migration, source, destination *ap
 	if len(paths) == 0 {
 		return nil
 	}
+	remedy := "make them equal: " + at.Kubectl().Do("edit", at.Resource(), "-n", at.Namespace, at.Set)
+	if replicas := destination.Spec.Replicas; replicas != nil && *replicas == 0 {
+		remedy += "; or let the migration create it, and delete it, which keeps its claims: " + at.Kubectl().Do("delete", at.Resource(), "-n", at.Namespace, at.Set, "--cascade=orphan")
+	}
 	return []plan.Finding{{
 		Reason: api.ReasonDestinationDiffers, Object: at.Object(),
 		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.Object(), plan.Listed(paths)),
-		Remedy:  "make them equal, or delete it and let the migration create it: " + at.Kubectl().Do("delete", at.Resource(), "-n", at.Namespace, at.Set),
+		Remedy:  remedy,
 	}}
 }
 

@@ -147,7 +147,7 @@ func (o *preflightOptions) Run(ctx context.Context) error {
 		return command.Refusedf("the move of StatefulSet %s/%s has begun, and preflight is for moves that have not: see %s", o.namespace, o.set, o.Again("status", o.set, o.namespace))
 	case preview.Over:
 		return command.Refusedf("the move of StatefulSet %s/%s is completed, and preflight is for moves that have not begun; to begin another one, delete its record: %s",
-			o.namespace, o.set, t.kubectl().Do("delete", "configmap", "-n", t.store.Namespace, t.store.ObjectName()))
+			o.namespace, o.set, t.kubectl().Remove("configmap", t.store.Namespace, t.store.ObjectName()))
 	case preview.Beginning:
 	}
 	snapshot, err := t.observe(ctx, m)

@@ -45,7 +45,7 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 		if !back {
 			if different := t.differences(); len(different) > 0 {
 				return nil, "", t.refuse("an earlier move of it is completed and recorded", different,
-					"To begin another one, delete that record: "+t.kubectl().Do("delete", "configmap", "-n", t.store.Namespace, t.store.ObjectName()))
+					"To begin another one, delete that record: "+t.kubectl().Remove("configmap", t.store.Namespace, t.store.ObjectName()))
 			}
 			return m, preview.Over, nil
 		}

@@ -165,7 +165,7 @@ func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
 		o.namespace, o.set, m.Status.Moved, m.Status.Total, destinationName(t, m), t.store.ObjectName())
 	if err == nil && m.Spec.Ordinals.Count != nil && o.requested.Spec.Ordinals.Count == nil {
 		_, err = fmt.Fprintf(o.Out, "The move was for %d of them, and the application is split. To move the rest, begin another move: %s, and run again.\n",
-			*m.Spec.Ordinals.Count, t.kubectl().Do("delete", "configmap", "-n", t.store.Namespace, t.store.ObjectName()))
+			*m.Spec.Ordinals.Count, t.kubectl().Remove("configmap", t.store.Namespace, t.store.ObjectName()))
 	}
 	return err
 }

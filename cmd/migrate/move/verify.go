@@ -42,7 +42,7 @@ func distrust(store records.ConfigMap, cluster string, kubectl shell.Kubectl, wh
 	}
 	return command.Refusedf("the record of the move of StatefulSet %s/%s%s, ConfigMap %s/%s, is not believed: %s; nothing has been changed\n"+
 		"See who wrote it, and write the former values back: %s\n"+
-		"If no ordinal has left the source, delete it and begin again: %s",
+		"If no ordinal has left the source, keep a copy, delete it and begin again: %s",
 		store.Namespace, store.Name, in, store.Namespace, store.ObjectName(), why,
-		kubectl.Do("get", "configmap", "-n", store.Namespace, store.ObjectName(), "--show-managed-fields", "-o", "yaml"), kubectl.Do("delete", "configmap", "-n", store.Namespace, store.ObjectName()))
+		kubectl.Do("get", "configmap", "-n", store.Namespace, store.ObjectName(), "--show-managed-fields", "-o", "yaml"), kubectl.Remove("configmap", store.Namespace, store.ObjectName()))
 }

@@ -68,6 +68,6 @@ func scaled(at endpoint.Endpoint, scaler *autoscalingv2.HorizontalPodAutoscaler)
 	return &plan.Finding{
 		Reason: api.ReasonAutoscaled, Object: at.Object(),
 		Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals during the move", at.Namespace, scaler.Name, at.Cluster, at.Object()),
-		Remedy:  at.Kubectl().Do("delete", "hpa", "-n", at.Namespace, scaler.Name) + ", and create it again at the destination",
+		Remedy:  "keep its manifest, and create it at the destination after the move: " + at.Kubectl().Remove("hpa", at.Namespace, scaler.Name),
 	}
 }
