@@ -6,6 +6,8 @@ HUGO    = "$$($(GO) tool -modfile=site/tools/go.mod -n hugo)"
 TESTSUM = "$$($(GO) tool -modfile=tools/go.mod -n gotestsum)"
 CRDGEN  = "$$($(GO) tool -n controller-gen)"
 STAGES  := $(GO) run ./hack/stages
+# The tests of the whole, and what they run on, are a module of their own.
+E2E     := $(GO) -C e2e
 BIN     := bin
 VERSION ?= dev
 IMAGE   ?= sliceshift-manager:latest
@@ -22,11 +24,13 @@ export XDG_CACHE_HOME := $(abspath $(CACHE))
 FORMAT  ?= pkgname-and-test-fails
 RACE    ?= -race
 PARALLEL ?= 4
-GOTEST  = $(TESTSUM) --format $(FORMAT) --format-hide-empty-pkg --raw-command -- $(GO) test -json
-MOVES   := ./e2e/move
-SLICES  := ./e2e/slices
-PAGES   := ./e2e/pages
-FIELD   := ./e2e/field
+COUNTED = $(TESTSUM) --format $(FORMAT) --format-hide-empty-pkg --raw-command --
+GOTEST  = $(COUNTED) $(GO) test -json
+E2ETEST = $(COUNTED) $(E2E) test -json
+MOVES   := ./move
+SLICES  := ./slices
+PAGES   := ./pages
+FIELD   := ./field
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -37,7 +41,7 @@ help: ## List the targets.
 .PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices bench-copy bench-copy-files e2e-mover e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
 demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, and show it (METHOD=rebind: the same disks; HOLD=yes: they stay, to try commands).
 	@echo "Building the demo: some minutes the first time, some seconds afterwards."
-	@$(GO) run ./e2e/demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold)
+	@$(E2E) run ./demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold)
 
 test: ## Unit and property tests, a part of the model, and moves and roll-outs on control planes, one for each promise.
 	@$(STAGES) -test
@@ -46,40 +50,40 @@ everything: ## All that CI runs on any commit, with a table at the end; it fails
 	@$(STAGES) -everything
 
 soak: ## Random edits of 20 sets of our kind for DURATION=30m; SLICESHIFT_SOAK_SEED repeats them.
-	@SLICESHIFT_FIGURES=$(if $(DURATION),,yes) SLICESHIFT_SOAK=$(or $(DURATION),30m) SLICESHIFT_SOAK_SETS=20 $(GO) test -count=1 -timeout 0 -run TestSoak -v ./e2e/slices
+	@SLICESHIFT_FIGURES=$(if $(DURATION),,yes) SLICESHIFT_SOAK=$(or $(DURATION),30m) SLICESHIFT_SOAK_SETS=20 $(E2E) test -count=1 -timeout 0 -run TestSoak -v $(SLICES)
 
 duel: ## One script after another for DURATION=1h against the native StatefulSet controller and ours: SEED=1. One that failed: SEED and SCRIPTS=1.
-	@SLICESHIFT_FIGURES=$(if $(DURATION)$(SCRIPTS),,yes) SLICESHIFT_DUEL=$(or $(DURATION),1h) SLICESHIFT_DUEL_SEED=$(or $(SEED),1) SLICESHIFT_DUEL_SCRIPTS=$(SCRIPTS) SLICESHIFT_DUEL_LANES=6 $(GO) test -count=1 -timeout 0 -run TestDuel -v ./e2e/slices
+	@SLICESHIFT_FIGURES=$(if $(DURATION)$(SCRIPTS),,yes) SLICESHIFT_DUEL=$(or $(DURATION),1h) SLICESHIFT_DUEL_SEED=$(or $(SEED),1) SLICESHIFT_DUEL_SCRIPTS=$(SCRIPTS) SLICESHIFT_DUEL_LANES=6 $(E2E) test -count=1 -timeout 0 -run TestDuel -v $(SLICES)
 
 bench: ## Seconds for each ordinal against a kubectl script and the floor; out/bench.json.
-	@$(GO) run ./e2e/bench
+	@$(E2E) run ./bench handoff
 
 chaos: ## Moves while everything breaks: RUNS=100 SEED=1. One that failed is repeated by its seed.
-	@SLICESHIFT_FIGURES=$(if $(filter 50 100,$(RUNS)),yes) SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos $(MOVES)
+	@SLICESHIFT_FIGURES=$(if $(filter 50 100,$(RUNS)),yes) SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(E2E) test -count=1 -timeout 0 -v -run TestChaos $(MOVES)
 
 crash-matrix: ## A process dies before and after each of its writes, or has no answer to it, on real API servers; each kind of move has its line in docs/engineering/figures.md (MOVE: a regular expression, those alone).
-	@SLICESHIFT_FIGURES=yes SLICESHIFT_CRASH_STEP=1 $(GO) test -count=1 -timeout 0 -parallel 6 -v -run '^TestCrashMatrix$$$(if $(MOVE),/$(MOVE))' $(MOVES)
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_CRASH_STEP=1 $(E2E) test -count=1 -timeout 0 -parallel 6 -v -run '^TestCrashMatrix$$$(if $(MOVE),/$(MOVE))' $(MOVES)
 
 swing: ## MIGRATIONS=100 at once, turned round again and again for DURATION=30m while everything breaks.
-	@SLICESHIFT_FIGURES=$(if $(MIGRATIONS)$(DURATION),,yes) SLICESHIFT_SWING=$(or $(DURATION),30m) SLICESHIFT_SWING_MIGRATIONS=$(or $(MIGRATIONS),100) $(GO) test -count=1 -timeout 0 -v -run TestSwing $(MOVES)
+	@SLICESHIFT_FIGURES=$(if $(MIGRATIONS)$(DURATION),,yes) SLICESHIFT_SWING=$(or $(DURATION),30m) SLICESHIFT_SWING_MIGRATIONS=$(or $(MIGRATIONS),100) $(E2E) test -count=1 -timeout 0 -v -run TestSwing $(MOVES)
 
 successor: ## The manager is killed with 100 Migrations under way: how long until the next one has taken up all that was down.
-	@SLICESHIFT_FIGURES=yes SLICESHIFT_SUCCESSOR_MIGRATIONS=100 $(GO) test -count=1 -timeout 30m -v -run TestSuccessor $(MOVES)
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_SUCCESSOR_MIGRATIONS=100 $(E2E) test -count=1 -timeout 30m -v -run TestSuccessor $(MOVES)
 
 hostile: ## Two minutes beside a tenant whose clusters answer what they like.
-	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(GO) test -count=1 -timeout 20m -v -run TestHostileMemory $(MOVES)
+	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(E2E) test -count=1 -timeout 20m -v -run TestHostileMemory $(MOVES)
 
 bench-many: ## 100 Migrations at once, in one namespace and in 100, by the manager as shipped; out/bench-many.json.
-	@$(GO) run ./e2e/benchmany
+	@$(E2E) run ./bench many
 
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
-	@$(GO) run ./e2e/benchslices
+	@$(E2E) run ./bench slices
 
 bench-copy: rsync ## The mover against rsync over TLS and the floor, 10 GiB of disk; out/bench-copy.json. SCALE=16 is a sixteenth.
-	@$(GO) run ./e2e/benchcopy -scale $(or $(SCALE),1)
+	@$(E2E) run ./bench copy -scale $(or $(SCALE),1)
 
 bench-copy-files: ## The memory of movers with FILES (5,000,000) empty files, half of them in one folder; out/bench-copy-files.json.
-	@$(GO) run ./e2e/benchcopy -files $(or $(FILES),5000000) -out out/bench-copy-files.json
+	@$(E2E) run ./bench copy -files $(or $(FILES),5000000)
 
 e2e-mover: rsync filesystems ## A tree with all that a file system holds is copied, and judged by rsync and go-mtree; needs root.
 	@SLICESHIFT_MOVER_JUDGES=yes $(GO) test -race -count=1 ./mover/... ./cmd/mover
@@ -96,21 +100,21 @@ e2e-kind: ## Moves of real data between kind clusters with real kubelets; needs 
 	@$(STAGES) kind-tutorial $(KINDPARTS)
 
 kind-up: ## Hold kind clusters until interrupted; E2E_KIND_PAIR, which it prints, lends them to tests.
-	@$(GO) run ./e2e/kind/pair -hub
+	@$(E2E) run ./kind/pair -hub
 
 kind-down: ## Remove the kind clusters that a killed run has left.
-	@$(GO) run ./e2e/kind/pair -down
+	@$(E2E) run ./kind/pair -down
 
 e2e-etcd: sidecars disks ## A running etcd moves between two kind clusters while clients write and read; docs/etcd.md. ONLY=copied.
 	@cd e2e/etcd/programs && $(GO) test ./...
 	@cd e2e/steady && $(GO) test ./...
-	@$(GO) run ./e2e/etcd -runs $(or $(RUNS),3) $(if $(ONLY),-only $(ONLY))
+	@$(E2E) run ./etcd -runs $(or $(RUNS),3) $(if $(ONLY),-only $(ONLY))
 
 e2e-recipes: ## PostgreSQL, Redis, Redis Cluster and ZooKeeper move by their recipes between two kind clusters; ONLY=redis.
-	@$(GO) run ./e2e/recipes $(if $(ONLY),-only $(ONLY))
+	@$(E2E) run ./recipes $(if $(ONLY),-only $(ONLY))
 
 kind-image: ## The node image for kind, from Go modules and Debian packages, where no registry is in reach.
-	@$(GO) run ./e2e/kind/image
+	@$(E2E) run ./kind/image
 
 deploy: ## The manager, IMAGE, into the cluster of the current context; FLAGS="--fence".
 	$(GO) run ./cmd/migrate install --image $(IMAGE) $(FLAGS)
@@ -126,14 +130,14 @@ build: ## The manager, the mover and the CLI, into bin/.
 
 chart: ## The Helm chart is linted, compared with config/, installed, upgraded and removed; helm is built the first time.
 	@$(GOTEST) ./charts
-	@$(GO) test -count=1 -timeout 20m -run '^TestChart' $(MOVES)
+	@$(E2E) test -count=1 -timeout 20m -run '^TestChart' $(MOVES)
 
 VERIFY ?= -verify
 release: ## All that is published of a version, twice and compared, into out/release: VERSION=v1.2.3 REPOSITORY=registry.example.com/sliceshift-manager. VERIFY= makes it once.
 	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(VERIFY) out/release
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit race smoke-moves smoke-slices packages-made skopeo controlplane sidecars disks clusters slices pages field moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-tutorial
+.PHONY: stages modules vet unit race smoke-moves smoke-slices unit-e2e packages-made skopeo controlplane sidecars disks clusters slices pages field moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-tutorial
 stages: # as CI runs them after make test: TURNS=16m is for those that take turns, and LIMIT=65m for all
 	@$(STAGES) -rest $(if $(TURNS),-turns $(TURNS)) $(if $(LIMIT),-limit $(LIMIT))
 
@@ -142,24 +146,27 @@ modules: # before anything needs them
 
 vet:
 	$(GO) vet ./...
+	$(E2E) vet ./...
 
 unit: # the tests that need no cluster, in a random order
-	@$(GOTEST) -timeout 20m -shuffle=on $$(./hack/packages concurrent sequential)
+	@$(GOTEST) -timeout 20m -shuffle=on $$(./hack/packages . concurrent sequential)
+unit-e2e: # those of the test bed
+	@$(E2ETEST) -timeout 20m -shuffle=on $$(./hack/packages e2e concurrent sequential)
 
 race: # those of packages with goroutines, with the race detector: several times as slow
-	@$(GOTEST) $(RACE) -timeout 25m -shuffle=on $$(./hack/packages concurrent)
+	@$(GOTEST) $(RACE) -timeout 25m -shuffle=on $$(./hack/packages . concurrent)
 
 skopeo: # what pushes an image as the pages say
 	@command -v skopeo >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends skopeo; } >/dev/null
 
 packages-made: skopeo controlplane # what is published: the chart, and a release, pushed to a registry of the tests; helm and others are built the first time
-	@$(GOTEST) -timeout 30m $$(./hack/packages tools)
+	@$(GOTEST) -timeout 30m $$(./hack/packages . tools)
 
 controlplane: # the binary of the control planes: minutes the first time
-	$(GO) run ./e2e/cluster/build
+	$(E2E) run ./cluster/build
 
 sidecars: # what runs beside the CSI driver of the tests, and what judges it: minutes the first time
-	$(GO) run ./e2e/csi/sidecar/build
+	$(E2E) run ./csi/sidecar/build
 
 disks: # what makes the file systems of its volumes; without root there are none
 	@[ $$(id -u) != 0 ] || command -v mkfs.xfs >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends xfsprogs; } >/dev/null
@@ -168,9 +175,9 @@ disks: # what makes the file systems of its volumes; without root there are none
 clusters: FORMAT = testname
 clusters: RACE =
 clusters: disks # the tests against control planes that run as processes, and on disks of a CSI driver, but those that follow
-	@$(CLUSTERTEST) -p 1 $$(./hack/packages clusters | grep -Ev '($(MOVES:.%=%)|$(SLICES:.%=%)|$(PAGES:.%=%)|$(FIELD:.%=%))$$')
+	@$(CLUSTERTEST) -p 1 $$(./hack/packages e2e clusters | grep -Ev 'e2e($(MOVES:.%=%)|$(SLICES:.%=%)|$(PAGES:.%=%)|$(FIELD:.%=%))$$')
 
-CLUSTERTEST = $(GOTEST) $(RACE) -count=1 -timeout 60m -parallel $(PARALLEL)
+CLUSTERTEST = $(E2ETEST) $(RACE) -count=1 -timeout 60m -parallel $(PARALLEL)
 smoke-moves smoke-slices slices pages field moves-1 moves-2 moves-3 moves-4: FORMAT = testname
 smoke-moves smoke-slices slices pages field moves-1 moves-2 moves-3 moves-4: RACE =
 # One test for each promise: Rebind, Copy, Empty, Snapshot, pause, the way back, a run that is interrupted, a manager, one that is
@@ -182,9 +189,9 @@ SMOKE_MOVES  := TestMove TestCopyMoves TestEmpty TestSnapshotMoves TestPause Tes
 SMOKE_SLICES := TestScale TestRollingUpdate TestBudgets TestInPlace
 smoke-moves smoke-slices: PARALLEL = 8
 smoke-moves: disks
-	@$(CLUSTERTEST) -run "$$(./hack/named $(MOVES) $(SMOKE_MOVES))" $(MOVES)
+	@$(CLUSTERTEST) -run "$$(./hack/named e2e/$(MOVES) $(SMOKE_MOVES))" $(MOVES)
 smoke-slices:
-	@$(CLUSTERTEST) -run "$$(./hack/named $(SLICES) $(SMOKE_SLICES))" $(SLICES)
+	@$(CLUSTERTEST) -run "$$(./hack/named e2e/$(SLICES) $(SMOKE_SLICES))" $(SLICES)
 
 slices: # our own StatefulSet kind beside the native one
 	@$(CLUSTERTEST) $(SLICES)
@@ -198,11 +205,11 @@ BREAKING := ^Test(Chaos|CrashMatrix)$$
 moves-1: disks # processes that die at their writes, and moves while everything breaks
 	@$(CLUSTERTEST) -run '$(BREAKING)' $(MOVES)
 moves-2: disks # of the others every third from the first on
-	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 1 3)" $(MOVES)
+	@$(CLUSTERTEST) -run "$$(./hack/share e2e/$(MOVES) '$(BREAKING)' 1 3)" $(MOVES)
 moves-3: disks # from the second on
-	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 2 3)" $(MOVES)
+	@$(CLUSTERTEST) -run "$$(./hack/share e2e/$(MOVES) '$(BREAKING)' 2 3)" $(MOVES)
 moves-4: disks # from the third on
-	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 3 3)" $(MOVES)
+	@$(CLUSTERTEST) -run "$$(./hack/share e2e/$(MOVES) '$(BREAKING)' 3 3)" $(MOVES)
 
 chromium: # what the page of kubectl migrate ui, and what a terminal shows, is seen in
 	@command -v chromium >/dev/null && command -v tmux >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends chromium fonts-dejavu-core tmux; } >/dev/null
@@ -210,15 +217,15 @@ chromium: # what the page of kubectl migrate ui, and what a terminal shows, is s
 browser: FORMAT = testname
 browser: RACE =
 browser: chromium # the page of kubectl migrate ui, in a browser, over control planes
-	@$(GOTEST) $(RACE) -count=1 -timeout 10m $$(./hack/packages browser)
+	@$(E2ETEST) $(RACE) -count=1 -timeout 10m $$(./hack/packages e2e browser)
 
 screenshots: chromium ## The images of docs/ui.md and docs/move.md anew, of the page and the terminal as they are.
-	$(GO) test -count=1 -run 'TestScreenshots|TestTerminal' ./e2e/ui -args -screenshots $(abspath docs)
+	$(E2E) test -count=1 -run 'TestScreenshots|TestTerminal' ./ui -args -screenshots $(abspath docs)
 	$(GO) test -count=1 -run TestV12Pictured ./migration/staged -update
 
 # With -v, for what they measure. They make clusters of their own unless E2E_KIND_PAIR lends them some.
 kind-%: FORMAT = standard-verbose
-KINDTEST = env E2E_KIND=$(or $(KINDSHARE),1) $(GOTEST) -count=1 -timeout 40m
+KINDTEST = env E2E_KIND=$(or $(KINDSHARE),1) $(E2ETEST) -count=1 -timeout 40m
 KINDPARTS := kind-moves-1 kind-moves-2 kind-slices-1 kind-slices-2 kind-suite-1 kind-suite-2 kind-machines
 .PHONY: $(KINDPARTS)
 kind-moves-1 kind-slices-1: KINDSHARE = 1/2
@@ -226,20 +233,22 @@ kind-moves-2 kind-slices-2: KINDSHARE = 2/2
 kind-moves-1 kind-moves-2: kind-moves-%: # a half of the cases of e2e/move, once more
 	@$(KINDTEST) -parallel 6 $(MOVES)
 kind-slices-1 kind-slices-2: kind-slices-%: # a half of those of e2e/slices
-	@$(KINDTEST) -parallel 6 ./e2e/slices
+	@$(KINDTEST) -parallel 6 $(SLICES)
 kind-suite-1 kind-suite-2: kind-suite-%: # a half of what only kubelets can show
-	@$(KINDTEST) -parallel 4 -run "$$(./hack/share ./e2e/kind/suite '^TestNode' $* 2)" ./e2e/kind/suite
+	@$(KINDTEST) -parallel 4 -run "$$(./hack/share e2e/kind/suite '^TestNode' $* 2)" ./kind/suite
 kind-machines: # what stops machines, one test after the other
-	@$(KINDTEST) -run '^TestNode' ./e2e/kind/suite
+	@$(KINDTEST) -run '^TestNode' ./kind/suite
 kind-tutorial: # every command of the page, and those of others that need Docker
-	@$(KINDTEST) -run '^(TestTutorial|TestImage)$$' ./e2e/kind/tutorial
+	@$(KINDTEST) -run '^(TestTutorial|TestImage)$$' ./kind/tutorial
 
 ##@ What contributors run
 .PHONY: quick generate verify site alerts lint fmt fuzz licences clean
 quick: ## What proves most changes in a minute or so: formatting, vet, and the tests without clusters that the change can break.
 	@gofmt -l $$(git ls-files -m -o --exclude-standard '*.go') | tee /dev/stderr | (! grep -q .)
 	$(GO) vet ./...
-	$(GO) test $$(./hack/packages sequential concurrent)
+	$(E2E) vet ./...
+	$(GO) test $$(./hack/packages . sequential concurrent)
+	$(E2E) test $$(./hack/packages e2e sequential concurrent)
 
 generate: ## Deep copies, the resource definitions, and the pages that the code writes.
 	$(CRDGEN) object paths="./migration/v1alpha1;./slices/v1alpha1"
@@ -255,6 +264,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	@gofmt -l $$(git ls-files '*.go') | tee /dev/stderr | (! grep -q .)
 	$(GO) mod tidy -diff
 	$(GO) run ./hack/licences -check docs/licences.md
+	$(E2E) mod tidy -diff
 	cd e2e/controlplane && $(GO) mod tidy -diff
 	cd e2e/csi/sidecars && $(GO) mod tidy -diff
 	cd e2e/kind/tools && $(GO) mod tidy -diff
@@ -304,10 +314,12 @@ mutants-list: ## Plant the faults of a list one by one: the tests must catch eac
 
 lint: ## golangci-lint, with the house style's rules, and known vulnerabilities where they can be asked for.
 	$(LINT) run ./...
+	linter=$(LINT) && cd e2e && "$$linter" run ./...
 	@./hack/vulns || { code=$$?; [ $$code -eq 3 ] && [ -z "$(VULNS_REQUIRED)" ] && echo "known vulnerabilities: SKIPPED, not passed; VULNS_REQUIRED=yes fails here"; }
 
 fmt: ## Format the code.
 	$(LINT) fmt ./...
+	linter=$(LINT) && cd e2e && "$$linter" fmt ./...
 
 FUZZTIME ?= 30s
 fuzz: ## Every fuzz target for FUZZTIME; the first time all that they need is built anew.

@@ -1,62 +1,40 @@
+// Command bench measures this product beside its alternatives: bench SCENARIO [flags]. A whole run of a scenario writes its
+// figures into docs/engineering/figures.md and out. It exits with 1 if a goal is missed.
 package main
 
 import (
-	"context"
 	"flag"
+	"fmt"
 	"os"
-	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/sliceshift/sliceshift/e2e/bench/handoff"
+	"github.com/sliceshift/sliceshift/e2e/bench/many"
+	"github.com/sliceshift/sliceshift/e2e/bench/mover"
+	"github.com/sliceshift/sliceshift/e2e/bench/slices"
 	"github.com/sliceshift/sliceshift/e2e/measure"
-	pages "github.com/sliceshift/sliceshift/internal/figures"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// limit bounds the whole run.
-const limit = 15 * time.Minute
-
-// options are the flags.
-type options struct {
-	rounds    int
-	only, out string
-	trace     bool
+// scenarios declare their flags, and return their run.
+var scenarios = map[string]func(*flag.FlagSet) measure.Run{
+	"copy":    mover.Flags,
+	"handoff": handoff.Flags,
+	"many":    many.Flags,
+	"slices":  slices.Flags,
 }
 
 func main() {
-	var o options
-	flag.IntVar(&o.rounds, "rounds", 3, "how often each contender moves its application")
-	flag.StringVar(&o.only, "only", "", "measure one part only (handoff, manager or plan) and write no file")
-	flag.BoolVar(&o.trace, "trace", false, "print where a handoff of sliceshift spends its time")
-	flag.StringVar(&o.out, "out", "out/bench.json", "the file to write")
-	flag.Parse()
+	if len(os.Args) < 2 || scenarios[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: bench copy|handoff|many|slices [flags]")
+		os.Exit(2)
+	}
+	name := os.Args[1]
+	set := flag.NewFlagSet("bench "+name, flag.ExitOnError)
+	run := scenarios[name](set)
+	_ = set.Parse(os.Args[2:])     // it exits on an error
 	ctrl.SetLogger(logr.Discard()) // log lines of libraries would mix with the progress
-	program.Run("bench", func(ctx context.Context) error { return run(ctx, o) })
-}
-
-func run(ctx context.Context, o options) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	b := &bench{Workshop: measure.Workshop{Progress: measure.NewProgress(os.Stderr)}, rounds: o.rounds}
-	if err := b.measure(ctx, o.only); err != nil {
-		return err
-	}
-	b.Say("done")
-	b.figures.Seconds = b.Seconds()
-	if o.only == "" {
-		if err := measure.WriteJSON(o.out, &b.figures); err != nil {
-			return err
-		}
-		if err := pages.Write("bench", b.figures.page()); err != nil {
-			return err
-		}
-	}
-	if o.trace {
-		b.trace.show(os.Stdout)
-	}
-	if !b.figures.show(os.Stdout) {
-		return measure.ErrMissed
-	}
-	return nil
+	program.Run(set.Name(), run)
 }

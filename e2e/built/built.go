@@ -123,7 +123,13 @@ func (p Program) build(ctx context.Context, target string, progress io.Writer) e
 	fmt.Fprintf(progress, "building %s (%s the first time)\n", p.Name, p.Takes)
 	start := clock.RealClock{}.Now()
 	in := program.In{Dir: p.Module, Env: []string{"CGO_ENABLED=0", "GOWORK=off"}}
-	if _, err := in.Output(ctx, "go", "build", "-trimpath", "-ldflags", p.Flags, "-o", target, p.Package); err != nil {
+	flags := []string{"-trimpath", "-ldflags", p.Flags}
+	stale, err := in.Output(ctx, "go", append(append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, flags...), p.Package)...)
+	if err != nil {
+		return fmt.Errorf("list the packages of %s: %w", p.Name, err)
+	}
+	in.Stderr = newCounter(progress, clock.RealClock{}, len(strings.Fields(stale)))
+	if _, err := in.Output(ctx, "go", append(append([]string{"build", "-v", "-o", target}, flags...), p.Package)...); err != nil {
 		return fmt.Errorf("build %s: %w", p.Name, err)
 	}
 	fmt.Fprintf(progress, "built %s in %s\n", p.Name, clock.RealClock{}.Since(start).Round(100*time.Millisecond))
@@ -132,7 +138,7 @@ func (p Program) build(ctx context.Context, target string, progress io.Writer) e
 
 const mainModule = "module github.com/sliceshift/sliceshift\n"
 
-// Module returns the folder of a nested module of this repository. It is next to the sources of this package. In a
+// Module returns the folder of a nested module of this repository, or without a path that of the repository. It is next to the sources of this package. In a
 // program that was built with -trimpath, it is below the repository that contains the working directory.
 func Module(path ...string) (string, error) {
 	below := filepath.Join(path...)

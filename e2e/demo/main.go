@@ -5,7 +5,7 @@
 // exits 0 only if the auditor agrees, and leaves nothing running. With -hold the clusters stay until it is
 // interrupted, for commands from another terminal.
 //
-//	go run ./e2e/demo [-method copy|rebind] [-hold]
+//	go -C e2e run ./demo [-method copy|rebind] [-hold]
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/desk"
 	"github.com/sliceshift/sliceshift/e2e/player"
@@ -44,6 +45,16 @@ func main() {
 	})
 }
 
+// workload builds the application into a folder.
+func workload(ctx context.Context, folder string) error {
+	module, err := built.Module("e2e")
+	if err != nil {
+		return err
+	}
+	_, err = program.In{Dir: module}.Output(ctx, "go", "build", "-o", folder+"/", "./kind/workload")
+	return err
+}
+
 // side is one of the two clusters, with the simulation of its kubelets and its disks.
 type side struct {
 	*cluster.Cluster
@@ -61,7 +72,10 @@ func demo(ctx context.Context, method string, hold bool) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	headline("Building the programs and the control plane")
 	programs := filepath.Join(dir, "bin")
-	if err := show(ctx, "go", "build", "-o", programs+"/", "./cmd/mover", "./e2e/kind/workload"); err != nil {
+	if err := built.Command(ctx, "mover", filepath.Join(programs, "mover")); err != nil {
+		return err
+	}
+	if err := workload(ctx, programs); err != nil {
 		return err
 	}
 	binary, err := cluster.Build(ctx, os.Stdout)

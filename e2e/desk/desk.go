@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/sliceshift/sliceshift/internal/program"
+	"github.com/sliceshift/sliceshift/e2e/built"
 )
 
 // Programs puts kubectl and kubectl migrate into a folder. binary is the control plane binary, which contains kubectl.
@@ -19,7 +19,7 @@ func Programs(ctx context.Context, dir, binary string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if _, err := (program.In{}).Output(ctx, "go", "build", "-o", filepath.Join(dir, "kubectl-migrate"), "github.com/sliceshift/sliceshift/cmd/migrate"); err != nil {
+	if err := built.Command(ctx, "migrate", filepath.Join(dir, "kubectl-migrate")); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "kubectl"), []byte("#!/bin/sh\nexec '"+binary+"' kubectl \"$@\"\n"), 0o755)

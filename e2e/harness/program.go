@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/internal/program"
+	"github.com/sliceshift/sliceshift/e2e/built"
 )
 
 // programs builds a command of this repository once for all tests.
@@ -32,8 +32,8 @@ func Program(t testing.TB, name string) string {
 		programs.dir = dir
 	}
 	path := filepath.Join(programs.dir, name)
-	if _, err := (program.In{}).Output(t.Context(), "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/"+name); err != nil {
-		t.Fatalf("building %s: %v", name, err)
+	if err := built.Command(t.Context(), name, path); err != nil {
+		t.Fatal(err)
 	}
 	programs.built[name] = path
 	return path

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"text/tabwriter"
+
+	"github.com/sliceshift/sliceshift/e2e/built"
 )
 
 // Row is one line of the table.
@@ -65,8 +67,13 @@ func Show(out io.Writer, rows []Row) bool {
 	return good
 }
 
-// WriteJSON writes figures to a file, and creates its folder.
-func WriteJSON(path string, figures any) error {
+// WriteJSON writes the figures of a target of the Makefile to out/TARGET.json.
+func WriteJSON(target string, figures any) error {
+	root, err := built.Module()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(root, "out", target+".json")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

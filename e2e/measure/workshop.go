@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
@@ -24,7 +25,9 @@ func NewWorkshop(progress *Progress) (Workshop, func() error, error) {
 
 // Command builds a command of this repository and returns its path.
 func (w Workshop) Command(ctx context.Context, name string) (string, error) {
-	return w.Build(ctx, Recipe{Name: name, Path: "github.com/sliceshift/sliceshift/cmd/" + name})
+	w.Say("building %s", name)
+	target := filepath.Join(w.Dir, name)
+	return target, built.Command(ctx, name, target, "-ldflags=-s -w")
 }
 
 // Recipe is a program to build. Its flags and environment are those with which its packages were compiled before, so

@@ -96,7 +96,7 @@ func (p *publisher) programs(dir string) string {
 			p.Fatal(err)
 		}
 	}
-	binary := had(program.In{Dir: p.source}.Output(p.Context(), "go", "run", "./e2e/cluster/build"))(p.T) // it includes kubectl
+	binary := had(program.In{Dir: p.source}.Output(p.Context(), "go", "-C", "e2e", "run", "./cluster/build"))(p.T) // it includes kubectl
 	put(p.T, dir, "kubectl", "#!/bin/sh\nexec '"+binary+"' kubectl \"$@\"\n", 0o755)
 	return dir
 }

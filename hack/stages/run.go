@@ -100,7 +100,7 @@ func (r *run) askForDocker(ctx context.Context) {
 	}
 	for _, each := range r.plan.Stages {
 		if r.now.wanted(each) && each.Docker && r.now.turn(each) == "" {
-			cmd := command(ctx, "go", "run", "./e2e/kind/probe")
+			cmd := command(ctx, "go", "-C", "e2e", "run", "./kind/probe")
 			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 			if cmd.Run() != nil {
 				r.now.Docker = "docker cannot be had on this machine"

@@ -58,7 +58,7 @@ func (r *run) clusters() int {
 }
 
 func startClusters(ctx context.Context, number int) (*shared, error) {
-	args := []string{"run", "./e2e/kind/pair", "-until-input-ends"}
+	args := []string{"-C", "e2e", "run", "./kind/pair", "-until-input-ends"}
 	if number > 2 {
 		args = append(args, "-hub")
 	}

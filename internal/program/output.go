@@ -17,6 +17,8 @@ type In struct {
 	Env []string
 	// Stdin is the standard input.
 	Stdin io.Reader
+	// Stderr also receives the standard error.
+	Stderr io.Writer
 }
 
 // Output runs a program to its end and returns its output without the last newline. An error contains the end of its
@@ -25,6 +27,9 @@ func (in In) Output(ctx context.Context, name string, args ...string) (string, e
 	var out, complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = in.Dir, in.Stdin, &out, &complaints
+	if in.Stderr != nil {
+		cmd.Stderr = io.MultiWriter(&complaints, in.Stderr)
+	}
 	if len(in.Env) > 0 {
 		cmd.Env = append(os.Environ(), in.Env...)
 	}

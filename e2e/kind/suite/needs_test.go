@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
-	"github.com/sliceshift/sliceshift/internal/program"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -124,7 +124,7 @@ func TestNeedsComeAlong(t *testing.T) {
 func command(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "migrate")
-	if _, err := (program.In{}).Output(t.Context(), "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/migrate"); err != nil {
+	if err := built.Command(t.Context(), "migrate", path); err != nil {
 		t.Fatal(err)
 	}
 	return path
