@@ -144,8 +144,13 @@ func TestIndexLeadsEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	engineering, err := filepath.Glob("engineering/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	index := read(t, "README.md")
-	for _, page := range pages {
+	for _, page := range append(pages, engineering...) {
+		page = filepath.ToSlash(page)
 		if page != "README.md" && !strings.Contains(index, "]("+page+")") {
 			t.Errorf("docs/README.md does not lead to %s", page)
 		}
@@ -192,9 +197,9 @@ func anchorOf(heading string) string {
 	}, strings.ToLower(heading))
 }
 
-// TestNamedTestsExist: every test that the page of proofs names exists.
+// TestNamedTestsExist: every test that the page of safety names exists.
 func TestNamedTestsExist(t *testing.T) {
-	const page = "proofs.md"
+	const page = "engineering/safety.md"
 	named := regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(read(t, page), -1)
 	if len(named) == 0 {
 		t.Fatal(page + " names no test")

@@ -187,7 +187,7 @@ func (m mutant) apply() (string, error) {
 const intro = "# Planted faults, and what catches them\n\nGenerated from hack/mutants/mutants.yaml: `make mutants-list`." + ` Small faults that a tool makes are in
 [mutants.md](mutants.md); these are what no tool thinks of. Each line is one fault that is planted
 in the code by itself, and what fails then: the model (TestModel of package model within its
-small bounds, see [safety.md](safety.md)), with the first thing that it finds wrong, and the first
+small bounds, see [safety](engineering/safety.md)), with the first thing that it finds wrong, and the first
 of the other tests that fails, of the package that has the fault, of package model or of package migration; and the
 commit at which that was so.
 

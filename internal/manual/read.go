@@ -45,9 +45,16 @@ var generated = []string{"messages.md"}
 
 // Pages returns the pages of the documentation in the repository at root, with the README.
 func Pages(root string) ([]string, error) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	var pages []string
+	for _, folder := range []string{"docs", "docs/engineering"} {
+		found, err := filepath.Glob(filepath.Join(root, folder, "*.md"))
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, found...)
+	}
 	pages = slices.DeleteFunc(pages, func(page string) bool { return slices.Contains(generated, filepath.Base(page)) })
-	return append(pages, filepath.Join(root, "README.md")), err
+	return append(pages, filepath.Join(root, "README.md")), nil
 }
 
 // Read returns the commands of a page, in order.
