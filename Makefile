@@ -105,7 +105,7 @@ kind-up: ## Hold kind clusters until interrupted; E2E_KIND_PAIR, which it prints
 kind-down: ## Remove the kind clusters that a killed run has left.
 	@$(E2E) run ./kind/pair -down
 
-e2e-etcd: sidecars disks ## A running etcd moves between two kind clusters while clients write and read; docs/etcd.md. ONLY=copied.
+e2e-etcd: sidecars disks ## A running etcd moves between two kind clusters while clients write and read; docs/engineering/etcd.md. ONLY=copied.
 	@cd e2e/etcd/programs && $(GO) test ./...
 	@cd e2e/steady && $(GO) test ./...
 	@$(E2E) run ./etcd -runs $(or $(RUNS),3) $(if $(ONLY),-only $(ONLY))

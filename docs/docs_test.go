@@ -188,9 +188,9 @@ func anchorOf(heading string) string {
 	}, strings.ToLower(heading))
 }
 
-// TestNamedTestsExist: every test that the page of proofs names exists.
+// TestNamedTestsExist: every test that the page of safety names exists.
 func TestNamedTestsExist(t *testing.T) {
-	const page = "proofs.md"
+	const page = "engineering/safety.md"
 	named := regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(read(t, page), -1)
 	if len(named) == 0 {
 		t.Fatal(page + " names no test")

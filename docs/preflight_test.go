@@ -55,13 +55,13 @@ func preflightPage(t *testing.T) string {
 	var group preflight.Group
 	for _, check := range preflight.Catalogue() {
 		if check.Looks == "" || check.Why == "" || check.Remedy == "" {
-			t.Errorf("check %q does not say what it looks at, why, and what mends it", check.Name)
+			t.Errorf("check %q does not say what it looks at, why, and how to fix it", check.Name)
 		}
 		if check.Group != group {
 			group = check.Group
 			fmt.Fprintf(&page, "\n## %s\n", strings.ToUpper(string(group[:1]))+string(group[1:]))
 		}
-		fmt.Fprintf(&page, "\n### %s\n\nLooks %s\n\n%s\n\n**Mend it**: %s\n", check.Name, check.Looks, check.Why, check.Remedy)
+		fmt.Fprintf(&page, "\n### %s\n\nLooks %s\n\n%s\n\n**Fix:** %s\n", check.Name, check.Looks, check.Why, check.Remedy)
 	}
 	return page.String()
 }

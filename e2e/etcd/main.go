@@ -1,7 +1,7 @@
 // Command etcd moves a running etcd of three members from one kind cluster to another, rolls it back halfway, and
 // moves it again, while clients in both clusters write and read. It proves by their histories that no acknowledged
-// write was lost and that all clients saw one order: make e2e-etcd. Its measurements go to docs/etcd.md and
-// docs/etcd.svg.
+// write was lost and that all clients saw one order: make e2e-etcd. Its measurements go to docs/engineering/etcd.md and
+// docs/engineering/etcd.svg.
 package main
 
 import (
@@ -72,8 +72,8 @@ func publish(results []result) error {
 		return err
 	}
 	return errors.Join(
-		os.WriteFile(filepath.Join("docs", "etcd.svg"), []byte(picture), 0o644),
-		os.WriteFile(filepath.Join("docs", "etcd.md"), []byte(page), 0o644),
+		os.WriteFile(filepath.Join("docs", "engineering", "etcd.svg"), []byte(picture), 0o644),
+		os.WriteFile(filepath.Join("docs", "engineering", "etcd.md"), []byte(page), 0o644),
 	)
 }
 

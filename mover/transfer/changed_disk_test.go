@@ -254,7 +254,7 @@ func TestChangedSeesMounts(t *testing.T) {
 }
 
 // TestChangedDoesNotSeeDamage: if a byte of a trusted file decays on the disk itself, Changed does not find it,
-// and Full does, as docs/mover.md states.
+// and Full does, as docs/engineering/mover.md states.
 func TestChangedDoesNotSeeDamage(t *testing.T) {
 	for _, system := range []string{"ext4", "xfs"} {
 		t.Run(system, func(t *testing.T) {

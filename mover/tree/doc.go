@@ -5,7 +5,7 @@
 // that neither a peer nor a link inside the tree leads out of it. If a kernel has no openat2, a path is opened
 // name by name with O_NOFOLLOW. Every change uses the folder's descriptor and the last name.
 //
-// docs/mover.md lists what is kept and what is not.
+// docs/engineering/mover.md lists the properties that are kept.
 package tree
 
 import (

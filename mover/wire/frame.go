@@ -49,7 +49,7 @@ const (
 // Type is the content type of a frame.
 type Type uint8
 
-// The types; docs/mover.md lists their senders.
+// The types; docs/engineering/mover.md lists their senders.
 const (
 	TypeHello Type = 1 + iota
 	TypeList
