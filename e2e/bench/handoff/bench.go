@@ -16,6 +16,7 @@ import (
 type bench struct {
 	measure.Workshop
 	rounds              int
+	planned             int32
 	east, west          *cluster.Cluster
 	source, destination kubernetes.Interface
 

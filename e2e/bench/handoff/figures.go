@@ -15,7 +15,7 @@ type figures struct {
 	SettledWrites    int     `json:"settled_writes_30s"`
 	ManagerPeakMiB   float64 `json:"manager_peak_mib"`
 	PreflightSeconds float64 `json:"preflight_seconds"`
-	PlanSeconds      float64 `json:"plan_1000_seconds"`
+	PlanSeconds      float64 `json:"plan_seconds"`
 
 	// DryRunsPerHandoff rehearse the ordinal at the destination. They change nothing and do not count as writes.
 	DryRunsPerHandoff float64 `json:"dry_runs_per_handoff"`
@@ -33,7 +33,8 @@ type figures struct {
 	// completed, divided by the number of ordinals.
 	ManagerSecondsPerOrdinal float64        `json:"manager_seconds_per_ordinal"`
 	Preflights               measure.Spread `json:"preflight_seconds_runs"`
-	Plans                    measure.Spread `json:"plan_1000_seconds_runs"`
+	Plans                    measure.Spread `json:"plan_seconds_runs"`
+	Planned                  int32          `json:"planned_ordinals"`
 	Ordinals                 int            `json:"ordinals"`
 	Rounds                   int            `json:"rounds"`
 	Cores                    int            `json:"cores"`

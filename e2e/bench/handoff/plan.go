@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// planned is how many ordinals the large application has.
-	planned = 1000
 	// usual is the number of ordinals of the application with the usual preflight.
 	usual = 3
 	// plans is how often the plan is timed at most, and planFor for how long: a slow plan does not need a second run.
@@ -33,7 +31,8 @@ func (b *bench) plan(ctx context.Context) error {
 	if b.figures.Preflights, err = b.timed(ctx, path, measure.Application("bench-preflight", "web", usual), 1, "preflight"); err != nil {
 		return err
 	}
-	b.figures.Plans, err = b.timed(ctx, path, measure.Application("bench-plan", "web", planned), planned, "plan", "-o", "wide")
+	b.figures.Plans, err = b.timed(ctx, path, measure.Application("bench-plan", "web", b.planned), int(b.planned), "plan", "-o", "wide")
+	b.figures.Planned = b.planned
 	b.figures.PreflightSeconds, b.figures.PlanSeconds = b.figures.Preflights.Median, b.figures.Plans.Median
 	return err
 }

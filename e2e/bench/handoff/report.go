@@ -41,7 +41,7 @@ func (f *figures) rows() []measure.Row {
 	if f.PlanSeconds > 0 {
 		rows = append(rows,
 			measure.Judged("seconds of a preflight", "%.2f", f.PreflightSeconds, 1, fmt.Sprintf(" (%.2f to %.2f)", f.Preflights.Min, f.Preflights.Max)),
-			measure.Judged("seconds to plan 1,000 ordinals", "%.2f", f.PlanSeconds, 2, fmt.Sprintf(" (%.2f to %.2f)", f.Plans.Min, f.Plans.Max)),
+			measure.Judged(fmt.Sprintf("seconds to plan %d ordinals", f.Planned), "%.2f", f.PlanSeconds, float64(max(2, f.Planned/1000)), fmt.Sprintf(" (%.2f to %.2f)", f.Plans.Min, f.Plans.Max)),
 		)
 	}
 	return rows
@@ -60,6 +60,6 @@ func (f *figures) page() string {
 | the floor: the same requests over raw HTTP, and nothing checked | %.2f |
 
 Each handoff takes %.0f writes, %.0f reads, and %.0f dry runs that ask whether the destination would run the ordinal. A manager that has nothing to do makes %d writes in 30 s, and its peak was %.0f MiB.
-`+"`migrate preflight` of a StatefulSet of three takes %.1f s, and `migrate plan` of one of 1,000 %.1f s.\n", f.HandoffSeconds.Sliceshift, f.HandoffSeconds.KubectlScript, f.HandoffSeconds.Floor,
-		f.WritesPerHandoff, f.ReadsPerHandoff, f.DryRunsPerHandoff, f.SettledWrites, f.ManagerPeakMiB, f.PreflightSeconds, f.PlanSeconds)
+`+"`migrate preflight` of a StatefulSet of three takes %.1f s, and `migrate plan` of one of %d %.1f s.\n", f.HandoffSeconds.Sliceshift, f.HandoffSeconds.KubectlScript, f.HandoffSeconds.Floor,
+		f.WritesPerHandoff, f.ReadsPerHandoff, f.DryRunsPerHandoff, f.SettledWrites, f.ManagerPeakMiB, f.PreflightSeconds, f.Planned, f.PlanSeconds)
 }

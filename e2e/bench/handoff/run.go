@@ -18,6 +18,8 @@ type options struct {
 	rounds int
 	only   string
 	trace  bool
+	// planned is how many ordinals the application has whose plan is timed.
+	planned int
 }
 
 // Flags declares the flags, and returns the run.
@@ -25,6 +27,7 @@ func Flags(set *flag.FlagSet) measure.Run {
 	var o options
 	set.IntVar(&o.rounds, "rounds", 3, "how often each contender moves its application")
 	set.StringVar(&o.only, "only", "", "measure one part only (handoff, manager or plan) and write no file")
+	set.IntVar(&o.planned, "planned", 1000, "of how many ordinals a plan is timed")
 	set.BoolVar(&o.trace, "trace", false, "print where a handoff of sliceshift spends its time")
 	return func(ctx context.Context) error { return run(ctx, o) }
 }
@@ -32,7 +35,7 @@ func Flags(set *flag.FlagSet) measure.Run {
 func run(ctx context.Context, o options) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	b := &bench{Workshop: measure.Workshop{Progress: measure.NewProgress(os.Stderr)}, rounds: o.rounds}
+	b := &bench{Workshop: measure.Workshop{Progress: measure.NewProgress(os.Stderr)}, rounds: o.rounds, planned: int32(o.planned)}
 	if err := b.measure(ctx, o.only); err != nil {
 		return err
 	}
