@@ -136,3 +136,8 @@ func TestMetricsAreListed(t *testing.T) {
 		}
 	}
 }
+
+// cellOf escapes a text for the cell of a table.
+func cellOf(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(text)
+}

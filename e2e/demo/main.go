@@ -45,8 +45,8 @@ func main() {
 	})
 }
 
-// workload builds the application into a folder.
-func workload(ctx context.Context, folder string) error {
+// buildWorkload builds the application into a folder.
+func buildWorkload(ctx context.Context, folder string) error {
 	module, err := built.Module("e2e")
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func demo(ctx context.Context, method string, hold bool) (err error) {
 	if err := built.Command(ctx, "mover", filepath.Join(programs, "mover")); err != nil {
 		return err
 	}
-	if err := workload(ctx, programs); err != nil {
+	if err := buildWorkload(ctx, programs); err != nil {
 		return err
 	}
 	binary, err := cluster.Build(ctx, os.Stdout)
