@@ -73,7 +73,7 @@ func TestPlainEnglish(t *testing.T) {
 	}
 	t.Run("comments", func(t *testing.T) { comments.within(t, 3) })
 	t.Run("messages", func(t *testing.T) { messages.within(t, 0) })
-	t.Run("pages", func(t *testing.T) { pages.within(t, 7) })
+	t.Run("pages", func(t *testing.T) { pages.within(t, 3) })
 }
 
 // source reads the comments of a Go file, and its strings of several words if it is no test.

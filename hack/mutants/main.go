@@ -139,7 +139,7 @@ func write(out string, mutants []mutant, known map[string]verdict) error {
 	return figures.Write("mutants-list", summary(len(mutants), verdicts))
 }
 
-const intro = "# What has caught each fault of mutants.yaml: the first thing that the model found wrong, the tests that failed, and the\n" +
+const intro = "# The tests that caught each fault of mutants.yaml: the first violation that the model found, the tests that failed, and the\n" +
 	"# commit. make mutants-list writes it.\n"
 
 // knownFrom returns the verdicts of a file by fault, because code moves from file to file.

@@ -199,7 +199,7 @@ func TestJobOfAnother(t *testing.T) {
 	job.DeletionTimestamp = new(metav1.Now())
 	pends("being deleted").check(t, ask(t.Context(), t, drain(), sides, of("", web2)))
 	job.Annotations[api.OwnerAnnotationKey] = "somebody"
-	wrong("was not created by this migration", "kubectl delete job -n shop leave-the-ring-").check(t, ask(t.Context(), t, drain(), sides, of("", web2)))
+	wrong("was not created by this migration", "kubectl describe job -n shop leave-the-ring-").check(t, ask(t.Context(), t, drain(), sides, of("", web2)))
 }
 
 func TestJobRefused(t *testing.T) {

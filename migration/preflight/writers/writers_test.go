@@ -221,7 +221,7 @@ func TestAutoscalers(t *testing.T) {
 	}{
 		"nobody":             {},
 		"of another one":     {objects: []client.Object{hpa("other")}},
-		"a HPA":              {objects: []client.Object{hpa("web")}, want: []want{{api.ReasonAutoscaled, false, "HorizontalPodAutoscaler shop/scaler", "kubectl get hpa -n shop scaler -o yaml > hpa-scaler.yaml, then kubectl delete hpa -n shop scaler"}}},
+		"a HPA":              {objects: []client.Object{hpa("web")}, want: []want{{api.ReasonAutoscaled, false, "HorizontalPodAutoscaler shop/scaler", "kubectl get hpa -n shop scaler -o yaml > hpa-scaler.yaml, then in cluster east: kubectl delete hpa -n shop scaler"}}},
 		"a HPA of KEDA":      {objects: []client.Object{hpa("web", metav1.OwnerReference{Kind: "ScaledObject", Name: "so", Controller: new(true)})}, want: byKEDA},
 		"HPAs are forbidden": {fails: "HorizontalPodAutoscaler", with: forbidden, want: []want{{api.ReasonPermissionMissing, true, "HorizontalPodAutoscalers in namespace shop of cluster east may not be listed", "bind the ClusterRoles"}}},
 	} {
