@@ -34,7 +34,7 @@ const preflightIntro = `# Before a move
 
 The checks of a move before its first write. ` + "`kubectl migrate preflight`" + `, ` + "`plan`, `run`" + ` and the manager do the same checks. Each passes, warns or
 fails. A failed check refuses the move: nothing has been changed, and the check is repeated when something changes, at the latest
-after 5 seconds. Warnings stay in ` + "`status.warnings`" + ` of the Migration.
+after 5 seconds, and up to 30 the longer it fails. Warnings stay in ` + "`status.warnings`" + ` of the Migration.
 
 ` + "```sh" + `
 kubectl migrate preflight web -n shop --context east --to-context west    # what was found; -v: each check, by group

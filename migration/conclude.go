@@ -72,7 +72,7 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step)
 	if step.Do == pass.SaveRecord || step.Do == pass.Report {
 		step, err = e.report(ctx, m, step, &outcome)
 	}
-	outcome.RequeueAfter = e.heart.requeue(m, e.clock.Now(), step.RequeueAfter)
+	outcome.RequeueAfter = e.heart.requeue(m, e.clock.Now(), pass.Patient(m, step.RequeueAfter, e.clock.Now()))
 	return outcome, err
 }
 

@@ -388,5 +388,5 @@ func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.D
 		outcome.saved(before, m)
 		r.announce(m, outcome, &arrivals{})
 	}
-	return ctrl.Result{RequeueAfter: requeueAfter}, nil
+	return ctrl.Result{RequeueAfter: pass.Patient(m, requeueAfter, time.Now())}, nil
 }

@@ -3,6 +3,9 @@ package pass
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -10,7 +13,7 @@ import (
 // Intervals after which a process reconciles although no watched object has changed: the events that it waits for
 // cannot be watched.
 const (
-	// RequeueRefused is for a preflight or a write that was refused.
+	// RequeueRefused is for a preflight or a write that was refused; see Patient.
 	RequeueRefused = 5 * time.Second
 	// RequeueUnreachable is for a cluster that does not answer.
 	RequeueUnreachable = 2 * time.Second
@@ -28,6 +31,16 @@ const (
 	// awaitAtMost bounds how long a write is awaited in the cache.
 	awaitAtMost = 2 * time.Second
 )
+
+// Patient doubles the wait of a Migration that stays refused or stalled, with no ordinal in flight, from pass to pass up to
+// RequeueAtLatest: the Migrations of others share the API servers. A change of a watched object starts a pass at once.
+func Patient(m *api.Migration, after time.Duration, now time.Time) time.Duration {
+	stalled := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+	if after != RequeueRefused || m.Status.Handoff != nil || stalled == nil || stalled.Status != metav1.ConditionTrue {
+		return after
+	}
+	return min(max(after, now.Sub(stalled.LastTransitionTime.Time)), RequeueAtLatest)
+}
 
 // requeueAfter returns when to reconcile after a decision although no watched object has changed.
 func requeueAfter(decision plan.Decision) time.Duration {

@@ -28,7 +28,7 @@ func (f *figures) rows() []measure.Row {
 			measure.Aimed("sliceshift / floor", "%.2f", f.RatioToFloor, 2),
 			measure.Judged("writes a handoff", "%.1f", f.WritesPerHandoff, 8.2, fmt.Sprintf(" (%.2f refused)", f.RefusedPerHandoff)),
 			measure.Judged("dry runs a handoff", "%.1f", f.DryRunsPerHandoff, 3, ""),
-			measure.Judged("reads a handoff", "%.1f", f.ReadsPerHandoff, 17, ""),
+			measure.Judged("reads a handoff", "%.1f", f.ReadsPerHandoff, 17.5, ""),
 		)
 	}
 	if f.ManagerPeakMiB > 0 {

@@ -1,0 +1,42 @@
+package pass_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/pass"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestPatient: the longer a Migration is refused, the later it is looked at again, up to a bound; never so while an ordinal is
+// in flight.
+func TestPatient(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	refused := func(since time.Duration, status metav1.ConditionStatus) *api.Migration {
+		m := &api.Migration{}
+		m.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-since))}}
+		return m
+	}
+	inFlight := refused(time.Hour, metav1.ConditionTrue)
+	inFlight.Status.Handoff = &api.Handoff{}
+	for name, tc := range map[string]struct {
+		m           *api.Migration
+		after, want time.Duration
+	}{
+		"a new refusal":             {refused(0, metav1.ConditionTrue), pass.RequeueRefused, pass.RequeueRefused},
+		"after ten seconds":         {refused(10*time.Second, metav1.ConditionTrue), pass.RequeueRefused, 10 * time.Second},
+		"after an hour":             {refused(time.Hour, metav1.ConditionTrue), pass.RequeueRefused, pass.RequeueAtLatest},
+		"a clock that went back":    {refused(-time.Hour, metav1.ConditionTrue), pass.RequeueRefused, pass.RequeueRefused},
+		"an ordinal in flight":      {inFlight, pass.RequeueRefused, pass.RequeueRefused},
+		"not stalled":               {refused(time.Hour, metav1.ConditionFalse), pass.RequeueRefused, pass.RequeueRefused},
+		"without conditions":        {&api.Migration{}, pass.RequeueRefused, pass.RequeueRefused},
+		"a cluster that is silent":  {refused(time.Hour, metav1.ConditionTrue), pass.RequeueUnreachable, pass.RequeueUnreachable},
+		"a write that is not shown": {refused(time.Hour, metav1.ConditionTrue), pass.RequeueUnobserved, pass.RequeueUnobserved},
+	} {
+		if got := pass.Patient(tc.m, tc.after, now); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
