@@ -39,9 +39,9 @@ help: ## List the targets.
 
 ##@ What users run
 .PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices bench-copy bench-copy-files e2e-mover e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
-demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, and show it (METHOD=rebind: the same disks; HOLD=yes: they stay, to try commands).
+demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, and show it (METHOD=rebind: the same disks; HOLD=yes: they stay afterwards, to try commands; HOLD=before: before the move).
 	@echo "Building the demo: some minutes the first time, some seconds afterwards."
-	@$(E2E) run ./demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold)
+	@$(E2E) run ./demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold $(HOLD:yes=after))
 
 test: ## Unit and property tests, a part of the model, and moves and roll-outs on control planes, one for each promise.
 	@$(STAGES) -test

@@ -2,10 +2,10 @@
 // deploys a StatefulSet of 5 whose replicas write and answer clients. It prints the plan and moves all five with the
 // real command, while a probe measures the effect on clients. Then it asks an independent auditor for its verdict. By
 // method copy, the default, every byte goes over the network; by method rebind both clusters reach the same disks. It
-// exits 0 only if the auditor agrees, and leaves nothing running. With -hold the clusters stay until it is
-// interrupted, for commands from another terminal.
+// exits 0 only if the auditor agrees, and leaves nothing running. With -hold the clusters stay before or after the move
+// until it is interrupted, for commands from another terminal.
 //
-//	go -C e2e run ./demo [-method copy|rebind] [-hold]
+//	go -C e2e run ./demo [-method copy|rebind] [-hold before|after]
 package main
 
 import (
@@ -27,6 +27,12 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
+// When the clusters stay.
+const (
+	before = "before"
+	after  = "after"
+)
+
 // The available methods.
 const (
 	byCopy   = "copy"
@@ -35,11 +41,14 @@ const (
 
 func main() {
 	method := flag.String("method", byCopy, "how the data moves: copy, or rebind where both clusters reach the same disks")
-	hold := flag.Bool("hold", false, "keep the clusters after the move, until this is interrupted")
+	hold := flag.String("hold", "", "keep the clusters before or after the move, until this is interrupted")
 	flag.Parse()
 	program.Run("demo", func(ctx context.Context) error {
 		if *method != byCopy && *method != byRebind {
 			return fmt.Errorf("the method is copy or rebind, not %q", *method)
+		}
+		if *hold != "" && *hold != before && *hold != after {
+			return fmt.Errorf("the clusters stay before or after the move, not %q", *hold)
 		}
 		return demo(ctx, *method, *hold)
 	})
@@ -64,7 +73,7 @@ type side struct {
 	disks, pods string
 }
 
-func demo(ctx context.Context, method string, hold bool) (err error) {
+func demo(ctx context.Context, method, hold string) (err error) {
 	dir, err := os.MkdirTemp("", "sliceshift-demo-")
 	if err != nil {
 		return err
@@ -113,13 +122,23 @@ func demo(ctx context.Context, method string, hold bool) (err error) {
 		return err
 	}
 	defer clients.close()
-	move := move{url: clients.url(), method: method, command: filepath.Join(programs, "kubectl-migrate"), east: sides[0], west: sides[1], held: hold}
+	move := move{url: clients.url(), method: method, programs: programs, kubeconfig: filepath.Join(dir, "kubeconfig"), east: sides[0], west: sides[1], held: hold != ""}
+	if err := desk.WriteKubeconfig(move.kubeconfig, desk.Context{Name: "east", Kubeconfig: both[0].Kubeconfig()}, desk.Context{Name: "west", Kubeconfig: both[1].Kubeconfig()}); err != nil {
+		return err
+	}
+	if err := move.deploy(ctx); err != nil {
+		return err
+	}
+	if hold == before {
+		move.hold(ctx, move.shown("plan"), move.shown("run"))
+		return nil
+	}
 	if err := move.run(ctx); err != nil {
 		return err
 	}
 	fmt.Printf("All of it took %.0f s, but for building.\n", time.Since(begin).Seconds())
-	if hold {
-		return move.hold(ctx, dir, programs)
+	if hold == after {
+		move.hold(ctx, append(tries, "", "# The way back: the plan names the objects in the way, with the command that removes each; then \"run\" instead of \"plan\"", move.wayBack())...)
 	}
 	return nil
 }
@@ -143,8 +162,12 @@ func newSide(ctx context.Context, c *cluster.Cluster, dir string) (*side, error)
 func headline(text string) { fmt.Printf("\n== %s\n", text) }
 
 // show runs a command on this terminal.
-func show(ctx context.Context, args ...string) error {
+func show(ctx context.Context, args ...string) error { return showIn(ctx, nil, args...) }
+
+// showIn does so with more environment variables.
+func showIn(ctx context.Context, env []string, args ...string) error {
 	c := exec.CommandContext(ctx, args[0], args[1:]...)
+	c.Env = append(os.Environ(), env...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(args[0]), err)

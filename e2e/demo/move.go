@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 )
@@ -13,8 +15,10 @@ const asked = template + "=copy,image=sliceshift:demo,service=load-balancer"
 
 // move is the move of the application from east to west.
 type move struct {
-	method, command string
-	east, west      *side
+	method string
+	// programs is the folder of kubectl and kubectl migrate, and kubeconfig has the contexts east and west.
+	programs, kubeconfig string
+	east, west           *side
 	// url is where clients reach the application, wherever its replicas run.
 	url string
 	// held is true if the clusters stay, so that the way back can be tried.
@@ -22,10 +26,6 @@ type move struct {
 }
 
 func (m move) run(ctx context.Context) error {
-	headline(fmt.Sprintf("Deploying StatefulSet %s/%s to east: %d replicas that write, maxUnavailable 1", namespace, set, replicas))
-	if err := m.deploy(ctx); err != nil {
-		return err
-	}
 	copies := newCopies()
 	watching, err := m.audit(ctx, copies)
 	if err != nil {
@@ -34,17 +34,10 @@ func (m move) run(ctx context.Context) error {
 	if m.method == byCopy {
 		defer copies.follow(ctx, m.west.kubelet, watching)()
 	}
-	args := []string{set, "-n", namespace, "--kubeconfig", m.east.Kubeconfig(), "--to-kubeconfig", m.west.Kubeconfig(), "--create-namespace", "--probe", m.url}
-	shown := fmt.Sprintf("%s -n %s --to-context west", set, namespace)
-	if m.method == byCopy {
-		args, shown = append(args, "--volume", asked), shown+" \\\n     --volume "+asked
-	} else {
-		args = append(args, "--shared", template)
-	}
-	shown += " \\\n     --probe " + m.url
 	for _, each := range []struct{ headline, verb string }{{"The plan", "plan"}, {"The move", "run"}} {
-		headline(fmt.Sprintf("%s: kubectl migrate %s %s", each.headline, each.verb, shown))
-		if err := show(ctx, append([]string{m.command, each.verb}, args...)...); err != nil {
+		headline(fmt.Sprintf("%s: %s", each.headline, m.shown(each.verb)))
+		command := append([]string{filepath.Join(m.programs, "kubectl-migrate"), each.verb}, m.args()...)
+		if err := showIn(ctx, []string{"KUBECONFIG=" + m.kubeconfig}, command...); err != nil {
 			return err
 		}
 	}
@@ -55,8 +48,28 @@ func (m move) run(ctx context.Context) error {
 	return m.prove(ctx, copies, watching)
 }
 
+// args are the arguments of plan and run.
+func (m move) args() []string {
+	args := []string{set, "-n", namespace, "--context", "east", "--to-context", "west", "--create-namespace"}
+	return append(append(args, m.volumes()...), "--probe", m.url)
+}
+
+// volumes are the arguments that select the method.
+func (m move) volumes() []string {
+	if m.method == byCopy {
+		return []string{"--volume", asked}
+	}
+	return []string{"--shared", template}
+}
+
+// shown is a command for a terminal with the kubeconfig, on two lines.
+func (m move) shown(verb string) string {
+	return strings.Replace("kubectl migrate "+verb+" "+strings.Join(m.args(), " "), " --create-namespace", " \\\n     --create-namespace", 1)
+}
+
 // deploy deploys the application in east.
 func (m move) deploy(ctx context.Context) error {
+	headline(fmt.Sprintf("Deploying StatefulSet %s/%s to east: %d replicas that write, maxUnavailable 1", namespace, set, replicas))
 	home := 0
 	if m.held && m.method == byCopy {
 		home = replicas + spare // moved replicas keep their disks here
