@@ -137,7 +137,7 @@ release: ## All that is published of a version, twice and compared, into out/rel
 	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(VERIFY) out/release
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit race smoke-moves smoke-slices unit-e2e packages-made skopeo controlplane sidecars disks clusters slices pages field moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-tutorial
+.PHONY: stages modules vet unit race smoke-moves smoke-slices unit-e2e model-methods packages-made skopeo controlplane sidecars disks clusters slices pages field moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-tutorial
 stages: # as CI runs them after make test: TURNS=16m is for those that take turns, and LIMIT=65m for all
 	@$(STAGES) -rest $(if $(TURNS),-turns $(TURNS)) $(if $(LIMIT),-limit $(LIMIT))
 
@@ -152,6 +152,9 @@ unit: # the tests that need no cluster, in a random order
 	@$(GOTEST) -timeout 20m -shuffle=on $$(./hack/packages . concurrent sequential)
 unit-e2e: # those of the test bed
 	@$(E2ETEST) -timeout 20m -shuffle=on $$(./hack/packages e2e concurrent sequential)
+
+model-methods: # the small bounds of the model in which claims are copied, or stay behind
+	@$(GOTEST) -count=1 -timeout 20m -run '^TestModelOfMethods$$' ./migration/model -args -model=small
 
 race: # those of packages with goroutines, with the race detector: several times as slow
 	@$(GOTEST) $(RACE) -timeout 25m -shuffle=on $$(./hack/packages . concurrent)

@@ -25,6 +25,7 @@ var embeddedOnly = map[string]string{
 	"TestChaos":                        partsStop,
 	"TestSwing":                        partsStop,
 	"TestCrashMatrix":                  "hundreds of processes, each killed at a write: the kubelets have no part in it",
+	"TestWrites":                       "what is written does not depend on kubelets",
 	"TestRefused":                      refused,
 	"TestUnknownFields":                refused,
 	"TestV11Admission":                 "what an API server lets in: the kubelets have no part in it",
