@@ -164,7 +164,7 @@ func (p dependencyPlanner) conflict(d plan.Dependency) *plan.Decision {
 	case d.Rigid && !c.Marked:
 		return plan.Stalled(api.ReasonDependencyDiffers,
 			fmt.Sprintf("%s differs from the one in cluster %s in fields that cannot be updated, and must be recreated: %s", p.there(d), p.Source.Cluster, d.Difference),
-			fmt.Sprintf("set spec.dependencies.onConflict to Keep; or, if nothing there needs its present version, keep its manifest and delete it: %s", p.Destination.Kubectl().Remove(strings.ToLower(d.Kind), p.Destination.Namespace, d.Name)))
+			"set spec.dependencies.onConflict to Keep; or, if nothing there needs its present version, keep its manifest and delete it: "+p.Destination.Kubectl().Remove(strings.ToLower(d.Kind), p.Destination.Namespace, d.Name))
 	case d.Rigid:
 		return p.replace(d)
 	case c.Marked:
