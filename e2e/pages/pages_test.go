@@ -93,7 +93,7 @@ func (w *world) setOf(c manual.Command) string {
 	case w.once:
 		return w.name
 	}
-	if folder := path.Dir(c.Page); folder != "docs" {
+	if folder := path.Dir(c.Page); strings.HasPrefix(folder, "docs/") {
 		return w.name + "/" + path.Base(folder) // the pages of reasons are many and short
 	}
 	return w.name + "/" + path.Base(c.Page)
