@@ -133,7 +133,7 @@ var rules = []rule{
 	in(bare, `apply -f config/monitoring`),
 
 	in(before, `delete pvc .*--context west`, first(claimed)),
-	in(handmade, `create rolebinding .*--context west`, first("kubectl create namespace shop --context west || true")),
+	in(granted, `create rolebinding .*--context west`),
 	in(handmade, `(create|config|apply|delete -f config|wait migration|patch migration .*"spec":\{"mode") ?`),
 	in(handmade, `user=`),
 	in(hooked, `describe job `),
