@@ -143,6 +143,7 @@ stages: # as CI runs them after make test: TURNS=16m is for those that take turn
 
 modules: # before anything needs them
 	$(GO) mod download
+	$(E2E) mod download
 
 vet:
 	$(GO) vet ./...
@@ -151,7 +152,7 @@ vet:
 unit: # the tests that need no cluster, in a random order
 	@$(GOTEST) -timeout 20m -shuffle=on $$(./hack/packages . concurrent sequential)
 unit-e2e: # those of the test bed
-	@$(E2ETEST) -timeout 20m -shuffle=on $$(./hack/packages e2e concurrent sequential)
+	@$(E2ETEST) $(RACE) -timeout 20m -shuffle=on $$(./hack/packages e2e concurrent sequential)
 
 model-methods: # the small bounds of the model in which claims are copied, or stay behind
 	@$(GOTEST) -count=1 -timeout 20m -run '^TestModelOfMethods$$' ./migration/model -args -model=small

@@ -27,6 +27,9 @@ var keepers = []string{
 	"migration/health judgeJob",
 }
 
+// removable are the resources that shell.Remove may delete: nothing is deleted with them.
+var removable = []string{`"configmap"`, `"hpa"`, `"pdb"`}
+
 // TestRemediesDestroyNothing: only a few functions, which keep the data, build commands that delete. A user who followed
 // any other such command in a message could lose a disk.
 func TestRemediesDestroyNothing(t *testing.T) {
@@ -72,8 +75,11 @@ func destroys(t *testing.T, path string) error {
 					t.Errorf("%s: func %s: %s", path, function.Name.Name, n.Value)
 				}
 			case *ast.CallExpr:
-				if isDelete(n) {
+				switch name, first := methodOf(n); {
+				case name == "Do" && first == `"delete"`:
 					t.Errorf("%s: func %s builds a command that deletes; shell.Remove keeps the manifest", path, function.Name.Name)
+				case name == "Remove" && strings.Contains(first, `"`) && !slices.Contains(removable, first):
+					t.Errorf("%s: func %s removes %s, whose deletion may delete more", path, function.Name.Name, first)
 				}
 			}
 			return true
@@ -82,12 +88,14 @@ func destroys(t *testing.T, path string) error {
 	return nil
 }
 
-// isDelete reports whether a call is Do("delete", ...).
-func isDelete(call *ast.CallExpr) bool {
-	called, is := call.Fun.(*ast.SelectorExpr)
-	if !is || called.Sel.Name != "Do" || len(call.Args) == 0 {
-		return false
+// methodOf returns the name of a method that is called, and its first argument if that is a literal.
+func methodOf(call *ast.CallExpr) (name, first string) {
+	method, is := call.Fun.(*ast.SelectorExpr)
+	if !is || len(call.Args) == 0 {
+		return "", ""
 	}
-	verb, is := call.Args[0].(*ast.BasicLit)
-	return is && verb.Value == `"delete"`
+	if text, is := call.Args[0].(*ast.BasicLit); is {
+		first = text.Value
+	}
+	return method.Sel.Name, first
 }

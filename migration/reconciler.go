@@ -369,7 +369,7 @@ func (r *Reconciler) refuse(ctx context.Context, m *api.Migration, err error) (c
 	requeueAfter := pass.RequeueUnreachable
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		decision = plan.Decision{Hold: &refused.hold}
-		requeueAfter = pass.RequeueRefused
+		requeueAfter = pass.Patient(m, pass.RequeueRefused, time.Now())
 	}
 	return r.hold(ctx, m, decision, requeueAfter)
 }
@@ -388,5 +388,5 @@ func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.D
 		outcome.saved(before, m)
 		r.announce(m, outcome, &arrivals{})
 	}
-	return ctrl.Result{RequeueAfter: pass.Patient(m, requeueAfter, time.Now())}, nil
+	return ctrl.Result{RequeueAfter: requeueAfter}, nil
 }

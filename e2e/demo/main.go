@@ -3,7 +3,7 @@
 // real command, while a probe measures the effect on clients. Then it asks an independent auditor for its verdict. By
 // method copy, the default, every byte goes over the network; by method rebind both clusters reach the same disks. It
 // exits 0 only if the auditor agrees, and leaves nothing running. With -hold the clusters stay before or after the move
-// until it is interrupted, for commands from another terminal.
+// until it is interrupted, for commands from another terminal; before the move there is no verdict.
 //
 //	go -C e2e run ./demo [-method copy|rebind] [-hold before|after]
 package main

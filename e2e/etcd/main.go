@@ -18,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
@@ -71,9 +72,14 @@ func publish(results []result) error {
 	if err != nil {
 		return err
 	}
+	root, err := built.Module()
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(root, "docs", "engineering")
 	return errors.Join(
-		os.WriteFile(filepath.Join("docs", "engineering", "etcd.svg"), []byte(picture), 0o644),
-		os.WriteFile(filepath.Join("docs", "engineering", "etcd.md"), []byte(page), 0o644),
+		os.WriteFile(filepath.Join(folder, "etcd.svg"), []byte(picture), 0o644),
+		os.WriteFile(filepath.Join(folder, "etcd.md"), []byte(page), 0o644),
 	)
 }
 

@@ -104,13 +104,13 @@ func (w *writes) record(side string, r *http.Request) error {
 	if strings.HasSuffix(object, "/configmaps/"+records.ConfigMap{Name: "web"}.ObjectName()) {
 		return nil
 	}
-	if fenceOnly.Match(text) {
+	if strings.Contains(object, "/persistentvolume") && fenceOnly.Match(text) {
 		return nil // a call to the binder depends on time
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	object = w.stable(fmt.Sprintf("%s on the %s", object, side))
-	w.to[object] = append(w.to[object], w.stable(fmt.Sprintf("%s\n%s\n", r.Method, strings.TrimSpace(string(text)))))
+	w.to[object] = append(w.to[object], w.stable(fmt.Sprintf("%s %s %s\n%s\n", r.Method, r.Header.Get("Content-Type"), r.URL.RawQuery, strings.TrimSpace(string(text)))))
 	return nil
 }
 

@@ -201,6 +201,6 @@ func summary(faults int, verdicts []verdict) string {
 			byTests++
 		}
 	}
-	return fmt.Sprintf("%d of %d faults were planted and caught: %d by the model, %d by other tests. hack/mutants/caught.yaml names them.",
+	return fmt.Sprintf("%d of %d faults were planted and caught: %d by the model, %d by other tests. hack/mutants/caught.yaml names them, each with its commit.",
 		len(verdicts), faults, byModel, byTests)
 }

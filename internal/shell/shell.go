@@ -59,7 +59,11 @@ func (k Kubectl) Do(verb string, words ...string) string {
 // second deletes the object. It is for objects whose deletion deletes nothing else.
 func (k Kubectl) Remove(resource, namespace, name string) string {
 	file := strings.ReplaceAll(resource+"-"+name+".yaml", "/", "-")
-	return k.Do("get", resource, "-n", namespace, name, "-o", "yaml") + " > " + Quote(file) + ", then " + k.Do("delete", resource, "-n", namespace, name)
+	then := " && "
+	if k.Flags == "" && k.Cluster != "" {
+		then = ", then " // the name of the cluster precedes each command
+	}
+	return k.Do("get", resource, "-n", namespace, name, "-o", "yaml") + " > " + Quote(file) + then + k.Do("delete", resource, "-n", namespace, name)
 }
 
 // Migrate returns a command of the plugin, whose flags follow its verb.

@@ -96,7 +96,7 @@ func unmade(name string, err error) Answer {
 func judgeJob(name string, kubectl shell.Kubectl, wanted, found *batchv1.Job) Answer {
 	again := kubectl.Do("delete", "job", "-n", found.Namespace, found.Name)
 	if !jobs.Made(found, types.UID(wanted.Annotations[api.OwnerAnnotationKey])) {
-		return because(api.ReasonGateInvalid, fmt.Sprintf("%s was not created by this migration, but uses the name of its Job; it may be deleted when nothing needs it: %s", name, kubectl.Do("describe", "job", "-n", found.Namespace, found.Name)))
+		return because(api.ReasonGateInvalid, fmt.Sprintf("%s was not created by this migration, but uses the name of its Job; see what created it, and delete it when nothing needs it: %s", name, kubectl.Do("describe", "job", "-n", found.Namespace, found.Name)))
 	}
 	if found.DeletionTimestamp != nil {
 		return because(api.ReasonGatePending, name+" is being deleted, and is then run again")

@@ -32,11 +32,13 @@ const (
 	awaitAtMost = 2 * time.Second
 )
 
-// Patient doubles the wait of a Migration that stays refused or stalled, with no ordinal in flight, from pass to pass up to
-// RequeueAtLatest: the Migrations of others share the API servers. A change of a watched object starts a pass at once.
+// Patient doubles the wait of a Migration that stays refused or stalled, from pass to pass up to RequeueAtLatest: the
+// Migrations of others share the API servers. Not so while ordinals may be down: with one in flight, or on the way back
+// from a destination that may be lost. A change of a watched object starts a pass at once.
 func Patient(m *api.Migration, after time.Duration, now time.Time) time.Duration {
 	stalled := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
-	if after != RequeueRefused || m.Status.Handoff != nil || stalled == nil || stalled.Status != metav1.ConditionTrue {
+	back := m.Spec.Mode == api.ModeRollback || m.Spec.Mode == api.ModeRecover
+	if after != RequeueRefused || back || m.Status.Handoff != nil || stalled == nil || stalled.Status != metav1.ConditionTrue {
 		return after
 	}
 	return min(max(after, now.Sub(stalled.LastTransitionTime.Time)), RequeueAtLatest)

@@ -19,6 +19,11 @@ func TestPatient(t *testing.T) {
 		m.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-since))}}
 		return m
 	}
+	back := func(mode api.Mode) *api.Migration {
+		m := refused(time.Hour, metav1.ConditionTrue)
+		m.Spec.Mode = mode
+		return m
+	}
 	inFlight := refused(time.Hour, metav1.ConditionTrue)
 	inFlight.Status.Handoff = &api.Handoff{}
 	for name, tc := range map[string]struct {
@@ -30,6 +35,9 @@ func TestPatient(t *testing.T) {
 		"after an hour":             {refused(time.Hour, metav1.ConditionTrue), pass.RequeueRefused, pass.RequeueAtLatest},
 		"a clock that went back":    {refused(-time.Hour, metav1.ConditionTrue), pass.RequeueRefused, pass.RequeueRefused},
 		"an ordinal in flight":      {inFlight, pass.RequeueRefused, pass.RequeueRefused},
+		"a rollback":                {back(api.ModeRollback), pass.RequeueRefused, pass.RequeueRefused},
+		"a recovery":                {back(api.ModeRecover), pass.RequeueRefused, pass.RequeueRefused},
+		"a pause":                   {back(api.ModePause), pass.RequeueRefused, pass.RequeueAtLatest},
 		"not stalled":               {refused(time.Hour, metav1.ConditionFalse), pass.RequeueRefused, pass.RequeueRefused},
 		"without conditions":        {&api.Migration{}, pass.RequeueRefused, pass.RequeueRefused},
 		"a cluster that is silent":  {refused(time.Hour, metav1.ConditionTrue), pass.RequeueUnreachable, pass.RequeueUnreachable},

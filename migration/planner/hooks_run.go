@@ -40,7 +40,7 @@ func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 	case job.Presence == plan.Absent:
 		return &plan.Decision{Effect: &plan.Effect{Verb: plan.RunHook, Side: t.Side, Ordinal: t.Ordinal(), Name: t.Run.Job, Hook: &t}}
 	case !job.Ours:
-		return p.refused(t, p.jobOf(t)+" was not created by this migration, but has the name of its Job", "see what created it; it may be deleted when nothing needs it: "+p.Side(t.Side).Kubectl().Do("describe", "job", "-n", p.Side(t.Side).Namespace, t.Run.Job))
+		return p.refused(t, p.jobOf(t)+" was not created by this migration, but has the name of its Job", "see what created it, and delete it when nothing needs it: "+p.Side(t.Side).Kubectl().Do("describe", "job", "-n", p.Side(t.Side).Namespace, t.Run.Job))
 	case job.State != api.HookRunning:
 		t.Run.UID = job.UID
 		return p.became(t, job.State, job.Message)

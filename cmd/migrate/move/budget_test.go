@@ -149,7 +149,7 @@ func TestTheRestOfAPart(t *testing.T) {
 	east, west := apitest.Serve(t, servedToMove(), append(here, recorded(t, m))...), apitest.Serve(t, servedToMove(), there...)
 	kubeconfig := east.KubeconfigWith(t, west.URL)
 	c := newConsole("run", "web", "-n", "shop", "--to-context", "west", "--kubeconfig", kubeconfig)
-	if got := c.Run(t); got != command.ExitDone || !strings.Contains(c.Stdout.String(), "To move the rest, begin another move: kubectl --kubeconfig "+kubeconfig+" --context east get configmap -n shop sliceshift-web -o yaml > configmap-sliceshift-web.yaml, then kubectl --kubeconfig "+kubeconfig+" --context east delete configmap -n shop sliceshift-web") {
+	if got := c.Run(t); got != command.ExitDone || !strings.Contains(c.Stdout.String(), "To move the rest, begin another move: kubectl --kubeconfig "+kubeconfig+" --context east get configmap -n shop sliceshift-web -o yaml > configmap-sliceshift-web.yaml && kubectl --kubeconfig "+kubeconfig+" --context east delete configmap -n shop sliceshift-web") {
 		t.Errorf("exit code %d\n%s%s", got, c.Stdout, c.Stderr)
 	}
 }

@@ -48,7 +48,7 @@ func tunnel(ctx context.Context) (here, there net.Conn, err error) {
 func rsync(ctx context.Context, source, destination string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	dir, err := os.MkdirTemp("", "benchcopy-rsync-")
+	dir, err := os.MkdirTemp("", "bench-copy-rsync-")
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ const (
 // memory lets separate managers create one set of few and one of many pods, and then another manager 1,000 sets of 5,
 // and reads their memory peaks.
 func (b *bench) memory(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "sliceshift-benchslices-")
+	dir, err := os.MkdirTemp("", "sliceshift-bench-slices-")
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
@@ -60,10 +61,11 @@ func (o options) run(ctx context.Context) (err error) {
 
 // makeDir creates the folder that the clusters use, separate from that of any other run.
 func makeDir() (string, error) {
-	out, err := filepath.Abs("out")
+	root, err := built.Module()
 	if err != nil {
 		return "", err
 	}
+	out := filepath.Join(root, "out")
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", err
 	}
