@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write the generated pages, the alerts for the Prometheus Operator, and which figures are stale")
+var update = flag.Bool("update", false, "write the generated pages, and the alerts for the Prometheus Operator")
 
 // scenario is a row of scenarios.yaml, where its fields are described.
 type scenario struct {

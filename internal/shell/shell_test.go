@@ -54,3 +54,27 @@ func TestK7Format(t *testing.T) {
 		}
 	}
 }
+
+// TestRemove: an object whose manifest could not be written is not deleted, and with the manifest kept it is.
+func TestRemove(t *testing.T) {
+	remove := Kubectl{Flags: "--context east"}.Remove("pdb", "shop", "web")
+	for name, tc := range map[string]struct {
+		read    string
+		deletes bool
+	}{
+		"it was read":     {"true", true},
+		"it was not read": {"false", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", `kubectl() { case "$*" in *get*) echo kind; `+tc.read+`;; *) echo "$@" >>done;; esac; }; `+remove+`; cat done pdb-web.yaml`)
+			cmd.Dir = t.TempDir()
+			out, _ := cmd.CombinedOutput() // cat fails where nothing was deleted
+			if strings.Contains(string(out), "--context east delete pdb -n shop web") != tc.deletes || !strings.Contains(string(out), "kind\n") {
+				t.Errorf("%s: %s", remove, out)
+			}
+		})
+	}
+	if text := (Kubectl{Cluster: "east"}).Remove("pdb", "shop", "web"); !slices.Equal(Commands(text), []string{"kubectl get pdb -n shop web -o yaml > pdb-web.yaml", "kubectl delete pdb -n shop web"}) {
+		t.Errorf("the commands of %q are %q", text, Commands(text))
+	}
+}

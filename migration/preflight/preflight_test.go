@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -43,6 +44,32 @@ func TestDifferences(t *testing.T) {
 			found := differences(endpoint.Endpoint{}, &api.Migration{}, &appsv1.StatefulSet{Spec: written}, &appsv1.StatefulSet{Spec: spec})
 			if len(found) != tc.want {
 				t.Errorf("found %v", found)
+			}
+		})
+	}
+}
+
+// TestOnlyAnEmptyDestinationIsDeleted: the remedy deletes a StatefulSet of the destination only if it has no replicas, and never
+// its claims.
+func TestOnlyAnEmptyDestinationIsDeleted(t *testing.T) {
+	source := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{ServiceName: "web"}}
+	for name, tc := range map[string]struct {
+		replicas *int32
+		deletes  bool
+	}{
+		"by default one replica": {nil, false},
+		"two replicas":           {new(int32(2)), false},
+		"no replicas":            {new(int32(0)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			there := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{ServiceName: "other", Replicas: tc.replicas}}
+			found := differences(endpoint.Endpoint{Namespace: "shop", Set: "web"}, &api.Migration{}, source, there)
+			if len(found) != 1 {
+				t.Fatalf("found %v", found)
+			}
+			remedy := found[0].Remedy
+			if strings.Contains(remedy, " delete ") != tc.deletes || strings.Contains(remedy, "--cascade=orphan") != tc.deletes {
+				t.Errorf("it says: %s", remedy)
 			}
 		})
 	}
