@@ -56,7 +56,7 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 			e.world = inClusters{e}
 			e.state.Engaged = true
 			try := func() (pass.Step, bool) {
-				decision := plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Name: "web"}}
+				decision := plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Name: "web", Before: plan.SetState{Replicas: 1}}}
 				return e.write(t.Context(), &api.Migration{}, pass.Step{Do: pass.Write, Decision: decision})
 			}
 			for {

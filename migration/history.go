@@ -169,7 +169,7 @@ func recordedStop(m *api.Migration) metav1.MicroTime {
 
 // wrote records an effect that has landed.
 func (d *downtime) wrote(effect plan.Effect, now time.Time) {
-	if effect.Verb == plan.ScaleDown && d.direction != "" && effect.Ordinal == d.ordinal && d.since.IsZero() {
+	if effect.Stops() && d.direction != "" && effect.Ordinal == d.ordinal && d.since.IsZero() {
 		d.since = metav1.NewMicroTime(now)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // World is the environment that an Engine reads and writes.
@@ -51,7 +50,7 @@ func (e inClusters) Do(ctx context.Context, m *api.Migration, effect plan.Effect
 		return nil, err
 	}
 	e.observer.LookAhead(ctx, effect)
-	if effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.Park {
+	if effect.Parks() {
 		e.parked, _ = object.(*corev1.PersistentVolume)
 		e.parkedAt = effect.Side
 	}

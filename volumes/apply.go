@@ -35,102 +35,95 @@ type Carrier struct {
 	Parked *corev1.PersistentVolume
 }
 
+// at returns the cluster in which an action is done.
+func (c Carrier) at(action Action) client.Client {
+	if action.AtGiver {
+		return c.Giver
+	}
+	return c.Taker
+}
+
 // Apply performs one action.
 func (Rebind) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error) {
-	switch action.Verb {
-	case Secure:
-		return patch(ctx, c.Giver, action, secured(action))
-	case Park:
-		return patch(ctx, c.Giver, action, claimRef(action))
-	case Point:
-		return patch(ctx, c.Taker, action, claimRef(action))
-	case CreateVolume:
+	switch {
+	case action.Does(Creates, KindVolume):
 		return c.createVolume(ctx, action, pair)
-	case CreateClaim:
+	case action.Does(Creates, KindClaim):
 		return c.createClaim(ctx, action, pair)
-	case MarkClaim:
-		return Mark(ctx, c.Taker, action)
-	case Restore:
-		return RestorePolicy(ctx, c.Taker, action)
 	default:
-		return nil, fmt.Errorf("unknown action %q", action.Verb)
+		return Update(ctx, c.at(action), action)
 	}
 }
 
-// Apply performs one action. The verbs are those of Rebind.
+// Apply performs one action. They are those of Rebind.
 func (Empty) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error) {
 	return Rebind{}.Apply(ctx, c, action, pair)
 }
 
-// WriteVolume performs an action on a volume in its cluster: it secures, loosens or repoints the volume.
-func WriteVolume(ctx context.Context, c client.Client, action Action) (client.Object, error) {
-	switch action.Verb {
-	case Secure:
-		return patch(ctx, c, action, secured(action))
-	case Loosen:
-		return patch(ctx, c, action, loosened(action))
-	default:
-		return patch(ctx, c, action, claimRef(action))
+// Update performs an action that changes a volume or a claim, in the cluster of that object. The API server refuses
+// another UID or resourceVersion than those that were judged.
+func Update(ctx context.Context, cluster client.Client, action Action) (client.Object, error) {
+	change, object := encode(action.Before, action.After), client.Object(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: action.Volume}})
+	switch {
+	case action.Does(Updates, KindClaim):
+		change = map[string]any{"metadata": map[string]any{"annotations": map[string]any{api.FenceAnnotationKey: marked(action.Fence, action.Calls)}}}
+		object = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: action.Ref.Namespace, Name: action.Ref.Name}}
+	case !action.Does(Updates, KindVolume), len(change) == 0:
+		return nil, fmt.Errorf("action %q changes nothing", action.Verb)
 	}
+	return Patch(ctx, cluster, object, action, change)
 }
 
-// RestorePolicy performs Restore in the cluster of the volume.
-func RestorePolicy(ctx context.Context, c client.Client, action Action) (client.Object, error) {
-	return patch(ctx, c, action, restored(action))
+// Patch writes a change, a merge patch, to the object that was judged.
+func Patch(ctx context.Context, cluster client.Client, object client.Object, judged Action, change map[string]any) (client.Object, error) {
+	metadata, _ := change["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		change["metadata"] = metadata
+	}
+	metadata["uid"], metadata["resourceVersion"] = judged.UID, judged.ResourceVersion
+	data, err := json.Marshal(change)
+	if err != nil {
+		return nil, err
+	}
+	return object, cluster.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
 }
 
-// restored returns the change that restores the policy and removes the marks of the migration.
-func restored(action Action) change {
-	annotations := map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil}
-	if action.Alone {
-		annotations[api.VolumeThereAnnotationKey] = nil
+// encode returns the merge patch that turns one state of a volume into another: only what differs. A claimRef is
+// written as a whole, and with it the annotation is removed by which the binder recognises its own claimRef, because
+// the binder would clear such a claimRef (kubernetes pv_controller.go, unbindVolume).
+func encode(before, after State) map[string]any {
+	annotations, spec, change := map[string]any{}, map[string]any{}, map[string]any{}
+	note := func(key, was, is string) {
+		switch {
+		case was == is:
+		case is == "":
+			annotations[key] = nil
+		default:
+			annotations[key] = is
+		}
 	}
-	return change{annotations: annotations, spec: map[string]any{"persistentVolumeReclaimPolicy": action.Note.Policy}}
+	note(api.OriginalReclaimPolicyAnnotationKey, before.Note.annotation(), after.Note.annotation())
+	note(api.FenceAnnotationKey, before.Fence, after.Fence)
+	note(api.ReleasedAnnotationKey, before.Released, after.Released)
+	note(api.SealAnnotationKey, before.Seal, after.Seal)
+	note(api.VolumeThereAnnotationKey, before.There, after.There)
+	if before.Policy != after.Policy {
+		spec["persistentVolumeReclaimPolicy"] = after.Policy
+	}
+	if before.ClaimRef != after.ClaimRef {
+		annotations[boundByController], spec["claimRef"] = nil, reference(after.ClaimRef)
+	}
+	if len(annotations) > 0 {
+		change["metadata"] = map[string]any{"annotations": annotations}
+	}
+	if len(spec) > 0 {
+		change["spec"] = spec
+	}
+	return change
 }
 
-// loosened returns the same change, which also points the volume at its claim. Both must be in one update: the
-// reclaimer treats a volume that is reserved for a claim without a UID as waiting for that claim.
-func loosened(action Action) change {
-	back := restored(action)
-	back.annotations[boundByController] = nil
-	back.spec["claimRef"] = reference(action.Ref)
-	return back
-}
-
-// change is the part of a merge patch that concerns a volume.
-type change struct{ annotations, spec map[string]any }
-
-// secured returns the change that sets Retain and notes the policy to restore.
-func secured(action Action) change {
-	return change{
-		annotations: map[string]any{api.OriginalReclaimPolicyAnnotationKey: action.Note.String(), api.FenceAnnotationKey: action.Fence},
-		spec:        map[string]any{"persistentVolumeReclaimPolicy": corev1.PersistentVolumeReclaimRetain},
-	}
-}
-
-// claimRef returns the change that sets a volume's claimRef in one update. The UID is written as the binder
-// expects it: absent for a reservation. The annotation by which the binder recognises its own claimRef is
-// removed, because the binder would clear such a claimRef (pv_controller.go, unbindVolume).
-func claimRef(action Action) change {
-	annotations := map[string]any{api.FenceAnnotationKey: action.Fence, boundByController: nil}
-	if action.Verb == Release {
-		annotations[api.ReleasedAnnotationKey] = action.Copy.Released
-	}
-	if action.Verb == TakeOver {
-		annotations[api.SealAnnotationKey] = action.Copy.Seal
-	}
-	if action.Copy.Returned {
-		annotations[api.ReleasedAnnotationKey] = nil
-	}
-	if action.There != "" {
-		annotations[api.VolumeThereAnnotationKey] = action.There
-	}
-	if action.Verb == Point || action.Verb == TakeOver {
-		annotations[api.OriginalReclaimPolicyAnnotationKey] = action.Note.String()
-	}
-	return change{annotations: annotations, spec: map[string]any{"claimRef": reference(action.Ref)}}
-}
-
+// reference returns a claimRef as the binder expects it: without a UID for a reservation.
 func reference(ref Ref) map[string]any {
 	target := map[string]any{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": ref.Namespace, "name": ref.Name,
@@ -140,19 +133,6 @@ func reference(ref Ref) map[string]any {
 		target["uid"] = ref.UID
 	}
 	return target
-}
-
-// patch writes to the volume that was judged. The API server refuses another UID or resourceVersion.
-func patch(ctx context.Context, cluster client.Client, action Action, change change) (client.Object, error) {
-	data, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": action.UID, "resourceVersion": action.ResourceVersion, "annotations": change.annotations},
-		"spec":     change.spec,
-	})
-	if err != nil {
-		return nil, err
-	}
-	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: action.Volume}}
-	return volume, cluster.Patch(ctx, volume, client.RawPatch(types.MergePatchType, data))
 }
 
 // parked returns the giver's volume. It reads the volume, unless this process knows the judged version in full.
@@ -225,17 +205,4 @@ func (c Carrier) createClaim(ctx context.Context, action Action, pair Pair) (cli
 	claim := CopyClaim(&from, action.Ref, action.Volume, c.Owner, c.Form)
 	claim.Annotations[api.FenceAnnotationKey] = action.Fence
 	return claim, c.Taker.Create(ctx, claim)
-}
-
-// Mark performs MarkClaim in the cluster of the claim.
-func Mark(ctx context.Context, c client.Client, action Action) (client.Object, error) {
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": action.UID, "resourceVersion": action.ResourceVersion,
-		"annotations": map[string]any{api.FenceAnnotationKey: marked(action.Fence, action.Calls)},
-	}})
-	if err != nil {
-		return nil, err
-	}
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: action.Ref.Namespace, Name: action.Ref.Name}}
-	return claim, c.Patch(ctx, claim, client.RawPatch(types.MergePatchType, data))
 }

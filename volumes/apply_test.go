@@ -118,9 +118,8 @@ func TestWritten(t *testing.T) {
 	carrier := carrierOf(clustertest.Hooks{}, volume)
 	carrier.Taker = carrier.Giver
 	to := Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
-	written, err := Rebind{}.Apply(t.Context(), carrier, Action{
-		Verb: Point, Volume: "pv", Ref: to, UID: "east-pv", ResourceVersion: "1", Fence: "migration.2", Note: Note{Policy: discard, By: owner},
-	}, both)
+	pointed := Pair{Fence: "migration.2", Owner: owner}.point(ViewVolume(volume, owner), to)
+	written, err := Rebind{}.Apply(t.Context(), carrier, *pointed.Action, both)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +127,7 @@ func TestWritten(t *testing.T) {
 		t.Errorf("pointed: %+v", got)
 	}
 	judged := ViewVolume(written.(*corev1.PersistentVolume), owner)
-	restored, err := RestorePolicy(t.Context(), carrier.Taker, Pair{Owner: owner}.Restore(judged))
+	restored, err := Update(t.Context(), carrier.Taker, Pair{Owner: owner}.Restore(judged))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,18 +142,18 @@ func TestLoosened(t *testing.T) {
 	volume, _ := east()
 	volume.Annotations[api.FenceAnnotationKey] = "migration.1"
 	carrier := carrierOf(clustertest.Hooks{}, volume)
-	action := Action{
-		Verb: Loosen, Volume: "pv", Ref: Ref{Namespace: "east", Name: "in", UID: "in"}, UID: "east-pv", ResourceVersion: "1",
-		Note: Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner},
-	}
-	written, err := WriteVolume(t.Context(), carrier.Giver, action)
+	action := change(Loosen, ViewVolume(volume, owner), func(s *State) {
+		s.restore(corev1.PersistentVolumeReclaimDelete)
+		s.ClaimRef = Ref{Namespace: "east", Name: "in", UID: "in"}
+	})
+	written, err := Update(t.Context(), carrier.Giver, action)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ViewVolume(written.(*corev1.PersistentVolume), owner); got.ClaimRef != action.Ref || got.Policy != action.Note.Policy || got.Note != (Note{}) || got.Fence != "" {
+	if got := ViewVolume(written.(*corev1.PersistentVolume), owner); got.ClaimRef != action.After.ClaimRef || got.Policy != corev1.PersistentVolumeReclaimDelete || got.Note != (Note{}) || got.Fence != "" {
 		t.Errorf("got %+v", got)
 	}
-	if _, err := WriteVolume(t.Context(), carrier.Giver, action); !apierrors.IsConflict(err) {
+	if _, err := Update(t.Context(), carrier.Giver, action); !apierrors.IsConflict(err) {
 		t.Errorf("what has changed since is written: %v", err)
 	}
 }
@@ -175,7 +174,7 @@ func TestWritesThatFail(t *testing.T) {
 			carrier := carrierOf(tc.hooks, volume, claim)
 			for _, verb := range tc.verbs {
 				action := create
-				action.Verb = verb
+				action.Verb, action.After.Fence = verb, fence
 				if _, err := (Rebind{}).Apply(t.Context(), carrier, action, both); !errors.Is(err, refused) {
 					t.Errorf("%s: got %v", verb, err)
 				}

@@ -30,13 +30,13 @@ func bind(pair Pair) Verdict {
 		return known // the binder is about to set the phase, and an earlier write would be refused
 	}
 	if !reserved || taker.Volume.Fence != pair.Fence {
-		return pair.act(Point, taker.Volume, want)
+		return pair.point(taker.Volume, want)
 	}
 	if !taker.Claim.Found {
 		if taker.Volume.Phase != corev1.VolumeAvailable {
 			return known // a claim that the binder sees before its volume waits for the next resync
 		}
-		return pair.act(CreateClaim, taker.Volume, want)
+		return pair.create(CreateClaim, taker.Volume.Name, want)
 	}
 	return bound(pair)
 }

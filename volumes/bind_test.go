@@ -21,7 +21,9 @@ func TestBind(t *testing.T) {
 	bound := Ref{Namespace: ref.Namespace, Name: ref.Name, UID: "west-claim"}
 	note := Note{Policy: discard, By: owner}
 	point := func(to Ref) Verdict {
-		return Verdict{Action: &Action{Verb: Point, Volume: "pv", Ref: to, UID: "west-pv", ResourceVersion: "1", Fence: fence, Note: note}}
+		return Verdict{Action: &Action{Verb: Point, Volume: "pv", Ref: to, UID: "west-pv", ResourceVersion: "1", Fence: fence, After: State{
+			Policy: corev1.PersistentVolumeReclaimRetain, Note: note, ClaimRef: to, Fence: fence,
+		}}}
 	}
 	mark := Action{Verb: MarkClaim, Volume: "pv", Ref: ref, UID: "west-claim", ResourceVersion: "1", Fence: fence}
 	again := mark
@@ -44,7 +46,7 @@ func TestBind(t *testing.T) {
 		"of a claim without a uid yet": {func(h *Holding) { h.Claim.UID, h.Volume.ClaimRef.UID = "", "before" }, point(ref)},
 		"reserved, and the claim is not there": {
 			func(h *Holding) { h.Claim, h.Volume.ClaimRef, h.Volume.Phase = Claim{}, h.Ref, corev1.VolumeAvailable },
-			Verdict{Action: &Action{Verb: CreateClaim, Volume: "pv", Ref: ref, UID: "west-pv", ResourceVersion: "1", Fence: fence, Note: note}},
+			Verdict{Action: &Action{Verb: CreateClaim, Volume: "pv", Ref: ref, Fence: fence}},
 		},
 		"reserved, and not known to the binder": {
 			func(h *Holding) { h.Claim, h.Volume.ClaimRef, h.Volume.Phase = Claim{}, h.Ref, corev1.VolumePending },
@@ -68,6 +70,9 @@ func TestBind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			taker := arrived()
 			tc.change(&taker)
+			if a := tc.want.Action; a != nil && a.Verb == Point {
+				a.Before = taker.Volume.State()
+			}
 			got := Rebind{}.Transfer(Pair{Fence: fence, Owner: owner, Giver: parked("east"), Taker: taker})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)

@@ -122,23 +122,29 @@ func (p Pair) noted() bool {
 	return cmp.Or(giver.There, giver.Name) == p.there()
 }
 
-// park takes the giver's volume from its claim. If the taker's volume has another name, the same write notes
+// leave takes the giver's volume from its claim. If the taker's volume has another name, the same write notes
 // that name. After a crash, the next process then finds the volume that was created under it.
-func (p Pair) park() Verdict {
-	verdict := p.act(Park, p.Giver.Volume, Parked(p.Giver.Ref))
+func (p Pair) leave() Verdict {
+	verdict := p.park(p.Giver)
 	if !p.noted() {
-		verdict.Action.There = p.there()
+		verdict.Action.After.There = p.there()
 	}
 	return verdict
 }
 
-// create creates the taker's volume. The volume is created parked: a create has no resourceVersion by which a
+// provide creates the taker's volume. The volume is created parked: a create has no resourceVersion by which a
 // late one would be refused, so its result must not be usable without a further write.
-func (p Pair) create() Verdict {
+func (p Pair) provide() Verdict {
 	if !p.noted() {
-		return p.park()
+		return p.leave()
 	}
-	verdict := p.act(CreateVolume, p.Giver.Volume, Parked(p.Taker.Ref))
-	verdict.Action.Volume = p.there()
+	from := p.Giver.Volume
+	verdict := p.create(CreateVolume, p.there(), Parked(p.Taker.Ref))
+	verdict.Action.UID, verdict.Action.ResourceVersion = from.UID, from.ResourceVersion
 	return verdict
+}
+
+// create returns an action that creates a volume, or a claim that names one.
+func (p Pair) create(verb Verb, volume string, ref Ref) Verdict {
+	return Verdict{Action: &Action{Verb: verb, Volume: volume, Ref: ref, Fence: p.Fence}}
 }

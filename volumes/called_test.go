@@ -139,7 +139,7 @@ func TestP17NameStays(t *testing.T) {
 func TestP17NotedFirst(t *testing.T) {
 	p := Pair{Owner: owner, Fence: fence, Giver: parked("east"), Taker: empty("west")}
 	p.Taker.Name = OtherName("pv", Disk(p.Giver.Volume.Handle))
-	if got := (Rebind{}).Transfer(p).Action; got == nil || got.Verb != Park || got.There != p.Taker.Name {
+	if got := (Rebind{}).Transfer(p).Action; got == nil || got.Verb != Park || got.After.There != p.Taker.Name {
 		t.Errorf("before it is noted: %+v", got)
 	}
 	p.Giver.Volume.There = p.Taker.Name
@@ -163,16 +163,16 @@ func TestP17Written(t *testing.T) {
 		}
 		return ViewVolume(object.(*corev1.PersistentVolume), owner).There
 	}
-	if got := there(Action{Verb: Park, Volume: "pv", UID: "east-pv", ResourceVersion: "1", Ref: Parked(both.Giver.Ref), Fence: fence, There: other}); got != other {
+	if got := there(Action{Verb: Park, AtGiver: true, Volume: "pv", UID: "east-pv", ResourceVersion: "1", After: State{There: other}}); got != other {
 		t.Errorf("parked, it notes %q", got)
 	}
 	if got := there(Action{Verb: CreateVolume, Volume: other, Ref: Parked(both.Taker.Ref), UID: "east-pv", Fence: fence}); got != "pv" {
 		t.Errorf("what was made of it notes %q", got)
 	}
-	if got := there(Action{Verb: Restore, Volume: other}); got != "pv" {
+	if got := there(Action{Verb: Restore, Volume: other, After: State{Fence: fence}}); got != "pv" {
 		t.Errorf("with its policy, it notes %q", got)
 	}
-	if got := there(Action{Verb: Restore, Volume: other, Alone: true}); got != "" {
+	if got := there(Action{Verb: Restore, Volume: other, Before: State{There: "pv"}}); got != "" {
 		t.Errorf("alone, it notes %q", got)
 	}
 }
@@ -252,7 +252,7 @@ func (w *twoNames) call() {
 
 func (w *twoNames) write(a Action) {
 	at := &w.pair.Taker
-	if (Rebind{}).AtGiver(a) {
+	if a.AtGiver {
 		at = &w.pair.Giver
 	}
 	if a.Verb != CreateVolume && a.Verb != CreateClaim && a.Verb != MarkClaim && a.Volume != at.Volume.Name {
@@ -268,11 +268,7 @@ func (w *twoNames) write(a Action) {
 	case MarkClaim:
 		at.Claim.Fence, at.Claim.Calls = a.Fence, a.Calls
 	default:
-		there := at.Volume.There
-		at.Volume = a.Written(at.Volume)
-		if at.Volume.There = there; a.There != "" {
-			at.Volume.There = a.There
-		}
+		at.Volume = at.Volume.In(a.After)
 	}
 }
 

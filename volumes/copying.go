@@ -225,43 +225,8 @@ type Entrance struct {
 	Address string
 }
 
-// The verbs of method Copy. It also uses Secure, Park, CreateClaim and MarkClaim. None deletes a volume.
-const (
-	// Release sets the claimRef of the giver's volume to the outgoing claim, and marks the volume with the
-	// fence of that write. PointBack sets it back to the ordinal's claim and removes the mark.
-	Release   Verb = "Release"
-	PointBack Verb = "PointBack"
-	// TakeOver sets the claimRef of the incoming volume to the taker's claim, with the seal.
-	TakeOver Verb = "TakeOver"
-	// CreateIncoming and CreateOutgoing create the claims that movers mount.
-	CreateIncoming Verb = "CreateIncoming"
-	CreateOutgoing Verb = "CreateOutgoing"
-	// DeleteLost deletes a claim that has lost its volume to another one.
-	DeleteLost Verb = "DeleteLost"
-	// TakeBase creates a snapshot of the claim of a running ordinal, and RestoreBase creates a claim from it.
-	// DropBase and DropBaseSnapshot delete them.
-	TakeBase         Verb = "TakeBase"
-	RestoreBase      Verb = "RestoreBase"
-	DropBase         Verb = "DropBase"
-	DropBaseSnapshot Verb = "DropBaseSnapshot"
-	// CreateEntrance creates the Service of a receiver.
-	CreateEntrance Verb = "CreateEntrance"
-	// ExportEntrance creates its ServiceExport.
-	ExportEntrance Verb = "ExportEntrance"
-	// DeleteEntrance deletes that Service, so that another one can replace it.
-	DeleteEntrance Verb = "DeleteEntrance"
-	// CreateMover creates the pod of a mover, and MarkMover writes the fence on it. TellMover writes the key of
-	// its peer on it, and DeleteMover deletes it.
-	CreateMover Verb = "CreateMover"
-	MarkMover   Verb = "MarkMover"
-	TellMover   Verb = "TellMover"
-	DeleteMover Verb = "DeleteMover"
-)
-
 // CopyAction holds the fields of an action of method Copy.
 type CopyAction struct {
-	// AtGiver is true if the action is done in the giver's cluster.
-	AtGiver bool
 	// Role, Attempt and Pass are those of the mover that is created or written, and Pod is its name. Warm is
 	// true for a pass while the ordinal runs. A warm mover that reads runs on Node.
 	Role          Role
@@ -284,10 +249,6 @@ type CopyAction struct {
 	// between passes, for Changed.
 	Verify api.CopyVerify
 	Copy   string
-	// Released is the fence that Release writes, and Seal the root that TakeOver writes. Returned removes the
-	// mark of a release.
-	Released, Seal string
-	Returned       bool
 	// Class is the storage class of a claim that is created, and Size the capacity of its volume in bytes. If
 	// Size is 0, the requested size applies, or that of the other side.
 	Class string

@@ -10,15 +10,6 @@ type Dropper interface {
 	Drop(pair Pair) Verdict
 }
 
-// The verbs that drop an attempt. Movers are deleted by DeleteMover.
-const (
-	// Loosen sets the claimRef of the incoming volume back to its claim, and restores its reclaim policy.
-	Loosen Verb = "Loosen"
-	// DeleteDropped deletes the incoming claim. Its volume is deleted or retained by its own policy. The
-	// receiver's Service, which the claim owns, is garbage-collected.
-	DeleteDropped Verb = "DeleteDropped"
-)
-
 // Drop removes the incoming claim of an abandoned attempt. Its volume is then deleted or retained as its class
 // defines. The abandonment is recorded first, so that a removed object is never created again under the same
 // name. Drop does not wait for the deletions.
@@ -34,7 +25,14 @@ func (h Handing) Drop() Verdict {
 	case in.Volume.Found && (in.Parked() || h.Marked(in.Volume)):
 		ref := in.Ref
 		ref.UID = in.Claim.UID
-		return h.Write(Loosen, in.Volume, ref, false)
+		// Both must be in one update: the reclaimer treats a volume that is reserved for a claim without a UID as
+		// waiting for that claim.
+		action := change(Loosen, in.Volume, func(s *State) {
+			s.restore(in.Volume.OriginalFor(h.Owner))
+			s.ClaimRef = ref
+		})
+		action.AtGiver, action.Ref, action.Fence = h.Back, ref, h.Fence
+		return Verdict{Action: &action}
 	}
 	verdict := h.Act(DeleteDropped, false)
 	a := verdict.Action

@@ -69,8 +69,8 @@ func TestDrop(t *testing.T) {
 				got = record
 			case a != nil:
 				got = string(a.Verb)
-				judged := a.Verb == Loosen && a.UID == "v" && a.ResourceVersion == "5" && a.Ref.UID == "in" && a.Note.Policy != "" || a.UID == "in" && a.ResourceVersion == "3"
-				if !judged || a.Copy.AtGiver {
+				judged := a.Verb == Loosen && a.UID == "v" && a.ResourceVersion == "5" && a.After.ClaimRef.UID == "in" && a.After.Policy != "" || a.UID == "in" && a.ResourceVersion == "3"
+				if !judged || a.AtGiver {
 					t.Errorf("%+v", a)
 				}
 			}

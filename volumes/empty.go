@@ -64,7 +64,7 @@ func (e Empty) Prepare(pair Pair) Verdict {
 	if pair.secured(pair.Giver) {
 		return Verdict{}
 	}
-	return ofGiver(pair).act(Secure, pair.Giver.Volume, pair.Giver.Ref)
+	return ofGiver(pair).secure(pair.Giver)
 }
 
 // ofGiver and ofTaker drop the note on the other side's volume. That volume is another disk, and its author's
@@ -127,9 +127,9 @@ func (e Empty) Transfer(pair Pair) Verdict {
 	case departing(giver) != nil && !giver.Parked():
 		return blocked(departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
-		return ofGiver(pair).act(Secure, giver.Volume, giver.Ref)
+		return ofGiver(pair).secure(giver)
 	case giver.Volume.Found && !giver.Parked():
-		return ofGiver(pair).act(Park, giver.Volume, Parked(giver.Ref))
+		return ofGiver(pair).park(giver)
 	case taker.Volume.Found:
 		return e.back(pair)
 	case taker.Claim.Volume != "":
@@ -160,7 +160,7 @@ func (Empty) anew(pair Pair) Verdict {
 	case taker.Claim.Terminating:
 		return awaitsDeletion(taker.claimDeletion())
 	case !taker.Claim.Found:
-		return Verdict{Action: &Action{Verb: CreateClaim, Ref: taker.Ref, Fence: pair.Fence}}
+		return pair.create(CreateClaim, "", taker.Ref)
 	case !taker.Claim.Ours:
 		return blocked(notEmpty(taker))
 	case taker.Claim.Fence != pair.Fence:
@@ -219,9 +219,6 @@ func (Empty) Settle(pair Pair) Verdict {
 	}
 	return Rebind{}.Settle(pair)
 }
-
-// AtGiver reports whether an action is done in the giver's cluster.
-func (Empty) AtGiver(action Action) bool { return Rebind{}.AtGiver(action) }
 
 // sameDisk returns the problem of two volumes for one disk where there must be two disks. Nothing was left
 // behind, and two pods could write to it.

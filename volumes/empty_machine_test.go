@@ -65,7 +65,7 @@ func (w *emptyWorld) send(t *rapid.T, verdict Verdict) bool {
 	}
 	w.asked = w.asked || verdict.Action.Verb == Point && w.word.ReturnsToKept
 	side := 1 - w.giver
-	if (Empty{}).AtGiver(*verdict.Action) {
+	if verdict.Action.AtGiver {
 		side = w.giver
 	}
 	write := lateWrite{side, *verdict.Action}
@@ -102,18 +102,11 @@ func (w *emptyWorld) arriveAtVolume(t *rapid.T, write lateWrite) {
 	if !volume.Found || volume.UID != action.UID || volume.ResourceVersion != action.ResourceVersion {
 		return
 	}
-	switch action.Verb {
-	case Secure:
-		volume.Policy, volume.Note = corev1.PersistentVolumeReclaimRetain, action.Note
-	case Park, Point:
-		if !volume.ClaimRef.Names(action.Ref) && volume.Policy != corev1.PersistentVolumeReclaimRetain {
-			t.Fatalf("I3: %s is pointed elsewhere without Retain", volume.Name)
-		}
-		volume.ClaimRef = action.Ref
-	default:
-		t.Fatalf("verb %s", action.Verb)
+	if !volume.ClaimRef.Names(action.After.ClaimRef) && volume.Policy != corev1.PersistentVolumeReclaimRetain {
+		t.Fatalf("I3: %s is pointed elsewhere without Retain", volume.Name)
 	}
-	volume.Fence, volume.ResourceVersion = action.Fence, w.version()
+	volume = volume.In(action.After)
+	volume.ResourceVersion = w.version()
 	w.disks[write.side][action.Volume] = volume
 }
 

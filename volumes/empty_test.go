@@ -128,11 +128,11 @@ func TestEmptyKeepsBothPolicies(t *testing.T) {
 	pair.Taker.Volume.Note.Policy = corev1.PersistentVolumeReclaimRetain
 	pair.Giver.Volume.Note, pair.Word = Note{}, Word{ReturnsToKept: true}
 	pair.Giver.Volume.Policy = corev1.PersistentVolumeReclaimDelete
-	if note := (Empty{}).Transfer(pair).Action.Note; note.Policy != corev1.PersistentVolumeReclaimDelete {
+	if note := (Empty{}).Transfer(pair).Action.After.Note; note.Policy != corev1.PersistentVolumeReclaimDelete {
 		t.Errorf("the new volume would go back to %s", note.Policy)
 	}
 	pair.Giver = parked("east")
-	if note := (Empty{}).Transfer(pair).Action.Note; note.Policy != corev1.PersistentVolumeReclaimRetain {
+	if note := (Empty{}).Transfer(pair).Action.After.Note; note.Policy != corev1.PersistentVolumeReclaimRetain {
 		t.Errorf("the kept volume would go back to %s", note.Policy)
 	}
 }
@@ -229,7 +229,7 @@ func TestEmptySettle(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	pair.Taker.Volume.Note, pair.Taker.Volume.Fence = Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}, fence
-	if got := (Empty{}).Settle(pair); got.Action == nil || got.Action.Verb != Restore || got.Action.Note.Policy != corev1.PersistentVolumeReclaimDelete {
+	if got := (Empty{}).Settle(pair); got.Action == nil || got.Action.Verb != Restore || got.Action.After.Policy != corev1.PersistentVolumeReclaimDelete {
 		t.Errorf("got %+v", got)
 	}
 	pair.Taker.Claim.Volume, pair.Taker.Volume = "", Volume{}

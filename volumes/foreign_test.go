@@ -33,8 +33,8 @@ func TestP3Prepared(t *testing.T) {
 	if got.Action == nil || got.Action.Verb != Point || got.Action.UID != "prepared" {
 		t.Fatalf("it is not taken over: %+v", got)
 	}
-	if want := (Note{Policy: corev1.PersistentVolumeReclaimRetain, By: owner}); got.Action.Note != want {
-		t.Errorf("it would get %+v, which its author has not chosen", got.Action.Note)
+	if want := (Note{Policy: corev1.PersistentVolumeReclaimRetain, By: owner}); got.Action.After.Note != want {
+		t.Errorf("it would get %+v, which its author has not chosen", got.Action.After.Note)
 	}
 	twin := atTaker(func(*Volume) {})
 	twin.Giver.Volume.Twin = "another"

@@ -46,21 +46,32 @@ func First(steps ...func() Verdict) Verdict {
 
 // Act returns an action with no further fields, for the giver's side of the attempt or its taker's.
 func (h Handing) Act(verb Verb, atGiver bool) Verdict {
-	return Verdict{Action: &Action{Verb: verb, Fence: h.Fence, Copy: CopyAction{AtGiver: atGiver != h.Back}}}
+	return Verdict{Action: &Action{Verb: verb, AtGiver: atGiver != h.Back, Fence: h.Fence}}
 }
 
-// Write returns an action on a volume, with the UID and resourceVersion that were judged.
-func (h Handing) Write(verb Verb, volume Volume, ref Ref, atGiver bool) Verdict {
-	verdict := h.Act(verb, atGiver)
-	a := verdict.Action
-	a.Volume, a.UID, a.ResourceVersion, a.Ref = volume.Name, volume.UID, volume.ResourceVersion, ref
-	a.Note = Note{Policy: volume.OriginalFor(h.Owner), By: h.Owner}
-	return verdict
+// write returns an action on a volume, with the UID and resourceVersion that were judged.
+func (h Handing) write(atGiver bool, verb Verb, volume Volume, ref Ref, edit func(*State)) Verdict {
+	return h.Pair.write(atGiver != h.Back, verb, volume, ref, edit)
 }
+
+// repoint returns an action that sets the claimRef of a volume.
+func (h Handing) repoint(atGiver bool, verb Verb, volume Volume, ref Ref) Verdict {
+	return h.write(atGiver, verb, volume, ref, func(s *State) { s.ClaimRef = ref })
+}
+
+// keep returns the action that sets a volume to Retain and notes the policy to restore.
+func (h Handing) keep(at Holding, atGiver bool) Verdict {
+	return h.write(atGiver, Secure, at.Volume, at.Ref, func(s *State) {
+		s.Policy, s.Note = corev1.PersistentVolumeReclaimRetain, h.own(at.Volume)
+	})
+}
+
+// own returns the note of the policy to restore on a volume, whatever is noted on the other one.
+func (h Handing) own(volume Volume) Note { return Note{Policy: volume.OriginalFor(h.Owner), By: h.Owner} }
 
 // returned adds to a write the removal of the volume's release mark.
 func returned(verdict Verdict) Verdict {
-	verdict.Action.Copy.Returned = true
+	verdict.Action.After.Released = ""
 	return verdict
 }
 
@@ -74,7 +85,7 @@ func (h Handing) Secure(giver Holding) Verdict {
 	if h.secured(giver) {
 		return Verdict{}
 	}
-	return h.Write(Secure, giver.Volume, giver.Ref, true)
+	return h.keep(giver, true)
 }
 
 // Begun returns the record of a new attempt.
@@ -106,7 +117,7 @@ func (h Handing) Release() Verdict {
 	case problem != nil:
 		return blocked(problem)
 	case !h.secured(h.Giver):
-		return h.Write(Secure, volume, h.Giver.Ref, true)
+		return h.keep(h.Giver, true)
 	case h.Outgoing.Claim.Ours && h.Outgoing.Claim.Terminating:
 		return Verdict{Waits: h.Outgoing.claimDeletion().waits(), Deletion: h.Outgoing.claimDeletion(), Look: Look}
 	case h.Outgoing.Claim.Found && h.Outgoing.Claim.Ours && h.Outgoing.Claim.Volume != volume.Name:
@@ -114,10 +125,10 @@ func (h Handing) Release() Verdict {
 	case !have.Names(out) && h.Sender.Found && !h.Sender.Foreign && h.Sender.Pass > h.Attempt.Passes:
 		return h.givenBack()
 	case !have.Names(out) || volume.Released == "" || have.UID != "" && have.UID != out.UID:
-		verdict := h.Write(Release, volume, out, true)
-		verdict.Action.Copy.Released = h.Fence
+		verdict := h.repoint(true, Release, volume, out)
+		verdict.Action.After.Released = h.Fence
 		if !have.Names(out) {
-			verdict.Action.Copy.Released = h.mark()
+			verdict.Action.After.Released = h.mark()
 		}
 		return verdict
 	case !h.Outgoing.Claim.Found:
@@ -191,9 +202,9 @@ func (h Handing) HandOver() Verdict {
 	case h.going():
 		return Verdict{Attempt: h.anew()}
 	case !h.secured(in):
-		return h.Write(Secure, in.Volume, in.Ref, false)
+		return h.keep(in, false)
 	case !in.Parked():
-		return h.Write(Park, in.Volume, Parked(in.Ref), false)
+		return h.repoint(false, Park, in.Volume, Parked(in.Ref))
 	}
 	return h.pointTaker()
 }
@@ -224,7 +235,7 @@ func (h Handing) makeRoom() Verdict {
 	case taker.Claim.Terminating:
 		return Verdict{Waits: taker.claimDeletion().waits(), Deletion: taker.claimDeletion(), Look: Look}
 	case !h.secured(taker):
-		return h.Write(Secure, taker.Volume, taker.Ref, false)
+		return h.keep(taker, false)
 	case taker.Claim.Phase == corev1.ClaimBound:
 		return Awaits("claim %s/%s is known to have lost its volume", taker.Ref.Namespace, taker.Ref.Name)
 	}
@@ -236,9 +247,10 @@ func (h Handing) makeRoom() Verdict {
 func (h Handing) pointTaker() Verdict {
 	ref := h.Taker.Ref
 	ref.UID = h.Taker.Claim.UID
-	verdict := h.Write(TakeOver, h.Incoming.Volume, ref, false)
-	verdict.Action.Copy.Seal = h.Attempt.Seal.Root
-	return verdict
+	in := h.Incoming.Volume
+	return h.write(false, TakeOver, in, ref, func(s *State) {
+		s.ClaimRef, s.Seal, s.Note = ref, h.Attempt.Seal.Root, h.own(in)
+	})
 }
 
 // TakeOver binds the ordinal's claim to the second volume, and parks the volume that the giver keeps.
@@ -267,7 +279,7 @@ func (h Handing) TakeOver() Verdict {
 // bind waits until the ordinal's claim is bound to the second volume, and calls the binder if that takes long.
 func (h Handing) bind() Verdict {
 	taker, mark := h.Taker, MarkClaimOf(h.Taker, h.Fence)
-	mark.Copy.AtGiver = h.Back
+	mark.AtGiver = h.Back
 	if taker.Claim.Fence != h.Fence {
 		return Verdict{Action: &mark}
 	}
@@ -287,9 +299,9 @@ func (h Handing) parkGiver() Verdict {
 	case giver.Volume.Released == "":
 		return blocked(strayed(giver))
 	case !h.secured(giver):
-		return h.Write(Secure, giver.Volume, giver.Ref, true)
+		return h.keep(giver, true)
 	}
-	return returned(h.Write(Park, giver.Volume, Parked(giver.Ref), true))
+	return returned(h.repoint(true, Park, giver.Volume, Parked(giver.Ref)))
 }
 
 // LetGo deletes the incoming and the outgoing claim once the ordinal's claim is bound. Until then nothing else
@@ -322,19 +334,19 @@ func (h Handing) GoBack() Verdict {
 	case !volume.Found:
 		return blocked(h.volumeGone())
 	case !h.secured(giver):
-		return h.Write(Secure, volume, giver.Ref, true)
+		return h.keep(giver, true)
 	case released && in.Volume.Found && !h.secured(in):
 		// A take-over that arrives late carries the earlier resourceVersion and is refused.
-		return h.Write(Secure, in.Volume, in.Ref, false)
+		return h.keep(in, false)
 	case released:
 		ref := giver.Ref
 		ref.UID = giver.Claim.UID
-		return returned(h.Write(PointBack, volume, ref, true))
+		return returned(h.repoint(true, PointBack, volume, ref))
 	case !volume.ClaimRef.Names(giver.Ref):
 		return blocked(strayed(giver))
 	case !giver.Bound():
 		mark := MarkClaimOf(giver, h.Fence)
-		mark.Copy.AtGiver, mark.Calls = !h.Back, giver.Claim.Calls+1
+		mark.AtGiver, mark.Calls = !h.Back, giver.Claim.Calls+1
 		return Verdict{Waits: fmt.Sprintf("claim %s/%s is bound to volume %s", giver.Ref.Namespace, giver.Ref.Name, volume.Name), Call: &mark}
 	}
 	return h.deleteLost(h.Outgoing, true)

@@ -54,7 +54,7 @@ func second(change func(*Volume)) func(*Handing) {
 func told(v Verdict) string {
 	at := func(a Action) string {
 		where := "taker"
-		if a.Copy.AtGiver {
+		if a.AtGiver {
 			where = "giver"
 		}
 		return string(a.Verb) + " at the " + where
@@ -119,16 +119,16 @@ func TestReleasedTwice(t *testing.T) {
 		h.Giver.Volume.ClaimRef = Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
 		known(&h)
 		again := h.Release().Action
-		if again == nil || again.Verb != Release || again.Copy.Released == fence || again.Copy.Released == "" {
+		if again == nil || again.Verb != Release || again.After.Released == fence || again.After.Released == "" {
 			t.Errorf("%s: released again by %+v", name, again)
 			continue
 		}
-		h.Giver.Volume = again.Written(h.Giver.Volume)
+		h.Giver.Volume = h.Giver.Volume.In(again.After)
 		if h.Sealed() || h.Release().Action != nil && h.Release().Action.Verb == Release {
 			t.Errorf("%s: the seal still counts, or it is released for ever", name)
 		}
 		h.Giver.Volume.ClaimRef = Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
-		if third := h.Release().Action; third.Copy.Released == again.Copy.Released {
+		if third := h.Release().Action; third.After.Released == again.After.Released {
 			t.Errorf("%s: the third time it has the mark of the second", name)
 		}
 	}
@@ -182,7 +182,7 @@ func TestRelease(t *testing.T) {
 	}.run(t, filledSecond, Handing.Release)
 	h := filledSecond()
 	h.Giver.Volume.Released = ""
-	if a := h.Release().Action; a.Copy.Released != fence || a.Ref != h.Giver.Volume.ClaimRef || a.Volume != "pv" || a.UID != "east-pv" || a.ResourceVersion != "1" {
+	if a := h.Release().Action; a.After.Released != fence || a.Ref != h.Giver.Volume.ClaimRef || a.Volume != "pv" || a.UID != "east-pv" || a.ResourceVersion != "1" {
 		t.Errorf("released by %+v", a)
 	}
 	h.Giver.Volume.ClaimRef.UID, h.Giver.Volume.Released, h.Giver.Volume.Class, h.Outgoing.Claim = "", "migration.1", "fast", Claim{}
@@ -269,7 +269,7 @@ func TestHandOver(t *testing.T) {
 	ready(&h)
 	h.Taker.Claim.UID = "former"
 	want := Ref{Namespace: "west", Name: "data-web-0", UID: "former"}
-	if a := h.HandOver().Action; a.Ref != want || a.Copy.Seal != "root" || a.Volume != "second" {
+	if a := h.HandOver().Action; a.Ref != want || a.After.Seal != "root" || a.Volume != "second" {
 		t.Errorf("pointed by %+v", a)
 	}
 }
@@ -296,7 +296,7 @@ func TestTakeOver(t *testing.T) {
 		"turned round":              {func(h *Handing) { h.Back, h.Taker.Claim.Phase = true, corev1.ClaimPending }, "MarkClaim at the giver, call 3"},
 	}.run(t, takenOver, Handing.TakeOver)
 	h := takenOver()
-	if a := h.TakeOver().Action; !a.Copy.Returned || a.Ref != Parked(h.Giver.Ref) {
+	if a := h.TakeOver().Action; a.After.Released != "" || a.Ref != Parked(h.Giver.Ref) {
 		t.Errorf("parked by %+v", a)
 	}
 	h.Taker.Claim, h.Incoming.Volume.Phase, h.Incoming.Volume.Class = Claim{}, corev1.VolumeAvailable, "fast"
@@ -327,7 +327,7 @@ func TestGoBack(t *testing.T) {
 		"its claim does not exist again": {func(h *Handing) { returned(h); h.Giver.Claim = Claim{} }, "MarkClaim at the giver, call 1"},
 	}.run(t, filledSecond, Handing.GoBack)
 	h := filledSecond()
-	if a := h.GoBack().Action; !a.Copy.Returned || a.Ref != (Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}) {
+	if a := h.GoBack().Action; a.After.Released != "" || a.Ref != (Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}) {
 		t.Errorf("pointed back by %+v", a)
 	}
 }
@@ -354,7 +354,7 @@ func TestSecureOfSecond(t *testing.T) {
 	}
 	h.Giver = held("east", corev1.PersistentVolumeReclaimDelete)
 	a := h.Secure(h.Giver).Action
-	if a == nil || a.Verb != Secure || !a.Copy.AtGiver || a.Note != (Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}) || a.Ref != h.Giver.Ref {
+	if a == nil || a.Verb != Secure || !a.AtGiver || a.After.Note != (Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}) || a.Ref != h.Giver.Ref {
 		t.Errorf("secured by %+v", a)
 	}
 }

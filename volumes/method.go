@@ -31,8 +31,6 @@ type Method interface {
 	Carried(taken Taken) *Problem
 	// Settle restores the taker's volume to its author's settings, once no ordinal is left to move.
 	Settle(pair Pair) Verdict
-	// AtGiver reports whether an action is done in the giver's cluster.
-	AtGiver(action Action) bool
 	// Apply performs one action: exactly one write. The API server refuses it if the object has changed since
 	// pair was observed. Apply returns the object that was written.
 	Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error)

@@ -47,51 +47,25 @@ type Pair struct {
 	Copy *Copying
 }
 
-// Verb names the action to take on a claim or a volume.
-type Verb string
-
-// The verbs. None of them deletes.
-const (
-	// Secure sets the giver's volume to Retain and records its original policy.
-	Secure Verb = "Secure"
-	// Park sets the claimRef of the giver's volume to a claim that cannot exist.
-	Park Verb = "Park"
-	// Point sets the claimRef of the taker's volume to the taker's claim.
-	Point Verb = "Point"
-	// CreateVolume creates the taker's volume for the giver's disk.
-	CreateVolume Verb = "CreateVolume"
-	// CreateClaim creates the taker's claim, which names the volume.
-	CreateClaim Verb = "CreateClaim"
-	// MarkClaim writes the fence on the taker's claim, and a count of these writes. The binder syncs a claim
-	// when the claim changes, not when its volume does. Without this write, a claim that the binder saw before
-	// its volume is bound at the next resync, 15 s later (kubernetes pv_controller_base.go).
-	MarkClaim Verb = "MarkClaim"
-	// Restore sets a volume back to its original reclaim policy.
-	Restore Verb = "Restore"
-)
-
-// Action is one write. Ref and Volume name its objects. UID and ResourceVersion are those of the volume that
-// was judged. For CreateVolume they are those of the giver's volume, whose name may differ.
+// Action is one write: an object as it shall be. Volume and Ref name its objects. UID and ResourceVersion are those of
+// the object that was judged. For CreateVolume they are those of the giver's volume, whose name may differ.
 type Action struct {
-	Verb   Verb
-	Volume string
-	// Ref is the new claimRef, or the claim to create.
+	Verb Verb
+	// AtGiver is true if the action is done in the cluster of the pair's giver.
+	AtGiver bool
+	Volume  string
+	// Ref is the new claimRef, or the object to write.
 	Ref             Ref
 	UID             types.UID
 	ResourceVersion string
-	// Fence is the fence that is written on the volume.
+	// Fence is the fence that is written on the object.
 	Fence string
-	// Note is the policy to restore later, for Secure and Point, or the policy itself, for Restore.
-	Note Note
-	// There is for Park: the future name of the other side's volume for the disk. If it is empty, no name is
-	// noted.
-	There string
-	// Alone is for Restore. It is true if the other side has neither a claim nor a volume for the disk any
-	// more. The note of that volume's name is then removed.
-	Alone bool
+	// Before and After are what migrations write on a volume or a VolumeSnapshotContent, before the action and
+	// after it.
+	Before, After State
 	// Calls is for MarkClaim: the count of earlier calls to the binder.
 	Calls int
-	// Copy is for the verbs of method Copy.
+	// Copy is for the methods that fill a second volume.
 	Copy CopyAction
 }
 
@@ -137,7 +111,7 @@ func (Rebind) Prepare(pair Pair) Verdict {
 		return blocked(problem)
 	}
 	if !pair.secured(pair.Giver) {
-		return pair.act(Secure, pair.Giver.Volume, pair.Giver.Ref)
+		return pair.secure(pair.Giver)
 	}
 	if pair.Shared {
 		return pair.proven()
@@ -196,9 +170,9 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	case departing(giver) != nil && !giver.Parked():
 		return blocked(departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
-		return pair.act(Secure, giver.Volume, giver.Ref)
+		return pair.secure(giver)
 	case giver.Volume.Found && !giver.Parked():
-		return pair.park()
+		return pair.leave()
 	case taker.Volume.Found && giver.Volume.Found && taker.Volume.Handle != giver.Volume.Handle:
 		return blocked(otherDisk(pair))
 	case taker.Volume.Found:
@@ -210,7 +184,7 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	case pair.barred() != nil:
 		return blocked(pair.barred())
 	}
-	return pair.create()
+	return pair.provide()
 }
 
 // Settle restores the reclaim policy of the taker's volume. A volume that is not bound stays Retain, because
@@ -227,25 +201,24 @@ func (Rebind) Settle(pair Pair) Verdict {
 	return Verdict{Action: &restore}
 }
 
-// AtGiver reports whether an action is done in the giver's cluster.
-func (Rebind) AtGiver(action Action) bool { return action.Verb == Secure || action.Verb == Park }
-
 // Marked reports whether a volume has a mark of this migration.
 func (p Pair) Marked(volume Volume) bool {
 	return volume.Found && (volume.Note.By == p.Owner || api.FenceOwner(volume.Fence) == p.Owner)
 }
 
 // Restore returns the action that restores a volume's reclaim policy. If the policy was never changed, it
-// stays, and only the fence is removed.
+// stays, and only the fence is removed. The note of the other side's volume is removed if that side has neither a claim
+// nor a volume for the disk any more.
 func (p Pair) Restore(volume Volume) Action {
 	other := p.Giver
 	if other.Volume.UID == volume.UID {
 		other = p.Taker
 	}
-	return Action{
-		Verb: Restore, Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion, Note: Note{Policy: volume.OriginalFor(p.Owner)},
-		Alone: volume.There != "" && !other.Claim.Found && !stands(other.Volume),
+	action := change(Restore, volume, func(s *State) { s.restore(volume.OriginalFor(p.Owner)) })
+	if !other.Claim.Found && !stands(other.Volume) {
+		action.After.There = ""
 	}
+	return action
 }
 
 // stands reports whether a volume exists and is not being deleted.
@@ -268,14 +241,14 @@ func rebindShared(pair Pair) Verdict {
 	case departing(giver) != nil:
 		return blocked(departing(giver))
 	case !pair.secured(giver):
-		return pair.act(Secure, giver.Volume, giver.Ref)
+		return pair.secure(giver)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
 		return blocked(anotherClaim(pair))
 	}
 	if verdict := pair.proven(); !verdict.Done() {
 		return verdict
 	}
-	return pair.act(Point, taker.Volume, target(taker))
+	return pair.point(taker.Volume, target(taker))
 }
 
 // lost returns the problem of a volume that was not found where it must be. Either it was deleted, or no claim
@@ -287,12 +260,33 @@ func (p Pair) lost(where Holding) Verdict {
 	return blocked(VolumeLost(where))
 }
 
-func (p Pair) act(verb Verb, volume Volume, ref Ref) Verdict {
-	return Verdict{Action: &Action{
-		Verb: verb, Volume: volume.Name, Ref: ref, UID: volume.UID, ResourceVersion: volume.ResourceVersion, Fence: p.Fence,
-		Note: Note{Policy: p.original(volume), By: p.Owner},
-	}}
+// secure returns the action that sets the giver's volume to Retain and notes the policy to restore.
+func (p Pair) secure(giver Holding) Verdict {
+	return p.write(true, Secure, giver.Volume, giver.Ref, func(s *State) {
+		s.Policy, s.Note = corev1.PersistentVolumeReclaimRetain, p.noteOf(giver.Volume)
+	})
 }
+
+// park returns the action that takes the giver's volume from its claim.
+func (p Pair) park(giver Holding) Verdict {
+	ref := Parked(giver.Ref)
+	return p.write(true, Park, giver.Volume, ref, func(s *State) { s.ClaimRef = ref })
+}
+
+// point returns the action that sets the claimRef of the taker's volume.
+func (p Pair) point(volume Volume, ref Ref) Verdict {
+	return p.write(false, Point, volume, ref, func(s *State) { s.ClaimRef, s.Note = ref, p.noteOf(volume) })
+}
+
+// write returns an action on a volume, under the present fence.
+func (p Pair) write(atGiver bool, verb Verb, volume Volume, ref Ref, edit func(*State)) Verdict {
+	action := change(verb, volume, edit)
+	action.AtGiver, action.Ref, action.Fence, action.After.Fence = atGiver, ref, p.Fence, p.Fence
+	return Verdict{Action: &action}
+}
+
+// noteOf returns the note of the policy to restore later on a volume.
+func (p Pair) noteOf(volume Volume) Note { return Note{Policy: p.original(volume), By: p.Owner} }
 
 // original returns the policy to restore later for a volume that is written. It is the policy that this
 // migration noted on this volume or on the other side's. Otherwise it is the policy of the volume that is bound

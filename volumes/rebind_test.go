@@ -457,12 +457,12 @@ func TestNotesOfOthersDoNotCount(t *testing.T) {
 	giver := held("west", retain)
 	giver.Volume.Note = Note{Policy: discard, By: "an earlier migration"}
 	verdict := Rebind{}.Prepare(Pair{Fence: fence, Owner: owner, Giver: giver, Taker: empty("east")})
-	if verdict.Action == nil || verdict.Action.Note != (Note{Policy: retain, By: owner}) {
+	if verdict.Action == nil || verdict.Action.After.Note != (Note{Policy: retain, By: owner}) {
 		t.Errorf("the first time: got %+v", verdict)
 	}
 	giver.Volume.Note = Note{Policy: discard, By: owner}
 	verdict = Rebind{}.Prepare(Pair{Fence: fence, Owner: owner, Giver: giver, Taker: empty("east")})
-	if verdict.Action == nil || verdict.Action.Note != (Note{Policy: discard, By: owner}) {
+	if verdict.Action == nil || verdict.Action.After.Note != (Note{Policy: discard, By: owner}) {
 		t.Errorf("the second time, under another fence: got %+v", verdict)
 	}
 	left := parked("east")
@@ -470,7 +470,7 @@ func TestNotesOfOthersDoNotCount(t *testing.T) {
 	gives := parked("west")
 	gives.Volume.Note = Note{Policy: retain, By: owner}
 	verdict = Rebind{}.Transfer(Pair{Fence: fence, Owner: owner, Giver: gives, Taker: left})
-	if verdict.Action == nil || verdict.Action.Verb != Point || verdict.Action.Note != (Note{Policy: retain, By: owner}) {
+	if verdict.Action == nil || verdict.Action.Verb != Point || verdict.Action.After.Note != (Note{Policy: retain, By: owner}) {
 		t.Errorf("on the volume that an earlier migration had parked: got %+v", verdict)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -89,33 +88,6 @@ func (Second) Carried(t Taken) *Problem {
 
 // Settle restores the reclaim policy of the taker's volume.
 func (Second) Settle(pair Pair) Verdict { return Rebind{}.Settle(pair) }
-
-// Written returns a volume after an action of these methods, except for its resourceVersion.
-func (a Action) Written(volume Volume) Volume {
-	switch a.Verb {
-	case Secure:
-		volume.Policy, volume.Note = corev1.PersistentVolumeReclaimRetain, a.Note
-	case Release:
-		volume.ClaimRef, volume.Released = a.Ref, a.Copy.Released
-	case TakeOver:
-		volume.ClaimRef, volume.Seal, volume.Note = a.Ref, a.Copy.Seal, a.Note
-	case Point:
-		volume.ClaimRef, volume.Note = a.Ref, a.Note
-	case Loosen:
-		volume.ClaimRef, volume.Policy, volume.Note, volume.Fence = a.Ref, a.Note.Policy, Note{}, ""
-		return volume
-	default:
-		volume.ClaimRef = a.Ref
-	}
-	if a.Copy.Returned {
-		volume.Released = ""
-	}
-	volume.Fence = a.Fence
-	return volume
-}
-
-// AtGiver reports whether an action is done in the giver's cluster.
-func (Second) AtGiver(action Action) bool { return action.Copy.AtGiver }
 
 // Returns reports whether the taker still has the current volume. Nothing was carried away from it, and the
 // giver's volume does not exist or is parked. It is also true for a parked volume if the user has confirmed

@@ -3,7 +3,6 @@ package volumes
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -131,60 +130,6 @@ func TestReturns(t *testing.T) {
 		tc.change(&pair)
 		if got := Returns(pair); got != tc.want {
 			t.Errorf("%s: %t", name, got)
-		}
-	}
-}
-
-// TestActionIsWritten: the effect of each verb on a volume, including the fence of its last write.
-func TestActionIsWritten(t *testing.T) {
-	before := Volume{Name: "pv", Policy: corev1.PersistentVolumeReclaimDelete, ClaimRef: Ref{Name: "before"}, Released: "migration.0", Seal: "old", Fence: "migration.0"}
-	note := Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}
-	action := Action{Ref: Ref{Name: "after"}, Note: note, Fence: fence, Copy: CopyAction{Released: fence, Seal: "root"}}
-	returned := action
-	returned.Copy.Returned = true
-	for name, tc := range map[string]struct {
-		verb   Verb
-		action Action
-		change func(*Volume)
-	}{
-		"secured":      {Secure, action, func(v *Volume) { v.Policy, v.Note = corev1.PersistentVolumeReclaimRetain, note }},
-		"released":     {Release, action, func(v *Volume) { v.ClaimRef.Name, v.Released = "after", fence }},
-		"taken over":   {TakeOver, action, func(v *Volume) { v.ClaimRef.Name, v.Seal, v.Note = "after", "root", note }},
-		"pointed":      {Point, action, func(v *Volume) { v.ClaimRef.Name, v.Note = "after", note }},
-		"parked":       {Park, action, func(v *Volume) { v.ClaimRef.Name = "after" }},
-		"pointed back": {PointBack, returned, func(v *Volume) { v.ClaimRef.Name, v.Released = "after", "" }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			want := before
-			want.Fence = fence
-			tc.change(&want)
-			tc.action.Verb = tc.verb
-			if diff := cmp.Diff(want, tc.action.Written(before)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestContentIsWritten: a content retains its snapshot, or is restored to the noted policy.
-func TestContentIsWritten(t *testing.T) {
-	const retain, discard = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete
-	for name, tc := range map[string]struct {
-		verb   Verb
-		noted  corev1.PersistentVolumeReclaimPolicy
-		before bool
-		want   bool
-	}{
-		"it is to retain":                   {RetainContent, discard, false, true},
-		"its own is Delete":                 {LoosenContent, discard, true, false},
-		"its own is Retain":                 {LoosenContent, retain, true, true},
-		"it is to retain, as it did before": {RetainContent, retain, true, true},
-	} {
-		note := Note{Policy: tc.noted, By: owner}
-		want := SnapshotContent{Name: "content", Retain: tc.want, Note: note}
-		got := Action{Verb: tc.verb, Note: note}.WrittenContent(SnapshotContent{Name: "content", Retain: tc.before})
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
 }

@@ -141,27 +141,18 @@ type SnapshotContent struct {
 // RolePlaceholder is a pod for whose claim a volume is provisioned, and which mounts nothing of it.
 const RolePlaceholder Role = "placeholder"
 
-// The verbs of method Snapshot. It also uses those of Copy that do not concern movers.
-const (
-	// CreateSnapshot takes a snapshot of the volume of the outgoing claim.
-	CreateSnapshot Verb = "CreateSnapshot"
-	// RetainContent makes the snapshot survive its content. LoosenContent restores the content's policy.
-	RetainContent Verb = "RetainContent"
-	LoosenContent Verb = "LoosenContent"
-	// CreateContent and CreateImport make the snapshot known at the taker.
-	CreateContent Verb = "CreateContent"
-	CreateImport  Verb = "CreateImport"
-	// DeleteSnapshot and DeleteContent delete the objects that were created for an attempt. The storage deletes
-	// the snapshot together with a VolumeSnapshot whose content does not retain it.
-	DeleteSnapshot Verb = "DeleteSnapshot"
-	DeleteContent  Verb = "DeleteContent"
-	// DeleteUnfilled deletes an incoming claim that has no volume yet.
-	DeleteUnfilled Verb = "DeleteUnfilled"
-)
+// State returns what migrations have written on the content.
+func (c SnapshotContent) State() State {
+	policy := corev1.PersistentVolumeReclaimDelete
+	if c.Retain {
+		policy = corev1.PersistentVolumeReclaimRetain
+	}
+	return State{Policy: policy, Note: c.Note}
+}
 
-// WrittenContent returns a content after RetainContent or LoosenContent, except for its resourceVersion.
-func (a Action) WrittenContent(c SnapshotContent) SnapshotContent {
-	c.Retain, c.Note = a.Verb == RetainContent || a.Note.Policy == corev1.PersistentVolumeReclaimRetain, a.Note
+// In returns the content in another state.
+func (c SnapshotContent) In(s State) SnapshotContent {
+	c.Retain, c.Note = s.Policy == corev1.PersistentVolumeReclaimRetain, s.Note
 	return c
 }
 

@@ -51,6 +51,14 @@ func unmark(value string) (fence string, calls int) {
 // String returns the value of the annotation: "Delete <UID>".
 func (n Note) String() string { return string(n.Policy) + " " + string(n.By) }
 
+// annotation returns that value; empty if nothing is noted.
+func (n Note) annotation() string {
+	if n == (Note{}) {
+		return ""
+	}
+	return n.String()
+}
+
 // ParseNote parses such a value. A value without a UID was written by no known migration.
 func ParseNote(value string) Note {
 	policy, by, _ := strings.Cut(value, " ")

@@ -26,17 +26,14 @@ func (m toyMethod) Prepare(pair volumes.Pair) volumes.Verdict {
 		return verdict
 	}
 	mark := volumes.MarkClaimOf(pair.Giver, pair.Fence)
-	mark.Verb = markGiver
+	mark.Verb, mark.AtGiver = markGiver, true
 	return volumes.Verdict{Action: &mark}
-}
-
-func (m toyMethod) AtGiver(action volumes.Action) bool {
-	return action.Verb == markGiver || m.Rebind.AtGiver(action)
 }
 
 func (m toyMethod) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
 	if action.Verb == markGiver {
-		return volumes.Mark(ctx, c.Giver, action)
+		action.Verb = volumes.MarkClaim
+		return volumes.Update(ctx, c.Giver, action)
 	}
 	return m.Rebind.Apply(ctx, c, action, pair)
 }

@@ -26,17 +26,23 @@ import (
 // errAnother is why a copy is not written: the object is not the one that the decision was based on.
 var errAnother = errors.New("it has changed since it was looked at")
 
-// writeCopy creates or updates a copy of a dependency.
-func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
-	copied, way, err := e.CopyOf(ctx, effect)
+// createCopy creates a copy of a dependency.
+func (e *Executor) createCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	copied, _, err := e.CopyOf(ctx, effect)
 	if err != nil {
 		return nil, err
 	}
-	if effect.Verb == plan.CreateCopy {
-		if err := e.mayMake(ctx, at, copied); err != nil {
-			return nil, err
-		}
-		return copied, at.Live.Create(ctx, copied)
+	if err := e.mayMake(ctx, at, copied); err != nil {
+		return nil, err
+	}
+	return copied, at.Live.Create(ctx, copied)
+}
+
+// updateCopy updates a copy of a dependency.
+func (e *Executor) updateCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	copied, way, err := e.CopyOf(ctx, effect)
+	if err != nil {
+		return nil, err
 	}
 	kind, _ := dependencies.KindOf(effect.Kind)
 	there, err := at.Dependency(ctx, kind, effect.Name, copied.GroupVersionKind().Version)

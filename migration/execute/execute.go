@@ -5,7 +5,6 @@ package execute
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"strconv"
@@ -54,130 +53,144 @@ func New(m *api.Migration, sides *endpoint.Pair, policy volumes.Policy) *Executo
 // Do performs one effect: one write, with the uid and resourceVersion of the object that the decision was based on.
 // It returns the written object; nil after a deletion.
 func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, error) {
-	at := e.At(effect.Side)
-	switch effect.Verb {
-	case plan.WriteFence:
-		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": fenceMarks(at, effect.Fence)}})
-	case plan.ReleaseFence:
-		return patchSet(ctx, at, effect, map[string]any{"metadata": map[string]any{"annotations": noFenceMarks(at, effect.Split)}})
-	case plan.SetShare:
-		return patchSet(ctx, at, effect, shareOf(strconv.Itoa(int(effect.MaxUnavailable))))
-	case plan.LiftShare:
-		return patchSet(ctx, at, effect, shareOf(nil))
-	case plan.ScaleDown, plan.ScaleUp:
-		return patchSet(ctx, at, effect, map[string]any{"spec": map[string]any{
-			"replicas": effect.Replicas, "ordinals": map[string]any{"start": effect.Start},
-		}})
-	case plan.CreateNamespace, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.CreateExport, plan.CreatePodService, plan.CreatePodExport:
-		object, err := e.Created(ctx, at, effect)
-		if err != nil {
-			return nil, err
-		}
-		return object, at.Live.Create(ctx, object)
-	case plan.RunHook:
-		job := HookJob(e.Pair, e.Owner, *effect.Hook)
-		return job, at.Live.Create(ctx, job)
-	case plan.StartHook:
-		return startHook(ctx, at, effect)
-	case plan.MarkPodService, plan.MarkPodExport:
-		return markName(ctx, at, effect)
-	case plan.SetBudget:
-		return pdb.Write(ctx, at.Live, budgetTarget(at, effect), effect.Form, pdb.Marks{Mark: pdb.Mark(effect.Fence, effect.Form), Author: effect.Author})
-	case plan.RestoreBudget:
-		return pdb.Write(ctx, at.Live, budgetTarget(at, effect), effect.Form, pdb.Marks{})
-	case plan.CarryVolume:
-		if effect.Volume.Verb == volumes.MarkClaim {
-			return volumes.Mark(ctx, at.Live, effect.Volume)
-		}
+	switch at := e.At(effect.Side); {
+	case effect.Carries():
 		return e.carryVolume(ctx, effect)
-	case plan.RestorePolicy:
-		return volumes.RestorePolicy(ctx, at.Live, effect.Volume)
-	case plan.CreateCopy, plan.UpdateCopy:
-		return e.writeCopy(ctx, at, effect)
-	case plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
-		return writeWriter(ctx, at, effect)
-	case plan.DeleteCopy:
-		return nil, e.replaceCopy(ctx, at, effect)
-	case plan.DeleteClaim, plan.DeleteVolume, plan.DeleteBudget, plan.DeleteExport, plan.DeleteSet, plan.DeletePodExport, plan.DeletePodService:
+	case effect.Change() == volumes.Creates:
+		return e.create(ctx, at, effect)
+	case effect.Change() == volumes.Updates:
+		return e.update(ctx, at, effect)
+	case effect.Change() == volumes.Deletes:
 		return nil, e.remove(ctx, at, effect)
+	default:
+		return nil, fmt.Errorf("unknown effect %q", effect.Verb)
 	}
-	return nil, fmt.Errorf("unknown effect %q", effect.Verb)
 }
 
-// fenceMarks returns the annotations of a StatefulSet with a fence.
-func fenceMarks(p endpoint.Endpoint, value string) map[string]any {
-	annotations := map[string]any{api.FenceAnnotationKey: value}
-	maps.Copy(annotations, p.Kind().Fenced())
-	return annotations
-}
-
-// noFenceMarks returns the annotations of a released StatefulSet.
-func noFenceMarks(p endpoint.Endpoint, split bool) map[string]any {
-	annotations := map[string]any{api.FenceAnnotationKey: nil, api.TemplateAnnotationKey: nil}
-	maps.Copy(annotations, p.Kind().Released(split))
-	return annotations
-}
-
-// shareOf returns the metadata of a StatefulSet of our own kind with a share of the budget, or without one.
-func shareOf(value any) map[string]any {
-	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{slicesapi.MaxUnavailableAnnotationKey: value}}}
-}
-
-func patchSet(ctx context.Context, at endpoint.Endpoint, effect plan.Effect, change map[string]any) (client.Object, error) {
-	metadata, _ := change["metadata"].(map[string]any)
-	if metadata == nil {
-		metadata = map[string]any{}
-		change["metadata"] = metadata
+func (e *Executor) create(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	if effect.Copies() {
+		return e.createCopy(ctx, at, effect)
 	}
-	metadata["uid"], metadata["resourceVersion"] = effect.UID, effect.ResourceVersion
-	data, err := json.Marshal(change)
+	object, err := e.Created(ctx, at, effect)
 	if err != nil {
 		return nil, err
 	}
-	set := at.NewSet(metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name})
-	return set, at.Live.Patch(ctx, set, client.RawPatch(types.MergePatchType, data))
+	return object, at.Live.Create(ctx, object)
 }
 
-// markName writes the fence on the Service or the export of an ordinal.
-func markName(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+func (e *Executor) update(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	switch effect.On() {
+	case plan.KindSet:
+		return patch(ctx, at, at.NewSet(named(at, effect)), effect, encodeSet(at, effect.Before, effect.After))
+	case plan.KindBudget:
+		return writeBudget(ctx, at, effect)
+	case volumes.KindVolume:
+		return volumes.Update(ctx, at.Live, effect.Volume)
+	case volumes.KindService, volumes.KindExport:
+		return patch(ctx, at, e.empty(at, effect), effect, map[string]any{"metadata": map[string]any{"annotations": map[string]any{api.FenceAnnotationKey: effect.Fence}}})
+	case plan.KindCopy:
+		return e.updateCopy(ctx, at, effect)
+	case plan.KindJob:
+		return startHook(ctx, at, effect)
+	default:
+		return writeWriter(ctx, at, effect)
+	}
+}
+
+// named returns the metadata of the object that an effect writes, with nothing but its name.
+func named(at endpoint.Endpoint, effect plan.Effect) metav1.ObjectMeta {
 	meta := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name}
-	var object client.Object = &corev1.Service{ObjectMeta: meta}
-	if effect.Verb == plan.MarkPodExport {
-		object = methods.NewServiceExport(at.ExportVersion, meta)
+	if !effect.Namespaced() {
+		meta.Namespace = ""
 	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": effect.UID, "resourceVersion": effect.ResourceVersion, "annotations": map[string]any{api.FenceAnnotationKey: effect.Fence},
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return object, at.Live.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
+	return meta
 }
 
-func budgetTarget(at endpoint.Endpoint, effect plan.Effect) pdb.Target {
-	return pdb.Target{Namespace: at.Namespace, Name: effect.Name, UID: effect.UID, ResourceVersion: effect.ResourceVersion}
+// empty returns the object that an effect writes, with nothing but its name.
+func (e *Executor) empty(at endpoint.Endpoint, effect plan.Effect) client.Object {
+	switch meta := named(at, effect); effect.On() {
+	case volumes.KindClaim:
+		return &corev1.PersistentVolumeClaim{ObjectMeta: meta}
+	case volumes.KindVolume:
+		return &corev1.PersistentVolume{ObjectMeta: meta}
+	case plan.KindBudget:
+		return &policyv1.PodDisruptionBudget{ObjectMeta: meta}
+	case volumes.KindExport:
+		return methods.NewServiceExport(at.ExportVersion, meta)
+	case volumes.KindService:
+		return &corev1.Service{ObjectMeta: meta}
+	default:
+		return at.NewSet(meta)
+	}
+}
+
+// encodeSet returns the merge patch that turns one state of a StatefulSet into another: only what differs.
+func encodeSet(at endpoint.Endpoint, before, after plan.SetState) map[string]any {
+	change, annotations := map[string]any{}, map[string]any{}
+	if before.Shared != after.Shared || before.Share != after.Share {
+		annotations[slicesapi.MaxUnavailableAnnotationKey] = nil
+		if after.Shared {
+			annotations[slicesapi.MaxUnavailableAnnotationKey] = strconv.Itoa(int(after.Share))
+		}
+	}
+	switch {
+	case before.Fence == after.Fence && before.Unmarked == after.Unmarked:
+	case after.Fence == "":
+		annotations = map[string]any{api.FenceAnnotationKey: nil, api.TemplateAnnotationKey: nil}
+		maps.Copy(annotations, at.Kind().Released(after.Split))
+	default:
+		annotations[api.FenceAnnotationKey] = after.Fence
+		maps.Copy(annotations, at.Kind().Fenced())
+	}
+	if len(annotations) > 0 {
+		change["metadata"] = map[string]any{"annotations": annotations}
+	}
+	if before.Start != after.Start || before.Replicas != after.Replicas {
+		change["spec"] = map[string]any{"replicas": after.Replicas, "ordinals": map[string]any{"start": after.Start}}
+	}
+	return change
+}
+
+// patch writes a change, a merge patch, to the object that was judged.
+func patch(ctx context.Context, at endpoint.Endpoint, object client.Object, effect plan.Effect, change map[string]any) (client.Object, error) {
+	if len(change) == 0 {
+		return nil, fmt.Errorf("effect %q changes nothing", effect.Verb)
+	}
+	return volumes.Patch(ctx, at.Live, object, volumes.Action{UID: effect.UID, ResourceVersion: effect.ResourceVersion}, change)
+}
+
+// writeBudget writes a form of a PodDisruptionBudget. With the author's form it removes the marks of the migration.
+func writeBudget(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	target := pdb.Target{Namespace: at.Namespace, Name: effect.Name, UID: effect.UID, ResourceVersion: effect.ResourceVersion}
+	marks := pdb.Marks{}
+	if effect.Fence != "" {
+		marks = pdb.Marks{Mark: pdb.Mark(effect.Fence, effect.Form), Author: effect.Author}
+	}
+	return pdb.Write(ctx, at.Live, target, effect.Form, marks)
 }
 
 // Created returns the object of a create effect, copied from the current state of the source.
 func (e *Executor) Created(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
 	owned := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name, Annotations: map[string]string{api.OwnerAnnotationKey: string(e.Owner)}}
-	if effect.Verb == plan.CreatePodService || effect.Verb == plan.CreatePodExport {
+	if effect.OfPod() {
 		owned.Annotations[api.FenceAnnotationKey] = effect.Fence
 	}
-	switch effect.Verb {
-	case plan.CreateNamespace:
+	switch kind := effect.On(); {
+	case kind == plan.KindNamespace:
 		return e.createdNamespace(ctx, owned)
-	case plan.CreateExport, plan.CreatePodExport:
+	case kind == plan.KindJob:
+		return HookJob(e.Pair, e.Owner, *effect.Hook), nil
+	case kind == volumes.KindExport:
 		return methods.NewServiceExport(at.ExportVersion, owned), nil
-	case plan.CreatePodService:
+	case kind == volumes.KindService && effect.OfPod():
 		return e.createdPodService(ctx, owned)
-	case plan.CreateService:
+	case kind == volumes.KindService:
 		from, err := must[corev1.Service](ctx, e.Source, effect.Name)
 		if err != nil {
 			return nil, err
 		}
 		return copyService(from, copyMeta(from.ObjectMeta, at.Namespace, effect.Name, e.Owner)), nil
-	case plan.CreateBudget:
+	case kind == plan.KindBudget:
 		from, err := must[policyv1.PodDisruptionBudget](ctx, e.Source, effect.Name)
 		if err != nil {
 			return nil, err
@@ -186,12 +199,12 @@ func (e *Executor) Created(ctx context.Context, at endpoint.Endpoint, effect pla
 	default:
 		return e.copiedSet(ctx, func(from metav1.ObjectMeta) metav1.ObjectMeta {
 			meta := copyMeta(from, at.Namespace, effect.Name, e.Owner)
-			meta.Annotations[api.FenceAnnotationKey] = effect.Fence
+			meta.Annotations[api.FenceAnnotationKey] = effect.After.Fence
 			for key, value := range at.Kind().Fenced() {
 				meta.Annotations[key] = fmt.Sprint(value)
 			}
 			return meta
-		}, effect.Start, e.forms())
+		}, effect.After.Start, e.forms())
 	}
 }
 
@@ -247,22 +260,8 @@ func (e *Executor) template(ctx context.Context) (*corev1.PodTemplateSpec, error
 
 // remove deletes the object that the decision was based on.
 func (e *Executor) remove(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
-	meta := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name}
-	var object client.Object
-	switch effect.Verb {
-	case plan.DeleteClaim:
-		object = &corev1.PersistentVolumeClaim{ObjectMeta: meta}
-	case plan.DeleteVolume:
-		meta.Namespace = ""
-		object = &corev1.PersistentVolume{ObjectMeta: meta}
-	case plan.DeleteBudget:
-		object = &policyv1.PodDisruptionBudget{ObjectMeta: meta}
-	case plan.DeleteExport, plan.DeletePodExport:
-		object = methods.NewServiceExport(at.ExportVersion, meta)
-	case plan.DeletePodService:
-		object = &corev1.Service{ObjectMeta: meta}
-	default:
-		object = at.NewSet(meta)
+	if effect.Copies() {
+		return e.replaceCopy(ctx, at, effect)
 	}
-	return at.Live.Delete(ctx, object, client.Preconditions{UID: &effect.UID, ResourceVersion: &effect.ResourceVersion}, client.PropagationPolicy(cmp.Or(effect.Propagation, metav1.DeletePropagationBackground)))
+	return at.Live.Delete(ctx, e.empty(at, effect), client.Preconditions{UID: &effect.UID, ResourceVersion: &effect.ResourceVersion}, client.PropagationPolicy(cmp.Or(effect.Propagation, metav1.DeletePropagationBackground)))
 }

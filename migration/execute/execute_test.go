@@ -50,9 +50,9 @@ func TestMarksOfSlices(t *testing.T) {
 		effect plan.Effect
 		want   string
 	}{
-		"X-23 it begins":                {plan.Effect{Verb: plan.WriteFence, Fence: "m.2"}, `"apps.sliceshift.io/migrating":"true","migration.sliceshift.io/fence":"m.2"`},
-		"X-23 it ends with one":         {plan.Effect{Verb: plan.ReleaseFence}, gone + `"false","migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null`},
-		"X-23 the application is split": {plan.Effect{Verb: plan.ReleaseFence, Split: true}, gone + `"true","migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null`},
+		"X-23 it begins":                {plan.Effect{Verb: plan.WriteFence, After: plan.SetState{Fence: "m.2"}}, `"apps.sliceshift.io/migrating":"true","migration.sliceshift.io/fence":"m.2"`},
+		"X-23 it ends with one":         {plan.Effect{Verb: plan.ReleaseFence, Before: plan.SetState{Fence: "m.2"}}, gone + `"false","migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null`},
+		"X-23 the application is split": {plan.Effect{Verb: plan.ReleaseFence, Before: plan.SetState{Fence: "m.2"}, After: plan.SetState{Split: true}}, gone + `"true","migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			there := &wire{}
@@ -76,29 +76,31 @@ func TestExecute(t *testing.T) {
 		return e
 	}
 	const precondition = `"resourceVersion":"7","uid":"u"`
-	volume := func(verb volumes.Verb, ref volumes.Ref) plan.Effect {
+	volume := func(verb volumes.Verb, after volumes.State) plan.Effect {
+		after.Fence = "m.2"
 		return plan.Effect{Verb: plan.CarryVolume, Side: plan.SourceSide, Template: "data", Volume: volumes.Action{
-			Verb: verb, Volume: "pv", Ref: ref, UID: "u", ResourceVersion: "7", Fence: "m.2", Note: volumes.Note{Policy: "Delete", By: "m"},
+			Verb: verb, AtGiver: true, Volume: "pv", Ref: volumes.Ref{Namespace: "shop", Name: "data"}, UID: "u", ResourceVersion: "7", Fence: "m.2", After: after,
 		}}
 	}
+	note := volumes.Note{Policy: "Delete", By: "m"}
 	budget := `"metadata":{"annotations":{"migration.sliceshift.io/author-budget":`
 	for name, tc := range map[string]struct {
 		effect plan.Effect
 		want   string
 	}{
-		"fence":          {judged(plan.Effect{Verb: plan.WriteFence, Fence: "m.2"}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2"},` + precondition + `}}`},
-		"release":        {judged(plan.Effect{Verb: plan.ReleaseFence}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null},` + precondition + `}}`},
-		"share":          {judged(plan.Effect{Verb: plan.SetShare, MaxUnavailable: 1}), `patch web {"metadata":{"annotations":{"apps.sliceshift.io/max-unavailable":"1"},` + precondition + `}}`},
-		"share lifted":   {judged(plan.Effect{Verb: plan.LiftShare}), `patch web {"metadata":{"annotations":{"apps.sliceshift.io/max-unavailable":null},` + precondition + `}}`},
-		"stop":           {judged(plan.Effect{Verb: plan.ScaleDown, Start: 1, Replicas: 2}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":1},"replicas":2}}`},
-		"start":          {judged(plan.Effect{Verb: plan.ScaleUp, Start: 2, Replicas: 1}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":2},"replicas":1}}`},
+		"fence":          {judged(plan.Effect{Verb: plan.WriteFence, After: plan.SetState{Fence: "m.2"}}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2"},` + precondition + `}}`},
+		"release":        {judged(plan.Effect{Verb: plan.ReleaseFence, Before: plan.SetState{Fence: "m.2"}}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null},` + precondition + `}}`},
+		"share":          {judged(plan.Effect{Verb: plan.SetShare, After: plan.SetState{Shared: true, Share: 1}}), `patch web {"metadata":{"annotations":{"apps.sliceshift.io/max-unavailable":"1"},` + precondition + `}}`},
+		"share lifted":   {judged(plan.Effect{Verb: plan.LiftShare, Before: plan.SetState{Shared: true}}), `patch web {"metadata":{"annotations":{"apps.sliceshift.io/max-unavailable":null},` + precondition + `}}`},
+		"stop":           {judged(plan.Effect{Verb: plan.ScaleDown, After: plan.SetState{Start: 1, Replicas: 2}}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":1},"replicas":2}}`},
+		"start":          {judged(plan.Effect{Verb: plan.ScaleUp, After: plan.SetState{Start: 2, Replicas: 1}}), `patch web {"metadata":{` + precondition + `},"spec":{"ordinals":{"start":2},"replicas":1}}`},
 		"budget":         {judged(plan.Effect{Verb: plan.SetBudget, Fence: "m.2", Form: pdb.Available(3), Author: pdb.Unavailable(1)}), `patch web {` + budget + `"maxUnavailable 1","migration.sliceshift.io/budget":"m.2 minAvailable 3"},` + precondition + `},"spec":{"maxUnavailable":null,"minAvailable":3}}`},
 		"budget back":    {judged(plan.Effect{Verb: plan.RestoreBudget, Form: pdb.Unavailable(1)}), `patch web {` + budget + `null,"migration.sliceshift.io/budget":null},` + precondition + `},"spec":{"maxUnavailable":1,"minAvailable":null}}`},
-		"secure":         {volume(volumes.Secure, volumes.Ref{}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","migration.sliceshift.io/original-reclaim-policy":"Delete m"},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`},
-		"park":           {volume(volumes.Park, volumes.Ref{Namespace: "shop", Name: "data_parked"}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data_parked","namespace":"shop","resourceVersion":null,"uid":null}}}`},
-		"point":          {volume(volumes.Point, volumes.Ref{Namespace: "shop", Name: "data", UID: "c"}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","migration.sliceshift.io/original-reclaim-policy":"Delete m","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data","namespace":"shop","resourceVersion":null,"uid":"c"}}}`},
-		"mark":           {volume(volumes.MarkClaim, volumes.Ref{Namespace: "shop", Name: "data"}), `patch data {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2"},` + precondition + `}}`},
-		"policy":         {plan.Effect{Verb: plan.RestorePolicy, Side: plan.SourceSide, Volume: volumes.Action{Volume: "pv", UID: "u", ResourceVersion: "7", Note: volumes.Note{Policy: "Delete"}}}, `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":null,"migration.sliceshift.io/original-reclaim-policy":null},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`},
+		"secure":         {volume(volumes.Secure, volumes.State{Policy: "Retain", Note: note}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","migration.sliceshift.io/original-reclaim-policy":"Delete m"},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`},
+		"park":           {volume(volumes.Park, volumes.State{ClaimRef: volumes.Ref{Namespace: "shop", Name: "data_parked"}}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data_parked","namespace":"shop","resourceVersion":null,"uid":null}}}`},
+		"point":          {volume(volumes.Point, volumes.State{Note: note, ClaimRef: volumes.Ref{Namespace: "shop", Name: "data", UID: "c"}}), `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2","migration.sliceshift.io/original-reclaim-policy":"Delete m","pv.kubernetes.io/bound-by-controller":null},` + precondition + `},"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data","namespace":"shop","resourceVersion":null,"uid":"c"}}}`},
+		"mark":           {volume(volumes.MarkClaim, volumes.State{}), `patch data {"metadata":{"annotations":{"migration.sliceshift.io/fence":"m.2"},` + precondition + `}}`},
+		"policy":         {plan.Effect{Verb: plan.RestorePolicy, Side: plan.SourceSide, Volume: volumes.Action{Verb: volumes.Restore, Volume: "pv", UID: "u", ResourceVersion: "7", Before: volumes.State{Policy: "Retain", Fence: "m.2", Note: note}, After: volumes.State{Policy: "Delete"}}}, `patch pv {"metadata":{"annotations":{"migration.sliceshift.io/fence":null,"migration.sliceshift.io/original-reclaim-policy":null},` + precondition + `},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`},
 		"delete claim":   {judged(plan.Effect{Verb: plan.DeleteClaim}), "delete web uid u resourceVersion 7"},
 		"delete volume":  {judged(plan.Effect{Verb: plan.DeleteVolume}), "delete web uid u resourceVersion 7"},
 		"delete budget":  {judged(plan.Effect{Verb: plan.DeleteBudget}), "delete web uid u resourceVersion 7"},
@@ -113,7 +115,7 @@ func TestExecute(t *testing.T) {
 			}}
 			tc.effect.Carriage.Giver = plan.SourceSide
 			if tc.effect.Volume.Verb == volumes.Point || tc.effect.Volume.Verb == volumes.MarkClaim {
-				tc.effect.Carriage.Giver = plan.DestinationSide // the source takes
+				tc.effect.Carriage.Giver, tc.effect.Volume.AtGiver = plan.DestinationSide, false // the source takes
 			}
 			if _, err := e.Do(t.Context(), tc.effect); err != nil {
 				t.Fatal(err)

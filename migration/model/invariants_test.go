@@ -232,7 +232,7 @@ func goesBackDown(before plan.Snapshot, e plan.Effect) bool {
 
 // scaled checks that exactly one ordinal is added or removed.
 func (m *machine) scaled(e plan.Effect, set plan.Set, by int32) {
-	after := plan.Set{Start: e.Start, Replicas: e.Replicas}
+	after := plan.Set{Start: e.After.Start, Replicas: e.After.Replicas}
 	if after.Replicas != set.Replicas+by || after.Has(e.Ordinal) == set.Has(e.Ordinal) ||
 		set.Replicas > 0 && after.Replicas > 0 && after.Start != set.Start && after.End() != set.End() {
 		m.breaks("I9: %s of %s", e, plan.Span(set.Start, set.Replicas))

@@ -431,8 +431,7 @@ func (p *printer) effect(e plan.Effect) {
 	p.name(e.ResourceVersion)
 	p.fence(e.Fence)
 	p.number(int(e.Ordinal))
-	p.number(int(e.Start))
-	p.number(int(e.Replicas))
+	p.setWrite(e.Before, e.After)
 	p.text(e.Form.String())
 	v := &e.Volume
 	p.text(string(v.Verb))
@@ -445,18 +444,35 @@ func (p *printer) effect(e plan.Effect) {
 	p.name(v.ResourceVersion)
 	p.fence(v.Fence)
 	p.text(strconv.Itoa(v.Calls))
-	p.text(v.There)
-	if v.Verb == volumes.CreateVolume {
-		p.text(v.Volume)
+	p.volumeName(v.Volume)
+	was, is := v.Before, v.After
+	p.bools(was.There != is.There, was.Released != is.Released, was.Seal != is.Seal)
+	if was.There != is.There {
+		p.text(is.There)
+	}
+	if was.Released != is.Released {
+		p.fence(is.Released)
+	}
+	if was.Seal != is.Seal {
+		p.name(is.Seal)
 	}
 	if v.Copy == (volumes.CopyAction{}) {
 		return
 	}
-	p.volumeName(v.Volume)
 	p.text(v.Copy.Pod)
 	p.number(int(v.Copy.Pass))
 	p.name(v.Copy.Peer)
-	p.fence(v.Copy.Released)
-	p.name(v.Copy.Seal)
-	p.bools(v.Copy.Returned)
+}
+
+// setWrite prints what a write changes in a StatefulSet.
+func (p *printer) setWrite(was, is plan.SetState) {
+	p.bools(was.Start != is.Start || was.Replicas != is.Replicas, was.Fence != is.Fence, was.Share != is.Share || was.Shared != is.Shared, is.Shared)
+	if was.Start != is.Start || was.Replicas != is.Replicas {
+		p.number(int(is.Start))
+		p.number(int(is.Replicas))
+	}
+	if was.Fence != is.Fence {
+		p.fence(is.Fence)
+	}
+	p.number(int(is.Share - was.Share))
 }

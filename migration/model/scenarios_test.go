@@ -284,7 +284,9 @@ func TestFenceOfAnotherLife(t *testing.T) {
 	y.setMode(api.ModeRun)
 	y.pass(lands)
 	set := y.State.Source.Set
-	if err := y.Apply(plan.Effect{Verb: plan.WriteFence, Side: plan.SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Fence: planner.Fence("migration", 1)}); err != nil {
+	after := set.State()
+	after.Fence = planner.Fence("migration", 1)
+	if err := y.Apply(plan.Effect{Verb: plan.WriteFence, Side: plan.SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, After: after}); err != nil {
 		t.Fatal(err)
 	}
 	y.setMode(api.ModeRollback)

@@ -140,7 +140,7 @@ func (m *machine) writeContent(c *snapContent, a volumes.Action) error {
 	if a.Verb == volumes.DeleteContent {
 		c.Terminating = true
 	} else {
-		c.SnapshotContent = a.WrittenContent(c.SnapshotContent)
+		c.SnapshotContent = c.In(a.After)
 	}
 	c.ResourceVersion = m.NewVersion()
 	return nil

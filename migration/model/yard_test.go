@@ -315,19 +315,19 @@ func (m *machine) writeCopied(i int, e plan.Effect) error {
 		return simulate.ErrConflict
 	}
 	switch h := m.State.Volumes[i].Holding(e.Side); {
-	case a.Verb == volumes.Loosen && h.Volume.Found && h.Volume.Name == a.Volume:
+	case a.After.Policy != a.Before.Policy && a.After.Policy != corev1.PersistentVolumeReclaimRetain && h.Volume.Found && h.Volume.Name == a.Volume:
 		m.breaks("I3: %s, which is the ordinal's", e)
-	case a.Verb != volumes.Secure && a.Verb != volumes.Loosen && volume.ClaimRef != a.Ref:
+	case a.After.Policy == a.Before.Policy && volume.ClaimRef != a.After.ClaimRef:
 		switch {
 		case len(volume.Attachments) > 0 && volume.Released == "" || m.runsAnywhere(e.Ordinal):
 			m.breaks("I2: %s while it is in use", e)
-		case !volume.ClaimRef.Names(a.Ref) && volume.Policy != corev1.PersistentVolumeReclaimRetain:
+		case !volume.ClaimRef.Names(a.After.ClaimRef) && volume.Policy != corev1.PersistentVolumeReclaimRetain:
 			m.breaks("I3: %s, whose policy is not Retain", e)
 		case a.Verb == volumes.TakeOver:
 			m.takenTogether(i, e)
 		}
 	}
-	m.putVolume(i, e.Side, a.Written(volume))
+	m.putVolume(i, e.Side, volume.In(a.After))
 	if h := m.State.Volumes[i].Holding(e.Side); a.Verb == volumes.PointBack && bySnapshot(m.State.Volumes[i]) && usable(*h) {
 		m.yards[i].write(h.Volume.Handle) // a waiting pod writes at once, so no older snapshot counts any more
 	}

@@ -73,13 +73,13 @@ func (a *ahead) before(effect plan.Effect, sameCluster bool) {
 // LookAhead starts the reads that are needed next, after a write, and caches the result of the write.
 func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 	switch {
-	case effect.Verb == plan.CreateNamespace:
+	case effect.Does(volumes.Creates, plan.KindNamespace):
 		e.namespaceSeen = e.Clock.Now()
-	case effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.Secure:
+	case effect.Secures():
 		e.ahead.gate = map[plan.SideName]*listing{plan.SourceSide: listAhead(ctx, e.Source), plan.DestinationSide: listAhead(ctx, e.Destination)}
 	case effect.TakesAway(e.SameCluster()):
 		of := e.At(effect.Side)
-		if effect.Volume.Verb == volumes.Point { // the volume is detached from the other side than the one written
+		if effect.Gives() { // the volume is detached from the other side than the one written
 			of = e.At(effect.Side.Other())
 		}
 		e.ahead.left, e.ahead.ordinal = listAhead(ctx, of), effect.Ordinal

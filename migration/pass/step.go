@@ -60,7 +60,7 @@ func (step Step) again(reads scope.Reads) Step {
 func stepOf(snapshot plan.Snapshot, decision plan.Decision) Step {
 	step := Step{Do: Report, Snapshot: snapshot, Decision: decision, RequeueAfter: requeueAfter(decision)}
 	switch {
-	case decision.Effect != nil && decision.Effect.Verb == plan.WriteFence:
+	case decision.Effect != nil && decision.Effect.Fences():
 		step.Do = Confirm
 	case decision.Effect != nil:
 		step.Do = Write

@@ -9,7 +9,6 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
-	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
 // Verb names the write of an effect.
@@ -85,13 +84,14 @@ type Effect struct {
 
 	UID             types.UID `json:"-"`
 	ResourceVersion string    `json:"-"`
-	// Fence is the fence of the epoch in which the write happens, for WriteFence, CreateSet, CreateBudget,
-	// SetBudget and CarryVolume.
+	// Fence is the fence of the epoch in which the write happens, for CreateBudget, SetBudget and the Services and
+	// exports of ordinals.
 	Fence string `json:"-"`
-	// Start and Replicas are the slice's new range, for ScaleDown, ScaleUp and CreateSet.
-	Start    int32 `json:"start,omitempty"`
-	Replicas int32 `json:"replicas,omitempty"`
-	// MaxUnavailable is how many replicas SetBudget or SetShare allows to be unavailable.
+	// Before and After are what migrations write on a StatefulSet, before the effect and after it. What differs is
+	// written. CreateSet has no Before.
+	Before SetState `json:"-"`
+	After  SetState `json:"-"`
+	// MaxUnavailable is how many replicas SetBudget allows to be unavailable.
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
 	// Form is for SetBudget and RestoreBudget. Author, the author's form, is for SetBudget and CreateBudget.
 	Form   pdb.Form `json:"-"`
@@ -107,8 +107,6 @@ type Effect struct {
 	Hook *HookTurn `json:"-"`
 	// Writer is for PauseWriter, ReleaseWriter and UnmarkWriter.
 	Writer Pausing `json:"-"`
-	// Split is true when ReleaseFence leaves the application split between the sides.
-	Split bool `json:"-"`
 	// Propagation is the deletion propagation policy of DeleteSet.
 	Propagation metav1.DeletionPropagation `json:"-"`
 }
@@ -120,20 +118,6 @@ type Carriage struct {
 	Giver SideName
 	Pair  volumes.Pair
 }
-
-// OfOrdinal reports whether the effect concerns only one ordinal and its volumes.
-func (e Effect) OfOrdinal() bool {
-	switch e.Verb {
-	case ScaleDown, ScaleUp, CarryVolume, DeleteClaim, DeleteVolume, RestorePolicy,
-		CreatePodService, CreatePodExport, MarkPodService, MarkPodExport, DeletePodExport, DeletePodService:
-		return true
-	default:
-		return false
-	}
-}
-
-// RunsHook reports whether the effect concerns the Job of a hook.
-func (e Effect) RunsHook() bool { return e.Verb == RunHook || e.Verb == StartHook }
 
 // String describes the effect for people.
 func (e Effect) String() string {
@@ -227,13 +211,13 @@ func (e Effect) setString(on string) string {
 	case CreateSet:
 		return fmt.Sprintf("create StatefulSet %s%s with no replicas", e.Name, on)
 	case SetShare:
-		return fmt.Sprintf("set the share of the budget of StatefulSet %s%s to %d", e.Name, on, e.MaxUnavailable)
+		return fmt.Sprintf("set the share of the budget of StatefulSet %s%s to %d", e.Name, on, e.After.Share)
 	case LiftShare:
 		return fmt.Sprintf("lift the share of the budget of StatefulSet %s%s", e.Name, on)
 	case ScaleDown:
-		return fmt.Sprintf("stop ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
+		return fmt.Sprintf("stop ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.After.Start, e.After.Start+e.After.Replicas)
 	case ScaleUp:
-		return fmt.Sprintf("start ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.Start, e.Start+e.Replicas)
+		return fmt.Sprintf("start ordinal %d%s: StatefulSet %s becomes [%d,%d)", e.Ordinal, on, e.Name, e.After.Start, e.After.Start+e.After.Replicas)
 	default:
 		return "delete StatefulSet " + e.Name + on
 	}
@@ -247,8 +231,8 @@ func (e Effect) volumeString(on string) string {
 	case volumes.Secure:
 		return fmt.Sprintf("set volume %s%s to Retain", a.Volume, on)
 	case volumes.Park:
-		if a.There != "" {
-			return fmt.Sprintf("park volume %s%s; on the other side, where another disk has its name, it is called %s", a.Volume, on, a.There)
+		if there := a.After.There; there != a.Before.There {
+			return fmt.Sprintf("park volume %s%s; on the other side, where another disk has its name, it is called %s", a.Volume, on, there)
 		}
 		return fmt.Sprintf("park volume %s%s", a.Volume, on)
 	case volumes.Point:
@@ -340,32 +324,4 @@ func (e Effect) snapshotString(on string) string {
 	default:
 		return string(a.Verb) + " " + a.Volume + on
 	}
-}
-
-// FillsSecond reports whether the effect belongs to a method that fills a second volume. The objects for that have
-// names of their own, so no watch of the migration reports them.
-func (e Effect) FillsSecond() bool {
-	return e.Carriage.Method.FillsSecond()
-}
-
-// ForMovers reports whether the effect writes an object that only movers use. Such an object does not carry an
-// ordinal's name: no event of it enqueues the Migration, and it is always read live.
-func (e Effect) ForMovers() bool {
-	switch e.Volume.Verb {
-	case volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.ExportEntrance, volumes.DeleteEntrance, volumes.TakeBase, volumes.RestoreBase:
-		return e.Verb == CarryVolume
-	default:
-		return false
-	}
-}
-
-// TakesAway reports whether the effect takes a volume from the side that had it. Between clusters, and where each
-// side has its own volume, that is the parking of the volume. In one cluster, it is the same write that gives the
-// volume to the other side.
-func (e Effect) TakesAway(sameCluster bool) bool {
-	verb := volumes.Park
-	if sameCluster && !methods.Of(e.Carriage.Method).Separate() {
-		verb = volumes.Point
-	}
-	return e.Verb == CarryVolume && e.Volume.Verb == verb
 }

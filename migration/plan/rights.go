@@ -1,10 +1,6 @@
 package plan
 
-import (
-	"slices"
-
-	"github.com/sliceshift/sliceshift/volumes"
-)
+import "github.com/sliceshift/sliceshift/volumes"
 
 // RemedyRights is the remedy for a missing permission.
 const RemedyRights = "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to the identity that is used there"
@@ -29,43 +25,19 @@ const RemedyJobRights = "bind the ClusterRole sliceshift-mover-jobs to the ident
 
 // RemedyRights returns the remedy for a permission that an effect lacks.
 func (e Effect) RemedyRights() string {
-	if e.Copies() {
+	placeholder := e.Carries() && e.Volume.Copy.Role == volumes.RolePlaceholder
+	switch kind := e.On(); {
+	case kind == KindCopy:
 		return RemedyDependencyRights
-	}
-	if e.RunsHook() {
+	case kind == KindJob:
 		return RemedyJobRights
-	}
-	if e.writes() {
+	case kind == KindWriter:
 		return RemedyWriterRights
-	}
-	if e.snapshots() {
+	case placeholder, kind == volumes.KindSnapshot, kind == volumes.KindContent:
 		return RemedySnapshotRights
-	}
-	if e.writesMover() {
+	case kind == volumes.KindPod:
 		return RemedyMoverRights
+	default:
+		return RemedyRights
 	}
-	return RemedyRights
-}
-
-// Copies reports whether the effect concerns a copy of a dependency.
-func (e Effect) Copies() bool {
-	return e.Verb == CreateCopy || e.Verb == UpdateCopy || e.Verb == DeleteCopy
-}
-
-// writesMover reports whether the effect creates, writes or deletes a pod of method Copy.
-func (e Effect) writesMover() bool {
-	return e.Verb == CarryVolume && slices.Contains([]volumes.Verb{volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover}, e.Volume.Verb)
-}
-
-// snapshots reports whether only method Snapshot needs the effect.
-func (e Effect) snapshots() bool {
-	return e.Verb == CarryVolume && (e.Volume.Copy.Role == volumes.RolePlaceholder || slices.Contains([]volumes.Verb{
-		volumes.CreateSnapshot, volumes.RetainContent, volumes.LoosenContent, volumes.CreateContent, volumes.CreateImport, volumes.DeleteSnapshot, volumes.DeleteContent,
-		volumes.TakeBase, volumes.DropBaseSnapshot,
-	}, e.Volume.Verb))
-}
-
-// writes reports whether the effect concerns a writer.
-func (e Effect) writes() bool {
-	return e.Verb == PauseWriter || e.Verb == ReleaseWriter || e.Verb == UnmarkWriter
 }

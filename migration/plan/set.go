@@ -90,6 +90,30 @@ const (
 	StaysPartition Stays = "partition"
 )
 
+// SetState is what migrations write on a StatefulSet.
+type SetState struct {
+	Start, Replicas int32
+	// Fence is the fence; empty if the set is released. Unmarked is as in Rolls. Split is true when a released set
+	// leaves the application split between the sides.
+	Fence           string
+	Unmarked, Split bool
+	// Shared and Share are as in Rolls.
+	Shared bool
+	Share  int32
+}
+
+// State returns what migrations have written on the set.
+func (s Set) State() SetState {
+	return SetState{Start: s.Start, Replicas: s.Replicas, Fence: s.Fence, Unmarked: s.Rolls.Unmarked, Shared: s.Rolls.Shared, Share: s.Rolls.Share}
+}
+
+// In returns the set in another state. Everything that migrations do not write stays, and so does its resourceVersion.
+func (s Set) In(state SetState) Set {
+	s.Start, s.Replicas, s.Fence = state.Start, state.Replicas, state.Fence
+	s.Rolls.Unmarked, s.Rolls.Shared, s.Rolls.Share = state.Unmarked, state.Shared, state.Share
+	return s
+}
+
 // ResourceName returns the resource name of the set's kind for kubectl.
 func (s Set) ResourceName() string { return cmp.Or(s.Resource, NativeResource) }
 

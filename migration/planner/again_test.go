@@ -74,7 +74,7 @@ func TestSourceMadeAgainIsFenced(t *testing.T) {
 	}
 	s.Record = *first.Record
 	second := Plan(s)
-	if e := second.Effect; e == nil || e.Verb != plan.WriteFence || e.Side != plan.SourceSide || e.UID != "new" || e.Fence != "m.2" {
+	if e := second.Effect; e == nil || e.Verb != plan.WriteFence || e.Side != plan.SourceSide || e.UID != "new" || e.After.Fence != "m.2" {
 		t.Errorf("got %+v", second)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // AboutToStop returns the ordinal that a decision stops, or whose long preparation for the stop it starts: hooks,
@@ -20,8 +21,8 @@ func AboutToStop(s plan.Snapshot, decision plan.Decision) (int32, bool) {
 
 func (p *View) aboutToStop(decision plan.Decision) (int32, bool) {
 	if effect := decision.Effect; effect != nil {
-		hook := effect.Verb == plan.RunHook && effect.Hook != nil && effect.Hook.Hook.Point == api.HookBeforeOrdinal
-		return effect.Ordinal, hook || effect.Verb == plan.ScaleDown
+		hook := effect.Does(volumes.Creates, plan.KindJob) && effect.Hook != nil && effect.Hook.Hook.Point == api.HookBeforeOrdinal
+		return effect.Ordinal, hook || effect.Stops()
 	}
 	if decision.Record == nil || decision.Record.Handoff == nil {
 		return 0, false

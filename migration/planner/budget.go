@@ -315,7 +315,7 @@ func (p budgetPlanner) liftCaps() *plan.Decision {
 	}
 	for _, name := range plan.SideNames {
 		if set := p.Side(name).Set; capped(set) && set.Rolls.Shared {
-			return writeSet(set, plan.Effect{Verb: plan.LiftShare, Side: name})
+			return writeSet(set, plan.Effect{Verb: plan.LiftShare, Side: name}, func(s *plan.SetState) { s.Shared, s.Share = false, 0 })
 		}
 	}
 	return nil
@@ -328,7 +328,7 @@ func (p budgetPlanner) setCap(name plan.SideName, most int32) *plan.Decision {
 	if !set.Rolls.Heeded {
 		return p.capUnobserved(name)
 	}
-	return writeSet(set, plan.Effect{Verb: plan.SetShare, Side: name, MaxUnavailable: most})
+	return writeSet(set, plan.Effect{Verb: plan.SetShare, Side: name}, func(s *plan.SetState) { s.Shared, s.Share = true, most })
 }
 
 func (p budgetPlanner) capUnobserved(name plan.SideName) *plan.Decision {

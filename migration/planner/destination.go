@@ -48,7 +48,7 @@ func (p destinationPlanner) prepare() *plan.Decision {
 	if side.Set.Presence == plan.Absent {
 		return effect(plan.Effect{
 			Verb: plan.CreateSet, Side: plan.DestinationSide, Name: side.Set.Name,
-			Start: p.layout.emptyStart(), Fence: p.fence(),
+			After: plan.SetState{Start: p.layout.emptyStart(), Fence: p.fence()},
 		})
 	}
 	return nil

@@ -69,7 +69,7 @@ func TestPrepare(t *testing.T) {
 	}
 	for order, start := range map[api.Order]int32{api.HighestFirst: 5, api.LowestFirst: 1} {
 		e := parted(plantest.InTurn(unprepared, func(s *plan.Snapshot) { s.Spec.Order = order })).prepare().Effect
-		if e == nil || e.Start != start || e.Replicas != 0 || e.Fence != "m.2" {
+		if e == nil || e.After != (plan.SetState{Start: start, Fence: "m.2"}) {
 			t.Errorf("%s: made as %+v", order, e)
 		}
 	}

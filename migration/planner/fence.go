@@ -85,7 +85,7 @@ func (p fencePlanner) ensureFence() *plan.Decision {
 		if owner := api.FenceOwner(set.Fence); owner != "" && owner != p.UID {
 			return stalledBy(checks.HeldByAnother(*side, p.Source))
 		}
-		return writeSet(set, plan.Effect{Verb: plan.WriteFence, Side: name, Fence: want})
+		return writeSet(set, plan.Effect{Verb: plan.WriteFence, Side: name}, func(s *plan.SetState) { s.Fence, s.Unmarked = want, false })
 	}
 	return nil
 }
@@ -130,9 +130,8 @@ func (p fencePlanner) release() *plan.Decision {
 	for _, name := range []plan.SideName{plan.DestinationSide, plan.SourceSide} {
 		side := p.Side(name)
 		if side.Set.Presence == plan.Seen && api.FenceOwner(side.Set.Fence) == p.UID {
-			return effect(plan.Effect{
-				Verb: plan.ReleaseFence, Side: name, Name: side.Set.Name, UID: side.Set.UID, ResourceVersion: side.Set.ResourceVersion,
-				Split: mayRun(p.Source.Set) && mayRun(p.Destination.Set),
+			return writeSet(side.Set, plan.Effect{Verb: plan.ReleaseFence, Side: name}, func(s *plan.SetState) {
+				s.Fence, s.Shared, s.Share, s.Split = "", false, 0, mayRun(p.Source.Set) && mayRun(p.Destination.Set)
 			})
 		}
 	}

@@ -119,8 +119,8 @@ func TestEnsureFence(t *testing.T) {
 		if fenced(got) != tc.want {
 			t.Errorf("%s: %q, want %q", name, fenced(got), tc.want)
 		}
-		if got != nil && got.Effect != nil && got.Effect.Fence != "m.2" {
-			t.Errorf("%s: fence %q", name, got.Effect.Fence)
+		if got != nil && got.Effect != nil && got.Effect.After.Fence != "m.2" {
+			t.Errorf("%s: fence %q", name, got.Effect.After.Fence)
 		}
 		if got != nil && got.Hold != nil && !got.Hold.Stalled {
 			t.Errorf("%s: %+v", name, got.Hold)
@@ -216,7 +216,7 @@ func TestReleaseOfSplits(t *testing.T) {
 		"all have moved, to who knows what": {func(s *plan.Snapshot) { s.Source.Set.Replicas, s.Destination.Set = 0, plan.Set{} }, false},
 	} {
 		t.Run("X-23 "+name, func(t *testing.T) {
-			if d := halfway(tc.change).release(); d == nil || d.Effect == nil || d.Effect.Split != tc.want {
+			if d := halfway(tc.change).release(); d == nil || d.Effect == nil || d.Effect.After.Split != tc.want {
 				t.Errorf("got %+v, want split %t", d, tc.want)
 			}
 		})

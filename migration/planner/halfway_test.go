@@ -63,7 +63,7 @@ func nothingLeft(s *plan.Snapshot) { s.Spec.Count = 2 }
 func amounts(d *plan.Decision) string {
 	switch {
 	case d != nil && d.Effect != nil:
-		return fmt.Sprintf("%s: %d", does(d), d.Effect.MaxUnavailable)
+		return fmt.Sprintf("%s: %d", does(d), d.Effect.MaxUnavailable+d.Effect.After.Share)
 	case d != nil && d.Hold != nil:
 		return heldBy(d.Hold)
 	}

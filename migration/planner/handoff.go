@@ -176,8 +176,7 @@ func (p handoffPlanner) stop(k int32) *plan.Decision {
 	if decision := p.eachVolume(held, volumes.Method.Prepare); decision != nil {
 		return p.at(api.StepSecureVolumes, decision)
 	}
-	start, replicas := without(p.giver.Set, k)
-	return p.at(api.StepScaleDown, writeSet(p.giver.Set, plan.Effect{Verb: plan.ScaleDown, Side: p.giverName, Ordinal: k, Start: start, Replicas: replicas}))
+	return p.at(api.StepScaleDown, scale(plan.ScaleDown, p.giverName, p.giver.Set, k))
 }
 
 // eachVolume returns the next step of an ordinal's volumes, one volume after the other; nil: there is none.
@@ -228,8 +227,7 @@ func (p handoffPlanner) carry(k int32) *plan.Decision {
 	if decision := cmp.Or(p.carried.together(held, p.carried.claim, p.fill), p.eachVolume(held, volumes.Method.Transfer)); decision != nil {
 		return p.at(api.StepCarryVolumes, decision)
 	}
-	start, replicas := with(p.taker.Set, k)
-	return p.at(api.StepScaleUp, writeSet(p.taker.Set, plan.Effect{Verb: plan.ScaleUp, Side: p.takerName, Ordinal: k, Start: start, Replicas: replicas}))
+	return p.at(api.StepScaleUp, scale(plan.ScaleUp, p.takerName, p.taker.Set, k))
 }
 
 // fill returns the next step until a volume that replaces another is filled. All volumes of an ordinal are filled

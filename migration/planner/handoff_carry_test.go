@@ -107,8 +107,8 @@ func TestVolumesOf(t *testing.T) {
 // parked at the giver (I2).
 func TestVolumeDecision(t *testing.T) {
 	v := plan.OrdinalVolume{Ordinal: 2, Template: "data"}
-	act := func(verb volumes.Verb) volumes.Verdict {
-		return volumes.Verdict{Action: &volumes.Action{Verb: verb, Volume: "pv"}}
+	act := func(verb volumes.Verb, atGiver bool) volumes.Verdict {
+		return volumes.Verdict{Action: &volumes.Action{Verb: verb, AtGiver: atGiver, Volume: "pv"}}
 	}
 	for name, tc := range map[string]struct {
 		verdict       volumes.Verdict
@@ -117,10 +117,10 @@ func TestVolumeDecision(t *testing.T) {
 		"in place":         {volumes.Verdict{}, "", ""},
 		"blocked":          {volumes.Verdict{Blocked: &volumes.Problem{Reason: "Lost"}}, "Lost", "Lost"},
 		"the binder":       {volumes.Verdict{Waits: "it is bound"}, api.ReasonVolumeUnbound, api.ReasonVolumeUnbound},
-		"to be secured":    {act(volumes.Secure), "CarryVolume source pv", "CarryVolume destination pv"},
-		"to be parked":     {act(volumes.Park), "CarryVolume source pv", "CarryVolume destination pv"},
-		"to be pointed":    {act(volumes.Point), "CarryVolume destination pv", "CarryVolume source pv"},
-		"a claim is to be": {act(volumes.CreateClaim), "CarryVolume destination pv", "CarryVolume source pv"},
+		"to be secured":    {act(volumes.Secure, true), "CarryVolume source pv", "CarryVolume destination pv"},
+		"to be parked":     {act(volumes.Park, true), "CarryVolume source pv", "CarryVolume destination pv"},
+		"to be pointed":    {act(volumes.Point, false), "CarryVolume destination pv", "CarryVolume source pv"},
+		"a claim is to be": {act(volumes.CreateClaim, false), "CarryVolume destination pv", "CarryVolume source pv"},
 	} {
 		for mode, want := range map[api.Mode]string{api.ModeRun: tc.forward, api.ModeRollback: tc.back} {
 			if got := inShort(midway(inMode(mode)).volumeDecision(v, tc.verdict)); got != want {

@@ -251,12 +251,15 @@ func TestGiveReserves(t *testing.T) {
 // TestStopAndStart: each is one write, to the slice that was judged, and for only that ordinal (I1, I9).
 func TestStopAndStart(t *testing.T) {
 	stop := midway(unbudgeted, sends(2), securedFor(2)).give(2)
-	want := plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 2, Name: "web", UID: "source-set", ResourceVersion: "1", Replicas: 2}
+	state := func(start, replicas int32) plan.SetState {
+		return plan.SetState{Start: start, Replicas: replicas, Fence: "migration.1"}
+	}
+	want := plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 2, Name: "web", UID: "source-set", ResourceVersion: "1", Before: state(0, 3), After: state(0, 2)}
 	if diff := cmp.Diff(&want, stop.Effect); diff != "" {
 		t.Errorf("a stop: -want +got\n%s", diff)
 	}
 	start := midway(unbudgeted, stopped(2), diskless).carry(2)
-	want = plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide, Ordinal: 2, Name: "web", UID: "prepared-set", ResourceVersion: "1", Start: 2, Replicas: 2}
+	want = plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide, Ordinal: 2, Name: "web", UID: "prepared-set", ResourceVersion: "1", Before: state(3, 1), After: state(2, 2)}
 	if diff := cmp.Diff(&want, start.Effect); diff != "" || start.Step != api.StepScaleUp {
 		t.Errorf("a start at %s: -want +got\n%s", start.Step, diff)
 	}

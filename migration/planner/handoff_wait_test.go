@@ -163,7 +163,7 @@ func TestBinderIsCalled(t *testing.T) {
 		}
 	}
 	for side, back := range map[plan.SideName]bool{plan.DestinationSide: false, plan.SourceSide: true} {
-		verdict := volumes.Verdict{Waits: "it is bound", Call: &volumes.Action{Verb: volumes.MarkClaim, Calls: 1, Copy: volumes.CopyAction{AtGiver: back}}}
+		verdict := volumes.Verdict{Waits: "it is bound", Call: &volumes.Action{Verb: volumes.MarkClaim, Calls: 1, AtGiver: back}}
 		p := midway(atFor(api.StepCarryVolumes, 0))
 		if got := p.unbound(plan.OrdinalVolume{Ordinal: 2, Method: api.MethodCopy}, verdict).Hold.Remedy; !strings.HasPrefix(got, p.Side(side).Kubectl().Do("describe", "pvc")) {
 			t.Errorf("a claim of the %s is shown by %s", side, got)

@@ -43,6 +43,5 @@ func moversOf(s plan.Snapshot, k int32) bool {
 // TakesPlace reports whether a write starts to use the shared capacity of handoffs: it stops the ordinal, or
 // creates a mover.
 func TakesPlace(s plan.Snapshot, effect plan.Effect) bool {
-	begins := effect.Verb == plan.ScaleDown || effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.CreateMover
-	return begins && s.Early == nil && s.Record.Handoff != nil && viewOf(s).direction() == api.Forward
+	return (effect.Stops() || effect.Fills()) && s.Early == nil && s.Record.Handoff != nil && viewOf(s).direction() == api.Forward
 }

@@ -304,10 +304,22 @@ func done() *plan.Decision {
 
 func effect(e plan.Effect) *plan.Decision { return &plan.Decision{Effect: &e} }
 
-// writeSet returns the decision to write a StatefulSet in its observed version.
-func writeSet(s plan.Set, e plan.Effect) *plan.Decision {
-	e.Name, e.UID, e.ResourceVersion = s.Name, s.UID, s.ResourceVersion
+// writeSet returns the decision to write a StatefulSet in its observed version, with the state that edit leaves.
+func writeSet(s plan.Set, e plan.Effect, edit func(*plan.SetState)) *plan.Decision {
+	e.Name, e.UID, e.ResourceVersion, e.Before, e.After = s.Name, s.UID, s.ResourceVersion, s.State(), s.State()
+	edit(&e.After)
 	return effect(e)
+}
+
+// scale returns the decision to stop or to start an ordinal at one end of a slice.
+func scale(verb plan.Verb, name plan.SideName, s plan.Set, k int32) *plan.Decision {
+	return writeSet(s, plan.Effect{Verb: verb, Side: name, Ordinal: k}, func(state *plan.SetState) {
+		if verb == plan.ScaleDown {
+			state.Start, state.Replicas = without(s, k)
+		} else {
+			state.Start, state.Replicas = with(s, k)
+		}
+	})
 }
 
 // stalledBy stalls until the finding is fixed.

@@ -40,7 +40,7 @@ func TestFenceWithoutMarks(t *testing.T) {
 	for _, name := range plan.SideNames {
 		p := halfway(changesRolls(name, func(r *plan.Rolls) { r.Unmarked = true }))
 		got := p.ensureFence()
-		if got == nil || got.Effect == nil || got.Effect.Verb != plan.WriteFence || got.Effect.Side != name || got.Effect.Fence != "m.2" {
+		if got == nil || got.Effect == nil || got.Effect.Verb != plan.WriteFence || got.Effect.Side != name || got.Effect.After.Fence != "m.2" {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}

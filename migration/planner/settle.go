@@ -168,7 +168,7 @@ func (p settlePlanner) cleanSource() *plan.Decision {
 	if p.ownBudgetLeft() {
 		return p.deleteBudget(plan.SourceSide)
 	}
-	return writeSet(set, plan.Effect{Verb: plan.DeleteSet, Side: plan.SourceSide, Propagation: propagation(set)})
+	return deleteSet(plan.SourceSide, set)
 }
 
 // ownBudgetLeft reports whether the source has the PodDisruptionBudget with which the migration began, and that
@@ -277,7 +277,7 @@ func (p settlePlanner) removeDestinationSet() *plan.Decision {
 		if p.Record.Baseline.DestinationUID != "" { // a missing StatefulSet is no longer an error after this
 			return lossPlanner{p.View}.takenFor("")
 		}
-		return writeSet(set, plan.Effect{Verb: plan.DeleteSet, Side: plan.DestinationSide, Propagation: propagation(set)})
+		return deleteSet(plan.DestinationSide, set)
 	}
 	return nil
 }
@@ -289,6 +289,11 @@ func (p settlePlanner) awaitPod(side plan.Side, ordinal int32) *plan.Decision {
 		Reason:  api.ReasonPodTerminating,
 		Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s is deleted%s", side.Namespace, side.Set.Name, ordinal, side.Cluster, keptBy(pod)),
 	}}
+}
+
+// deleteSet returns the decision to delete a StatefulSet in its observed version.
+func deleteSet(name plan.SideName, set plan.Set) *plan.Decision {
+	return writeSet(set, plan.Effect{Verb: plan.DeleteSet, Side: name, Propagation: propagation(set)}, func(*plan.SetState) {})
 }
 
 // propagation returns the deletion propagation policy for a StatefulSet. If it owns claims, they are orphaned.

@@ -28,8 +28,7 @@ func (p foreignPlanner) takeStartBack() *plan.Decision {
 		next.StartWithdrawn = &api.StartWithdrawn{Ordinal: k, By: cut(p.giver.Set.ScalesBy, longestWriter), Time: metav1.NewTime(p.Now)}
 		return &plan.Decision{Record: &next}
 	}
-	start, replicas := without(p.taker.Set, k)
-	return writeSet(p.taker.Set, plan.Effect{Verb: plan.ScaleDown, Side: p.takerName, Ordinal: k, Start: start, Replicas: replicas})
+	return scale(plan.ScaleDown, p.takerName, p.taker.Set, k)
 }
 
 // longestWriter bounds the recorded name of a writer, in bytes.

@@ -208,16 +208,16 @@ func (p carryPlanner) copying(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 }
 
 // sideOf returns the side on which an action on a volume is performed.
-func (p carryPlanner) sideOf(v plan.OrdinalVolume, action volumes.Action) plan.SideName {
-	if v.Way().AtGiver(action) {
+func (p carryPlanner) sideOf(action volumes.Action) plan.SideName {
+	if action.AtGiver {
 		return p.giverName
 	}
 	return p.takerName
 }
 
 func (p carryPlanner) carryVolume(v plan.OrdinalVolume, action volumes.Action) *plan.Decision {
-	side := p.sideOf(v, action)
-	if action.Verb == volumes.Restore {
+	side := p.sideOf(action)
+	if action.Restores() {
 		return restorePolicy(side, v.Ordinal, action)
 	}
 	return effect(plan.Effect{
@@ -234,7 +234,7 @@ const mostCalls = 4
 func (p carryPlanner) unbound(v plan.OrdinalVolume, verdict volumes.Verdict) *plan.Decision {
 	side := p.taker
 	if verdict.Call != nil {
-		side = p.Side(p.sideOf(v, *verdict.Call))
+		side = p.Side(p.sideOf(*verdict.Call))
 	}
 	if verdict.Deletion != nil {
 		return &plan.Decision{Hold: p.going(verdict.Deletion), Wait: verdict.Look}

@@ -250,7 +250,7 @@ func firstEffects(at endpoint.Endpoint, source, destination *appsv1.StatefulSet)
 		effects = append(effects, plan.Effect{Verb: plan.CreateService, Name: source.Spec.ServiceName})
 	}
 	if destination == nil {
-		effects = append(effects, plan.Effect{Verb: plan.CreateSet, Name: at.Set, Start: 1})
+		effects = append(effects, plan.Effect{Verb: plan.CreateSet, Name: at.Set, After: plan.SetState{Start: 1}})
 	}
 	return effects
 }

@@ -94,19 +94,18 @@ func For(s plan.Snapshot, decision plan.Decision) Reads {
 		return sc.ofRecord(s, decision)
 	}
 	if !effect.OfOrdinal() {
-		sc.Wide = effect.Verb == plan.DeleteSet || effect.Verb == plan.SetShare
+		sc.Wide = effect.Wide()
 		return sc
 	}
 	sc.Ordinal, sc.Volumes, sc.Pods, sc.Namespace = &effect.Ordinal, true, true, false
-	sc.Gate = effect.Verb == plan.ScaleDown
-	if effect.Verb == plan.ScaleUp && len(s.Source.Set.Templates) > 0 {
+	sc.Gate = effect.Stops()
+	if effect.Starts() && len(s.Source.Set.Templates) > 0 {
 		sc.Users, sc.Left = true, effect.Side.Other()
 	}
 	switch {
-	case effect.Verb == plan.CarryVolume && (effect.Volume.Verb == volumes.Secure || effect.Volume.Verb == volumes.CreateVolume || effect.Volume.Verb == volumes.CreateClaim):
-		// The objects that these create have no effect on their own.
+	case effect.Carries() && effect.Volume.Needs() == volumes.NeedsNothing:
 		sc.Pods, sc.Budgets = false, false
-	case effect.Verb == plan.CarryVolume, effect.Verb == plan.ScaleUp:
+	case effect.Carries(), effect.Starts():
 		sc.Budgets = false
 	}
 	return sc
@@ -307,7 +306,7 @@ func Lean(s plan.Snapshot, decision plan.Decision) Reads {
 		return leanWhole(sc, s, decision)
 	case s.Early != nil, sc.Identity != NoSide:
 		return sc
-	case s.Record.StartWithdrawn != nil && decision.Effect != nil && decision.Effect.Verb == plan.ScaleDown:
+	case s.Record.StartWithdrawn != nil && decision.Effect != nil && decision.Effect.Stops():
 		return sc // the reason to undo a start is the other slice's range
 	case decision.Record != nil:
 		return leanRecord(sc, s, *decision.Record)
@@ -336,12 +335,12 @@ func leanWhole(sc Reads, s plan.Snapshot, decision plan.Decision) Reads {
 	case effect == nil && heeds(s, decision.Record):
 		// The recorded form is the one that its author wrote last.
 		sc.Namespace = false
-	case effect == nil, effect.RunsHook(), effect.Verb == plan.WriteFence, effect.Verb == plan.ReleaseFence:
+	case effect == nil, effect.RunsHook(), effect.Scaleless():
 		// Such a record says only that the budgets are written next.
 		sc.Budgets, sc.Namespace = false, false
-	case effect.Verb == plan.SetBudget || effect.Verb == plan.RestoreBudget:
+	case effect.Does(volumes.Updates, plan.KindBudget):
 		sc.Spared.Budgets = Of(effect.Side)
-	case creates(effect.Verb) && sc.Identity.Has(effect.Side):
+	case creates(*effect) && sc.Identity.Has(effect.Side):
 		// It equals a late create, which cannot be prevented anyway.
 		sc.Budgets, sc.Spared.Sets = false, BothSides
 	}
@@ -370,49 +369,48 @@ func leanRecord(sc Reads, s plan.Snapshot, next plan.Record) Reads {
 // leanOrdinal returns the reads for a write for one ordinal.
 func leanOrdinal(sc Reads, from plan.SideName, effect plan.Effect) Reads {
 	giver, taker := Of(from), Of(from.Other())
-	switch effect.Verb {
-	case plan.ScaleDown:
+	switch {
+	case effect.Stops():
 		sc.Spared = butFor(Spared{Sets: taker, Budgets: BothSides, Pods: BothSides, Claims: giver, Volumes: giver})
-	case plan.ScaleUp:
+	case effect.Starts():
 		pods := BothSides
 		if sc.Users {
 			pods = NoSide // the lists of users include them
 		}
 		sc.Spared = butFor(Spared{Sets: giver, Pods: pods, Claims: taker})
-	case plan.RestorePolicy:
+	case effect.Restores():
 		sc.Budgets, sc.Spared = false, butFor(Spared{Claims: Of(effect.Side)})
-	case plan.SetBudget, plan.RestoreBudget:
+	case effect.Does(volumes.Updates, plan.KindBudget):
 		sc.Spared.Budgets = Of(effect.Side)
-	case plan.CarryVolume:
-		sc.Spared = butFor(leanCarry(effect.Volume.Verb, giver))
-	default: // as in For
+	case effect.Carries():
+		sc.Spared = butFor(leanCarry(effect.Volume.Needs(), giver))
 	}
 	return sc
 }
 
 // leanCarry returns the live reads for a step of moving a volume.
-func leanCarry(verb volumes.Verb, giver Sides) Spared {
-	switch verb {
-	case volumes.Secure, volumes.CreateVolume, volumes.CreateClaim:
+func leanCarry(needs volumes.Needs, giver Sides) Spared {
+	switch needs {
+	case volumes.NeedsNothing:
 		return Spared{}
-	case volumes.Park:
+	case volumes.NeedsPods:
 		return Spared{Pods: giver}
-	case volumes.Point:
+	case volumes.NeedsVolume:
 		return Spared{Volumes: giver}
-	case volumes.Release, volumes.PointBack, volumes.TakeOver, volumes.Loosen, volumes.DeleteDropped:
+	case volumes.NeedsOrdinal:
 		return Spared{Pods: BothSides, Claims: BothSides, Volumes: BothSides}
 	default:
 		return Spared{Sets: BothSides, Budgets: BothSides, Pods: BothSides, Claims: BothSides, Volumes: BothSides}
 	}
 }
 
-// creates reports whether a verb creates an object that the destination needs before the first ordinal arrives.
+// creates reports whether an effect creates an object that the destination needs before the first ordinal arrives.
 // None of these objects starts a pod.
-func creates(verb plan.Verb) bool {
-	switch verb {
-	case plan.CreateNamespace, plan.CreateService, plan.CreateBudget, plan.CreateSet:
-		return true
-	default:
+func creates(e plan.Effect) bool {
+	switch kind := e.On(); {
+	case e.Change() != volumes.Creates || e.OfOrdinal():
 		return false
+	default:
+		return kind == plan.KindNamespace || kind == volumes.KindService || kind == plan.KindBudget || kind == plan.KindSet
 	}
 }

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,32 +19,27 @@ type apiServer struct{ *World }
 
 func (a apiServer) apply(e plan.Effect) error {
 	side := a.State.Side(e.Side)
-	switch e.Verb {
-	case plan.WriteFence, plan.ReleaseFence, plan.SetShare, plan.LiftShare, plan.ScaleDown, plan.ScaleUp, plan.DeleteSet:
-		return a.applySet(side, e)
-	case plan.CreateNamespace:
-		side.NamespaceFound = true
-	case plan.CreateService:
-		side.Service.Found = true
-	case plan.CreateSet:
-		return a.createSet(side, e)
-	case plan.CreateBudget, plan.SetBudget, plan.RestoreBudget, plan.DeleteBudget:
-		return a.applyBudget(side, e)
-	case plan.CreateExport:
-		side.Export = plan.Export{Found: true, Ours: true}
-	case plan.DeleteExport:
-		side.Export = plan.Export{}
-	case plan.CreatePodService, plan.CreatePodExport, plan.MarkPodService, plan.MarkPodExport, plan.DeletePodExport, plan.DeletePodService:
-		return a.applyName(side, e)
-	case plan.CarryVolume, plan.RestorePolicy, plan.DeleteVolume, plan.DeleteClaim:
+	switch kind := e.On(); {
+	case e.Carries(), kind == volumes.KindVolume, kind == volumes.KindClaim:
 		return a.applyVolume(e)
-	case plan.RunHook:
+	case kind == plan.KindSet:
+		return a.applySet(side, e)
+	case kind == plan.KindBudget:
+		return a.applyBudget(side, e)
+	case kind == plan.KindNamespace:
+		side.NamespaceFound = true
+	case e.OfPod():
+		return a.applyName(side, e)
+	case kind == volumes.KindService:
+		side.Service.Found = true
+	case kind == volumes.KindExport:
+		created := e.Change() == volumes.Creates
+		side.Export = plan.Export{Found: created, Ours: created}
+	case kind == plan.KindJob:
 		return a.applyHook(e)
-	case plan.StartHook:
-		return a.startHook(e)
-	case plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
+	case kind == plan.KindWriter:
 		return a.applyWriter(e)
-	case plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy:
+	case kind == plan.KindCopy:
 		return a.applyCopy(e)
 	}
 	return nil
@@ -55,62 +51,61 @@ func (a apiServer) createSet(side *plan.Side, e plan.Effect) error {
 	}
 	template := a.State.Source.Set
 	side.Set = plan.Set{
-		Presence: plan.Seen, Name: e.Name, Resource: side.Set.Resource, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Start: e.Start, Fence: e.Fence,
+		Presence: plan.Seen, Name: e.Name, Resource: side.Set.Resource, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Start: e.After.Start, Fence: e.After.Fence,
 		RolledOut: true, Ours: true, Ordered: template.Ordered, MinReady: template.MinReady, Templates: template.Templates,
 		Rolls: plan.Rolls{Own: side.Set.Resource == plan.SliceResource, AllAtOnce: template.Rolls.AllAtOnce},
 	}
-	a.Controllers[e.Side] = Controller{Start: e.Start}
+	a.Controllers[e.Side] = Controller{Start: e.After.Start}
 	a.observeCap(e.Side)
 	return nil
 }
 
+// applyName writes the Service of an ordinal's pod, or its export.
 func (a apiServer) applyName(side *plan.Side, e plan.Effect) error {
-	for i := range side.Names {
-		n := &side.Names[i]
-		switch {
-		case n.Ordinal != e.Ordinal:
-		case e.Verb == plan.CreatePodService && !n.Service.Found:
-			n.Service = plan.PodService{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Selects: true, Ours: true, Fence: e.Fence}
-			return nil
-		case e.Verb == plan.CreatePodExport && !n.Export.Found:
-			n.Export = plan.Export{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Ours: true, Fence: e.Fence}
-			return nil
-		case e.Verb == plan.MarkPodService && n.Service.UID == e.UID && n.Service.ResourceVersion == e.ResourceVersion:
-			n.Service.ResourceVersion, n.Service.Fence = a.NewVersion(), e.Fence
-			return nil
-		case e.Verb == plan.MarkPodExport && n.Export.UID == e.UID && n.Export.ResourceVersion == e.ResourceVersion:
-			n.Export.ResourceVersion, n.Export.Fence = a.NewVersion(), e.Fence
-			return nil
-		case e.Verb == plan.DeletePodService && n.Service.UID == e.UID && n.Service.ResourceVersion == e.ResourceVersion:
-			n.Service = plan.PodService{}
-			return nil
-		case e.Verb == plan.DeletePodExport && n.Export.UID == e.UID && n.Export.ResourceVersion == e.ResourceVersion:
-			n.Export = plan.Export{}
-			return nil
-		}
+	at := slices.IndexFunc(side.Names, func(n plan.Name) bool { return n.Ordinal == e.Ordinal })
+	if at < 0 {
+		return ErrConflict
 	}
-	return ErrConflict
+	n, change, service := &side.Names[at], e.Change(), e.On() == volumes.KindService
+	found, judged := n.Export.Found, n.Export.UID == e.UID && n.Export.ResourceVersion == e.ResourceVersion
+	if service {
+		found, judged = n.Service.Found, n.Service.UID == e.UID && n.Service.ResourceVersion == e.ResourceVersion
+	}
+	switch {
+	case change == volumes.Creates && found, change != volumes.Creates && !judged:
+		return ErrConflict
+	case change == volumes.Creates && service:
+		n.Service = plan.PodService{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Selects: true, Ours: true, Fence: e.Fence}
+	case change == volumes.Creates:
+		n.Export = plan.Export{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Ours: true, Fence: e.Fence}
+	case change == volumes.Deletes && service:
+		n.Service = plan.PodService{}
+	case change == volumes.Deletes:
+		n.Export = plan.Export{}
+	case service:
+		n.Service.ResourceVersion, n.Service.Fence = a.NewVersion(), e.Fence
+	default:
+		n.Export.ResourceVersion, n.Export.Fence = a.NewVersion(), e.Fence
+	}
+	return nil
 }
 
+// applySet creates, writes or deletes a StatefulSet.
 func (a apiServer) applySet(side *plan.Side, e plan.Effect) error {
+	if e.Change() == volumes.Creates {
+		return a.createSet(side, e)
+	}
 	set := &side.Set
 	if set.Presence != plan.Seen || set.UID != e.UID || set.ResourceVersion != e.ResourceVersion {
 		return ErrConflict
 	}
-	switch e.Verb {
-	case plan.WriteFence:
-		set.Fence, set.Rolls.Unmarked = e.Fence, false
-	case plan.ReleaseFence:
-		set.Fence, set.Rolls.Shared, set.Rolls.Share = "", false, 0
-	case plan.SetShare:
-		set.Rolls.Shared, set.Rolls.Share = true, e.MaxUnavailable
-	case plan.LiftShare:
-		set.Rolls.Shared, set.Rolls.Share = false, 0
-	case plan.DeleteSet:
+	if e.Change() == volumes.Deletes {
 		*set = plan.Set{Presence: plan.Absent, Name: set.Name, Resource: set.Resource}
 		return nil
-	default:
-		set.Start, set.Replicas, set.Observed, set.ScalesBy = e.Start, e.Replicas, false, ""
+	}
+	*set = set.In(e.After)
+	if e.Stops() || e.Starts() {
+		set.Observed, set.ScalesBy = false, ""
 		if e.Side == plan.DestinationSide && a.State.Numbers != nil {
 			set.Start = 0
 		}
@@ -121,7 +116,7 @@ func (a apiServer) applySet(side *plan.Side, e plan.Effect) error {
 }
 
 func (a apiServer) applyBudget(side *plan.Side, e plan.Effect) error {
-	if e.Verb == plan.CreateBudget {
+	if e.Change() == volumes.Creates {
 		if len(side.Budgets) > 0 {
 			return ErrConflict
 		}
@@ -132,7 +127,7 @@ func (a apiServer) applyBudget(side *plan.Side, e plan.Effect) error {
 	if len(side.Budgets) != 1 || side.Budgets[0].UID != e.UID || side.Budgets[0].ResourceVersion != e.ResourceVersion {
 		return ErrConflict
 	}
-	if e.Verb == plan.DeleteBudget {
+	if e.Change() == volumes.Deletes {
 		a.PutBudget(e.Side, nil)
 		return nil
 	}
@@ -142,7 +137,7 @@ func (a apiServer) applyBudget(side *plan.Side, e plan.Effect) error {
 		b.Generation++
 	}
 	b.Author, b.Fence, b.Wrote, b.HandedOver, b.Observed = nil, e.Fence, "", false, false
-	if e.Verb == plan.SetBudget {
+	if e.Fence != "" {
 		b.Author, b.Wrote = &e.Author, e.Form.String()
 	}
 	a.PutBudget(e.Side, &b)
@@ -165,65 +160,43 @@ func (a apiServer) applyVolume(e plan.Effect) error {
 	return ErrConflict
 }
 
+// applyHolding writes one side's claim of an ordinal, or its volume.
 func (a apiServer) applyHolding(v *plan.OrdinalVolume, e plan.Effect) error {
 	h := v.Holding(e.Side)
-	if e.Verb == plan.CarryVolume && v.Copy != nil && e.Volume.Verb != volumes.MarkClaim {
-		return a.applyCopying(v, e)
-	}
-	if e.Verb == plan.DeleteClaim {
-		if h.Claim.UID != e.UID || h.Claim.ResourceVersion != e.ResourceVersion {
-			return ErrConflict
-		}
-		h.Claim.Terminating, h.Claim.ResourceVersion = true, a.NewVersion()
-		return nil
-	}
-	if e.Verb == plan.CarryVolume && (e.Volume.Verb == volumes.CreateVolume || e.Volume.Verb == volumes.CreateClaim) {
-		return a.createHolding(v, e)
-	}
-	if e.Verb == plan.CarryVolume && e.Volume.Verb == volumes.MarkClaim {
-		if h.Claim.UID != e.Volume.UID || h.Claim.ResourceVersion != e.Volume.ResourceVersion {
-			return ErrConflict
-		}
-		h.Claim.Fence, h.Claim.Calls, h.Claim.ResourceVersion = e.Volume.Fence, e.Volume.Calls, a.NewVersion()
-		return nil
-	}
 	uid, version := e.UID, e.ResourceVersion
-	if e.Verb == plan.CarryVolume {
+	if e.Carries() {
 		uid, version = e.Volume.UID, e.Volume.ResourceVersion
 	}
-	volume := h.Volume
-	if !volume.Found || volume.UID != uid || volume.ResourceVersion != version {
+	claims := h.Claim.UID == uid && h.Claim.ResourceVersion == version
+	switch {
+	case e.Carries() && v.Copy != nil && !e.Does(volumes.Updates, volumes.KindClaim):
+		return a.applyCopying(v, e)
+	case e.Change() == volumes.Creates:
+		return a.createHolding(v, e)
+	case e.On() == volumes.KindClaim && !claims:
+		return ErrConflict
+	case e.Does(volumes.Deletes, volumes.KindClaim):
+		h.Claim.Terminating, h.Claim.ResourceVersion = true, a.NewVersion()
+		return nil
+	case e.On() == volumes.KindClaim:
+		h.Claim.Fence, h.Claim.Calls, h.Claim.ResourceVersion = e.Volume.Fence, e.Volume.Calls, a.NewVersion()
+		return nil
+	case !h.Volume.Found || h.Volume.UID != uid || h.Volume.ResourceVersion != version:
 		return ErrConflict
 	}
-	a.PutVolume(v, e.Side, a.written(volume, e))
+	volume := h.Volume.In(e.Volume.After)
+	if e.Change() == volumes.Deletes {
+		volume = h.Volume
+		volume.Terminating = true
+	}
+	a.PutVolume(v, e.Side, volume)
 	return nil
 }
 
-// written returns a volume after an effect on it.
-func (a apiServer) written(volume volumes.Volume, e plan.Effect) volumes.Volume {
-	switch {
-	case e.Verb == plan.DeleteVolume:
-		volume.Terminating = true
-	case e.Verb == plan.RestorePolicy:
-		volume.Policy, volume.Note, volume.Fence = volume.OriginalFor(a.State.UID), volumes.Note{}, ""
-		if e.Volume.Alone {
-			volume.There = ""
-		}
-	case e.Volume.Verb == volumes.Secure:
-		volume.Policy, volume.Note, volume.Fence = corev1.PersistentVolumeReclaimRetain, e.Volume.Note, e.Volume.Fence
-	case e.Volume.Verb == volumes.Point:
-		volume.Note = e.Volume.Note
-		fallthrough
-	default:
-		volume.ClaimRef, volume.Fence = e.Volume.Ref, e.Volume.Fence
-		volume.There = cmp.Or(e.Volume.There, volume.There)
-	}
-	return volume
-}
-
+// createHolding creates an ordinal's claim, or the volume for the other side's disk.
 func (a apiServer) createHolding(v *plan.OrdinalVolume, e plan.Effect) error {
 	h := v.Holding(e.Side)
-	if e.Volume.Verb == volumes.CreateClaim {
+	if e.On() == volumes.KindClaim {
 		if h.Claim.Found {
 			return ErrConflict
 		}

@@ -54,7 +54,7 @@ func untaken() plan.Snapshot {
 func TestWorldApplyMakes(t *testing.T) {
 	made := pdb.Unavailable(1)
 	budget := plan.Effect{Verb: plan.CreateBudget, Side: plan.DestinationSide, Name: "web", Fence: "m.1", Author: made}
-	set := plan.Effect{Verb: plan.CreateSet, Side: plan.DestinationSide, Name: "web", Start: 2, Fence: "m.1"}
+	set := plan.Effect{Verb: plan.CreateSet, Side: plan.DestinationSide, Name: "web", After: plan.SetState{Start: 2, Fence: "m.1"}}
 	created := plan.Set{
 		Presence: plan.Seen, Name: "web", UID: "u1", ResourceVersion: "v2", Start: 2, Fence: "m.1", RolledOut: true, Ours: true,
 		Ordered: true, MinReady: time.Second, Templates: []string{"data"},
@@ -97,7 +97,7 @@ func TestWorldApplyMakes(t *testing.T) {
 func TestWorldApplyMakesASetAnew(t *testing.T) {
 	w := NewWorld(untaken())
 	w.Controllers[plan.DestinationSide] = Controller{Start: 7, Replicas: 9, CapObserved: Cap{Set: true}}
-	if err := w.Apply(plan.Effect{Verb: plan.CreateSet, Side: plan.DestinationSide, Start: 2}); err != nil || w.Controllers[plan.DestinationSide] != (Controller{Start: 2}) {
+	if err := w.Apply(plan.Effect{Verb: plan.CreateSet, Side: plan.DestinationSide, After: plan.SetState{Start: 2}}); err != nil || w.Controllers[plan.DestinationSide] != (Controller{Start: 2}) {
 		t.Errorf("it acts on %+v: %v", w.Controllers[plan.DestinationSide], err)
 	}
 }
@@ -106,9 +106,22 @@ func TestWorldApplyMakesASetAnew(t *testing.T) {
 // observed yet, and clears the other writer.
 func TestWorldApplySet(t *testing.T) {
 	is := func(verb plan.Verb) plan.Effect {
-		return plan.Effect{Verb: verb, Side: plan.SourceSide, UID: "source-set", ResourceVersion: "1", Fence: "m.2", Start: 1, Replicas: 4, MaxUnavailable: 3}
+		after := plan.SetState{Replicas: 3, Fence: "m.1", Shared: true, Share: 1} // as it is
+		switch verb {
+		case plan.WriteFence:
+			after.Fence = "m.2"
+		case plan.ReleaseFence:
+			after.Fence, after.Shared, after.Share = "", false, 0
+		case plan.SetShare:
+			after.Share = 3
+		case plan.LiftShare:
+			after.Shared, after.Share = false, 0
+		default:
+			after.Start, after.Replicas = 1, 4
+		}
+		return plan.Effect{Verb: verb, Side: plan.SourceSide, UID: "source-set", ResourceVersion: "1", After: after}
 	}
-	other, older, neither, there := is(plan.ScaleDown), is(plan.ScaleDown), plan.Effect{Verb: plan.ScaleDown, Side: plan.DestinationSide, Start: 1}, is(plan.ScaleUp)
+	other, older, neither, there := is(plan.ScaleDown), is(plan.ScaleDown), plan.Effect{Verb: plan.ScaleDown, Side: plan.DestinationSide}, is(plan.ScaleUp)
 	other.UID, older.ResourceVersion, there.Side = "another", "0", plan.DestinationSide
 	written := func(change func(*plan.Set)) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { s.Source.Set.ResourceVersion = "v1"; change(&s.Source.Set) }
@@ -161,6 +174,8 @@ func TestWorldApplyBudget(t *testing.T) {
 	is := func(verb plan.Verb) plan.Effect {
 		return plan.Effect{Verb: verb, Side: plan.SourceSide, UID: "pdb", ResourceVersion: "1", Fence: "m.2", Form: form, Author: author}
 	}
+	restored := is(plan.RestoreBudget)
+	restored.Fence = ""
 	other, older, there := is(plan.SetBudget), is(plan.SetBudget), plan.Effect{Verb: plan.SetBudget, Side: plan.DestinationSide, Form: form}
 	other.UID, older.ResourceVersion = "another", "0"
 	written := func(s *plan.Snapshot) {
@@ -173,7 +188,7 @@ func TestWorldApplyBudget(t *testing.T) {
 			written(s)
 			s.Source.Budgets[0].Author, s.Source.Budgets[0].Wrote = &author, form.String()
 		}},
-		"it is restored": {effect: is(plan.RestoreBudget), change: written},
+		"it is restored": {effect: restored, change: func(s *plan.Snapshot) { written(s); s.Source.Budgets[0].Fence = "" }},
 		"it is deleted":  {effect: is(plan.DeleteBudget), change: func(s *plan.Snapshot) { s.Source.Budgets = nil }},
 		"another one":    {effect: other},
 		"it has changed": {effect: older},
@@ -196,12 +211,12 @@ func TestWorldApplyBudget(t *testing.T) {
 // TestWorldApplySharedBudget: in one namespace a written budget has changed for both sides (I4).
 func TestWorldApplySharedBudget(t *testing.T) {
 	w := NewWorld(plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1), Spec: plan.Spec{SameNamespace: true}}.Build())
-	e := plan.Effect{Verb: plan.RestoreBudget, Side: plan.SourceSide, UID: "pdb", ResourceVersion: "1", Fence: "m.2", Form: pdb.Available(1)}
+	e := plan.Effect{Verb: plan.RestoreBudget, Side: plan.SourceSide, UID: "pdb", ResourceVersion: "1", Form: pdb.Available(1)}
 	if err := w.Apply(e); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range plan.SideNames {
-		if b := w.State.Side(name).Budgets[0]; !b.Form.Equal(e.Form) || b.Fence != "m.2" || b.Observed || b.ResourceVersion == "1" {
+		if b := w.State.Side(name).Budgets[0]; !b.Form.Equal(e.Form) || b.Fence != "" || b.Observed || b.ResourceVersion == "1" {
 			t.Errorf("the %s sees %+v", name, b)
 		}
 	}

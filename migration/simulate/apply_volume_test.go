@@ -49,10 +49,8 @@ func TestWorldApplyVolume(t *testing.T) {
 	nobodys, ofThree, ofNone, missing := claim, claim, claim, volume
 	nobodys.Name, ofThree.Ordinal, ofNone.Template = "other", 3, "other"
 	missing.Side, missing.UID, missing.ResourceVersion, missing.Name = plan.DestinationSide, "", "", "wal-web-1"
-	distracted := onVolume(plan.RestorePolicy)
-	distracted.Volume = volumes.Action{Verb: volumes.CreateClaim, Ref: volumes.Ref{Name: "x"}, UID: "x"}
-	marks := distracted
-	marks.Volume.Verb = volumes.MarkClaim
+	restores := onVolume(plan.RestorePolicy)
+	restores.Volume = volumes.Pair{Owner: "migration"}.Restore(twoVolumes(false).Volumes[lastClaim].Source.Volume)
 	restored := atLast(plan.SourceSide, func(h *volumes.Holding) {
 		h.Volume.Policy, h.Volume.Note, h.Volume.Fence, h.Volume.ResourceVersion = corev1.PersistentVolumeReclaimDelete, volumes.Note{}, "", "v1"
 	})
@@ -63,9 +61,7 @@ func TestWorldApplyVolume(t *testing.T) {
 		"a volume is deleted": {effect: volume, change: atLast(plan.SourceSide, func(h *volumes.Holding) {
 			h.Volume.Terminating, h.Volume.ResourceVersion = true, "v1"
 		})},
-		"its policy is restored":     {effect: onVolume(plan.RestorePolicy), change: restored},
-		"it is not carried as well":  {effect: distracted, change: restored},
-		"nor is its claim marked":    {effect: marks, change: restored},
+		"its policy is restored":     {effect: restores, change: restored},
 		"another claim":              {effect: otherClaim},
 		"a claim that has changed":   {effect: olderClaim},
 		"another volume":             {effect: otherVolume},
@@ -84,7 +80,17 @@ func TestWorldApplyVolume(t *testing.T) {
 func TestWorldApplyCarry(t *testing.T) {
 	to, note := volumes.Ref{Namespace: "shop", Name: "to"}, volumes.Note{Policy: "Recycle", By: "migration"}
 	is := func(verb volumes.Verb) volumes.Action {
-		return volumes.Action{Verb: verb, UID: "pv-wal-web-1", ResourceVersion: "1", Ref: to, Note: note, Calls: 2}
+		after := twoVolumes(false).Volumes[lastClaim].Source.Volume.State()
+		switch verb {
+		case volumes.Secure:
+			after.Policy, after.Note = corev1.PersistentVolumeReclaimRetain, note
+		case volumes.Point:
+			after.ClaimRef, after.Note = to, note
+		default:
+			after.ClaimRef = to
+		}
+		after.Fence = "m.2"
+		return volumes.Action{Verb: verb, UID: "pv-wal-web-1", ResourceVersion: "1", After: after, Calls: 2}
 	}
 	other, older, claim := is(volumes.Park), is(volumes.Park), is(volumes.MarkClaim)
 	other.UID, older.ResourceVersion, claim.UID = "another", "0", "claim-wal-web-1"

@@ -1,6 +1,9 @@
 package simulate
 
-import "github.com/sliceshift/sliceshift/migration/plan"
+import (
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+)
 
 // applyCopy writes a copy of a dependency, with the content of the origin that was judged.
 func (a apiServer) applyCopy(e plan.Effect) error {
@@ -9,20 +12,20 @@ func (a apiServer) applyCopy(e plan.Effect) error {
 		if d.Kind != e.Kind || d.Name != e.Name {
 			continue
 		}
-		uid := d.Copy.UID
+		uid, created := d.Copy.UID, e.Change() == volumes.Creates
 		switch {
-		case e.Verb == plan.CreateCopy && !d.Copy.Found:
+		case created && !d.Copy.Found:
 			uid = a.NewUID()
-		case e.Verb == plan.CreateCopy, d.Copy.UID != e.UID, d.Copy.ResourceVersion != e.ResourceVersion:
+		case created, d.Copy.UID != e.UID, d.Copy.ResourceVersion != e.ResourceVersion:
 			return ErrConflict
-		case e.Verb == plan.DeleteCopy:
+		case e.Change() == volumes.Deletes:
 			d.Copy = plan.Copy{}
 			return nil
 		}
 		d.Difference = ""
 		d.Copy = plan.Copy{
 			Found: true, UID: uid, ResourceVersion: a.NewVersion(), Hash: d.Origin, Marked: true, Copied: d.Origin,
-			PutBack: e.Copied.PutBack, Ours: e.Verb == plan.CreateCopy || d.Copy.Ours,
+			PutBack: e.Copied.PutBack, Ours: created || d.Copy.Ours,
 		}
 		return nil
 	}

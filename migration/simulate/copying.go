@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -49,96 +51,77 @@ func (w *World) lookAtCopy(v *plan.OrdinalVolume) {
 	}
 }
 
-// applyCopying performs a write of method Copy like an API server.
+// applyCopying performs a write of a method that fills a second volume, like an API server.
 func (a apiServer) applyCopying(v *plan.OrdinalVolume, e plan.Effect) error {
 	a.lookAtCopy(v)
-	action := e.Volume
-	made := volumes.Claim{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Phase: corev1.ClaimPending, Volume: action.Volume, Ours: true, Fence: action.Fence}
-	switch action.Verb {
-	case volumes.CreateIncoming:
-		v.Copy.Snapshot.Source = action.Copy.Snapshot.Source
-		return put(&v.Copy.Incoming.Claim, made)
-	case volumes.CreateOutgoing:
-		return put(&v.Copy.Outgoing.Claim, made)
-	case volumes.CreateClaim:
-		h := v.Holding(e.Side)
-		if !h.Claim.Found && action.Volume == v.Copy.Incoming.Volume.Name {
-			h.Volume = v.Copy.Incoming.Volume
-		}
-		return put(&h.Claim, made)
-	case volumes.DeleteLost, volumes.DeleteUnfilled:
-		return a.deleteLost(v, e)
-	case volumes.DeleteDropped:
-		return a.deleteDropped(v, e)
-	case volumes.CreateEntrance:
-		v.Copy.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
-		return nil
-	case volumes.DeleteEntrance:
+	switch e.On() {
+	case volumes.KindClaim:
+		return a.applyClaim(v, e)
+	case volumes.KindPod:
+		return a.applyMover(v, e.Volume)
+	case volumes.KindService:
 		v.Copy.Entrance = volumes.Entrance{}
+		if e.Change() == volumes.Creates {
+			v.Copy.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
+		}
 		return nil
-	case volumes.ExportEntrance:
+	case volumes.KindExport:
 		v.Copy.Entrance.Exported = true
 		return nil
-	case volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover:
-		return a.applyMover(v, action)
-	case volumes.CreateSnapshot, volumes.CreateContent, volumes.CreateImport, volumes.RetainContent, volumes.LoosenContent, volumes.DeleteSnapshot, volumes.DeleteContent:
-		return a.applySnapshot(v, action)
-	case volumes.TakeBase, volumes.RestoreBase, volumes.DropBase, volumes.DropBaseSnapshot:
-		return a.applyBase(v, action, made)
+	case volumes.KindSnapshot:
+		return a.applySnapshot(v, e.Volume)
+	case volumes.KindContent:
+		return a.applyContent(v, e.Volume)
 	default:
 		return a.writeCopied(v, e)
 	}
 }
 
-// applyBase performs the writes for the base that a warm pass reads, like an API server and a working driver.
-func (a apiServer) applyBase(v *plan.OrdinalVolume, action volumes.Action, made volumes.Claim) error {
-	base := &v.Copy.Base
-	switch action.Verb {
-	case volumes.TakeBase:
-		return a.putSnapshot(&base.Snapshot, volumes.Snapshot{Claim: action.Copy.Snapshot.Claim, Ready: true})
-	case volumes.RestoreBase:
-		return put(&base.Claim, made)
-	case volumes.DropBaseSnapshot:
-		return deleteSnapshot(action, &base.Snapshot)
-	default:
-		if base.Claim.UID != action.UID || base.Claim.ResourceVersion != action.ResourceVersion {
-			return ErrConflict
-		}
-		base.Claim = volumes.Claim{}
-		return nil
+// applyClaim creates or deletes a claim. It is the ordinal's own, or one beside it.
+func (a apiServer) applyClaim(v *plan.OrdinalVolume, e plan.Effect) error {
+	action, own := e.Volume, v.Holding(e.Side)
+	if e.Change() == volumes.Deletes {
+		return a.deleteClaim(v, own, action)
 	}
-}
-
-func put(claim *volumes.Claim, made volumes.Claim) error {
-	if claim.Found {
+	at := map[volumes.Part]*volumes.Claim{
+		"": &own.Claim, volumes.PartIncoming: &v.Copy.Incoming.Claim, volumes.PartOutgoing: &v.Copy.Outgoing.Claim, volumes.PartBase: &v.Copy.Base.Claim,
+	}[action.Part()]
+	if at.Found {
 		return ErrConflict
 	}
-	*claim = made
+	*at = volumes.Claim{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Phase: corev1.ClaimPending, Volume: action.Volume, Ours: true, Fence: action.Fence}
+	switch {
+	case action.Part() == volumes.PartIncoming:
+		v.Copy.Snapshot.Source = action.Copy.Snapshot.Source
+	case at == &own.Claim && action.Volume == v.Copy.Incoming.Volume.Name:
+		own.Volume = v.Copy.Incoming.Volume
+	}
 	return nil
 }
 
-func (a apiServer) deleteLost(v *plan.OrdinalVolume, e plan.Effect) error {
-	own := v.Holding(e.Side)
-	for _, h := range []*volumes.Holding{&v.Copy.Incoming, &v.Copy.Outgoing, own} {
-		if h.Ref.Name != e.Volume.Ref.Name || h.Claim.UID != e.Volume.UID || h.Claim.ResourceVersion != e.Volume.ResourceVersion {
-			continue
-		}
-		h.Claim = volumes.Claim{}
-		if h == own {
-			h.Volume = volumes.Volume{} // nothing records any more which volume it was
-		}
-		return nil
+// deleteClaim deletes the claim that was judged. With the incoming claim its Service is deleted, and the volume that is
+// bound to it unless its policy is Retain.
+func (a apiServer) deleteClaim(v *plan.OrdinalVolume, own *volumes.Holding, action volumes.Action) error {
+	in := &v.Copy.Incoming
+	at := map[string]*volumes.Claim{
+		own.Ref.Name: &own.Claim, in.Ref.Name: &in.Claim, v.Copy.Outgoing.Ref.Name: &v.Copy.Outgoing.Claim,
+	}[action.Ref.Name]
+	if action.Part() == volumes.PartBase {
+		at = &v.Copy.Base.Claim
 	}
-	return ErrConflict
-}
-
-// deleteDropped deletes an incoming claim, and its volume unless the policy is Retain.
-func (a apiServer) deleteDropped(v *plan.OrdinalVolume, e plan.Effect) error {
-	if err := a.deleteLost(v, e); err != nil {
-		return err
+	if at == nil || at.UID != action.UID || at.ResourceVersion != action.ResourceVersion {
+		return ErrConflict
 	}
-	if v.Copy.Entrance = (volumes.Entrance{}); v.Copy.Incoming.Volume.Policy != corev1.PersistentVolumeReclaimRetain {
-		v.Copy.Incoming.Volume = volumes.Volume{}
+	bound := in.Volume.ClaimRef.Names(in.Ref) && in.Volume.ClaimRef.UID == in.Claim.UID
+	*at = volumes.Claim{}
+	switch at {
+	case &own.Claim:
+		own.Volume = volumes.Volume{} // nothing records any more which volume it was
+	case &in.Claim:
+		v.Copy.Entrance = volumes.Entrance{}
+		if bound && in.Volume.Policy != corev1.PersistentVolumeReclaimRetain {
+			in.Volume = volumes.Volume{}
+		}
 	}
 	return nil
 }
@@ -147,25 +130,17 @@ func (a apiServer) applyMover(v *plan.OrdinalVolume, action volumes.Action) erro
 	m := map[volumes.Role]*volumes.Mover{
 		volumes.RoleReceiver: &v.Copy.Receiver, volumes.RoleSender: &v.Copy.Sender, volumes.RoleWarm: &v.Copy.Warm, volumes.RolePlaceholder: &v.Copy.Placeholder,
 	}[action.Copy.Role]
-	if action.Verb == volumes.CreateMover {
-		if m.Found {
-			return ErrConflict
-		}
-		*m = volumes.Mover{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Attempt: action.Copy.Attempt, Pass: action.Copy.Pass, Warm: action.Copy.Warm, Node: action.Copy.Node, Made: a.State.Now, Fence: action.Fence}
-		return nil
-	}
-	if m.UID != action.UID || m.ResourceVersion != action.ResourceVersion {
+	switch {
+	case action.Change() == volumes.Creates && m.Found, action.Change() != volumes.Creates && (m.UID != action.UID || m.ResourceVersion != action.ResourceVersion):
 		return ErrConflict
-	}
-	m.ResourceVersion, m.Fence = a.NewVersion(), action.Fence
-	switch action.Verb {
-	case volumes.TellMover:
-		m.Peer = action.Copy.Peer
-	case volumes.DeleteMover:
+	case action.Change() == volumes.Creates:
+		*m = volumes.Mover{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Attempt: action.Copy.Attempt, Pass: action.Copy.Pass, Warm: action.Copy.Warm, Node: action.Copy.Node, Made: a.State.Now, Fence: action.Fence}
+	case action.Change() == volumes.Updates:
+		m.ResourceVersion, m.Fence, m.Peer = a.NewVersion(), action.Fence, cmp.Or(action.Copy.Peer, m.Peer)
+	default:
 		node := m.Node
 		*m = volumes.Mover{}
 		a.leftBy(v, action.Copy.Role, node)
-	default:
 	}
 	return nil
 }
@@ -180,7 +155,7 @@ func (a apiServer) writeCopied(v *plan.OrdinalVolume, e plan.Effect) error {
 	if !volume.Found || volume.UID != action.UID || volume.ResourceVersion != action.ResourceVersion {
 		return ErrConflict
 	}
-	a.putCopied(v, e.Side, incoming, action.Written(volume))
+	a.putCopied(v, e.Side, incoming, volume.In(action.After))
 	return nil
 }
 

@@ -72,17 +72,16 @@ func TestWorldApplyCopying(t *testing.T) {
 	giver := func(change func(*volumes.Volume)) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) {
 			v := &s.Volumes[lastClaim]
-			v.Source.Volume.ResourceVersion, v.Source.Volume.Fence, v.Source.Volume.ClaimRef = "v3", "m.2", target
+			v.Source.Volume.ResourceVersion, v.Source.Volume.Fence, v.Source.Volume.ClaimRef = "v1", "m.2", target
 			change(&v.Source.Volume)
 			v.Copy.Outgoing.Volume = v.Source.Volume
 		}
 	}
-	ofGiver := func(change func(*volumes.Action)) func(*volumes.Action) {
+	ofGiver := func(released string) func(*volumes.Action) {
 		return func(a *volumes.Action) {
-			a.Volume, a.UID, a.ResourceVersion, a.Ref = "pv-wal-web-1", "pv-wal-web-1", "1", target
-			if change != nil {
-				change(a)
-			}
+			a.Volume, a.UID, a.ResourceVersion = "pv-wal-web-1", "pv-wal-web-1", "1"
+			a.After = copiedWal().Volumes[lastClaim].Source.Volume.State()
+			a.After.ClaimRef, a.After.Released, a.After.Fence = target, released, "m.2"
 		}
 	}
 	begun := func(number int32, side plan.SideName) func(*plan.Snapshot) {
@@ -102,6 +101,7 @@ func TestWorldApplyCopying(t *testing.T) {
 		return ofCopy(func(c *volumes.Copying) {
 			c.Incoming.Claim = volumes.Claim{Found: true, UID: "in", ResourceVersion: "1", Volume: "copy"}
 			c.Incoming.Volume, c.Entrance.Found = copied, true
+			c.Incoming.Volume.ClaimRef = volumes.Ref{Namespace: c.Incoming.Ref.Namespace, Name: c.Incoming.Ref.Name, UID: "in"}
 			c.Incoming.Volume.Policy = policy
 		})
 	}
@@ -115,18 +115,18 @@ func TestWorldApplyCopying(t *testing.T) {
 		"the ordinal's claim, on its copy": {effect: carry(to, is(volumes.CreateClaim, on("copy"))), before: arrived, change: atLast(to, func(h *volumes.Holding) { h.Claim, h.Volume = made("copy"), copied })},
 		"the ordinal's claim is there":     {effect: carry(to, is(volumes.CreateClaim, on("copy"))), before: func(s *plan.Snapshot) { arrived(s); s.Volumes[lastClaim].Destination.Claim.Found = true }},
 		"a mover": {effect: carry(to, is(volumes.CreateMover, nil)), change: ofCopy(func(c *volumes.Copying) {
-			c.Receiver = volumes.Mover{Found: true, UID: "u3", ResourceVersion: "v4", Attempt: 1, Pass: 2, Made: plantest.Epoch, Fence: "m.2"}
+			c.Receiver = volumes.Mover{Found: true, UID: "u1", ResourceVersion: "v2", Attempt: 1, Pass: 2, Made: plantest.Epoch, Fence: "m.2"}
 		})},
 		"the mover is there": {effect: carry(to, is(volumes.CreateMover, nil)), before: runs},
 		"a mover is told its peer": {effect: carry(to, is(volumes.TellMover, nil)), before: runs, change: ofCopy(func(c *volumes.Copying) {
-			c.Receiver.Peer, c.Receiver.Fence, c.Receiver.ResourceVersion = "key", "m.2", "v3"
+			c.Receiver.Peer, c.Receiver.Fence, c.Receiver.ResourceVersion = "key", "m.2", "v1"
 		})},
-		"a mover is marked": {effect: carry(to, is(volumes.MarkMover, nil)), before: runs, change: ofCopy(func(c *volumes.Copying) { c.Receiver.Fence, c.Receiver.ResourceVersion = "m.2", "v3" })},
+		"a mover is marked": {effect: carry(to, is(volumes.MarkMover, func(a *volumes.Action) { a.Copy.Peer = "" })), before: runs, change: ofCopy(func(c *volumes.Copying) { c.Receiver.Fence, c.Receiver.ResourceVersion = "m.2", "v1" })},
 		"a mover goes":      {effect: carry(to, is(volumes.DeleteMover, nil)), before: runs, change: ofCopy(func(c *volumes.Copying) { c.Receiver = volumes.Mover{} })},
 		"what was copied for nothing is let go": {effect: carry(to, is(volumes.Loosen, func(a *volumes.Action) {
-			a.Volume, a.UID, a.ResourceVersion, a.Ref, a.Note.Policy = "copy", "c", "1", target, corev1.PersistentVolumeReclaimDelete
+			a.Volume, a.UID, a.ResourceVersion, a.After = "copy", "c", "1", volumes.State{ClaimRef: target, Policy: corev1.PersistentVolumeReclaimDelete}
 		})), before: arrived, change: ofCopy(func(c *volumes.Copying) {
-			c.Incoming.Volume.ClaimRef, c.Incoming.Volume.Policy, c.Incoming.Volume.ResourceVersion = target, corev1.PersistentVolumeReclaimDelete, "v3"
+			c.Incoming.Volume.ClaimRef, c.Incoming.Volume.Policy, c.Incoming.Volume.ResourceVersion = target, corev1.PersistentVolumeReclaimDelete, "v1"
 		})},
 		"its claim goes, and its volume": {effect: carry(to, is(volumes.DeleteDropped, ofIncoming)), before: filled(corev1.PersistentVolumeReclaimDelete), change: ofCopy(func(c *volumes.Copying) {
 			c.Incoming.Claim, c.Incoming.Volume, c.Entrance = volumes.Claim{}, volumes.Volume{}, volumes.Entrance{}
@@ -137,7 +137,7 @@ func TestWorldApplyCopying(t *testing.T) {
 		"its claim has changed": {effect: carry(to, is(volumes.DeleteDropped, func(a *volumes.Action) { ofIncoming(a); a.ResourceVersion = "0" })), before: filled(corev1.PersistentVolumeReclaimDelete)},
 		"another mover":         {effect: carry(to, is(volumes.TellMover, func(a *volumes.Action) { a.UID = "s" })), before: runs},
 		"a snapshot to read from": {effect: carry(from, is(volumes.TakeBase, func(a *volumes.Action) { a.Copy.Snapshot.Claim = "wal" })), change: ofCopy(func(c *volumes.Copying) {
-			c.Base.Snapshot = volumes.Snapshot{Found: true, Ours: true, Ready: true, UID: "u3", ResourceVersion: "v4", Claim: "wal"}
+			c.Base.Snapshot = volumes.Snapshot{Found: true, Ours: true, Ready: true, UID: "u1", ResourceVersion: "v2", Claim: "wal"}
 		})},
 		"a snapshot to read from is there":      {effect: carry(from, is(volumes.TakeBase, nil)), before: based},
 		"it is restored":                        {effect: carry(from, is(volumes.RestoreBase, nil)), before: taking, change: ofCopy(func(c *volumes.Copying) { c.Base.Claim = made("") })},
@@ -147,14 +147,14 @@ func TestWorldApplyCopying(t *testing.T) {
 		"the snapshot goes":                     {effect: carry(from, is(volumes.DropBaseSnapshot, nil)), before: based, change: ofCopy(func(c *volumes.Copying) { c.Base.Snapshot = volumes.Snapshot{} })},
 		"the snapshot has changed":              {effect: carry(from, is(volumes.DropBaseSnapshot, func(a *volumes.Action) { a.ResourceVersion = "0" })), before: based},
 		"a mover that has changed":              {effect: carry(to, is(volumes.DeleteMover, func(a *volumes.Action) { a.ResourceVersion = "0" })), before: runs},
-		"the giver's volume is pointed back":    {effect: carry(from, is(volumes.PointBack, ofGiver(func(a *volumes.Action) { a.Copy.Returned = true }))), before: atLast(from, func(h *volumes.Holding) { h.Volume.Released = "m.1" }), change: giver(func(v *volumes.Volume) { v.Released = "" })},
-		"it is released, and its claim is gone": {effect: carry(from, is(volumes.Release, ofGiver(func(a *volumes.Action) { a.Copy.Released = "m.2" }))), before: atLast(from, func(h *volumes.Holding) { h.Claim = volumes.Claim{} }), change: giver(func(v *volumes.Volume) { v.Released = "m.2" })},
+		"the giver's volume is pointed back":    {effect: carry(from, is(volumes.PointBack, ofGiver(""))), before: atLast(from, func(h *volumes.Holding) { h.Volume.Released = "m.1" }), change: giver(func(v *volumes.Volume) { v.Released = "" })},
+		"it is released, and its claim is gone": {effect: carry(from, is(volumes.Release, ofGiver("m.2"))), before: atLast(from, func(h *volumes.Holding) { h.Claim = volumes.Claim{} }), change: giver(func(v *volumes.Volume) { v.Released = "m.2" })},
 		"a volume that is not there":            {effect: carry(to, is(volumes.Park, func(a *volumes.Action) { a.UID, a.ResourceVersion = "", "" }))},
 		"the ordinal's volume is the one copied": {effect: carry(to, is(volumes.TakeOver, func(a *volumes.Action) {
-			a.Volume, a.UID, a.ResourceVersion, a.Ref, a.Copy.Seal = "copy", "c", "2", target, "root"
+			a.Volume, a.UID, a.ResourceVersion, a.After = "copy", "c", "2", volumes.State{ClaimRef: target, Seal: "root", Fence: "m.2"}
 		})), before: taken, change: func(s *plan.Snapshot) {
 			v := &s.Volumes[lastClaim]
-			v.Destination.Volume.ClaimRef, v.Destination.Volume.Seal, v.Destination.Volume.Fence, v.Destination.Volume.ResourceVersion = target, "root", "m.2", "v3"
+			v.Destination.Volume.ClaimRef, v.Destination.Volume.Seal, v.Destination.Volume.Fence, v.Destination.Volume.ResourceVersion = target, "root", "m.2", "v1"
 			v.Copy.Incoming.Volume = v.Destination.Volume
 		}},
 	} {

@@ -5,10 +5,14 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// applyHook creates the Job of a hook, suspended. In a dry run the Job succeeds at once.
+// applyHook creates the Job of a hook, suspended, or resumes it. In a dry run the Job succeeds at once.
 func (a apiServer) applyHook(e plan.Effect) error {
+	if e.Change() == volumes.Updates {
+		return a.startHook(e)
+	}
 	at := a.hookJob(e.Name)
 	if at >= 0 && a.State.HookJobs.List[at].Presence == plan.Seen {
 		return ErrConflict

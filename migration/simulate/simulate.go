@@ -102,7 +102,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 			if decision.Effect.OfOrdinal() {
 				w.only = &decision.Effect.Ordinal
 			}
-			w.restoring = decision.Effect.Verb == plan.RestorePolicy
+			w.restoring = decision.Effect.Restores()
 			step := stepOf(w, *decision.Effect)
 			result.Fewest = min(result.Fewest, step.Available)
 			show(step)
@@ -161,7 +161,7 @@ func decideNear(w *World) plan.Decision {
 	near := w.State
 	near.Volumes, near.Focused, near.VolumesRead = w.volumesOf(*at-1, max(*at, *at+1)), true, true
 	decision := planner.Knowing(near, w.downs())
-	restores := decision.Effect != nil && decision.Effect.Verb == plan.RestorePolicy
+	restores := decision.Effect != nil && decision.Effect.Restores()
 	if decision.Done != "" || w.restoring && !restores || scope.For(near, decision).Wide {
 		return planner.Plan(w.State)
 	}

@@ -16,31 +16,36 @@ func anew(before volumes.Copying, attempt volumes.Copying) volumes.Copying {
 	return attempt
 }
 
-// applySnapshot performs a write that only method Snapshot needs, like an API server.
+// applySnapshot creates or deletes a VolumeSnapshot, like an API server. The base is ready at once.
 func (a apiServer) applySnapshot(v *plan.OrdinalVolume, action volumes.Action) error {
-	taken, imported := &v.Copy.Snapshot.Taken, &v.Copy.Snapshot.Import
+	taken, imported, base := &v.Copy.Snapshot.Taken, &v.Copy.Snapshot.Import, &v.Copy.Base.Snapshot
 	asked := action.Copy.Snapshot
-	switch action.Verb {
-	case volumes.CreateSnapshot:
-		return a.putSnapshot(taken, volumes.Snapshot{
-			Claim: asked.Claim, Released: asked.Released, Content: volumes.SnapshotContent{For: action.Ref},
-		})
-	case volumes.CreateImport:
+	switch part := action.Part(); {
+	case action.Change() == volumes.Deletes:
+		return deleteSnapshot(action, taken, imported, base)
+	case part == volumes.PartBase:
+		return a.putSnapshot(base, volumes.Snapshot{Claim: asked.Claim, Ready: true})
+	case part == volumes.PartIncoming:
 		return a.putSnapshot(imported, volumes.Snapshot{Content: imported.Content})
-	case volumes.CreateContent:
-		if imported.Content.Found {
-			return ErrConflict
-		}
-		imported.Content = volumes.SnapshotContent{
-			Found: true, Ours: true, Retain: true, Name: action.Ref.Name, UID: a.NewUID(), ResourceVersion: a.NewVersion(),
-			Driver: asked.Driver, Source: asked.Handle, For: action.Ref,
-		}
-		return nil
-	case volumes.DeleteSnapshot:
-		return deleteSnapshot(action, taken, imported)
 	default:
-		return a.writeContent(action, &taken.Content, &imported.Content)
+		return a.putSnapshot(taken, volumes.Snapshot{Claim: asked.Claim, Released: asked.Released, Content: volumes.SnapshotContent{For: action.Ref}})
 	}
+}
+
+// applyContent creates, writes or deletes a VolumeSnapshotContent.
+func (a apiServer) applyContent(v *plan.OrdinalVolume, action volumes.Action) error {
+	imported := &v.Copy.Snapshot.Import.Content
+	if action.Change() != volumes.Creates {
+		return a.writeContent(action, &v.Copy.Snapshot.Taken.Content, imported)
+	}
+	if imported.Found {
+		return ErrConflict
+	}
+	*imported = volumes.SnapshotContent{
+		Found: true, Ours: true, Retain: true, Name: action.Ref.Name, UID: a.NewUID(), ResourceVersion: a.NewVersion(),
+		Driver: action.Copy.Snapshot.Driver, Source: action.Copy.Snapshot.Handle, For: action.Ref,
+	}
+	return nil
 }
 
 func (a apiServer) putSnapshot(s *volumes.Snapshot, made volumes.Snapshot) error {
@@ -72,11 +77,11 @@ func (a apiServer) writeContent(action volumes.Action, of ...*volumes.SnapshotCo
 		if !c.Found || c.UID != action.UID || c.ResourceVersion != action.ResourceVersion {
 			continue
 		}
-		if action.Verb == volumes.DeleteContent {
+		if action.Change() == volumes.Deletes {
 			*c = volumes.SnapshotContent{}
 			return nil
 		}
-		*c = action.WrittenContent(*c)
+		*c = c.In(action.After)
 		c.ResourceVersion = a.NewVersion()
 		return nil
 	}

@@ -24,7 +24,10 @@ func ofSnapshot(change func(*volumes.Snapshotting)) func(*plan.Snapshot) {
 func TestWorldApplySnapshots(t *testing.T) {
 	const from, to = plan.SourceSide, plan.DestinationSide
 	is := func(verb volumes.Verb, change func(*volumes.Action)) volumes.Action {
-		a := volumes.Action{Verb: verb, UID: "u", ResourceVersion: "1", Ref: volumes.Ref{Namespace: "shop", Name: "snap"}, Note: volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: "m"}}
+		a := volumes.Action{Verb: verb, UID: "u", ResourceVersion: "1", Ref: volumes.Ref{Namespace: "shop", Name: "snap"}, After: volumes.State{Policy: corev1.PersistentVolumeReclaimDelete, Note: volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: "m"}}}
+		if verb == volumes.RetainContent {
+			a.After.Policy = corev1.PersistentVolumeReclaimRetain
+		}
 		a.Copy.Snapshot = volumes.SnapshotAction{Claim: "out", Released: "m.1", Driver: "d", Handle: "h"}
 		if change != nil {
 			change(&a)
@@ -43,25 +46,25 @@ func TestWorldApplySnapshots(t *testing.T) {
 	written := func(retain bool) func(*plan.Snapshot) {
 		return ofSnapshot(func(s *volumes.Snapshotting) {
 			s.Taken.Content = content
-			s.Taken.Content.ResourceVersion, s.Taken.Content.Retain, s.Taken.Content.Note = "v3", retain, volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: "m"}
+			s.Taken.Content.ResourceVersion, s.Taken.Content.Retain, s.Taken.Content.Note = "v1", retain, volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: "m"}
 		})
 	}
 	for name, tc := range map[string]worldWrite{
 		"a VolumeSnapshot": {effect: carry(from, is(volumes.CreateSnapshot, nil)), change: ofSnapshot(func(s *volumes.Snapshotting) {
-			s.Taken = volumes.Snapshot{Found: true, Ours: true, UID: "u3", ResourceVersion: "v4", Claim: "out", Released: "m.1"}
+			s.Taken = volumes.Snapshot{Found: true, Ours: true, UID: "u1", ResourceVersion: "v2", Claim: "out", Released: "m.1"}
 			s.Taken.Content.For = volumes.Ref{Namespace: "shop", Name: "snap"}
 		})},
 		"one is there": {effect: carry(from, is(volumes.CreateSnapshot, nil)), before: taken},
 		"one to import, on its content": {
 			effect: carry(to, is(volumes.CreateImport, nil)), before: ofSnapshot(func(s *volumes.Snapshotting) { s.Import.Content = content }),
 			change: ofSnapshot(func(s *volumes.Snapshotting) {
-				s.Import = volumes.Snapshot{Found: true, Ours: true, UID: "u3", ResourceVersion: "v4", Content: content}
+				s.Import = volumes.Snapshot{Found: true, Ours: true, UID: "u1", ResourceVersion: "v2", Content: content}
 			}),
 		},
 		"one to import is there": {effect: carry(to, is(volumes.CreateImport, nil)), before: imported},
 		"a content": {effect: carry(to, is(volumes.CreateContent, nil)), change: ofSnapshot(func(s *volumes.Snapshotting) {
 			s.Import.Content = volumes.SnapshotContent{
-				Found: true, Ours: true, Retain: true, Name: "snap", UID: "u3", ResourceVersion: "v4", Driver: "d", Source: "h", For: volumes.Ref{Namespace: "shop", Name: "snap"},
+				Found: true, Ours: true, Retain: true, Name: "snap", UID: "u1", ResourceVersion: "v2", Driver: "d", Source: "h", For: volumes.Ref{Namespace: "shop", Name: "snap"},
 			}
 		})},
 		"a content is there":         {effect: carry(to, is(volumes.CreateContent, nil)), before: ofSnapshot(func(s *volumes.Snapshotting) { s.Import.Content.Found = true })},
@@ -74,7 +77,7 @@ func TestWorldApplySnapshots(t *testing.T) {
 		"a content is to retain":     {effect: carry(from, is(volumes.RetainContent, nil)), before: of(false), change: written(true)},
 		"a content has its own back": {effect: carry(from, is(volumes.LoosenContent, nil)), before: of(true), change: written(false)},
 		"its own is to retain": {
-			effect: carry(from, is(volumes.LoosenContent, func(a *volumes.Action) { a.Note.Policy = corev1.PersistentVolumeReclaimRetain })), before: of(true),
+			effect: carry(from, is(volumes.LoosenContent, func(a *volumes.Action) { a.After.Policy, a.After.Note.Policy = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRetain })), before: of(true),
 			change: inTurn(written(true), ofSnapshot(func(s *volumes.Snapshotting) { s.Taken.Content.Note.Policy = corev1.PersistentVolumeReclaimRetain })),
 		},
 		"a content goes":            {effect: carry(from, is(volumes.DeleteContent, nil)), before: of(true), change: ofSnapshot(func(s *volumes.Snapshotting) { s.Taken.Content = volumes.SnapshotContent{} })},

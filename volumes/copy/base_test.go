@@ -128,7 +128,7 @@ func TestWarmReadsSnapshot(t *testing.T) {
 		})
 	}
 	sender := ahead(made, func(*volumes.Pair, *volumes.Copying) {}).Action
-	if sender.Ref.Name != name || sender.Copy.Role != volumes.RoleWarm || sender.Copy.Node != "" || !sender.Copy.AtGiver {
+	if sender.Ref.Name != name || sender.Copy.Role != volumes.RoleWarm || sender.Copy.Node != "" || !sender.AtGiver {
 		t.Errorf("the sender is %+v", sender)
 	}
 	if got := saidOf(Copy{}.Withdraw(made)); got != "DeleteMover" && got != "DropBase" {

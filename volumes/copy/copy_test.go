@@ -508,7 +508,7 @@ func TestReceiverIsExported(t *testing.T) {
 		})
 	}
 	made := asks(func(*volumes.Copying) {})
-	if a := made.Action; a == nil || a.Verb != volumes.ExportEntrance || a.Ref != pair.Copy.Incoming.Ref || a.UID != pair.Copy.Incoming.Claim.UID || a.Copy.ExportVersion != "v1beta1" || a.Copy.AtGiver {
+	if a := made.Action; a == nil || a.Verb != volumes.ExportEntrance || a.Ref != pair.Copy.Incoming.Ref || a.UID != pair.Copy.Incoming.Claim.UID || a.Copy.ExportVersion != "v1beta1" || a.AtGiver {
 		t.Errorf("not exported: %+v", made)
 	}
 	for name, tc := range map[string]struct {

@@ -20,7 +20,7 @@ func TestLateOutgoingClaim(t *testing.T) {
 			change(&c.Outgoing.Claim)
 		})
 	}
-	if a := late(func(*volumes.Claim) {}).Action; a == nil || a.Verb != volumes.DeleteLost || !a.Copy.AtGiver || a.UID != pair.Copy.Outgoing.Claim.UID || a.ResourceVersion != pair.Copy.Outgoing.Claim.ResourceVersion {
+	if a := late(func(*volumes.Claim) {}).Action; a == nil || a.Verb != volumes.DeleteLost || !a.AtGiver || a.UID != pair.Copy.Outgoing.Claim.UID || a.ResourceVersion != pair.Copy.Outgoing.Claim.ResourceVersion {
 		t.Errorf("got %+v", a)
 	}
 	if got := late(func(c *volumes.Claim) { c.Terminating = true }); got.Action != nil || !strings.Contains(got.Waits, "is deleted") {

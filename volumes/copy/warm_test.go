@@ -42,7 +42,7 @@ func TestWarmSenderGoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ahead(pair, func(_ *volumes.Pair, c *volumes.Copying) { change(&c.Pod) })
-			if a := got.Action; a == nil || a.Verb != volumes.DeleteMover || a.Copy.Role != volumes.RoleWarm || !a.Copy.AtGiver {
+			if a := got.Action; a == nil || a.Verb != volumes.DeleteMover || a.Copy.Role != volumes.RoleWarm || !a.AtGiver {
 				t.Errorf("got %+v", got)
 			}
 		})

@@ -10,22 +10,9 @@ import (
 	snapshotmanifest "github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// base performs the actions for a warm pass that reads a snapshot of an ordinal's claim instead of the claim.
+// base returns a claim like the ordinal's, of the same size, from a snapshot of it. A warm pass reads it instead of the
+// ordinal's claim.
 func (w writer) base(ctx context.Context, pair volumes.Pair) (client.Object, error) {
-	switch w.action.Verb {
-	case volumes.TakeBase:
-		return w.create(ctx, snapshotmanifest.Taken(snapshotmanifest.Mark{Owner: w.Owner, Fence: w.action.Fence}, w.action.Ref, w.action.Copy.Snapshot))
-	case volumes.RestoreBase:
-		return w.restoreBase(ctx, pair)
-	case volumes.DropBase:
-		return nil, w.remove(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: w.meta(w.action.Ref.Name)})
-	default:
-		return nil, w.remove(ctx, snapshotmanifest.Empty(snapshotmanifest.SnapshotKind, w.action.Ref))
-	}
-}
-
-// restoreBase creates a claim like the ordinal's, of the same size, from its snapshot.
-func (w writer) restoreBase(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.own(ctx, pair)
 	if err != nil {
 		return nil, err
@@ -33,5 +20,5 @@ func (w writer) restoreBase(ctx context.Context, pair volumes.Pair) (client.Obje
 	claim := w.claimOf(from, "")
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: Needed(from)}
 	claim.Spec.DataSource = snapshotmanifest.DataSource(w.action.Copy.Snapshot.Source)
-	return claim, w.at.Create(ctx, claim)
+	return claim, nil
 }

@@ -3,13 +3,11 @@ package methods
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -26,46 +24,106 @@ type Copy struct{ copy.Copy }
 
 // Apply performs one action.
 func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
-	w := writerOf(c, action, pair)
-	switch action.Verb {
-	case volumes.CreateEntrance:
-		return w.entrance(ctx)
-	case volumes.ExportEntrance:
-		return w.export(ctx)
-	case volumes.DeleteEntrance:
-		return nil, w.remove(ctx, &corev1.Service{ObjectMeta: w.meta(action.Ref.Name)})
-	case volumes.CreateMover:
-		return w.mover(ctx, pair)
-	case volumes.MarkMover:
-		return w.markMover(ctx, map[string]any{api.FenceAnnotationKey: action.Fence})
-	case volumes.TellMover:
-		return w.markMover(ctx, map[string]any{api.FenceAnnotationKey: action.Fence, manifest.PeerAnnotationKey: action.Copy.Peer})
-	case volumes.TakeBase, volumes.RestoreBase, volumes.DropBase, volumes.DropBaseSnapshot:
-		return w.base(ctx, pair)
+	return writerOf(c, action, pair).do(ctx, pair)
+}
+
+// do performs the action of a method that fills a second volume.
+func (w writer) do(ctx context.Context, pair volumes.Pair) (client.Object, error) {
+	switch w.action.Change() {
+	case volumes.Creates:
+		return w.created(ctx, pair)
+	case volumes.Updates:
+		return w.updated(ctx)
+	case volumes.Deletes:
+		return nil, w.deleted(ctx)
 	default:
-		return w.second(ctx, pair)
+		return nil, fmt.Errorf("unknown action %q", w.action.Verb)
 	}
 }
 
-// second performs the actions that are shared by the methods that fill a second volume.
-func (w writer) second(ctx context.Context, pair volumes.Pair) (client.Object, error) {
-	switch action := w.action; action.Verb {
-	case volumes.Secure, volumes.Park, volumes.Point, volumes.Release, volumes.PointBack, volumes.TakeOver, volumes.Loosen:
-		return volumes.WriteVolume(ctx, w.at, action)
-	case volumes.CreateIncoming:
-		return w.incoming(ctx, pair)
-	case volumes.CreateOutgoing:
-		return w.outgoing(ctx, pair)
-	case volumes.CreateClaim:
-		return w.claim(ctx, pair)
-	case volumes.MarkClaim:
-		return volumes.Mark(ctx, w.at, action)
-	case volumes.DeleteLost, volumes.DeleteUnfilled, volumes.DeleteDropped:
-		return nil, w.remove(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: w.meta(action.Ref.Name)})
-	case volumes.DeleteMover:
-		return nil, w.remove(ctx, &corev1.Pod{ObjectMeta: w.meta(action.Copy.Pod)})
+// created creates the object of the action.
+func (w writer) created(ctx context.Context, pair volumes.Pair) (client.Object, error) {
+	object, err := w.object(ctx, pair)
+	if err != nil {
+		return nil, err
+	}
+	return object, w.at.Create(ctx, object)
+}
+
+// object returns the object that the action creates.
+func (w writer) object(ctx context.Context, pair volumes.Pair) (client.Object, error) {
+	switch w.action.Kind() {
+	case volumes.KindClaim:
+		return w.newClaim(ctx, pair)
+	case volumes.KindPod:
+		return w.mover(ctx, pair)
+	case volumes.KindService:
+		return w.entrance(), nil
+	case volumes.KindExport:
+		return w.export(), nil
+	case volumes.KindSnapshot:
+		return w.snapshot(), nil
+	case volumes.KindContent:
+		return w.content(ctx)
 	default:
-		return nil, fmt.Errorf("unknown action %q", action.Verb)
+		return nil, fmt.Errorf("action %q creates an object of no known kind", w.action.Verb)
+	}
+}
+
+// newClaim returns a claim of the part that the action creates.
+func (w writer) newClaim(ctx context.Context, pair volumes.Pair) (client.Object, error) {
+	switch w.action.Part() {
+	case volumes.PartIncoming:
+		return w.incoming(ctx, pair)
+	case volumes.PartOutgoing:
+		return w.outgoing(ctx, pair)
+	case volumes.PartBase:
+		return w.base(ctx, pair)
+	default:
+		return w.claim(ctx, pair)
+	}
+}
+
+// updated writes to the object that was judged.
+func (w writer) updated(ctx context.Context) (client.Object, error) {
+	switch w.action.Kind() {
+	case volumes.KindPod:
+		annotations := map[string]any{api.FenceAnnotationKey: w.action.Fence}
+		if peer := w.action.Copy.Peer; peer != "" {
+			annotations[manifest.PeerAnnotationKey] = peer
+		}
+		return volumes.Patch(ctx, w.at, &corev1.Pod{ObjectMeta: w.meta(w.action.Copy.Pod)}, w.action, map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	case volumes.KindContent:
+		return w.writeContent(ctx)
+	default:
+		return volumes.Update(ctx, w.at, w.action)
+	}
+}
+
+// deleted deletes the object that was judged.
+func (w writer) deleted(ctx context.Context) error {
+	object, err := w.empty()
+	if err != nil {
+		return err
+	}
+	return w.at.Delete(ctx, object, client.Preconditions{UID: &w.action.UID, ResourceVersion: &w.action.ResourceVersion})
+}
+
+// empty returns an object of the action's kind with nothing but its name.
+func (w writer) empty() (client.Object, error) {
+	switch meta := w.meta(w.action.Object()); w.action.Kind() {
+	case volumes.KindClaim:
+		return &corev1.PersistentVolumeClaim{ObjectMeta: meta}, nil
+	case volumes.KindPod:
+		return &corev1.Pod{ObjectMeta: meta}, nil
+	case volumes.KindService:
+		return &corev1.Service{ObjectMeta: meta}, nil
+	case volumes.KindSnapshot:
+		return snapshotmanifest.Empty(snapshotmanifest.SnapshotKind, w.action.Ref), nil
+	case volumes.KindContent:
+		return snapshotmanifest.Empty(snapshotmanifest.ContentKind, volumes.Ref{Name: w.action.Ref.Name}), nil
+	default:
+		return nil, fmt.Errorf("action %q deletes an object of no known kind", w.action.Verb)
 	}
 }
 
@@ -79,7 +137,7 @@ type writer struct {
 
 // writerOf returns the writer of an action.
 func writerOf(c volumes.Carrier, action volumes.Action, pair volumes.Pair) writer {
-	if action.Copy.AtGiver {
+	if action.AtGiver {
 		return writer{Carrier: c, action: action, at: c.Giver, other: c.Taker, from: pair.Taker.Ref}
 	}
 	return writer{Carrier: c, action: action, at: c.Taker, other: c.Giver, from: pair.Giver.Ref}
@@ -104,7 +162,7 @@ func (w writer) class() *string {
 	return w.StorageClass
 }
 
-// incoming creates the claim of the second volume, with the size of the first or the requested size.
+// incoming returns the claim of the second volume, with the size of the first or the requested size.
 func (w writer) incoming(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.original(ctx)
 	if err != nil {
@@ -116,7 +174,7 @@ func (w writer) incoming(ctx context.Context, pair volumes.Pair) (client.Object,
 			return nil, err
 		}
 	}
-	return claim, w.at.Create(ctx, claim)
+	return claim, nil
 }
 
 // modesOf gives a claim the access modes of an existing one. If that does not exist, the claim keeps its own.
@@ -158,19 +216,19 @@ func Needed(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	return asked
 }
 
-// outgoing creates the claim from which the last pass reads: a copy of the ordinal's claim under another name.
+// outgoing returns the claim from which the last pass reads: a copy of the ordinal's claim under another name.
 func (w writer) outgoing(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.own(ctx, pair)
 	if err != nil {
 		return nil, err
 	}
 	claim := w.outgoingOf(from)
-	return claim, w.at.Create(ctx, claim)
+	return claim, nil
 }
 
 // ownRef names the ordinal's claim on the side of the write.
 func (w writer) ownRef(pair volumes.Pair) volumes.Ref {
-	if w.action.Copy.AtGiver {
+	if w.action.AtGiver {
 		return pair.Giver.Ref
 	}
 	return pair.Taker.Ref
@@ -200,7 +258,7 @@ func (w writer) claimOf(from *corev1.PersistentVolumeClaim, volume string) *core
 	return claim
 }
 
-// claim creates the ordinal's own claim for the copy that was taken over. It has the access modes of the claim
+// claim returns the ordinal's own claim for the copy that was taken over. It has the access modes of the claim
 // in which the volume was filled, with which that volume was provisioned.
 func (w writer) claim(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.original(ctx)
@@ -212,22 +270,21 @@ func (w writer) claim(ctx context.Context, pair volumes.Pair) (client.Object, er
 		return nil, err
 	}
 	claim.Annotations[api.FenceAnnotationKey] = w.action.Fence
-	return claim, w.at.Create(ctx, claim)
+	return claim, nil
 }
 
-// entrance creates the Service of the receiver, which the incoming claim owns.
-func (w writer) entrance(ctx context.Context) (client.Object, error) {
+// entrance returns the Service of the receiver, which the incoming claim owns.
+func (w writer) entrance() client.Object {
 	service := manifest.ServiceFor(w.spec(), w.Copy.ServiceType)
 	service.OwnerReferences = w.withClaim()
-	return service, w.at.Create(ctx, service)
+	return service
 }
 
-// export exports that Service to the clusterset. The export is marked like the Service, and the incoming claim
-// owns it too.
-func (w writer) export(ctx context.Context) (client.Object, error) {
+// export returns the ServiceExport of that Service. It is marked like the Service, and the incoming claim owns it too.
+func (w writer) export() client.Object {
 	export := NewServiceExport(w.action.Copy.ExportVersion, manifest.ServiceFor(w.spec(), w.Copy.ServiceType).ObjectMeta)
 	export.SetOwnerReferences(w.withClaim())
-	return export, w.at.Create(ctx, export)
+	return export
 }
 
 // NewServiceExport returns the export of the Service that meta names, in a version of ServiceExport that its
@@ -267,24 +324,29 @@ func (w writer) spec() manifest.Spec {
 	return spec
 }
 
-// mover creates the pod of a mover for the claim of the action.
+// mover returns the pod of a mover for the claim of the action.
 func (w writer) mover(ctx context.Context, pair volumes.Pair) (client.Object, error) {
+	role := w.action.Copy.Role
 	var claim corev1.PersistentVolumeClaim
-	if err := w.at.Get(ctx, client.ObjectKey{Namespace: w.action.Ref.Namespace, Name: w.action.Ref.Name}, &claim); err != nil {
-		return nil, err
+	if role != volumes.RolePlaceholder {
+		if err := w.at.Get(ctx, client.ObjectKey{Namespace: w.action.Ref.Namespace, Name: w.action.Ref.Name}, &claim); err != nil {
+			return nil, err
+		}
 	}
 	template, err := w.Template(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var near []corev1.NodeSelector
-	if w.action.Copy.Role == volumes.RoleReceiver {
+	if role == volumes.RoleReceiver || role == volumes.RolePlaceholder {
 		if near, err = w.near(ctx, pair.Copy); err != nil {
 			return nil, err
 		}
 	}
-	pod := w.pod(template, claim.Spec.VolumeMode, near)
-	return pod, w.at.Create(ctx, pod)
+	if role == volumes.RolePlaceholder {
+		return w.placeholder(template, near), nil
+	}
+	return w.pod(template, claim.Spec.VolumeMode, near), nil
 }
 
 // near returns the node affinities of the ordinal's other volumes, which restrict where a new volume may be
@@ -351,21 +413,4 @@ func RehearsalBeside(c volumes.Carrier, claim volumes.Ref, role volumes.Role, or
 		return []client.Object{w.incomingOf(original)}
 	}
 	return []client.Object{w.incomingOf(original), manifest.ServiceFor(w.spec(), c.Copy.ServiceType)}
-}
-
-// markMover writes annotations on the very pod that was judged.
-func (w writer) markMover(ctx context.Context, annotations map[string]any) (client.Object, error) {
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": w.action.UID, "resourceVersion": w.action.ResourceVersion, "annotations": annotations,
-	}})
-	if err != nil {
-		return nil, err
-	}
-	pod := &corev1.Pod{ObjectMeta: w.meta(w.action.Copy.Pod)}
-	return pod, w.at.Patch(ctx, pod, client.RawPatch(types.MergePatchType, data))
-}
-
-// remove deletes the very object that was judged.
-func (w writer) remove(ctx context.Context, object client.Object) error {
-	return w.at.Delete(ctx, object, client.Preconditions{UID: &w.action.UID, ResourceVersion: &w.action.ResourceVersion})
 }

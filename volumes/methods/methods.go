@@ -65,7 +65,6 @@ func (u unknown) Prepare(volumes.Pair) volumes.Verdict          { return u.block
 func (u unknown) Transfer(volumes.Pair) volumes.Verdict         { return u.blocked() }
 func (u unknown) Settle(volumes.Pair) volumes.Verdict           { return u.blocked() }
 func (u unknown) blocked() volumes.Verdict                      { return volumes.Verdict{Blocked: u.problem()} }
-func (unknown) AtGiver(volumes.Action) bool                     { return false }
 
 func (u unknown) Apply(context.Context, volumes.Carrier, volumes.Action, volumes.Pair) (client.Object, error) {
 	return nil, fmt.Errorf("unknown volume method %q", string(u))

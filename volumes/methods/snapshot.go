@@ -2,14 +2,11 @@ package methods
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,35 +22,25 @@ type Snapshot struct{ snapshot.Snapshot }
 
 // Apply performs one action.
 func (Snapshot) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
-	w, asked := writerOf(c, action, pair), action.Copy.Snapshot
-	mark := snapshotmanifest.Mark{Owner: c.Owner, Fence: action.Fence}
-	switch action.Verb {
-	case volumes.CreateSnapshot:
-		return w.create(ctx, snapshotmanifest.Taken(mark, action.Ref, asked))
-	case volumes.CreateContent:
-		return w.content(ctx, mark)
-	case volumes.CreateImport:
-		return w.create(ctx, snapshotmanifest.Import(mark, action.Ref, asked))
-	case volumes.RetainContent, volumes.LoosenContent:
-		return w.writeContent(ctx)
-	case volumes.DeleteSnapshot:
-		return nil, w.remove(ctx, snapshotmanifest.Empty(snapshotmanifest.SnapshotKind, action.Ref))
-	case volumes.DeleteContent:
-		return nil, w.remove(ctx, snapshotmanifest.Empty(snapshotmanifest.ContentKind, volumes.Ref{Name: action.Ref.Name}))
-	case volumes.CreateMover:
-		return w.placeholder(ctx, pair)
-	default:
-		return w.second(ctx, pair)
+	return writerOf(c, action, pair).do(ctx, pair)
+}
+
+// snapshot returns a VolumeSnapshot: one that is taken of a claim, or one that is bound to a content.
+func (w writer) snapshot() client.Object {
+	asked := w.action.Copy.Snapshot
+	if asked.Content != "" {
+		return snapshotmanifest.Import(w.mark(), w.action.Ref, asked)
 	}
+	return snapshotmanifest.Taken(w.mark(), w.action.Ref, asked)
 }
 
-func (w writer) create(ctx context.Context, object client.Object) (client.Object, error) {
-	return object, w.at.Create(ctx, object)
+func (w writer) mark() snapshotmanifest.Mark {
+	return snapshotmanifest.Mark{Owner: w.Owner, Fence: w.action.Fence}
 }
 
-// content creates the content that makes the snapshot known, with the mode of the volume that it was taken of.
+// content returns the content that makes the snapshot known, with the mode of the volume that it was taken of.
 // The giver's cluster reports its driver, so the policy judges that driver again.
-func (w writer) content(ctx context.Context, mark snapshotmanifest.Mark) (client.Object, error) {
+func (w writer) content(ctx context.Context) (client.Object, error) {
 	if bars := w.Policy.BarsSnapshot(w.action.Copy.Snapshot.Driver); bars != (volumes.Problem{}) {
 		return nil, apierrors.NewConflict(schema.GroupResource{Group: snapshotmanifest.ContentKind.Group, Resource: "volumesnapshotcontents"}, w.action.Ref.Name, errors.New(bars.Message))
 	}
@@ -65,41 +52,27 @@ func (w writer) content(ctx context.Context, mark snapshotmanifest.Mark) (client
 	if from.Spec.VolumeMode != nil {
 		mode = *from.Spec.VolumeMode
 	}
-	return w.create(ctx, snapshotmanifest.Content(mark, w.action.Ref, w.action.Copy.Snapshot, mode))
+	return snapshotmanifest.Content(w.mark(), w.action.Ref, w.action.Copy.Snapshot, mode), nil
 }
 
-// writeContent writes the deletionPolicy of the very content that was judged.
+// writeContent writes the deletionPolicy of the content that was judged.
 func (w writer) writeContent(ctx context.Context) (client.Object, error) {
-	policy := w.action.Note.Policy
-	if w.action.Verb == volumes.RetainContent {
-		policy = corev1.PersistentVolumeReclaimRetain
-	}
-	data, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": w.action.UID, "resourceVersion": w.action.ResourceVersion, "annotations": map[string]any{
-			api.OriginalReclaimPolicyAnnotationKey: w.action.Note.String(), api.FenceAnnotationKey: w.action.Fence,
-		}},
-		"spec": map[string]any{"deletionPolicy": policy},
-	})
+	object, err := w.empty()
 	if err != nil {
 		return nil, err
 	}
-	object := snapshotmanifest.Empty(snapshotmanifest.ContentKind, volumes.Ref{Name: w.action.Ref.Name})
-	return object, w.at.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
+	after := w.action.After
+	return volumes.Patch(ctx, w.at, object, w.action, map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{api.OriginalReclaimPolicyAnnotationKey: after.Note.String(), api.FenceAnnotationKey: after.Fence}},
+		"spec":     map[string]any{"deletionPolicy": after.Policy},
+	})
 }
 
-// placeholder creates the pod for which the incoming claim's volume is provisioned. That claim owns the pod.
-func (w writer) placeholder(ctx context.Context, pair volumes.Pair) (client.Object, error) {
-	template, err := w.Template(ctx)
-	if err != nil {
-		return nil, err
-	}
-	near, err := w.near(ctx, pair.Copy)
-	if err != nil {
-		return nil, err
-	}
+// placeholder returns the pod for which the incoming claim's volume is provisioned. That claim owns the pod.
+func (w writer) placeholder(template *corev1.PodTemplateSpec, near []corev1.NodeSelector) client.Object {
 	pod := w.placeholderPod(template, near)
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "PersistentVolumeClaim", Name: w.action.Ref.Name, UID: w.action.UID}}
-	return pod, w.at.Create(ctx, pod)
+	pod.OwnerReferences = w.withClaim()
+	return pod
 }
 
 // placeholderPod returns a pod with the requests, the image and the placement of the ordinals' pods. The side

@@ -68,9 +68,9 @@ func (s *sides) get(c client.Client, kind schema.GroupVersionKind, ref volumes.R
 // until the content's own policy is restored.
 func TestSnapshotIsTaken(t *testing.T) {
 	s := newSides(t)
-	ref, at := volumes.Ref{Namespace: "shop", Name: "taken"}, volumes.CopyAction{AtGiver: true}
+	ref, at := volumes.Ref{Namespace: "shop", Name: "taken"}, volumes.CopyAction{}
 	at.Snapshot = volumes.SnapshotAction{Class: "nightly", Claim: "out", Released: "migration.1"}
-	s.do(volumes.Action{Verb: volumes.CreateSnapshot, Ref: ref, Copy: at})
+	s.do(volumes.Action{Verb: volumes.CreateSnapshot, AtGiver: true, Ref: ref, Copy: at})
 	taken := s.get(s.Giver, manifest.SnapshotKind, ref)
 	if class, _, _ := unstructured.NestedString(taken.Object, "spec", "volumeSnapshotClassName"); class != "nightly" {
 		t.Errorf("it is of class %q", class)
@@ -86,14 +86,15 @@ func TestSnapshotIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}
-	for _, verb := range []volumes.Verb{volumes.RetainContent, volumes.LoosenContent} {
+	for verb, policy := range map[volumes.Verb]corev1.PersistentVolumeReclaimPolicy{volumes.RetainContent: corev1.PersistentVolumeReclaimRetain, volumes.LoosenContent: corev1.PersistentVolumeReclaimDelete} {
 		now := s.get(s.Giver, manifest.ContentKind, volumes.Ref{Name: "content"})
-		s.do(volumes.Action{Verb: verb, Ref: volumes.Ref{Name: "content"}, UID: now.GetUID(), ResourceVersion: now.GetResourceVersion(), Note: note, Copy: at})
+		after := volumes.State{Policy: policy, Note: note, Fence: owner + ".1"}
+		s.do(volumes.Action{Verb: verb, AtGiver: true, Ref: volumes.Ref{Name: "content"}, UID: now.GetUID(), ResourceVersion: now.GetResourceVersion(), After: after})
 		if view := manifest.ViewContent(s.get(s.Giver, manifest.ContentKind, volumes.Ref{Name: "content"}), owner); view.Retain != (verb == volumes.RetainContent) || view.Note != note || view.Volume != "v" {
 			t.Errorf("%s: %+v", verb, view)
 		}
 	}
-	late := volumes.Action{Verb: volumes.RetainContent, Ref: volumes.Ref{Name: "content"}, ResourceVersion: "1", Note: note, Copy: at}
+	late := volumes.Action{Verb: volumes.RetainContent, AtGiver: true, Ref: volumes.Ref{Name: "content"}, ResourceVersion: "1"}
 	if _, err := (Snapshot{}).Apply(t.Context(), s.Carrier, late, s.pair); !apierrors.IsConflict(err) {
 		t.Errorf("a late write: %v", err)
 	}

@@ -32,10 +32,25 @@ func (v view) on(verb volumes.Verb, ref volumes.Ref, atGiver bool) volumes.Verdi
 func (v view) onContent(verb volumes.Verb, c volumes.SnapshotContent, atGiver bool) volumes.Verdict {
 	verdict := v.on(verb, volumes.Ref{Name: c.Name}, atGiver)
 	a := verdict.Action
-	a.UID, a.ResourceVersion, a.Note = c.UID, c.ResourceVersion, c.Note
-	if verb == volumes.RetainContent && a.Note.By != v.Owner {
-		a.Note = volumes.Note{Policy: policy(c.Retain), By: v.Owner}
+	a.UID, a.ResourceVersion, a.Before, a.After = c.UID, c.ResourceVersion, c.State(), c.State()
+	return verdict
+}
+
+// keep makes the snapshot survive its content, and notes the policy to restore.
+func (v view) keep(c volumes.SnapshotContent) volumes.Verdict {
+	verdict := v.onContent(volumes.RetainContent, c, true)
+	after := &verdict.Action.After
+	if after.Note.By != v.Owner {
+		after.Note = volumes.Note{Policy: after.Policy, By: v.Owner}
 	}
+	after.Policy, after.Fence = corev1.PersistentVolumeReclaimRetain, v.Fence
+	return verdict
+}
+
+// loosen restores the policy of a content.
+func (v view) loosen(c volumes.SnapshotContent) volumes.Verdict {
+	verdict := v.onContent(volumes.LoosenContent, c, true)
+	verdict.Action.After.Policy, verdict.Action.After.Fence = c.Note.Policy, v.Fence
 	return verdict
 }
 
@@ -66,8 +81,8 @@ func (v view) clearGiver() volumes.Verdict {
 	switch {
 	case s.Found && !s.Ours || !s.Found && !c.Found:
 		return volumes.Verdict{}
-	case c.Found && !c.Terminating && c.Note.By == v.Owner && c.Retain && c.Note.Policy != policy(true):
-		return v.onContent(volumes.LoosenContent, c, true)
+	case c.Found && !c.Terminating && c.Note.By == v.Owner && c.Retain && c.Note.Policy != corev1.PersistentVolumeReclaimRetain:
+		return v.loosen(c)
 	case s.Found:
 		return v.deleteSnapshot(s, v.takenRef(), true)
 	}
@@ -149,12 +164,4 @@ func says(troubles ...string) string {
 		}
 	}
 	return ""
-}
-
-// policy returns a reclaim policy, whose name is also that of the deletionPolicy of a content.
-func policy(retain bool) corev1.PersistentVolumeReclaimPolicy {
-	if retain {
-		return corev1.PersistentVolumeReclaimRetain
-	}
-	return corev1.PersistentVolumeReclaimDelete
 }

@@ -136,7 +136,7 @@ func (v view) record() volumes.Verdict {
 	case c.Terminating:
 		return v.begin()
 	case !c.Retain || c.Note.By != v.Owner:
-		return v.onContent(volumes.RetainContent, c, true)
+		return v.keep(c)
 	}
 	next := v.Attempt
 	next.Snapshot.Number, next.Snapshot.Driver, next.Snapshot.Handle, next.Snapshot.Content, next.Snapshot.Size = v.Attempt.Number, c.Driver, c.Handle, c.Name, *c.Size

@@ -173,7 +173,7 @@ func (w *world) writeContent(p *side, a volumes.Action) {
 	if a.Verb == volumes.DeleteContent {
 		c.Terminating = true
 	} else {
-		c.SnapshotContent = a.WrittenContent(c.SnapshotContent)
+		c.SnapshotContent = c.In(a.After)
 	}
 	c.ResourceVersion = w.Next()
 }

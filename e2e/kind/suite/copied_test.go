@@ -188,7 +188,7 @@ func moversKilled(t *testing.T, p provisioners) {
 			return nil
 		}
 		killed[which] = true
-		return v.killMover(about.AtGiver, about.Pod)
+		return v.killMover(e.Volume.AtGiver, about.Pod)
 	})
 	journals := p.expectCopied(v, w)
 	if len(killed) < 3 {

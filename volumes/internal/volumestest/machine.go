@@ -84,7 +84,7 @@ func (w *World) Decide(t Failer) *Late {
 
 // Write returns an action as a write to the side where it is done.
 func (w *World) Write(action volumes.Action) Late {
-	if w.method.AtGiver(action) {
+	if action.AtGiver {
 		return Late{action, w.Giver}
 	}
 	return Late{action, 1 - w.Giver}

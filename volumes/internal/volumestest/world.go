@@ -57,7 +57,6 @@ type Method interface {
 	Confirm(pair volumes.Pair, disk string) *volumes.Problem
 	Transfer(pair volumes.Pair) volumes.Verdict
 	Drop(pair volumes.Pair) volumes.Verdict
-	AtGiver(action volumes.Action) bool
 }
 
 // Surroundings is a world with the means that carry the data. A type that embeds a World overrides the parts

@@ -11,17 +11,19 @@ import (
 // changed since it was judged.
 func (w *World) Arrive(t Failer, write Late) {
 	p := w.Places[write.Side]
-	switch write.Verb {
-	case volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateClaim:
-		w.createClaim(p, write.Action)
-	case volumes.MarkClaim:
-		if judged(p.Claim, write.Action) {
-			p.Claim.Fence, p.Claim.Calls, p.Claim.ResourceVersion = write.Fence, write.Calls, w.Next()
+	switch a := write.Action; {
+	case a.Does(volumes.Creates, volumes.KindClaim):
+		w.createClaim(p, a)
+	case a.Does(volumes.Updates, volumes.KindClaim):
+		if judged(p.Claim, a) {
+			p.Claim.Fence, p.Claim.Calls, p.Claim.ResourceVersion = a.Fence, a.Calls, w.Next()
 		}
-	case volumes.DeleteLost, volumes.DeleteUnfilled, volumes.DeleteDropped:
-		p.deleteClaim(t, write.Action)
+	case a.Does(volumes.Deletes, volumes.KindClaim):
+		p.deleteClaim(t, a)
+	case a.Does(volumes.Updates, volumes.KindVolume):
+		w.writeVolume(t, p, a)
 	default:
-		w.writeVolume(t, p, write.Action)
+		t.Fatalf("unknown verb %s", a.Verb)
 	}
 }
 
@@ -32,11 +34,11 @@ func judged(c volumes.Claim, a volumes.Action) bool {
 func (w *World) createClaim(p *Place, a volumes.Action) {
 	made := volumes.Claim{Found: true, Ours: true, Phase: corev1.ClaimPending, UID: types.UID("claim" + w.Next()), ResourceVersion: w.Next(), Fence: a.Fence, Volume: a.Volume}
 	switch {
-	case a.Verb == volumes.CreateIncoming && !p.Incoming[a.Ref.Name].Found:
+	case a.Part() == volumes.PartIncoming && !p.Incoming[a.Ref.Name].Found:
 		p.Incoming[a.Ref.Name] = made
-	case a.Verb == volumes.CreateOutgoing && !p.Outgoing.Found:
+	case a.Part() == volumes.PartOutgoing && !p.Outgoing.Found:
 		p.Outgoing = made
-	case a.Verb == volumes.CreateClaim && !p.Claim.Found:
+	case a.Part() == "" && !p.Claim.Found:
 		p.Claim = made
 	}
 }
@@ -64,17 +66,13 @@ func (w *World) writeVolume(t Failer, p *Place, a volumes.Action) {
 	if d == nil || d.UID != a.UID || d.ResourceVersion != a.ResourceVersion {
 		return
 	}
-	if d == p.Own() && a.Verb == volumes.Loosen {
+	const retain = corev1.PersistentVolumeReclaimRetain
+	if d == p.Own() && a.After.Policy != retain && a.Before.Policy == retain {
 		t.Fatalf("I3: volume %s is the ordinal's, and its policy is restored during the move", d.Name)
 	}
-	if a.Verb != volumes.Secure && a.Verb != volumes.Loosen && !d.ClaimRef.Names(a.Ref) && d.Policy != corev1.PersistentVolumeReclaimRetain {
+	if !d.ClaimRef.Names(a.After.ClaimRef) && d.Policy != retain {
 		t.Fatalf("I3: volume %s is pointed elsewhere without Retain", d.Name)
 	}
-	switch a.Verb {
-	case volumes.Secure, volumes.Release, volumes.TakeOver, volumes.Park, volumes.Point, volumes.PointBack, volumes.Loosen:
-		d.Volume = a.Written(d.Volume)
-		d.ResourceVersion = w.Next()
-	default:
-		t.Fatalf("unknown verb %s", a.Verb)
-	}
+	d.Volume = d.In(a.After)
+	d.ResourceVersion = w.Next()
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
@@ -124,14 +123,14 @@ func budgetFields(form pdb.Form) []Field {
 
 func (i *inventory) holding(side plan.Side, h volumes.Holding) {
 	if h.Claim.Found {
-		i.put(thing{Place{side.Cluster, h.Ref.Namespace}, kindClaim + "/" + h.Ref.Name}, []Field{{"spec.volumeName", h.Claim.Volume}})
+		i.put(thing{Place{side.Cluster, h.Ref.Namespace}, string(volumes.KindClaim) + "/" + h.Ref.Name}, []Field{{"spec.volumeName", h.Claim.Volume}})
 	}
 	if v := h.Volume; v.Found {
 		claim := "none"
 		if v.ClaimRef.Name != "" {
 			claim = v.ClaimRef.Namespace + "/" + v.ClaimRef.Name
 		}
-		i.put(thing{Place{Cluster: side.Cluster}, kindVolume + "/" + v.Name}, []Field{
+		i.put(thing{Place{Cluster: side.Cluster}, string(volumes.KindVolume) + "/" + v.Name}, []Field{
 			{"spec.claimRef", claim}, {"spec.persistentVolumeReclaimPolicy", string(v.Policy)},
 		})
 	}
@@ -143,18 +142,14 @@ func placed(s plan.Snapshot, e plan.Effect) thing {
 	if e.Side == plan.DestinationSide {
 		side = s.Destination
 	}
-	at := thing{Place{side.Cluster, side.Namespace}, ObjectOf(e)}
-	switch e.Verb {
-	case plan.CarryVolume:
-		at.place.Namespace = e.Volume.Ref.Namespace
-		if kind, _, _ := strings.Cut(at.object, "/"); kind == kindVolume || kind == kindContent {
-			at.place.Namespace = ""
-		}
-	case plan.RestorePolicy, plan.DeleteVolume, plan.CreateNamespace:
+	at := thing{Place{side.Cluster, side.Namespace}, e.Object()}
+	switch {
+	case !e.Namespaced():
 		at.place.Namespace = ""
-	case plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
+	case e.Carries():
+		at.place.Namespace = e.Volume.Ref.Namespace
+	case e.On() == plan.KindWriter:
 		at.place.Namespace = e.Writer.Namespace
-	default:
 	}
 	return at
 }
@@ -162,22 +157,27 @@ func placed(s plan.Snapshot, e plan.Effect) thing {
 // described returns the state, after one more write, of an object that is in no snapshot. before is its state so far.
 // Values are not shown, because some of these objects are Secrets.
 func described(e plan.Effect, before []Field) []Field {
-	switch e.Verb {
-	case plan.CreateNamespace:
-		return []Field{{"created", "without anything in it"}}
-	case plan.CreateService, plan.CreatePodService:
-		return []Field{{"created", "as the source's, without its cluster IPs"}}
-	case plan.CreateExport, plan.CreatePodExport:
-		return []Field{{"created", "for the Service of its name"}}
-	case plan.CreateCopy:
-		return []Field{{"created", "as the source's, without what belongs to its cluster"}}
-	case plan.UpdateCopy:
-		return []Field{{"updated", "to the source's"}}
-	case plan.RunHook:
-		return []Field{{"created", fmt.Sprintf("by hook %s (%s)", e.Hook.Hook.Name, e.Hook.Hook.Point)}}
-	case plan.DeleteCopy, plan.DeleteExport, plan.DeletePodExport, plan.DeletePodService, plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
-		return nil
-	default:
+	created := e.Change() == volumes.Creates
+	switch kind := e.On(); {
+	case e.Carries():
 		return before
+	case kind == plan.KindWriter, e.Change() == volumes.Deletes:
+		return nil
+	case kind == plan.KindCopy && !created:
+		return []Field{{"updated", "to the source's"}}
+	case !created:
+		return before
+	case kind == plan.KindJob:
+		return []Field{{"created", fmt.Sprintf("by hook %s (%s)", e.Hook.Hook.Name, e.Hook.Hook.Point)}}
+	default:
+		return asCreated[kind]
 	}
+}
+
+// asCreated holds how objects that are in no snapshot are created, by kind.
+var asCreated = map[volumes.Kind][]Field{
+	plan.KindNamespace:  {{"created", "without anything in it"}},
+	volumes.KindService: {{"created", "as the source's, without its cluster IPs"}},
+	volumes.KindExport:  {{"created", "for the Service of its name"}},
+	plan.KindCopy:       {{"created", "as the source's, without what belongs to its cluster"}},
 }

@@ -74,24 +74,21 @@ func newSteps(s plan.Snapshot) *steps {
 // add numbers a write, and updates the counts.
 func (c *steps) add(planned simulate.Step) {
 	e := planned.Effect
-	object, volume := ObjectOf(e), VolumeOf(e)
-	if name, is := strings.CutPrefix(object, kindVolume+"/"); is {
+	object, volume := e.Object(), e.PersistentVolume()
+	if name, is := strings.CutPrefix(object, string(volumes.KindVolume)+"/"); is {
 		volume = name // shares one string, which saves memory with thousands of ordinals
 	}
 	ofNext := e.Hook != nil && e.Hook.Hook.Point == api.HookBeforeOrdinal
-	if c.begun < 0 && (inHandoff(e.Verb) || ofNext || e.Verb == plan.SetBudget || e.Verb == plan.SetShare) {
+	if c.begun < 0 && (e.Hands() || ofNext || e.Reserves()) {
 		c.begun = len(c.list)
 	}
-	switch e.Verb {
-	case plan.CreateSet:
-		c.exists[plan.DestinationSide] = true
-	case plan.DeleteSet:
-		c.exists[e.Side] = false
-	case plan.ScaleUp:
+	switch {
+	case e.On() == plan.KindSet && !e.OfOrdinal():
+		c.exists[e.Side] = e.Change() != volumes.Deletes
+	case e.Starts():
 		c.started++
-	case plan.CarryVolume:
+	case e.Carries():
 		c.carries(e, volume)
-	default:
 	}
 	step := Step{
 		Step: len(c.list) + 1, Phase: phasePrepare, Verb: e.Verb, Action: planned.Description, Side: e.Side,
@@ -113,10 +110,10 @@ func (c *steps) add(planned simulate.Step) {
 // carries counts the volume that a write carries over or leaves behind.
 func (c *steps) carries(e plan.Effect, volume string) {
 	separate := methods.Of(e.Carriage.Method).Separate()
-	if !separate && volume != "" || e.Volume.Verb == volumes.TakeOver {
+	if !separate && volume != "" || e.TakesOver() {
 		c.carried[volume] = cmp.Or(e.Carriage.Method, api.MethodRebind)
 	}
-	if separate && e.Volume.Verb == volumes.Park && e.Side == e.Carriage.Giver {
+	if separate && e.Parks() && e.Side == e.Carriage.Giver {
 		c.kept[volume] = true
 	}
 }
@@ -136,7 +133,7 @@ func (c *steps) methods() map[api.VolumeMethod]int {
 // arrived returns the sum of bytes over the ordinals that start at the destination.
 func (c *steps) arrived(bytes map[int32]int64) (sum int64) {
 	for i, step := range c.list {
-		if step.Verb == plan.ScaleUp && step.Side == plan.DestinationSide {
+		if (plan.Effect{Verb: step.Verb}).Starts() && step.Side == plan.DestinationSide {
 			sum += bytes[c.ordinals[i]]
 		}
 	}
@@ -157,17 +154,18 @@ func (c *steps) phased() []Step {
 	var next *int32
 	for i := len(c.list) - 1; i >= 0; i-- {
 		step := &c.list[i]
-		if inHandoff(step.Verb) && (next == nil || *next != c.ordinals[i]) {
+		of := plan.Effect{Verb: step.Verb}
+		if of.Hands() && (next == nil || *next != c.ordinals[i]) {
 			next = &c.ordinals[i]
 		}
 		switch {
-		case step.Verb == plan.RunHook && c.ordinals[i] != plan.NoOrdinal:
+		case of.Does(volumes.Creates, plan.KindJob) && c.ordinals[i] != plan.NoOrdinal:
 			step.Phase, step.Ordinal = phaseHandoff, &c.ordinals[i]
-		case next != nil && c.begun >= 0 && i >= c.begun && step.Verb != plan.WriteFence:
+		case next != nil && c.begun >= 0 && i >= c.begun && !of.Fences():
 			step.Phase, step.Ordinal = phaseHandoff, next
 		case next == nil:
 			step.Phase = phaseRestore
-			if (plan.Effect{Verb: step.Verb}).OfOrdinal() {
+			if of.OfOrdinal() {
 				step.Ordinal = &c.ordinals[i]
 			}
 		}
@@ -175,14 +173,9 @@ func (c *steps) phased() []Step {
 	return c.list
 }
 
-// inHandoff reports whether a write is part of the handoff of one ordinal.
-func inHandoff(verb plan.Verb) bool {
-	return verb == plan.CarryVolume || verb == plan.ScaleDown || verb == plan.ScaleUp
-}
-
 // TemplateOf returns the claim template of the object that a write changes, or an empty string.
 func TemplateOf(s plan.Snapshot, e plan.Effect) string {
-	return cmp.Or(templatesOf(s)[ObjectOf(e)], e.Template)
+	return cmp.Or(templatesOf(s)[e.Object()], e.Template)
 }
 
 // templatesOf returns the claim templates of all claims and volumes.
@@ -197,10 +190,18 @@ func templatesOf(s plan.Snapshot) map[string]string {
 		v := &s.Volumes[i]
 		for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
 			if h.Volume.Found {
-				note(kindVolume+"/"+h.Volume.Name, v.Template)
+				note(string(volumes.KindVolume)+"/"+h.Volume.Name, v.Template)
 			}
-			note(kindClaim+"/"+h.Ref.Name, v.Template)
+			note(string(volumes.KindClaim)+"/"+h.Ref.Name, v.Template)
 		}
 	}
 	return templates
+}
+
+// Brief replaces the name of the volume in an action by the claim template, which is shorter and more meaningful.
+func Brief(action, volume, template string) string {
+	if volume == "" || template == "" {
+		return action
+	}
+	return strings.ReplaceAll(action, "volume "+volume, "volume "+template)
 }

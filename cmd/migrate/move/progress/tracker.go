@@ -151,7 +151,7 @@ func (t *Tracker) written(now time.Time, outcome migration.Outcome) Event {
 	e := t.Event(now, Written, effect.String())
 	e.Ordinal, _ = t.inFlight()
 	e.Step = outcome.Decision.Step
-	e.Side, e.Verb, e.Object, e.short = effect.Side, effect.Verb, preview.ObjectOf(effect), preview.Brief(e.Message, preview.VolumeOf(effect), preview.TemplateOf(outcome.Snapshot, effect))
+	e.Side, e.Verb, e.Object, e.short = effect.Side, effect.Verb, effect.Object(), preview.Brief(e.Message, effect.PersistentVolume(), preview.TemplateOf(outcome.Snapshot, effect))
 	if effect.OfOrdinal() {
 		e.Ordinal = &effect.Ordinal
 	}

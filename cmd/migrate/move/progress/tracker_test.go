@@ -101,11 +101,11 @@ func aMove() *story {
 		Verb: plan.CarryVolume, Side: plan.SourceSide, Ordinal: 1, Name: "pvc-data-web-1", Template: "data",
 		Volume: volumes.Action{Verb: volumes.Secure, Volume: "pvc-data-web-1"},
 	})
-	s.wrote(400*time.Millisecond, api.StepScaleDown, plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 1, Name: "web", Replicas: 1})
+	s.wrote(400*time.Millisecond, api.StepScaleDown, plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 1, Name: "web", After: plan.SetState{Replicas: 1}})
 	s.own(1, 0)
 	s.held(time.Second, api.StepAwaitRelease, plan.Hold{Reason: api.ReasonPodTerminating, Message: "waiting until pod shop/web-1 in cluster east is gone"})
 	s.own(1, 1, 1)
-	s.wrote(3*time.Second, api.StepScaleUp, plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide, Ordinal: 1, Name: "web", Start: 1, Replicas: 1})
+	s.wrote(3*time.Second, api.StepScaleUp, plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide, Ordinal: 1, Name: "web", After: plan.SetState{Start: 1, Replicas: 1}})
 	waiting := plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready", Remedy: "kubectl describe pod -n shop web-1"}
 	s.held(4*time.Second, api.StepAwaitReadiness, waiting)
 	waiting.Message, waiting.Stalled = "ordinal 1 has been at AwaitReadiness for longer than 1m0s: "+waiting.Message, true

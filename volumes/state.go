@@ -1,0 +1,38 @@
+package volumes
+
+import corev1 "k8s.io/api/core/v1"
+
+// State is what migrations write on a volume. An action holds the state before it and after it; what differs is what
+// it writes. Of a VolumeSnapshotContent, only Policy, Note and Fence are written.
+type State struct {
+	Policy corev1.PersistentVolumeReclaimPolicy
+	// Note is the policy to restore, as noted by some migration.
+	Note     Note
+	ClaimRef Ref
+	// Fence, Released, Seal and There are as in Volume.
+	Fence, Released, Seal, There string
+}
+
+// State returns what migrations have written on the volume.
+func (v Volume) State() State {
+	return State{Policy: v.Policy, Note: v.Note, ClaimRef: v.ClaimRef, Fence: v.Fence, Released: v.Released, Seal: v.Seal, There: v.There}
+}
+
+// In returns the volume in another state. Everything that migrations do not write stays, and so does its
+// resourceVersion.
+func (v Volume) In(s State) Volume {
+	v.Policy, v.Note, v.ClaimRef, v.Fence, v.Released, v.Seal, v.There = s.Policy, s.Note, s.ClaimRef, s.Fence, s.Released, s.Seal, s.There
+	return v
+}
+
+// restore sets a reclaim policy back to the one of its author, and removes the marks of the migration.
+func (s *State) restore(policy corev1.PersistentVolumeReclaimPolicy) {
+	s.Policy, s.Note, s.Fence = policy, Note{}, ""
+}
+
+// change returns an action on a volume in the version that was judged, with the state that edit leaves.
+func change(verb Verb, volume Volume, edit func(*State)) Action {
+	action := Action{Verb: verb, Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion, Before: volume.State(), After: volume.State()}
+	edit(&action.After)
+	return action
+}
