@@ -67,7 +67,9 @@ func (h Handing) keep(at Holding, atGiver bool) Verdict {
 }
 
 // own returns the note of the policy to restore on a volume, whatever is noted on the other one.
-func (h Handing) own(volume Volume) Note { return Note{Policy: volume.OriginalFor(h.Owner), By: h.Owner} }
+func (h Handing) own(volume Volume) Note {
+	return Note{Policy: volume.OriginalFor(h.Owner), By: h.Owner}
+}
 
 // returned adds to a write the removal of the volume's release mark.
 func returned(verdict Verdict) Verdict {

@@ -83,12 +83,12 @@ func TestAhead(t *testing.T) {
 	const ends = "recorded: no handoff"
 	pod := func(t *testing.T) string {
 		t.Helper()
-		return midway(from(byCopy(reading), pause)...).give(2).Effect.Name
+		return midway(from(byCopy(reading), pause)...).way(2, atGiver).Effect.Name
 	}(t)
-	incoming := midway(from(byCopy(dropped), isDeleted)...).give(2).Effect.Name
+	incoming := midway(from(byCopy(dropped), isDeleted)...).way(2, atGiver).Effect.Name
 	wantSteps(t, map[string]stepCase{
 		"nothing was copied yet":       {from(byCopy(nothing)), "recorded: a handoff", api.StepCopyAhead},
-		"the claim is not there":       {from(byCopy(begunCopy)), "CarryVolume destination " + midway(from(byCopy(begunCopy))...).give(2).Effect.Name, api.StepCopyAhead},
+		"the claim is not there":       {from(byCopy(begunCopy)), "CarryVolume destination " + midway(from(byCopy(begunCopy))...).way(2, atGiver).Effect.Name, api.StepCopyAhead},
 		"it is copied while it runs":   {from(byCopy(reading)), api.ReasonCopying, api.StepCopyAhead},
 		"a pass has ended":             {from(byCopy(there)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
 		"there is to be none":          {from(byCopy(cold)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
@@ -106,7 +106,7 @@ func TestAhead(t *testing.T) {
 		"deleted, its claim goes":      {from(byCopy(dropped), isDeleted), "CarryVolume destination " + incoming, api.StepCopyAhead},
 		"what was dropped is dropped":  {from(byCopy(dropped)), "CarryVolume destination " + incoming, api.StepCopyAhead},
 		"in a pause it stays":          {from(byCopy(kept), pause), api.ReasonPaused, ""},
-	}, func(p *planners) *plan.Decision { return p.give(2) })
+	}, func(p *planners) *plan.Decision { return p.way(2, atGiver) })
 }
 
 // TestAheadTakesItsTime: a copy while the ordinal runs never stalls, however long it takes, and leaves the budget
@@ -115,21 +115,21 @@ func TestAheadTakesItsTime(t *testing.T) {
 	long := func(s *plan.Snapshot) {
 		s.Record.Handoff.Step, s.Record.Handoff.StepTime = api.StepCopyAhead, metav1.NewMicroTime(plantest.Epoch.Add(-24*time.Hour))
 	}
-	if got := midway(unbudgeted, sends(2), byCopy(reading), long).give(2); got.Hold == nil || got.Hold.Stalled {
+	if got := midway(unbudgeted, sends(2), byCopy(reading), long).way(2, atGiver); got.Hold == nil || got.Hold.Stalled {
 		t.Errorf("got %+v", got)
 	}
-	if got := midway(sends(2), byCopy(reading)).give(2); got.Effect != nil && got.Effect.Verb == plan.SetBudget && got.Effect.MaxUnavailable == 0 {
+	if got := midway(sends(2), byCopy(reading)).way(2, atGiver); got.Effect != nil && got.Effect.Verb == plan.SetBudget && got.Effect.MaxUnavailable == 0 {
 		t.Errorf("the budget is taken while it runs: %+v", got.Effect)
 	}
 }
 
 // TestAheadTurned: when the direction changes during a copy, the copy stops.
 func TestAheadTurned(t *testing.T) {
-	if got := midway(unbudgeted, sends(2), byCopy(reading), inMode(api.ModeRollback)).receive(2); got == nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.DeleteMover || got.Effect.Side != plan.SourceSide {
+	if got := midway(unbudgeted, sends(2), byCopy(reading), inMode(api.ModeRollback)).way(2, atTaker); got == nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.DeleteMover || got.Effect.Side != plan.SourceSide {
 		t.Errorf("got %+v", got)
 	}
 	// The same holds for a warm pass that is found after the stop.
-	if got := midway(unbudgeted, stopped(2), byCopy(reading)).carry(2); got.Effect == nil || got.Effect.Volume.Verb != volumes.DeleteMover || got.Effect.Volume.Copy.Role != volumes.RoleWarm {
+	if got := midway(unbudgeted, stopped(2), byCopy(reading)).way(2, atNeither); got.Effect == nil || got.Effect.Volume.Verb != volumes.DeleteMover || got.Effect.Volume.Copy.Role != volumes.RoleWarm {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -145,11 +145,11 @@ func TestAheadTurnedIsDropped(t *testing.T) {
 		c.Incoming.Volume = volumes.Volume{Found: true, Name: "copy", Handle: "disk-copy", ClaimRef: volumes.Ref{Namespace: "shop", Name: "in", UID: "in"}}
 	}
 	back := []func(*plan.Snapshot){unbudgeted, sends(2), byCopy(filled), inMode(api.ModeRollback)}
-	got := midway(back...).receive(2)
+	got := midway(back...).way(2, atTaker)
 	if got == nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.DeleteDropped || got.Effect.Side != plan.DestinationSide || got.Effect.Volume.UID != "in" || got.Effect.Volume.ResourceVersion != "3" {
 		t.Fatalf("got %+v", got)
 	}
-	gone := midway(unbudgeted, sends(2), byCopy(warmCopy), inMode(api.ModeRollback)).receive(2)
+	gone := midway(unbudgeted, sends(2), byCopy(warmCopy), inMode(api.ModeRollback)).way(2, atTaker)
 	if gone == nil || gone.Record == nil || gone.Record.Handoff != nil && gone.Record.Handoff.Ordinal == 2 {
 		t.Errorf("got %+v", gone)
 	}
@@ -472,11 +472,11 @@ func TestAheadIsStuck(t *testing.T) {
 		reading(a, c)
 		a.Warm.TroubleSince, a.Warm.Trouble = metav1.NewTime(plantest.Epoch.Add(-time.Hour)), "no node takes it"
 	})
-	got := midway(unbudgeted, sends(2), stuck, hosted).give(2)
+	got := midway(unbudgeted, sends(2), stuck, hosted).way(2, atGiver)
 	if hold := got.Hold; hold == nil || !hold.Stalled || hold.Reason != volumes.ReasonCopyStuck || !strings.Contains(hold.Message, "ordinal 2: for 1h0m0s") || !strings.Contains(hold.Message, "no node takes it") {
 		t.Errorf("got %+v", hold)
 	}
-	if got := midway(sends(2), stuck, hosted).give(2); got.Effect != nil && got.Effect.Verb == plan.SetBudget && got.Effect.MaxUnavailable == 0 {
+	if got := midway(sends(2), stuck, hosted).way(2, atGiver); got.Effect != nil && got.Effect.Verb == plan.SetBudget && got.Effect.MaxUnavailable == 0 {
 		t.Errorf("the budget is taken while it runs: %+v", got.Effect)
 	}
 }

@@ -43,3 +43,46 @@ func (p gatePlanner) letIn(k int32) *plan.Hold {
 	hold.Message = fmt.Sprintf("ordinal %d is not stopped, since it would not start on the other side: %s", k, hold.Message)
 	return hold
 }
+
+// comingUp waits until the ordinal is available on a side; nil: it is.
+func (p handoffPlanner) comingUp(side *plan.Side, k int32) *plan.Decision {
+	pod, found := side.Pod(k)
+	name := fmt.Sprintf("%s/%s-%d in cluster %s", side.Namespace, side.Set.Name, k, side.Cluster)
+	minReady := max(p.Spec.MinReady, side.Set.MinReady)
+	remedy := side.Kubectl().Do("describe", "pod", "-n", side.Namespace, fmt.Sprintf("%s-%d", side.Set.Name, k))
+	if p.direction() != api.Back { // otherwise it already moves back
+		remedy += "; to roll back: " + p.command("rollback")
+	}
+	switch {
+	case !found:
+		message := "waiting until pod " + name + " is created"
+		if p.Refused != "" && side == p.taker {
+			message += "; " + side.Object() + " cannot create it: " + p.Refused
+		}
+		return p.held(api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodMissing, Message: message, Remedy: remedy})
+	case !pod.Ready || pod.Terminating || !pod.Owned:
+		message := "waiting until pod " + name + " is Ready"
+		if pod.Trouble != "" {
+			message += "; " + pod.Trouble
+		}
+		return p.held(api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodNotReady, Message: message, Remedy: remedy})
+	case !side.Set.Observed: // the controller may still stop the pod because of an earlier change
+		return p.held(api.StepAwaitReadiness, *behind(*side))
+	case !pod.Available(p.Now, minReady):
+		hold := plan.Hold{Reason: api.ReasonMinReady, Message: fmt.Sprintf("waiting until pod %s has been Ready for %s", name, minReady)}
+		return &plan.Decision{Step: api.StepAwaitReadiness, Hold: &hold, Wait: pod.ReadySince.Add(minReady).Sub(p.Now)}
+	}
+	return nil
+}
+
+// FinishedHandoff returns the handoff that a new record ends because its ordinal has arrived.
+func FinishedHandoff(s plan.Snapshot, next plan.Record) *api.Handoff {
+	was := s.Record.Handoff
+	if was == nil || next.Handoff != nil && next.Handoff.Ordinal == was.Ordinal {
+		return nil
+	}
+	if p := viewOf(s); !p.taker.Set.Has(was.Ordinal) {
+		return nil
+	}
+	return was
+}

@@ -52,7 +52,7 @@ func TestCarry(t *testing.T) {
 		"its volume is another disk by now": {down(otherDisk), volumes.ReasonAnotherDisk, api.StepCarryVolumes},
 		"both are to be carried over":       {[]func(*plan.Snapshot){unbudgeted, logged, stopped(2)}, park, api.StepCarryVolumes},
 		"one was made again":                {[]func(*plan.Snapshot){unbudgeted, logged, stopped(2), swapped}, volumes.ReasonAnotherDisk, api.StepCarryVolumes},
-	}, func(p *planners) *plan.Decision { return p.carry(2) })
+	}, func(p *planners) *plan.Decision { return p.way(2, atNeither) })
 }
 
 // TestReceive: the next handoff begins when the ordinal is available on its disk (I3, I5), and immediately if it
@@ -72,8 +72,8 @@ func TestReceive(t *testing.T) {
 		"the gate has closed":       {up(closedGate("Numbers")), ends, api.StepAwaitReadiness},
 		"it is to be deleted":       {up(isDeleted), ends, api.StepAwaitReadiness},
 		"another one has gone down": {up(unready(0)), ends, api.StepAwaitReadiness},
-	}, func(p *planners) *plan.Decision { return p.receive(2) })
-	if got := midway(up()...).receive(2).Record.Handoff.Ordinal; got != 1 {
+	}, func(p *planners) *plan.Decision { return p.way(2, atTaker) })
+	if got := midway(up()...).way(2, atTaker).Record.Handoff.Ordinal; got != 1 {
 		t.Errorf("ordinal %d is next, want 1", got)
 	}
 }

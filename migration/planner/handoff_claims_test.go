@@ -69,9 +69,9 @@ func TestClaimsBeforePods(t *testing.T) {
 					ofData, ofLogs := modes[i%2], modes[i/2]
 					t.Run(fmt.Sprintf("down=%v/%s,%s/%s,%s", down, data, ofData, logs, ofLogs), func(t *testing.T) {
 						changes := []func(*plan.Snapshot){at("data", data, ofData), at("logs", logs, ofLogs)}
-						next := func() *plan.Decision { return midway(beforeStop(changes...)...).give(2) }
+						next := func() *plan.Decision { return midway(beforeStop(changes...)...).way(2, atGiver) }
 						if down {
-							next = func() *plan.Decision { return midway(twice(changes...)...).carry(2) }
+							next = func() *plan.Decision { return midway(twice(changes...)...).way(2, atNeither) }
 						}
 						got := next()
 						all := (data == claimed || data == bound) && (logs == claimed || logs == bound)
@@ -108,7 +108,7 @@ func TestPlacedBeforeTheStop(t *testing.T) {
 		"neither is copied while it runs": {claimed, claimed, api.CopyWarmNone, api.CopyWarmNone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := midway(beforeStop(runs, at("data", tc.data, tc.ofData), at("logs", tc.logs, tc.ofLogs))...).give(2)
+			got := midway(beforeStop(runs, at("data", tc.data, tc.ofData), at("logs", tc.logs, tc.ofLogs))...).way(2, atGiver)
 			made := ""
 			if e := got.Effect; e != nil && e.Volume.Verb == volumes.CreateMover && e.Volume.Copy.Role == volumes.RoleReceiver {
 				for _, template := range []string{"data", "logs"} {
@@ -128,7 +128,7 @@ func TestPlacedBeforeTheStop(t *testing.T) {
 // ordinal is down.
 func TestOneClaimIsNotMadeEarly(t *testing.T) {
 	cold := func(_ *api.CopyAttempt, c *volumes.Copying) { c.Asked.Warm = api.CopyWarmNone }
-	if got := midway(unbudgeted, sends(2), byCopy(cold)).give(2); got.Record != nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.Secure {
+	if got := midway(unbudgeted, sends(2), byCopy(cold)).way(2, atGiver); got.Record != nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.Secure {
 		t.Errorf("got %q", inShort(got))
 	}
 }

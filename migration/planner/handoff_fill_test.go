@@ -95,7 +95,7 @@ func TestFilledTogether(t *testing.T) {
 		"the second cannot be copied":                 {twice(running("data"), differs("logs")), volumes.ReasonCopyDiffers, api.StepCarryVolumes},
 		"a disk comes along, the other is not sealed": {twice(rebound, running("logs")), api.ReasonCopying, api.StepCarryVolumes},
 		"a disk comes along, the other is sealed":     {twice(rebound, sealed("logs")), "CarryVolume source pv-data-web-2", api.StepCarryVolumes},
-	}, func(p *planners) *plan.Decision { return p.carry(2) })
+	}, func(p *planners) *plan.Decision { return p.way(2, atNeither) })
 }
 
 // TestWaiting: two waits requeue at the earlier time, and report the stalled one first.

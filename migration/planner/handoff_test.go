@@ -154,7 +154,7 @@ func TestStart(t *testing.T) {
 		Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv-data-web-2", Disk: volumes.Disk("disk-data-web-2")}},
 		Load:    &api.HandoffLoad{Cluster: p.Source.ClusterID, Node: p.Source.Pods[len(p.Source.Pods)-1].Node},
 	}
-	if diff := cmp.Diff(&plan.Decision{Record: &want, Step: api.StepGate}, p.start(2, p.Record)); diff != "" {
+	if diff := cmp.Diff(&plan.Decision{Record: &want, Step: api.StepGate}, p.record(2, p.Record)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	for name, tc := range map[string]struct {
@@ -170,7 +170,7 @@ func TestStart(t *testing.T) {
 		p := midway(func(s *plan.Snapshot) {
 			s.Record.Baseline.DestinationUID, s.Destination.Set.UID, s.Destination.Set.Presence = tc.known, "seen", tc.presence
 		})
-		if got := p.start(2, p.Record).Record.Baseline.DestinationUID; got != tc.want {
+		if got := p.record(2, p.Record).Record.Baseline.DestinationUID; got != tc.want {
 			t.Errorf("%s: %q is recorded, want %q", name, got, tc.want)
 		}
 		if p.Record.Baseline.DestinationUID != tc.known {
@@ -206,7 +206,7 @@ func TestGive(t *testing.T) {
 		"deleted, and it is not Ready":      {from(isDeleted, unready(2)), ends, api.StepGate},
 		"deleted, its controller is behind": {from(isDeleted, behind), api.ReasonControllerBehind, api.StepAwaitReadiness},
 		"its controller is behind":          {from(behind), api.ReasonControllerBehind, api.StepGate},
-	}, func(p *planners) *plan.Decision { return p.give(2) })
+	}, func(p *planners) *plan.Decision { return p.way(2, atGiver) })
 }
 
 // TestGiveReserves: before an ordinal is stopped the budgets of both slices leave room for it, and unavailable
@@ -239,10 +239,10 @@ func TestGiveReserves(t *testing.T) {
 		"one that is down goes back":     {3, stepCase{of(3, goesBack, unready(3), unready(0)), "ScaleDown destination web", api.StepScaleDown}},
 		"it is up, and another one down": {3, stepCase{of(3, goesBack, unready(0)), "recorded: no handoff", api.StepGate}},
 	} {
-		wantSteps(t, map[string]stepCase{name: tc.stepCase}, func(p *planners) *plan.Decision { return p.give(tc.ordinal) })
+		wantSteps(t, map[string]stepCase{name: tc.stepCase}, func(p *planners) *plan.Decision { return p.way(tc.ordinal, atGiver) })
 	}
 	p := midway(of(2, two, func(s *plan.Snapshot) { s.Source.Budgets[0].Form = *pdbtest.MaxUnavailable(2) })...)
-	got := p.give(2).Effect
+	got := p.way(2, atGiver).Effect
 	if got.MaxUnavailable != 1 || !got.Form.Equal(*pdbtest.MinAvailable(2)) || got.Fence != "migration.1" {
 		t.Errorf("of two one is kept for the ordinal: %+v", got)
 	}
@@ -250,7 +250,7 @@ func TestGiveReserves(t *testing.T) {
 
 // TestStopAndStart: each is one write, to the slice that was judged, and for only that ordinal (I1, I9).
 func TestStopAndStart(t *testing.T) {
-	stop := midway(unbudgeted, sends(2), securedFor(2)).give(2)
+	stop := midway(unbudgeted, sends(2), securedFor(2)).way(2, atGiver)
 	state := func(start, replicas int32) plan.SetState {
 		return plan.SetState{Start: start, Replicas: replicas, Fence: "migration.1"}
 	}
@@ -258,7 +258,7 @@ func TestStopAndStart(t *testing.T) {
 	if diff := cmp.Diff(&want, stop.Effect); diff != "" {
 		t.Errorf("a stop: -want +got\n%s", diff)
 	}
-	start := midway(unbudgeted, stopped(2), diskless).carry(2)
+	start := midway(unbudgeted, stopped(2), diskless).way(2, atNeither)
 	want = plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide, Ordinal: 2, Name: "web", UID: "prepared-set", ResourceVersion: "1", Before: state(3, 1), After: state(2, 2)}
 	if diff := cmp.Diff(&want, start.Effect); diff != "" || start.Step != api.StepScaleUp {
 		t.Errorf("a start at %s: -want +got\n%s", start.Step, diff)

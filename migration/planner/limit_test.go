@@ -124,7 +124,7 @@ func TestLimitComesTooLate(t *testing.T) {
 			v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "copy", ClaimRef: v.Source.Ref}
 		}), false},
 	} {
-		got := midway(unbudgeted, back, tc.change).carry(2)
+		got := midway(unbudgeted, back, tc.change).way(2, atNeither)
 		goesOn := got != nil && got.Record != nil && got.Record.TurnedBack == nil && got.Record.Handoff != nil
 		if goesOn != tc.want {
 			t.Errorf("%s: got %v: %+v", name, goesOn, got)
@@ -141,7 +141,7 @@ func TestLimitTakesOneAlone(t *testing.T) {
 		byCopy(begunCopy)(s)
 		s.Record.Fence.Direction = api.Back
 	}
-	if got := midway(unbudgeted, back).receive(2); got == nil || got.Record == nil || got.Record.Handoff != nil {
+	if got := midway(unbudgeted, back).way(2, atTaker); got == nil || got.Record == nil || got.Record.Handoff != nil {
 		t.Errorf("when it is back: %+v", got)
 	}
 	if got := Plan(midway(unbudgeted, late, turnedBack).Snapshot); got.Record == nil || got.Record.Fence.Direction != api.Back || got.Record.Fence.Epoch != 2 {

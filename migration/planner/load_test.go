@@ -85,7 +85,7 @@ func TestLoadIsRecorded(t *testing.T) {
 		volume.Source.Volume.Class = "fast"
 		s.Volumes = []plan.OrdinalVolume{volume, volume}
 	})
-	next := p.start(1, p.Record).Record
+	next := p.record(1, p.Record).Record
 	got, under := berths.Of(types.NamespacedName{Namespace: "shop", Name: "a"}, next.Baseline, next.Handoff)
 	if diff := cmp.Diff(berth("a", "node", "fast"), got); diff != "" || !under {
 		t.Errorf("-want +got\n%s", diff)

@@ -100,7 +100,7 @@ func TestH4LimitBeforeWaits(t *testing.T) {
 			s.Record.Handoff.Step = step
 			s.Record.Handoff.StepTime.Time = s.Now.Add(-2 * time.Minute)
 		})
-		if got := p.carry(1); got.Record == nil || got.Record.TurnedBack == nil {
+		if got := p.way(1, atNeither); got.Record == nil || got.Record.TurnedBack == nil {
 			t.Errorf("%s: got %+v", step, got)
 		}
 	}

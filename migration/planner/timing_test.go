@@ -299,7 +299,7 @@ func TestTurnBackOfACopy(t *testing.T) {
 			}
 		}
 		p := midway(unbudgeted, stopped(2), late, since)
-		got := p.carry(2)
+		got := p.way(2, atNeither)
 		if turned := got.Record != nil && got.Record.TurnedBack != nil; turned != tc.want {
 			t.Errorf("%s: %+v", name, got)
 		}

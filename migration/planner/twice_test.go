@@ -64,11 +64,11 @@ func TestH9TakeStartBack(t *testing.T) {
 // the handoff ends (I1, I9).
 func TestH9NextHandoffEnds(t *testing.T) {
 	p := halfway(func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 0} }) // the source owns 0 and 1, and 1 is next
-	if got := handoffOf(p.View).give(0); got.Record == nil || got.Record.Handoff != nil {
+	if got := handoffOf(p.View).way(0, atGiver); got.Record == nil || got.Record.Handoff != nil {
 		t.Errorf("got %+v", got)
 	}
 	p = halfway(func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 1} })
-	if got := handoffOf(p.View).give(1); got.Record != nil && got.Record.Handoff == nil {
+	if got := handoffOf(p.View).way(1, atGiver); got.Record != nil && got.Record.Handoff == nil {
 		t.Errorf("the next one ends: %+v", got)
 	}
 }

@@ -76,7 +76,7 @@ func TestCopyOfAnotherDisk(t *testing.T) {
 				t.Errorf("dropped: %v: %+v", now.Dropped, now)
 			}
 			p.Record.Ahead, p.Record.Handoff = []api.CopyAhead{{Ordinal: 1, Volumes: p.Record.Handoff.Volumes}}, nil
-			begun := handoffOf(p.View).start(1, p.Record).Record.Handoff.Volumes[0].Copy
+			begun := handoffOf(p.View).record(1, p.Record).Record.Handoff.Volumes[0].Copy
 			if begun.Dropped != tc.dropped || begun.Number != attempt.Number {
 				t.Errorf("at its turn: dropped: %v: %+v", begun.Dropped, begun)
 			}

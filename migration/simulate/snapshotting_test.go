@@ -77,7 +77,9 @@ func TestWorldApplySnapshots(t *testing.T) {
 		"a content is to retain":     {effect: carry(from, is(volumes.RetainContent, nil)), before: of(false), change: written(true)},
 		"a content has its own back": {effect: carry(from, is(volumes.LoosenContent, nil)), before: of(true), change: written(false)},
 		"its own is to retain": {
-			effect: carry(from, is(volumes.LoosenContent, func(a *volumes.Action) { a.After.Policy, a.After.Note.Policy = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRetain })), before: of(true),
+			effect: carry(from, is(volumes.LoosenContent, func(a *volumes.Action) {
+				a.After.Policy, a.After.Note.Policy = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRetain
+			})), before: of(true),
 			change: inTurn(written(true), ofSnapshot(func(s *volumes.Snapshotting) { s.Taken.Content.Note.Policy = corev1.PersistentVolumeReclaimRetain })),
 		},
 		"a content goes":            {effect: carry(from, is(volumes.DeleteContent, nil)), before: of(true), change: ofSnapshot(func(s *volumes.Snapshotting) { s.Taken.Content = volumes.SnapshotContent{} })},
