@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/mcs"
@@ -56,7 +57,7 @@ func prepare(ctx context.Context, pair *kind.Pair, dir string, build func(contex
 	if err != nil {
 		return err
 	}
-	dns, err := mcs.CoreDNSSource()
+	dns, err := built.Module("e2e", "mcs", "coredns")
 	if err != nil {
 		return err
 	}

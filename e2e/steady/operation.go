@@ -1,20 +1,15 @@
-// Package history holds the operations of the demonstration's clients, one a line, and the values that they found at
-// the end.
-//
-// A write sets a register that others write as well. In the same transaction it creates an entry with a unique key.
-// The registers show whether all clients saw one order, the entries whether a write is present.
-package history
+package steady
 
 import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"time"
 )
 
-// The prefixes of keys.
+// The prefixes of the keys of etcd. A write sets a register that others write as well. In the same transaction it creates
+// an entry with a unique key. The registers show whether all clients saw one order, the entries whether a write is present.
 const (
 	Registers = "register/"
 	Entries   = "entry/"
@@ -44,9 +39,10 @@ const (
 
 // Operation is an operation that a client began.
 type Operation struct {
-	Client  string    `json:"client"`
-	Kind    Kind      `json:"kind"`
-	Key     string    `json:"key"`
+	Client string `json:"client"`
+	Kind   Kind   `json:"kind"`
+	// Key is the register, empty where there are none. Entry is the unique key of a write.
+	Key     string    `json:"key,omitempty"`
 	Value   string    `json:"value,omitempty"`
 	Entry   string    `json:"entry,omitempty"`
 	Start   time.Time `json:"start"`
@@ -55,34 +51,42 @@ type Operation struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// Final holds a member's answers to linearizable reads after all clients had ended.
+// Ended returns the operation with its end. A write that failed may still have its effect: it may have reached another
+// member before.
+func (o Operation) Ended(err error) Operation {
+	o.End, o.Outcome = time.Now(), OK
+	if err != nil {
+		o.Error, o.Outcome = err.Error(), Failed
+		if o.Kind == Write {
+			o.Outcome = Unknown
+		}
+	}
+	return o
+}
+
+// Final holds the answers of one member, or of one copy of the data, after all clients had ended.
 type Final struct {
 	Endpoint string `json:"endpoint"`
-	// Start and End are the times of the request and of the answer.
+	// Start and End are the times of the request and of the answer; only for linearizable reads.
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
 	// Keys are all registers and entries with their values.
 	Keys map[string]string `json:"keys"`
 }
 
-// Load reads the operations of a file.
+// Load reads the operations of a file, one a line. A line that a killed client did not complete is an error.
 func Load(path string) ([]Operation, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return Decode(file)
-}
-
-// Decode reads one operation a line. A line that a killed client did not complete is an error.
-func Decode(r io.Reader) ([]Operation, error) {
 	var all []Operation
-	lines := bufio.NewScanner(r)
+	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		var op Operation
 		if err := json.Unmarshal(lines.Bytes(), &op); err != nil {
-			return nil, fmt.Errorf("line %d: %w", len(all)+1, err)
+			return nil, fmt.Errorf("%s, line %d: %w", path, len(all)+1, err)
 		}
 		all = append(all, op)
 	}
