@@ -1,8 +1,16 @@
 package handoff
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	_ "embed" // move.sh
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,8 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/measure"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 const (
@@ -121,14 +131,73 @@ func (f *floor) start(ctx context.Context, app fixture.App, k int32) error {
 	if _, err := f.destination.AppsV1().StatefulSets(app.Namespace).Patch(ctx, app.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	return awaitPod(ctx, f.destination, app, k, func(pod *corev1.Pod) bool { return pod != nil && isReady(pod) })
+	return awaitPod(ctx, f.destination, app, k, func(pod *corev1.Pod) bool { return pod != nil && fixture.IsReady(pod) })
 }
 
-func isReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
+//go:embed move.sh
+var moveScript []byte
+
+// script is the contender that users write themselves.
+type script struct {
+	path string
+	env  []string
+}
+
+// newScript writes the script to a file and builds a kubectl for it, whose caches are kept between runs, as in a
+// user's home.
+func (b *bench) newScript(ctx context.Context) (*script, error) {
+	kubectl, err := b.kubectl(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &script{path: filepath.Join(b.Dir, "move.sh"), env: append(os.Environ(),
+		"PATH="+filepath.Dir(kubectl)+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"KUBECONFIG="+b.east.Kubeconfig()+string(os.PathListSeparator)+b.west.Kubeconfig(),
+		"KUBECACHEDIR="+filepath.Join(b.Dir, "kubectl-cache"),
+	)}
+	return s, os.WriteFile(s.path, moveScript, 0o600)
+}
+
+// move runs the script and records when it prints a line: one at the start, and one for each ordinal that has arrived.
+func (s *script) move(ctx context.Context, app fixture.App) (measure.Timing, error) {
+	cmd := exec.CommandContext(ctx, "bash", s.path, "east", "west", app.Namespace, app.Name, measure.Template)
+	cmd.Env = s.env
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return measure.Timing{}, err
+	}
+	if err := measure.Spawn(cmd); err != nil {
+		return measure.Timing{}, err
+	}
+	var taken measure.Timing
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		switch now := time.Now(); {
+		case strings.HasPrefix(lines.Text(), "moving "):
+			taken.Begin = now
+		case strings.HasPrefix(lines.Text(), "ordinal "):
+			taken.Arrived = append(taken.Arrived, now)
 		}
 	}
-	return false
+	if err := errors.Join(lines.Err(), cmd.Wait()); err != nil {
+		return taken, fmt.Errorf("move.sh: %w\n%s", err, bytes.TrimSpace(complaints.Bytes()))
+	}
+	return taken, nil
+}
+
+// kubectl builds a standalone kubectl of the control plane's module, with the flags of package cluster, so that the build
+// cache is used. The kubectl inside the control plane binary takes twice as long to start, because it loads the whole
+// control plane, which would be unfair to the script.
+func (b *bench) kubectl(ctx context.Context) (string, error) {
+	b.Say("building kubectl")
+	module, err := built.Module("e2e", "controlplane")
+	if err != nil {
+		return "", err
+	}
+	target := filepath.Join(b.Dir, "kubectl")
+	in := program.In{Dir: module, Env: []string{"CGO_ENABLED=0", "GOWORK=off"}}
+	_, err = in.Output(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", target, "k8s.io/kubernetes/cmd/kubectl")
+	return target, err
 }

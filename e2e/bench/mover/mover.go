@@ -1,10 +1,17 @@
+// Package mover compares the mover with rsync over TLS and with the minimum that any copy requires, on one
+// machine. The data is one large file, many small files, and a large file of which a part was changed in place.
+//
+// All three read from a cold cache and end when the copy is on the disk. Only the mover reads both sides again and
+// compares them; its time includes that.
 package mover
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +23,102 @@ import (
 	"github.com/sliceshift/sliceshift/mover/link"
 )
 
+const (
+	// limit bounds the whole run.
+	limit = time.Hour
+	// mostMemory is the limit of a mover's resident memory, in MiB.
+	mostMemory = 128
+)
+
+// times are seconds.
+type times struct {
+	Ours  float64 `json:"ours"`
+	Rsync float64 `json:"rsync"`
+	Floor float64 `json:"floor"`
+	// Verifying is the part of Ours that compares both sides.
+	Verifying float64 `json:"verifying"`
+}
+
+// figures are the results in the file.
+type figures struct {
+	// Scale divides the sizes: 1 is the full size.
+	Scale int   `json:"scale"`
+	Big   times `json:"big"`
+	Small times `json:"small"`
+	Delta times `json:"delta"`
+	// Peak is the highest resident memory of a mover (VmHWM).
+	Peak float64 `json:"mover_peak_mib"`
+}
+
+// scene is one set of files to copy.
+type scene struct {
+	name, about string
+	// prepare creates the source, and the existing files at the destination.
+	prepare func(source, destination string) error
+	// many is true for many small files.
+	many bool
+	// goal is the factor by which ours must be faster than rsync.
+	goal  float64
+	times *times
+}
+
+// bench is one run.
 type bench struct {
 	measure.Workshop
-	mover, place string
-	peak         *float64
+	// dir is a folder on the disk to measure, or empty, and place the folder of this run in it.
+	dir, place string
+	mover      string
+	// scale divides the sizes; files is the number of files of the scenario with very many.
+	scale, files int
+	figures      figures
+	many         filesFigures
+}
+
+// Scenario declares the flags of the comparison.
+func Scenario(set *flag.FlagSet) *measure.Scenario {
+	b := &bench{}
+	set.IntVar(&b.scale, "scale", 1, "divide all sizes by this")
+	b.flags(set)
+	f := &b.figures
+	s := &measure.Scenario{
+		Target: "bench-copy", Limit: limit, Begin: b.begin, Figures: f, Page: f.page,
+		Show: func(out io.Writer) bool { return f.show(out) },
+	}
+	for i, each := range scenes(f) {
+		s.Parts = append(s.Parts, measure.Part{Name: each.name, Run: func(ctx context.Context) error {
+			f.Scale = max(b.scale, 1)
+			return b.play(ctx, scenes(f)[i])
+		}})
+	}
+	return s
+}
+
+// FilesScenario declares the flags of the scenario with very many files, which concerns memory.
+func FilesScenario(set *flag.FlagSet) *measure.Scenario {
+	b := &bench{}
+	set.IntVar(&b.files, "files", 5_000_000, "how many empty files are copied")
+	b.flags(set)
+	return &measure.Scenario{
+		Target: "bench-copy-files", Limit: limit, Begin: b.begin, Figures: &b.many, Page: b.many.page,
+		Parts: []measure.Part{{Name: "files", Run: b.copyFiles}},
+		Show: func(out io.Writer) bool {
+			fmt.Fprintf(out, "%d files in %.0f s, peak %.0f MiB, goal %d MiB\n", b.many.Files, b.many.Seconds, b.many.Peak, mostMemory)
+			return b.many.Peak <= mostMemory
+		},
+	}
+}
+
+func (b *bench) flags(set *flag.FlagSet) {
+	set.StringVar(&b.dir, "dir", "", "a folder on the disk to measure; the system's temporary one by default")
+}
+
+func (b *bench) begin(ctx context.Context, w measure.Workshop) (end func() error, err error) {
+	b.Workshop = w
+	if b.mover, err = w.Command(ctx, "mover"); err != nil {
+		return nil, err
+	}
+	b.place, err = os.MkdirTemp(b.dir, "bench-copy-")
+	return func() error { return os.RemoveAll(b.place) }, err
 }
 
 // play lets each contender copy the files of a scene.
@@ -139,7 +238,7 @@ func (b *bench) watched(cmd *exec.Cmd) error {
 	close(stop)
 	peak := <-stopped
 	peaks.Lock()
-	*b.peak = max(*b.peak, peak)
+	b.figures.Peak = max(b.figures.Peak, peak)
 	peaks.Unlock()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, complaints.String())
