@@ -44,44 +44,35 @@ func main() {
 
 // demonstrate starts the clusters once and runs the scenarios on them: all, or those whose names have the given
 // prefix.
-func demonstrate(ctx context.Context, runs int, only string) (err error) {
+func demonstrate(ctx context.Context, runs int, only string) error {
 	chosen := slices.DeleteFunc(scenarios(runs), func(s scenario) bool { return !strings.HasPrefix(s.name, only) })
 	if len(chosen) == 0 {
 		return fmt.Errorf("no scenario's name begins with %q", only)
 	}
-	dir, err := kind.EmptyDir("e2e-etcd")
-	if err != nil {
-		return err
-	}
-	begin := time.Now()
-	pair, err := stage.Up(ctx, dir, func(ctx context.Context) ([]string, error) { return buildImages(ctx, dir) })
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stage.Down(ctx, pair, err)) }()
-	driver, err := disks.Start(ctx, filepath.Join(dir, "disks"), disks.Site{Cluster: pair.East, Driver: eastDriver}, disks.Site{Cluster: pair.West, Driver: westDriver})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		err = errors.Join(err, driver.Stop(stopping))
-	}()
-	fmt.Printf("two clusters with DNS, manager and images are ready after %.0f s\n", time.Since(begin).Seconds())
-	var results []result
-	for i, what := range chosen {
-		r, err := what.play(ctx, pair, i+1)
+	return stage.On(ctx, "e2e-etcd", buildImages, func(ctx context.Context, dir string, pair *kind.Pair) (err error) {
+		driver, err := disks.Start(ctx, filepath.Join(dir, "disks"), disks.Site{Cluster: pair.East, Driver: eastDriver}, disks.Site{Cluster: pair.West, Driver: westDriver})
 		if err != nil {
-			return fmt.Errorf("%s: %w (what the nodes logged is in %s)", what.name, err, dir)
+			return err
 		}
-		results = append(results, r)
-	}
-	printTable(os.Stdout, results)
-	if only == "" {
-		err = publish(results)
-	}
-	return errors.Join(err, verdict(results))
+		defer func() {
+			stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer cancel()
+			err = errors.Join(err, driver.Stop(stopping))
+		}()
+		var results []result
+		for i, what := range chosen {
+			r, err := what.play(ctx, pair, i+1)
+			if err != nil {
+				return fmt.Errorf("%s: %w (what the nodes logged is in %s)", what.name, err, dir)
+			}
+			results = append(results, r)
+		}
+		printTable(os.Stdout, results)
+		if only == "" {
+			err = publish(results)
+		}
+		return errors.Join(err, verdict(results))
+	})
 }
 
 // buildImages builds the images of the pods. Their programs are a separate Go module, so that the product does not

@@ -49,33 +49,27 @@ func main() {
 const limit = 12 * time.Minute
 
 // try starts the clusters once and tries every recipe on them.
-func try(ctx context.Context, only string) (err error) {
+func try(ctx context.Context, only string) error {
 	systems := slices.DeleteFunc(systems(), func(s system) bool { return only != "" && s.recipe != only })
 	if len(systems) == 0 {
 		return fmt.Errorf("recipe %q is none of those that can be tried here", only)
 	}
-	dir, err := kind.EmptyDir("e2e-recipes")
-	if err != nil {
-		return err
-	}
-	pair, err := stage.Up(ctx, dir, func(ctx context.Context) ([]string, error) { return buildImages(ctx, dir, systems) })
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stage.Down(ctx, pair, err)) }()
-	var failed []error
-	for _, s := range systems {
-		fmt.Printf("\nrecipe %s\n", s.recipe)
-		within, cancel := context.WithTimeout(ctx, limit)
-		shown, err := s.trial(pair).Run(within)
-		cancel()
-		if err != nil {
-			return fmt.Errorf("recipe %s: %w (what the nodes logged is in %s)", s.recipe, err, dir)
+	build := func(ctx context.Context, dir string) ([]string, error) { return buildImages(ctx, dir, systems) }
+	return stage.On(ctx, "e2e-recipes", build, func(ctx context.Context, dir string, pair *kind.Pair) error {
+		var failed []error
+		for _, s := range systems {
+			fmt.Printf("\nrecipe %s\n", s.recipe)
+			within, cancel := context.WithTimeout(ctx, limit)
+			shown, err := s.trial(pair).Run(within)
+			cancel()
+			if err != nil {
+				return fmt.Errorf("recipe %s: %w (what the nodes logged is in %s)", s.recipe, err, dir)
+			}
+			show(os.Stdout, s.recipe, shown)
+			failed = append(failed, verdict(s.recipe, shown))
 		}
-		show(os.Stdout, s.recipe, shown)
-		failed = append(failed, verdict(s.recipe, shown))
-	}
-	return errors.Join(failed...)
+		return errors.Join(failed...)
+	})
 }
 
 // packages are the Debian packages of each image.
