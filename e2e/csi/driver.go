@@ -62,7 +62,6 @@ type Options struct {
 type Driver struct {
 	spec.UnimplementedIdentityServer
 	spec.UnimplementedControllerServer
-	spec.UnimplementedGroupControllerServer
 	spec.UnimplementedNodeServer
 
 	options Options
@@ -94,7 +93,6 @@ func (f *Folder) Serve(o Options) (*Driver, error) {
 	d.server = grpc.NewServer(grpc.UnaryInterceptor(d.intercept))
 	spec.RegisterIdentityServer(d.server, d)
 	spec.RegisterControllerServer(d.server, d)
-	spec.RegisterGroupControllerServer(d.server, d)
 	spec.RegisterNodeServer(d.server, d)
 	go func() { _ = d.server.Serve(listener) }()
 	return d, nil
@@ -189,17 +187,10 @@ func (d *Driver) Probe(context.Context, *spec.ProbeRequest) (*spec.ProbeResponse
 
 // GetPluginCapabilities implements the identity service.
 func (d *Driver) GetPluginCapabilities(context.Context, *spec.GetPluginCapabilitiesRequest) (*spec.GetPluginCapabilitiesResponse, error) {
-	answer := &spec.GetPluginCapabilitiesResponse{Capabilities: []*spec.PluginCapability{{Type: &spec.PluginCapability_VolumeExpansion_{
-		VolumeExpansion: &spec.PluginCapability_VolumeExpansion{Type: spec.PluginCapability_VolumeExpansion_ONLINE},
-	}}}}
-	for _, each := range []spec.PluginCapability_Service_Type{
-		spec.PluginCapability_Service_CONTROLLER_SERVICE, spec.PluginCapability_Service_GROUP_CONTROLLER_SERVICE,
-	} {
-		answer.Capabilities = append(answer.Capabilities, &spec.PluginCapability{Type: &spec.PluginCapability_Service_{
-			Service: &spec.PluginCapability_Service{Type: each},
-		}})
-	}
-	return answer, nil
+	return &spec.GetPluginCapabilitiesResponse{Capabilities: []*spec.PluginCapability{
+		{Type: &spec.PluginCapability_VolumeExpansion_{VolumeExpansion: &spec.PluginCapability_VolumeExpansion{Type: spec.PluginCapability_VolumeExpansion_ONLINE}}},
+		{Type: &spec.PluginCapability_Service_{Service: &spec.PluginCapability_Service{Type: spec.PluginCapability_Service_CONTROLLER_SERVICE}}},
+	}}, nil
 }
 
 // ControllerGetCapabilities implements the controller service.
@@ -247,13 +238,4 @@ func (d *Driver) NodeGetCapabilities(context.Context, *spec.NodeGetCapabilitiesR
 // NodeGetInfo implements the node service.
 func (d *Driver) NodeGetInfo(context.Context, *spec.NodeGetInfoRequest) (*spec.NodeGetInfoResponse, error) {
 	return &spec.NodeGetInfoResponse{NodeId: d.options.Node, MaxVolumesPerNode: d.options.MostVolumes}, nil
-}
-
-// GroupControllerGetCapabilities implements the group controller service.
-func (d *Driver) GroupControllerGetCapabilities(context.Context, *spec.GroupControllerGetCapabilitiesRequest) (*spec.GroupControllerGetCapabilitiesResponse, error) {
-	return &spec.GroupControllerGetCapabilitiesResponse{Capabilities: []*spec.GroupControllerServiceCapability{{
-		Type: &spec.GroupControllerServiceCapability_Rpc{Rpc: &spec.GroupControllerServiceCapability_RPC{
-			Type: spec.GroupControllerServiceCapability_RPC_CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT,
-		}},
-	}}}, nil
 }

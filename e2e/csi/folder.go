@@ -80,8 +80,6 @@ type Snapshot struct {
 	Volume  string    `json:"volume"`
 	Bytes   int64     `json:"bytes"`
 	Created time.Time `json:"created"`
-	// Group is the group snapshot that contains it, or empty.
-	Group string `json:"group,omitempty"`
 }
 
 // Make creates a folder for this process, and removes the folders of processes that ended without closing them.
