@@ -89,14 +89,7 @@ func OnWrite(n int, do func() error) Report {
 
 // OnVerb calls do once, after the first write with this verb.
 func OnVerb(verb plan.Verb, do func() error) Report {
-	done := false
-	return func(_ *api.Migration, outcome migration.Outcome) error {
-		if done || !outcome.Wrote || outcome.Decision.Effect.Verb != verb {
-			return nil
-		}
-		done = true
-		return do()
-	}
+	return Wrote(func(e *plan.Effect) bool { return e.Verb == verb })(do)
 }
 
 // Report observes each pass of a run; an error ends the run.
