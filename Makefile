@@ -83,7 +83,7 @@ bench-copy: rsync ## The mover against rsync over TLS and the floor, 10 GiB of d
 	@$(E2E) run ./bench copy -scale $(or $(SCALE),1)
 
 bench-copy-files: ## The memory of movers with FILES (5,000,000) empty files, half of them in one folder; out/bench-copy-files.json.
-	@$(E2E) run ./bench copy -files $(or $(FILES),5000000)
+	@$(E2E) run ./bench copy-files -files $(or $(FILES),5000000)
 
 e2e-mover: rsync filesystems ## A tree with all that a file system holds is copied, and judged by rsync and go-mtree; needs root.
 	@SLICESHIFT_MOVER_JUDGES=yes $(GO) test -race -count=1 ./mover/... ./cmd/mover
@@ -106,7 +106,7 @@ kind-down: ## Remove the kind clusters that a killed run has left.
 	@$(E2E) run ./kind/pair -down
 
 e2e-etcd: sidecars disks ## A running etcd moves between two kind clusters while clients write and read; docs/engineering/etcd.md. ONLY=copied.
-	@cd e2e/etcd/programs && $(GO) test ./...
+	@$(E2E) test ./kind/stage ./etcd
 	@cd e2e/steady && $(GO) test ./...
 	@$(E2E) run ./etcd -runs $(or $(RUNS),3) $(if $(ONLY),-only $(ONLY))
 

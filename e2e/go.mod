@@ -3,6 +3,7 @@ module github.com/sliceshift/sliceshift/e2e
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/container-storage-interface/spec v1.13.0
@@ -118,6 +119,7 @@ require (
 	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/sagikazarmark/locafero v0.11.0 // indirect
 	github.com/sliceshift/sliceshift v0.0.0
+	github.com/sliceshift/sliceshift/e2e/steady v0.0.0
 	github.com/sourcegraph/conc v0.3.1-0.20240121214520-5f936abd7ae8 // indirect
 	github.com/spf13/afero v1.15.0 // indirect
 	github.com/spf13/cast v1.10.0 // indirect
@@ -145,4 +147,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/sliceshift/sliceshift => ../
+replace (
+	github.com/sliceshift/sliceshift => ../
+	github.com/sliceshift/sliceshift/e2e/steady => ./steady
+)

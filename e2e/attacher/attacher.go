@@ -5,21 +5,27 @@ package attacher
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // managed is the annotation of nodes whose volumes the cluster's controller attaches. Kubelets set it.
@@ -27,53 +33,52 @@ const managed = "volumes.kubernetes.io/controller-managed-attach-detach"
 
 // Attacher attaches the volumes of one cluster.
 type Attacher struct {
-	client kubernetes.Interface
-	queue  workqueue.TypedRateLimitingInterface[string]
-	lister cache.Store
+	client client.Client
 	stop   context.CancelFunc
 	done   chan struct{}
 }
 
 // Start lets the cluster's attach controller attach volumes to all present nodes, and answers it until Stop.
-func Start(ctx context.Context, config *rest.Config) (*Attacher, error) {
-	client, err := kubernetes.NewForConfig(config)
+func Start(ctx context.Context, at *rest.Config) (*Attacher, error) {
+	mgr, err := ctrl.NewManager(at, ctrl.Options{
+		Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), Controller: config.Controller{SkipNameValidation: new(true)},
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := manage(ctx, client); err != nil {
-		return nil, err
-	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	informer := factory.Storage().V1().VolumeAttachments().Informer()
 	lifetime, stop := context.WithCancel(context.WithoutCancel(ctx))
-	a := &Attacher{
-		client: client, stop: stop, done: make(chan struct{}), lister: informer.GetStore(),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](10*time.Millisecond, time.Second)),
+	a := &Attacher{client: mgr.GetClient(), stop: stop, done: make(chan struct{})}
+	soon := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](10*time.Millisecond, time.Second)
+	err = ctrl.NewControllerManagedBy(mgr).For(&storagev1.VolumeAttachment{}).WithOptions(controller.Options{RateLimiter: soon}).Complete(a)
+	if err == nil {
+		err = manage(ctx, mgr.GetAPIReader(), a.client)
 	}
-	add := func(object any) {
-		if key, err := cache.MetaNamespaceKeyFunc(object); err == nil {
-			a.queue.Add(key)
-		}
-	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, object any) { add(object) }}); err != nil {
+	if err != nil {
 		stop()
 		return nil, err
 	}
-	factory.Start(lifetime.Done())
-	factory.WaitForCacheSync(ctx.Done())
-	go a.run(lifetime)
+	go func() {
+		defer close(a.done)
+		if err := mgr.Start(lifetime); err != nil && lifetime.Err() == nil {
+			panic(fmt.Sprintf("the attacher ended: %v", err))
+		}
+	}()
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		a.Stop()
+		return nil, fmt.Errorf("the attachments of %s were not read: %w", at.Host, ctx.Err())
+	}
 	return a, nil
 }
 
 // manage annotates all nodes, as kubelets do, so that the controller attaches their volumes.
-func manage(ctx context.Context, client kubernetes.Interface) error {
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
+func manage(ctx context.Context, live client.Reader, c client.Client) error {
+	var nodes corev1.NodeList
+	if err := live.List(ctx, &nodes); err != nil {
 		return err
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, managed)
-	for _, node := range nodes.Items {
-		if _, err := client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, managed))
+	for i := range nodes.Items {
+		if err := c.Patch(ctx, &nodes.Items[i], patch); err != nil {
 			return err
 		}
 	}
@@ -83,95 +88,56 @@ func manage(ctx context.Context, client kubernetes.Interface) error {
 // Stop stops the attacher.
 func (a *Attacher) Stop() {
 	a.stop()
-	a.queue.ShutDown()
 	<-a.done
 }
 
-func (a *Attacher) run(ctx context.Context) {
-	defer close(a.done)
-	for {
-		key, over := a.queue.Get()
-		if over {
-			return
-		}
-		if err := a.answer(ctx, key); err != nil && ctx.Err() == nil {
-			a.queue.AddRateLimited(key)
-		} else {
-			a.queue.Forget(key)
-		}
-		a.queue.Done(key)
+// Reconcile does the next step for one VolumeAttachment, in the order of the external-attacher: it sets its finalizer,
+// attaches, and removes the finalizer once the volume is detached.
+func (a *Attacher) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	attachment := &storagev1.VolumeAttachment{}
+	if err := a.client.Get(ctx, request.NamespacedName, attachment); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-}
-
-// answer does the next step for one VolumeAttachment, in the order of the external-attacher: it sets its finalizer, attaches, and
-// removes the finalizer once the volume is detached.
-func (a *Attacher) answer(ctx context.Context, key string) error {
-	object, found, err := a.lister.GetByKey(key)
-	if err != nil || !found {
-		return err
-	}
-	attachment, is := object.(*storagev1.VolumeAttachment)
-	if !is {
-		return fmt.Errorf("%s is a %T", key, object)
-	}
-	own := "external-attacher/" + attachment.Spec.Attacher
-	has := slices.Contains(attachment.Finalizers, own)
+	before, own := attachment.DeepCopy(), "external-attacher/"+attachment.Spec.Attacher
+	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	has := controllerutil.ContainsFinalizer(attachment, own)
+	var err error
 	switch leaves := attachment.DeletionTimestamp != nil; {
 	case leaves && has:
-		return a.finalizers(ctx, attachment, slices.DeleteFunc(slices.Clone(attachment.Finalizers), func(name string) bool { return name == own }))
+		controllerutil.RemoveFinalizer(attachment, own)
+		err = a.client.Patch(ctx, attachment, changes)
 	case leaves || attachment.Status.Attached:
-		return nil
 	case !has:
-		return a.finalizers(ctx, attachment, append(slices.Clone(attachment.Finalizers), own))
+		controllerutil.AddFinalizer(attachment, own)
+		err = a.client.Patch(ctx, attachment, changes)
+	default:
+		attachment.Status.Attached = true
+		err = a.client.Status().Patch(ctx, attachment, client.MergeFrom(before))
 	}
-	_, err = a.client.StorageV1().VolumeAttachments().Patch(ctx, attachment.Name, types.MergePatchType, []byte(`{"status":{"attached":true}}`), metav1.PatchOptions{}, "status")
-	return ignoreGone(err)
-}
-
-func (a *Attacher) finalizers(ctx context.Context, attachment *storagev1.VolumeAttachment, names []string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": attachment.ResourceVersion, "finalizers": names}})
-	if err != nil {
-		return err
+	if apierrors.IsConflict(err) {
+		err = nil // the cache will show the change
 	}
-	_, err = a.client.StorageV1().VolumeAttachments().Patch(ctx, attachment.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	return ignoreGone(err)
-}
-
-// ignoreGone ignores that an attachment was deleted or has changed: the informer reports that.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
-}
-
-// Of returns the attachments of a volume.
-func Of(ctx context.Context, client kubernetes.Interface, volume string) ([]storagev1.VolumeAttachment, error) {
-	all, err := client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all.Items, func(a storagev1.VolumeAttachment) bool {
-		name := a.Spec.Source.PersistentVolumeName
-		return name == nil || *name != volume
-	}), nil
+	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
 // Attached reports whether the volumes of a pod are attached to its node only.
-func Attached(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) (bool, error) {
+func Attached(ctx context.Context, c kubernetes.Interface, pod *corev1.Pod) (bool, error) {
+	all, err := c.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false, err
+	}
 	for _, volume := range pod.Spec.Volumes {
 		if volume.PersistentVolumeClaim == nil {
 			continue
 		}
-		claim, err := client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(ctx, volume.PersistentVolumeClaim.ClaimName, metav1.GetOptions{})
+		claim, err := c.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(ctx, volume.PersistentVolumeClaim.ClaimName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
-		attachments, err := Of(ctx, client, claim.Spec.VolumeName)
-		if err != nil {
-			return false, err
-		}
-		if len(attachments) != 1 || attachments[0].Spec.NodeName != pod.Spec.NodeName || !attachments[0].Status.Attached {
+		of := slices.DeleteFunc(slices.Clone(all.Items), func(a storagev1.VolumeAttachment) bool {
+			return ptr.Deref(a.Spec.Source.PersistentVolumeName, "") != claim.Spec.VolumeName
+		})
+		if len(of) != 1 || of[0].Spec.NodeName != pod.Spec.NodeName || !of[0].Status.Attached {
 			return false, nil
 		}
 	}

@@ -2,10 +2,11 @@ package auditor
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -28,73 +29,46 @@ type follower interface {
 func (a *Auditor) feeds() []follower {
 	var all []follower
 	for _, s := range a.sides {
-		all = append(all, a.podFeed(s), a.claimFeed(s), a.budgetFeed(s), a.setFeed(s))
+		core := s.core.CoreV1()
+		all = append(all,
+			follow(a, "pods of "+s.String(), core.Pods(s.Namespace), func(ch feed.Change[*corev1.Pod]) { a.onPod(s, ch) }),
+			follow(a, "claims of "+s.String(), core.PersistentVolumeClaims(s.Namespace), func(ch feed.Change[*corev1.PersistentVolumeClaim]) { a.onClaim(s, ch) }),
+			follow(a, "disruption budgets of "+s.String(), s.core.PolicyV1().PodDisruptionBudgets(s.Namespace), func(ch feed.Change[*policyv1.PodDisruptionBudget]) { a.onBudget(s, ch) }),
+			follow(a, "set "+s.String(), oneSet{s.sets, s.Set}, func(ch feed.Change[*unstructured.Unstructured]) { a.onSet(s, ch) }))
 		if s.index == judge.Source || !a.sameCluster {
 			watcher := a.newVolumeWatch(s)
-			all = append(all, a.volumeFeed(s, watcher), a.attachmentFeed(s, watcher))
+			all = append(all,
+				follow(a, "volumes in "+s.Name, core.PersistentVolumes(), watcher.onVolume),
+				follow(a, "attachments in "+s.Name, s.core.StorageV1().VolumeAttachments(), watcher.onAttachment))
 		}
 	}
 	return all
 }
 
-func (a *Auditor) podFeed(s *side) follower {
-	pods := func(l *corev1.PodList) []corev1.Pod { return l.Items }
-	return follow(a, "pods of "+s.String(), s.core.CoreV1().Pods(s.Namespace), pods, func(ch feed.Change[*corev1.Pod]) { a.onPod(s, ch) })
-}
-
-func (a *Auditor) claimFeed(s *side) follower {
-	claims := func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim { return l.Items }
-	return follow(a, "claims of "+s.String(), s.core.CoreV1().PersistentVolumeClaims(s.Namespace), claims,
-		func(ch feed.Change[*corev1.PersistentVolumeClaim]) { a.onClaim(s, ch) })
-}
-
-func (a *Auditor) volumeFeed(s *side, watcher *volumeWatch) follower {
-	volumes := func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return l.Items }
-	return follow(a, "volumes in "+s.Name, s.core.CoreV1().PersistentVolumes(), volumes, watcher.onVolume)
-}
-
-func (a *Auditor) attachmentFeed(s *side, watcher *volumeWatch) follower {
-	attachments := func(l *storagev1.VolumeAttachmentList) []storagev1.VolumeAttachment { return l.Items }
-	return follow(a, "attachments in "+s.Name, s.core.StorageV1().VolumeAttachments(), attachments, watcher.onAttachment)
-}
-
-func (a *Auditor) budgetFeed(s *side) follower {
-	budgets := func(l *policyv1.PodDisruptionBudgetList) []policyv1.PodDisruptionBudget { return l.Items }
-	return follow(a, "disruption budgets of "+s.String(), s.core.PolicyV1().PodDisruptionBudgets(s.Namespace), budgets,
-		func(ch feed.Change[*policyv1.PodDisruptionBudget]) { a.onBudget(s, ch) })
-}
-
-func (a *Auditor) setFeed(s *side) follower {
-	sets := func(l *unstructured.UnstructuredList) []unstructured.Unstructured { return l.Items }
-	return follow(a, "set "+s.String(), oneSet{s.sets, s.Set}, sets, func(ch feed.Change[*unstructured.Unstructured]) { a.onSet(s, ch) })
+// list is a list of API objects.
+type list interface {
+	metav1.ListInterface
+	runtime.Object
 }
 
 // readable is the part of a typed client that a feed needs.
-type readable[L metav1.ListInterface] interface {
+type readable[L list] interface {
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// object is the constraint for a pointer to an API object.
-type object[T any] interface {
-	*T
-	metav1.Object
-	runtime.Object
-}
-
-// follow returns a feed of the objects of one resource; items returns the elements of a list.
-func follow[L metav1.ListInterface, T any, P object[T]](a *Auditor, name string, kind readable[L], items func(L) []T, handle func(feed.Change[P])) follower {
-	list := func(ctx context.Context, o metav1.ListOptions) ([]P, string, error) {
+// follow returns a feed of the objects of one resource.
+func follow[L list, P feed.Object](a *Auditor, name string, kind readable[L], handle func(feed.Change[P])) follower {
+	list := func(ctx context.Context, o metav1.ListOptions) (all []P, rv string, err error) {
 		list, err := kind.List(ctx, o)
 		if err != nil {
 			return nil, "", err
 		}
-		listed := items(list)
-		all := make([]P, len(listed))
-		for i := range listed {
-			all[i] = &listed[i]
-		}
-		return all, list.GetResourceVersion(), nil
+		err = meta.EachListItem(list, func(item runtime.Object) error {
+			all = append(all, item.(P))
+			return nil
+		})
+		return all, list.GetResourceVersion(), err
 	}
 	return &feed.Feed[P]{Name: name, List: list, Watch: kind.Watch, Interrupted: a.ledger.interrupted, Handle: handle}
 }
@@ -118,4 +92,65 @@ func (s oneSet) List(ctx context.Context, o metav1.ListOptions) (*unstructured.U
 // Watch implements readable.
 func (s oneSet) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	return s.sets.Watch(ctx, s.only(o))
+}
+
+// maxTorn bounds how often a sample reads again because something changed. The next event starts a new sample anyway.
+const maxTorn = 8
+
+// minPause keeps the samples of a busy application from overloading its API servers.
+const minPause = 2 * time.Millisecond
+
+// sampler takes a sample at every event. Events during a sample share the next one.
+type sampler struct {
+	woken chan struct{}
+	// take takes one sample; judged is false if the state kept changing.
+	take func(context.Context) (judged bool, err error)
+}
+
+func newSampler(take func(context.Context) (bool, error)) *sampler {
+	return &sampler{woken: make(chan struct{}, 1), take: take}
+}
+
+// wake requests a sample that begins after this call.
+func (s *sampler) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+// run takes samples until the context ends, at least one every interval.
+func (s *sampler) run(ctx context.Context, interval time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.woken:
+		case <-ticker.C:
+		}
+		// A failed read is tried again at the next event or tick.
+		_, _ = s.take(ctx)
+		feed.Pause(ctx, minPause)
+	}
+}
+
+// settle takes samples until a sample is judged.
+func (s *sampler) settle(ctx context.Context) error {
+	for {
+		judged, err := s.take(ctx)
+		if judged {
+			return nil
+		}
+		if ctx.Err() != nil {
+			if err == nil {
+				err = ctx.Err()
+			}
+			return err
+		}
+		if err != nil {
+			feed.Pause(ctx, feed.RetryPause)
+		}
+	}
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -18,23 +19,24 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// scenarios declare their flags, and return their run.
-var scenarios = map[string]func(*flag.FlagSet) measure.Run{
-	"copy":    mover.Flags,
-	"handoff": handoff.Flags,
-	"many":    many.Flags,
-	"slices":  slices.Flags,
+// scenarios declare their flags.
+var scenarios = map[string]func(*flag.FlagSet) *measure.Scenario{
+	"copy":       mover.Scenario,
+	"copy-files": mover.FilesScenario,
+	"handoff":    handoff.Scenario,
+	"many":       many.Scenario,
+	"slices":     slices.Scenario,
 }
 
 func main() {
 	if len(os.Args) < 2 || scenarios[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench copy|handoff|many|slices [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench copy|copy-files|handoff|many|slices [flags]")
 		os.Exit(2)
 	}
-	name := os.Args[1]
-	set := flag.NewFlagSet("bench "+name, flag.ExitOnError)
-	run := scenarios[name](set)
+	set := flag.NewFlagSet("bench "+os.Args[1], flag.ExitOnError)
+	only := set.String("only", "", "measure one part only, and write no file")
+	scenario := scenarios[os.Args[1]](set)
 	_ = set.Parse(os.Args[2:])     // it exits on an error
 	ctrl.SetLogger(logr.Discard()) // log lines of libraries would mix with the progress
-	program.Run(set.Name(), run)
+	program.Run(set.Name(), func(ctx context.Context) error { return scenario.Run(ctx, *only) })
 }

@@ -4,10 +4,12 @@ package built
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -138,19 +140,20 @@ func (p Program) build(ctx context.Context, target string, progress io.Writer) e
 
 const mainModule = "module github.com/sliceshift/sliceshift\n"
 
-// Module returns the folder of a nested module of this repository, or without a path that of the repository. It is next to the sources of this package. In a
-// program that was built with -trimpath, it is below the repository that contains the working directory.
+// Module returns a folder of this repository, such as that of a nested module, or without a path that of the repository
+// itself. The repository is that of the sources of this package. In a program that was built with -trimpath, it is the one
+// that contains the working directory.
 func Module(path ...string) (string, error) {
 	below := filepath.Join(path...)
 	if _, file, _, ok := runtime.Caller(0); ok {
-		dir := filepath.Join(filepath.Dir(file), "..", "..", below)
-		if isFile(filepath.Join(dir, "go.mod")) {
-			return dir, nil
+		root := filepath.Join(filepath.Dir(file), "..", "..")
+		if filepath.IsAbs(file) && isFile(filepath.Join(root, "go.mod")) {
+			return filepath.Join(root, below), nil
 		}
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("find the module %s: %w", below, err)
+		return "", fmt.Errorf("find %s: %w", below, err)
 	}
 	for {
 		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
@@ -159,8 +162,41 @@ func Module(path ...string) (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", fmt.Errorf("find the module %s: not inside the sliceshift repository", below)
+			return "", fmt.Errorf("find %s: not inside the sliceshift repository", below)
 		}
 		dir = parent
 	}
+}
+
+// Command builds a command of the product into a file, with the dependencies of the product and not those of the tests.
+func Command(ctx context.Context, name, file string, flags ...string) error {
+	root, err := Module()
+	if err != nil {
+		return err
+	}
+	args := append([]string{"build", "-o", file}, flags...)
+	if _, err := (program.In{Dir: root}).Output(ctx, "go", append(args, "./cmd/"+name)...); err != nil {
+		return fmt.Errorf("build %s: %w", name, err)
+	}
+	return nil
+}
+
+var kubernetesVersion = regexp.MustCompile(`(?m)k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)$`)
+
+// Kubernetes returns the version of Kubernetes that a module requires, and the linker flags by which its programs report
+// it. Without them they report v0.0.0, which breaks every check of a server's version.
+func Kubernetes(module string) (version, flags string, err error) {
+	content, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
+		return "", "", fmt.Errorf("read the control plane's module: %w", err)
+	}
+	found := kubernetesVersion.FindSubmatch(content)
+	if found == nil {
+		return "", "", errors.New("the control plane's module does not require k8s.io/kubernetes")
+	}
+	flags = "-s -w"
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags += fmt.Sprintf(" -X %s.gitVersion=%s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", pkg, found[1], found[2], found[3])
+	}
+	return string(found[1]), flags, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -154,5 +155,25 @@ func TestCachedBuildsOnceForAll(t *testing.T) {
 	group.Wait()
 	if builds := compiler.builds.Load(); builds != 1 {
 		t.Errorf("%d builds, want 1", builds)
+	}
+}
+
+func TestLinkerFlags(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module x\n\nrequire k8s.io/kubernetes v1.36.3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	version, flags, err := Kubernetes(dir)
+	if err != nil || version != "v1.36.3" {
+		t.Fatal(version, err)
+	}
+	for _, want := range []string{
+		"-X k8s.io/component-base/version.gitVersion=v1.36.3",
+		"-X k8s.io/client-go/pkg/version.gitMajor=1",
+		"-X k8s.io/client-go/pkg/version.gitMinor=36",
+	} {
+		if !strings.Contains(flags, want) {
+			t.Errorf("linker flags %q lack %q", flags, want)
+		}
 	}
 }

@@ -1,3 +1,29 @@
+// Package cluster runs real Kubernetes control planes on this machine, for the tests, the demo and the benchmarks. A
+// cluster is five processes of one binary (the nested module e2e/controlplane): etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler and kwok, which simulates the kubelets.
+//
+// Each process is one Role, so that a test can kill, freeze and restart it alone. Every cluster guarantees:
+//
+//	C1  a role keeps its flags, its ports and its identity over restarts
+//	C2  no two clusters share a port, not even while a role is down
+//	C3  everything is bound to the loopback address or to a unix socket
+//	C4  no process outlives the process that started it, however that process ends
+//	C5  a role that exits unexpectedly is restarted and counted (Deaths), until restarts
+//	    no longer help (Broken); a role that a test stopped or froze is not restarted
+//
+// Only the kubelet is simulated. Stages (folder stages) define its behaviour: a scheduled pod becomes Ready at once, a
+// deleted pod disappears at once. Two annotations of a pod change that, see ReadyDelayAnnotationKey and
+// DeleteDelayAnnotationKey. A pod that a test sets to Ready=False through the status subresource stays so. kwok
+// ignores the pods of movers: package player simulates their kubelet.
+//
+// Example:
+//
+//	binary, err := cluster.Build(ctx, os.Stderr)
+//	clusters, err := cluster.StartAll(ctx, cluster.Options{Binary: binary}, "a", "b")
+//	for _, c := range clusters {
+//		c.StopAfter(t)
+//	}
+//	client, err := kubernetes.NewForConfig(clusters[0].RESTConfig())
 package cluster
 
 import (
@@ -16,6 +42,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/cluster/process"
 )
 
@@ -162,3 +189,89 @@ func (c *Cluster) LogFile(role Role) string {
 }
 
 func (c *Cluster) logDir() string { return filepath.Join(c.dir, "logs") }
+
+// Role names one process of a cluster. It is also the first argument of the control plane binary.
+type Role string
+
+// The roles of a cluster.
+const (
+	Etcd              Role = "etcd"
+	APIServer         Role = "kube-apiserver"
+	ControllerManager Role = "kube-controller-manager"
+	Scheduler         Role = "kube-scheduler"
+	Kwok              Role = "kwok"
+)
+
+// Roles lists all roles in the order in which they start. They stop in the opposite order, because a kube-apiserver
+// that loses its etcd first lingers.
+func Roles() []Role {
+	return []Role{Etcd, APIServer, ControllerManager, Scheduler, Kwok}
+}
+
+// StartAll starts several clusters at once and returns them in the order of their names. They share the options. If
+// the options name a folder, each cluster gets a subfolder of it. If one cluster fails, all are removed.
+func StartAll(ctx context.Context, options Options, names ...string) ([]*Cluster, error) {
+	if options.Log != nil {
+		options.Log = &lockedWriter{writer: options.Log}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	clusters := make([]*Cluster, len(names))
+	errs := make([]error, len(names))
+	var group sync.WaitGroup
+	for i, name := range names {
+		group.Go(func() {
+			one := options
+			one.Name = name
+			if options.Dir != "" {
+				one.Dir = filepath.Join(options.Dir, name)
+			}
+			if clusters[i], errs[i] = Start(ctx, one); errs[i] != nil {
+				cancel(errs[i])
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, StopAll(clusters))
+	}
+	return clusters, nil
+}
+
+// StopAll stops several clusters. Elements may be nil.
+func StopAll(clusters []*Cluster) error {
+	var errs []error
+	for _, c := range clusters {
+		if c != nil {
+			errs = append(errs, c.Stop())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lockedWriter lets several clusters share a log that is not safe for concurrent use.
+type lockedWriter struct {
+	mu     sync.Mutex
+	writer io.Writer
+}
+
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writer.Write(p)
+}
+
+// Build returns the control plane binary. If no binary of the same sources exists, Build builds it first, which takes
+// about 5 minutes with cold caches. Several processes may call it at once; one builds, the others wait for it. Only a
+// build writes to progress, which may be nil.
+func Build(ctx context.Context, progress io.Writer) (string, error) {
+	module, err := built.Module("e2e", "controlplane")
+	if err != nil {
+		return "", err
+	}
+	_, flags, err := built.Kubernetes(module)
+	if err != nil {
+		return "", err
+	}
+	return built.Program{Name: "controlplane", Module: module, Package: ".", Flags: flags, Takes: "about 5 minutes"}.Path(ctx, progress)
+}

@@ -1,3 +1,22 @@
+// Package csi is a CSI driver for tests: identity, controller and node service over loop devices with ext4 and xfs in
+// image files of a folder, by the CSI specification 1.13. Applications and movers see a disk like that of a cloud. It
+// is attached to one node at a time, is formatted when it is first staged, has lost+found, can become full, and grows
+// when its file system is grown.
+//
+// A Folder is the storage backend. Several clusters share it, each with a Driver for each of its nodes. All of them
+// know a volume by its handle, whichever of them created it. The journal of the folder records all calls. So a test
+// can prove in which order clusters attached and detached a volume, and that no call was refused.
+//
+// The driver is as strict as real backends. It refuses a second node while the first has the volume. It does not
+// detach a volume from a node that still has it mounted.
+//
+// A test injects faults into the next calls of a method by Break, Fail, Lose, Hold and Late.
+//
+// A node may be a container of this machine, such as a node of kind (Options.Process). Then the driver mounts in the
+// container.
+//
+// It needs root, /dev/loop-control, and mkfs of the file systems. Closing the folder removes everything. The folder of
+// a killed process is removed when a process next creates a folder.
 package csi
 
 import (
@@ -43,7 +62,6 @@ type Options struct {
 type Driver struct {
 	spec.UnimplementedIdentityServer
 	spec.UnimplementedControllerServer
-	spec.UnimplementedGroupControllerServer
 	spec.UnimplementedNodeServer
 
 	options Options
@@ -75,7 +93,6 @@ func (f *Folder) Serve(o Options) (*Driver, error) {
 	d.server = grpc.NewServer(grpc.UnaryInterceptor(d.intercept))
 	spec.RegisterIdentityServer(d.server, d)
 	spec.RegisterControllerServer(d.server, d)
-	spec.RegisterGroupControllerServer(d.server, d)
 	spec.RegisterNodeServer(d.server, d)
 	go func() { _ = d.server.Serve(listener) }()
 	return d, nil
@@ -156,4 +173,69 @@ func (s *state) volume(id string) (Volume, error) {
 		return Volume{}, status.Errorf(codes.NotFound, "there is no volume %s", id)
 	}
 	return v, nil
+}
+
+// GetPluginInfo implements the identity service.
+func (d *Driver) GetPluginInfo(context.Context, *spec.GetPluginInfoRequest) (*spec.GetPluginInfoResponse, error) {
+	return &spec.GetPluginInfoResponse{Name: d.options.Name, VendorVersion: "1"}, nil
+}
+
+// Probe implements the identity service.
+func (d *Driver) Probe(context.Context, *spec.ProbeRequest) (*spec.ProbeResponse, error) {
+	return &spec.ProbeResponse{}, nil
+}
+
+// GetPluginCapabilities implements the identity service.
+func (d *Driver) GetPluginCapabilities(context.Context, *spec.GetPluginCapabilitiesRequest) (*spec.GetPluginCapabilitiesResponse, error) {
+	return &spec.GetPluginCapabilitiesResponse{Capabilities: []*spec.PluginCapability{
+		{Type: &spec.PluginCapability_VolumeExpansion_{VolumeExpansion: &spec.PluginCapability_VolumeExpansion{Type: spec.PluginCapability_VolumeExpansion_ONLINE}}},
+		{Type: &spec.PluginCapability_Service_{Service: &spec.PluginCapability_Service{Type: spec.PluginCapability_Service_CONTROLLER_SERVICE}}},
+	}}, nil
+}
+
+// ControllerGetCapabilities implements the controller service.
+func (d *Driver) ControllerGetCapabilities(context.Context, *spec.ControllerGetCapabilitiesRequest) (*spec.ControllerGetCapabilitiesResponse, error) {
+	can := []spec.ControllerServiceCapability_RPC_Type{
+		spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME,
+		spec.ControllerServiceCapability_RPC_LIST_VOLUMES,
+		spec.ControllerServiceCapability_RPC_GET_VOLUME,
+		spec.ControllerServiceCapability_RPC_GET_CAPACITY,
+		spec.ControllerServiceCapability_RPC_CLONE_VOLUME,
+		spec.ControllerServiceCapability_RPC_EXPAND_VOLUME,
+		spec.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT,
+		spec.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+	}
+	if d.options.Attach {
+		can = append(can, spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME, spec.ControllerServiceCapability_RPC_PUBLISH_READONLY,
+			spec.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES)
+	}
+	if !d.options.Unlisted {
+		can = append(can, spec.ControllerServiceCapability_RPC_LIST_SNAPSHOTS, spec.ControllerServiceCapability_RPC_GET_SNAPSHOT)
+	}
+	answer := &spec.ControllerGetCapabilitiesResponse{}
+	for _, each := range can {
+		answer.Capabilities = append(answer.Capabilities, &spec.ControllerServiceCapability{Type: &spec.ControllerServiceCapability_Rpc{
+			Rpc: &spec.ControllerServiceCapability_RPC{Type: each},
+		}})
+	}
+	return answer, nil
+}
+
+// NodeGetCapabilities implements the node service.
+func (d *Driver) NodeGetCapabilities(context.Context, *spec.NodeGetCapabilitiesRequest) (*spec.NodeGetCapabilitiesResponse, error) {
+	answer := &spec.NodeGetCapabilitiesResponse{}
+	for _, each := range []spec.NodeServiceCapability_RPC_Type{
+		spec.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME, spec.NodeServiceCapability_RPC_GET_VOLUME_STATS,
+		spec.NodeServiceCapability_RPC_EXPAND_VOLUME, spec.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+	} {
+		answer.Capabilities = append(answer.Capabilities, &spec.NodeServiceCapability{Type: &spec.NodeServiceCapability_Rpc{
+			Rpc: &spec.NodeServiceCapability_RPC{Type: each},
+		}})
+	}
+	return answer, nil
+}
+
+// NodeGetInfo implements the node service.
+func (d *Driver) NodeGetInfo(context.Context, *spec.NodeGetInfoRequest) (*spec.NodeGetInfoResponse, error) {
+	return &spec.NodeGetInfoResponse{NodeId: d.options.Node, MaxVolumesPerNode: d.options.MostVolumes}, nil
 }

@@ -1,16 +1,22 @@
 package csi
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/sliceshift/sliceshift/e2e/flock"
 )
 
 const (
@@ -74,8 +80,6 @@ type Snapshot struct {
 	Volume  string    `json:"volume"`
 	Bytes   int64     `json:"bytes"`
 	Created time.Time `json:"created"`
-	// Group is the group snapshot that contains it, or empty.
-	Group string `json:"group,omitempty"`
 }
 
 // Make creates a folder for this process, and removes the folders of processes that ended without closing them.
@@ -88,39 +92,16 @@ func Make() (*Folder, error) {
 	if err := os.Mkdir(filepath.Join(dir, imagesFolder), 0o700); err != nil {
 		return nil, err
 	}
-	owner, err := own(filepath.Join(dir, ownerFile))
+	owner, err := flock.Own(filepath.Join(dir, ownerFile))
 	if err != nil {
 		return nil, err
 	}
 	return &Folder{Dir: dir, owner: owner}, nil
 }
 
-// own locks a file. The file gets its final name only when it is locked, because another process may sweep at any
-// time.
-func own(path string) (*os.File, error) {
-	file, err := os.Create(path + ".new")
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, os.Rename(path+".new", path)
-}
-
 // sweep removes folders without an owner. It is best effort: folders that it cannot remove remain.
 func sweep() {
-	owners, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*", ownerFile))
-	for _, path := range owners {
-		owner, err := os.Open(path) //nolint:gosec // a folder of this package
-		if err != nil {
-			continue
-		}
-		if unix.Flock(int(owner.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			_ = wipe(filepath.Dir(path))
-		}
-		_ = owner.Close()
-	}
+	flock.Sweep(filepath.Join(os.TempDir(), folderPrefix+"*", ownerFile), func(dir string) { _ = wipe(dir) })
 }
 
 // Close unmounts and detaches everything in the folder, and removes it.
@@ -178,4 +159,90 @@ func (f *Folder) Unready(answers int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.unready = answers
+}
+
+const journalFile = "journal.jsonl"
+
+// Call is one call of a driver about a volume or a snapshot.
+type Call struct {
+	// At is the time of the answer.
+	At time.Time `json:"at"`
+	// Method is its name in the specification, such as NodeStageVolume.
+	Method string `json:"method"`
+	// Volume is the handle of the volume; Node is the node of the call.
+	Volume string `json:"volume,omitempty"`
+	Node   string `json:"node,omitempty"`
+	// Snapshot is the handle of the snapshot.
+	Snapshot string `json:"snapshot,omitempty"`
+	// Code and Message are the result of the call.
+	Code    codes.Code `json:"code"`
+	Message string     `json:"message,omitempty"`
+	// Fault is true if a test injected a fault.
+	Fault bool `json:"fault,omitempty"`
+}
+
+// about derives a Call from the common fields of the requests and answers of the specification.
+func about(method, here string, request, answer any) Call {
+	c := Call{At: time.Now(), Method: method, Node: here}
+	for _, each := range []any{request, answer} {
+		if of, is := each.(interface{ GetSourceVolumeId() string }); is {
+			c.Volume = of.GetSourceVolumeId()
+		}
+		if of, is := each.(interface{ GetVolumeId() string }); is {
+			c.Volume = of.GetVolumeId()
+		}
+		if of, is := each.(interface{ GetSnapshotId() string }); is {
+			c.Snapshot = of.GetSnapshotId()
+		}
+		if of, is := each.(interface{ GetNodeId() string }); is {
+			c.Node = of.GetNodeId()
+		}
+	}
+	return c
+}
+
+// write appends a call. A call without a volume or a snapshot, such as a probe, is skipped.
+func (f *Folder) write(c Call, err error) error {
+	if c.Volume == "" && c.Snapshot == "" {
+		return nil
+	}
+	c.Code, c.Message = status.Code(err), status.Convert(err).Message()
+	line, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	file, err := os.OpenFile(filepath.Join(f.Dir, journalFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(err, file.Close())
+}
+
+// Journal returns all calls about a volume or a snapshot, in the order of their answers.
+func (f *Folder) Journal() ([]Call, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	content, err := os.ReadFile(filepath.Join(f.Dir, journalFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var calls []Call
+	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
+		var c Call
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			return nil, err
+		}
+		calls = append(calls, c)
+	}
+	return calls, nil
+}
+
+// Refusals returns the calls that were refused because the volume is in use. The user is a second node, a second pod,
+// or the node that a detach is for and that still has the volume mounted.
+func (f *Folder) Refusals() ([]Call, error) {
+	calls, err := f.Journal()
+	return slices.DeleteFunc(calls, func(c Call) bool { return c.Code != codes.FailedPrecondition || c.Fault }), err
 }

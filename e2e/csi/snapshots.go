@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -24,7 +23,7 @@ func (f *Folder) info(s Snapshot) *spec.Snapshot {
 	}
 	return &spec.Snapshot{
 		SnapshotId: s.ID, SourceVolumeId: s.Volume, SizeBytes: s.Bytes, CreationTime: timestamppb.New(s.Created),
-		ReadyToUse: ready, GroupSnapshotId: s.Group,
+		ReadyToUse: ready,
 	}
 }
 
@@ -69,116 +68,14 @@ func (d *Driver) DeleteSnapshot(_ context.Context, r *spec.DeleteSnapshotRequest
 	if r.GetSnapshotId() == "" {
 		return nil, missing("snapshot_id")
 	}
-	return &spec.DeleteSnapshotResponse{}, d.folder.with(func(s *state) error { return d.dropSnapshot(s, r.GetSnapshotId()) })
-}
-
-func (d *Driver) dropSnapshot(s *state, id string) error {
-	if _, found := s.Snapshots[id]; !found {
-		return nil
-	}
-	delete(s.Snapshots, id)
-	if err := os.Remove(d.folder.image(id)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// CreateVolumeGroupSnapshot implements the group controller service.
-func (d *Driver) CreateVolumeGroupSnapshot(ctx context.Context, r *spec.CreateVolumeGroupSnapshotRequest) (*spec.CreateVolumeGroupSnapshotResponse, error) {
-	switch {
-	case r.GetName() == "":
-		return nil, missing("name")
-	case len(r.GetSourceVolumeIds()) == 0:
-		return nil, missing("source_volume_ids")
-	}
-	group := handle("group", r.GetName())
-	var made []Snapshot
-	err := d.folder.with(func(s *state) error {
-		if found := s.group(group); len(found) > 0 && !slices.Equal(volumesOf(found), slices.Sorted(slices.Values(r.GetSourceVolumeIds()))) {
-			return status.Errorf(codes.AlreadyExists, "group snapshot %s is one of volumes %v", r.GetName(), volumesOf(found))
+	return &spec.DeleteSnapshotResponse{}, d.folder.with(func(s *state) error {
+		if _, found := s.Snapshots[r.GetSnapshotId()]; !found {
+			return nil
 		}
-		for _, id := range r.GetSourceVolumeIds() {
-			name := r.GetName() + " " + id
-			each, err := d.snap(ctx, s, Snapshot{ID: handle("snapshot", name), Name: name, Volume: id, Group: group})
-			if err != nil {
-				return err
-			}
-			made = append(made, each)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &spec.CreateVolumeGroupSnapshotResponse{GroupSnapshot: d.groupInfo(group, made)}, nil
-}
-
-// group returns the snapshots of a group snapshot, in the order of their volumes.
-func (s *state) group(id string) []Snapshot {
-	return slices.DeleteFunc(inOrder(s.Snapshots), func(each Snapshot) bool { return each.Group != id })
-}
-
-func volumesOf(snapshots []Snapshot) []string {
-	var ids []string
-	for _, each := range snapshots {
-		ids = append(ids, each.Volume)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-func (d *Driver) groupInfo(id string, of []Snapshot) *spec.VolumeGroupSnapshot {
-	info := &spec.VolumeGroupSnapshot{GroupSnapshotId: id, ReadyToUse: true}
-	for _, each := range of {
-		info.Snapshots, info.CreationTime = append(info.Snapshots, d.folder.info(each)), timestamppb.New(each.Created)
-	}
-	return info
-}
-
-// DeleteVolumeGroupSnapshot implements the group controller service.
-func (d *Driver) DeleteVolumeGroupSnapshot(_ context.Context, r *spec.DeleteVolumeGroupSnapshotRequest) (*spec.DeleteVolumeGroupSnapshotResponse, error) {
-	if r.GetGroupSnapshotId() == "" {
-		return nil, missing("group_snapshot_id")
-	}
-	err := d.folder.with(func(s *state) error {
-		found := s.group(r.GetGroupSnapshotId())
-		if err := checkGroup(found, r.GetSnapshotIds()); err != nil {
+		delete(s.Snapshots, r.GetSnapshotId())
+		if err := os.Remove(d.folder.image(r.GetSnapshotId())); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		for _, each := range found {
-			if err := d.dropSnapshot(s, each.ID); err != nil {
-				return err
-			}
-		}
 		return nil
 	})
-	return &spec.DeleteVolumeGroupSnapshotResponse{}, err
-}
-
-// GetVolumeGroupSnapshot implements the group controller service.
-func (d *Driver) GetVolumeGroupSnapshot(_ context.Context, r *spec.GetVolumeGroupSnapshotRequest) (*spec.GetVolumeGroupSnapshotResponse, error) {
-	if r.GetGroupSnapshotId() == "" {
-		return nil, missing("group_snapshot_id")
-	}
-	var found []Snapshot
-	err := d.folder.with(func(s *state) error {
-		if found = s.group(r.GetGroupSnapshotId()); len(found) == 0 {
-			return status.Errorf(codes.NotFound, "there is no group snapshot %s", r.GetGroupSnapshotId())
-		}
-		return checkGroup(found, r.GetSnapshotIds())
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &spec.GetVolumeGroupSnapshotResponse{GroupSnapshot: d.groupInfo(r.GetGroupSnapshotId(), found)}, nil
-}
-
-// checkGroup compares the snapshots of a group with those that the caller expects.
-func checkGroup(found []Snapshot, asked []string) error {
-	for _, id := range asked {
-		if len(found) > 0 && !slices.ContainsFunc(found, func(s Snapshot) bool { return s.ID == id }) {
-			return status.Errorf(codes.InvalidArgument, "snapshot %s is not of the group", id)
-		}
-	}
-	return nil
 }

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/e2e/auditor"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 	"github.com/sliceshift/sliceshift/e2e/player"
 	"github.com/sliceshift/sliceshift/internal/treediff"
@@ -108,7 +108,7 @@ func (m move) table(ctx context.Context, c *copies) error {
 		return err
 	}
 	for ordinal := replicas - 1; ordinal >= 0; ordinal-- {
-		volume, err := m.west.volume(ctx, template+"-"+podName(ordinal))
+		volume, err := fixture.BoundVolume(ctx, m.west.client, namespace, template+"-"+podName(ordinal))
 		if err != nil {
 			return err
 		}
@@ -155,15 +155,6 @@ func (m move) explain() {
 		judges = "go-mtree (rsync is not installed)"
 	}
 	fmt.Printf("auditor: its own comparison of the two disks, by\n%s. It shares no code with the mover.\n", judges)
-}
-
-// volume returns the volume of a claim.
-func (s *side) volume(ctx context.Context, claim string) (*corev1.PersistentVolume, error) {
-	bound, err := s.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, claim, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return s.client.CoreV1().PersistentVolumes().Get(ctx, bound.Spec.VolumeName, metav1.GetOptions{})
 }
 
 // written returns how many lines a replica wrote on each side, or a description of its journal's fault.

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -104,11 +105,7 @@ func demo(ctx context.Context, method, hold string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, c := range both {
-			err = errors.Join(err, c.Stop())
-		}
-	}()
+	defer func() { err = errors.Join(err, cluster.StopAll(both)) }()
 	var sides [2]*side
 	for i, c := range both {
 		if sides[i], err = newSide(ctx, c, dir); err != nil {
@@ -183,4 +180,26 @@ func (s *side) list(ctx context.Context) error {
 	fmt.Println()
 	return show(ctx, s.Kubectl(ctx, "get", "pvc", "-n", namespace, "-o",
 		"custom-columns=CLAIM:.metadata.name,STATUS:.status.phase,DISK:.spec.volumeName").Args...)
+}
+
+// tries are suggested commands for after the move.
+var tries = []string{
+	"kubectl migrate status web -n shop --context east     # which ordinals have moved, and when",
+	"kubectl migrate report web -n shop --context east     # how long each replica was away",
+	"kubectl migrate kept --context east                   # the disks that were left behind, and how to delete each",
+}
+
+// hold keeps both clusters until it is interrupted, and suggests commands for another terminal.
+func (m move) hold(ctx context.Context, commands ...string) {
+	headline("Both clusters stay until this is interrupted (Ctrl-C). In another terminal")
+	fmt.Printf("export KUBECONFIG=%s PATH=%s:$PATH     # contexts east and west\n\n", m.kubeconfig, m.programs)
+	for _, each := range commands {
+		fmt.Println(each)
+	}
+	<-ctx.Done()
+}
+
+// wayBack returns the command that plans the way back.
+func (m move) wayBack() string {
+	return fmt.Sprintf("kubectl migrate plan %s -n %s --context west --to-context east %s", set, namespace, strings.Join(m.volumes(), " "))
 }

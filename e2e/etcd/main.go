@@ -16,11 +16,22 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/disks"
+	"github.com/sliceshift/sliceshift/e2e/kind/replica"
+	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	"github.com/sliceshift/sliceshift/internal/program"
+)
+
+// The images of the demonstration.
+const (
+	etcdImage   = "sliceshift/etcd:e2e"
+	clientImage = "sliceshift/etcd-client:e2e"
 )
 
 func main() {
@@ -33,52 +44,60 @@ func main() {
 
 // demonstrate starts the clusters once and runs the scenarios on them: all, or those whose names have the given
 // prefix.
-func demonstrate(ctx context.Context, runs int, only string) (err error) {
+func demonstrate(ctx context.Context, runs int, only string) error {
 	chosen := slices.DeleteFunc(scenarios(runs), func(s scenario) bool { return !strings.HasPrefix(s.name, only) })
 	if len(chosen) == 0 {
 		return fmt.Errorf("no scenario's name begins with %q", only)
 	}
-	dir, err := kind.EmptyDir("e2e-etcd")
-	if err != nil {
-		return err
-	}
-	begin := time.Now()
-	s, err := newTheatre(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.end(ctx, err)) }()
-	fmt.Printf("two clusters with DNS, manager and images are ready after %.0f s\n", time.Since(begin).Seconds())
-	var results []result
-	for i, what := range chosen {
-		r, err := s.run(ctx, i+1, what)
+	return stage.On(ctx, "e2e-etcd", buildImages, func(ctx context.Context, dir string, pair *kind.Pair) (err error) {
+		driver, err := disks.Start(ctx, filepath.Join(dir, "disks"), disks.Site{Cluster: pair.East, Driver: eastDriver}, disks.Site{Cluster: pair.West, Driver: westDriver})
 		if err != nil {
-			return fmt.Errorf("%s: %w (what the nodes logged is in %s)", what.name, err, dir)
+			return err
 		}
-		results = append(results, r)
-	}
-	if only != "" {
+		defer func() {
+			stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer cancel()
+			err = errors.Join(err, driver.Stop(stopping))
+		}()
+		var results []result
+		for i, what := range chosen {
+			r, err := what.play(ctx, pair, i+1)
+			if err != nil {
+				return fmt.Errorf("%s: %w (what the nodes logged is in %s)", what.name, err, dir)
+			}
+			results = append(results, r)
+		}
 		printTable(os.Stdout, results)
-		return verdict(results)
-	}
-	return errors.Join(publish(results), verdict(results))
+		if only == "" {
+			err = publish(results)
+		}
+		return errors.Join(err, verdict(results))
+	})
 }
 
-// publish prints the figures and writes them into the documentation.
+// buildImages builds the images of the pods. Their programs are a separate Go module, so that the product does not
+// require its dependencies.
+func buildImages(ctx context.Context, dir string) ([]string, error) {
+	programs, err := built.Module("e2e", "etcd", "programs")
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(kind.BuildImage(ctx, dir, filepath.Join(programs, "etcd"), etcdImage), kind.BuildImage(ctx, dir, filepath.Join(programs, "client"), clientImage))
+	return []string{etcdImage, clientImage}, err
+}
+
+// publish writes the figures into the documentation.
 func publish(results []result) error {
-	printTable(os.Stdout, results)
-	picture := drawing(results[0])
 	page, err := page(results)
 	if err != nil {
 		return err
 	}
-	root, err := built.Module()
+	folder, err := built.Module("docs", "engineering")
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(root, "docs", "engineering")
 	return errors.Join(
-		os.WriteFile(filepath.Join(folder, "etcd.svg"), []byte(picture), 0o644),
+		os.WriteFile(filepath.Join(folder, "etcd.svg"), []byte(drawing(results[0])), 0o644),
 		os.WriteFile(filepath.Join(folder, "etcd.md"), []byte(page), 0o644),
 	)
 }
@@ -92,4 +111,53 @@ func verdict(results []result) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// The application that moves: StatefulSet shop/etcd of three members.
+const (
+	namespace = "shop"
+	name      = "etcd"
+	members   = 3
+
+	clientPort, peerPort = 2379, 2380
+)
+
+// app are its members. The other members know each by its name from the first start on.
+var app = stage.Members{
+	Namespace: namespace, Name: name, Replicas: members,
+	Ports: []corev1.ServicePort{{Name: "client", Port: clientPort}, {Name: "peer", Port: peerPort}},
+}
+
+// url returns the URL of a member, which is valid in whichever cluster it runs.
+func url(member string, port int) string { return fmt.Sprintf("http://%s:%d", app.Host(member), port) }
+
+func clientURLs() string {
+	var urls []string
+	for _, member := range app.Names() {
+		urls = append(urls, url(member, clientPort))
+	}
+	return strings.Join(urls, ",")
+}
+
+// container returns that of a member. A member listens on every address and is known only by its name, because its
+// address changes with the move. On a volume with data, etcd ignores the initial cluster. A member is Ready when it
+// answers linearizable reads: it has a leader, and has applied everything that was committed at the time of the request.
+func container() corev1.Container {
+	var initial []string
+	for _, member := range app.Names() {
+		initial = append(initial, member+"="+url(member, peerPort))
+	}
+	return corev1.Container{
+		Name: name, Image: etcdImage, Env: []corev1.EnvVar{replica.Field("POD_NAME", replica.PodName)},
+		Args: []string{
+			"--name=$(POD_NAME)", "--data-dir=/data/etcd", "--log-outputs=stderr,/data/log",
+			fmt.Sprintf("--listen-client-urls=http://0.0.0.0:%d", clientPort), "--advertise-client-urls=" + url("$(POD_NAME)", clientPort),
+			fmt.Sprintf("--listen-peer-urls=http://0.0.0.0:%d", peerPort), "--initial-advertise-peer-urls=" + url("$(POD_NAME)", peerPort),
+			"--initial-cluster=" + strings.Join(initial, ","), "--initial-cluster-token=" + namespace,
+		},
+		ReadinessProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(clientPort)}},
+			PeriodSeconds: 1, TimeoutSeconds: 2, FailureThreshold: 3,
+		},
+	}
 }

@@ -1,10 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 )
 
 // Measures of the picture, in pixels.
@@ -26,12 +36,12 @@ type canvas struct {
 
 // drawing shows one run: where each member was Ready, and how many writes were acknowledged.
 func drawing(r result) string {
-	first, last := r.phases[0], r.phases[len(r.phases)-1]
+	first, last := r.Phases[0], r.Phases[len(r.Phases)-1]
 	c := &canvas{from: first.From, until: last.Until}
 	c.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" fill="#333">`, width, height)
 	c.put(`<rect width="%d" height="%d" fill="#fff"/>`, width, height)
 	c.text(left, 20, "start", fmt.Sprintf("etcd moves from east to west under load: %d acknowledged writes, %d lost", r.Acknowledged, len(r.Lost)))
-	c.marks(r.phases)
+	c.marks(r.Phases)
 	c.members(r.stays)
 	c.bars(r)
 	c.axis()
@@ -56,7 +66,7 @@ func (c *canvas) x(at time.Time) float64 {
 }
 
 // marks draws a line between each two phases.
-func (c *canvas) marks(phases []phase) {
+func (c *canvas) marks(phases []stage.Phase) {
 	for i, p := range phases {
 		if i > 0 {
 			c.put(`<line x1="%.1f" y1="48" x2="%.1f" y2="%d" stroke="#999" stroke-dasharray="3 3"/>`, c.x(p.From), c.x(p.From), barsLow)
@@ -92,18 +102,17 @@ func (c *canvas) members(stays []stay) {
 // bars draws the acknowledged writes of each step as a rate.
 func (c *canvas) bars(r result) {
 	most := max(1, slices.Max(r.Rate))
-	step := time.Duration(r.Step * float64(time.Second))
 	for i, writes := range r.Rate {
-		at := r.Begin.Add(time.Duration(i) * step)
-		if at.Before(c.from) || at.Add(step).After(c.until) {
+		at := r.Begin.Add(time.Duration(i) * stage.Step)
+		if at.Before(c.from) || at.Add(stage.Step).After(c.until) {
 			continue
 		}
 		high := float64(writes) / float64(most) * (barsLow - barsTop)
-		c.put(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#54a24b"/>`, c.x(at), barsLow-high, max(0.5, c.x(at.Add(step))-c.x(at)-0.5), high)
+		c.put(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#54a24b"/>`, c.x(at), barsLow-high, max(0.5, c.x(at.Add(stage.Step))-c.x(at)-0.5), high)
 	}
-	c.text(left-8, barsTop+10, "end", fmt.Sprintf("%.0f/s", float64(most)/r.Step))
+	c.text(left-8, barsTop+10, "end", fmt.Sprintf("%.0f/s", float64(most)/stage.Step.Seconds()))
 	c.text(left-8, (barsTop+barsLow)/2, "end", "writes")
-	gap := r.figure("whole")
+	gap := r.Figure("whole")
 	c.text(left, height-8, "start", fmt.Sprintf(
 		"longest time without an acknowledged write: %.2f s for all clients together, %.2f s for one of them", gap.Gap, gap.ClientGap))
 }
@@ -115,4 +124,55 @@ func (c *canvas) axis() {
 		c.put(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#333"/>`, c.x(at), barsLow, c.x(at), barsLow+4)
 		c.text(c.x(at), barsLow+18, "middle", fmt.Sprintf("%.0f s", at.Sub(c.from).Seconds()))
 	}
+}
+
+// stay is a span in which a member was Ready in a cluster.
+type stay struct {
+	member, cluster string
+	from, until     time.Time // until is zero if it has not ended
+}
+
+// timeline records where each member is Ready, only for the picture.
+type timeline struct {
+	sync.Mutex
+	stays []stay
+}
+
+// follow watches the pods of a cluster until ctx ends.
+func (l *timeline) follow(ctx context.Context, c *kind.Cluster) {
+	list := cache.NewListWatchFromClient(c.Client.CoreV1().RESTClient(), "pods", namespace, fields.Everything())
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: list, ObjectType: &corev1.Pod{}, Handler: cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(pod any) { l.note(c.Name, pod.(*corev1.Pod), false) },
+		UpdateFunc: func(_, pod any) { l.note(c.Name, pod.(*corev1.Pod), false) },
+		DeleteFunc: func(pod any) {
+			if pod, ok := pod.(*corev1.Pod); ok {
+				l.note(c.Name, pod, true)
+			}
+		},
+	}})
+	informer.RunWithContext(ctx)
+}
+
+// note starts a stay when a pod becomes Ready, and ends the stay of a pod that no longer is.
+func (l *timeline) note(cluster string, pod *corev1.Pod, gone bool) {
+	if !slices.Contains(app.Names(), pod.Name) {
+		return
+	}
+	ready := !gone && pod.DeletionTimestamp == nil && fixture.IsReady(pod)
+	l.Lock()
+	defer l.Unlock()
+	last := slices.IndexFunc(l.stays, func(s stay) bool { return s.member == pod.Name && s.cluster == cluster && s.until.IsZero() })
+	switch {
+	case ready && last < 0:
+		l.stays = append(l.stays, stay{member: pod.Name, cluster: cluster, from: time.Now()})
+	case !ready && last >= 0:
+		l.stays[last].until = time.Now()
+	}
+}
+
+// all returns the stays so far.
+func (l *timeline) all() []stay {
+	l.Lock()
+	defer l.Unlock()
+	return slices.Clone(l.stays)
 }

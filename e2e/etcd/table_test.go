@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sliceshift/sliceshift/e2e/auditor"
+	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 )
 
 // good returns the result of a run without faults.
@@ -19,16 +20,18 @@ func good() result {
 	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
 	return result{
 		name: "run 1",
-		answer: answer{
-			Operations: 100, Acknowledged: 50, Keys: []key{{Key: "register/0", Operations: 100, Verdict: "Ok"}},
-			Phases: []figure{{Name: "before"}, {Name: "during"}, {Name: "after"}, {Name: "whole", ClientGap: 1.9}},
-			Begin:  at(0), Step: 0.5, Rate: []int{10, 20, 0, 20},
+		Result: stage.Result{
+			Answer: stage.Answer{
+				Operations: 100, Acknowledged: 50, Keys: []stage.Key{{Key: "register/0", Operations: 100, Verdict: "Ok"}},
+				Figures: []stage.Figure{{Name: "before"}, {Name: "during"}, {Name: "after"}, {Name: "whole", ClientGap: 1.9}},
+				Begin:   at(0), Rate: []int{10, 20, 0, 20},
+			},
+			Audit: auditor.Report{FewestAvailable: 2, Replicas: 3},
+			Phases: []stage.Phase{
+				{Name: "before", From: at(0), Until: at(1)}, {Name: "moving", From: at(1), Until: at(9)}, {Name: "after", From: at(9), Until: at(10)},
+			},
 		},
-		audit: auditor.Report{FewestAvailable: 2, Replicas: 3},
 		stays: []stay{{member: "etcd-0", cluster: "east", from: at(-5), until: at(1)}, {member: "etcd-0", cluster: "west", from: at(2)}},
-		phases: []phase{
-			{Name: "before", From: at(0), Until: at(1)}, {Name: "moving", From: at(1), Until: at(9)}, {Name: "after", From: at(9), Until: at(10)},
-		},
 	}
 }
 
@@ -42,10 +45,10 @@ func TestComplaints(t *testing.T) {
 		"a strange value": {func(r *result) { r.Strange = []string{"x"} }, []string{"1 values were found that no client wrote: x"}},
 		"no one order":    {func(r *result) { r.Keys[0].Verdict = "Illegal" }, []string{"the history of register/0 is not linearizable: Illegal"}},
 		"not judged":      {func(r *result) { r.Keys[0].Verdict = "Unknown" }, []string{"the history of register/0 is not linearizable: Unknown"}},
-		"two down":        {func(r *result) { r.audit.FewestAvailable = 1 }, []string{"1 of 3 members were Ready"}},
-		"a long gap":      {func(r *result) { r.Phases[3].ClientGap = 2.01 }, []string{"a client waited 2.01 s for an acknowledged write, more than 2 s"}},
+		"two down":        {func(r *result) { r.Audit.FewestAvailable = 1 }, []string{"1 of 3 members were Ready"}},
+		"a long gap":      {func(r *result) { r.Figures[3].ClientGap = 2.01 }, []string{"a client waited 2.01 s for an acknowledged write, more than 2 s"}},
 		"refuted": {
-			func(r *result) { r.audit.Violations = []auditor.Finding{{}} }, []string{"the auditor does not agree"},
+			func(r *result) { r.Audit.Violations = []auditor.Finding{{}} }, []string{"the auditor does not agree"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +89,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"of the first", "| | run 1 | run 1 |\n|---|---|---|\n| operations | 100 | 100 |\n", "| of these lost | 0 | 0 |\n"} {
+	for _, part := range []string{"the picture shows the first", "| | run 1 | run 1 |\n|---|---|---|\n| operations | 100 | 100 |\n", "| of these lost | 0 | 0 |\n"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the page lacks %q:\n%s", part, text)
 		}

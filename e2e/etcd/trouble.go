@@ -5,15 +5,24 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/disks"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
+)
+
+// The provisioners of copied data.
+const (
+	eastDriver = "east.example.com"
+	westDriver = "west.example.com"
 )
 
 // scenario is the variation of a run.
@@ -23,31 +32,6 @@ type scenario struct {
 	// copied moves each member's data by a copy from a disk of east's provisioner to a disk of west's. Otherwise the
 	// data is in one folder, which is mounted into all nodes.
 	copied bool
-}
-
-// The provisioners of copied data.
-const (
-	eastDriver = "east.example.com"
-	westDriver = "west.example.com"
-)
-
-// members returns the members of etcd, with the volumes of this scenario.
-func (s scenario) members() stage.Members {
-	members := app
-	if s.copied {
-		members.Class = disks.Late(eastDriver)
-	}
-	return members
-}
-
-// volume returns how a member's data gets to the other side.
-func (s scenario) volume() api.VolumeSpec {
-	if !s.copied {
-		return api.VolumeSpec{ClaimTemplate: "data", Shared: true}
-	}
-	return api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(disks.Late(westDriver)), Copy: api.CopySpec{
-		Image: stage.ManagerImage, ServiceType: corev1.ServiceTypeNodePort,
-	}}
 }
 
 // strike is a fault that happens once, while a member is down in the first or the second move.
@@ -70,10 +54,58 @@ func scenarios(undisturbed int) []scenario {
 		scenario{name: "copied, manager and movers killed", copied: true, strikes: []strike{{1, 2, killManager}, {2, 2, killMover}, {2, 1, killManager}, {2, 0, killMover}}})
 }
 
+// run is one running scenario.
+type run struct {
+	*stage.Trial
+	scenario scenario
+	timeline timeline
+	// struck has the faults that were injected, by their index.
+	struck   map[int]bool
+	troubles errgroup.Group
+}
+
+// result holds the results of a run.
+type result struct {
+	name string
+	stage.Result
+	stays []stay
+}
+
+// limit bounds a run.
+const limit = 15 * time.Minute
+
+// play runs a scenario.
+func (what scenario) play(ctx context.Context, pair *kind.Pair, number int) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	fmt.Printf("\n%s\n", what.name)
+	r := &run{scenario: what, struck: map[int]bool{}, Trial: &stage.Trial{
+		Pair: pair, Members: app, Name: fmt.Sprintf("run-%d", number), Container: container(), Grace: 30, Roles: []string{setup.AsksPods, setup.RunsPods},
+		Recipe: "etcd", Volume: api.VolumeSpec{ClaimTemplate: "data", Shared: true}, Turn: members - 2,
+		Client: clientImage, Args: func(string) []string { return []string{"-endpoints=" + clientURLs()} },
+		Ended: func(context.Context) error { return nil },
+	}}
+	if what.copied {
+		r.Members.Class = disks.Late(eastDriver)
+		r.Volume = api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(disks.Late(westDriver)), Copy: api.CopySpec{
+			Image: stage.ManagerImage, ServiceType: corev1.ServiceTypeNodePort,
+		}}
+	}
+	r.Ready = func(context.Context) error {
+		for _, c := range pair.Both() {
+			go r.timeline.follow(ctx, c)
+		}
+		return nil
+	}
+	r.Look, r.Moved = r.strikeDue, r.survived
+	shown, err := r.Run(ctx)
+	return result{name: what.name, Result: shown, stays: r.timeline.all()}, err
+}
+
 // strikeDue starts the faults that are due, and does not wait for them.
 func (r *run) strikeDue(ctx context.Context, _ *api.Migration) {
 	for i, s := range r.scenario.strikes {
-		if r.struck[i] || r.move != s.move || !r.Stopped(ctx, s.ordinal) {
+		if r.struck[i] || r.Move != s.move || !r.Stopped(ctx, s.ordinal) {
 			continue
 		}
 		r.struck[i] = true
@@ -82,7 +114,7 @@ func (r *run) strikeDue(ctx context.Context, _ *api.Migration) {
 }
 
 // survived waits for the end of all faults, and fails if one was never injected.
-func (r *run) survived() error {
+func (r *run) survived(context.Context) error {
 	if err := r.troubles.Wait(); err != nil {
 		return err
 	}
@@ -95,13 +127,14 @@ func (r *run) survived() error {
 // killManager kills the processes of the manager like the OOM killer. The kubelet restarts them.
 func killManager(ctx context.Context, r *run) error {
 	r.Say("the manager is killed")
-	return kind.In(ctx, r.pair.East.Worker(), "pkill", "-KILL", "-x", "manager")
+	return kind.In(ctx, r.Pair.East.Worker(), "pkill", "-KILL", "-x", "manager")
 }
 
 // killMover kills the process of the first running mover.
 func killMover(ctx context.Context, r *run) error {
+	const poll = 100 * time.Millisecond
 	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-		for _, c := range r.pair.Both() {
+		for _, c := range r.Pair.Both() {
 			pods, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: manifest.RoleLabelKey})
 			if err != nil {
 				return false, err
@@ -120,12 +153,12 @@ func killMover(ctx context.Context, r *run) error {
 // freezeWest freezes the machine of west's control plane. The pods of west, including its DNS, are on another machine.
 func freezeWest(ctx context.Context, r *run) error {
 	const frozen = 30 * time.Second
-	west := r.pair.West
+	west := r.Pair.West
 	r.Say("west's API server is frozen for %.0f s", frozen.Seconds())
 	if err := kind.Freeze(ctx, west.ControlPlane()); err != nil {
 		return err
 	}
-	if err := pass(ctx, frozen); err != nil {
+	if err := fixture.Pass(ctx, frozen); err != nil {
 		return err
 	}
 	r.Say("west's API server runs again")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -41,4 +42,29 @@ func Try(path string) (*os.File, error) {
 		return nil, nil
 	}
 	return nil, err
+}
+
+// Own creates a locked file, the sign that its folder is in use. The file gets its final name only when it is locked,
+// because another process may sweep at any time.
+func Own(path string) (*os.File, error) {
+	file, err := Try(path + ".new")
+	if err != nil {
+		return nil, err
+	}
+	return file, os.Rename(path+".new", path)
+}
+
+// Sweep calls remove with the folder of each file of a pattern that no process has locked, while it holds the lock.
+func Sweep(pattern string, remove func(dir string)) {
+	found, _ := filepath.Glob(pattern) // the pattern is well-formed
+	for _, path := range found {
+		file, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			remove(filepath.Dir(path))
+		}
+		file.Close()
+	}
 }

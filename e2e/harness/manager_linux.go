@@ -1,33 +1,22 @@
 package harness
 
 import (
-	"fmt"
 	"os"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
 // Peak returns the peak memory of the manager, in bytes.
 func (m *Manager) Peak() int64 {
 	m.T.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.Cmd.Process.Pid))
+	peak, err := measure.PeakMiB(m.Cmd.Process.Pid)
 	if err != nil {
 		m.T.Fatal(err)
 	}
-	for line := range strings.Lines(string(data)) {
-		fields := strings.Fields(line)
-		if len(fields) > 1 && fields[0] == "VmHWM:" {
-			kilobytes, err := strconv.ParseInt(fields[1], 10, 64)
-			if err != nil {
-				m.T.Fatal(err)
-			}
-			return kilobytes << 10
-		}
-	}
-	m.T.Fatal("the kernel does not tell the manager's memory")
-	return 0
+	const mib = 1 << 20
+	return int64(peak * mib)
 }
 
 // mostData is the memory limit of a manager. It protects the machine from a manager that allocates without

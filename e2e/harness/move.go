@@ -2,6 +2,8 @@ package harness
 
 import (
 	"context"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
+	"github.com/sliceshift/sliceshift/internal/figures"
 	"github.com/sliceshift/sliceshift/internal/treediff"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes/methods"
@@ -175,3 +178,37 @@ func (v *Move) Eventually(what string, condition func(context.Context) (bool, er
 		v.T.Fatalf("%s: %v", what, err)
 	}
 }
+
+// figuresVariable is set by the make targets whose figures the documentation shows.
+const figuresVariable = "SLICESHIFT_FIGURES"
+
+// WantsFigures reports whether a long run writes its figures into the documentation.
+func WantsFigures() bool { return os.Getenv(figuresVariable) != "" }
+
+// WriteFigures writes the figures of a long run into the page of figures, when they are wanted and nothing has failed.
+func WriteFigures(t *testing.T, target, text string) {
+	t.Helper()
+	if !WantsFigures() || t.Failed() {
+		return
+	}
+	if err := figures.Write(target, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FromEnvironment is the number in a variable, or another one where it is not set.
+func FromEnvironment(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	value, err := strconv.Atoi(text)
+	if err != nil || value < 0 {
+		t.Fatalf("%s=%s is no number", name, text)
+	}
+	return value
+}
+
+// Sleep waits for a span of the world's time: how long a fault lasts.
+func Sleep(ctx context.Context, d time.Duration) { _ = fixture.Pass(ctx, d) }

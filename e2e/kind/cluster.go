@@ -1,20 +1,35 @@
+// Package kind starts two kind clusters on this machine. Nodes are containers, with real kubelets, containers and
+// data. The clusters are on one Docker network, and the pods of each reach those of the other. A folder of this
+// machine is mounted on every node, as storage that the clusters share.
+//
+// If a registry is reachable, the nodes use kind's own image. Otherwise nodeimage builds an image.
 package kind
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509/pkix"
+	_ "embed"
 	"fmt"
-	"slices"
+	"os"
 	"strconv"
 	"strings"
+	"text/template"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/certificate/csr"
+	"k8s.io/client-go/util/keyutil"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
@@ -58,7 +73,7 @@ func (c *Cluster) awaitSystem(ctx context.Context) error {
 			return false, err
 		}
 		for i := range pods.Items {
-			if !isReady(&pods.Items[i]) {
+			if !fixture.IsReady(&pods.Items[i]) {
 				waiting = pods.Items[i].Name
 				return false, nil
 			}
@@ -69,12 +84,6 @@ func (c *Cluster) awaitSystem(ctx context.Context) error {
 		return fmt.Errorf("cluster %s: pod %s/%s does not become Ready: %w", c.Name, metav1.NamespaceSystem, waiting, err)
 	}
 	return nil
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // Worker returns the container of the node that runs the pods.
@@ -131,3 +140,94 @@ func nodeNames(ctx context.Context, cluster string) ([]string, error) {
 	}
 	return append(first, rest...), nil
 }
+
+// UserKubeconfig writes a file into dir by which a user of that name reaches the cluster. It signs a certificate for
+// any requested user (certificates.k8s.io, signer kubernetes.io/kube-apiserver-client).
+func (c *Cluster) UserKubeconfig(ctx context.Context, dir, user string, groups ...string) (string, error) {
+	key, err := keyutil.MakeEllipticPrivateKeyPEM()
+	if err != nil {
+		return "", err
+	}
+	private, err := keyutil.ParsePrivateKeyPEM(key)
+	if err != nil {
+		return "", err
+	}
+	request, err := cert.MakeCSR(private, &pkix.Name{CommonName: user, Organization: groups}, nil, nil)
+	if err != nil {
+		return "", err
+	}
+	certificate, err := c.sign(ctx, request)
+	if err != nil {
+		return "", fmt.Errorf("cluster %s: certificate of user %s: %w", c.Name, user, err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters[c.Name] = &clientcmdapi.Cluster{Server: c.Config.Host, CertificateAuthorityData: c.Config.CAData}
+	config.AuthInfos[c.Name] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
+	config.Contexts[c.Name] = &clientcmdapi.Context{Cluster: c.Name, AuthInfo: c.Name}
+	config.CurrentContext = c.Name
+	file, err := os.CreateTemp(dir, c.Name+"-user-*.kubeconfig")
+	if err != nil {
+		return "", err
+	}
+	if err := file.Close(); err != nil {
+		return "", err
+	}
+	return file.Name(), clientcmd.WriteToFile(*config, file.Name())
+}
+
+// sign lets the cluster sign a request for a client certificate.
+func (c *Cluster) sign(ctx context.Context, request []byte) ([]byte, error) {
+	requests := c.Client.CertificatesV1().CertificateSigningRequests()
+	made, err := requests.Create(ctx, &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request: request, SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	made.Status.Conditions = append(made.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "EndToEndTest",
+	})
+	if _, err := requests.UpdateApproval(ctx, made.Name, made, metav1.UpdateOptions{}); err != nil {
+		return nil, err
+	}
+	const patience = time.Minute
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return csr.WaitForCertificate(ctx, c.Client, made.Name, made.UID)
+}
+
+// Shared is the folder on every node that all clusters share.
+const Shared = "/shared"
+
+// StorageClass is the class of the volumes in this folder.
+const StorageClass = "sliceshift-shared"
+
+//go:embed cluster.yaml.tmpl
+var configText string
+
+var configTemplate = template.Must(template.New("cluster").Parse(configText))
+
+// setting is the input for the configuration of one cluster.
+type setting struct {
+	Name                     string
+	PodSubnet, ServiceSubnet string
+	SharedDir, Shared        string
+	// Roles are the roles of the nodes.
+	Roles []string
+}
+
+// text returns kind's configuration, without the adaptations to this machine.
+func (s setting) text() ([]byte, error) {
+	var out bytes.Buffer
+	err := configTemplate.Execute(&out, s)
+	return out.Bytes(), err
+}
+
+const controlPlane = "control-plane"
+
+// machines are the roles of the nodes of a cluster that runs an application. The API server has its own machine, so
+// that a test can stop the machine that runs the pods.
+var machines = []string{controlPlane, "worker"}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/sliceshift/sliceshift/e2e/flock"
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
@@ -95,3 +97,43 @@ func readLease(file string, hub bool) (lease, error) {
 	}
 	return l, nil
 }
+
+// machineLock returns the lock that excludes other runs: the names of clusters and network are fixed.
+func machineLock() string { return filepath.Join(os.TempDir(), "sliceshift-kind.lock") }
+
+// lock locks a file for this process.
+func lock(path string) (release func(), err error) {
+	file, err := flock.Try(path)
+	if err == nil && file == nil {
+		err = fmt.Errorf("another run has the clusters %seast and %swest (lock %s): wait for its end", prefix, prefix, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// kubeconfigsVariable names two kubeconfig files, of the source and of the destination, and optionally a third one, of
+// the hub.
+const kubeconfigsVariable = "E2E_KUBECONFIGS"
+
+// connectOwn connects to clusters of the user.
+func connectOwn(dir, list string) (*Pair, error) {
+	files := strings.Split(list, ",")
+	if len(files) != 2 && len(files) != 3 {
+		return nil, fmt.Errorf("%s names %d files: it must be SOURCE,DESTINATION or SOURCE,DESTINATION,HUB", kubeconfigsVariable, len(files))
+	}
+	p := &Pair{dir: dir, East: &Cluster{Name: "east", Kubeconfig: files[0]}, West: &Cluster{Name: "west", Kubeconfig: files[1]}}
+	if len(files) == 3 {
+		p.Hub = &Cluster{Name: "hub", Kubeconfig: files[2]}
+	}
+	for _, c := range p.All() {
+		if err := c.connect(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Own reports whether the clusters are the user's, so that their machines cannot be stopped.
+func (p *Pair) Own() bool { return p.machine == nil }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
@@ -36,14 +37,14 @@ func (p *Pair) Workload(ctx context.Context, dir string) (string, error) {
 // BuildWorkload builds the application of the tests as an image that contains only its program, and a second version
 // with the suffix "-2" of the tag. dir is for intermediate files.
 func BuildWorkload(ctx context.Context, dir, image string) error {
-	source, err := SourceDir()
+	source, err := built.Module("e2e", "kind", "workload")
 	if err != nil {
 		return err
 	}
-	if err := BuildImage(ctx, dir, filepath.Join(source, "workload"), image, "ENV VERSION=1"); err != nil {
+	if err := BuildImage(ctx, dir, source, image, "ENV VERSION=1"); err != nil {
 		return err
 	}
-	return BuildImage(ctx, dir, filepath.Join(source, "workload"), image+"-2", "ENV VERSION=2")
+	return BuildImage(ctx, dir, source, image+"-2", "ENV VERSION=2")
 }
 
 // BuildImage builds an image that contains only the static program of one package of this module.
@@ -57,12 +58,7 @@ func BuildImage(ctx context.Context, dir, pkg, image string, changes ...string) 
 	if err != nil {
 		return err
 	}
-	args := []string{"import", "--change", fmt.Sprintf("ENTRYPOINT [%q]", "/"+name)}
-	for _, change := range changes {
-		args = append(args, "--change", change)
-	}
-	_, err = docker.Feed(ctx, layer, append(args, "-", image)...)
-	return err
+	return docker.Import(ctx, layer, image, append(changes, fmt.Sprintf("ENTRYPOINT [%q]", "/"+name))...)
 }
 
 // buildStatic builds the static program of a package.
@@ -89,4 +85,22 @@ func layerOf(binary, name string) (*bytes.Buffer, error) {
 		return nil, err
 	}
 	return layer, w.Close()
+}
+
+// BuildManager builds the image of the manager with the repository's Dockerfile. dir is for intermediate files.
+func BuildManager(ctx context.Context, dir, image string) error {
+	root, err := built.Module()
+	if err != nil {
+		return err
+	}
+	bin := filepath.Join(dir, "manager-image")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"manager", "mover"} {
+		if err := buildStatic(ctx, filepath.Join(root, "cmd", name), filepath.Join(bin, name)); err != nil {
+			return err
+		}
+	}
+	return docker.Run(ctx, "build", "--quiet", "--tag", image, "--file", filepath.Join(root, "Dockerfile"), bin)
 }

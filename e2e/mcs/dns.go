@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
-	"runtime"
 	"text/template"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,23 +21,17 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcscrd "sigs.k8s.io/mcs-api/config/crd"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
 //go:embed coredns.yaml
 var corednsText string
 
 var corednsTemplate = template.Must(template.New("coredns").Parse(corednsText))
-
-// CoreDNSSource returns the folder of the program in the image of InstallDNS, which is a separate Go module.
-func CoreDNSSource() (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) {
-		return "", errors.New("find the sources of e2e/mcs: build without -trimpath, inside the repository")
-	}
-	return filepath.Join(filepath.Dir(file), "coredns"), nil
-}
 
 // InstallDNS installs CoreDNS, of this image, as the DNS of a kubeadm cluster, and waits until it answers. It replaces
 // an existing CoreDNS.
@@ -110,4 +103,27 @@ func newClient(at *rest.Config) (client.Client, error) {
 		return nil, err
 	}
 	return client.New(at, client.Options{Scheme: scheme})
+}
+
+const (
+	poll     = 100 * time.Millisecond
+	patience = 2 * time.Minute
+)
+
+// Install installs the resource definitions in a cluster and waits until they are served.
+func Install(ctx context.Context, at *rest.Config) error {
+	c, err := newClient(at)
+	if err != nil {
+		return err
+	}
+	for _, text := range [][]byte{mcscrd.ServiceExportCRD, mcscrd.ServiceImportCRD} {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(text, crd); err != nil {
+			return err
+		}
+		if err := fixture.Define(ctx, c, crd); err != nil {
+			return err
+		}
+	}
+	return fixture.AwaitServed(ctx, c, &mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{})
 }

@@ -7,11 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Mover is the manager's identity at a destination.
@@ -61,4 +63,23 @@ func KubeconfigSecret(namespace, name, path string) (*corev1.Secret, error) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Data:       map[string][]byte{"value": kubeconfig},
 	}, err
+}
+
+// Template is the claim template of every application here.
+const Template = "data"
+
+// Application returns an application to move, of which one pod may be down at a time.
+func Application(namespace, name string, replicas int32) fixture.App {
+	return fixture.App{
+		Namespace: namespace, Name: name, Replicas: replicas, Claims: []string{Template},
+		MaxUnavailable: new(intstr.FromInt32(1)),
+	}
+}
+
+// Migration returns the Migration of an application.
+func Migration(app fixture.App) *api.Migration {
+	m := fixture.NewMigration(app.Namespace, app.Name)
+	m.Spec.Destination.CreateNamespace = true
+	fixture.SharePaths(m, app.Claims...)
+	return m
 }

@@ -12,11 +12,14 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
+	"syscall"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
@@ -181,3 +184,54 @@ func (m *Manager) PeakMiB() (float64, error) { return PeakMiB(m.cmd.Process.Pid)
 
 // CPUSeconds returns the CPU time of the manager.
 func (m *Manager) CPUSeconds() (float64, error) { return cpuSeconds(m.cmd.Process.Pid) }
+
+// Spawn starts a process in a new process group. It ends with this process. When its context ends, the whole group is
+// killed.
+func Spawn(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return child.Start(cmd)
+}
+
+// PeakMiB returns the peak resident memory of a process.
+func PeakMiB(pid int) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			const kibOfMib = 1024
+			return kib / kibOfMib, err
+		}
+	}
+	return 0, fmt.Errorf("the status of process %d names no peak", pid)
+}
+
+// cpuSeconds returns the CPU time of a process, in user and kernel mode.
+func cpuSeconds(pid int) (float64, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	return parseStat(string(stat))
+}
+
+func parseStat(stat string) (float64, error) {
+	// proc(5): pid (comm) state ..., where comm may contain any character; utime is the 14th, stime the 15th.
+	const utime, stime, ticksASecond = 14 - 3, 15 - 3, 100
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= stime {
+		return 0, fmt.Errorf("the state of a process is not understood: %s", stat)
+	}
+	sum := 0.0
+	for _, field := range []string{fields[utime], fields[stime]} {
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += ticks / ticksASecond
+	}
+	return sum, nil
+}

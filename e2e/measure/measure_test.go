@@ -109,7 +109,7 @@ func TestDryRunsAreNoWrites(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	sent := &requests{}
+	sent := &Requests{}
 	count := &counter{sent, http.DefaultTransport}
 	for _, each := range []struct{ method, path string }{
 		{http.MethodGet, "/"},
@@ -129,7 +129,7 @@ func TestDryRunsAreNoWrites(t *testing.T) {
 		}
 		response.Body.Close()
 	}
-	if diff := cmp.Diff(Counts{Reads: 1, Writes: 2, Refused: 1, DryRuns: 2}, sent.counts()); diff != "" {
+	if diff := cmp.Diff(Counts{Reads: 1, Writes: 2, Refused: 1, DryRuns: 2}, sent.Counts()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

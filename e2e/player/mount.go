@@ -11,8 +11,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
 // mounts maps the names of a pod's volumes to folders and devices of this machine.
@@ -66,19 +67,9 @@ func (k *kubelet) volume(ctx context.Context, pod *corev1.Pod, v corev1.Volume) 
 
 // claim returns the folder or device of a claim. Like a kubelet, it fails unless the volume is bound to that claim.
 func (k *kubelet) claim(ctx context.Context, pod *corev1.Pod, name string) (string, error) {
-	claim, err := k.player.client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+	volume, err := fixture.BoundVolume(ctx, k.player.client, pod.Namespace, name)
 	if err != nil {
 		return "", err
-	}
-	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
-		return "", fmt.Errorf("claim %s is %s", name, claim.Status.Phase)
-	}
-	volume, err := k.player.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
-	if err != nil {
-		return "", err
-	}
-	if ref := volume.Spec.ClaimRef; ref == nil || ref.UID != claim.UID {
-		return "", fmt.Errorf("volume %s is not bound to claim %s", volume.Name, name)
 	}
 	switch {
 	case volume.Spec.HostPath != nil:

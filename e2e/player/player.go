@@ -1,3 +1,31 @@
+// Package player simulates, for the pods of movers in an embedded cluster, the components that the cluster lacks: the
+// kubelet that runs them, and the load balancer in front of them. kwok, which simulates the other kubelets, ignores
+// these pods (e2e/cluster/stages/config.yaml). So a move by method Copy copies real bytes. Pods with ProgramKey as a
+// label and as an annotation are run as well: they are applications that write during a move.
+//
+// The cluster's own scheduler assigns a node to a pod, and its own binder binds the claims. From then on the player
+// acts like a kubelet:
+//
+//   - a claim is mounted only when it and its volume are bound to each other, by name and UID. The mount
+//     is the folder of a hostPath or local volume, the device of a local volume, or a mount of a CSI
+//     driver (Options.Volumes);
+//   - the init container runs first; each container is the real program, started with the arguments and
+//     variables of the pod; paths below a mount and the listening address are replaced by those of this
+//     machine;
+//   - annotations that a downwardAPI volume names are files, rewritten when they change;
+//   - states, exit codes and termination messages are in the pod's status; a deleted pod gets SIGTERM,
+//     after its grace period SIGKILL, and its object is deleted after its process has ended;
+//   - a pod that has run for activeDeadlineSeconds fails. No container is restarted or probed: a pod
+//     whose process runs is Ready.
+//
+// Every pod has an address 10.x.y.z, and listens on 127.x.y.z: the machine is one network for both clusters. A Service
+// of type LoadBalancer gets an address of that network in its status. Senders of the own cluster reach a Service of
+// type ClusterIP. Both forward to the pod that is currently behind them.
+//
+// Ports of the movers' pods are forwarded through the API server, as with any kubelet, to the address on which the pod
+// listens.
+//
+// A test injects faults by On, at the steps of a pod.
 package player
 
 import (
@@ -9,6 +37,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -216,3 +245,47 @@ func (p *Player) tell(m Moment) {
 
 // retry is the interval between two requests to an API server that does not answer.
 const retry = 100 * time.Millisecond
+
+// Step is a stage in the life of a pod.
+type Step string
+
+// The steps of a pod, in their order. Each is reported before it happens, except Started, which is reported when the
+// process runs.
+const (
+	StepMount   Step = "mount"   // before its volumes are mounted
+	StepKey     Step = "key"     // before the init container starts
+	StepStart   Step = "start"   // before the mover, or another program, starts
+	StepStarted Step = "started" // it runs
+	StepEnded   Step = "ended"   // its process has ended; before its status is written
+	StepDelete  Step = "delete"  // the pod was deleted and its process has ended; before its object is deleted
+)
+
+// Moment is a step of a pod. With it a test injects faults, then or later.
+type Moment struct {
+	Step Step
+	// Pod is the last state that its kubelet saw.
+	Pod     *corev1.Pod
+	kubelet *kubelet
+}
+
+// Kill kills the pod's process (SIGKILL). If none runs, the next process is not started, and counts as ended with 137.
+func (m Moment) Kill() { m.kubelet.kill() }
+
+// Silence cuts the node off until Speak: no state of the pod is written to the API server, and no change there is
+// seen. The process continues to run.
+func (m Moment) Silence() { m.kubelet.silence(true) }
+
+// Speak ends Silence.
+func (m Moment) Speak() { m.kubelet.silence(false) }
+
+// Freeze freezes the whole node, including the pod's process, until Thaw.
+func (m Moment) Freeze() {
+	m.Silence()
+	m.kubelet.signal(syscall.SIGSTOP)
+}
+
+// Thaw ends Freeze.
+func (m Moment) Thaw() {
+	m.kubelet.signal(syscall.SIGCONT)
+	m.Speak()
+}

@@ -1,3 +1,6 @@
+// Command recipes moves a database by its recipe from one kind cluster to another, rolls it back halfway, and moves it
+// again, while clients in both clusters write. It then checks every member for each acknowledged write: make
+// e2e-recipes.
 package main
 
 import (
@@ -5,18 +8,27 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/debian"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	"github.com/sliceshift/sliceshift/internal/program"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // The images.
@@ -33,32 +45,31 @@ func main() {
 	program.Run("recipes", func(ctx context.Context) error { return try(ctx, *only) })
 }
 
+// limit bounds a trial.
+const limit = 12 * time.Minute
+
 // try starts the clusters once and tries every recipe on them.
-func try(ctx context.Context, only string) (err error) {
+func try(ctx context.Context, only string) error {
 	systems := slices.DeleteFunc(systems(), func(s system) bool { return only != "" && s.recipe != only })
 	if len(systems) == 0 {
 		return fmt.Errorf("recipe %q is none of those that can be tried here", only)
 	}
-	dir, err := kind.EmptyDir("e2e-recipes")
-	if err != nil {
-		return err
-	}
-	pair, err := stage.Up(ctx, dir, func(ctx context.Context) ([]string, error) { return buildImages(ctx, dir, systems) })
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stage.Down(ctx, pair, err)) }()
-	var failed []error
-	for _, s := range systems {
-		r := &run{system: s, Play: stage.Begin(pair, s.members)}
-		shown, err := r.all(ctx)
-		if err != nil {
-			return fmt.Errorf("recipe %s: %w (what the nodes logged is in %s)", s.recipe, err, dir)
+	build := func(ctx context.Context, dir string) ([]string, error) { return buildImages(ctx, dir, systems) }
+	return stage.On(ctx, "e2e-recipes", build, func(ctx context.Context, dir string, pair *kind.Pair) error {
+		var failed []error
+		for _, s := range systems {
+			fmt.Printf("\nrecipe %s\n", s.recipe)
+			within, cancel := context.WithTimeout(ctx, limit)
+			shown, err := s.trial(pair).Run(within)
+			cancel()
+			if err != nil {
+				return fmt.Errorf("recipe %s: %w (what the nodes logged is in %s)", s.recipe, err, dir)
+			}
+			show(os.Stdout, s.recipe, shown)
+			failed = append(failed, verdict(s.recipe, shown))
 		}
-		shown.print(os.Stdout)
-		failed = append(failed, shown.verdict())
-	}
-	return errors.Join(failed...)
+		return errors.Join(failed...)
+	})
 }
 
 // packages are the Debian packages of each image.
@@ -76,9 +87,105 @@ func buildImages(ctx context.Context, dir string, systems []system) ([]string, e
 		}
 		images = append(images, s.image)
 	}
-	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) {
-		return nil, errors.New("find the sources of e2e/recipes: build without -trimpath, inside the repository")
+	programs, err := built.Module("e2e", "recipes", "programs")
+	if err != nil {
+		return nil, err
 	}
-	return images, kind.BuildImage(ctx, dir, filepath.Join(filepath.Dir(file), "programs", "client"), clientImage)
+	return images, kind.BuildImage(ctx, dir, filepath.Join(programs, "client"), clientImage)
+}
+
+// trial returns the trial of one recipe.
+func (s system) trial(pair *kind.Pair) *stage.Trial {
+	t := &stage.Trial{
+		Pair: pair, Members: s.members, Name: s.recipe, Container: s.container(), Grace: 60, Roles: []string{setup.RunsJobs, setup.AsksPods},
+		Recipe: s.recipe, Parameters: s.parameters, Volume: api.VolumeSpec{ClaimTemplate: "data", Shared: true}, Turn: s.turn, Client: clientImage,
+		Moved: func(context.Context) error { return nil },
+	}
+	t.Args = func(command string) []string {
+		members := s.members.Names()
+		if command == "run" && !s.anywhere {
+			members = members[:1]
+		}
+		return []string{"-system=" + s.recipe, "-members=" + strings.Join(s.hosts(members), ",")}
+	}
+	t.Ready = func(ctx context.Context) error { return s.putTogether(ctx, pair.East) }
+	t.Ended = func(ctx context.Context) error { return s.hooksRan(ctx, t) }
+	return t
+}
+
+// putTogether joins the members to one database, if the database needs that.
+func (s system) putTogether(ctx context.Context, east *kind.Cluster) error {
+	if s.form == "" {
+		return nil
+	}
+	pod := stage.Writer(s.members.Meta("form"), s.recipe, s.image)
+	pod.Spec.Containers[0].Command = []string{"sh", "-euc", s.form}
+	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "MEMBERS", Value: strings.Join(s.hosts(s.members.Names()), " ")}}
+	return stage.RunPod(ctx, east, pod, corev1.PodSucceeded)
+}
+
+// hooksRan checks the Jobs of the recipe's hooks that kubelets have completed.
+func (s system) hooksRan(ctx context.Context, t *stage.Trial) error {
+	spec := api.MigrationSpec{Source: api.SourceReference{Name: s.members.Name}}
+	if err := fixture.ByRecipe(&spec, s.recipe, s.parameters); err != nil || len(spec.Hooks) == 0 {
+		return err
+	}
+	ran, failed := map[string]int{}, []error(nil)
+	for _, c := range t.Pair.Both() {
+		jobs, err := c.Client.BatchV1().Jobs(s.members.Namespace).List(ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
+		if err != nil {
+			return err
+		}
+		for i := range jobs.Items {
+			job := &jobs.Items[i]
+			name := hookOf(job)
+			if name == "" {
+				continue
+			}
+			if job.Status.Succeeded == 0 {
+				failed = append(failed, fmt.Errorf("cluster %s: Job %s of hook %s has not succeeded: %+v", c.Name, job.Name, name, job.Status.Conditions))
+			}
+			ran[name]++
+		}
+	}
+	for _, hook := range spec.Hooks {
+		t.Say("hook %s was run %d times", hook.Name, ran[hook.Name])
+		if ran[hook.Name] == 0 {
+			failed = append(failed, fmt.Errorf("hook %s was not run", hook.Name))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// hookOf returns the hook that a Job belongs to; empty for a Job of a gate.
+func hookOf(job *batchv1.Job) string {
+	for _, each := range job.Spec.Template.Spec.Containers[0].Env {
+		if each.Name == "SLICESHIFT_HOOK" {
+			return each.Value
+		}
+	}
+	return ""
+}
+
+// show prints the result of a recipe.
+func show(out io.Writer, recipe string, r stage.Result) {
+	fmt.Fprintf(out, "\nrecipe %s: %d acknowledged writes, %d lost, %d values that no client wrote, %d writes of unknown outcome\n",
+		recipe, r.Acknowledged, len(r.Lost), len(r.Strange), r.Unknown)
+	for _, f := range r.Figures {
+		fmt.Fprintf(out, "  %-22s %6.1f s  %6.1f writes/s  longest interruption %5.2f s, of one client %5.2f s\n", f.Name, f.Seconds, f.WritesPerSecond, f.Gap, f.ClientGap)
+	}
+}
+
+// verdict returns an error for everything that was lost or broken.
+func verdict(recipe string, r stage.Result) error {
+	all := r.Complaints()
+	for _, f := range r.Figures {
+		if f.WritesPerSecond == 0 {
+			all = append(all, f.Name+": no write was acknowledged")
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("recipe %s: %s", recipe, strings.Join(all, "; "))
 }

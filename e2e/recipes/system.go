@@ -1,14 +1,12 @@
 package main
 
 import (
-	_ "embed"
+	_ "embed" // the scripts
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 
+	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 )
 
@@ -46,14 +44,6 @@ type system struct {
 	anywhere bool
 	// turn is the ordinal at whose stop the move is rolled back.
 	turn int32
-}
-
-// clients returns the members that clients know.
-func (s system) clients() []string {
-	if s.anywhere {
-		return s.members.Names()
-	}
-	return s.members.Names()[:1]
 }
 
 // hosts returns the host names of members.
@@ -94,33 +84,22 @@ func systems() []system {
 	}
 }
 
-// statefulSet returns the StatefulSet of the database.
-func (s system) statefulSet() *appsv1.StatefulSet {
-	field := func(name, path string) corev1.EnvVar {
-		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
-	}
+// container returns that of a member.
+func (s system) container() corev1.Container {
 	shell := func(script string) *corev1.ExecAction {
 		return &corev1.ExecAction{Command: []string{"sh", "-euc", script}}
 	}
 	container := corev1.Container{
-		Name: s.recipe, Image: s.image, ImagePullPolicy: corev1.PullIfNotPresent, Command: shell(s.start).Command,
+		Name: s.recipe, Image: s.image, Command: shell(s.start).Command,
 		Env: []corev1.EnvVar{
-			field("ORDINAL", "metadata.labels['"+appsv1.PodIndexLabel+"']"),
-			field("POD_IP", "status.podIP"),
+			replica.Field("ORDINAL", replica.PodIndex), replica.Field("POD_IP", "status.podIP"),
 			{Name: "PRIMARY", Value: s.members.Host(s.members.Names()[0])},
 			{Name: "MEMBERS", Value: strings.Join(s.hosts(s.members.Names()), " ")},
 		},
-		VolumeMounts:   []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
 		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: shell(s.ready)}, PeriodSeconds: 1, TimeoutSeconds: 2, FailureThreshold: 3},
-		Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
-		},
 	}
 	if s.stop != "" {
 		container.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: shell(s.stop)}}
 	}
-	return s.members.StatefulSet(corev1.PodSpec{
-		TerminationGracePeriodSeconds: ptr.To[int64](60), AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
-		DNSConfig: stage.AsWritten(), Containers: []corev1.Container{container},
-	})
+	return container
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -45,14 +46,14 @@ func TestPreDelete(t *testing.T) {
 		before := p.uids()
 		p.image("web:2")
 		p.held("web-1: lifecycle.preDelete holds it back")
-		p.eventually("web-1 is not Ready", func() bool { return !isReady(p.pod(1)) })
+		p.eventually("web-1 is not Ready", func() bool { return !fixture.IsReady(p.pod(1)) })
 		if reason := p.pod(1).Annotations[sliceapi.TerminationReasonAnnotationKey]; reason != string(sliceapi.TerminationUpdate) {
 			t.Errorf("web-1 is told %q", reason)
 		}
 		p.image("web:1") // it must not be deleted after all
 		p.eventually("web-1 is Ready again", func() bool {
 			_, told := p.pod(1).Annotations[sliceapi.TerminationReasonAnnotationKey]
-			return isReady(p.pod(1)) && !told
+			return fixture.IsReady(p.pod(1)) && !told
 		})
 		p.kept(before)
 		p.image("web:2")
@@ -101,7 +102,7 @@ func TestInPlaceHook(t *testing.T) {
 		before := p.uids()
 		p.image("web:2")
 		p.held("web-1: lifecycle.inPlaceUpdate holds it back")
-		p.eventually("web-1 is not Ready", func() bool { return !isReady(p.pod(1)) })
+		p.eventually("web-1 is not Ready", func() bool { return !fixture.IsReady(p.pod(1)) })
 		if images := p.images(); images["web-1"] != "web:1" || images["web-0"] != "web:1" {
 			t.Errorf("images %v", images)
 		}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -163,7 +164,7 @@ func TestResizeInfeasible(t *testing.T) {
 	p.step("X-05: the first pod is held, and serves", func(t *testing.T) {
 		p.change(cpu("500", "500"))
 		p.held("web-1: spec.template.spec.containers[].resources cannot be changed in place, and the policy is InPlaceOnly, and its node says: ")
-		p.eventually("its gate is open", func() bool { return gateOf(p.pod(1)) == corev1.ConditionTrue && isReady(p.pod(1)) })
+		p.eventually("its gate is open", func() bool { return gateOf(p.pod(1)) == corev1.ConditionTrue && fixture.IsReady(p.pod(1)) })
 		if !p.asksFor(0, "10m") || p.isComplete() {
 			t.Errorf("the roll-out went on: %s", p)
 		}
@@ -195,7 +196,7 @@ func TestResizeDeferred(t *testing.T) {
 	p.step("X-05: the first pod waits, and serves", func(t *testing.T) {
 		p.change(cpu("20m", "40m"))
 		p.held("web-1: its node does not resize it: Node didn't have enough capacity")
-		p.eventually("its gate is open", func() bool { return gateOf(p.pod(1)) == corev1.ConditionTrue && isReady(p.pod(1)) })
+		p.eventually("its gate is open", func() bool { return gateOf(p.pod(1)) == corev1.ConditionTrue && fixture.IsReady(p.pod(1)) })
 		if !p.asksFor(1, "20m") || !p.asksFor(0, "10m") || p.isComplete() {
 			t.Errorf("the roll-out went on: %s", p)
 		}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -87,10 +88,10 @@ func TestInPlace(t *testing.T) {
 					closed++
 				}
 				runs := pod.Status.ContainerStatuses[0].Image
-				if pod.Spec.Containers[0].Image == "web:2" && runs == "web:1" && isReady(&pod) && pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == "" {
+				if pod.Spec.Containers[0].Image == "web:2" && runs == "web:1" && fixture.IsReady(&pod) && pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == "" {
 					t.Fatalf("%s is through, and runs %s", pod.Name, runs)
 				}
-				if runs == "web:2" && isReady(&pod) {
+				if runs == "web:2" && fixture.IsReady(&pod) {
 					updated[pod.Name] = true
 				}
 			}
@@ -143,7 +144,7 @@ func TestInPlaceGrace(t *testing.T) {
 		p := begin(t, set)
 		before := p.uids()
 		p.image("web:2")
-		p.eventually("the gate is closed", func() bool { return gateOf(p.pod(0)) == corev1.ConditionFalse && !isReady(p.pod(0)) })
+		p.eventually("the gate is closed", func() bool { return gateOf(p.pod(0)) == corev1.ConditionFalse && !fixture.IsReady(p.pod(0)) })
 		closed := p.pod(0)
 		if closed.Spec.Containers[0].Image != "web:1" || closed.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == "" {
 			t.Errorf("image %s and annotations %v while the gate is closed", closed.Spec.Containers[0].Image, closed.Annotations)
@@ -173,7 +174,7 @@ func TestInPlaceResumes(t *testing.T) {
 		p.eventually("web-1 is patched", func() bool { return p.images()["web-1"] == "web:2" })
 		pod := p.pod(1)
 		p.must(p.setGate(pod, corev1.ConditionTrue))
-		p.eventually("the gate is closed again", func() bool { return gateOf(p.pod(1)) == corev1.ConditionFalse && !isReady(p.pod(1)) })
+		p.eventually("the gate is closed again", func() bool { return gateOf(p.pod(1)) == corev1.ConditionFalse && !fixture.IsReady(p.pod(1)) })
 		p.held("its containers do not run the update yet")
 		p.annotate(1, pullDelay, "null")
 		p.eventually("web-0 is patched", func() bool { return p.images()["web-0"] == "web:2" })
@@ -181,7 +182,7 @@ func TestInPlaceResumes(t *testing.T) {
 		p.complete()
 		p.kept(before)
 		p.must(p.setGate(p.pod(0), corev1.ConditionFalse))
-		p.eventually("the gate is open again", func() bool { return gateOf(p.pod(0)) == corev1.ConditionTrue && isReady(p.pod(0)) })
+		p.eventually("the gate is open again", func() bool { return gateOf(p.pod(0)) == corev1.ConditionTrue && fixture.IsReady(p.pod(0)) })
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
@@ -61,7 +61,7 @@ func remove(t *testing.T, namespace *corev1.Namespace) {
 
 // loadWebs builds the images web:1 to web:3 and loads them into the nodes.
 func loadWebs(ctx context.Context, pair *kind.Pair, dir string) error {
-	source, err := kind.SourceDir()
+	source, err := built.Module("e2e", "kind", "workload")
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func loadWebs(ctx context.Context, pair *kind.Pair, dir string) error {
 	for version := range 3 {
 		image := fmt.Sprintf("web:%d", version+1)
 		changes := []string{`CMD ["run"]`, fmt.Sprintf("ENV VERSION=%d", version+1)}
-		if err := kind.BuildImage(ctx, dir, filepath.Join(source, "workload"), image, changes...); err != nil {
+		if err := kind.BuildImage(ctx, dir, source, image, changes...); err != nil {
 			return err
 		}
 		images = append(images, image)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -377,7 +378,7 @@ func TestBudget(t *testing.T) {
 			for p.read().Status.UpdatedReplicas < 6 {
 				ready := 0
 				for _, pod := range p.pods() {
-					if pod.DeletionTimestamp == nil && isReady(&pod) {
+					if pod.DeletionTimestamp == nil && fixture.IsReady(&pod) {
 						ready++
 					}
 				}
@@ -389,15 +390,6 @@ func TestBudget(t *testing.T) {
 			p.complete()
 		})
 	}
-}
-
-func isReady(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // TestStuckRollout: a rollout whose pods never become ready is rolled back, and forward, without a pod deletion by a

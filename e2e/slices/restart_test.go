@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -66,7 +67,7 @@ var upheavals = map[string]func() upheaval{
 		set.Spec.Template.Annotations = map[string]string{cluster.PullDelayAnnotationKey: "300ms"}
 		set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &sliceapi.InPlaceUpdateStrategy{GracePeriodSeconds: 1}
 		return upheaval{set: set, change: toSecond, least: 2, pods: "0:1 1:1 2:1", each: func(_ *play, pod *corev1.Pod) error {
-			if patched := pod.Spec.Containers[0].Image == "web:2"; patched && isReady(pod) && pod.Status.ContainerStatuses[0].Image == "web:1" && gateOf(pod) == corev1.ConditionTrue {
+			if patched := pod.Spec.Containers[0].Image == "web:2"; patched && fixture.IsReady(pod) && pod.Status.ContainerStatuses[0].Image == "web:1" && gateOf(pod) == corev1.ConditionTrue {
 				return fmt.Errorf("the gate of %s is open, and it runs web:1", pod.Name)
 			}
 			return nil
@@ -166,7 +167,7 @@ func survive(t *testing.T, u upheaval, seed int) {
 		t.Errorf("pods of each ordinal: %s, want %s", got, u.pods)
 	}
 	for _, pod := range p.pods() {
-		if note := pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey]; note != "" || len(pod.Spec.ReadinessGates) > 0 && gateOf(&pod) != corev1.ConditionTrue || !isReady(&pod) {
+		if note := pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey]; note != "" || len(pod.Spec.ReadinessGates) > 0 && gateOf(&pod) != corev1.ConditionTrue || !fixture.IsReady(&pod) {
 			t.Errorf("%s is left with gate %s and note %q", pod.Name, gateOf(&pod), note)
 		}
 	}
@@ -277,7 +278,7 @@ func (w *witness) look(pod *corev1.Pod, gone bool) error {
 
 // serves reports whether a pod is available and neither being deleted nor being updated.
 func serves(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && isReady(pod) && pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == ""
+	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && fixture.IsReady(pod) && pod.Annotations[sliceapi.InPlaceUpdateAnnotationKey] == ""
 }
 
 // String returns how many pods each ordinal has had.

@@ -28,6 +28,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/internal/figures"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -334,7 +335,7 @@ func (s *soak) settle(ctx context.Context) error {
 		lines := []string{fmt.Sprintf("ordinals %v, status %+v", want, set.Status)}
 		for _, pod := range pods.Items {
 			lines = append(lines, fmt.Sprintf("%s %s %s deleted %v annotations %v", pod.Name, pod.Status.Phase, pod.Spec.Containers[0].Image, pod.DeletionTimestamp, pod.Annotations))
-			if ordinal := ordinalOf(s.name, pod.Name); isReady(&pod) && pod.Spec.Containers[0].Image == last && pod.DeletionTimestamp == nil {
+			if ordinal := ordinalOf(s.name, pod.Name); fixture.IsReady(&pod) && pod.Spec.Containers[0].Image == last && pod.DeletionTimestamp == nil {
 				have = append(have, ordinal)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -27,7 +28,7 @@ func TestSurge(t *testing.T) {
 			for s := p.read().Status; s.CurrentRevision != s.UpdateRevision || s.UpdatedReplicas != 3 || !seen; s = p.read().Status {
 				serving := 0
 				for _, pod := range p.pods() {
-					if isReady(&pod) && pod.DeletionTimestamp == nil {
+					if fixture.IsReady(&pod) && pod.DeletionTimestamp == nil {
 						serving++
 					}
 					if pod.Name == "web-3" {
@@ -95,7 +96,7 @@ func TestSurgeClaims(t *testing.T) {
 		p.image("web:2")
 		p.eventually("web-2 is a surge pod", func() bool {
 			pod := p.pod(2)
-			return pod != nil && isReady(pod) && strings.Contains(p.claims(), "data-web-2:Pod")
+			return pod != nil && fixture.IsReady(pod) && strings.Contains(p.claims(), "data-web-2:Pod")
 		})
 		pod, claim := p.pod(2), p.claim(2)
 		p.scale(3)

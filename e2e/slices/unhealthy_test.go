@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -63,7 +64,7 @@ func TestY2UnhealthyPodsStay(t *testing.T) {
 		p.lives(life{}, func() bool {
 			sick := 5
 			for _, pod := range p.pods() {
-				if isReady(&pod) && pod.DeletionTimestamp == nil {
+				if fixture.IsReady(&pod) && pod.DeletionTimestamp == nil {
 					sick--
 				}
 			}

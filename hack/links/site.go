@@ -1,14 +1,21 @@
+// Command links reads a built site and fails on dead links: to a missing file, to a missing anchor, or to another
+// machine without https. It uses no network. It also reports resources that a page would load from elsewhere, duplicate
+// anchors, words that a browser takes for a tag, and pages without a link to them.
 package main
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/url"
+	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/html"
 )
 
 // first is the start page.
@@ -177,4 +184,82 @@ func (s site) unreached() (all []string) {
 		}
 	}
 	return all
+}
+
+// page is the content of one HTML file.
+type page struct {
+	// links holds the targets of links, and loads the resources that a browser fetches for the page.
+	links, loads []string
+	// places maps anchors to how often each is defined.
+	places map[string]int
+	// unknown lists unknown elements: <name> in a text that was not escaped.
+	unknown []string
+}
+
+// loading maps elements that make a browser fetch something to the attribute with the address.
+var loading = map[string]string{"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
+
+// elements lists the known elements.
+var elements = strings.Fields(`html head meta title link script style body header nav main footer form input div p a em strong del small code pre
+	br hr ul ol li h1 h2 h3 h4 h5 h6 blockquote table thead tbody tr th td img`)
+
+// parse parses a page.
+func parse(from io.Reader) (page, error) {
+	p := page{places: map[string]int{}}
+	root, err := html.Parse(from)
+	if err != nil {
+		return p, fmt.Errorf("parse: %w", err)
+	}
+	for node := range root.Descendants() {
+		if node.Type == html.ElementNode {
+			p.element(node)
+		}
+	}
+	return p, nil
+}
+
+func (p *page) element(node *html.Node) {
+	if !slices.Contains(elements, node.Data) {
+		p.unknown = append(p.unknown, node.Data)
+	}
+	for _, a := range node.Attr {
+		switch {
+		case a.Key == "id":
+			p.places[a.Val]++
+		case node.Data == "a" && a.Key == "href":
+			p.links = append(p.links, a.Val)
+		case loading[node.Data] == a.Key:
+			p.loads = append(p.loads, a.Val)
+		}
+	}
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: links FOLDER")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "links:", err)
+		os.Exit(1)
+	}
+}
+
+// run reports the problems of the site in a folder.
+func run(folder string, out io.Writer) error {
+	s, err := read(os.DirFS(folder))
+	if err != nil {
+		return fmt.Errorf("read the site in %s: %w", folder, err)
+	}
+	problems := s.problems()
+	for _, p := range problems {
+		if _, err := fmt.Fprintln(out, p); err != nil {
+			return err
+		}
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%d problems in %s; links are written in docs/, and made to those of the site by site/layouts/_markup", len(problems), folder)
+	}
+	_, err = fmt.Fprintf(out, "%d pages, %d links: each leads somewhere\n", len(s.pages), s.links())
+	return err
 }

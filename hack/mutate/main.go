@@ -1,4 +1,4 @@
-// Command mutate creates every small fault that its operators know (operators.go) in the code that decides (scope.go),
+// Command mutate creates every small fault that its operators know in the code that decides,
 // and runs the tests on each. A fault that no test notices shows a missing test, or has no observable effect;
 // equivalent.yaml lists the latter with reasons.
 //

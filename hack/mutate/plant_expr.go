@@ -31,30 +31,21 @@ func (p *planter) expr(e ast.Expr) {
 		p.literal(e)
 	case *ast.FuncLit:
 		p.body(e.Type, e.Body)
+	case *ast.SelectorExpr:
+		p.expr(e.X)
 	default:
-		for _, part := range parts(e) {
-			p.expr(part)
-		}
+		p.parts(e)
 	}
 }
 
-// parts returns the parts of an expression that is not itself mutated.
-func parts(e ast.Expr) []ast.Expr {
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return []ast.Expr{e.X}
-	case *ast.SelectorExpr:
-		return []ast.Expr{e.X}
-	case *ast.StarExpr:
-		return []ast.Expr{e.X}
-	case *ast.TypeAssertExpr:
-		return []ast.Expr{e.X}
-	case *ast.IndexExpr:
-		return []ast.Expr{e.X, e.Index}
-	case *ast.SliceExpr:
-		return []ast.Expr{e.X, e.Low, e.High, e.Max}
-	}
-	return nil
+// parts plants faults in the parts of an expression that is not itself mutated.
+func (p *planter) parts(e ast.Expr) {
+	ast.Inspect(e, func(node ast.Node) bool {
+		if part, ok := node.(ast.Expr); ok && node != e {
+			p.expr(part)
+		}
+		return node == e
+	})
 }
 
 // condition plants faults in a condition. A name or call is also negated.

@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"go/ast"
-	"go/importer"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	gopackages "golang.org/x/tools/go/packages"
 
 	"github.com/sliceshift/sliceshift/internal/program"
 )
@@ -60,17 +59,13 @@ func inScope(ctx context.Context, since, only string) ([]*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	exports, err := exportData(ctx)
+	loaded, err := load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var found []*source
 	for _, p := range packages {
-		all, err := load(p.name, exports)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range all {
+		for _, s := range loaded[p.name] {
 			decides := p.whole || !hasEffects(s.tree)
 			if decides && !ast.IsGenerated(s.tree) && match.MatchString(s.file) && (since == "" || slices.Contains(changed, s.file)) {
 				found = append(found, s)
@@ -87,59 +82,32 @@ func hasEffects(tree *ast.File) bool {
 	})
 }
 
-// exportData returns where the compiler has stored the types of each imported package.
-func exportData(ctx context.Context) (map[string]string, error) {
-	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}
+// load reads and type-checks the files of the packages, without their tests, and returns them by package.
+func load(ctx context.Context) (map[string][]*source, error) {
+	names := make([]string, 0, len(packages))
 	for _, p := range packages {
-		args = append(args, "./"+p.name)
+		names = append(names, "./"+p.name)
 	}
-	out, err := program.In{}.Output(ctx, "go", args...)
+	loaded, err := gopackages.Load(&gopackages.Config{Context: ctx, Mode: gopackages.LoadSyntax}, names...)
 	if err != nil {
 		return nil, err
 	}
-	exports := map[string]string{}
-	for line := range strings.Lines(out) {
-		name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
-		exports[name] = file
-	}
-	return exports, nil
-}
-
-// load reads and type-checks the files of a package, without its tests.
-func load(dir string, exports map[string]string) ([]*source, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	set := token.NewFileSet()
-	info := &types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
-		Defs: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
-	}
-	var found []*source
-	var trees []*ast.File
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
+	found := map[string][]*source{}
+	for _, pkg := range loaded {
+		for _, wrong := range pkg.Errors {
+			return nil, wrong
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
+		dir := strings.TrimPrefix(pkg.PkgPath, module+"/")
+		for i, tree := range pkg.Syntax {
+			text, err := os.ReadFile(pkg.CompiledGoFiles[i])
+			if err != nil {
+				return nil, err
+			}
+			file := path.Join(dir, filepath.Base(pkg.CompiledGoFiles[i]))
+			found[dir] = append(found[dir], &source{file: file, text: text, tree: tree, set: pkg.Fset, info: pkg.TypesInfo, pkg: pkg.Types})
 		}
-		tree, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		trees = append(trees, tree)
-		found = append(found, &source{file: filepath.ToSlash(name), text: text, tree: tree, set: set, info: info})
 	}
-	lookup := func(name string) (io.ReadCloser, error) { return os.Open(exports[name]) }
-	config := types.Config{Importer: importer.ForCompiler(set, "gc", lookup)}
-	checked, err := config.Check(module+"/"+dir, set, trees, info)
-	for _, s := range found {
-		s.pkg = checked
-	}
-	return found, err
+	return found, nil
 }
 
 // changedSince returns the files that differ from those of a commit.
@@ -160,4 +128,57 @@ func head(ctx context.Context) (string, error) {
 func writeJSON(file string, value any) error {
 	data, err := json.MarshalIndent(value, "", " ")
 	return errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644))
+}
+
+// Texts for users are not mutated, because tests do not check every word.
+
+// forPeople matches fields that hold texts for users.
+var forPeople = regexp.MustCompile(`^(Message|Remedy|Text|Title)$`)
+
+// isWording reports whether a function only formats a text: it returns a string, and formats it.
+func (p *planter) isWording(decl *ast.FuncDecl) bool {
+	results := decl.Type.Results
+	if results == nil || len(results.List) != 1 || p.words(results.List[0].Type) != "string" {
+		return false
+	}
+	formats := false
+	ast.Inspect(decl.Body, func(node ast.Node) bool {
+		if call, ok := node.(*ast.CallExpr); ok {
+			name := p.words(call.Fun)
+			formats = formats || strings.HasPrefix(name, "fmt.") || name == "strings.Join"
+		}
+		return !formats
+	})
+	return formats
+}
+
+// isWords reports whether an expression is a text for users: it is formatted, or has blanks.
+func (p *planter) isWords(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.CallExpr:
+		return strings.HasPrefix(p.words(e.Fun), "fmt.")
+	case *ast.BinaryExpr:
+		return e.Op == token.ADD && p.is(e, types.IsString) && (p.isWords(e.X) || p.isWords(e.Y))
+	case *ast.BasicLit:
+		return e.Kind == token.STRING && strings.Contains(strings.TrimSpace(e.Value), " ")
+	}
+	return false
+}
+
+// onlyWords reports whether statements only assign texts.
+func (p *planter) onlyWords(list []ast.Stmt) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(s ast.Stmt) bool {
+		assign, ok := s.(*ast.AssignStmt)
+		return !ok || !p.assignsWords(assign)
+	})
+}
+
+func (p *planter) assignsWords(s *ast.AssignStmt) bool {
+	if len(s.Lhs) != 1 || !p.is(s.Lhs[0], types.IsString) {
+		return false
+	}
+	if field, ok := s.Lhs[0].(*ast.SelectorExpr); ok && forPeople.MatchString(field.Sel.Name) {
+		return true
+	}
+	return p.isWords(s.Rhs[0])
 }

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/sliceshift/sliceshift/internal/program"
 )
@@ -108,4 +112,67 @@ func (r *release) manifests(ctx context.Context, dir string) error {
 // write writes a file of the release.
 func write(dir, name string, data []byte) error {
 	return os.WriteFile(filepath.Join(dir, name), data, 0o644) //nolint:gosec // it is to be read
+}
+
+// krewFile is the manifest for `kubectl krew install --manifest`; it has the name of the plugin.
+const krewFile = "migrate.yaml"
+
+const pluginDescription = `Moves a running StatefulSet to another cluster or namespace, one ordinal at
+a time, while the application keeps running. Each replica is stopped at the
+source, its volumes are carried over, and it is started at the destination,
+never more of them at once than the disruption budget allows. A move can be
+interrupted and continued, paused, and rolled back.
+
+Nothing needs to be installed in either cluster (kubectl migrate run). With
+the manager (kubectl migrate install) moves continue without the command.
+`
+
+const pluginCaveats = `Check first what stands in the way of a move; nothing is written:
+  kubectl migrate preflight NAME --to-context CONTEXT
+For completion of arguments by kubectl, once:
+  kubectl migrate completion kubectl >/usr/local/bin/kubectl_complete-migrate
+  chmod +x /usr/local/bin/kubectl_complete-migrate
+`
+
+// krew writes the manifest of the plugin, with the checksums of its archives.
+func (r *release) krew(dir string) error {
+	type fields = map[string]any
+	var platforms []fields
+	for _, platform := range r.platforms {
+		system, arch, _ := strings.Cut(platform, "/")
+		b := built{product: products[0], os: system, arch: arch}
+		if !slices.Contains(b.systems, system) {
+			continue
+		}
+		sum, err := sumOf(filepath.Join(dir, r.archiveName(b)))
+		if err != nil {
+			return err
+		}
+		platforms = append(platforms, fields{
+			"selector": fields{"matchLabels": fields{"os": system, "arch": arch}},
+			"uri":      r.url + "/" + r.version + "/" + r.archiveName(b), "sha256": sum, "bin": b.executable(),
+			"files": []fields{{"from": b.executable(), "to": "."}, {"from": "LICENSE", "to": "."}},
+		})
+	}
+	data, err := yaml.Marshal(fields{
+		"apiVersion": "krew.googlecontainertools.github.com/v1alpha2", "kind": "Plugin", "metadata": fields{"name": "migrate"},
+		"spec": fields{
+			"version": r.version, "homepage": "https://github.com/sliceshift/sliceshift", "platforms": platforms,
+			"shortDescription": "Move running StatefulSets to another cluster", "description": pluginDescription, "caveats": pluginCaveats,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return write(dir, krewFile, data)
+}
+
+// sumOf returns the SHA-256 of a file.
+func sumOf(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
 }

@@ -80,7 +80,7 @@ func finish(definition, additions []byte) ([]byte, error) {
 	}
 	for _, version := range crd.Spec.Versions {
 		root := version.Schema.OpenAPIV3Schema
-		unwrap(root)
+		each(root, unwrap)
 		if crd.Spec.Names.Kind != migrationKind {
 			if err := wanted.apply(root); err != nil {
 				return nil, fmt.Errorf("amendments.yaml: %w", err)
@@ -93,23 +93,25 @@ func finish(definition, additions []byte) ([]byte, error) {
 	return render(&crd)
 }
 
-// unwrap joins the lines of each description, because kubectl explain wraps them at the width of the terminal. It keeps
+// each calls do with a schema and all schemas below it.
+func each(schema *apiextensionsv1.JSONSchemaProps, do func(*apiextensionsv1.JSONSchemaProps)) {
+	do(schema)
+	for name, child := range schema.Properties {
+		each(&child, do)
+		schema.Properties[name] = child
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		each(schema.Items.Schema, do)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		each(schema.AdditionalProperties.Schema, do)
+	}
+}
+
+// unwrap joins the lines of a description, because kubectl explain wraps them at the width of the terminal. It keeps
 // paragraphs and lists.
 func unwrap(schema *apiextensionsv1.JSONSchemaProps) {
 	schema.Description = broken.ReplaceAllString(schema.Description, "$1 $2")
-	each := func(children map[string]apiextensionsv1.JSONSchemaProps) {
-		for name, child := range children {
-			unwrap(&child)
-			children[name] = child
-		}
-	}
-	each(schema.Properties)
-	if schema.Items != nil && schema.Items.Schema != nil {
-		unwrap(schema.Items.Schema)
-	}
-	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
-		unwrap(schema.AdditionalProperties.Schema)
-	}
 }
 
 // broken matches a line break within a paragraph: the next line is neither empty nor a list item.
@@ -119,7 +121,7 @@ func (a amendments) apply(root *apiextensionsv1.JSONSchemaProps) error {
 	for _, path := range a.Foreign {
 		err := at(root, path, func(schema *apiextensionsv1.JSONSchemaProps) error {
 			description := schema.Description
-			silence(schema)
+			each(schema, func(below *apiextensionsv1.JSONSchemaProps) { below.Description = "" })
 			schema.Description = description
 			return nil
 		})
@@ -127,13 +129,13 @@ func (a amendments) apply(root *apiextensionsv1.JSONSchemaProps) error {
 			return err
 		}
 	}
-	for _, each := range a.Amend {
-		for _, path := range each.At {
+	for _, one := range a.Amend {
+		for _, path := range one.At {
 			err := at(root, path, func(schema *apiextensionsv1.JSONSchemaProps) error {
-				if each.Replace != nil {
-					*schema = *each.Replace.DeepCopy()
+				if one.Replace != nil {
+					*schema = *one.Replace.DeepCopy()
 				}
-				return overlay(schema, each.Add)
+				return overlay(schema, one.Add)
 			})
 			if err != nil {
 				return err
@@ -184,21 +186,6 @@ func at(schema *apiextensionsv1.JSONSchemaProps, path string, do func(*apiextens
 	}
 	schema.Properties[name] = child
 	return nil
-}
-
-// silence removes the descriptions from a schema and all schemas below it.
-func silence(schema *apiextensionsv1.JSONSchemaProps) {
-	schema.Description = ""
-	for name, child := range schema.Properties {
-		silence(&child)
-		schema.Properties[name] = child
-	}
-	if schema.Items != nil {
-		silence(schema.Items.Schema)
-	}
-	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
-		silence(schema.AdditionalProperties.Schema)
-	}
 }
 
 // render encodes the definition as controller-gen does: without the empty status that the type always has.

@@ -18,8 +18,8 @@ import (
 // seen.
 const RetryPause = 100 * time.Millisecond
 
-// object is the constraint for the elements of a feed: a pointer to an API object.
-type object interface {
+// Object is the constraint for the elements of a feed: a pointer to an API object.
+type Object interface {
 	comparable
 	metav1.Object
 	runtime.Object
@@ -27,7 +27,7 @@ type object interface {
 
 // Change is one step in the life of one object. Old is nil for an object that appeared. New is nil for a deleted
 // object; then Old is its last state. Objects that existed when the feed began have Initial set.
-type Change[T object] struct {
+type Change[T Object] struct {
 	Old, New T
 	Initial  bool
 }
@@ -35,7 +35,7 @@ type Change[T object] struct {
 // Feed is a list and the watch that follows it. When the API server returns, the feed continues where it stopped. When
 // the API server no longer has that resourceVersion, the feed lists again and finds the changes that it missed. Its
 // changes arrive one at a time and in the order of the API server.
-type Feed[T object] struct {
+type Feed[T Object] struct {
 	Name  string
 	List  func(context.Context, metav1.ListOptions) (items []T, rv string, err error)
 	Watch func(context.Context, metav1.ListOptions) (watch.Interface, error)

@@ -1,17 +1,88 @@
+// Package handoff measures this product on real control planes and compares it with the usual alternatives. One run
+// starts two clusters on this machine, prints a table, writes out/bench.json, and leaves nothing running. It exits
+// with 1 when a goal is missed.
+//
+// Three contenders move the same application, 20 ordinals with a claim each and a
+// PodDisruptionBudget of maxUnavailable 1, from cluster east to cluster west:
+//
+//	sliceshift  the engine in this process, as "migrate run" drives it
+//	script      move.sh: bash and kubectl, no budgets, no checks
+//	floor       the writes of the script over raw HTTP, polling every 2 ms: the time that
+//	            API servers, controllers and kubelets need on their own
+//
+// They take turns, in another order each round, so that a busy machine affects all of them. The timed part is the same
+// for each: from the decision to move the first ordinal until the last ordinal is Ready at the destination. So an
+// ordinal's share lasts from its stop to the next ordinal's stop. The steps before (preflight, the destination's
+// namespace, Service and empty StatefulSet) and after (restoring budgets and reclaim policies) are not timed; the
+// script does neither.
 package handoff
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/measure"
 )
+
+// usualPlan is the number of ordinals whose plan is timed for the documentation.
+const usualPlan = 1000
+
+// bench is one run.
+type bench struct {
+	measure.Workshop
+	// rounds is how often each contender moves its application. planned is how many ordinals the application has whose
+	// plan is timed.
+	rounds, planned int
+
+	east, west          *cluster.Cluster
+	source, destination kubernetes.Interface
+	figures             figures
+	trace               trace
+}
+
+// Scenario declares the flags.
+func Scenario(set *flag.FlagSet) *measure.Scenario {
+	b := &bench{}
+	set.IntVar(&b.rounds, "rounds", 3, "how often each contender moves its application")
+	set.IntVar(&b.planned, "planned", usualPlan, "of how many ordinals a plan is timed")
+	traced := set.Bool("trace", false, "print where a handoff of sliceshift spends its time")
+	return &measure.Scenario{
+		Target: "bench", Limit: 15 * time.Minute, Begin: b.begin,
+		Parts:   []measure.Part{{Name: "handoff", Run: b.handoffs}, {Name: "manager", Run: b.manager}, {Name: "plan", Run: b.plan}},
+		Done:    func(seconds float64) { b.figures.Cores, b.figures.Seconds = runtime.NumCPU(), seconds },
+		Figures: &b.figures, Page: b.figures.page, Usual: func() bool { return b.planned == usualPlan },
+		Show: func(out io.Writer) bool {
+			if *traced {
+				b.trace.show(out)
+			}
+			return b.figures.show(out)
+		},
+	}
+}
+
+func (b *bench) begin(ctx context.Context, w measure.Workshop) (end func() error, err error) {
+	b.Workshop = w
+	w.Say("starting two clusters, east and west")
+	both, err := cluster.StartAll(ctx, cluster.Options{Log: os.Stderr}, "east", "west")
+	if err != nil {
+		return nil, err
+	}
+	b.east, b.west = both[0], both[1]
+	b.source, b.destination = kubernetes.NewForConfigOrDie(b.east.RESTConfig()), kubernetes.NewForConfigOrDie(b.west.RESTConfig())
+	return func() error { return cluster.StopAll(both) }, nil
+}
 
 // ordinals is the number of ordinals that a contender and the manager move.
 const ordinals = 20
@@ -32,10 +103,16 @@ func (b *bench) handoffs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	engine := &engine{command: measure.Command{Source: b.east.RESTConfig(), Destination: b.west.RESTConfig(), Trace: &b.trace}}
+	command := measure.Command{Source: b.east.RESTConfig(), Destination: b.west.RESTConfig(), Trace: &b.trace}
+	var requests measure.Counts // during the handoffs of all rounds
+	engine := func(ctx context.Context, app fixture.App) (measure.Timing, error) {
+		taken, sent, err := command.Move(ctx, app)
+		requests = requests.Add(sent)
+		return taken, err
+	}
 	floor := &floor{source: b.source, destination: b.destination}
 	contenders := []*contender{
-		{name: "sliceshift", move: engine.move},
+		{name: "sliceshift", move: engine},
 		{name: "script", prepare: b.prepare, move: script.move},
 		{name: "floor", prepare: b.prepare, move: floor.move},
 	}
@@ -45,7 +122,7 @@ func (b *bench) handoffs(ctx context.Context) error {
 		}
 	}
 	b.figures.takeHandoffs(contenders[0], contenders[1], contenders[2])
-	b.figures.takeRequests(engine.sent, b.rounds*ordinals)
+	b.figures.takeRequests(requests, b.rounds*ordinals)
 	b.figures.Ordinals, b.figures.Rounds = ordinals, b.rounds
 	return nil
 }

@@ -3,9 +3,69 @@ package handoff
 import (
 	"fmt"
 	"io"
+	"text/tabwriter"
+	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/measure"
+	"github.com/sliceshift/sliceshift/migration"
 )
+
+// figures are the measurements of a run, as written to the file.
+type figures struct {
+	// HandoffSeconds are medians of the rounds, for one ordinal.
+	HandoffSeconds struct {
+		Sliceshift    float64 `json:"sliceshift"`
+		KubectlScript float64 `json:"kubectl_script"`
+		Floor         float64 `json:"floor"`
+	} `json:"handoff_seconds"`
+	WritesPerHandoff float64 `json:"writes_per_handoff"`
+	ReadsPerHandoff  float64 `json:"reads_per_handoff"`
+	SettledWrites    int     `json:"settled_writes_30s"`
+	ManagerPeakMiB   float64 `json:"manager_peak_mib"`
+	PreflightSeconds float64 `json:"preflight_seconds"`
+	PlanSeconds      float64 `json:"plan_seconds"`
+
+	// DryRunsPerHandoff rehearse the ordinal at the destination. They change nothing and do not count as writes.
+	DryRunsPerHandoff float64 `json:"dry_runs_per_handoff"`
+	// RefusedPerHandoff are the writes that the API server refused.
+	RefusedPerHandoff float64 `json:"refused_writes_per_handoff"`
+	RatioToScript     float64 `json:"ratio_to_script"`
+	RatioToFloor      float64 `json:"ratio_to_floor"`
+	// Singles are the seconds of each ordinal, of all rounds.
+	Singles struct {
+		Sliceshift    measure.Spread `json:"sliceshift"`
+		KubectlScript measure.Spread `json:"kubectl_script"`
+		Floor         measure.Spread `json:"floor"`
+	} `json:"handoff_seconds_single"`
+	// ManagerSecondsPerOrdinal is the time of a whole Migration in the manager, from its creation until it is
+	// completed, divided by the number of ordinals.
+	ManagerSecondsPerOrdinal float64        `json:"manager_seconds_per_ordinal"`
+	Preflights               measure.Spread `json:"preflight_seconds_runs"`
+	Plans                    measure.Spread `json:"plan_seconds_runs"`
+	Planned                  int32          `json:"planned_ordinals"`
+	Ordinals                 int            `json:"ordinals"`
+	Rounds                   int            `json:"rounds"`
+	Cores                    int            `json:"cores"`
+	Seconds                  float64        `json:"run_seconds"`
+}
+
+func (f *figures) takeHandoffs(sliceshift, script, floor *contender) {
+	f.HandoffSeconds.Sliceshift = measure.SpreadOf(sliceshift.perOrdinal).Median
+	f.HandoffSeconds.KubectlScript = measure.SpreadOf(script.perOrdinal).Median
+	f.HandoffSeconds.Floor = measure.SpreadOf(floor.perOrdinal).Median
+	f.RatioToScript = f.HandoffSeconds.Sliceshift / f.HandoffSeconds.KubectlScript
+	f.RatioToFloor = f.HandoffSeconds.Sliceshift / f.HandoffSeconds.Floor
+	f.Singles.Sliceshift = measure.SpreadOf(sliceshift.singles)
+	f.Singles.KubectlScript = measure.SpreadOf(script.singles)
+	f.Singles.Floor = measure.SpreadOf(floor.singles)
+}
+
+func (f *figures) takeRequests(sent measure.Counts, handoffs int) {
+	f.WritesPerHandoff = measure.Share(sent.Writes, handoffs)
+	f.RefusedPerHandoff = measure.Share(sent.Refused, handoffs)
+	f.ReadsPerHandoff = measure.Share(sent.Reads, handoffs)
+	f.DryRunsPerHandoff = measure.Share(sent.DryRuns, handoffs)
+}
 
 // show prints the measurements, and reports whether all goals are met.
 func (f *figures) show(out io.Writer) bool {
@@ -63,3 +123,82 @@ Each handoff takes %.0f writes, %.0f reads, and %.0f dry runs that ask whether t
 `+"`migrate preflight` of a StatefulSet of three takes %.1f s, and `migrate plan` of one of %d %.1f s.\n", f.HandoffSeconds.Sliceshift, f.HandoffSeconds.KubectlScript, f.HandoffSeconds.Floor,
 		f.WritesPerHandoff, f.ReadsPerHandoff, f.DryRunsPerHandoff, f.SettledWrites, f.ManagerPeakMiB, f.PreflightSeconds, f.Planned, f.PlanSeconds)
 }
+
+// trace adds up the time of sliceshift's handoffs by outcome of a pass: the time since the previous pass.
+type trace struct {
+	last   time.Time
+	order  []string
+	steps  map[string]*step
+	passes int
+}
+
+type step struct {
+	count int
+	took  time.Duration
+}
+
+// Begin starts a move.
+func (t *trace) Begin(now time.Time) {
+	t.last = now
+	if t.steps == nil {
+		t.steps = map[string]*step{}
+	}
+}
+
+// Add records the next pass.
+func (t *trace) Add(outcome migration.Outcome, now time.Time) {
+	name := nameOf(outcome)
+	if t.steps[name] == nil {
+		t.steps[name] = &step{}
+		t.order = append(t.order, name)
+	}
+	t.steps[name].count++
+	t.steps[name].took += now.Sub(t.last)
+	t.last = now
+	t.passes++
+}
+
+func nameOf(outcome migration.Outcome) string {
+	name := "look"
+	switch d := outcome.Decision; {
+	case d.Effect != nil:
+		name = string(d.Effect.Verb)
+		if d.Effect.Volume.Verb != "" {
+			name += " " + string(d.Effect.Volume.Verb)
+		}
+		if !outcome.Wrote {
+			name += ", refused"
+		}
+	case d.Record != nil:
+		name = "record"
+	case d.Hold != nil:
+		name = "hold " + d.Hold.Reason
+	}
+	if outcome.Saved {
+		name += ", status"
+	}
+	return name
+}
+
+// show prints the means of a handoff.
+func (t *trace) show(out io.Writer) {
+	handoffs := 0
+	if done := t.steps["record, status"]; done != nil {
+		handoffs = done.count
+	}
+	if handoffs == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "passes a handoff\tms a handoff\tms a pass\t  result of the pass")
+	var sum time.Duration
+	for _, name := range t.order {
+		s := t.steps[name]
+		sum += s.took
+		fmt.Fprintf(table, "%.2f\t%.1f\t%.1f\t  %s\n", measure.Share(s.count, handoffs), ms(s.took)/float64(handoffs), ms(s.took)/float64(s.count), name)
+	}
+	fmt.Fprintf(table, "%.2f\t%.1f\t%.1f\t  all\n\n", measure.Share(t.passes, handoffs), ms(sum)/float64(handoffs), ms(sum)/float64(t.passes))
+	table.Flush()
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -9,14 +9,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/measure"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -60,52 +59,53 @@ func (s *stage) observe(ctx context.Context, moves []move) (*observer, error) {
 	for _, m := range moves {
 		o.seen[m.key()] = &seen{replicas: m.Replicas}
 	}
-	controllers := []cache.Controller{
-		informer(setsOf(s.source), &appsv1.StatefulSet{}, o.atSource),
-		informer(s.listOfMigrations(), &api.Migration{}, o.atMigration),
+	if err := s.source.follow(ctx, o.atSource, o.atMigration); err != nil {
+		return nil, err
 	}
 	for _, to := range s.destinations {
-		controllers = append(controllers, informer(setsOf(to), &appsv1.StatefulSet{}, o.atDestination))
-	}
-	for _, one := range controllers {
-		go one.RunWithContext(ctx)
-	}
-	for _, one := range controllers {
-		if !cache.WaitForCacheSync(ctx.Done(), one.HasSynced) {
-			return nil, errors.New("nothing can be watched")
+		if err := to.follow(ctx, o.atDestination, nil); err != nil {
+			return nil, err
 		}
 	}
 	return o, nil
 }
 
-// informer calls see with each new or changed object.
-func informer[T runtime.Object](from cache.ListerWatcher, of T, see func(T)) cache.Controller {
+// follow passes on each new or changed StatefulSet and, if asked for, Migration of a cluster until ctx ends.
+func (s *side) follow(ctx context.Context, sets func(*appsv1.StatefulSet), migrations func(*api.Migration)) error {
+	scheme, err := fixture.Scheme()
+	if err != nil {
+		return err
+	}
+	c, err := cache.New(s.RESTConfig(), cache.Options{Scheme: scheme})
+	if err == nil {
+		err = inform(ctx, c, &appsv1.StatefulSet{}, sets)
+	}
+	if err == nil && migrations != nil {
+		err = inform(ctx, c, &api.Migration{}, migrations)
+	}
+	if err != nil {
+		return err
+	}
+	go func() { _ = c.Start(ctx) }()
+	if !c.WaitForCacheSync(ctx) {
+		return errors.New("nothing can be watched")
+	}
+	return nil
+}
+
+// inform calls see with each new or changed object.
+func inform[T client.Object](ctx context.Context, c cache.Cache, of T, see func(T)) error {
+	informer, err := c.GetInformer(ctx, of, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
 	take := func(object any) {
 		if one, is := object.(T); is {
 			see(one)
 		}
 	}
-	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: from, ObjectType: of,
-		Handler: cache.ResourceEventHandlerFuncs{AddFunc: take, UpdateFunc: func(_, object any) { take(object) }},
-	})
-	return controller
-}
-
-func setsOf(at *side) cache.ListerWatcher {
-	return cache.NewListWatchFromClient(at.client.AppsV1().RESTClient(), "statefulsets", metav1.NamespaceAll, fields.Everything())
-}
-
-func (s *stage) listOfMigrations() cache.ListerWatcher {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := &api.MigrationList{}
-			return list, s.migrations.List(ctx, list, &client.ListOptions{Raw: &options})
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return s.migrations.Watch(ctx, &api.MigrationList{}, &client.ListOptions{Raw: &options})
-		},
-	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: take, UpdateFunc: func(_, object any) { take(object) }})
+	return err
 }
 
 // change updates the observations of the move that the object belongs to, if any.
@@ -164,4 +164,95 @@ func (o *observer) await(ctx context.Context, limit time.Duration, ended <-chan 
 		return false, nil
 	}
 	return err == nil, err
+}
+
+func (m move) key() client.ObjectKey { return client.ObjectKey{Namespace: m.Namespace, Name: m.Name} }
+
+// span is the time during which moves were observed.
+type span struct{ begin, end time.Time }
+
+// run creates the Migrations of moves, and waits until all are completed, or until the time limit.
+func (s *stage) run(ctx context.Context, manager *measure.Manager, moves []move) ([]seen, span, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	o, err := s.observe(ctx, moves)
+	if err != nil {
+		return nil, span{}, err
+	}
+	taken := span{begin: time.Now()}
+	err = each(ctx, moves, func(ctx context.Context, m move) error {
+		migration := m.migration()
+		o.change(migration, func(s *seen) { s.created = time.Now() })
+		return s.migrations.Create(ctx, migration)
+	})
+	if err != nil {
+		return nil, taken, err
+	}
+	completed, err := o.await(ctx, s.options.limit, manager.Ended(), seen.isCompleted)
+	if err != nil {
+		return nil, taken, err
+	}
+	taken.end = time.Now()
+	if completed { // another watch reports the arrivals
+		_, err = o.await(ctx, time.Minute, nil, seen.hasArrived)
+	}
+	all := o.all()
+	if completed {
+		taken.end = taken.begin
+		for _, one := range all {
+			if one.completed.After(taken.end) {
+				taken.end = one.completed
+			}
+		}
+	}
+	return all, taken, err
+}
+
+// usage is the usage of a manager so far.
+type usage struct {
+	sent  measure.Counts
+	apart apart
+	cpu   float64
+}
+
+func (s *stage) usage(ctx context.Context, manager *measure.Manager) (usage, error) {
+	var used usage
+	var err error
+	// First the values that are read at once: a manager that is not done continues meanwhile.
+	if used.sent, err = manager.Requests(ctx); err != nil {
+		return used, err
+	}
+	if used.cpu, err = manager.CPUSeconds(); err != nil {
+		return used, err
+	}
+	used.apart, err = s.apart(ctx)
+	return used, err
+}
+
+// measureRun is run, with its figures. The manager must have moved an ordinal before.
+func (s *stage) measureRun(ctx context.Context, manager *measure.Manager, moves []move) (layoutFigures, []seen, error) {
+	before, err := s.usage(ctx, manager)
+	if err != nil {
+		return layoutFigures{}, nil, err
+	}
+	if err := before.plausible(); err != nil {
+		return layoutFigures{}, nil, err
+	}
+	all, taken, err := s.run(ctx, manager, moves)
+	if err != nil {
+		return layoutFigures{}, nil, err
+	}
+	after, err := s.usage(ctx, manager)
+	if err != nil {
+		return layoutFigures{}, nil, err
+	}
+	f := figuresOf(all, taken)
+	f.Ordinals = int(moves[0].Replicas)
+	f.takeUsage(before, after)
+	if f.PeakMiB, err = manager.PeakMiB(); err != nil {
+		return f, all, err
+	}
+	s.Say("%d of %d Migrations completed, %d handoffs in %.1f s: %.2f a second, %.1f reads and %.1f writes each, peak %.0f MiB",
+		f.Completed, f.Migrations, f.Arrived, f.Seconds, f.PerSecond, f.ReadsPerHandoff, f.WritesPerHandoff, f.PeakMiB)
+	return f, all, nil
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/e2e/measure"
 )
@@ -31,14 +28,8 @@ const (
 // memory lets separate managers create one set of few and one of many pods, and then another manager 1,000 sets of 5,
 // and reads their memory peaks.
 func (b *bench) memory(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "sliceshift-bench-slices-")
+	path, err := b.Command(ctx, "manager")
 	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "manager")
-	b.say("building manager")
-	if err := built.Command(ctx, "manager", path); err != nil {
 		return err
 	}
 	var few []size
@@ -83,7 +74,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 	if err := first.create(ctx, 1, appsv1.ParallelPodManagement); err != nil { // the manager runs
 		return size{}, err
 	}
-	b.say("a manager creates %d sets of %d pods", sets, replicas)
+	b.Say("a manager creates %d sets of %d pods", sets, replicas)
 	all := make([]subject, sets)
 	var took []float64
 	err := timed(ctx, &took, func() error {
@@ -108,7 +99,7 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 	if err != nil {
 		return size{}, err
 	}
-	b.say("%d pods after %.1f s, peak %.0f MiB", sets*replicas, seconds, mib)
+	b.Say("%d pods after %.1f s, peak %.0f MiB", sets*replicas, seconds, mib)
 	for _, set := range slices.Concat(all, []subject{first}) {
 		if err := client.IgnoreNotFound(b.client.Delete(ctx, set.object())); err != nil {
 			return size{}, err

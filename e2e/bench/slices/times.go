@@ -11,10 +11,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/measure"
 	"github.com/sliceshift/sliceshift/internal/heap"
 )
 
@@ -32,17 +32,15 @@ func (s *sample) add(o *sample) {
 
 // times lets all contenders perform the same operations in turn. Ours runs in this process, so that its requests can
 // be counted; events are not.
-func (b *bench) times(ctx context.Context, rounds int) error {
-	counts := &counter{}
+func (b *bench) times(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	counted := rest.CopyConfig(b.cluster.RESTConfig())
-	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counting{counts, next} })
+	sent := &measure.Requests{Skip: isEvent}
 	defer heap.Bound()() // as in the manager
-	if err := fixture.RunSlices(running, counted); err != nil {
+	if err := fixture.RunSlices(running, sent.Watching(b.cluster.RESTConfig())); err != nil {
 		return err
 	}
-	b.say("warming up: a new resource definition keeps the API server busy")
+	b.Say("warming up: a new resource definition keeps the API server busy")
 	if err := b.warmUp(ctx); err != nil {
 		return err
 	}
@@ -50,20 +48,19 @@ func (b *bench) times(ctx context.Context, rounds int) error {
 	for _, c := range contenders {
 		samples[c.name] = &sample{}
 	}
-	for round := range rounds {
-		taken, err := b.round(ctx, round, counts)
+	for round := range b.rounds {
+		taken, err := b.round(ctx, round, sent)
 		if err != nil {
 			return err
 		}
 		for name, s := range taken {
 			samples[name].add(s)
-			b.say("round %d of %d, %-12s create %.2f s, ordered %.1f s, 10%% %.1f s, down %.2f s, %.2f writes an update", round+1, rounds, name,
+			b.Say("round %d of %d, %-12s create %.2f s, ordered %.1f s, 10%% %.1f s, down %.2f s, %.2f writes an update", round+1, b.rounds, name,
 				median(s.create), median(s.ordered), median(s.tenPercent), median(s.down), median(s.writes))
 		}
 	}
-	b.settle(ctx, counts)
 	b.medians(samples)
-	return nil
+	return b.settle(ctx, sent)
 }
 
 // warmUp lets all contenders perform the measured operations once.
@@ -86,22 +83,16 @@ func (b *bench) warmUp(ctx context.Context) error {
 // settledFor is how long nothing may be written after all operations.
 const settledFor = 30 * time.Second
 
-func (b *bench) settle(ctx context.Context, counts *counter) {
-	pass(ctx, time.Second) // the last counts of a status come together
-	b.say("does our controller write anything in the next %s?", settledFor)
-	before := counts.writes.Load()
-	pass(ctx, settledFor)
-	b.figures.SettledWrites = counts.writes.Load() - before
-}
-
-// pass waits for a span of real time.
-func pass(ctx context.Context, span time.Duration) {
-	timer := time.NewTimer(span)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
+func (b *bench) settle(ctx context.Context, sent *measure.Requests) error {
+	if err := fixture.Pass(ctx, time.Second); err != nil { // the last counts of a status come together
+		return err
 	}
+	b.Say("does our controller write anything in the next %s?", settledFor)
+	before := sent.Counts()
+	err := fixture.Pass(ctx, settledFor)
+	since := sent.Counts().Sub(before)
+	b.figures.SettledWrites = int64(since.Writes - since.Refused)
+	return err
 }
 
 // cycles is how often a set is created and scaled to 0 in one round. Each cycle takes about a second, and other load
@@ -117,7 +108,7 @@ func turn(n int) []contender {
 
 // round lets each contender perform all operations. All contenders perform one operation before the next one, because
 // the speed of the machine may change within a minute.
-func (b *bench) round(ctx context.Context, round int, counts *counter) (map[string]*sample, error) {
+func (b *bench) round(ctx context.Context, round int, sent *measure.Requests) (map[string]*sample, error) {
 	taken := map[string]*sample{}
 	for _, c := range contenders {
 		taken[c.name] = &sample{}
@@ -150,7 +141,7 @@ func (b *bench) round(ctx context.Context, round int, counts *counter) (map[stri
 	if err := each("rolled", turn(round), func(set subject, s *sample) error { return b.roll(ctx, set, s) }); err != nil {
 		return nil, err
 	}
-	return taken, each("ordered", turn(round), func(set subject, s *sample) error { return b.rollOrdered(ctx, set, s, counts) })
+	return taken, each("ordered", turn(round), func(set subject, s *sample) error { return b.rollOrdered(ctx, set, s, sent) })
 }
 
 const (
@@ -171,7 +162,7 @@ func (b *bench) roll(ctx context.Context, set subject, s *sample) error {
 }
 
 // rollOrdered times the rollout of a set whose pods are replaced one after another, and counts its writes.
-func (b *bench) rollOrdered(ctx context.Context, set subject, s *sample, counts *counter) error {
+func (b *bench) rollOrdered(ctx context.Context, set subject, s *sample, sent *measure.Requests) error {
 	if err := set.create(ctx, many, appsv1.OrderedReadyPodManagement); err != nil {
 		return err
 	}
@@ -181,17 +172,18 @@ func (b *bench) rollOrdered(ctx context.Context, set subject, s *sample, counts 
 	if err != nil {
 		return err
 	}
-	writes, refused := counts.writes.Load(), counts.refused.Load()
+	before := sent.Counts()
 	if err := timed(ctx, &s.ordered, func() error { return set.patch(ctx, oneByOne, many) }); err != nil {
 		return err
 	}
+	since := sent.Counts().Sub(before)
 	if set.contender != native {
-		s.writes = append(s.writes, float64(counts.writes.Load()-writes)/many)
+		s.writes = append(s.writes, float64(since.Writes-since.Refused)/many)
 	} else {
 		// Each change of the set except ours is a status write; each update of a pod is a deletion and a creation.
 		s.writes = append(s.writes, float64(changes.Load()-1+2*many)/many)
 	}
-	s.refused = append(s.refused, float64(counts.refused.Load()-refused)/many)
+	s.refused = append(s.refused, float64(since.Refused)/many)
 	return set.patch(ctx, toZero, 0)
 }
 
@@ -226,32 +218,9 @@ func (b *bench) medians(samples map[string]*sample) {
 	b.figures.RefusedOurs = median(samples[ours.name].refused)
 }
 
-func median(values []float64) float64 {
-	slices.Sort(values)
-	at := len(values) / 2
-	if len(values)%2 == 0 {
-		return (values[at-1] + values[at]) / 2
-	}
-	return values[at]
-}
+func median(values []float64) float64 { return measure.SpreadOf(values).Median }
 
-// counter counts the writes of our controller, other than events.
-type counter struct{ writes, refused atomic.Int64 }
-
-type counting struct {
-	*counter
-	next http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := c.next.RoundTrip(request)
-	if request.Method != http.MethodGet && !strings.HasSuffix(request.URL.Path, "/events") && !strings.Contains(request.URL.Path, "/events/") {
-		if err == nil && response.StatusCode < http.StatusBadRequest {
-			c.writes.Add(1)
-		} else {
-			c.refused.Add(1)
-		}
-	}
-	return response, err
+// isEvent reports whether a request is about an event.
+func isEvent(request *http.Request) bool {
+	return strings.HasSuffix(request.URL.Path, "/events") || strings.Contains(request.URL.Path, "/events/")
 }

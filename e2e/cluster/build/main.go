@@ -5,18 +5,17 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	path, err := cluster.Build(ctx, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Println(path)
+	program.Run("control plane", func(ctx context.Context) error {
+		path, err := cluster.Build(ctx, os.Stderr)
+		if err == nil {
+			fmt.Println(path)
+		}
+		return err
+	})
 }

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
 // pending reports whether a claim waits for its node: the backend has grown its volume.
@@ -55,7 +57,7 @@ func (k *Kubelet) grow(ctx context.Context, seen *corev1.PersistentVolumeClaim) 
 	if err != nil || claim.UID != seen.UID || !pending(claim) {
 		return true, err
 	}
-	volume, err := k.volume(ctx, claim.Namespace, claim.Name)
+	volume, err := fixture.BoundVolume(ctx, k.client, claim.Namespace, claim.Name)
 	if err != nil || !k.Serves(volume) {
 		return err == nil, err
 	}

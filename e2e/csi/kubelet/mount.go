@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
 // mounted is a volume that is staged on the node, or will be.
@@ -41,7 +43,7 @@ func (k *Kubelet) at(volume *corev1.PersistentVolume) *mounted {
 // mountAll mounts the pod's volumes of the driver.
 func (k *Kubelet) mountAll(ctx context.Context, pod *corev1.Pod) error {
 	for _, claim := range claims(pod) {
-		volume, err := k.volume(ctx, pod.Namespace, claim)
+		volume, err := fixture.BoundVolume(ctx, k.client, pod.Namespace, claim)
 		if err != nil {
 			return err
 		}
@@ -53,25 +55,6 @@ func (k *Kubelet) mountAll(ctx context.Context, pod *corev1.Pod) error {
 		}
 	}
 	return nil
-}
-
-// volume returns the volume of a claim. It fails unless the volume is bound to that claim.
-func (k *Kubelet) volume(ctx context.Context, namespace, name string) (*corev1.PersistentVolume, error) {
-	claim, err := k.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
-		return nil, fmt.Errorf("claim %s is %s", name, claim.Status.Phase)
-	}
-	volume, err := k.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	if ref := volume.Spec.ClaimRef; ref == nil || ref.UID != claim.UID {
-		return nil, fmt.Errorf("volume %s is not bound to claim %s", volume.Name, name)
-	}
-	return volume, nil
 }
 
 // Serves reports whether a volume belongs to the driver.

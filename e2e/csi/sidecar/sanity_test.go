@@ -17,7 +17,7 @@ import (
 
 // lacks are the capabilities that the driver does not report, in the words of csi-sanity.
 var lacks = []string{
-	"Modify volume", "Modify Volume", "ControllerModifyVolume", "SNAPSHOT_ACCESSIBILITY_CONSTRAINTS",
+	"Modify volume", "Modify Volume", "ControllerModifyVolume", "SNAPSHOT_ACCESSIBILITY_CONSTRAINTS", "GroupControllerService",
 	"ControllerGetVolumeHealth", "ControllerListVolumeHealth", "NodeGetVolumeHealth", "NodeGetStorageHealth",
 }
 

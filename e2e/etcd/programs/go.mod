@@ -3,7 +3,6 @@ module github.com/sliceshift/sliceshift/e2e/etcd/programs
 go 1.26.0
 
 require (
-	github.com/anishathalye/porcupine v1.3.1
 	github.com/sliceshift/sliceshift/e2e/steady v0.0.0
 	go.etcd.io/etcd/client/v3 v3.6.16
 	go.etcd.io/etcd/server/v3 v3.6.16

@@ -7,11 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
-	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // release is the Debian release of the images.
@@ -46,18 +44,5 @@ func fetch(ctx context.Context, progress io.Writer, image, fingerprint string, p
 	if err := Bootstrap(ctx, progress, release, root, packages...); err != nil {
 		return err
 	}
-	return load(ctx, dir, root, image, "LABEL "+fingerprintLabel+"="+fingerprint)
-}
-
-// load imports a folder as an image.
-func load(ctx context.Context, dir, root, image string, changes ...string) error {
-	archive := filepath.Join(dir, "root.tar")
-	if _, err := (program.In{}).Output(ctx, "tar", "-C", root, "--numeric-owner", "-cf", archive, "."); err != nil {
-		return err
-	}
-	args := []string{"import"}
-	for _, change := range changes {
-		args = append(args, "--change", change)
-	}
-	return docker.Run(ctx, slices.Concat(args, []string{archive, image})...)
+	return docker.ImportDir(ctx, root, image, "LABEL "+fingerprintLabel+"="+fingerprint)
 }

@@ -8,24 +8,17 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 	"github.com/sliceshift/sliceshift/e2e/kind/nodeimage"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	workload := flag.String("workload", "", "name of the workload's image, to be built instead of the node image")
 	flag.Parse()
-	err := build(ctx, *workload)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	program.Run("image", func(ctx context.Context) error { return build(ctx, *workload) })
 }
 
 func build(ctx context.Context, workload string) (err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/debian"
@@ -38,26 +37,5 @@ func (b *build) base(ctx context.Context) (string, error) {
 	if err := debian.Bootstrap(ctx, b.progress, release, root, packages...); err != nil {
 		return "", err
 	}
-	return image, importDir(ctx, root, image, "LABEL "+fingerprintLabel+"="+fingerprint, "ENV container=docker")
-}
-
-// importDir imports a folder as an image.
-func importDir(ctx context.Context, dir, image string, changes ...string) error {
-	tar := exec.CommandContext(ctx, "tar", "-C", dir, "--numeric-owner", "-c", ".")
-	stream, err := tar.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := tar.Start(); err != nil {
-		return fmt.Errorf("pack %s: %w", dir, err)
-	}
-	args := []string{"import"}
-	for _, change := range changes {
-		args = append(args, "--change", change)
-	}
-	if _, err := docker.Feed(ctx, stream, append(args, "-", image)...); err != nil {
-		_ = tar.Wait()
-		return err
-	}
-	return tar.Wait()
+	return image, docker.ImportDir(ctx, root, image, "LABEL "+fingerprintLabel+"="+fingerprint, "ENV container=docker")
 }

@@ -1,3 +1,16 @@
+// Package nodeimage builds a node image for kind out of Go modules and Debian packages, for machines that reach no
+// registry. One binary, built from the sources of Kubernetes, serves as every component of a cluster. containerd and
+// runc are Debian's. The files that turn a container into a kind node come from kind's module.
+//
+//	base       debootstrap, imported as an image; rebuilt when the packages change
+//	programs   go build: e2e/controlplane with the tag "node", and pause
+//	parts      images of the control plane, kube-proxy and pause, saved as one archive
+//	node       a container of the base, turned into a node, preloaded with the parts, committed
+//
+// It omits three parts of a kindest/node: CoreDNS, so pods cannot resolve names, kindnet, which one CNI configuration
+// replaces, and the storage provisioner.
+//
+// The image has a label with the fingerprint of all its inputs, by which it is found.
 package nodeimage
 
 import (
@@ -6,10 +19,59 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+	"github.com/sliceshift/sliceshift/internal/program"
 )
+
+// recipe holds the inputs that determine an image.
+type recipe struct {
+	sourceDir  string // this package
+	controlDir string // the module of the control plane
+	kindDir    string // kind's module
+	goVersion  string
+	version    string // of Kubernetes
+	flags      string // of the linker, by which every component reports that version: kubeadm compares them
+}
+
+func newRecipe(ctx context.Context, kindDir string) (r recipe, err error) {
+	r.kindDir = kindDir
+	if r.sourceDir, err = built.Module("e2e", "kind", "nodeimage"); err != nil {
+		return r, err
+	}
+	if r.controlDir, err = built.Module("e2e", "controlplane"); err != nil {
+		return r, err
+	}
+	if r.version, r.flags, err = built.Kubernetes(r.controlDir); err != nil {
+		return r, err
+	}
+	r.goVersion, err = program.In{Dir: r.controlDir}.Output(ctx, "go", "env", "GOVERSION")
+	return r, err
+}
+
+// fingerprint hashes the sources of this package, of the Debian below it and of the control plane, the versions of Go and
+// of kind.
+func (r recipe) fingerprint() (string, error) {
+	return r.hash(
+		filepath.Join(r.sourceDir, "*"), filepath.Join(r.sourceDir, "pause", "*"),
+		filepath.Join(r.controlDir, "go.*"), filepath.Join(r.controlDir, "*.go"), r.bootstrap(),
+	)
+}
+
+// bootstrap returns the path of the source that installs a Debian of packages.
+func (r recipe) bootstrap() string { return filepath.Join(r.sourceDir, "..", "debian", "bootstrap.go") }
+
+// hash returns a digest of the names and contents of the files of these patterns.
+func (r recipe) hash(patterns ...string) (string, error) {
+	sum, err := program.Fingerprint(fmt.Sprintf("%s\n%s\n%s\n", r.goVersion, filepath.Base(r.kindDir), runtime.GOARCH), patterns...)
+	if err != nil {
+		return "", fmt.Errorf("hash the sources of the node image: %w", err)
+	}
+	return sum, nil
+}
 
 // name of the image; the tag is the version of Kubernetes.
 const name = "sliceshift/node"
@@ -79,4 +141,22 @@ func (b *build) all(ctx context.Context) error {
 		fmt.Fprintf(b.progress, "%-36s %6.1f s\n", step.what, time.Since(begin).Seconds())
 	}
 	return nil
+}
+
+// binary is the file name of the program that contains every component.
+const binary = "kubernetes"
+
+// programs builds the programs of a node.
+func (b *build) programs(ctx context.Context) error {
+	if err := goBuild(ctx, b.controlDir, b.path(binary), "-tags", "node", "-ldflags", b.flags, "."); err != nil {
+		return err
+	}
+	return goBuild(ctx, filepath.Join(b.sourceDir, "pause"), b.path("pause"), "-ldflags", "-s -w", ".")
+}
+
+// goBuild builds a static binary.
+func goBuild(ctx context.Context, dir, target string, args ...string) error {
+	in := program.In{Dir: dir, Env: []string{"CGO_ENABLED=0", "GOWORK=off"}}
+	_, err := in.Output(ctx, "go", append([]string{"build", "-trimpath", "-o", target}, args...)...)
+	return err
 }

@@ -2,6 +2,7 @@ package nodeimage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -96,10 +97,7 @@ func (b *build) controlImages(ctx context.Context, base string, names []string) 
 	if err := b.firewall(ctx, base, root); err != nil {
 		return err
 	}
-	if err := importDir(ctx, root, names[0], "ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"); err != nil {
-		return err
-	}
-	return tag(ctx, names[0], names[1:]...)
+	return importAs(ctx, root, names, "ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 }
 
 // firewall copies the firewall programs of the base, and their libraries, for kube-proxy.
@@ -116,16 +114,44 @@ func (b *build) pauseImages(ctx context.Context, names []string) error {
 	if err := os.Link(b.path("pause"), filepath.Join(root, "pause")); err != nil {
 		return err
 	}
-	if err := importDir(ctx, root, names[0], `ENTRYPOINT ["/pause"]`); err != nil {
-		return err
-	}
-	return tag(ctx, names[0], names[1:]...)
+	return importAs(ctx, root, names, `ENTRYPOINT ["/pause"]`)
 }
 
-func tag(ctx context.Context, image string, others ...string) error {
-	for _, other := range others {
-		if err := docker.Run(ctx, "tag", image, other); err != nil {
+// importAs imports a folder as an image with several names.
+func importAs(ctx context.Context, root string, names []string, change string) error {
+	if err := docker.ImportDir(ctx, root, names[0], change); err != nil {
+		return err
+	}
+	for _, other := range names[1:] {
+		if err := docker.Run(ctx, "tag", names[0], other); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// node turns a container of the base into a node and commits it as the image. The container has the stop signal of
+// systemd, because the image inherits it.
+func (b *build) node(ctx context.Context, base string) (err error) {
+	id, err := docker.Output(ctx, "run", "-d", "--network=none", "--security-opt", "seccomp=unconfined",
+		"--stop-signal", "SIGRTMIN+3", "--label", fingerprintLabel+"="+b.fingerprint,
+		"-v", b.dir+":/build:ro", "-v", b.sourceDir+":/source:ro", "-v", b.kindFiles()+":/kind-files:ro",
+		base, "sleep", "infinity")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, docker.Run(context.WithoutCancel(ctx), "rm", "-f", "-v", id)) }()
+	if err := docker.Run(ctx, "exec", id, "bash", "/source/node.sh", b.version); err != nil {
+		return err
+	}
+	old, _ := docker.Output(ctx, "image", "inspect", "--format", "{{.Id}}", b.image)
+	const entrypoint = `ENTRYPOINT ["/usr/local/bin/entrypoint","/sbin/init"]`
+	if err := docker.Run(ctx, "commit", "--change", entrypoint, id, b.image); err != nil {
+		return err
+	}
+	if old != "" { // a cluster may still use it: then it remains until it is pruned
+		if err := docker.Run(ctx, "image", "rm", old); err != nil {
+			fmt.Fprintln(b.progress, "the image before this one is still in use:", err)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 	"github.com/sliceshift/sliceshift/internal/program"
@@ -49,11 +50,11 @@ func probe(ctx context.Context) (err error) {
 
 func runContainer(ctx context.Context, host docker.Host, dir string) error {
 	const image = "sliceshift/probe:latest"
-	source, err := kind.SourceDir()
+	source, err := built.Module("e2e", "kind", "probe")
 	if err != nil {
 		return err
 	}
-	if err := kind.BuildImage(ctx, dir, source+"/probe", image); err != nil {
+	if err := kind.BuildImage(ctx, dir, source, image); err != nil {
 		return err
 	}
 	env, err := host.Environment(dir + "/bin")

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/mcs"
@@ -25,38 +26,42 @@ const (
 // poll is the interval between two checks of a condition.
 const poll = 100 * time.Millisecond
 
-// Up starts two clusters in which the names of the clusterset resolve to pods of either cluster, and the manager in
-// the first of them. build builds the images of the application and returns their names.
-func Up(ctx context.Context, dir string, build func(context.Context) ([]string, error)) (*kind.Pair, error) {
-	pair, err := kind.Up(ctx, dir, os.Stderr)
-	if err != nil {
-		return nil, err
-	}
-	if pair.Own() {
-		return nil, errors.New("this needs clusters of its own: unset E2E_KUBECONFIGS")
-	}
-	if err := prepare(ctx, pair, dir, build); err != nil {
-		return nil, errors.Join(err, Down(ctx, pair, err))
-	}
-	return pair, nil
-}
-
-// Down removes the clusters, and keeps their logs if failed is not nil.
-func Down(ctx context.Context, pair *kind.Pair, failed error) error {
-	ctx = context.WithoutCancel(ctx)
-	var err error
-	if failed != nil {
-		err = pair.KeepLogs(ctx)
-	}
-	return errors.Join(err, pair.Down(ctx))
-}
-
-func prepare(ctx context.Context, pair *kind.Pair, dir string, build func(context.Context) ([]string, error)) error {
-	images, err := build(ctx)
+// On runs do on two clusters in which the names of the clusterset resolve to pods of either cluster, with the manager in
+// the first of them, and removes the clusters. dir, below out/, has the logs of the nodes if do fails. build builds the
+// images of the application and returns their names.
+func On(ctx context.Context, name string, build func(ctx context.Context, dir string) ([]string, error), do func(ctx context.Context, dir string, pair *kind.Pair) error) (err error) {
+	dir, err := kind.EmptyDir(name)
 	if err != nil {
 		return err
 	}
-	dns, err := mcs.CoreDNSSource()
+	begin := time.Now()
+	pair, err := kind.Up(ctx, dir, os.Stderr)
+	if err != nil {
+		return err
+	}
+	if pair.Own() {
+		return errors.New("this needs clusters of its own: unset E2E_KUBECONFIGS")
+	}
+	defer func() {
+		ctx := context.WithoutCancel(ctx)
+		if err != nil {
+			err = errors.Join(err, pair.KeepLogs(ctx))
+		}
+		err = errors.Join(err, pair.Down(ctx))
+	}()
+	if err := prepare(ctx, pair, dir, build); err != nil {
+		return err
+	}
+	fmt.Printf("two clusters with DNS, manager and images are ready after %.0f s\n", time.Since(begin).Seconds())
+	return do(ctx, dir, pair)
+}
+
+func prepare(ctx context.Context, pair *kind.Pair, dir string, build func(context.Context, string) ([]string, error)) error {
+	images, err := build(ctx, dir)
+	if err != nil {
+		return err
+	}
+	dns, err := built.Module("e2e", "mcs", "coredns")
 	if err != nil {
 		return err
 	}

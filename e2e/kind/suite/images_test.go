@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind"
-	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
 
 // managerVariable names the manager's image for clusters of the user, which pull it.
@@ -37,7 +37,7 @@ func loadImages(ctx context.Context, p *kind.Pair, dir string) error {
 	if err := kind.BuildManager(ctx, dir, managerImage); err != nil {
 		return err
 	}
-	source, err := mcs.CoreDNSSource()
+	source, err := built.Module("e2e", "mcs", "coredns")
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -31,17 +32,17 @@ func TestOneAfterTheOther(t *testing.T) {
 	u := deployOurs(t, usual())
 	u.step("K-004: one is deleted while another is not Ready", func(*testing.T) {
 		u.must(u.tell(pair.East, "web-1", "sick"))
-		u.must(u.awaitPod(pair.East, "web-1", func(pod *corev1.Pod) bool { return !ready(pod) }))
+		u.must(u.awaitPod(pair.East, "web-1", func(pod *corev1.Pod) bool { return !fixture.IsReady(pod) }))
 		before := u.pods()["web-0"].UID
 		u.must(pair.East.Client.CoreV1().Pods(u.app.namespace).Delete(u.ctx, "web-0", metav1.DeleteOptions{}))
-		u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return pod.UID != before && ready(pod) }))
+		u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return pod.UID != before && fixture.IsReady(pod) }))
 		u.must(u.tell(pair.East, "web-1", "well"))
 	})
 	u.scale(1)
 	u.become(1)
 
 	u.must(u.tell(pair.East, "web-0", "sick"))
-	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return !ready(pod) }))
+	u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return !fixture.IsReady(pod) }))
 	seen := u.follow()
 	u.step("K-001, K-006: none is made beside one that is not Ready", func(*testing.T) {
 		u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) })
@@ -78,7 +79,7 @@ func TestAllAtOnce(t *testing.T) {
 		u := deployOurs(t, a)
 		u.scale(1)
 		u.must(u.tell(pair.East, "web-0", "sick"))
-		u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return !ready(pod) }))
+		u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return !fixture.IsReady(pod) }))
 		u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) })
 		u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.Replicas == 3 && s.ReadyReplicas == 2 }))
 		u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Replicas = ptr.To[int32](0) })

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 	"github.com/sliceshift/sliceshift/e2e/kind/replica"
@@ -95,12 +96,12 @@ func TestSickReplica(t *testing.T) {
 	t.Run("K-050: another image while web-1 is sick", func(t *testing.T) {
 		u := deployOurs(t, usual())
 		u.must(u.tell(pair.East, "web-1", "sick"))
-		u.must(u.awaitPod(pair.East, "web-1", func(pod *corev1.Pod) bool { return !ready(pod) }))
+		u.must(u.awaitPod(pair.East, "web-1", func(pod *corev1.Pod) bool { return !fixture.IsReady(pod) }))
 		before := u.pods()
 		u.edit(func(set *sliceapi.StatefulSet) { set.Spec.Template.Spec.Containers[0].Image = image2 })
 		u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.CurrentRevision != s.UpdateRevision }))
 		u.must(u.awaitPod(pair.East, "web-1", func(pod *corev1.Pod) bool {
-			return pod.UID != before["web-1"].UID && pod.Status.Phase == corev1.PodRunning && !ready(pod)
+			return pod.UID != before["web-1"].UID && pod.Status.Phase == corev1.PodRunning && !fixture.IsReady(pod)
 		}))
 		now := u.pods()
 		for _, pod := range []string{"web-0", "web-2"} {
@@ -129,14 +130,14 @@ func TestExitBelowThePartition(t *testing.T) {
 		old := u.pods()["web-0"]
 		_ = u.tell(pair.East, "web-0", "exit") // it cannot answer
 		u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool {
-			return pod.Status.ContainerStatuses[0].RestartCount > 0 && ready(pod)
+			return pod.Status.ContainerStatuses[0].RestartCount > 0 && fixture.IsReady(pod)
 		}))
 		u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.ReadyReplicas == 3 }))
 		pods := pair.East.Client.CoreV1().Pods(u.app.namespace)
 		u.must(pods.Delete(u.ctx, "web-0", metav1.DeleteOptions{}))
 		u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.UpdatedReplicas == 2 && s.ReadyReplicas == 2 }))
 		u.patchPod("web-0", `{"metadata":{"finalizers":null}}`)
-		u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return pod.UID != old.UID && ready(pod) }))
+		u.must(u.awaitPod(pair.East, "web-0", func(pod *corev1.Pod) bool { return pod.UID != old.UID && fixture.IsReady(pod) }))
 		u.must(u.awaitStatus(func(s sliceapi.StatefulSetStatus) bool { return s.UpdatedReplicas == 2 && s.ReadyReplicas == 3 }))
 		if was, now := old.Labels[revisionLabel], u.pods()["web-0"].Labels[revisionLabel]; now != was {
 			t.Errorf("web-0 is of revision %s, want %s as before", now, was)
@@ -244,10 +245,4 @@ func (v *move) patchPod(name, patch string) {
 	v.t.Helper()
 	_, err := pair.East.Client.CoreV1().Pods(v.app.namespace).Patch(v.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	v.must(err)
-}
-
-func ready(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }

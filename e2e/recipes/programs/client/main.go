@@ -74,3 +74,84 @@ func (s *settings) copies() (names []string, open map[string]func() (database, e
 	}
 	return s.members(), open
 }
+
+// run writes until ctx ends.
+func (s *settings) run(ctx context.Context) error {
+	db, err := s.open(s.members()...)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := prepare(ctx, db); err != nil {
+		return err
+	}
+	return s.Work(ctx, func(within context.Context, by steady.Worker) any {
+		value := fmt.Sprintf("%s-%d", by.Name, by.N)
+		op := steady.Operation{Client: by.Name, Kind: steady.Write, Value: value, Entry: value, Start: time.Now()}
+		return op.Ended(db.Write(within, value))
+	})
+}
+
+// prepare retries for a while: another client may do the same at that time.
+func prepare(ctx context.Context, db database) error {
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := db.Prepare(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// final requests everything that was written from each copy separately. A replica gets some time to catch up with the
+// first copy.
+func (s *settings) final(ctx context.Context) error {
+	const patience = time.Minute
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var all []steady.Final
+	names, open := s.copies()
+	for _, member := range names {
+		db, err := open[member]()
+		if err != nil {
+			return err
+		}
+		least := 0
+		if len(all) > 0 {
+			least = len(all[0].Keys)
+		}
+		values, err := caughtUp(ctx, db, least)
+		db.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", member, err)
+		}
+		all = append(all, steady.Final{Endpoint: member, Keys: values})
+	}
+	return s.Keep(all)
+}
+
+// caughtUp returns the values of a copy, each under its own name, once it has that many, or at the timeout.
+func caughtUp(ctx context.Context, db database, least int) (map[string]string, error) {
+	for {
+		values, err := db.Values(ctx)
+		found := map[string]string{}
+		for _, value := range values {
+			found[value] = value
+		}
+		if err == nil && len(found) >= least {
+			return found, nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return found, err
+		}
+	}
+}

@@ -1,0 +1,247 @@
+// Package mover compares the mover with rsync over TLS and with the minimum that any copy requires, on one
+// machine. The data is one large file, many small files, and a large file of which a part was changed in place.
+//
+// All three read from a cold cache and end when the copy is on the disk. Only the mover reads both sides again and
+// compares them; its time includes that.
+package mover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sliceshift/sliceshift/e2e/measure"
+	"github.com/sliceshift/sliceshift/internal/loopback"
+	"github.com/sliceshift/sliceshift/mover/link"
+)
+
+const (
+	// limit bounds the whole run.
+	limit = time.Hour
+	// mostMemory is the limit of a mover's resident memory, in MiB.
+	mostMemory = 128
+)
+
+// times are seconds.
+type times struct {
+	Ours  float64 `json:"ours"`
+	Rsync float64 `json:"rsync"`
+	Floor float64 `json:"floor"`
+	// Verifying is the part of Ours that compares both sides.
+	Verifying float64 `json:"verifying"`
+}
+
+// figures are the results in the file.
+type figures struct {
+	// Scale divides the sizes: 1 is the full size.
+	Scale int   `json:"scale"`
+	Big   times `json:"big"`
+	Small times `json:"small"`
+	Delta times `json:"delta"`
+	// Peak is the highest resident memory of a mover (VmHWM).
+	Peak float64 `json:"mover_peak_mib"`
+}
+
+// scene is one set of files to copy.
+type scene struct {
+	name, about string
+	// prepare creates the source, and the existing files at the destination.
+	prepare func(source, destination string) error
+	// many is true for many small files.
+	many bool
+	// goal is the factor by which ours must be faster than rsync.
+	goal  float64
+	times *times
+}
+
+// bench is one run.
+type bench struct {
+	measure.Workshop
+	// dir is a folder on the disk to measure, or empty, and place the folder of this run in it.
+	dir, place string
+	mover      string
+	// scale divides the sizes; files is the number of files of the scenario with very many.
+	scale, files int
+	figures      figures
+	many         filesFigures
+}
+
+// Scenario declares the flags of the comparison.
+func Scenario(set *flag.FlagSet) *measure.Scenario {
+	b := &bench{}
+	set.IntVar(&b.scale, "scale", 1, "divide all sizes by this")
+	b.flags(set)
+	f := &b.figures
+	s := &measure.Scenario{
+		Target: "bench-copy", Limit: limit, Begin: b.begin, Figures: f, Page: f.page,
+		Show: func(out io.Writer) bool { return f.show(out) },
+	}
+	for i, each := range scenes(f) {
+		s.Parts = append(s.Parts, measure.Part{Name: each.name, Run: func(ctx context.Context) error {
+			f.Scale = max(b.scale, 1)
+			return b.play(ctx, scenes(f)[i])
+		}})
+	}
+	return s
+}
+
+// FilesScenario declares the flags of the scenario with very many files, which concerns memory.
+func FilesScenario(set *flag.FlagSet) *measure.Scenario {
+	b := &bench{}
+	set.IntVar(&b.files, "files", 5_000_000, "how many empty files are copied")
+	b.flags(set)
+	return &measure.Scenario{
+		Target: "bench-copy-files", Limit: limit, Begin: b.begin, Figures: &b.many, Page: b.many.page,
+		Parts: []measure.Part{{Name: "files", Run: b.copyFiles}},
+		Show: func(out io.Writer) bool {
+			fmt.Fprintf(out, "%d files in %.0f s, peak %.0f MiB, goal %d MiB\n", b.many.Files, b.many.Seconds, b.many.Peak, mostMemory)
+			return b.many.Peak <= mostMemory
+		},
+	}
+}
+
+func (b *bench) flags(set *flag.FlagSet) {
+	set.StringVar(&b.dir, "dir", "", "a folder on the disk to measure; the system's temporary one by default")
+}
+
+func (b *bench) begin(ctx context.Context, w measure.Workshop) (end func() error, err error) {
+	b.Workshop = w
+	if b.mover, err = w.Command(ctx, "mover"); err != nil {
+		return nil, err
+	}
+	b.place, err = os.MkdirTemp(b.dir, "bench-copy-")
+	return func() error { return os.RemoveAll(b.place) }, err
+}
+
+// play lets each contender copy the files of a scene.
+func (b *bench) play(ctx context.Context, s scene) error {
+	source, before := filepath.Join(b.place, s.name, "source"), filepath.Join(b.place, s.name, "before")
+	if err := errors.Join(os.MkdirAll(source, 0o755), os.MkdirAll(before, 0o755)); err != nil {
+		return err
+	}
+	b.Say("%s: making the files", s.name)
+	if err := s.prepare(source, before); err != nil {
+		return err
+	}
+	contenders := []struct {
+		name string
+		copy func(ctx context.Context, source, destination string) error
+		to   *float64
+	}{
+		{"floor", floor, &s.times.Floor},
+		{"rsync", rsync, &s.times.Rsync},
+		{"ours", func(ctx context.Context, source, destination string) error {
+			verifying, err := b.ours(ctx, source, destination)
+			s.times.Verifying = verifying
+			return err
+		}, &s.times.Ours},
+	}
+	for _, c := range contenders {
+		destination := filepath.Join(b.place, s.name, c.name)
+		if err := errors.Join(duplicate(before, destination), cool(source), cool(destination)); err != nil {
+			return err
+		}
+		b.Say("%s: %s", s.name, c.name)
+		begin := time.Now()
+		if err := c.copy(ctx, source, destination); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		if err := syncAll(destination); err != nil {
+			return err
+		}
+		*c.to = time.Since(begin).Seconds()
+		if s.many {
+			continue // ext4 is slow to find an inode where many were deleted in the last minutes
+		}
+		if err := os.RemoveAll(destination); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(filepath.Join(b.place, s.name))
+}
+
+// ours runs a sender and a receiver, and returns how long they compared.
+func (b *bench) ours(ctx context.Context, source, destination string) (verifying float64, err error) {
+	var keys [2]string
+	var prints [2]link.Fingerprint
+	for i, name := range []string{"sender", "receiver"} {
+		keys[i] = filepath.Join(b.place, name)
+		identity, err := link.LoadIdentity(keys[i])
+		if err != nil {
+			return 0, err
+		}
+		prints[i] = identity.Fingerprint
+	}
+	address, err := loopback.Address()
+	if err != nil {
+		return 0, err
+	}
+	none := filepath.Join(b.place, "termination-log")
+	send := exec.CommandContext(ctx, b.mover, "send", "--root", source, "--listen", address, "--identity", keys[0], "--peer", string(prints[1]), "--termination-log", none+"-sender")
+	receive := exec.CommandContext(ctx, b.mover, "receive", "--root", destination, "--connect", address, "--identity", keys[1], "--peer", string(prints[0]), "--termination-log", none)
+	ended := make(chan error, 1)
+	go func() { ended <- b.watched(send) }()
+	if err := errors.Join(b.watched(receive), <-ended); err != nil {
+		return 0, err
+	}
+	text, err := os.ReadFile(none)
+	if err != nil {
+		return 0, err
+	}
+	var result struct {
+		Result    string  `json:"result"`
+		Verifying float64 `json:"verifying"`
+	}
+	if err := json.Unmarshal(text, &result); err != nil {
+		return 0, err
+	}
+	if result.Result != "Equal" {
+		return 0, fmt.Errorf("the mover ended with %s", text)
+	}
+	return result.Verifying, nil
+}
+
+// watched runs a mover and records its peak memory.
+func (b *bench) watched(cmd *exec.Cmd) error {
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	stop, stopped := make(chan struct{}), make(chan float64, 1)
+	go func() {
+		const often = 20 * time.Millisecond
+		tick := time.NewTicker(often)
+		defer tick.Stop()
+		peak := 0.0
+		for {
+			select {
+			case <-stop:
+				stopped <- peak
+				return
+			case <-tick.C:
+				if now, err := measure.PeakMiB(cmd.Process.Pid); err == nil {
+					peak = max(peak, now)
+				}
+			}
+		}
+	}()
+	err := cmd.Wait()
+	close(stop)
+	peak := <-stopped
+	peaks.Lock()
+	b.figures.Peak = max(b.figures.Peak, peak)
+	peaks.Unlock()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, complaints.String())
+	}
+	return nil
+}
