@@ -85,7 +85,7 @@ func (v *move) releasedWhenSecured(c client.Client) {
 	store := records.Resource{Client: c, Namespace: v.Migration.Namespace, Name: v.Migration.Name}
 	both := v.rejoin()
 	bell := migration.NewBell()
-	engine := migration.NewEngine(v.Migration, migration.Options{Source: both.Source, Destination: both.Destination, Records: store, Holder: "test", Notify: bell.Ring, Policy: volumes.Unrestricted()})
+	e := migration.NewEngine(v.Migration, migration.Options{Source: both.Source, Destination: both.Destination, Records: store, Holder: "test", Notify: bell.Ring, Policy: volumes.Unrestricted()})
 	secured := false
 	deletes := func(m *api.Migration, outcome migration.Outcome) error {
 		if secured || !outcome.Wrote || outcome.Decision.Effect.Verb != plan.CarryVolume {
@@ -97,7 +97,7 @@ func (v *move) releasedWhenSecured(c client.Client) {
 		}
 		return c.Get(v.Ctx, client.ObjectKeyFromObject(v.Migration), m)
 	}
-	err := migration.Loop{Engine: engine, Store: store, Bell: bell, Report: deletes}.Run(v.Ctx)
+	err := migration.Loop{Engine: e, Store: store, Bell: bell, Report: deletes}.Run(v.Ctx)
 	v.Must(err)
 	if !secured {
 		v.T.Error("nothing was secured")

@@ -54,12 +54,12 @@ func (d driver) drive(ctx context.Context) error {
 		return command.Unreachable(d.task.source.Name(), err)
 	}
 	bell := migration.NewBell()
-	engine := migration.NewEngine(m, migration.Options{
+	e := migration.NewEngine(m, migration.Options{
 		Source: d.task.source, Destination: d.task.destination, Records: d.task.store, Holder: d.holder(), Notify: bell.Ring, Clock: d.Clock,
 		Policy: volumes.Unrestricted(), Secrets: health.Secrets{Reader: d.task.source.Live(), Kubectl: d.task.kubectl()}, Addresses: health.Addresses{Any: true}, Probes: health.Addresses{Any: true},
 		Onward: d.movedOn, ServerTime: d.task.source.ServerTime,
 	})
-	err = migration.Loop{Engine: engine, Store: d.task.store, Bell: bell, Changes: changes, Report: d.report, Unsaved: d.unsaved}.Run(running)
+	err = migration.Loop{Engine: e, Store: d.task.store, Bell: bell, Changes: changes, Report: d.report, Unsaved: d.unsaved}.Run(running)
 	if err != nil && running.Err() != nil {
 		err = context.Cause(running)
 	}

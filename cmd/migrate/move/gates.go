@@ -120,12 +120,12 @@ func (o *gatesOptions) ask(ctx context.Context, k *storedMigration) ([]gateAnswe
 	if err != nil {
 		return nil, err
 	}
-	engine := migration.NewEngine(k.Migration, migration.Options{
+	e := migration.NewEngine(k.Migration, migration.Options{
 		Source: source, Destination: destination, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted(), Clock: o.Clock,
 		Secrets: health.Secrets{Reader: k.connection.Live(), Kubectl: k.kubectl()}, Addresses: health.Addresses{Any: true},
 	})
-	defer engine.Close()
-	asked, snapshot, err := engine.Ask(ctx, k.Migration)
+	defer e.Close()
+	asked, snapshot, err := e.Ask(ctx, k.Migration)
 	if err != nil {
 		return nil, fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
 	}

@@ -168,9 +168,9 @@ func (o *recoverOptions) examine(ctx context.Context, k *storedMigration) (previ
 	if err != nil {
 		return preview.Recovery{}, err
 	}
-	engine := migration.NewEngine(m, migration.Options{Source: source, Destination: off, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted()})
-	defer engine.Close()
-	snapshot, err := engine.Look(ctx, m)
+	e := migration.NewEngine(m, migration.Options{Source: source, Destination: off, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted()})
+	defer e.Close()
+	snapshot, err := e.Look(ctx, m)
 	if err != nil {
 		return preview.Recovery{}, command.Unreachable(source.Name(), err)
 	}

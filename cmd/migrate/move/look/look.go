@@ -25,9 +25,9 @@ func Both(ctx context.Context, source, destination *clusters.Connection, store r
 		m = m.DeepCopy()
 		m.UID = unrecorded
 	}
-	engine := migration.NewEngine(m, migration.Options{Source: source, Destination: destination, Records: store, Holder: "dry-run", Policy: volumes.Unrestricted()})
-	defer engine.Close()
-	snapshot, err := engine.Look(ctx, m)
+	e := migration.NewEngine(m, migration.Options{Source: source, Destination: destination, Records: store, Holder: "dry-run", Policy: volumes.Unrestricted()})
+	defer e.Close()
+	snapshot, err := e.Look(ctx, m)
 	if err != nil {
 		return snapshot, fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
 	}
