@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"slices"
-	"sync"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -18,8 +17,8 @@ type handoffPlanner struct {
 	carried carryPlanner
 	hooks   hookPlanner
 	ahead   aheadPlanner
-	// holds returns the gate that holds the ordinal in flight.
-	holds func() *plan.Hold
+	// hold is the gate that holds an ordinal at the giver; nil: none does.
+	hold *plan.Hold
 }
 
 func handoffOf(v *View) handoffPlanner {
@@ -58,9 +57,9 @@ func (p handoffPlanner) handoff() *plan.Decision {
 // or nil, which means that it holds. A crash between two writes changes nothing (I7). A rollback is the same way with
 // the two sides exchanged.
 func (p handoffPlanner) way(k int32, at place) *plan.Decision {
-	p.holds = sync.OnceValue(func() *plan.Hold { return p.gates.gate(k) })
 	switch at {
 	case atGiver:
+		p.hold = p.gates.gate(k)
 		return first(k,
 			p.atItsEnd,            // its slice still ends with it
 			p.carried.sameVolumes, // it runs on the volumes with which its handoff began (I3)
@@ -116,7 +115,7 @@ func (p handoffPlanner) atItsEnd(k int32) *plan.Decision {
 
 // mayStop ends the handoff, or lets it wait, while the ordinal may not be stopped and nothing was copied for it.
 func (p handoffPlanner) mayStop(k int32) *plan.Decision {
-	hold := p.holds()
+	hold := p.hold
 	if p.resting() || hold != nil && !p.ahead.begun() || hold == nil && !p.ahead.asked(k) && p.hooks.beforeStop(k) {
 		return p.notNow(k, hold)
 	}
@@ -126,7 +125,7 @@ func (p handoffPlanner) mayStop(k int32) *plan.Decision {
 // copyAhead does what the method of a volume does while the ordinal runs. A handoff that only waited has released its
 // capacity.
 func (p handoffPlanner) copyAhead(k int32) *plan.Decision {
-	if hold := p.holds(); hold != nil && hold.Reason == api.ReasonTooManyHandoffs && !moversOf(p.Snapshot, k) {
+	if hold := p.hold; hold != nil && hold.Reason == api.ReasonTooManyHandoffs && !moversOf(p.Snapshot, k) {
 		return nil
 	}
 	return p.ahead.step(k)
@@ -134,7 +133,7 @@ func (p handoffPlanner) copyAhead(k int32) *plan.Decision {
 
 // letThrough waits for a gate. What was copied is kept, and updated periodically until the gate opens.
 func (p handoffPlanner) letThrough(int32) *plan.Decision {
-	if hold := p.holds(); hold != nil {
+	if hold := p.hold; hold != nil {
 		return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), p.held(api.StepCopyAhead, *hold))
 	}
 	return nil
