@@ -225,7 +225,7 @@ browser: chromium # the page of kubectl migrate ui, in a browser, over control p
 
 screenshots: chromium ## The images of docs/ui.md and docs/move.md anew, of the page and the terminal as they are.
 	$(E2E) test -count=1 -run 'TestScreenshots|TestTerminal' ./ui -args -screenshots $(abspath docs)
-	$(GO) test -count=1 -run TestV12Pictured ./migration/staged -update
+	$(E2E) test -count=1 -run TestV12Pictured ./staged -update
 
 # With -v, for what they measure. They make clusters of their own unless E2E_KIND_PAIR lends them some.
 kind-%: FORMAT = standard-verbose
@@ -255,9 +255,9 @@ quick: ## What proves most changes in a minute or so: formatting, vet, and the t
 	$(E2E) test $$(./hack/packages e2e sequential concurrent)
 
 generate: ## Deep copies, the resource definitions, and the pages that the code writes.
-	$(CRDGEN) object paths="./migration/v1alpha1;./slices/v1alpha1"
-	$(CRDGEN) crd paths=./migration/v1alpha1 output:crd:dir=config/crd
-	$(CRDGEN) crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
+	$(CRDGEN) object paths="./api/migration/v1alpha1;./api/apps/v1alpha1"
+	$(CRDGEN) crd paths=./api/migration/v1alpha1 output:crd:dir=config/crd
+	$(CRDGEN) crd:generateEmbeddedObjectMeta=true paths=./api/apps/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml config/crd/migration.sliceshift.io_migrations.yaml
 	$(GO) test -count=1 ./config -run TestConstrainedRoles -update
 	$(GO) test -count=1 ./docs -run 'TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
@@ -278,7 +278,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/steady && $(GO) mod tidy -diff
 	for each in hack/release/tools/*; do (cd $$each && $(GO) mod tidy -diff) || exit 1; done
 	cd site/tools && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd config/impersonation charts docs/metrics.md docs/preflight.md docs/recipes.md docs/recipe-*.md docs/reference-*.md config/monitoring migration/v1alpha1 slices/v1alpha1
+	@git diff --exit-code -- config/crd config/impersonation charts docs/metrics.md docs/preflight.md docs/recipes.md docs/recipe-*.md docs/reference-*.md config/monitoring api/migration/v1alpha1 api/apps/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
 
 # promtool comes out of the package of Debian, which is not installed: that would start a server.
@@ -331,7 +331,7 @@ fuzz: ## Every fuzz target for FUZZTIME; the first time all that they need is bu
 	$(GO) test ./internal/clusters/podlist -run '^$$' -fuzz '^FuzzTrim$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./config -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./slices/observe -run '^$$' -fuzz '^FuzzDecide$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
-	$(GO) test ./migration -run '^$$' -fuzz '^FuzzPlan$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./migration/engine -run '^$$' -fuzz '^FuzzPlan$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzExpression$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzText$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./migration/health -run '^$$' -fuzz '^FuzzPath$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s

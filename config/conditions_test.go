@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/json"
 
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // TestConditionsOfClients: a client can write the conditions of a slice's status like those of apps/v1, where all fields

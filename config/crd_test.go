@@ -18,8 +18,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // admission validates an object as the API server does: with its schema and CEL rules.

@@ -15,7 +15,7 @@ import (
 )
 
 // reasonFiles declare the reasons in conditions, events and output.
-var reasonFiles = []string{"../migration/v1alpha1/reasons.go", "../volumes/problem.go"}
+var reasonFiles = []string{"../api/migration/v1alpha1/reasons.go", "../volumes/problem.go"}
 
 // TestReasonsHavePages: each reason has a page of at most 150 words, and each page is of a reason.
 func TestReasonsHavePages(t *testing.T) {
@@ -47,7 +47,7 @@ func TestReasonsHavePages(t *testing.T) {
 // TestConceptsNameEveryAnnotation: the concepts page names everything that is written on users' objects.
 func TestConceptsNameEveryAnnotation(t *testing.T) {
 	concepts := read(t, "concepts.md")
-	for _, key := range constants(t, "../migration/v1alpha1/names.go", regexp.MustCompile(`AnnotationKey$|^Finalizer$|^FieldManager$`)) {
+	for _, key := range constants(t, "../api/migration/v1alpha1/names.go", regexp.MustCompile(`AnnotationKey$|^Finalizer$|^FieldManager$`)) {
 		if !strings.Contains(concepts, "`"+key+"`") {
 			t.Errorf("concepts.md does not name `%s`", key)
 		}

@@ -12,7 +12,7 @@ import (
 
 	_ "github.com/sliceshift/sliceshift/internal/clusters/fresh"
 	"github.com/sliceshift/sliceshift/internal/metric"
-	_ "github.com/sliceshift/sliceshift/migration"
+	_ "github.com/sliceshift/sliceshift/migration/engine"
 	_ "github.com/sliceshift/sliceshift/slices"
 )
 

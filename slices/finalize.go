@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // hold adds the finalizer to a set that needs it, before any of its pods is created.

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/execute"
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // TestLatePod: a pod was requested without a response, and a migration gives up its ordinal. The range is not confirmed

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/execute"
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // measured returns the samples whose labels all match: name and further labels, without the set.

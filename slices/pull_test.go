@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // pullingStage rolls out the image a:2 to two serving pods with prePull. refuse is called before each write.

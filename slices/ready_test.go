@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 	"github.com/sliceshift/sliceshift/slices/observe"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // kstatusOf returns the status of a set as Flux, Helm and others compute it.

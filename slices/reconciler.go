@@ -21,12 +21,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/internal/tolerant"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	"github.com/sliceshift/sliceshift/api/tolerant"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/execute"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/slices/observe"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Reconciler reconciles all StatefulSets of sliceshift in the manager's cluster.

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // TestUnconfirmedFor: a share is not confirmed for a minute after the controller started, unless the set was created in that

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // TestSetsOfPod: which sets are reconciled when a pod changes. An update has both states of the pod, and the sets of both

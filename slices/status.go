@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/execute"
 	"github.com/sliceshift/sliceshift/slices/observe"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // statusOf returns the status for a decision. failed is the error of its actions, if any.

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/shell"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // unreadable reports a set that has unreadable fields. Its pods are not changed, because spec.replicas may be one of these

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // wrote records a written set and the time, without the managed fields, which the cache omits too.

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // east returns the objects of the giver's side: its volume is secured and parked.

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/shell"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestKept: a volume was left behind if its claimRef names a claim that cannot exist. Its annotations name the

@@ -3,7 +3,7 @@ package volumes
 import (
 	"fmt"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // proven is done once the mark that was written on a shared volume over the giver's connection is read over the

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // TestSecondIsFree: objects that this migration has created or left at the taker are no obstacle.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // Kind is one kind of StatefulSet. A new kind embeds Native and overrides the methods in which it differs.

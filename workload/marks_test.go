@@ -5,7 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // TestStays: Observe reports how each kind keeps pods at a previous revision. A partition of apps/v1 counts pods; ours

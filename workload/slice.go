@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // SliceVersion is the apiVersion of our own kind.

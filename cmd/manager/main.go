@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/manager/page"
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/internal/clusters"
@@ -28,14 +30,12 @@ import (
 	"github.com/sliceshift/sliceshift/internal/kubeconfig"
 	"github.com/sliceshift/sliceshift/internal/metric"
 	"github.com/sliceshift/sliceshift/internal/version"
-	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/berths"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/traces"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	stsslices "github.com/sliceshift/sliceshift/slices"
 	"github.com/sliceshift/sliceshift/slices/observe"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -162,11 +162,11 @@ func metricsOptions(settings config.Config) metricsserver.Options {
 func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config, recorder traces.Recorder) error {
 	pool := clusters.NewPool(int64(settings.ClusterClient.Memory) << 20)
 	pool.Mapper = mgr.GetRESTMapper()
-	reconciler := &migration.Reconciler{
+	reconciler := &engine.Reconciler{
 		Client:    client.WithFieldOwner(mgr.GetClient(), api.FieldManager),
 		Live:      mgr.GetAPIReader(),
 		Namespace: settings.WatchNamespace,
-		Connector: &migration.Connector{
+		Connector: &engine.Connector{
 			Secrets: mgr.GetAPIReader(), Local: local, DefaultServiceAccount: settings.DefaultServiceAccount,
 			QPS: settings.ClusterClient.Rate(), Burst: settings.ClusterClient.Burst, Timeout: settings.ClusterClient.Timeout,
 			KubeConfigs: kubeconfig.Options{AllowLocal: settings.ClusterClient.AllowLocalAddresses},
@@ -181,7 +181,7 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config, recorde
 			Paths: settings.Volumes.AllowPaths, SecretNamespaces: settings.Volumes.SecretNamespaces, Drivers: settings.Volumes.Drivers,
 		},
 	}
-	return reconciler.SetupWithManager(mgr, migration.Limits{
+	return reconciler.SetupWithManager(mgr, engine.Limits{
 		Concurrency: settings.Concurrency, Namespace: settings.PerNamespace(),
 		Destination: settings.ActivePerDestination, DestinationShare: settings.ActivePerNamespace(),
 		Handoffs: berths.Limits{Node: settings.HandoffsPerNode, Link: settings.HandoffsPerLink, StorageClass: settings.HandoffsPerStorageClass},

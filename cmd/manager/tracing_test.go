@@ -9,8 +9,8 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/handoffs"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // collecting is an OTLP collector that records spans.

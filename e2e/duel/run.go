@@ -34,8 +34,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Options configure a run.

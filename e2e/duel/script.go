@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // wish is the requested spec of both sets, in the terms of apps/v1.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // event is an event of a pod.

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Manager is a running manager process.

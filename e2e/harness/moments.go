@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -17,10 +17,10 @@ import (
 type Moment func(do func() error) Report
 
 // When returns the moment of the first pass for which is returns true.
-func When(is func(*api.Migration, migration.Outcome) bool) Moment {
+func When(is func(*api.Migration, engine.Outcome) bool) Moment {
 	return func(do func() error) Report {
 		done := false
-		return func(m *api.Migration, outcome migration.Outcome) error {
+		return func(m *api.Migration, outcome engine.Outcome) error {
 			if done || !is(m, outcome) {
 				return nil
 			}
@@ -32,14 +32,14 @@ func When(is func(*api.Migration, migration.Outcome) bool) Moment {
 
 // Arrival returns the moment at which an ordinal has arrived.
 func Arrival(ordinal int32) Moment {
-	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
+	return When(func(_ *api.Migration, outcome engine.Outcome) bool {
 		return outcome.Finished != nil && outcome.Finished.Ordinal == ordinal
 	})
 }
 
 // Wrote returns the moment at which a matching effect was carried out.
 func Wrote(is func(*plan.Effect) bool) Moment {
-	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
+	return When(func(_ *api.Migration, outcome engine.Outcome) bool {
 		return outcome.Wrote && is(outcome.Decision.Effect)
 	})
 }
@@ -59,7 +59,7 @@ func CopyStep(verb volumes.Verb, role volumes.Role) Moment {
 
 // StalledWith returns the moment at which a migration stalls with this reason.
 func StalledWith(reason string) Moment {
-	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
+	return When(func(_ *api.Migration, outcome engine.Outcome) bool {
 		hold := outcome.Decision.Hold
 		return hold != nil && hold.Stalled && hold.Reason == reason
 	})
@@ -67,7 +67,7 @@ func StalledWith(reason string) Moment {
 
 // HeldWith returns the moment at which a migration waits with this reason.
 func HeldWith(reason string) Moment {
-	return When(func(_ *api.Migration, outcome migration.Outcome) bool {
+	return When(func(_ *api.Migration, outcome engine.Outcome) bool {
 		hold := outcome.Decision.Hold
 		return hold != nil && hold.Reason == reason
 	})
@@ -76,7 +76,7 @@ func HeldWith(reason string) Moment {
 // OnWrite calls do once, after the n-th write to a cluster.
 func OnWrite(n int, do func() error) Report {
 	count := 0
-	return func(_ *api.Migration, outcome migration.Outcome) error {
+	return func(_ *api.Migration, outcome engine.Outcome) error {
 		if !outcome.Wrote {
 			return nil
 		}
@@ -93,7 +93,7 @@ func OnVerb(verb plan.Verb, do func() error) Report {
 }
 
 // Report observes each pass of a run; an error ends the run.
-type Report func(*api.Migration, migration.Outcome) error
+type Report func(*api.Migration, engine.Outcome) error
 
 // Mover creates the record and connects to both clusters.
 func (v *Move) Mover() *fixture.Mover {
@@ -130,7 +130,7 @@ func Drive(ctx context.Context, t testing.TB, mover *fixture.Mover, reports ...R
 func Follow(ctx context.Context, t testing.TB, mover *fixture.Mover, reports ...Report) error {
 	t.Helper()
 	begin, last := time.Now(), ""
-	return mover.Run(ctx, func(m *api.Migration, outcome migration.Outcome) error {
+	return mover.Run(ctx, func(m *api.Migration, outcome engine.Outcome) error {
 		if line := Narrate(outcome); line != "" && line != last {
 			last = line
 			t.Logf("%5.1f s  %s", time.Since(begin).Seconds(), line)
@@ -145,7 +145,7 @@ func Follow(ctx context.Context, t testing.TB, mover *fixture.Mover, reports ...
 }
 
 // Narrate returns a line that describes a pass.
-func Narrate(outcome migration.Outcome) string {
+func Narrate(outcome engine.Outcome) string {
 	switch d := outcome.Decision; {
 	case d.Effect != nil && outcome.Wrote:
 		return d.Effect.String()

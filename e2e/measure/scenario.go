@@ -15,11 +15,11 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	pages "github.com/sliceshift/sliceshift/internal/figures"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // errMissed is the error of a measurement that misses a goal.
@@ -199,7 +199,7 @@ type Trace interface {
 	// Begin starts a move.
 	Begin(now time.Time)
 	// Add records the next pass.
-	Add(outcome migration.Outcome, now time.Time)
+	Add(outcome engine.Outcome, now time.Time)
 }
 
 // Move moves an application, and returns the times and the requests that were sent during the handoffs.
@@ -211,7 +211,7 @@ func (c Command) Move(ctx context.Context, app fixture.App) (Timing, Counts, err
 	}
 	var taken Timing
 	var before, during Counts
-	err = mover.Run(ctx, func(_ *api.Migration, outcome migration.Outcome) error {
+	err = mover.Run(ctx, func(_ *api.Migration, outcome engine.Outcome) error {
 		if record := outcome.Decision.Record; taken.Begin.IsZero() && record != nil && record.Handoff != nil {
 			// This record is not counted; the record that ends the last handoff is.
 			taken.Begin, before = outcome.Snapshot.Now, sent.Counts()

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // aheadOf returns the number of volumes that were copied before the turn of their ordinals.
@@ -39,7 +39,7 @@ func TestCopyAhead(t *testing.T) {
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, byCopy, copiesAhead)
 	before, mover := v.filled(), v.Mover()
 	said, passes := false, map[int32]int32{}
-	v.Drive(mover, func(m *api.Migration, _ migration.Outcome) error {
+	v.Drive(mover, func(m *api.Migration, _ engine.Outcome) error {
 		if handoff := m.Status.Handoff; handoff != nil {
 			if _, seen := passes[handoff.Ordinal]; !seen {
 				passes[handoff.Ordinal] = handoff.Volume("data").Copy.Warm.Passes
@@ -68,7 +68,7 @@ func TestCopyAheadTurnsBack(t *testing.T) {
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, byCopy, copiesAhead)
 	v.filled()
 	disks, mover, turned := v.disks(), v.Mover(), false
-	v.Drive(mover, func(m *api.Migration, _ migration.Outcome) error {
+	v.Drive(mover, func(m *api.Migration, _ engine.Outcome) error {
 		if turned || aheadOf(m) < 2 {
 			return nil
 		}
@@ -103,7 +103,7 @@ func TestCopyAheadRefused(t *testing.T) {
 		set(&v.Migration.Spec.Volumes[0].Copy)
 		return mover.Store.Change(v.Ctx, records.Change{Volumes: v.Migration.Spec.Volumes})
 	}
-	v.Drive(mover, func(m *api.Migration, _ migration.Outcome) error {
+	v.Drive(mover, func(m *api.Migration, _ engine.Outcome) error {
 		held := meta.FindStatusCondition(m.Status.Conditions, api.ConditionAheadHeld)
 		own := int32(0)
 		if m.Status.Handoff != nil {

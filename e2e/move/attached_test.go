@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/attacher"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -202,7 +202,7 @@ func TestP1PlanInMidMove(t *testing.T) {
 				return harness.WroteOn(side, verb)(func() error { return v.expectPlan(api.ReasonMoved) })
 			}
 			returns := func(side plan.SideName, verb plan.Verb) harness.Report {
-				return harness.When(func(_ *api.Migration, outcome migration.Outcome) bool {
+				return harness.When(func(_ *api.Migration, outcome engine.Outcome) bool {
 					e := outcome.Decision.Effect
 					return back && outcome.Wrote && e.Side == side && e.Verb == verb
 				})(func() error { return v.expectPlan(api.ReasonRolledBack) })

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/records"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestAuthors: a Migration gives its author no access to accounts and Secrets that the author may not use.

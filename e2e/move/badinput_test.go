@@ -17,10 +17,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // author changes the PodDisruptionBudget of an application while it moves.
@@ -63,7 +63,7 @@ func (a *author) write(at harness.Endpoint, n int) error {
 
 // looks fails if the migration stops an ordinal or writes a budget before it has recorded the author's last
 // value. It also fails if pods can be evicted beyond that value while an ordinal is down.
-func (a *author) looks(m *api.Migration, outcome migration.Outcome) error {
+func (a *author) looks(m *api.Migration, outcome engine.Outcome) error {
 	if !a.spoke || !outcome.Wrote {
 		return nil
 	}

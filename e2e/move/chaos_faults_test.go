@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // fault is a temporary failure.

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Chaos runs can be repeated by seed: the same faults happen in the same order, but not at the same moments.

@@ -17,12 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/treetest"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -160,7 +160,7 @@ func TestCopyAheadOfOneClaim(t *testing.T) {
 		}
 	})
 	data, logs, mover, said := v.fillEach("data"), v.fillEach("logs"), v.Mover(), false
-	v.Drive(mover, func(m *api.Migration, _ migration.Outcome) error {
+	v.Drive(mover, func(m *api.Migration, _ engine.Outcome) error {
 		if said || aheadOf(m) == 0 {
 			return nil
 		}

@@ -8,10 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/player"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -48,7 +48,7 @@ func TestCopyRelayBreaks(t *testing.T) {
 		handoff := m.Status.Handoff
 		return handoff != nil && handoff.Volume("data").Copy.Warm.Passes == 0 && players[0].Forwarded(v.App.Namespace) > int64(1+broken)*much/8
 	}
-	err := harness.Follow(v.Ctx, t, mover, func(m *api.Migration, _ migration.Outcome) error {
+	err := harness.Follow(v.Ctx, t, mover, func(m *api.Migration, _ engine.Outcome) error {
 		switch {
 		case !underway(m):
 			return nil
@@ -65,7 +65,7 @@ func TestCopyRelayBreaks(t *testing.T) {
 		t.Fatalf("the run ended with: %v", err)
 	}
 	receivers := v.receivers()
-	v.Drive(mover, func(m *api.Migration, _ migration.Outcome) error {
+	v.Drive(mover, func(m *api.Migration, _ engine.Outcome) error {
 		if handoff := m.Status.Handoff; handoff != nil && handoff.Volume("data").Copy.Warm.Passes == 0 {
 			if now := v.receivers(); len(now) == 1 && now[0] != receivers[0] {
 				return errors.New("another pod writes, where one did that had lost its relay")

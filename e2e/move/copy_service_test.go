@@ -5,9 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -33,7 +33,7 @@ func TestServiceTypeChangedInMidCopy(t *testing.T) {
 			reached.Copy.ServiceType = corev1.ServiceTypeLoadBalancer
 			v.Drive(mover,
 				harness.CopyStep(volumes.TellMover, tc.role)(v.asks(mover.Store, reached)),
-				func(_ *api.Migration, outcome migration.Outcome) error {
+				func(_ *api.Migration, outcome engine.Outcome) error {
 					if outcome.Wrote {
 						services[outcome.Decision.Effect.Volume.Verb]++
 					}

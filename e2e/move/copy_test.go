@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/treetest"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -133,7 +133,7 @@ func (v *move) runByCopy() {
 	v.T.Helper()
 	expect := v.copied()
 	noted := map[int32]string{}
-	v.Run(func(m *api.Migration, _ migration.Outcome) error {
+	v.Run(func(m *api.Migration, _ engine.Outcome) error {
 		if history := m.Status.History; history != nil {
 			for _, seal := range history.Seals {
 				noted[seal.Ordinal] = seal.Root

@@ -17,14 +17,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
 	"github.com/sliceshift/sliceshift/internal/figures"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/treetest"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // crashStepVariable sets the distance between the tested writes; 1 tests every write.
@@ -160,7 +160,7 @@ func overLimit(v *harness.Move) {
 
 // turnsTwo requests a rollback once two ordinals are copied.
 func (v *move) turnsTwo(store records.ConfigMap) harness.Report {
-	two := harness.When(func(m *api.Migration, _ migration.Outcome) bool { return aheadOf(m) > 0 })
+	two := harness.When(func(m *api.Migration, _ engine.Outcome) bool { return aheadOf(m) > 0 })
 	return two(func() error { return store.SetMode(v.Ctx, api.ModeRollback) })
 }
 
@@ -241,7 +241,7 @@ func (v *move) crash(f fate, n int, says func(*move, records.ConfigMap) harness.
 	c := &crasher{fate: f, at: int64(n), die: die}
 	person, err := fixture.NewMover(v.Ctx, v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
 	v.Must(err)
-	word := func(*api.Migration, migration.Outcome) error { return nil }
+	word := func(*api.Migration, engine.Outcome) error { return nil }
 	if says != nil {
 		word = says(v, person.Store)
 	}

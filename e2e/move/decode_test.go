@@ -17,13 +17,13 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/api/tolerant"
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/internal/tolerant"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // asksAtOnce is the number of parallel requests.

@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // deleteSet deletes a StatefulSet as a user would.
@@ -26,7 +26,7 @@ func (v *move) deleteSet(at harness.Endpoint, propagation metav1.DeletionPropaga
 func TestGiverLosesItsSet(t *testing.T) {
 	const pod = "web-2"
 	stopped := harness.WroteOn(plan.DestinationSide, plan.ScaleDown)
-	turned := harness.When(func(m *api.Migration, _ migration.Outcome) bool {
+	turned := harness.When(func(m *api.Migration, _ engine.Outcome) bool {
 		handoff := m.Status.Handoff
 		return handoff != nil && handoff.Ordinal == 2 && m.Status.Fence.Direction == api.Back
 	})
@@ -61,7 +61,7 @@ func TestGiverLosesItsSet(t *testing.T) {
 					return err
 				}
 				return mover.Store.SetMode(v.Ctx, api.ModeRollback)
-			}), tc.loses(lose), func(_ *api.Migration, outcome migration.Outcome) error {
+			}), tc.loses(lose), func(_ *api.Migration, outcome engine.Outcome) error {
 				hold := outcome.Decision.Hold
 				if waited || hold == nil || hold.Reason != tc.reason || outcome.Snapshot.Destination.Set.Presence != plan.Absent {
 					return nil

@@ -23,12 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
-	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 )
 
 //go:embed dependencies.yaml
@@ -307,7 +307,7 @@ func TestCopiesAreFoughtFor(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy, copying(func(d *api.DependenciesSpec) { d.OnConflict = api.ConflictOverwrite }))
 	writes, named := 0, false
-	v.Drive(v.Mover(), func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Drive(v.Mover(), func(_ *api.Migration, outcome engine.Outcome) error {
 		effect, hold := outcome.Decision.Effect, outcome.Decision.Hold
 		switch {
 		case outcome.Wrote && effect.Kind == "ConfigMap" && effect.Name == "settings" && !named:
@@ -353,7 +353,7 @@ func TestCopyOfOthers(t *testing.T) {
 		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
 	}}}}}
 	mover, named, deleted := v.Mover(), false, false
-	v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Drive(mover, func(_ *api.Migration, outcome engine.Outcome) error {
 		effect, hold := outcome.Decision.Effect, outcome.Decision.Hold
 		switch {
 		case outcome.Wrote && effect.Verb == plan.ScaleUp && effect.Side == plan.DestinationSide:
@@ -394,7 +394,7 @@ func TestCopiesAreRead(t *testing.T) {
 		}
 	}
 	t.Logf("Secrets are read %d times at the start, %v for the handoffs, %d at the end", r.start, r.handoffs, r.end)
-	if now := int(time.Since(begin) / observe.CopiesSeenFor); with > now || r.start == 0 || r.end == 0 {
+	if now := int(time.Since(begin) / world.CopiesSeenFor); with > now || r.start == 0 || r.end == 0 {
 		t.Errorf("for %d handoffs, and they are looked at again %d times in so long", with, now)
 	}
 }

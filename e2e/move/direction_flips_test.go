@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Environment variables for the duration and the number of Migrations. The defaults give a short run.

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/csi"
 	"github.com/sliceshift/sliceshift/e2e/csi/kubelet"
@@ -23,7 +24,6 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 	"github.com/sliceshift/sliceshift/internal/treediff"
 	"github.com/sliceshift/sliceshift/internal/treetest"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // diskDriver is the name of the driver and of its StorageClass.

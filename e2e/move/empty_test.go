@@ -10,10 +10,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -82,7 +82,7 @@ func TestEmptyWaitsForThePod(t *testing.T) {
 	v.Must(err)
 	v.Migration.Spec.Volumes[0].StorageClassName = new(class)
 	before := v.handles(v.Here())
-	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Run(func(_ *api.Migration, outcome engine.Outcome) error {
 		if hold := outcome.Decision.Hold; hold != nil && hold.Stalled {
 			return fmt.Errorf("it stalls: %+v", hold)
 		}

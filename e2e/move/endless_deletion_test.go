@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // keeper is a finalizer of an operator that does not remove it.
@@ -40,7 +40,7 @@ func TestH7FinalizerOfAnOperator(t *testing.T) {
 			return err
 		}
 		return mover.Store.SetMode(v.Ctx, api.ModeRollback)
-	}), func(m *api.Migration, outcome migration.Outcome) error {
+	}), func(m *api.Migration, outcome engine.Outcome) error {
 		switch hold := outcome.Decision.Hold; {
 		case !named(hold):
 			return nil

@@ -14,11 +14,11 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // installMCS installs the Multi-Cluster Services API in both clusters.
@@ -46,7 +46,7 @@ func exported(spec *api.MigrationSpec) { spec.Services.Export = true }
 func TestExports(t *testing.T) {
 	v, from, to := newExporting(t, 2, exported)
 	first := true
-	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Run(func(_ *api.Migration, outcome engine.Outcome) error {
 		if !outcome.Wrote || outcome.Decision.Effect.Verb != plan.ScaleDown || !first {
 			return nil
 		}
@@ -71,7 +71,7 @@ func TestExports(t *testing.T) {
 func TestExportConflict(t *testing.T) {
 	v, _, to := newExporting(t, 1, exported)
 	stalled := false
-	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Run(func(_ *api.Migration, outcome engine.Outcome) error {
 		switch hold := outcome.Decision.Hold; {
 		case outcome.Wrote && outcome.Decision.Effect.Verb == plan.CreateExport && outcome.Decision.Effect.Side == plan.DestinationSide:
 			return v.conflict(to, metav1.ConditionTrue)

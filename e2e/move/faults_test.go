@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -41,7 +41,7 @@ func TestAPIServerAway(t *testing.T) {
 			mover := v.Mover()
 			var gone atomic.Bool
 			away := make(chan struct{})
-			v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+			v.Drive(mover, func(_ *api.Migration, outcome engine.Outcome) error {
 				if outcome.Wrote && gone.Load() {
 					return fmt.Errorf("while one side was away: %s", outcome.Decision.Effect)
 				}
@@ -92,7 +92,7 @@ func TestFrozenSource(t *testing.T) {
 func TestBinderBehind(t *testing.T) {
 	v := newMove(t, harness.Usual(4), harness.AcrossClusters)
 	var frozen []time.Duration
-	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Run(func(_ *api.Migration, outcome engine.Outcome) error {
 		if finished := outcome.Finished; finished != nil {
 			frozen = append(frozen, outcome.Snapshot.Now.Sub(finished.StartTime.Time))
 		}
@@ -129,7 +129,7 @@ func TestPodNeverReady(t *testing.T) {
 			mover := v.Mover()
 			stalled := false
 			cordon := harness.WroteOn(plan.SourceSide, plan.ScaleDown)(func() error { return v.cordon(v.Destination, true) })
-			v.Drive(mover, cordon, func(_ *api.Migration, outcome migration.Outcome) error {
+			v.Drive(mover, cordon, func(_ *api.Migration, outcome engine.Outcome) error {
 				hold := outcome.Decision.Hold
 				if stalled || hold == nil || !hold.Stalled || hold.Reason != api.ReasonPodNotReady {
 					return nil

@@ -19,11 +19,11 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/health"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestGatesAskPods: gates reach a pod through a real API server only with the shipped role. An error of the API

@@ -21,12 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // verdictMap is the ConfigMap at the source that reports the health of the application.
@@ -130,7 +130,7 @@ func TestGateInDryRun(t *testing.T) {
 	gate.DryRun = true
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, withGates(gate))
 	shown := false
-	v.Run(func(m *api.Migration, _ migration.Outcome) error {
+	v.Run(func(m *api.Migration, _ engine.Outcome) error {
 		for _, each := range m.Status.Gates {
 			shown = shown || !each.Holds
 		}

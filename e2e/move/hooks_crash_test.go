@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestHookAfterACrash: a process dies when it creates a Job, or when it records the Job's state. The hook runs
@@ -61,7 +61,7 @@ func TestHookAfterACrash(t *testing.T) {
 				v.Must(err)
 				mover, err := fixture.Rejoin(through(v.From.RESTConfig()), through(v.To.RESTConfig()), v.Migration)
 				v.Must(err)
-				err = mover.Run(ctx, func(*api.Migration, migration.Outcome) error { return nil })
+				err = mover.Run(ctx, func(*api.Migration, engine.Outcome) error { return nil })
 				if !c.dead.Load() {
 					t.Fatalf("it has not crashed, and ended with %v", err)
 				}
@@ -100,7 +100,7 @@ func TestHookWhoseJobGoesUnseen(t *testing.T) {
 	v.Must(err)
 	mover, err := fixture.Rejoin(config, v.To.RESTConfig(), v.Migration)
 	v.Must(err)
-	if err := mover.Run(ctx, func(*api.Migration, migration.Outcome) error { return nil }); !c.dead.Load() {
+	if err := mover.Run(ctx, func(*api.Migration, engine.Outcome) error { return nil }); !c.dead.Load() {
 		t.Fatalf("it has not crashed, and ended with %v", err)
 	}
 	jobs := v.Source.BatchV1().Jobs(v.App.Namespace)
@@ -152,11 +152,11 @@ func TestHookWhoseJobIsRemoved(t *testing.T) {
 		}
 	}
 	is := func(name string, state api.HookState) harness.Moment {
-		return harness.When(func(m *api.Migration, _ migration.Outcome) bool {
+		return harness.When(func(m *api.Migration, _ engine.Outcome) bool {
 			return slices.ContainsFunc(m.Status.Hooks, func(run api.HookRun) bool { return run.Name == name && run.State == state })
 		})
 	}
-	begins := harness.When(func(_ *api.Migration, outcome migration.Outcome) bool {
+	begins := harness.When(func(_ *api.Migration, outcome engine.Outcome) bool {
 		e := outcome.Decision.Effect
 		return outcome.Wrote && e.Verb == plan.StartHook && e.Hook.Hook.Name == "finish"
 	})

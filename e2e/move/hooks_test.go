@@ -18,12 +18,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // hook returns a hook whose Job does not retry its pod.
@@ -68,7 +68,7 @@ func (v *move) hooksOf(side kubernetes.Interface, namespace string) []string {
 
 // ordered records the hooks, stops and starts of a run.
 func ordered(into *[]string) harness.Report {
-	return func(_ *api.Migration, outcome migration.Outcome) error {
+	return func(_ *api.Migration, outcome engine.Outcome) error {
 		e := outcome.Decision.Effect
 		if !outcome.Wrote {
 			return nil
@@ -108,7 +108,7 @@ func TestHooks(t *testing.T) {
 	var order []string
 	stalls := false
 	mover := v.Mover()
-	v.Drive(mover, ordered(&order), func(m *api.Migration, outcome migration.Outcome) error {
+	v.Drive(mover, ordered(&order), func(m *api.Migration, outcome engine.Outcome) error {
 		hold := outcome.Decision.Hold
 		if stalls || hold == nil || hold.Reason != api.ReasonHookFailed {
 			return nil
@@ -183,7 +183,7 @@ func TestHookRefused(t *testing.T) {
 					return err == nil && len(quota.Status.Used) > 0, err
 				})
 				return nil
-			}), func(m *api.Migration, outcome migration.Outcome) error {
+			}), func(m *api.Migration, outcome engine.Outcome) error {
 				hold := outcome.Decision.Hold
 				if refused || hold == nil || hold.Reason != api.ReasonHookRefused {
 					return nil

@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // TestHookBehindAFailingWebhook: a webhook that fails when the Job of a hook is created is named as the cause
@@ -53,7 +53,7 @@ func TestHookBehindAFailingWebhook(t *testing.T) {
 			return err != nil, nil
 		})
 		return nil
-	}), func(_ *api.Migration, outcome migration.Outcome) error {
+	}), func(_ *api.Migration, outcome engine.Outcome) error {
 		hold := outcome.Decision.Hold
 		if gone || hold == nil || !hold.Stalled {
 			return nil

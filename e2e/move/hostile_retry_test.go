@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/hostile"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // later is the number of Migrations in two namespaces. Their servers send a Retry-After of one hour, or answer

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/hostile"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // victimsVolume creates a volume in the manager's own cluster that is bound to the claim of another tenant.

@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/hostile"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestHostile: one tenant's clusters send arbitrary answers to a manager that also serves others. Nothing

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // kruise is the apiVersion of OpenKruise's StatefulSet.

@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -145,7 +145,7 @@ func TestLetIn(t *testing.T) {
 			v.Drive(mover, harness.Arrival(1)(func() error {
 				closed = true
 				return tc.shut(v)
-			}), harness.When(func(_ *api.Migration, outcome migration.Outcome) bool {
+			}), harness.When(func(_ *api.Migration, outcome engine.Outcome) bool {
 				e := outcome.Decision.Effect
 				return outcome.Wrote && e.Verb == plan.ScaleDown && e.Ordinal == 0
 			})(func() error {
@@ -190,7 +190,7 @@ func TestWhyThereIsNoPod(t *testing.T) {
 	v.Must(v.makeNamespace())
 	v.keepPodsOut(v.There())
 	said := false
-	v.Drive(v.Mover(), harness.When(func(m *api.Migration, _ migration.Outcome) bool {
+	v.Drive(v.Mover(), harness.When(func(m *api.Migration, _ engine.Outcome) bool {
 		text := stallOf(m)
 		return strings.Contains(text, "cannot create it: ") && strings.Contains(text, "web-0")
 	})(func() error {

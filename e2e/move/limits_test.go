@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // trouble is a failure while the first ordinal is down: how it begins, how it is reported and how it is fixed.
@@ -193,7 +193,7 @@ func TestNobodyIsDownForAnAnswer(t *testing.T) {
 			mover, told := v.Mover(), false
 			v.Drive(mover,
 				harness.WroteOn(plan.SourceSide, plan.ScaleDown)(func() error { return tc.breaks(mover) }),
-				func(m *api.Migration, outcome migration.Outcome) error {
+				func(m *api.Migration, outcome engine.Outcome) error {
 					hold := outcome.Decision.Hold
 					if told || hold == nil || !hold.Stalled {
 						return nil

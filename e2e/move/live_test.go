@@ -9,9 +9,9 @@ import (
 
 	"github.com/creack/pty"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestLive moves an application on a terminal that reads keys. One word pauses the move and another resumes it.

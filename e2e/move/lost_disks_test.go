@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -113,7 +113,7 @@ var errStalled = errors.New("it stalls")
 func (v *move) stalls(mover *fixture.Mover, reports ...harness.Report) plan.Hold {
 	v.T.Helper()
 	var hold *plan.Hold
-	err := harness.Follow(v.Ctx, v.T, mover, append(reports, func(_ *api.Migration, outcome migration.Outcome) error {
+	err := harness.Follow(v.Ctx, v.T, mover, append(reports, func(_ *api.Migration, outcome engine.Outcome) error {
 		if hold = outcome.Decision.Hold; hold != nil && hold.Stalled {
 			return errStalled
 		}
@@ -259,7 +259,7 @@ func TestClaimLostOnTheWayBack(t *testing.T) {
 		return mover.Store.SetMode(v.Ctx, api.ModeRollback)
 	})
 	lose := harness.OnVerb(plan.ScaleUp, func() error { return claims.Delete(v.Ctx, "data-web-1", metav1.DeleteOptions{}) })
-	note := func(m *api.Migration, _ migration.Outcome) error {
+	note := func(m *api.Migration, _ engine.Outcome) error {
 		if m.Status.Handoff != nil {
 			recorded = m.Status.Handoff.Volume("data").Name
 		}

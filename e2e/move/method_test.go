@@ -3,15 +3,15 @@ package move
 import (
 	"testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/treetest"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // downByCopy is the moment at which an ordinal is down and its copy has begun.
-var downByCopy = harness.When(func(m *api.Migration, _ migration.Outcome) bool {
+var downByCopy = harness.When(func(m *api.Migration, _ engine.Outcome) bool {
 	handoff := m.Status.Handoff
 	return handoff != nil && handoff.Step == api.StepCarryVolumes && handoff.Volume("data").Copy.Number > 0
 })
@@ -31,7 +31,7 @@ func TestMethodChangedInMidCopy(t *testing.T) {
 	again, held, arrived := v.asks(mover.Store, v.Migration.Spec.Volumes[0]), false, int32(0)
 	v.Drive(mover,
 		downByCopy(v.asks(mover.Store, api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodRebind})),
-		func(m *api.Migration, _ migration.Outcome) error { arrived = m.Status.Moved; return nil },
+		func(m *api.Migration, _ engine.Outcome) error { arrived = m.Status.Moved; return nil },
 		harness.StalledWith(api.ReasonVolumesChanged)(func() error {
 			held = true
 			if arrived != 1 {

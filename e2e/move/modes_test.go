@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func TestPartOfTheOrdinals(t *testing.T) {
@@ -86,7 +86,7 @@ func TestPause(t *testing.T) {
 			var since time.Time
 			resumed := false
 			v.Drive(mover, harness.OnVerb(verb, func() error { return mover.Store.SetMode(v.Ctx, api.ModePause) }),
-				func(m *api.Migration, outcome migration.Outcome) error {
+				func(m *api.Migration, outcome engine.Outcome) error {
 					hold := outcome.Decision.Hold
 					holds := hold != nil && hold.Reason == api.ReasonPaused
 					switch {
@@ -210,7 +210,7 @@ func (v *move) holdsAttached(node string, enough func(plan.Hold) (bool, error)) 
 	name := "attach-" + v.App.Namespace
 	v.Must(v.attach(name, claim.Spec.VolumeName, node))
 	released := false
-	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Run(func(_ *api.Migration, outcome engine.Outcome) error {
 		hold := outcome.Decision.Hold
 		if released || hold == nil || hold.Reason != api.ReasonVolumeAttached {
 			return nil
@@ -243,7 +243,7 @@ func TestForeignWriter(t *testing.T) {
 	}
 	var before int32
 	stalled := false
-	v.Drive(mover, func(m *api.Migration, outcome migration.Outcome) error {
+	v.Drive(mover, func(m *api.Migration, outcome engine.Outcome) error {
 		hold := outcome.Decision.Hold
 		switch {
 		case outcome.Finished != nil && outcome.Finished.Ordinal == 2 && before == 0:
@@ -271,7 +271,7 @@ func TestNothingIsWrittenWhenSettled(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters)
 	mover := v.Run()
-	v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Drive(mover, func(_ *api.Migration, outcome engine.Outcome) error {
 		if outcome.Wrote || outcome.Saved {
 			return fmt.Errorf("a finished migration wrote: %s", harness.Narrate(outcome))
 		}

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func named(spec *api.MigrationSpec) { spec.Services.PerOrdinal = api.PerOrdinalExport }
@@ -25,7 +25,7 @@ func named(spec *api.MigrationSpec) { spec.Services.PerOrdinal = api.PerOrdinalE
 func TestOrdinalNames(t *testing.T) {
 	v, from, to := newExporting(t, 3, named)
 	first := true
-	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Run(func(_ *api.Migration, outcome engine.Outcome) error {
 		if !outcome.Wrote {
 			return nil
 		}
@@ -59,7 +59,7 @@ func TestOrdinalNamesBack(t *testing.T) {
 	mover := v.Mover()
 	v.Drive(mover,
 		harness.OnVerb(plan.ScaleUp, func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }),
-		func(_ *api.Migration, outcome migration.Outcome) error {
+		func(_ *api.Migration, outcome engine.Outcome) error {
 			if !outcome.Wrote {
 				return nil
 			}

@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/loopback"
 	"github.com/sliceshift/sliceshift/migration/traces"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // traceCollector receives spans.

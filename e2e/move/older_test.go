@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestOlderDestination moves to an API server that drops a field of the pod template, as an older version
@@ -51,7 +51,7 @@ func TestOlderDestination(t *testing.T) {
 			}
 			var hold *plan.Hold
 			held := errors.New("held")
-			err := v.Mover().Run(v.Ctx, func(_ *api.Migration, outcome migration.Outcome) error {
+			err := v.Mover().Run(v.Ctx, func(_ *api.Migration, outcome engine.Outcome) error {
 				if h := outcome.Decision.Hold; h != nil && h.Stalled {
 					hold = h
 					return held

@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // TestOnCall: with the role sliceshift-migration-pauser a user can read and pause a Migration, and can gain no

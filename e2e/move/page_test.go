@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/loopback"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // pageUsers holds the page of a manager and its users, each with a token. alice may edit Migrations, bob may

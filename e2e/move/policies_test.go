@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -84,10 +84,10 @@ func (v *move) releasedWhenSecured(c client.Client) {
 	v.T.Helper()
 	store := records.Resource{Client: c, Namespace: v.Migration.Namespace, Name: v.Migration.Name}
 	both := v.rejoin()
-	bell := migration.NewBell()
-	e := migration.NewEngine(v.Migration, migration.Options{Source: both.Source, Destination: both.Destination, Records: store, Holder: "test", Notify: bell.Ring, Policy: volumes.Unrestricted()})
+	bell := engine.NewBell()
+	e := engine.NewEngine(v.Migration, engine.Options{Source: both.Source, Destination: both.Destination, Records: store, Holder: "test", Notify: bell.Ring, Policy: volumes.Unrestricted()})
 	secured := false
-	deletes := func(m *api.Migration, outcome migration.Outcome) error {
+	deletes := func(m *api.Migration, outcome engine.Outcome) error {
 		if secured || !outcome.Wrote || outcome.Decision.Effect.Verb != plan.CarryVolume {
 			return nil
 		}
@@ -97,7 +97,7 @@ func (v *move) releasedWhenSecured(c client.Client) {
 		}
 		return c.Get(v.Ctx, client.ObjectKeyFromObject(v.Migration), m)
 	}
-	err := migration.Loop{Engine: e, Store: store, Bell: bell, Report: deletes}.Run(v.Ctx)
+	err := engine.Loop{Engine: e, Store: store, Bell: bell, Report: deletes}.Run(v.Ctx)
 	v.Must(err)
 	if !secured {
 		v.T.Error("nothing was secured")

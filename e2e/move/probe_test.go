@@ -14,9 +14,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/migration/report"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestP1ProbeThatHangs: requests without an answer are counted and explained, and the move makes the same

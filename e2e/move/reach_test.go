@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestReach: a Migration can use only the ServiceAccounts and Secrets of its own namespace. Names that look

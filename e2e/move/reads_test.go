@@ -10,10 +10,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // Limits for the reads of a migration of ten ordinals: before its first handoff begins, for one handoff, after
@@ -95,7 +95,7 @@ func (r *readings) note(request *http.Request) {
 }
 
 // named prefixes each read with the write of its pass.
-func (r *readings) named(paths []string, outcome migration.Outcome) []string {
+func (r *readings) named(paths []string, outcome engine.Outcome) []string {
 	purpose := "a record"
 	if effect := outcome.Decision.Effect; effect != nil {
 		purpose = string(effect.Side) + " " + string(effect.Verb)
@@ -125,7 +125,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // take adds the reads of a pass to the totals.
-func (r *readings) take(_ *api.Migration, outcome migration.Outcome) error {
+func (r *readings) take(_ *api.Migration, outcome engine.Outcome) error {
 	sent := int(r.sent.Load())
 	n := sent - r.counted
 	r.counted = sent

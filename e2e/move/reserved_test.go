@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestReservedInMidMove: another writer sets reserveOrdinals of a slice of our kind during a move. The slice
@@ -26,7 +26,7 @@ func TestReservedInMidMove(t *testing.T) {
 			v.Run(harness.Arrival(2)(func() error {
 				reserved = true
 				return v.reserve(at(v), "[7]", "helm") // it has no effect yet
-			}), func(_ *api.Migration, outcome migration.Outcome) error {
+			}), func(_ *api.Migration, outcome engine.Outcome) error {
 				if reserved && !stalled && outcome.Wrote && outcome.Decision.Effect.Verb == plan.ScaleDown {
 					return fmt.Errorf("it goes on: %s", outcome.Decision.Effect)
 				}

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -22,7 +22,7 @@ func TestBudgetReverted(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
 	reverted, stalled := false, false
-	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Run(func(_ *api.Migration, outcome engine.Outcome) error {
 		if reverted && !stalled && outcome.Wrote && outcome.Decision.Effect.Volume.Verb != volumes.Secure {
 			return fmt.Errorf("it fights: %s", outcome.Decision.Effect)
 		}
@@ -36,7 +36,7 @@ func TestBudgetReverted(t *testing.T) {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, api.BudgetAnnotationKey, api.BudgetHandedOver)
 		_, err := v.Source.PolicyV1().PodDisruptionBudgets(v.App.Namespace).Patch(v.Ctx, v.App.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-annotate"})
 		return err
-	}), func(_ *api.Migration, outcome migration.Outcome) error {
+	}), func(_ *api.Migration, outcome engine.Outcome) error {
 		if hold := outcome.Decision.Hold; hold != nil && hold.Reason == api.ReasonForeignBudget && (!strings.Contains(hold.Message, `"flux"`) || !strings.Contains(hold.Remedy, api.BudgetHandedOver)) {
 			return fmt.Errorf("stalled with %+v", hold)
 		}

@@ -32,13 +32,13 @@ import (
 	mcscrd "sigs.k8s.io/mcs-api/config/crd"
 	"sigs.k8s.io/yaml"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/loopback"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // everybody lists the rights of every user in every cluster (system:basic-user).

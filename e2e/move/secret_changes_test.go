@@ -7,10 +7,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // password returns the password in the Secret of the pods on a side.
@@ -46,7 +46,7 @@ func TestSecretChanges(t *testing.T) {
 			mover, said := v.Mover(), ""
 			v.Drive(mover,
 				harness.OnVerb(plan.ScaleUp, func() error { return v.setPassword(v.Ctx, v.Here(), is) }),
-				func(_ *api.Migration, outcome migration.Outcome) error {
+				func(_ *api.Migration, outcome engine.Outcome) error {
 					hold := outcome.Decision.Hold
 					if hold == nil || hold.Reason != api.ReasonDependencyChanged || said != "" {
 						return nil

@@ -17,8 +17,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Secrets of the tests, in addition to the keys of the clusters. No output may contain them.

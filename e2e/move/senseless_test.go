@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // senselessOf returns a Migration in namespace shop with additional fields in its spec.

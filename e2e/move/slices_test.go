@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // native is the apiVersion of the Kubernetes StatefulSet, and slice that of ours.
@@ -68,7 +68,7 @@ func TestRollbackOfKinds(t *testing.T) {
 	kinds := [2]string{slice, native}
 	v := newKindMove(t, kinds)
 	mover := v.Mover()
-	v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Drive(mover, func(_ *api.Migration, outcome engine.Outcome) error {
 		if outcome.Finished != nil && outcome.Finished.Ordinal == 2 {
 			return mover.Store.SetMode(v.Ctx, api.ModeRollback)
 		}
@@ -86,14 +86,14 @@ func TestRollbackOfKinds(t *testing.T) {
 func TestRolloutDuringMove(t *testing.T) {
 	t.Parallel()
 	const change = `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
-	between := func(outcome migration.Outcome) bool { return outcome.Finished != nil && outcome.Finished.Ordinal == 2 }
-	inFlight := func(outcome migration.Outcome) bool {
+	between := func(outcome engine.Outcome) bool { return outcome.Finished != nil && outcome.Finished.Ordinal == 2 }
+	inFlight := func(outcome engine.Outcome) bool {
 		e := outcome.Decision.Effect
 		return outcome.Wrote && e != nil && e.Verb == plan.ScaleDown && e.Ordinal == 1
 	}
 	for name, tc := range map[string]struct {
 		bare, inPlace bool
-		now           func(migration.Outcome) bool
+		now           func(engine.Outcome) bool
 	}{
 		"evicted between handoffs":                              {false, false, between},
 		"evicted in a handoff":                                  {false, false, inFlight},
@@ -113,7 +113,7 @@ func TestRolloutDuringMove(t *testing.T) {
 				}
 			}))
 			edited := false
-			v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
+			v.Run(func(_ *api.Migration, outcome engine.Outcome) error {
 				if edited || !tc.now(outcome) {
 					return nil
 				}

@@ -8,9 +8,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // soon makes a step stall after three seconds.
@@ -20,7 +20,7 @@ func soon(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = new(int32(
 // reports whether that has happened.
 func stalling(says string, do func() error) (look harness.Report, seen func() bool) {
 	stalled := false
-	look = harness.When(func(_ *api.Migration, outcome migration.Outcome) bool {
+	look = harness.When(func(_ *api.Migration, outcome engine.Outcome) bool {
 		hold := outcome.Decision.Hold
 		return hold != nil && hold.Stalled && hold.Reason == api.ReasonSnapshotting && strings.Contains(hold.Message, says)
 	})(func() error {

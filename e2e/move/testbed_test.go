@@ -8,10 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestBenchIsMadeAnew kills kwok during a move without telling the harness. The failed run is repeated on new

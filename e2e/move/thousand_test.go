@@ -20,14 +20,14 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/clusters"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/planner"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -65,7 +65,7 @@ func TestThousand(t *testing.T) {
 		v.Must(err)
 		sent.Store(0)
 		began := time.Now()
-		e := migration.NewEngine(v.Migration, migration.Options{Source: from, Destination: to, Holder: "dry-run", Policy: volumes.Unrestricted()})
+		e := engine.NewEngine(v.Migration, engine.Options{Source: from, Destination: to, Holder: "dry-run", Policy: volumes.Unrestricted()})
 		snapshot, err := e.Look(v.Ctx, v.Migration)
 		e.Close()
 		v.Must(err)

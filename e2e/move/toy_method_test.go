@@ -6,9 +6,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
@@ -45,7 +45,7 @@ func TestToyMethod(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, withMethod("Toy"))
 	mover, marked := v.Mover(), map[string]int{}
-	count := func(_ *api.Migration, outcome migration.Outcome) error {
+	count := func(_ *api.Migration, outcome engine.Outcome) error {
 		if effect := outcome.Decision.Effect; outcome.Wrote && effect.Volume.Verb == markGiver {
 			marked[string(effect.Side)]++
 		}

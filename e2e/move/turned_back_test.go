@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // gitOps is the field manager of a tool that keeps a Migration in Git, with mode Run.

@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // scaleSource scales the source as another writer.
@@ -38,7 +38,7 @@ func TestH9ScaledUpWithoutClaims(t *testing.T) {
 			v.Drive(mover, moment(func() error {
 				v.Auditor.Blame(2)
 				return v.scaleSource(3)
-			}), func(_ *api.Migration, outcome migration.Outcome) error {
+			}), func(_ *api.Migration, outcome engine.Outcome) error {
 				hold := outcome.Decision.Hold
 				if stalled || hold == nil || !hold.Stalled {
 					return nil

@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -86,7 +86,7 @@ func TestH4PodNamesAParkedClaim(t *testing.T) {
 			}), harness.StalledWith(api.ReasonWriteRefused)(func() error {
 				refused = true
 				return v.letPodsIn(v.There())
-			}), func(_ *api.Migration, outcome migration.Outcome) error {
+			}), func(_ *api.Migration, outcome engine.Outcome) error {
 				if hold := outcome.Decision.Hold; hold != nil && hold.Stalled && hold.Reason == api.ReasonClaimInUse {
 					return fmt.Errorf("an ordinal that is down waits for a pod that cannot mount its volume: %s", hold.Message)
 				}
@@ -113,7 +113,7 @@ func TestH4RollbackWithAPodOnTheParkedClaim(t *testing.T) {
 			return err
 		}
 		return mover.Store.SetMode(v.Ctx, api.ModeRollback)
-	}), func(_ *api.Migration, outcome migration.Outcome) error {
+	}), func(_ *api.Migration, outcome engine.Outcome) error {
 		if hold := outcome.Decision.Hold; hold != nil && hold.Stalled && hold.Reason == api.ReasonClaimInUse {
 			return fmt.Errorf("the way back waits for a pod that cannot mount the volume: %s", hold.Message)
 		}

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -203,7 +203,7 @@ func TestBackupHoldsTheClaim(t *testing.T) {
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
 	pods := v.Source.CoreV1().Pods(v.App.Namespace)
 	held := false
-	v.Run(harness.Arrival(2)(func() error { return v.backUp("data-web-1") }), func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Run(harness.Arrival(2)(func() error { return v.backUp("data-web-1") }), func(_ *api.Migration, outcome engine.Outcome) error {
 		hold := outcome.Decision.Hold
 		if held || hold == nil || hold.Reason != api.ReasonClaimInUse {
 			return nil
@@ -292,7 +292,7 @@ func TestTwinInMidMove(t *testing.T) {
 	v := newMove(t, harness.Usual(2), onCSI)
 	v.csiNode(9)
 	mover, removed := v.Mover(), false
-	v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Drive(mover, func(_ *api.Migration, outcome engine.Outcome) error {
 		if e := outcome.Decision.Effect; outcome.Wrote && e.Verb == plan.ScaleUp && e.Ordinal == 1 {
 			v.twin()
 		}

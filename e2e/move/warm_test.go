@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/treetest"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -28,7 +28,7 @@ const (
 // copyOf holds the last recorded copy attempt of ordinal 0.
 type copyOf struct{ last api.CopyAttempt }
 
-func (c *copyOf) report(m *api.Migration, _ migration.Outcome) error {
+func (c *copyOf) report(m *api.Migration, _ engine.Outcome) error {
 	if handoff := m.Status.Handoff; handoff != nil && handoff.Volume("data").Copy.Number > 0 {
 		c.last = handoff.Volume("data").Copy
 	}

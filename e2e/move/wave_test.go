@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestWaves: of two applications in one namespace, the one in the later wave does not begin before the other

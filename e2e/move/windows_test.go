@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // hourly returns a schedule whose window is open now and for the next hours. Its time zone has an offset that
@@ -102,7 +102,7 @@ func TestWindowOpens(t *testing.T) {
 			t.Errorf("the status says %+v, and the window opens at %s", m.Status.Schedule, opens)
 		}
 		return err
-	}), harness.When(func(_ *api.Migration, outcome migration.Outcome) bool {
+	}), harness.When(func(_ *api.Migration, outcome engine.Outcome) bool {
 		e := outcome.Decision.Effect
 		return outcome.Wrote && e.Verb == plan.ScaleDown && e.Ordinal == 1
 	})(func() error {

@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // GitOps tools that track the source.
@@ -278,7 +278,7 @@ func TestWriterStillScales(t *testing.T) {
 	v.Must(err)
 	waited := false
 	mover := v.Mover()
-	v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+	v.Drive(mover, func(_ *api.Migration, outcome engine.Outcome) error {
 		hold := outcome.Decision.Hold
 		if waited || hold == nil || hold.Reason != api.ReasonWriterNotPaused {
 			return nil

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
@@ -28,7 +29,6 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	"github.com/sliceshift/sliceshift/internal/program"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // The images.

@@ -7,13 +7,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/csi"
 	"github.com/sliceshift/sliceshift/e2e/csi/kubelet"
 	"github.com/sliceshift/sliceshift/e2e/csi/sidecar"
 	"github.com/sliceshift/sliceshift/e2e/csi/site"
 	"github.com/sliceshift/sliceshift/internal/treetest"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // disksOf installs a separate driver for a set. Its volumes are loop devices with xfs, which the resizer of the

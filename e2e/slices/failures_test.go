@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // healthy waits until the set reports no failure of that kind.

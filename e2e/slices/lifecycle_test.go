@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // stuck is an image whose pods never become ready: see block.

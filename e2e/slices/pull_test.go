@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // TestPrePull: images are pulled by a pod next to each pod before that is deleted, and the pulling pod is deleted with

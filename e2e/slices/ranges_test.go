@@ -7,7 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // TestStartOrdinal: the pods are those of the range from ordinals.start, when it is set, raised, lowered and removed.

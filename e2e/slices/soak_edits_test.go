@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // step is one edit and the pause after it.

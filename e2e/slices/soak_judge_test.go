@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 const (

@@ -28,9 +28,9 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/internal/figures"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Parameters of a soak. The seed is logged, so that the same edits can be repeated.

@@ -7,8 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // TestSurge: during an update, ordinals above the range run the new revision, so that at least replicas pods serve.

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // areReady sets Ready of all pods, like kubelets whose probes depend on a quorum.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // waits runs kubectl wait until the set has a condition, and checks that kstatus agrees.

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration/staged"
+	"github.com/sliceshift/sliceshift/e2e/staged"
 )
 
 // Limits of the page with 100 Migrations of 50 ordinals.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/e2e/staged"
 	"github.com/sliceshift/sliceshift/internal/loopback"
-	"github.com/sliceshift/sliceshift/migration/staged"
 )
 
 // oncall creates an account that may use the page of a manager and view the Migrations of a namespace. It

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration/staged"
+	"github.com/sliceshift/sliceshift/e2e/staged"
 )
 
 var screenshots = flag.String("screenshots", "", "write the images of the documentation into this `FOLDER`")

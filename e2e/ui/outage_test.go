@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	"github.com/sliceshift/sliceshift/migration/staged"
+	"github.com/sliceshift/sliceshift/e2e/staged"
 )
 
 // TestBehind: while the API server is stopped or does not answer, the page shows its last data and the time

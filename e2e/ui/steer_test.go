@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // slow makes a handoff long enough for user actions on any machine.

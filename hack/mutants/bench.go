@@ -27,18 +27,18 @@ const model = "migration/model"
 // builtOn maps packages to packages that use them, and whose tests cover their purpose.
 var builtOn = map[string][]string{
 	"volumes": {"volumes/copy", "volumes/snapshot"}, "mover/entry": {"mover/transfer"}, "cmd/migrate/command": {"cmd/migrate/move"},
-	"internal/clusters/slim": {"migration/observe"},
+	"internal/clusters/slim": {"migration/world"},
 }
 
 // packages returns the packages whose tests may catch a fault in a file: its own, those that use it, the model, and
-// migration, which uses all of them. Package config embeds the files in its subfolders.
+// the engine, which uses all of them. Package config embeds the files in its subfolders.
 func packages(file string) []string {
 	own := filepath.ToSlash(filepath.Dir(file))
 	if strings.HasPrefix(own, "config/") {
 		own = "config"
 	}
 	all := slices.Concat([]string{own}, builtOn[own])
-	for _, pkg := range []string{model, "migration"} {
+	for _, pkg := range []string{model, "migration/engine"} {
 		if !slices.Contains(all, pkg) {
 			all = append(all, pkg)
 		}
@@ -73,7 +73,7 @@ func (b bench) try(ctx context.Context, m mutant) (verdict, error) {
 				v.Model = firstWrong(output)
 			}
 		}
-		if len(v.Tests) > 0 && (pkg == model || pkg == "migration") {
+		if len(v.Tests) > 0 && (pkg == model || pkg == "migration/engine") {
 			continue // the tests of its own package have caught it
 		}
 		args := append([]string{"-test.skip=^TestModel(OfMethods|OfAuthors)?$", "-test.failfast"}, b.RapidArgs(pkg)...)

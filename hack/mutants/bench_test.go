@@ -13,11 +13,11 @@ import (
 // TestPackages: the tests of its own package come first, and no package is run twice.
 func TestPackages(t *testing.T) {
 	for file, want := range map[string][]string{
-		"volumes/bind.go":               {"volumes", "volumes/copy", "volumes/snapshot", model, "migration"},
-		"migration/planner/layout.go":   {"migration/planner", model, "migration"},
-		"migration/engine.go":           {"migration", model},
-		"config/rbac/manager_role.yaml": {"config", model, "migration"},
-		"internal/disk/disk.go":         {"internal/disk", model, "migration"},
+		"volumes/bind.go":               {"volumes", "volumes/copy", "volumes/snapshot", model, "migration/engine"},
+		"migration/planner/layout.go":   {"migration/planner", model, "migration/engine"},
+		"migration/engine/engine.go":           {"migration/engine", model},
+		"config/rbac/manager_role.yaml": {"config", model, "migration/engine"},
+		"internal/disk/disk.go":         {"internal/disk", model, "migration/engine"},
 	} {
 		if diff := cmp.Diff(want, packages(file)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", file, diff)

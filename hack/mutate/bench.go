@@ -23,7 +23,7 @@ import (
 var switches string
 
 // layers lists the packages of a migration. The tests of each use the packages before it.
-var layers = []string{"migration/plan", "migration/checks", "migration/planner", "migration/scope", "migration/simulate", "migration/pass", "migration/model", "migration/observe", "migration/execute", "migration/preflight", "migration/queue", "migration"}
+var layers = []string{"migration/plan", "migration/planner", "migration/simulate", "migration/model", "migration/world", "migration/preflight", "migration/queue", "migration/engine"}
 
 // carriers lists the packages that move volumes. The tests of the methods use package volumes, and the layers use all of
 // them.

@@ -28,7 +28,7 @@ const module = "github.com/sliceshift/sliceshift"
 var packages = []struct {
 	name  string
 	whole bool
-}{{"pdb", true}, {"volumes", true}, {"volumes/copy", true}, {"volumes/copy/manifest", true}, {"volumes/snapshot", true}, {"migration/berths", true}, {"migration/plan", true}, {"migration/checks", true}, {"migration/planner", true}, {"migration/scope", true}, {"migration/simulate", true}, {"migration/pass", true}, {"migration/queue", true}, {"migration/observe", false}, {"migration/preflight", false}, {"migration", false}, {"slices/decide", true}, {"slices/observe", false}, {"slices/execute", false}, {"slices", false}}
+}{{"pdb", true}, {"volumes", true}, {"volumes/copy", true}, {"volumes/copy/manifest", true}, {"volumes/snapshot", true}, {"migration/berths", true}, {"migration/plan", true}, {"migration/planner", true}, {"migration/simulate", true}, {"migration/queue", true}, {"migration/world", false}, {"migration/preflight", false}, {"migration/engine", false}, {"slices/decide", true}, {"slices/observe", false}, {"slices/execute", false}, {"slices", false}}
 
 // effects matches imports of a file with side effects: it reads or writes, can be cancelled, logs, or shares state.
 var effects = regexp.MustCompile(`^(context|log|math/rand|net|os|sync)(/|$)|^k8s\.io/(client-go|klog)/|^sigs\.k8s\.io/controller-runtime(/|$)|^github\.com/go-logr/`)

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
 	"github.com/sliceshift/sliceshift/internal/clusters/portforward"
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 	"github.com/sliceshift/sliceshift/internal/clusters/starting"
 	"github.com/sliceshift/sliceshift/internal/printable"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // core is shared by all connections to one cluster under one identity: transport, served resources and watches.

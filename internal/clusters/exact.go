@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/internal/tolerant"
+	"github.com/sliceshift/sliceshift/api/tolerant"
 )
 
 // exact rejects answers about an object other than the requested one, because the result is used for the requested object.

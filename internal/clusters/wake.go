@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/disk"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/workload"
 )
 

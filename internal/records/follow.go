@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Follow watches a migration and sends its states. If the receiver is slower, it gets only the latest state. stop ends the

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/kubeconfig"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Addresses restricts the Prometheus servers that gates may query and the applications that probes may request.

@@ -9,8 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // objectsIn returns an API server with some objects, in JSON by their path.

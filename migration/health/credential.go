@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // credential is one key of a Secret. Its value is sent with a request and is in no answer.

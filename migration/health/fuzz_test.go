@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/kubeconfig"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // FuzzExpression: any text is refused, or evaluates within its cost and time limits.

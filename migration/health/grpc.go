@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/clusters/portforward"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // maxHeaders is the maximum size of the headers of an answer, in bytes.

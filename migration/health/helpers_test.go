@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // web2 is the pod of ordinal 2, after it has started at the destination.

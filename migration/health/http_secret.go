@@ -14,8 +14,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // sentSecret is a header with a value from a Secret.

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // appIn returns an API server with pod web-2, whose port 8080 serves http and 8443 https.

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/jobs"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // jobAsker runs a Job. The Job's name is derived from the question and its subject. A process that asks again,

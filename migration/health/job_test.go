@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"pgregory.net/rapid"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // jobServer is an API server with Jobs.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // prometheusAsker evaluates a query.

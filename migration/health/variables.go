@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)

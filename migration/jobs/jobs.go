@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/printable"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Order is the description of a Job to run.

@@ -6,9 +6,9 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/metric"
 	"github.com/sliceshift/sliceshift/migration/handoffs"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 var (

@@ -14,9 +14,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/handoffs"
-	"github.com/sliceshift/sliceshift/migration/pass"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/planner"
 )
 
 var begin = time.Unix(1_000_000, 0)
@@ -184,8 +184,8 @@ func TestExemplars(t *testing.T) {
 
 // TestWrites: a write is counted by its result.
 func TestWrites(t *testing.T) {
-	for kind, result := range map[pass.Kind]string{
-		pass.Landed: "done", pass.Changed: "conflict", pass.NamespaceGone: "refused", pass.MissingRight: "refused", pass.Refused: "refused", pass.NoAnswer: "failed",
+	for kind, result := range map[planner.Kind]string{
+		planner.Landed: "done", planner.Changed: "conflict", planner.NamespaceGone: "refused", planner.MissingRight: "refused", planner.Refused: "refused", planner.NoAnswer: "failed",
 	} {
 		Wrote("Test"+result, kind)
 		if one(t, "sliceshift_migration_writes_total", "Test"+result) == nil || resultOf(kind) != result {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/metric"
 	"github.com/sliceshift/sliceshift/migration/handoffs"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // The gauges. Those with a namespace and a name describe one migration.

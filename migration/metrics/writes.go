@@ -2,7 +2,7 @@ package metrics
 
 import (
 	"github.com/sliceshift/sliceshift/internal/metric"
-	"github.com/sliceshift/sliceshift/migration/pass"
+	"github.com/sliceshift/sliceshift/migration/planner"
 )
 
 var (
@@ -27,20 +27,20 @@ const (
 )
 
 // Wrote counts a write by its result.
-func Wrote(verb string, kind pass.Kind) {
+func Wrote(verb string, kind planner.Kind) {
 	writesTotal.WithLabelValues(verb, resultOf(kind)).Inc()
 }
 
 // Stalled counts a migration that stalls now and did not before, or for another reason.
 func Stalled(reason string) { stallsTotal.WithLabelValues(reason).Inc() }
 
-func resultOf(kind pass.Kind) string {
+func resultOf(kind planner.Kind) string {
 	switch kind {
-	case pass.Landed:
+	case planner.Landed:
 		return "done"
-	case pass.Changed:
+	case planner.Changed:
 		return "conflict"
-	case pass.NamespaceGone, pass.MissingRight, pass.Refused:
+	case planner.NamespaceGone, planner.MissingRight, planner.Refused:
 		return "refused"
 	default:
 		return "failed"

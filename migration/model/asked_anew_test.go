@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 )
 
 // askFor requests another method for the volumes, as a user does.

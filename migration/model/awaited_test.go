@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -91,7 +91,7 @@ func (p *process) caughtUp(cached func() plan.Snapshot) {
 		return
 	}
 	shown := cached()
-	p.Awaited = slices.DeleteFunc(slices.Clone(p.Awaited), func(a pass.Awaited) bool {
-		return pass.Shown(a.Version, shownVersion(shown, a.Object))
+	p.Awaited = slices.DeleteFunc(slices.Clone(p.Awaited), func(a planner.Awaited) bool {
+		return planner.Shown(a.Version, shownVersion(shown, a.Object))
 	})
 }

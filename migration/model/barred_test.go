@@ -7,9 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sliceshift/sliceshift/migration/pass"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -20,7 +20,7 @@ import (
 type bar struct {
 	side   plan.SideName
 	verb   string
-	answer pass.Kind
+	answer planner.Kind
 }
 
 // errBarred is the answer to such a write.
@@ -63,7 +63,7 @@ var barrings = []edit{
 }
 
 func barring(side plan.SideName, verb string) edit {
-	b := &bar{side, verb, pass.Refused}
+	b := &bar{side, verb, planner.Refused}
 	return edit{name: b.String(), reasons: barReasons, do: func(w *model) func(*model) {
 		w.barred = b
 		return func(w *model) { w.barred = nil }
@@ -71,9 +71,9 @@ func barring(side plan.SideName, verb string) edit {
 }
 
 // explained checks that a refused write stalls the migration with a message and a remedy (I6).
-func (m *machine) explained(e plan.Effect, follows pass.Step) {
+func (m *machine) explained(e plan.Effect, follows planner.Step) {
 	hold := follows.Decision.Hold
-	if follows.Do != pass.Report || hold == nil || !hold.Stalled || hold.Message == "" || hold.Remedy == "" ||
+	if follows.Do != planner.Report || hold == nil || !hold.Stalled || hold.Message == "" || hold.Remedy == "" ||
 		!slices.Contains([]string{api.ReasonWriteRefused, api.ReasonPermissionMissing, api.ReasonHookRefused}, hold.Reason) {
 		m.breaks("I6: %s is refused, and it says %+v", e, hold)
 	}
@@ -86,7 +86,7 @@ func (r *run) refuseWrites(t *rapid.T) {
 	p := r.onward()
 	b := &bar{
 		rapid.SampledFrom(plan.SideNames).Draw(t, "side"), rapid.SampledFrom(barredVerbs).Draw(t, "refused"),
-		rapid.SampledFrom([]pass.Kind{pass.Refused, pass.MissingRight}).Draw(t, "answer"),
+		rapid.SampledFrom([]planner.Kind{planner.Refused, planner.MissingRight}).Draw(t, "answer"),
 	}
 	if rapid.Bool().Draw(t, "as it comes") {
 		r.approachTo(p, b.verb)

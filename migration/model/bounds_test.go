@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 )
 
 // bound is a world whose states are explored, and its possible faults.

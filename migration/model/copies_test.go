@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 )
 
 // copied checks a write of a copy: it was requested, is of an object that pods need, and removes nothing that

@@ -7,13 +7,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 	"github.com/sliceshift/sliceshift/migration/planner"
-	"github.com/sliceshift/sliceshift/migration/scope"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -64,7 +63,7 @@ func TestForeignWriters(t *testing.T) {
 			before := y.Snapshot()
 			tc.change(&y.State)
 			after := y.Snapshot()
-			for _, s := range []plan.Snapshot{y.p.through(after), focused(y.p.through(after), scope.Reads{Ordinal: new(int32(2))})} {
+			for _, s := range []plan.Snapshot{y.p.through(after), focused(y.p.through(after), planner.Reads{Ordinal: new(int32(2))})} {
 				s.Record = y.State.Record
 				decision := planner.Plan(s)
 				if decision.Effect != nil || decision.Record != nil || decision.Done != "" {

@@ -1,9 +1,9 @@
 package model
 
 import (
-	"github.com/sliceshift/sliceshift/migration/pass"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/planner"
 )
 
 // tryLeader lets a process run a pass, or a part of one.
@@ -16,7 +16,7 @@ func (w *model) tryLeader(m move) bool {
 		return true
 	case slow:
 		step := w.look(&l.process, w.conditions(l, lands))
-		if step = w.confirm(&l.process, step); step.Do != pass.Write && step.Do != pass.SaveRecord {
+		if step = w.confirm(&l.process, step); step.Do != planner.Write && step.Do != planner.SaveRecord {
 			return false
 		}
 		w.lawful(step.Snapshot, step.Decision)
@@ -83,8 +83,8 @@ func (w *model) doPass(l *leader, f fate) bool {
 }
 
 // doEarly continues the copy of an ordinal ahead of its turn, and reports whether that had any effect.
-func (w *model) doEarly(l *leader, f fate, step pass.Step) bool {
-	if step.Decision.Hold == nil || step.Do != pass.Report {
+func (w *model) doEarly(l *leader, f fate, step planner.Step) bool {
+	if step.Decision.Hold == nil || step.Do != planner.Report {
 		return false
 	}
 	landed, fresh := w.landed, l.version == w.version
@@ -105,7 +105,7 @@ func (w *model) answered(l *leader) bool {
 	now := *l.sent
 	l.sent = nil
 	if e := now.Decision.Effect; e != nil && (w.cut[e.Side] || w.astray[e.Side]) {
-		w.answer(&l.process, unanswered, now, pass.NoAnswer)
+		w.answer(&l.process, unanswered, now, planner.NoAnswer)
 		w.note("%s has no answer: %s", l.Holder, e)
 		return true
 	}

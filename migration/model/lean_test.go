@@ -5,16 +5,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // The watches in these tests show a former state of one kind of object on one side. The live reads of
-// scope.Lean prevent harm, and each test fails without its read.
+// planner.Lean prevent harm, and each test fails without its read.
 
 func twoWithClaims(t *testing.T) *play {
 	t.Helper()

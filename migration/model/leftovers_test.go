@@ -7,11 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 	"github.com/sliceshift/sliceshift/migration/planner"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -166,7 +166,7 @@ func TestH1RecordsThatVanish(t *testing.T) {
 	}
 }
 
-// marksOf returns the marks of a side, as package observe derives them.
+// marksOf returns the marks of a side, as package world derives them.
 func marksOf(s plan.Snapshot, side plan.SideName) []plan.Mark {
 	var marks []plan.Mark
 	for _, v := range s.Volumes {

@@ -8,17 +8,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sliceshift/sliceshift/migration/pass"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
-	"github.com/sliceshift/sliceshift/migration/scope"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// process drives the migration as an Engine does: it reads and writes as package pass requires.
+// process drives the migration as an Engine does: it reads and writes as planner.State requires.
 type process struct {
-	pass.State
+	planner.State
 	// the Migration as last read or written, with its version
 	version  int
 	record   plan.Record
@@ -84,14 +82,14 @@ type read struct {
 
 func (m *machine) newProcess() *process {
 	m.names++
-	p := &process{State: pass.State{Holder: fmt.Sprintf("p%d", m.names)}}
+	p := &process{State: planner.State{Holder: fmt.Sprintf("p%d", m.names)}}
 	m.reread(p)
-	m.identify(p, scope.BothSides)
+	m.identify(p, planner.BothSides)
 	return p
 }
 
 // identify reads which clusters these are.
-func (m *machine) identify(p *process, sides scope.Sides) {
+func (m *machine) identify(p *process, sides planner.Sides) {
 	ids := map[plan.SideName]types.UID{plan.SourceSide: m.begin.Source.ClusterID, plan.DestinationSide: m.begin.Destination.ClusterID}
 	for name := range m.astray {
 		ids[name] = "elsewhere"
@@ -119,8 +117,8 @@ func (p *process) through(s plan.Snapshot) plan.Snapshot {
 
 // observe reads both sides as an Engine does: the caches and, as far as the scope requires it, the API servers.
 // Others act between reads.
-func (m *machine) observe(p *process, shown plan.Snapshot, sc scope.Reads, c conditions) plan.Snapshot {
-	if sc.Identity != scope.NoSide {
+func (m *machine) observe(p *process, shown plan.Snapshot, sc planner.Reads, c conditions) plan.Snapshot {
+	if sc.Identity != planner.NoSide {
 		m.identify(p, sc.Identity)
 	}
 	s, down := shown.Clone(), map[plan.SideName]bool{}
@@ -164,7 +162,7 @@ func (m *machine) observe(p *process, shown plan.Snapshot, sc scope.Reads, c con
 
 // forget removes from a snapshot the parts that are read live for one ordinal: none of them comes from the
 // caches.
-func forget(s *plan.Snapshot, sc scope.Reads) {
+func forget(s *plan.Snapshot, sc planner.Reads) {
 	for i := range s.Volumes {
 		v := &s.Volumes[i]
 		if v.Ordinal != *sc.Ordinal {
@@ -201,7 +199,7 @@ func empty(s *plan.Snapshot, name plan.SideName) {
 // reads returns the live reads that a scope requires, each kind after the one that it must not be older than. A
 // pod that was absent before its StatefulSet was read may have started and ended since. The same holds for an
 // attachment from before its pod was read. Before a stop, pods are listed first.
-func (m *machine) reads(sc scope.Reads) []read {
+func (m *machine) reads(sc planner.Reads) []read {
 	if !sc.Live {
 		return nil
 	}
@@ -228,7 +226,7 @@ func (m *machine) reads(sc scope.Reads) []read {
 	return reads
 }
 
-func readSets(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
+func readSets(to *plan.Snapshot, now plan.Snapshot, sc planner.Reads) {
 	for _, name := range plan.SideNames {
 		if sc.Spared.Sets.Has(name) {
 			continue
@@ -244,7 +242,7 @@ func readSets(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
 	}
 }
 
-func readBudgets(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
+func readBudgets(to *plan.Snapshot, now plan.Snapshot, sc planner.Reads) {
 	for _, name := range plan.SideNames {
 		if !sc.Spared.Budgets.Has(name) {
 			to.Side(name).Budgets = now.Side(name).Budgets
@@ -252,7 +250,7 @@ func readBudgets(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
 	}
 }
 
-func readAllPods(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
+func readAllPods(to *plan.Snapshot, now plan.Snapshot, sc planner.Reads) {
 	for _, name := range plan.SideNames {
 		if !sc.Spared.Pods.Has(name) {
 			to.Side(name).Pods = now.Side(name).Pods
@@ -264,7 +262,7 @@ func readPods(to *plan.Snapshot, now plan.Snapshot) {
 	to.Source.Pods, to.Destination.Pods = now.Source.Pods, now.Destination.Pods
 }
 
-func readPod(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
+func readPod(to *plan.Snapshot, now plan.Snapshot, sc planner.Reads) {
 	for _, name := range plan.SideNames {
 		if sc.Spared.Pods.Has(name) {
 			continue
@@ -278,7 +276,7 @@ func readPod(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads) {
 }
 
 // readHoldings reads a part of the volumes of the ordinals in scope.
-func readHoldings(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads, part func(to, now *volumes.Holding, name plan.SideName, sc scope.Reads)) {
+func readHoldings(to *plan.Snapshot, now plan.Snapshot, sc planner.Reads, part func(to, now *volumes.Holding, name plan.SideName, sc planner.Reads)) {
 	for i := range to.Volumes {
 		v := &to.Volumes[i]
 		if !sc.Wide && sc.Ordinal != nil && v.Ordinal != *sc.Ordinal {
@@ -291,7 +289,7 @@ func readHoldings(to *plan.Snapshot, now plan.Snapshot, sc scope.Reads, part fun
 	}
 }
 
-func readClaim(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
+func readClaim(to, now *volumes.Holding, name plan.SideName, sc planner.Reads) {
 	if !sc.Spared.Claims.Has(name) {
 		to.Claim = now.Claim
 	} else if sc.Gate || sc.Left == name {
@@ -300,7 +298,7 @@ func readClaim(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
 }
 
 // readVolume reads the volume of a side, and its attachments if the side's pods are read.
-func readVolume(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
+func readVolume(to, now *volumes.Holding, name plan.SideName, sc planner.Reads) {
 	attachments := to.Volume.Attachments
 	if !sc.Spared.Volumes.Has(name) {
 		to.Volume, to.Name = now.Volume, now.Name
@@ -311,7 +309,7 @@ func readVolume(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
 }
 
 // focused returns a snapshot with only the volumes and the name that a scope requires.
-func focused(s plan.Snapshot, sc scope.Reads) plan.Snapshot {
+func focused(s plan.Snapshot, sc planner.Reads) plan.Snapshot {
 	var only []plan.OrdinalVolume
 	ordinal := *sc.Ordinal
 	for _, v := range s.Volumes {
@@ -330,11 +328,11 @@ func focused(s plan.Snapshot, sc scope.Reads) plan.Snapshot {
 func (m *machine) pass(p *process, c conditions) plan.Decision {
 	stood := m.interleaved
 	step := m.look(p, c)
-	if step.Do == pass.Rest {
+	if step.Do == planner.Rest {
 		return plan.Decision{}
 	}
 	decision := m.conclude(p, c, step, stood)
-	if decision.Hold != nil && step.Do == pass.Report {
+	if decision.Hold != nil && step.Do == planner.Report {
 		m.early(p, c, step.Snapshot)
 	}
 	return decision
@@ -345,7 +343,7 @@ func (m *machine) pass(p *process, c conditions) plan.Decision {
 func (m *machine) early(p *process, c conditions, s plan.Snapshot) plan.Decision {
 	for _, ordinal := range planner.EarlyOrdinals(s) {
 		stood, step := m.interleaved, p.BeginEarly(ordinal)
-		for step.Do == pass.Read {
+		for step.Do == planner.Read {
 			record := p.record
 			p.record = planner.AsHandoff(record, ordinal)
 			snapshot := m.observe(p, c.cached(), step.Reads, c)
@@ -353,7 +351,7 @@ func (m *machine) early(p *process, c conditions, s plan.Snapshot) plan.Decision
 			snapshot.Record, snapshot.Early = record, &ordinal
 			step = p.Next(step, snapshot)
 		}
-		if step.Do == pass.Write || step.Do == pass.SaveRecord {
+		if step.Do == planner.Write || step.Do == planner.SaveRecord {
 			return m.conclude(p, c, step, stood)
 		}
 	}
@@ -365,27 +363,27 @@ const longer = time.Hour
 
 // look observes until the process has read everything on which its decision depends. A periodic live read is
 // never due, because it could hide a fault that is based on caches alone.
-func (m *machine) look(p *process, c conditions) pass.Step {
+func (m *machine) look(p *process, c conditions) planner.Step {
 	if !c.stale {
 		m.reread(p)
 	}
 	shown, now := c.cached(), m.State.Now.Add(longer)
 	p.LastLiveRead = now
 	step := p.Begin(now, p.record, func(object string) string { return shownVersion(shown, object) })
-	for step.Do == pass.Read {
+	for step.Do == planner.Read {
 		step = p.Next(step, m.observe(p, shown, step.Reads, c))
 	}
 	return step
 }
 
-func (m *machine) conclude(p *process, c conditions, step pass.Step, stood int) plan.Decision {
+func (m *machine) conclude(p *process, c conditions, step planner.Step, stood int) plan.Decision {
 	decision := step.Decision
 	m.lawful(step.Snapshot, decision)
 	c.between()
 	switch step = m.confirm(p, step); step.Do {
-	case pass.SaveRecord:
+	case planner.SaveRecord:
 		m.save(p, c.fate, step)
-	case pass.Write:
+	case planner.Write:
 		if decision.Effect.Verb == plan.ScaleDown && m.interleaved == stood {
 			m.gated(*decision.Effect)
 			m.letIn(*decision.Effect)
@@ -394,7 +392,7 @@ func (m *machine) conclude(p *process, c conditions, step pass.Step, stood int) 
 		if hold := m.send(p, c.fate, step); hold != nil {
 			decision.Effect, decision.Hold = nil, hold
 		}
-	case pass.Rest:
+	case planner.Rest:
 		m.note("%s is refused: %s", p.Holder, decision.Effect)
 	default:
 		if decision.Hold != nil {
@@ -405,15 +403,15 @@ func (m *machine) conclude(p *process, c conditions, step pass.Step, stood int) 
 }
 
 // confirm writes the Migration again without a change if the step requires it.
-func (m *machine) confirm(p *process, step pass.Step) pass.Step {
-	if step.Do != pass.Confirm {
+func (m *machine) confirm(p *process, step planner.Step) planner.Step {
+	if step.Do != planner.Confirm {
 		return step
 	}
-	answer := pass.Changed
+	answer := planner.Changed
 	if p.version == m.version {
-		answer = pass.Landed
+		answer = planner.Landed
 	}
-	return p.Answered(step, pass.Answer{Kind: answer}, m.State.Now)
+	return p.Answered(step, planner.Answer{Kind: answer}, m.State.Now)
 }
 
 // lawful checks a decision against the state on which it is based.
@@ -451,8 +449,8 @@ func (m *machine) gated(e plan.Effect) {
 }
 
 // save writes the record over the version that was read.
-func (m *machine) save(p *process, f fate, step pass.Step) {
-	record, answer := *step.Decision.Record, pass.Changed
+func (m *machine) save(p *process, f fate, step planner.Step) {
+	record, answer := *step.Decision.Record, planner.Changed
 	m.patient(record)
 	arrives := f == lands || f == unanswered || f == crashAfter
 	if arrives && p.version == m.version {
@@ -473,7 +471,7 @@ func (m *machine) save(p *process, f fate, step pass.Step) {
 		if f == lands {
 			m.reread(p)
 		}
-		answer = pass.Landed
+		answer = planner.Landed
 	} else {
 		m.note("%s could not record %s", p.Holder, recorded(record))
 	}
@@ -518,16 +516,16 @@ func (m *machine) completed(reason string) {
 }
 
 // answer delivers the answer of a write to a process, unless it is lost, and returns the next step.
-func (m *machine) answer(p *process, f fate, step pass.Step, answer pass.Kind) pass.Step {
+func (m *machine) answer(p *process, f fate, step planner.Step, answer planner.Kind) planner.Step {
 	switch {
 	case f >= crashAfter:
 		m.restart(p)
-		return pass.Step{}
+		return planner.Step{}
 	case f != lands:
-		return p.Answered(step, pass.Answer{}, m.State.Now)
+		return p.Answered(step, planner.Answer{}, m.State.Now)
 	default:
 		object := written(step.Decision.Effect)
-		return p.Answered(step, pass.Answer{Kind: answer, Object: object, Version: shownVersion(m.State, object)}, m.State.Now)
+		return p.Answered(step, planner.Answer{Kind: answer, Object: object, Version: shownVersion(m.State, object)}, m.State.Now)
 	}
 }
 
@@ -546,19 +544,19 @@ func recorded(r plan.Record) string {
 }
 
 // send writes one effect. It returns the stall that follows a write that the API server refuses.
-func (m *machine) send(p *process, f fate, step pass.Step) *plan.Hold {
-	e, answer, barred := *step.Decision.Effect, pass.NoAnswer, false
+func (m *machine) send(p *process, f fate, step planner.Step) *plan.Hold {
+	e, answer, barred := *step.Decision.Effect, planner.NoAnswer, false
 	switch f {
 	case lands, unanswered, crashAfter:
 		err := m.land(e, false)
 		barred = errors.Is(err, errBarred)
 		switch {
 		case err == nil:
-			answer = pass.Landed
+			answer = planner.Landed
 		case barred:
 			answer = m.barred.answer
 		case !errors.Is(err, errNoAnswer):
-			answer = pass.Changed
+			answer = planner.Changed
 		}
 		m.note("%s: %s: %v", p.Holder, e, err)
 	case stalls, delayed:

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 	"github.com/sliceshift/sliceshift/migration/planner"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 )
 
 // A precondition of the migration may end while it waits. A side accepts no pods any more, because of a full

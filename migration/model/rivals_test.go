@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // A random run also has another writer that starts an ordinal a second time, and objects that pods need and

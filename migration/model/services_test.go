@@ -3,9 +3,9 @@ package model
 import (
 	"testing"
 
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 )
 
 // TestNamesTurnedOffInMidMove: whichever write precedes the request to turn names off, the ordinal in flight

@@ -7,11 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
-	"github.com/sliceshift/sliceshift/migration/pass"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/simulate"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -43,7 +43,7 @@ type leader struct {
 	process
 	active bool
 	// sent is a write in flight whose answer is awaited.
-	sent *pass.Step
+	sent *planner.Step
 	// early holds the objects that a slow pass has read, of the kinds up to until.
 	early *plan.Snapshot
 	until reading

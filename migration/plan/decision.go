@@ -1,6 +1,6 @@
 // Package plan holds the values of a plan. A Snapshot is the observed state of both sides, an Effect the next
 // single write, and a Hold the reason to wait. A Finding is an objection to a move, and a Decision returns one of
-// these. Package checks finds the objections in a snapshot; package planner decides the next step.
+// these. Package planner finds the objections in a snapshot, and decides the next step.
 package plan
 
 import (
@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/shell"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Decision is the result of package planner. At most one of Record, Effect and Done is set; without any of them,

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Extent returns the range of the whole application: the recorded one, or else the range of the source, joined

@@ -1,6 +1,6 @@
 package plan
 
-import api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+import api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 
 // Services returns the Services and exports that the spec requests for clients.
 func (s Spec) Services() api.ServicesSpec {

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 )
 
 // TestPodAvailable: a pod is available when its set controls it, it is not terminating, and it has been Ready for

@@ -3,7 +3,7 @@ package plan
 import (
 	"fmt"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Writers are the other controllers that write the source, as observed in its cluster.

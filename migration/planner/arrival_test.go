@@ -3,8 +3,8 @@ package planner
 import (
 	"testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestH6Arrival: an ordinal that the other side would reject is not stopped, in either direction. An ordinal that

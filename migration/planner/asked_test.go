@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestAskedAnew: no handoff begins while the spec requests another method than the accepted one. In a rollback,

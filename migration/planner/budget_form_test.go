@@ -6,10 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 )
 
 // changesBudget changes the budget of a side.

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 )
 
 // withBudgets is halfway, with a PodDisruptionBudget on each side: its author allows two of the four replicas to

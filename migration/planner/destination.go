@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sliceshift/sliceshift/migration/checks"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -32,7 +31,7 @@ func (p destinationPlanner) prepare() *plan.Decision {
 	}
 	switch {
 	case !side.NamespaceFound && !p.Spec.CreateNamespace:
-		return stalledBy(checks.NamespaceMissing(*side))
+		return stalledBy(NamespaceMissing(*side))
 	case !side.NamespaceFound:
 		return on(plan.CreateNamespace, side.Namespace)
 	}
@@ -71,7 +70,7 @@ func (p destinationPlanner) createBudget(name string) *plan.Decision {
 	case len(p.Source.Budgets) == 0 || p.Source.Budgets[0].Name != name:
 		return budgetPlanner(p).lostBudget(p.Source)
 	case slices.Contains(p.Destination.OtherBudgets, name):
-		message, remedy := checks.BudgetTaken(p.Destination, name)
+		message, remedy := BudgetTaken(p.Destination, name)
 		return plan.Stalled(api.ReasonForeignBudget, message, remedy)
 	}
 	return effect(plan.Effect{Verb: plan.CreateBudget, Side: plan.DestinationSide, Name: name, Fence: p.fence(), Author: budgetPlanner(p).author()})

@@ -8,9 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sliceshift/sliceshift/migration/checks"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
@@ -83,7 +82,7 @@ func (p fencePlanner) ensureFence() *plan.Decision {
 			continue
 		}
 		if owner := api.FenceOwner(set.Fence); owner != "" && owner != p.UID {
-			return stalledBy(checks.HeldByAnother(*side, p.Source))
+			return stalledBy(HeldByAnother(*side, p.Source))
 		}
 		return writeSet(set, plan.Effect{Verb: plan.WriteFence, Side: name}, func(s *plan.SetState) { s.Fence, s.Unmarked = want, false })
 	}
@@ -169,7 +168,7 @@ func Unbelievable(s plan.Snapshot) string {
 	return ""
 }
 
-// recordable returns the largest disruption budget that a record may have; compare checks.Allowance, which
+// recordable returns the largest disruption budget that a record may have; compare Allowance, which
 // computed the recorded one.
 func recordable(s plan.Snapshot) (int32, error) {
 	base := s.Record.Baseline

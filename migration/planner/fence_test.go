@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sliceshift/sliceshift/migration/checks"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestFenceIsRead: a fence names its migration and its epoch. A value that is not an epoch, or is too large to
@@ -176,7 +175,7 @@ func TestNextFence(t *testing.T) {
 func TestClaimedFinding(t *testing.T) {
 	for name, resource := range map[string]string{"native": "", "of our own kind": plan.SliceResource} {
 		side := plan.Side{Cluster: "east", Namespace: "shop", Set: plan.Set{Name: "web", Fence: "other.2", Resource: resource}}
-		got := checks.HeldByAnother(side, side)
+		got := HeldByAnother(side, side)
 		if got.Reason != api.ReasonHeldByAnother || got.Object != side.Object() || !strings.Contains(got.Message, "the Migration with UID other:") ||
 			!strings.Contains(got.Remedy, "run web -n shop --resume-uid other") || strings.Contains(got.Remedy, "fence-") {
 			t.Errorf("%s: got %+v", name, got)

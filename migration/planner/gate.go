@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sliceshift/sliceshift/migration/checks"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -156,7 +155,7 @@ func rollingOut(s plan.Side) *plan.Hold {
 	case s.Set.Rolls.AllAtOnce:
 		return replacedTogether(s)
 	case s.Set.Rolls.Stays != "":
-		return checks.StaysBehind(s).Hold()
+		return StaysBehind(s).Hold()
 	default:
 		return &plan.Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the roll-out of " + s.Object() + " is done"}
 	}
@@ -175,10 +174,10 @@ func replacedTogether(s plan.Side) *plan.Hold {
 // unsafe holds while the state of the slices makes a stop unsafe.
 func (p gatePlanner) unsafe() *plan.Hold {
 	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
-		if finding := cmp.Or(checks.CoversOthers(*side), checks.LeavesOut(*side)); finding != nil {
+		if finding := cmp.Or(CoversOthers(*side), LeavesOut(*side)); finding != nil {
 			return finding.Hold()
 		}
-		if finding := checks.DeletesClaims(*side); finding != nil && side == p.giver {
+		if finding := DeletesClaims(*side); finding != nil && side == p.giver {
 			return finding.Hold()
 		}
 		if hold := behind(*side); hold != nil {
@@ -207,7 +206,7 @@ func (p gatePlanner) shared(k int32) *plan.Hold {
 			continue
 		}
 		giver, taker := p.pair(v).Giver, p.pair(v).Taker
-		if finding := cmp.Or(checks.InUse(giver), checks.AttachedElsewhere(*p.giver, k, giver)); finding != nil {
+		if finding := cmp.Or(InUse(giver), AttachedElsewhere(*p.giver, k, giver)); finding != nil {
 			return finding.Hold()
 		}
 		if hold := inUse(giver); hold != nil {

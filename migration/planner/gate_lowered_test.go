@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestBudgetLowered: no ordinal is stopped while the spec allows less than the budget with which the migration was

@@ -6,9 +6,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestHooksRunOnce: no Job is started twice, none runs while an ordinal is down, and the migration completes. This

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // foreignPlanner detects changes by other writers during the move (I1, I9).

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 )
 
 // TestLayoutOf: the position of a migration follows from the two ranges. They are accepted only if they are the

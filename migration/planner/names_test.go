@@ -3,8 +3,8 @@ package planner
 import (
 	"testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // withNames is a planner of a migration that creates names: the source has ordinals 0 and 1, both with their

@@ -3,8 +3,8 @@ package planner
 import (
 	"slices"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // replace deletes a copy that cannot be changed into the new one, so that it can be recreated. Pods that start in

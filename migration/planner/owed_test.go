@@ -3,8 +3,8 @@ package planner
 import (
 	"testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestH10Replace: a copy that cannot be changed is deleted after that is recorded, and while no ordinal is down.

@@ -30,8 +30,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Plan returns the next step of a migration. Same input, same output.

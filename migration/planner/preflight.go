@@ -3,9 +3,8 @@ package planner
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sliceshift/sliceshift/migration/checks"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // accept starts a migration: it checks everything that can be checked before the first write, and records the
@@ -26,7 +25,7 @@ func (p wholePlanner) accept() *plan.Decision {
 	if p.Queued != nil {
 		return &plan.Decision{Findings: findings, Hold: p.Queued}
 	}
-	d, _ := checks.Allowance(p.Snapshot)
+	d, _ := Allowance(p.Snapshot)
 	start, replicas := p.Extent()
 	baseline := &api.Baseline{
 		Start: start, Replicas: replicas, DestinationReplicas: replicas - p.Source.Set.Replicas,
@@ -80,15 +79,15 @@ func Preflight(s plan.Snapshot) []plan.Finding {
 		check string
 		at    func(plan.Snapshot) []plan.Finding
 	}{
-		{plan.CheckSplit, checks.LeftOut},
+		{plan.CheckSplit, LeftOut},
 		{plan.CheckSchedule, scheduleFindings},
-		{plan.CheckSource, checks.Source},
-		{plan.CheckBudget, checks.Budgets},
-		{plan.CheckForm, checks.Forms},
-		{plan.CheckDestination, checks.Destination},
-		{plan.CheckSplit, checks.Split},
-		{plan.CheckVolumes, checks.Volumes},
-		{plan.CheckServices, checks.Names},
+		{plan.CheckSource, Source},
+		{plan.CheckBudget, Budgets},
+		{plan.CheckForm, Forms},
+		{plan.CheckDestination, Destination},
+		{plan.CheckSplit, Split},
+		{plan.CheckVolumes, Volumes},
+		{plan.CheckServices, Names},
 		{plan.CheckCopies, dependencyFindings},
 		{plan.CheckWriters, writerFindings},
 	} {

@@ -8,9 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sliceshift/sliceshift/migration/checks"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Rebuild returns the lost record of a migration, as far as both sides still show it: s has the migration's UID,
@@ -47,7 +46,7 @@ func Rebuild(s plan.Snapshot) (plan.Record, error) {
 		base.DisruptionBudget = &api.DisruptionBudget{Name: s.Source.Budgets[0].Name, MinAvailable: author.MinAvailable, MaxUnavailable: author.MaxUnavailable}
 	}
 	s.Record.Baseline = base // the budget covers the whole application
-	allowed, finding := checks.Allowance(s)
+	allowed, finding := Allowance(s)
 	if finding != nil {
 		return plan.Record{}, fmt.Errorf("%s; %s", finding.Message, finding.Remedy)
 	}
@@ -82,7 +81,7 @@ func (r rebuilder) extent() (lo, hi int32, err error) {
 	if destination.Replicas > 0 {
 		lo, hi = min(lo, destination.Start), max(hi, destination.End())
 	}
-	for _, stranded := range checks.StrandedOrdinals(r.Snapshot) {
+	for _, stranded := range StrandedOrdinals(r.Snapshot) {
 		if stranded.By == r.UID {
 			lo, hi = min(lo, stranded.Ordinal), max(hi, stranded.Ordinal+1)
 		}

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/migration/checks"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // lostRecord is the state of a migration "m" of four ordinals whose record was deleted: ordinal 2 is down, with
@@ -65,7 +64,7 @@ func TestH1LeftOut(t *testing.T) {
 		"no mark is on it":   {func(s *plan.Snapshot) { noFences(s); s.Source.Marks[2].By = "" }, false},
 		"the source owns it": {func(s *plan.Snapshot) { noFences(s); s.Source.Set.Replicas = 3 }, false},
 	} {
-		found := checks.LeftOut(lostRecord(tc.change))
+		found := LeftOut(lostRecord(tc.change))
 		if (len(found) > 0) != tc.want {
 			t.Errorf("%s: got %+v", name, found)
 		}

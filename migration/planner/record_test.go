@@ -6,10 +6,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 )
 
 // TestUnbelievable: a record that others may write is accepted if its source, clusters and budget match the

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 )
 
 // TestRemediesOfOurKind: the command of a remedy names the kind of the StatefulSet, because an object of the other

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // accepted sets the services with which the migration was accepted.

@@ -3,7 +3,7 @@ package planner
 import (
 	"time"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // spent returns how long the ordinal has been at a step, as recorded. While the ordinal is down, the time counts

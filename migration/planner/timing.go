@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/schedule"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // firstHandoff is the estimate of a handoff's duration without minReadySeconds, before any was measured. Later it

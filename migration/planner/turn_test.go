@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // turning is a migration with automatic rollbacks, in which a test writes spec.mode.

@@ -3,8 +3,8 @@ package planner
 import (
 	"testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestH9TakeStartBack: for a set without claims, the migration undoes its own last start if another writer has

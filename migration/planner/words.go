@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/sliceshift/sliceshift/migration/checks"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
@@ -51,7 +50,7 @@ func (p wordPlanner) refused() *plan.Decision {
 	for _, name := range plan.SideNames {
 		side := p.Side(name)
 		if len(side.Budgets) > 1 {
-			return stalledBy(checks.SeveralBudgets(*side))
+			return stalledBy(SeveralBudgets(*side))
 		}
 	}
 	for _, name := range p.budgetSides() {
@@ -103,10 +102,10 @@ func (p wordPlanner) renamed(b plan.Budget) bool {
 func (p wordPlanner) unfit(words []plan.SideName) *plan.Decision {
 	for _, name := range words {
 		side := *p.Side(name)
-		if finding := checks.CoversOthers(side); finding != nil {
+		if finding := CoversOthers(side); finding != nil {
 			return stalledBy(*finding)
 		}
-		if finding := checks.LeavesOut(side); finding != nil {
+		if finding := LeavesOut(side); finding != nil {
 			return stalledBy(*finding)
 		}
 		b := side.Budgets[0]

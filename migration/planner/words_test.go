@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 )
 
 // written changes the form of a side's budget by its author, with or without the migration's mark.

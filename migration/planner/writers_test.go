@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestRefills: a writer that this migration has paused stays paused while the destination has ordinals that it

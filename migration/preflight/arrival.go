@@ -17,12 +17,11 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/preflight/scheduling"
 	"github.com/sliceshift/sliceshift/migration/preflight/storage"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -31,7 +30,7 @@ import (
 type arrivalChecks struct {
 	// Inspector is directed at the taker: its source is the giver, and it has read the volumes of this ordinal only.
 	*Inspector
-	about observe.Arriving
+	about world.Arriving
 	// set is the StatefulSet whose controller creates the pod, and forms are the forms of the taker's claims.
 	set   *appsv1.StatefulSet
 	forms map[string]volumes.Form
@@ -40,7 +39,7 @@ type arrivalChecks struct {
 // LetsIn returns why an ordinal would not run at the side that takes it; nil if nothing is found. It dry-runs the
 // creation of the ordinal's pod, claims and volumes, and of the objects that copy them. It also checks their classes,
 // drivers and nodes.
-func (e *Inspector) LetsIn(ctx context.Context, about observe.Arriving) (*plan.Finding, error) {
+func (e *Inspector) LetsIn(ctx context.Context, about world.Arriving) (*plan.Finding, error) {
 	c := e.toward(about)
 	if err := c.complete(ctx); err != nil {
 		return nil, err
@@ -60,9 +59,9 @@ func (e *Inspector) LetsIn(ctx context.Context, about observe.Arriving) (*plan.F
 	return nil, err
 }
 
-func (e *Inspector) toward(about observe.Arriving) arrivalChecks {
+func (e *Inspector) toward(about world.Arriving) arrivalChecks {
 	pair := *e.Pair
-	c := arrivalChecks{about: about, set: about.Set, forms: execute.Forms(about.Migration)}
+	c := arrivalChecks{about: about, set: about.Set, forms: world.Forms(about.Migration)}
 	if about.To == plan.SourceSide {
 		pair.Source, pair.Destination = pair.Destination, pair.Source
 		c.forms = map[string]volumes.Form{}
@@ -76,7 +75,7 @@ func (e *Inspector) toward(about observe.Arriving) arrivalChecks {
 
 // complete reads the claims and volumes of the ordinal that are not known yet.
 func (c arrivalChecks) complete(ctx context.Context) error {
-	for _, template := range observe.ClaimTemplates(c.about.From) {
+	for _, template := range world.ClaimTemplates(c.about.From) {
 		name := plan.ClaimName(template, c.about.From.Name, c.about.Ordinal)
 		claim, err := c.claimNamed(ctx, name)
 		if claim == nil || err != nil {
@@ -186,7 +185,7 @@ func (c arrivalChecks) movers(ctx context.Context) (*plan.Finding, error) {
 
 // fills reports whether a second volume is being filled for a claim of the ordinal. The objects for it exist then.
 func (c arrivalChecks) fills(template string) bool {
-	record := observe.RecordOf(c.about.Migration)
+	record := world.RecordOf(c.about.Migration)
 	if record.Handoff == nil || record.Handoff.Ordinal != c.about.Ordinal {
 		record = planner.AsHandoff(record, c.about.Ordinal)
 	}

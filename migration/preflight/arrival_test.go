@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
-	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
-	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/endpoint/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 )
 
 // TestH6NodesOfLately: nodes that were listed for another ordinal only select the node that is read again before a stop. A refusal
@@ -52,7 +52,7 @@ func TestH6NodesOfLately(t *testing.T) {
 			}}
 			set := &appsv1.StatefulSet{}
 			e := &Inspector{Pair: endpointtest.Pair(clustertest.New(), clustertest.Hooked(hooks))}
-			finding, err := e.toward(observe.Arriving{Migration: &api.Migration{}, To: plan.DestinationSide, From: set, Set: set}).node(t.Context())
+			finding, err := e.toward(world.Arriving{Migration: &api.Migration{}, To: plan.DestinationSide, From: set, Set: set}).node(t.Context())
 			if err != nil || (finding != nil) != tc.refused || !slices.Equal(asked, tc.lists) {
 				t.Errorf("found %+v, %v, with nodes of %v", finding, err, asked)
 			}

@@ -9,17 +9,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // unknownTemplates finds claim templates that the migration configures and that the source does not have.
 func unknownTemplates(at endpoint.Endpoint, m *api.Migration, source *appsv1.StatefulSet) []plan.Finding {
-	has, findings := observe.ClaimTemplates(source), []plan.Finding(nil)
+	has, findings := world.ClaimTemplates(source), []plan.Finding(nil)
 	known := "none"
 	if len(has) > 0 {
 		known = "only " + plan.Listed(has)
@@ -48,7 +48,7 @@ func (e *Inspector) sharedClaims(ctx context.Context, m *api.Migration, source *
 	}
 	var findings []plan.Finding
 	for _, v := range source.Spec.Template.Spec.Volumes {
-		if v.PersistentVolumeClaim == nil || slices.Contains(observe.ClaimTemplates(source), v.Name) {
+		if v.PersistentVolumeClaim == nil || slices.Contains(world.ClaimTemplates(source), v.Name) {
 			continue // the StatefulSet controller replaces it with the ordinal's own claim
 		}
 		finding, err := e.sharedClaim(ctx, v.PersistentVolumeClaim.ClaimName, e.copiesStorage(m))
@@ -84,7 +84,7 @@ func (e *Inspector) sharedVolumes(ctx context.Context, m *api.Migration, source 
 		return nil, nil
 	}
 	var found []corev1.PersistentVolume
-	for _, ref := range dependencies.SharedClaims(source.Spec.Template.Spec, observe.ClaimTemplates(source)) {
+	for _, ref := range dependencies.SharedClaims(source.Spec.Template.Spec, world.ClaimTemplates(source)) {
 		there, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, e.Destination.Live, e.Destination.Key(ref.Name))
 		if err != nil {
 			return nil, err

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestUnknownTemplates: each configured claim template that does not exist is reported, with those that do.

@@ -11,12 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 )
 
 // dependencies finds objects that the pods need and that the destination lacks, because an ordinal that is stopped
@@ -28,10 +27,10 @@ func (e *Inspector) dependencies(ctx context.Context, m *api.Migration, source *
 		return nil, err
 	}
 	if m.Spec.Dependencies.Mode != api.DependenciesCopy || e.SameNamespace() {
-		refs := dependencies.Walk(source.Spec.Template.Spec, observe.ClaimTemplates(source))
+		refs := dependencies.Walk(source.Spec.Template.Spec, world.ClaimTemplates(source))
 		return e.missing(ctx, append(needed(refs, func(dependencies.Kind) bool { return true }), storage...))
 	}
-	needs, err := observe.ReadNeeds(ctx, e.Source, source)
+	needs, err := world.ReadNeeds(ctx, e.Source, source)
 	if err != nil {
 		return nil, err
 	}
@@ -156,12 +155,12 @@ func dependency(ctx context.Context, at endpoint.Endpoint, n need) (*plan.Findin
 
 // copiesRefused dry-runs the copies at the destination's API server. This covers admission, and whether a role grants
 // more than its creator has (kubernetes pkg/registry/rbac, escalation_check.go).
-func (e *Inspector) copiesRefused(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, needs observe.Needs) ([]plan.Finding, error) {
-	list, err := observe.NewCopyReader(e.Pair, m, e.Policy).Read(ctx, source, needs)
+func (e *Inspector) copiesRefused(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, needs world.Needs) ([]plan.Finding, error) {
+	list, err := world.NewCopyReader(e.Pair, m, e.Policy).Read(ctx, source, needs)
 	if err != nil {
 		return nil, err
 	}
-	executor := execute.New(m, e.Pair, e.Policy)
+	executor := world.New(m, e.Pair, e.Policy)
 	var findings []plan.Finding
 	for _, d := range list {
 		leaves := d.SelectsOthers != "" && m.Spec.Dependencies.SelectsOthers != api.SelectsOthersCopy

@@ -7,9 +7,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 	"github.com/sliceshift/sliceshift/workload"
 )
 

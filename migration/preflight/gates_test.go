@@ -11,10 +11,10 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/endpoint/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/health"
-	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestHealthGates: gates that cannot be evaluated refuse a migration, and those that only warn are warnings. Gates

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
-	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/endpoint/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestGrantsAreListed: a right that the list shows is not reviewed again, and every other right is, so that no right

@@ -8,11 +8,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/jobs"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 )
 
 // jobHooks finds hooks that cannot run: because of their spec, a missing right, or because the API server refuses
@@ -91,7 +91,7 @@ func firstTurns(m *api.Migration, source *appsv1.StatefulSet) []plan.HookTurn {
 }
 
 func (e *Inspector) rehearseHook(ctx context.Context, m *api.Migration, turn plan.HookTurn) (*plan.Finding, error) {
-	at, job := e.At(turn.Side), execute.HookJob(e.Pair, m.UID, turn)
+	at, job := e.At(turn.Side), world.HookJob(e.Pair, m.UID, turn)
 	finding, err := rehearsal(at, job, at.Live.Create(ctx, job.DeepCopy(), client.DryRunAll))
 	if finding == nil && err == nil {
 		if refused := jobs.PodRefused(ctx, at.Live, job); refused == nil || !endpoint.LacksRight(refused) { // without the right to create pods there is no answer

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	judging "github.com/sliceshift/sliceshift/migration/checks"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	judging "github.com/sliceshift/sliceshift/migration/planner"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
@@ -45,12 +45,12 @@ var leftKinds = []struct {
 func (e *Inspector) leftovers(ctx context.Context, subject Subject) ([]plan.Finding, error) {
 	m := subject.Migration
 	s := plan.Snapshot{
-		UID: m.UID, Spec: observe.SpecOf(m, e.SameCluster()),
-		Source: observe.SideOfSet(m, e.Source, subject.Source), Destination: observe.SideOfSet(m, e.Destination, subject.Destination),
+		UID: m.UID, Spec: world.SpecOf(m, e.SameCluster()),
+		Source: world.SideOfSet(m, e.Source, subject.Source), Destination: world.SideOfSet(m, e.Destination, subject.Destination),
 	}
 	var findings []plan.Finding
 	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
-		f := former{at: at, uid: m.UID, templates: observe.ClaimTemplates(subject.Source), end: max(s.Source.Set.End(), s.Destination.Set.End()) + beyond}
+		f := former{at: at, uid: m.UID, templates: world.ClaimTemplates(subject.Source), end: max(s.Source.Set.End(), s.Destination.Set.End()) + beyond}
 		left, unlisted, err := f.objects(ctx)
 		if err != nil {
 			return nil, err
@@ -141,7 +141,7 @@ func (f former) services(ctx context.Context) ([]plan.Leftover, error) {
 			continue
 		}
 		by := types.UID(object.Annotations[api.OwnerAnnotationKey])
-		ordinal, named := observe.OrdinalOf(f.at.Set, object.Name)
+		ordinal, named := world.OrdinalOf(f.at.Set, object.Name)
 		if named && by != "" && by != f.uid && object.DeletionTimestamp == nil && object.Annotations[api.LeftOutAnnotationKey] == "" {
 			left = append(left, plan.Leftover{Resource: "service", Name: object.Name, Ordinal: ordinal, By: by})
 		}

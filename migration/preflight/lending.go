@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Verbs of constrained impersonation (kubernetes apiserver, filters/impersonation/mode.go). They are not needed with

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
-	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/endpoint/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 

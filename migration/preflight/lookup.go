@@ -13,15 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight/application"
 	"github.com/sliceshift/sliceshift/migration/preflight/scheduling"
 	"github.com/sliceshift/sliceshift/migration/preflight/storage"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -51,7 +50,7 @@ func (e *Inspector) words(ctx context.Context, source *appsv1.StatefulSet) ([]ap
 
 func (e *Inspector) readWords(ctx context.Context, source *appsv1.StatefulSet) (texts []application.Text, err error) {
 	var names []string
-	for _, ref := range dependencies.Walk(source.Spec.Template.Spec, observe.ClaimTemplates(source)) {
+	for _, ref := range dependencies.Walk(source.Spec.Template.Spec, world.ClaimTemplates(source)) {
 		if ref.Kind == dependencies.ConfigMap {
 			names = append(names, ref.Name)
 		}
@@ -143,8 +142,8 @@ func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv
 	if err != nil {
 		return nil, err
 	}
-	asked := storage.Asked{Forms: execute.Forms(m), Drivers: map[string]string{}, Anew: map[string]bool{}}
-	for _, template := range observe.ClaimTemplates(source) {
+	asked := storage.Asked{Forms: world.Forms(m), Drivers: map[string]string{}, Anew: map[string]bool{}}
+	for _, template := range world.ClaimTemplates(source) {
 		asked.Anew[template] = startsAnew(m, template)
 	}
 	for i := range pvs {
@@ -312,7 +311,7 @@ func (e *Inspector) placement(ctx context.Context, m *api.Migration, source, des
 		Pods: int32(len(movingOrdinals(m, source))), //nolint:gosec // bounded by plan.MaxOrdinals
 	}
 	if destination != nil {
-		demand.Pods += observe.SetOf(m, destination, nil).Replicas
+		demand.Pods += world.SetOf(m, destination, nil).Replicas
 	}
 	fitting, found := scheduling.Fit(demand, nodes)
 	if len(fitting) == 0 {

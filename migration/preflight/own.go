@@ -6,14 +6,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/sliceshift/sliceshift/migration/execute"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 )
 
 // ownCredentials finds a pod template that would give the pods at the destination the migration's own credentials.
 func (e *Inspector) ownCredentials(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
-	named, err := execute.New(m, e.Pair, e.Policy).OwnNamed(ctx, source.Spec.Template.Spec)
+	named, err := world.New(m, e.Pair, e.Policy).OwnNamed(ctx, source.Spec.Template.Spec)
 	if named == "" || err != nil {
 		return nil, err
 	}

@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight/environment"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 )
 
 // admits dry-runs the pod of an ordinal at the destination's API server. Pod Security, quotas, webhooks and policies
@@ -60,9 +60,9 @@ func podOf(at endpoint.Endpoint, source *appsv1.StatefulSet, ordinal int32) *cor
 	if revision := source.Status.UpdateRevision; revision != "" {
 		pod.Labels[appsv1.ControllerRevisionHashLabelKey] = revision
 	}
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: at.APIVersion, Kind: "StatefulSet", Name: at.Set, UID: observe.Unborn, Controller: new(true)}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: at.APIVersion, Kind: "StatefulSet", Name: at.Set, UID: world.Unborn, Controller: new(true)}}
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, source.Spec.ServiceName
-	for _, name := range observe.ClaimTemplates(source) {
+	for _, name := range world.ClaimTemplates(source) {
 		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: plan.ClaimName(name, at.Set, ordinal)},

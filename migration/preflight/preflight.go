@@ -12,13 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/jsontree"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -92,8 +91,8 @@ func (e *Inspector) runAll(ctx context.Context, about Subject) ([]plan.Finding, 
 // uncountable refuses numbers of ordinals that are too large to iterate over, because the following checks iterate
 // over all ordinals.
 func (e *Inspector) uncountable(m *api.Migration, source, destination *appsv1.StatefulSet) *plan.Finding {
-	s := plan.Snapshot{Spec: observe.SpecOf(m, e.SameCluster()), Source: observe.SideOfSet(m, e.Source, source), Destination: observe.SideOfSet(m, e.Destination, destination)}
-	s.Source.Set.Templates = observe.ClaimTemplates(source)
+	s := plan.Snapshot{Spec: world.SpecOf(m, e.SameCluster()), Source: world.SideOfSet(m, e.Source, source), Destination: world.SideOfSet(m, e.Destination, destination)}
+	s.Source.Set.Templates = world.ClaimTemplates(source)
 	return s.Unbounded()
 }
 
@@ -103,7 +102,7 @@ func differences(at endpoint.Endpoint, m *api.Migration, source, destination *ap
 		return nil
 	}
 	want, have := *source.Spec.DeepCopy(), *destination.Spec.DeepCopy()
-	execute.MapTemplates(want.VolumeClaimTemplates, execute.Forms(m))
+	world.MapTemplates(want.VolumeClaimTemplates, world.Forms(m))
 	for _, spec := range []*appsv1.StatefulSetSpec{&want, &have} {
 		spec.Replicas, spec.Ordinals, spec.RevisionHistoryLimit = nil, nil, nil
 		spellOut(spec)

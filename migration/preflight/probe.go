@@ -14,9 +14,9 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/jsontree"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/observe"
-	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
+	"github.com/sliceshift/sliceshift/migration/world"
 )
 
 // patched dry-runs a patch of a StatefulSet to the desired ordinals and pod template. It returns the object that the
@@ -90,9 +90,9 @@ func (e *Inspector) KeepsSlice(ctx context.Context, s plan.Snapshot, source *app
 	if base == nil || set.Presence != plan.Seen || set.Replicas > 0 || s.Source.Set.Replicas < base.Replicas {
 		return nil, nil
 	}
-	template := observe.TemplateHash(&source.Spec.Template)
+	template := world.TemplateHash(&source.Spec.Template)
 	good := e.lastProbe.finding == nil && !rests
-	if e.lastProbe.of == set.UID && e.lastProbe.template == template && (good || e.Clock.Since(e.lastProbe.at) < pass.RequeueAtLatest) {
+	if e.lastProbe.of == set.UID && e.lastProbe.template == template && (good || e.Clock.Since(e.lastProbe.at) < planner.RequeueAtLatest) {
 		return e.lastProbe.finding, nil
 	}
 	want := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: source.Spec.Template}}

@@ -12,10 +12,10 @@ import (
 	"k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/methods"
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
@@ -29,7 +29,7 @@ func (e *Inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1
 	if !together {
 		arriving.pods(source.Spec.Template.Spec) // in one namespace each ordinal frees its own share
 	}
-	arriving.claims(source.Spec.VolumeClaimTemplates, execute.Forms(m))
+	arriving.claims(source.Spec.VolumeClaimTemplates, world.Forms(m))
 	leaving := demand{of: corev1.ResourceList{}}
 	filled, what := filledTemplates(m, source), "the ordinals to come"
 	if len(filled) > 0 {

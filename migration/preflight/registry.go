@@ -7,10 +7,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight/writers"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Check looks for one reason why a migration would fail, before anything is written. An error means that the check

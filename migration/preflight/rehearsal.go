@@ -13,11 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/methods"
 	"github.com/sliceshift/sliceshift/workload"
@@ -30,7 +29,7 @@ func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, dest
 	if err != nil {
 		return nil, err
 	}
-	at, maker := e.Destination, execute.New(m, e.Pair, e.Policy)
+	at, maker := e.Destination, world.New(m, e.Pair, e.Policy)
 	effects := firstEffects(at, source, destination)
 	lacks, err := e.makesNamespace(ctx, m)
 	if err != nil {
@@ -41,7 +40,7 @@ func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, dest
 	}
 	for _, effect := range effects {
 		object, err := maker.Created(ctx, at, effect)
-		_, own := errors.AsType[*execute.OwnCredentialsError](err)
+		_, own := errors.AsType[*world.OwnCredentialsError](err)
 		if own || apierrors.IsNotFound(err) { // check "own credentials" reports the first
 			continue
 		}
@@ -201,8 +200,8 @@ func unkept(at endpoint.Endpoint, sent, kept *appsv1.StatefulSet) *plan.Finding 
 // Kubernetes 1.27 drop the field (KEP-3335). The slice would then start the ordinals from 0, which run on the other
 // side. A slice that does not exist yet is dry-run.
 func (e *Inspector) startOrdinals(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
-	spec := observe.SpecOf(m, e.SameCluster())
-	lo := observe.SetOf(m, source, nil).Start
+	spec := world.SpecOf(m, e.SameCluster())
+	lo := world.SetOf(m, source, nil).Start
 	var findings []plan.Finding
 	for _, side := range []struct {
 		endpoint.Endpoint
@@ -282,13 +281,13 @@ func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *a
 	if known.claims, err = e.claiming(ctx, known.moving); err != nil {
 		return nil, err
 	}
-	return known.claimsOf(ctx, m, execute.Forms(m), source, ordinals[0])
+	return known.claimsOf(ctx, m, world.Forms(m), source, ordinals[0])
 }
 
 // claimsOf returns the claims that an ordinal gets at the destination, and their volumes if these are created there.
 func (e *Inspector) claimsOf(ctx context.Context, m *api.Migration, forms map[string]volumes.Form, source *appsv1.StatefulSet, ordinal int32) ([]client.Object, error) {
 	var objects []client.Object
-	for _, template := range observe.ClaimTemplates(source) {
+	for _, template := range world.ClaimTemplates(source) {
 		claim, err := e.claimNamed(ctx, plan.ClaimName(template, source.Name, ordinal))
 		if err != nil {
 			return nil, err

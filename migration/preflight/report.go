@@ -4,9 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Verdict is the result of a check.

@@ -11,15 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 	"github.com/sliceshift/sliceshift/migration/planner"
-	"github.com/sliceshift/sliceshift/migration/scope"
 	"github.com/sliceshift/sliceshift/migration/simulate"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -86,7 +85,7 @@ func wantRefusedNumbers(t *rapid.T, s plan.Snapshot) {
 	if result := simulate.Run(s); result.Held == nil || len(result.Steps) > 0 {
 		t.Fatalf("the dry run says %+v", result)
 	}
-	if n := len(observe.OrdinalsOf(s, scope.Reads{})); n > 0 {
+	if n := len(world.OrdinalsOf(s, planner.Reads{})); n > 0 {
 		t.Fatalf("%d ordinals are looked at", n)
 	}
 	found := planner.Preflight(s)

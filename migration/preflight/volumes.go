@@ -15,12 +15,12 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/disk"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight/scheduling"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
@@ -65,12 +65,12 @@ func (e *Inspector) reachableVolumes(ctx context.Context, m *api.Migration, sour
 
 // carriedTemplates returns the claim templates whose volumes are kept at the destination.
 func carriedTemplates(m *api.Migration, source *appsv1.StatefulSet) []string {
-	return slices.DeleteFunc(observe.ClaimTemplates(source), func(template string) bool { return startsAnew(m, template) })
+	return slices.DeleteFunc(world.ClaimTemplates(source), func(template string) bool { return startsAnew(m, template) })
 }
 
 // startsAnew reports whether each side has its own volume for a claim template.
 func startsAnew(m *api.Migration, template string) bool {
-	return methods.Of(observe.MethodOf(m, template)).Separate()
+	return methods.Of(world.MethodOf(m, template)).Separate()
 }
 
 // claimed returns the volumes of the claims that are carried over. They are listed once for all checks.
@@ -113,7 +113,7 @@ func (e *Inspector) claiming(ctx context.Context, pvs []corev1.PersistentVolume)
 // barred finds the first volume that may not be created at the destination.
 func (e *Inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) []plan.Finding {
 	for i := range pvs {
-		bars := e.Policy.Bars(&pvs[i], observe.UseOf(m, e.Destination.Namespace, templateOf(source, pvs[i].Spec.ClaimRef.Name)))
+		bars := e.Policy.Bars(&pvs[i], world.UseOf(m, e.Destination.Namespace, templateOf(source, pvs[i].Spec.ClaimRef.Name)))
 		if bars != (volumes.Problem{}) {
 			return []plan.Finding{{Reason: bars.Reason, Object: "volume " + pvs[i].Name, Message: "cluster " + e.Source.Cluster + ": " + bars.Message, Remedy: bars.Remedy}}
 		}
@@ -123,8 +123,8 @@ func (e *Inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []c
 
 // templateOf returns the claim template of a claim of the set.
 func templateOf(set *appsv1.StatefulSet, claim string) string {
-	for _, template := range observe.ClaimTemplates(set) {
-		if _, belongs := observe.OrdinalOf(template+"-"+set.Name, claim); belongs {
+	for _, template := range world.ClaimTemplates(set) {
+		if _, belongs := world.OrdinalOf(template+"-"+set.Name, claim); belongs {
 			return template
 		}
 	}
@@ -364,5 +364,5 @@ func (e *Inspector) apartFromVolume(demand scheduling.Demand, pvs []corev1.Persi
 
 // movingOrdinals returns the ordinals that move, in the order of their move.
 func movingOrdinals(m *api.Migration, source *appsv1.StatefulSet) []int32 {
-	return plan.Snapshot{Spec: observe.SpecOf(m, false), Source: plan.Side{Set: observe.SetOf(m, source, nil)}}.OrdinalsToMove()
+	return plan.Snapshot{Spec: world.SpecOf(m, false), Source: plan.Side{Set: world.SetOf(m, source, nil)}}.OrdinalsToMove()
 }

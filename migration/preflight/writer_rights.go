@@ -7,10 +7,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 )
 
 // writerRights checks the right to patch each writer that the migration pauses, by its name and in its own namespace.
@@ -20,7 +20,7 @@ func (e *Inspector) writerRights(ctx context.Context, m *api.Migration, source *
 	if !m.Spec.Writers.Pause {
 		return nil, nil
 	}
-	list, err := observe.WritersOf(ctx, e.Source, m, source)
+	list, err := world.WritersOf(ctx, e.Source, m, source)
 	if endpoint.LacksRight(err) {
 		return nil, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/health"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // prometheus answers each query with values: null is no series, a list is several, a text is the whole answer.

@@ -12,9 +12,9 @@ import (
 
 	"k8s.io/utils/clock"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/migration/health"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // mine allows a test to request this machine, as in a run.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Sample is one request that has ended.

@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // placeholder matches {{name}}, or {{name:text}} for a value that is a text regardless of the parameter's type.

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // All reads the recipes of a folder, ordered by name. Each name or alias may be used once.

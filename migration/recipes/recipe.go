@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Recipe describes the requirements of one system for a move.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Words returns the settings as command line flags.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Clients is the availability for clients of the application, as the probe has measured it.

@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/report/page"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestProbeText: the result of a probe in one sentence.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/report/page"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Page returns the report as a document.

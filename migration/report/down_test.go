@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/report"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // turned returns a migration of five ordinals that was rolled back during its first handoff. Ordinal 4 was

@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/report"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
 	"github.com/sliceshift/sliceshift/migration/report/page"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // pieces are parts of hostile text that could be interpreted as markup.

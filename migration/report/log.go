@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Entry is one line of the log of a run: a write, a wait, or a completed handoff.

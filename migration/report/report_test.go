@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/migration/report"
 	"github.com/sliceshift/sliceshift/migration/report/page"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 var (

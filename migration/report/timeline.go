@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Chart returns the timeline of the report: each ordinal on both sides, the available replicas, and the stops.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Schedule is the parsed form of the user's schedule. It is immutable.

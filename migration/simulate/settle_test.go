@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 

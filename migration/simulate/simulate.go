@@ -7,7 +7,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
-	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
 // Step is one write of a dry run, and the world after it.
@@ -162,7 +161,7 @@ func decideNear(w *World) plan.Decision {
 	near.Volumes, near.Focused, near.VolumesRead = w.volumesOf(*at-1, max(*at, *at+1)), true, true
 	decision := planner.Knowing(near, w.downs())
 	restores := decision.Effect != nil && decision.Effect.Restores()
-	if decision.Done != "" || w.restoring && !restores || scope.For(near, decision).Wide {
+	if decision.Done != "" || w.restoring && !restores || planner.For(near, decision).Wide {
 		return planner.Plan(w.State)
 	}
 	return decision

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
 )
 
 // TestTally: for any events in a world, its tally has the unavailable ordinals, and its controllers do the same as

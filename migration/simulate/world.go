@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
-	"github.com/sliceshift/sliceshift/migration/scope"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -77,7 +77,7 @@ func NewWorld(s plan.Snapshot) *World {
 func (w *World) Snapshot() plan.Snapshot { return w.State.Clone() }
 
 // Read returns the result of reads with caches that are up to date.
-func (w *World) Read(reads scope.Reads) plan.Snapshot {
+func (w *World) Read(reads planner.Reads) plan.Snapshot {
 	s := w.State.Clone()
 	s.VolumesRead = reads.Volumes
 	if reads.Ordinal == nil {

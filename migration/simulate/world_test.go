@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
-	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 )
 
 // TestNewWorld: the model begins with controllers that have observed its state, and no eviction is requested in

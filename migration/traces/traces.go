@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/handoffs"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Scope is the name of the instrumentation.

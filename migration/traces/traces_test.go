@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/handoffs"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // process returns the recorder of a process, with an exporter that outlives it.

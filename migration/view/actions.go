@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/records"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Verb is an operation that a user can request for a migration.

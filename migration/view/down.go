@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Down is the time since which an ordinal is stopped. Its outage ends when its pod is Ready at the other side.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // longestNow is the maximum number of characters of Now.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Place is the location of an ordinal.

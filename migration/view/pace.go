@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Pace is the duration of the completed handoffs that the status lists for the current direction.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // onlineGrowth is the time that a kubelet gets to grow a mounted file system, which usually takes seconds. After that, the

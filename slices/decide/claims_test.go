@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // TestClaims: the claims of a pod grow before the pod is updated, and a change of their size alone is an update.

@@ -45,7 +45,7 @@ import (
 	"slices"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // Decide returns what to do with the pods of a slice now. The same input gives the same output.

@@ -1,7 +1,7 @@
 package decide
 
 import (
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // inPlace reports whether a pod is updated in place. With InPlaceIfPossible, a pod that must be recreated for its claims is

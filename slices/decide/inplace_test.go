@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // TestWaitsForTheKubelet: a pod that is still Ready is not patched.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // with modifies one pod of an input.

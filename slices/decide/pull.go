@@ -3,7 +3,7 @@ package decide
 import (
 	"time"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // PullLimit is the maximum time that a deletion for an update waits for images. An update to an image that cannot be pulled

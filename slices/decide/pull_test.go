@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 func prePull(in *Input) { in.Spec.PrePull = true }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // waitToTell is the time that a set in deletion waits for pods whose termination reason could not be written.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // scaling creates the missing pods and removes the pods that the slice does not own.

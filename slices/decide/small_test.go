@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // hasReason gives a pod a termination reason, written now.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // defaultDeadlineSeconds is progressDeadlineSeconds if the API server did not set the default.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // strategy holds the differences between the update strategies.

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // checkUnhealthy checks D6: a pod that may have been available at the current revision and is not Ready is taken down only

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // updates updates the pods to the revision of the template.

@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/slices/observe"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Index fields of pods.

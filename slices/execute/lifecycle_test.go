@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/observe"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // TestStateOfBarePods: a pod without labels is in the state Normal, and gets the label with the next write.

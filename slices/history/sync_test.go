@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // server is an API server with a log of the writes to it.

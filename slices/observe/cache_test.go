@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // TestTrim: no decision needs a field that the cache omits.

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/history"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // changeOf returns how a pod can be updated from one template to another. Images, resources, labels and annotations can be

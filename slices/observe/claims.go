@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Owners selects the owners of a claim (KEP-1847): none, its StatefulSet, or the pod of an ordinal that is scaled down.

@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Shortfall returns the storage request of the template if it is larger than the claim's, or nil.

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // PodName returns the name of an ordinal's pod.

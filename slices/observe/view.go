@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Seen holds the objects of a StatefulSet that were read.

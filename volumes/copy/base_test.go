@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 

@@ -3,7 +3,7 @@ package copy
 import (
 	"fmt"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 

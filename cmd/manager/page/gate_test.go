@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/server"
 	"github.com/sliceshift/sliceshift/internal/clusters"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // apiServer answers reviews: alice may get, bob may do nothing, and other tokens are unknown. It records requests.

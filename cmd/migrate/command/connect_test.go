@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func TestEndpoints(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestUninstallNamesWhatIsKept: the volumes that ordinals have left behind remain, and are listed with the commands that

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
@@ -13,7 +14,6 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // budgetDocument describes the split of an application's budget, as text and as JSON.

@@ -16,12 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/admission"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/internal/version"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // createOptions are the options of the command create.

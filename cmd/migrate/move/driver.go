@@ -9,14 +9,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/rand"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -53,13 +53,13 @@ func (d driver) drive(ctx context.Context) error {
 	if err != nil {
 		return command.Unreachable(d.task.source.Name(), err)
 	}
-	bell := migration.NewBell()
-	e := migration.NewEngine(m, migration.Options{
+	bell := engine.NewBell()
+	e := engine.NewEngine(m, engine.Options{
 		Source: d.task.source, Destination: d.task.destination, Records: d.task.store, Holder: d.holder(), Notify: bell.Ring, Clock: d.Clock,
 		Policy: volumes.Unrestricted(), Secrets: health.Secrets{Reader: d.task.source.Live(), Kubectl: d.task.kubectl()}, Addresses: health.Addresses{Any: true}, Probes: health.Addresses{Any: true},
 		Onward: d.movedOn, ServerTime: d.task.source.ServerTime,
 	})
-	err = migration.Loop{Engine: e, Store: d.task.store, Bell: bell, Changes: changes, Report: d.report, Unsaved: d.unsaved}.Run(running)
+	err = engine.Loop{Engine: e, Store: d.task.store, Bell: bell, Changes: changes, Report: d.report, Unsaved: d.unsaved}.Run(running)
 	if err != nil && running.Err() != nil {
 		err = context.Cause(running)
 	}
@@ -95,7 +95,7 @@ func (d driver) holder() string {
 }
 
 // report shows the result of an engine pass, and returns an error if the run ends.
-func (d driver) report(m *api.Migration, outcome migration.Outcome) error {
+func (d driver) report(m *api.Migration, outcome engine.Outcome) error {
 	for _, e := range d.tracker.Observe(d.Clock.Now(), m, outcome) {
 		if e.Kind == progress.Completed && e.Reason == api.ReasonMoved {
 			e.WayBack = d.wayBack(m)
@@ -146,7 +146,7 @@ func (d driver) done(decision plan.Decision, turn *api.AutomaticRollback) error 
 }
 
 // unsaved shows that the record cannot be written, and decides whether to continue. The engine does nothing until then.
-func (d driver) unsaved(m *api.Migration, outcome migration.Outcome, err error) error {
+func (d driver) unsaved(m *api.Migration, outcome engine.Outcome, err error) error {
 	if errors.Is(err, drain.ErrStopping) {
 		return nil // it is stopping
 	}

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func newDriver(t *testing.T, m *api.Migration) (*driver, *commandtest.Console) {
@@ -70,7 +70,7 @@ func TestReport(t *testing.T) {
 			if tc.asked != "" {
 				d.mode = tc.asked
 			}
-			err := d.report(m, migration.Outcome{Snapshot: plan.Snapshot{Record: plan.Record{AutomaticRollback: tc.turn}}, Decision: tc.decision, Done: tc.done, Saved: true})
+			err := d.report(m, engine.Outcome{Snapshot: plan.Snapshot{Record: plan.Record{AutomaticRollback: tc.turn}}, Decision: tc.decision, Done: tc.done, Saved: true})
 			if got := command.ExitCode(err); got != tc.want {
 				t.Errorf("exit code %d, want %d (%v)", got, tc.want, err)
 			}
@@ -95,7 +95,7 @@ func TestWayBackIsTold(t *testing.T) {
 		d, c := newDriver(t, m)
 		d.task.source.ReachedBy("--kubeconfig e --context east")
 		d.task.destination = movetest.Offline(t, "west").ReachedBy("--kubeconfig w --context west")
-		_ = d.report(m, migration.Outcome{Decision: plan.Decision{Done: done}, Done: true, Saved: true})
+		_ = d.report(m, engine.Outcome{Decision: plan.Decision{Done: done}, Done: true, Saved: true})
 		if got := c.Stdout.String(); !strings.Contains(got, want) || want == "" && strings.Contains(got, "to take it back") {
 			t.Errorf("%s: no %q in:\n%s", done, want, got)
 		}
@@ -106,7 +106,7 @@ func TestWayBackIsTold(t *testing.T) {
 func TestUnsaved(t *testing.T) {
 	m := movetest.Moving(1, 2)
 	d, c := newDriver(t, m)
-	outcome := migration.Outcome{}
+	outcome := engine.Outcome{}
 	unsaved := func(err error) {
 		t.Helper()
 		if err := d.unsaved(m, outcome, err); err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -120,7 +120,7 @@ func (o *gatesOptions) ask(ctx context.Context, k *storedMigration) ([]gateAnswe
 	if err != nil {
 		return nil, err
 	}
-	e := migration.NewEngine(k.Migration, migration.Options{
+	e := engine.NewEngine(k.Migration, engine.Options{
 		Source: source, Destination: destination, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted(), Clock: o.Clock,
 		Secrets: health.Secrets{Reader: k.connection.Live(), Kubectl: k.kubectl()}, Addresses: health.Addresses{Any: true},
 	})
@@ -141,7 +141,7 @@ func (o *gatesOptions) ask(ctx context.Context, k *storedMigration) ([]gateAnswe
 	return answers, nil
 }
 
-func rowOf(a migration.Asked) gateAnswer {
+func rowOf(a engine.Asked) gateAnswer {
 	row := gateAnswer{
 		Gate: a.Gate.Name, At: a.Question.Point, Pod: a.Subject.Pod, Cluster: a.Subject.Cluster,
 		Verdict: string(a.Answer.Verdict), Reason: a.Answer.Reason, Message: a.Answer.Message, Now: a.Open, Holds: a.Holds,

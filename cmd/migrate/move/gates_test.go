@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestGatesTable: each gate has one line with its result, and whether the migration waits for it.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/records"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 const hooksHelp = `Continues a migration that waits for a hook (spec.hooks): runs the hook again, or skips it.

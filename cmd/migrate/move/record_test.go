@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/records"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // taskOf returns a run with these flags that finds a record.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
@@ -14,9 +15,8 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -168,7 +168,7 @@ func (o *recoverOptions) examine(ctx context.Context, k *storedMigration) (previ
 	if err != nil {
 		return preview.Recovery{}, err
 	}
-	e := migration.NewEngine(m, migration.Options{Source: source, Destination: off, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted()})
+	e := engine.NewEngine(m, engine.Options{Source: source, Destination: off, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted()})
 	defer e.Close()
 	snapshot, err := e.Look(ctx, m)
 	if err != nil {

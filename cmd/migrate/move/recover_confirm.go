@@ -14,15 +14,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // confirmed obtains the user's confirmation that the destination is off and, for a completed migration, that nothing was
@@ -160,7 +160,7 @@ func movedOnAt(ctx context.Context, at *clusters.Connection, namespace string, m
 			return "", fmt.Errorf("listing the Migrations of cluster %s: %w", at.Name(), err)
 		}
 		for i := range all.Items {
-			if other := &all.Items[i]; migration.MovesOn(m, other) {
+			if other := &all.Items[i]; engine.MovesOn(m, other) {
 				return fmt.Sprintf("Migration %s/%s in cluster %s", other.Namespace, other.Name, at.Name()), nil
 			}
 		}
@@ -171,7 +171,7 @@ func movedOnAt(ctx context.Context, at *clusters.Connection, namespace string, m
 	}
 	for i := range kept.Items {
 		other, err := records.Decode(&kept.Items[i])
-		if err == nil && migration.MovesOn(m, other) {
+		if err == nil && engine.MovesOn(m, other) {
 			return fmt.Sprintf("a run of cluster %s (ConfigMap %s/%s)", at.Name(), other.Namespace, kept.Items[i].Name), nil
 		}
 	}

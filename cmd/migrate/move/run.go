@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
@@ -16,7 +17,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/preflight"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // runOptions are the options of the command run.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
@@ -23,7 +24,6 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/server"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/report"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // convert returns the manifest of the other kind: the same name, labels, annotations and spec, without the identity and

@@ -6,7 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // TestConvertPartition: the same pods remain below the partition, in both directions.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // kruiseVersion is the version of OpenKruise's Advanced StatefulSet; kruiseName is its value of --from.

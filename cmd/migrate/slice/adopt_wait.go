@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // pollEvery is the interval at which objects are read while waiting.

@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // TestAdoptLingers: the new object is created only after the old one is deleted.

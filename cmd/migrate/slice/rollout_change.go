@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // changeOptions are the options of a command that changes one field of a StatefulSet.

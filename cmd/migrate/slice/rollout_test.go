@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/slices/history"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // webSlice returns shop/web of our kind, with three replicas that all run revision web-1.

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/slices/history"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // rolloutUndoOptions are the options of the command rollout undo.

@@ -16,10 +16,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Commands returns the commands for one StatefulSet of apps.sliceshift.io.

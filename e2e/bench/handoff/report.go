@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/measure"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // figures are the measurements of a run, as written to the file.
@@ -146,7 +146,7 @@ func (t *trace) Begin(now time.Time) {
 }
 
 // Add records the next pass.
-func (t *trace) Add(outcome migration.Outcome, now time.Time) {
+func (t *trace) Add(outcome engine.Outcome, now time.Time) {
 	name := nameOf(outcome)
 	if t.steps[name] == nil {
 		t.steps[name] = &step{}
@@ -158,7 +158,7 @@ func (t *trace) Add(outcome migration.Outcome, now time.Time) {
 	t.passes++
 }
 
-func nameOf(outcome migration.Outcome) string {
+func nameOf(outcome engine.Outcome) string {
 	name := "look"
 	switch d := outcome.Decision; {
 	case d.Effect != nil:

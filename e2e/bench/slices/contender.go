@@ -20,8 +20,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // contender is a kind of StatefulSet.

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/disks"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
@@ -177,7 +177,7 @@ func TestCopyTurnedBack(t *testing.T) {
 func moversKilled(t *testing.T, p provisioners) {
 	v, w := p.deploy(t, p.alone(32), api.CopySpec{})
 	killed := map[string]bool{}
-	v.drive(v.mover(), func(_ *api.Migration, outcome migration.Outcome) error {
+	v.drive(v.mover(), func(_ *api.Migration, outcome engine.Outcome) error {
 		e := outcome.Decision.Effect
 		if !outcome.Wrote || e.Verb != plan.CarryVolume || e.Volume.Verb != volumes.TellMover {
 			return nil

@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // TestCrashLoop: a move to a cluster in which the container crashes stalls with the ordinal at the destination, and
@@ -70,7 +70,7 @@ func TestLiveness(t *testing.T) {
 	a.liveness = true
 	v := deploy(t, a)
 	v.watch()
-	v.drive(v.mover(), func(_ *api.Migration, outcome migration.Outcome) error {
+	v.drive(v.mover(), func(_ *api.Migration, outcome engine.Outcome) error {
 		switch {
 		case outcome.Finished == nil:
 			return nil
@@ -123,7 +123,7 @@ func (v *move) onStall(reason, words string, do func() error) harness.Report {
 			v.t.Errorf("it did not stall with %s: %s", reason, words)
 		}
 	})
-	return func(_ *api.Migration, outcome migration.Outcome) error {
+	return func(_ *api.Migration, outcome engine.Outcome) error {
 		hold := outcome.Decision.Hold
 		if stalled || hold == nil || !hold.Stalled {
 			return nil

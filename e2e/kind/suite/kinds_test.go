@@ -3,7 +3,7 @@ package suite
 import (
 	"testing"
 
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // native and slice are the kinds of StatefulSet that a migration drives.

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // TestManager moves by a Migration resource that a manager's pod handles with the shipped rights. In its own cluster,

@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/replica"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 const (
@@ -147,7 +147,7 @@ func (v *move) ours(c *kind.Cluster) bool {
 
 // nth returns a report that calls do once, after the n-th write of that kind.
 func nth(n int, verb plan.Verb, do func() error) harness.Report {
-	return func(_ *api.Migration, outcome migration.Outcome) error {
+	return func(_ *api.Migration, outcome engine.Outcome) error {
 		if !outcome.Wrote || outcome.Decision.Effect.Verb != verb {
 			return nil
 		}

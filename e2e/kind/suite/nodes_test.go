@@ -13,11 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -132,7 +132,7 @@ func tryOutage(t *testing.T, o outage) {
 			go func() { healed <- v.healLater(worker, atStall, o) }()
 			return nil
 		}),
-		func(*api.Migration, migration.Outcome) error { return v.oneSideOnly("web-2") })
+		func(*api.Migration, engine.Outcome) error { return v.oneSideOnly("web-2") })
 	v.must(<-healed)
 	journals := v.expectMoved()
 	if lines := journals[2].Runs[0].Lines; o.runs && lines <= atStall {

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/kind/cases"
-	"github.com/sliceshift/sliceshift/migration"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
 // TestParkedVolume: after the last ordinal has moved, one user scales the source up again, and another binds a pod to
@@ -22,7 +22,7 @@ func TestParkedVolume(t *testing.T) {
 	t.Parallel()
 	v := deploy(t, usual())
 	arrived := false
-	v.drive(v.mover(), func(_ *api.Migration, outcome migration.Outcome) error {
+	v.drive(v.mover(), func(_ *api.Migration, outcome engine.Outcome) error {
 		if arrived || outcome.Finished == nil {
 			return nil
 		}

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // The tests of this file have replicas whose readiness probe fails, and passes again.

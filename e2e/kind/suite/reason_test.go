@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 	"github.com/sliceshift/sliceshift/e2e/kind/replica"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // TestReasonDelay measures how long an annotation of a pod takes to appear in a file of its downward API volume. That

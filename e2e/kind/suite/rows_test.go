@@ -13,11 +13,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 	"github.com/sliceshift/sliceshift/e2e/kind/replica"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // The tests of this file prove behaviour of a slice that the embedded clusters, with their simulated kubelets, cannot

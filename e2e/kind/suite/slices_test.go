@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
-	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // slice returns the application as a set of our own kind.

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/shell"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // nodeOf returns a schedulable node in a zone; in none if zone is empty.

@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/endpoint/endpointtest"
 )
 
 // TestSkew: an older destination is reported, and so is a kubelet outside its API server's version skew.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/endpoint/endpointtest"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 

@@ -23,11 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -198,8 +198,8 @@ func TestGitOps(t *testing.T) {
 	for _, tool := range tools {
 		known = append(known, tool.mark)
 	}
-	if !slices.Equal(known, execute.Trackers) {
-		t.Errorf("known are %v, and copies are without %v", known, execute.Trackers)
+	if !slices.Equal(known, world.Trackers) {
+		t.Errorf("known are %v, and copies are without %v", known, world.Trackers)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Noon is the current time in these tests.

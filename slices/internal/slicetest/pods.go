@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/randfill"
 
-	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // Filler returns a filler that fills or omits each field of an object.

@@ -21,11 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/probe"
 	"github.com/sliceshift/sliceshift/migration/schedule"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Refused lists the errors that an API server would return, each with its field.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Back returns the flags of the reverse move for volumes moved with these specs, quoted for a shell: the methods, and

@@ -3,8 +3,8 @@ package flags
 import (
 	"github.com/spf13/pflag"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // dependencies holds the flags for objects, other than volumes, that the pods need.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // ofPrometheus is the prefix of a --probe value that is not a URL to request.

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -25,7 +25,7 @@ func Both(ctx context.Context, source, destination *clusters.Connection, store r
 		m = m.DeepCopy()
 		m.UID = unrecorded
 	}
-	e := migration.NewEngine(m, migration.Options{Source: source, Destination: destination, Records: store, Holder: "dry-run", Policy: volumes.Unrestricted()})
+	e := engine.NewEngine(m, engine.Options{Source: source, Destination: destination, Records: store, Holder: "dry-run", Policy: volumes.Unrestricted()})
 	defer e.Close()
 	snapshot, err := e.Look(ctx, m)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // answer returns the first line of a plan: whether the application can move, and the effect on its users. If it cannot

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )

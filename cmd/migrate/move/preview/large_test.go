@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Limits for the plan of a large application.

@@ -4,12 +4,12 @@ package preview
 import (
 	"encoding/json"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/preflight"
 	"github.com/sliceshift/sliceshift/migration/simulate"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Standing is the state of a move when a command begins.

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/schedule"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Schedule shows which part of a move fits into which windows, if each handoff takes the expected time.

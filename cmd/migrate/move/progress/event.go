@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/report"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Kind is the kind of an event.

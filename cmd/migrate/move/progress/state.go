@@ -3,9 +3,9 @@ package progress
 import (
 	"time"
 
-	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
@@ -53,7 +53,7 @@ func (p State) Reason() string {
 
 // measure updates the figures from a snapshot, which may be newer than the status. A pass that observed nothing, or
 // could not read both sides, changes nothing.
-func (t *Tracker) measure(m *api.Migration, outcome migration.Outcome) {
+func (t *Tracker) measure(m *api.Migration, outcome engine.Outcome) {
 	s := outcome.Snapshot
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || m.Status.Baseline == nil {
 		return
@@ -63,7 +63,7 @@ func (t *Tracker) measure(m *api.Migration, outcome migration.Outcome) {
 		t.fewestAvailable = available
 	}
 	hold := t.Hold
-	t.Row = view.NewRow(migration.AsSeen(m, s), true)
+	t.Row = view.NewRow(engine.AsSeen(m, s), true)
 	t.Hold = hold
 	t.begun(m)
 	t.ready = map[int32]view.Readiness{}

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/report"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
@@ -68,7 +68,7 @@ func (e Event) of(ordinal *int32, step api.Step) Event {
 }
 
 // Observe returns the events of a pass.
-func (t *Tracker) Observe(now time.Time, m *api.Migration, outcome migration.Outcome) []Event {
+func (t *Tracker) Observe(now time.Time, m *api.Migration, outcome engine.Outcome) []Event {
 	var events []Event
 	if mode := m.Spec.Mode; mode != t.mode && mode != "" {
 		t.mode = mode
@@ -145,7 +145,7 @@ func short(root string) string {
 }
 
 // written returns the event of a write.
-func (t *Tracker) written(now time.Time, outcome migration.Outcome) Event {
+func (t *Tracker) written(now time.Time, outcome engine.Outcome) Event {
 	t.writes++
 	effect := *outcome.Decision.Effect
 	e := t.Event(now, Written, effect.String())
@@ -246,7 +246,7 @@ func noted(m *api.Migration, done *api.Handoff) api.PastHandoff {
 }
 
 // holdEvents returns the event of a wait or stall, if it is new.
-func (t *Tracker) holdEvents(now time.Time, m *api.Migration, outcome migration.Outcome) []Event {
+func (t *Tracker) holdEvents(now time.Time, m *api.Migration, outcome engine.Outcome) []Event {
 	hold := outcome.Decision.Hold
 	switch {
 	case hold == nil && !outcome.Wrote && !outcome.Saved, hold != nil && hold.Reason == api.ReasonMoving:

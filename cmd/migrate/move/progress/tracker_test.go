@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/golden"
-	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -24,7 +24,7 @@ import (
 type pass struct {
 	after   time.Duration
 	change  func(*api.Migration)
-	outcome migration.Outcome
+	outcome engine.Outcome
 }
 
 // story records the passes of a move of shop/web, two replicas.
@@ -40,15 +40,15 @@ func newStory() *story {
 
 // wrote records a pass that executed an effect.
 func (s *story) wrote(after time.Duration, step api.Step, e plan.Effect) {
-	s.add(after, nil, migration.Outcome{Wrote: true, Decision: plan.Decision{Effect: &e, Step: step}})
+	s.add(after, nil, engine.Outcome{Wrote: true, Decision: plan.Decision{Effect: &e, Step: step}})
 }
 
 // held records a pass that ended in a hold.
 func (s *story) held(after time.Duration, step api.Step, hold plan.Hold) {
-	s.add(after, nil, migration.Outcome{Saved: true, Decision: plan.Decision{Hold: &hold, Step: step}})
+	s.add(after, nil, engine.Outcome{Saved: true, Decision: plan.Decision{Hold: &hold, Step: step}})
 }
 
-func (s *story) add(after time.Duration, change func(*api.Migration), outcome migration.Outcome) {
+func (s *story) add(after time.Duration, change func(*api.Migration), outcome engine.Outcome) {
 	outcome.Snapshot = s.snapshot
 	s.passes = append(s.passes, pass{after, change, outcome})
 }
@@ -57,7 +57,7 @@ func (s *story) add(after time.Duration, change func(*api.Migration), outcome mi
 func (s *story) begin(after time.Duration, ordinal int32, finished *api.Handoff) {
 	s.add(after, func(m *api.Migration) {
 		m.Status.Handoff = &api.Handoff{Ordinal: ordinal, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(after)), Attempts: 1}
-	}, migration.Outcome{Saved: true, Finished: finished, Decision: plan.Decision{Record: &plan.Record{}, Step: api.StepGate}})
+	}, engine.Outcome{Saved: true, Finished: finished, Decision: plan.Decision{Record: &plan.Record{}, Step: api.StepGate}})
 }
 
 // own sets the number of replicas on each side of the snapshot.
@@ -95,7 +95,7 @@ func aMove() *story {
 	confirming := plan.Hold{Reason: api.ReasonBudgetUnconfirmed, Message: "waiting until the disruption controller has observed the PodDisruptionBudgets"}
 	s.held(250*time.Millisecond, api.StepReserveBudget, confirming)
 	s.held(260*time.Millisecond, api.StepReserveBudget, confirming)
-	s.add(270*time.Millisecond, nil, migration.Outcome{}) // the cache was behind: nothing was observed
+	s.add(270*time.Millisecond, nil, engine.Outcome{}) // the cache was behind: nothing was observed
 	s.held(280*time.Millisecond, api.StepReserveBudget, confirming)
 	s.wrote(300*time.Millisecond, api.StepSecureVolumes, plan.Effect{
 		Verb: plan.CarryVolume, Side: plan.SourceSide, Ordinal: 1, Name: "pvc-data-web-1", Template: "data",
@@ -115,11 +115,11 @@ func aMove() *story {
 	s.begin(70*time.Second, 0, &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(200 * time.Millisecond))})
 	s.wrote(71*time.Second, api.StepScaleDown, plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 0, Name: "web"})
 	s.own(0, 2)
-	s.add(80*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
+	s.add(80*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, engine.Outcome{
 		Saved: true, Finished: &api.Handoff{Ordinal: 0, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(70 * time.Second))}, Decision: plan.Decision{Record: &plan.Record{}},
 	})
 	s.wrote(81*time.Second, "", plan.Effect{Verb: plan.ReleaseFence, Side: plan.SourceSide, Name: "web"})
-	s.add(82*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: plan.Decision{Done: api.ReasonMoved}})
+	s.add(82*time.Second, nil, engine.Outcome{Done: true, Saved: true, Decision: plan.Decision{Done: api.ReasonMoved}})
 	return s
 }
 
@@ -129,22 +129,22 @@ func aReturn() *story {
 	s.m.Status.Handoff = &api.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(-time.Minute))}
 	s.own(1, 1, 1)
 	s.held(time.Second, api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready"})
-	s.add(2*time.Second, func(m *api.Migration) { m.Spec.Mode = api.ModePause }, migration.Outcome{})
+	s.add(2*time.Second, func(m *api.Migration) { m.Spec.Mode = api.ModePause }, engine.Outcome{})
 	s.own(1, 1)
-	s.add(3*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
+	s.add(3*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, engine.Outcome{
 		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(-time.Minute))}, Decision: plan.Decision{Record: &plan.Record{}},
 	})
 	s.held(4*time.Second, "", plan.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 0 is next"})
 	s.add(5*time.Second, func(m *api.Migration) {
 		m.Spec.Mode = api.ModeRollback
 		m.Status.Fence = &api.Fence{Epoch: 2, Direction: api.Back}
-	}, migration.Outcome{Saved: true, Decision: plan.Decision{Record: &plan.Record{}}})
+	}, engine.Outcome{Saved: true, Decision: plan.Decision{Record: &plan.Record{}}})
 	s.begin(6*time.Second, 1, nil)
 	s.own(2, 0)
-	s.add(9*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
+	s.add(9*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, engine.Outcome{
 		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(6 * time.Second))}, Decision: plan.Decision{Record: &plan.Record{}},
 	})
-	s.add(10*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: plan.Decision{Done: api.ReasonRolledBack}})
+	s.add(10*time.Second, nil, engine.Outcome{Done: true, Saved: true, Decision: plan.Decision{Done: api.ReasonRolledBack}})
 	return s
 }
 
@@ -251,9 +251,9 @@ func TestSealed(t *testing.T) {
 	const first, second = "blake3:0123456789abcdef", "blake3:fedcba9876543210"
 	s := newStory()
 	for _, root := range []string{"", first, first, second} {
-		s.add(time.Second, sealed(root), migration.Outcome{Saved: true})
+		s.add(time.Second, sealed(root), engine.Outcome{Saved: true})
 	}
-	s.add(2*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{Saved: true})
+	s.add(2*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, engine.Outcome{Saved: true})
 	events, _ := s.events()
 	var got []string
 	for _, e := range events {
@@ -322,7 +322,7 @@ func TestDown(t *testing.T) {
 			if tc.direction == api.Back {
 				s.own(2, 0)
 			}
-			s.add(13*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
+			s.add(13*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, engine.Outcome{
 				Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: at(0)}, Decision: plan.Decision{Record: &plan.Record{}},
 			})
 			events, _ := s.events()

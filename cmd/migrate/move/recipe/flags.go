@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/migration/recipes"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Names of the flags.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/migration/recipes"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func console(args ...string) *commandtest.Console {

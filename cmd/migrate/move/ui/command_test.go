@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func console(args ...string) *commandtest.Console {

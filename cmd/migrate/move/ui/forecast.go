@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/look"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
@@ -17,7 +18,6 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/preflight"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // forecast runs the planner on the current state of source and destination.

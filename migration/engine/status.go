@@ -1,0 +1,387 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/printable"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
+	"github.com/sliceshift/sliceshift/migration/schedule"
+	"github.com/sliceshift/sliceshift/migration/view"
+)
+
+// applyRecord copies the record, which cannot be observed again, into the status.
+func applyRecord(m *api.Migration, record plan.Record) {
+	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
+	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
+	m.Status.Ahead, m.Status.PausedWriters, m.Status.TurnedBack = record.Ahead, record.Writers, record.TurnedBack
+	m.Status.AutomaticRollback, m.Status.LastAttempt, m.Status.OwedCopies = record.AutomaticRollback, record.LastAttempt, record.Owed
+	m.Status.StartWithdrawn = record.StartWithdrawn
+	if record.Baseline == nil {
+		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
+	}
+	if record.Accepted {
+		condition(m, api.ConditionAccepted, metav1.ConditionTrue, api.ReasonReady, "source, destination and rights were checked")
+	}
+	if record.Completed == "" {
+		meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionCompleted)
+	}
+	if at := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted); record.Completed != "" && (at == nil || at.Reason != record.Completed) {
+		condition(m, api.ConditionCompleted, metav1.ConditionFalse, record.Completed, "removing the migration's marks from both StatefulSets")
+	}
+}
+
+func completedMessage(reason string) string {
+	switch reason {
+	case api.ReasonMoved:
+		return "every ordinal that was asked for runs at the destination"
+	case api.ReasonRolledBack:
+		return "every ordinal runs at the source"
+	case api.ReasonRecovered:
+		return "every ordinal runs at the source again, on the disk that it left there"
+	default:
+		return "the migration's marks are removed from both StatefulSets; each ordinal runs where it was left"
+	}
+}
+
+// longestMessage is the maximum size of a condition's message, in bytes of encoded JSON. It keeps all
+// conditions, and the record without its history, below 32 KiB.
+const longestMessage = 4 << 10
+
+func condition(m *api.Migration, kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: fitting(printable.Text(message), longestMessage), ObservedGeneration: m.Generation,
+	})
+}
+
+// fitting truncates text to a maximum of bytes of encoded JSON, in which some characters take six bytes.
+func fitting(text string, most int) string {
+	if sent(text) <= most {
+		return text
+	}
+	end, left := 0, most-len(cut)
+	for {
+		_, width := utf8.DecodeRuneInString(text[end:])
+		if left -= sent(text[end : end+width]); left < 0 {
+			return text[:end] + cut
+		}
+		end += width
+	}
+}
+
+// sent returns the size of a text in JSON, in bytes and without its quotes.
+func sent(text string) int {
+	encoded, _ := json.Marshal(text) // never fails for a string
+	return len(encoded) - len(`""`)
+}
+
+// date sets the transition time of conditions that have changed since before to the time of the engine's clock.
+func date(m *api.Migration, before api.MigrationStatus, now time.Time) {
+	for i := range m.Status.Conditions {
+		c := &m.Status.Conditions[i]
+		if was := meta.FindStatusCondition(before.Conditions, c.Type); was == nil || !was.LastTransitionTime.Equal(&c.LastTransitionTime) {
+			c.LastTransitionTime = metav1.NewTime(now)
+		}
+	}
+}
+
+// render writes the snapshot and the decision into the status.
+func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
+	m.Status.ObservedGeneration = m.Generation
+	if decision.Step != "" && m.Status.Handoff != nil {
+		handoff := *m.Status.Handoff
+		if handoff.Step != decision.Step || handoff.StepTime.IsZero() {
+			handoff.Step, handoff.StepTime = decision.Step, metav1.NewMicroTime(s.Now)
+			handoff.Steps = withStep(handoff, m.Status.History, s.Now)
+		}
+		m.Status.Handoff = &handoff
+	}
+	renderSlices(m, s)
+	renderGates(m, s)
+	renderSchedule(m, s)
+	renderStalled(m, decision)
+	if decision.Done != "" {
+		condition(m, api.ConditionCompleted, metav1.ConditionTrue, decision.Done, completedMessage(decision.Done))
+	}
+	renderProgress(m, s, decision)
+	renderReady(m)
+}
+
+// longestNow is the maximum size of status.now, in bytes of encoded JSON.
+const longestNow = 160
+
+// renderReady writes the fields that users, kstatus and kubectl wait read. Ready is True only once every
+// requested ordinal runs at the destination. Reconciling is True until the migration has ended or is stalled.
+func renderReady(m *api.Migration) {
+	row := view.NewRow(m, false)
+	now := fitting(row.Now, longestNow)
+	m.Status.State, m.Status.Progress, m.Status.Now = row.State.Word(), fmt.Sprintf("%d/%d", row.Moved, row.Total), now
+	ready, reason := metav1.ConditionFalse, string(m.Status.State)
+	if row.State == view.StateMoved {
+		ready = metav1.ConditionTrue
+	}
+	if row.Hold != nil && row.Hold.Reason != "" {
+		reason = row.Hold.Reason
+	}
+	condition(m, api.ConditionReady, ready, reason, now)
+	if records.Completed(m) != "" || row.Hold != nil && row.Hold.Stalled {
+		meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionReconciling)
+		return
+	}
+	condition(m, api.ConditionReconciling, metav1.ConditionTrue, reason, now)
+}
+
+// withStep records when a handoff first reached its current step, since its ordinal was stopped or its
+// direction was reversed.
+func withStep(handoff api.Handoff, history *api.History, now time.Time) []api.StepStart {
+	since := handoff.StartTime.Time
+	if history != nil && history.Stopped != nil && history.Stopped.Ordinal == handoff.Ordinal && history.Stopped.StopTime.After(since) {
+		since = history.Stopped.StopTime.Time
+	}
+	kept := slices.DeleteFunc(slices.Clone(handoff.Steps), func(s api.StepStart) bool { return s.Time.Time.Before(since) })
+	if slices.ContainsFunc(kept, func(s api.StepStart) bool { return s.Step == handoff.Step }) {
+		return kept
+	}
+	return append(kept, api.StepStart{Step: handoff.Step, Time: metav1.NewMicroTime(now)})
+}
+
+// renderWarnings writes the warnings of the checks. For a migration that has not begun, it replaces them
+// whenever all checks were run. It keeps them if a cluster did not answer, because that ends the checks.
+func renderWarnings(m *api.Migration, decision plan.Decision) {
+	if decision.Findings == nil && decision.Hold != nil && decision.Hold.Stalled {
+		return
+	}
+	m.Status.Warnings = nil
+	left := mostOfWarnings
+	for _, f := range decision.Findings {
+		if !f.Warning || len(m.Status.Warnings) == mostWarnings {
+			continue
+		}
+		w := api.Warning{
+			Check: fitting(f.Check, longestName), Reason: fitting(f.Reason, longestName), Object: fitting(printable.Text(f.Object), longestName),
+			Message: fitting(printable.Text(f.Message), longestOfWarning), Remedy: fitting(printable.Text(f.Remedy), longestOfWarning),
+		}
+		if left -= sent(w.Check) + sent(w.Reason) + sent(w.Object) + sent(w.Message) + sent(w.Remedy); left < 0 {
+			return
+		}
+		m.Status.Warnings = append(m.Status.Warnings, w)
+	}
+}
+
+// Limits of the warnings in the status: their number, their total size in bytes of encoded JSON, and the size
+// of one name and of one message or remedy.
+const (
+	mostWarnings     = 16
+	mostOfWarnings   = 4 << 10
+	longestName      = 253
+	longestOfWarning = 1 << 10
+)
+
+func renderStalled(m *api.Migration, decision plan.Decision) {
+	hold := decision.Hold
+	if hold == nil || !hold.Stalled {
+		condition(m, api.ConditionStalled, metav1.ConditionFalse, api.ReasonReady, "")
+		if m.Status.Baseline == nil { // the problem found before is fixed
+			meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionAccepted)
+		}
+		return
+	}
+	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, records.WithRemedy(fitting(hold.Message, longestMessage/2), hold.Remedy))
+	if m.Status.Baseline == nil { // the remedy is in Stalled
+		condition(m, api.ConditionAccepted, metav1.ConditionFalse, hold.Reason, hold.Message)
+	}
+}
+
+// renderAhead writes which copies ahead of their turns are held, and why. While no copy was tried yet, it keeps
+// the previous condition.
+func renderAhead(m *api.Migration, held map[int32]heldCopy, decision plan.Decision) {
+	switch {
+	case held == nil && decision.Done == "":
+		return
+	case len(held) == 0 || decision.Done != "":
+		meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionAheadHeld)
+		return
+	}
+	ordinals := slices.Sorted(maps.Keys(held))
+	hold, others := held[ordinals[0]].hold, ""
+	if more := len(ordinals) - 1; more > 0 {
+		others = fmt.Sprintf(", and %d more", more)
+	}
+	message := fmt.Sprintf("ordinal %d%s, to be copied before its turn: %s. It is tried again every %s, and nothing that is under way waits for it; at its turn the move stalls with that",
+		ordinals[0], others, fitting(hold.Message, longestMessage/4), planner.RequeueRefused)
+	condition(m, api.ConditionAheadHeld, metav1.ConditionTrue, hold.Reason, records.WithRemedy(fitting(message, longestMessage/2), hold.Remedy))
+}
+
+// heldAhead returns the reason of the condition AheadHeld; empty if no copy is held.
+func heldAhead(m *api.Migration) string {
+	if c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionAheadHeld); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+func renderProgress(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
+	status, reason, message := metav1.ConditionTrue, api.ReasonMoving, ""
+	if s.Spec.Mode == api.ModeRollback || s.Spec.Mode == api.ModeRecover {
+		reason = api.ReasonRollingBack
+	}
+	completed := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted)
+	switch hold := decision.Hold; {
+	case completed != nil && completed.Status == metav1.ConditionTrue:
+		status, reason, message = metav1.ConditionFalse, completed.Reason, completed.Message
+	case hold != nil:
+		reason, message = hold.Reason, hold.Message
+		if hold.Stalled || hold.Reason == api.ReasonPaused || hold.Reason == api.ReasonOutsideWindow {
+			status = metav1.ConditionFalse
+		}
+	}
+	condition(m, api.ConditionProgressing, status, reason, message)
+}
+
+func renderSlices(m *api.Migration, s plan.Snapshot) {
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || planner.StartedByHand(s) != "" {
+		if m.Status.StaleSince == nil && m.Status.Source != nil && !s.Now.IsZero() {
+			m.Status.StaleSince = new(metav1.NewTime(s.Now))
+		}
+		return // the state of a lost destination is only known from the status
+	}
+	m.Status.StaleSince = nil
+	destination := s.Destination
+	if base := m.Status.Baseline; base != nil {
+		has := planner.DestinationSlice(s)
+		m.Status.Moved, m.Status.Total = progressOf(m, s)
+		destination.Set.Start, destination.Set.Replicas = has.Start, has.Replicas
+	}
+	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, destination)
+}
+
+// renderSchedule writes when the next handoff may begin, while a schedule decides about it.
+func renderSchedule(m *api.Migration, s plan.Snapshot) {
+	if s.Now.IsZero() {
+		return // nothing was observed
+	}
+	m.Status.Schedule = nil
+	timing, asked := planner.TimingOf(s)
+	if !asked {
+		return
+	}
+	answer := timing.Answer
+	status := &api.ScheduleStatus{Open: answer.Verdict == schedule.Open, HandoffSeconds: int32(timing.Needs / time.Second), Left: timing.Left}
+	waits := answer.Verdict == schedule.Closed || answer.Verdict == schedule.Short
+	if waits {
+		status.OpensTime = new(metav1.NewTime(answer.Slot.Opens))
+	}
+	if closes := answer.Slot.Closes; (waits || status.Open) && !closes.IsZero() {
+		status.ClosesTime = new(metav1.NewTime(closes))
+	}
+	m.Status.Schedule = status
+}
+
+// longestAnswer is the maximum size of a gate's message in the status, in bytes.
+const longestAnswer = 1024
+
+// renderGates writes the state of the gates that are queried. A gate that has not changed keeps its message and
+// transition time.
+func renderGates(m *api.Migration, s plan.Snapshot) {
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
+		return
+	}
+	var all []api.GateStatus
+	for _, reply := range planner.Replies(s) {
+		next := api.GateStatus{
+			Name: reply.Question.Gate, At: reply.Point, State: reply.State, Reason: reply.Reason, Message: shorten(printable.Text(reply.Message), longestAnswer),
+			Holds: reply.Holds, LastTransitionTime: metav1.NewTime(s.Now),
+		}
+		if reply.Ordinal != plan.NoOrdinal {
+			next.Ordinal = new(reply.Ordinal)
+		}
+		for _, before := range m.Status.Gates {
+			if same := before.Name == next.Name && before.At == next.At && equality.Semantic.DeepEqual(before.Ordinal, next.Ordinal); same && before.State == next.State {
+				next.LastTransitionTime = before.LastTransitionTime
+				if before.Reason == next.Reason {
+					next.Message = before.Message
+				}
+			}
+		}
+		all = append(all, next)
+	}
+	m.Status.Gates = all
+}
+
+// progressOf counts the ordinals that this migration has moved, and those that it has to move. It excludes
+// ordinals that the destination had before; a recovery takes those back as well. The current ordinal counts
+// once it is available at the destination. On the way back it counts until it is available at the source.
+func progressOf(m *api.Migration, s plan.Snapshot) (moved, total int32) {
+	base, has := m.Status.Baseline, planner.DestinationSlice(s)
+	moved, total = has.Replicas, base.Replicas
+	if !s.Destination.Lost {
+		moved, total = moved-base.DestinationReplicas, plan.Total(s.Spec, total-base.DestinationReplicas)
+	}
+	if h := m.Status.Handoff; h != nil {
+		switch there, back := has.Has(h.Ordinal), directionOf(m.Status.Fence) == api.Back; {
+		case there && !back:
+			moved--
+		case !there && back:
+			moved++
+		}
+	}
+	return moved, total
+}
+
+// AsSeen returns the migration with both slices and the progress of a snapshot, which may be newer than its
+// status.
+func AsSeen(m *api.Migration, s plan.Snapshot) *api.Migration {
+	shown := m.DeepCopy()
+	renderSlices(shown, s)
+	return shown
+}
+
+func sliceStatus(s plan.Snapshot, side plan.Side) *api.SliceStatus {
+	set := side.Set
+	return &api.SliceStatus{
+		Slice: fmt.Sprintf("%s/%s/%s %s", side.Cluster, side.Namespace, set.Name, plan.Span(set.Start, set.Replicas)),
+		Start: set.Start, Replicas: set.Replicas, Available: plan.Available(s.Now, side),
+		MaxUnavailable: plan.Allowed(s, side),
+	}
+}
+
+// beginsToStall reports whether a migration stalls now and did not before, or for another reason.
+func beginsToStall(before, after *api.Migration) bool {
+	was := meta.FindStatusCondition(before.Status.Conditions, api.ConditionStalled)
+	is := meta.FindStatusCondition(after.Status.Conditions, api.ConditionStalled)
+	if is == nil || is.Status != metav1.ConditionTrue {
+		return false
+	}
+	return was == nil || was.Status != metav1.ConditionTrue || was.Reason != is.Reason
+}
+
+// changed reports whether two statuses differ in anything that is worth a write.
+func changed(before, after *api.Migration) bool {
+	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
+	for _, status := range []*api.MigrationStatus{a, b} {
+		status.Probe = nil // written together with other changes only
+		slices.SortFunc(status.Conditions, func(x, y metav1.Condition) int { return strings.Compare(x.Type, y.Type) })
+		if status.Handoff != nil {
+			status.Handoff.FewestAvailable = nil // kept in memory until something else is written
+		}
+		if status.History != nil {
+			status.History.Stopped = nil // likewise
+			for i := range status.History.Handoffs {
+				status.History.Handoffs[i].Clients = nil // likewise
+			}
+		}
+	}
+	return !equality.Semantic.DeepEqual(a, b)
+}
