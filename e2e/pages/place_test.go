@@ -117,7 +117,7 @@ var rules = []rule{
 	in(granted, `wait .*=Paused`, first(creates+" --mode pause")),
 	in(native, `migrate adopt `),
 	in(native, `delete sts .*--cascade`),
-	in(ours, `(migrate rollout|annotate slice|patch slice|get slice) `),
+	in(ours, `(migrate (rollout|set|logs|expose)|annotate slice|patch slice|get slice) `),
 
 	in(bare, `migrate install .*--print`),
 	in(bare, `apply .*-k config`, first(removed), after("kubectl delete -k config")),

@@ -50,7 +50,7 @@ var (
 	bare    = &world{name: "bare", prepare: prepareBare, once: true}
 	charted = &world{name: "charted", prepare: prepareBare, once: true}
 	granted = &world{name: "granted", prepare: func(s *scene) { s.deploy("web"); s.must(grants) }, alone: true}
-	ours    = &world{name: "ours", prepare: prepareOurs, last: regexp.MustCompile(`rollout (undo [^-]*-n \w+$|pause|resume|restart)`)}
+	ours    = &world{name: "ours", prepare: prepareOurs, last: regexp.MustCompile(`rollout (undo [^-]*-n \w+$|pause|resume|restart)|set image`)}
 	adopted = &world{name: "adopted", prepare: func(s *scene) {
 		s.deploy("web")
 		s.must("kubectl create namespace shop --context west; kubectl migrate adopt web -n shop")

@@ -19,6 +19,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +42,8 @@ type Server struct {
 	NoController bool
 	// Before is called before each request. If it returns an error, the server answers with that error.
 	Before func(r *http.Request) error
+	// Log answers requests for the logs of pods.
+	Log http.HandlerFunc
 }
 
 // Serve starts an API server that serves these resources.
@@ -68,6 +72,7 @@ func Serve(t *testing.T, served map[schema.GroupVersion]map[string]string, objec
 		mux.HandleFunc(root+"/{resource}", s.many)
 		mux.HandleFunc(root+"/{resource}/{name}", s.one)
 	}
+	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods/{name}/log", func(w http.ResponseWriter, r *http.Request) { s.Log(w, r) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, r.URL.Path)
 	})
@@ -118,7 +123,7 @@ func (s *Server) KindOf(r *http.Request) schema.GroupVersionKind {
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, name string) bool {
 	if s.Before != nil {
 		if err := s.Before(r); err != nil {
-			fail(w, err)
+			Fail(w, err)
 			return false
 		}
 	}
@@ -130,8 +135,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, name string) bool
 	return true
 }
 
-// fail answers with the error of an API server.
-func fail(w http.ResponseWriter, err error) {
+// Fail answers with the error of an API server.
+func Fail(w http.ResponseWriter, err error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		status = apierrors.NewInternalError(err)
@@ -144,14 +149,19 @@ func fail(w http.ResponseWriter, err error) {
 // many handles lists, watches and creates.
 func (s *Server) many(w http.ResponseWriter, r *http.Request) {
 	gvk, namespace := s.KindOf(r), client.InNamespace(r.PathValue("namespace"))
+	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+	if err != nil {
+		Fail(w, apierrors.NewBadRequest(err.Error()))
+		return
+	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	switch {
 	case r.Method == http.MethodPost:
-		object := &unstructured.Unstructured{}
 		body, _ := io.ReadAll(r.Body)
-		if err := json.Unmarshal(body, &object.Object); err != nil {
-			fail(w, err)
+		object, err := s.decode(body)
+		if err != nil {
+			Fail(w, err)
 			return
 		}
 		if !s.admit(w, r, object.GetName()) {
@@ -168,12 +178,28 @@ func (s *Server) many(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("watch") != "":
 		s.watch(w, r, list, namespace)
 	case s.admit(w, r, ""):
-		err := s.Store.List(r.Context(), list, namespace)
+		err := s.Store.List(r.Context(), list, namespace, client.MatchingLabelsSelector{Selector: selector})
 		if list.GetResourceVersion() == "" {
 			list.SetResourceVersion("1")
 		}
 		finish(w, list, err)
 	}
+}
+
+// decode decodes a sent object. Clients send Kubernetes' own kinds as protobuf.
+func (s *Server) decode(body []byte) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	if json.Valid(body) {
+		return object, json.Unmarshal(body, &object.Object)
+	}
+	decoded, gvk, err := serializer.NewCodecFactory(s.Store.Scheme()).UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if object.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(decoded); err == nil {
+		object.SetGroupVersionKind(*gvk)
+	}
+	return object, err
 }
 
 // takeOver sets the status of a created StatefulSet, as its controller would.
@@ -186,12 +212,12 @@ func (s *Server) takeOver(object *unstructured.Unstructured) {
 
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, list *unstructured.UnstructuredList, opts ...client.ListOption) {
 	if r.URL.Query().Get("sendInitialEvents") != "" {
-		fail(w, apierrors.NewBadRequest("sendInitialEvents is not served"))
+		Fail(w, apierrors.NewBadRequest("sendInitialEvents is not served"))
 		return
 	}
 	changes, err := s.Store.Watch(r.Context(), list, opts...)
 	if err != nil {
-		fail(w, err)
+		Fail(w, err)
 		return
 	}
 	defer changes.Stop()
@@ -239,7 +265,7 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 		// Clients send Kubernetes' own kinds as protobuf.
 		decoded, _, err := serializer.NewCodecFactory(s.Store.Scheme()).UniversalDeserializer().Decode(body, nil, nil)
 		if err != nil {
-			fail(w, err)
+			Fail(w, err)
 			return
 		}
 		next, _ := decoded.(client.Object)
@@ -247,11 +273,11 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		var options metav1.DeleteOptions
 		if err := json.Unmarshal(body, &options); err != nil {
-			fail(w, err)
+			Fail(w, err)
 			return
 		}
 		if options.PropagationPolicy == nil || *options.PropagationPolicy != metav1.DeletePropagationOrphan {
-			fail(w, apierrors.NewBadRequest(fmt.Sprintf("the pods would be deleted: %s", body)))
+			Fail(w, apierrors.NewBadRequest(fmt.Sprintf("the pods would be deleted: %s", body)))
 			return
 		}
 		finish(w, object, s.Store.Delete(r.Context(), object, &client.DeleteOptions{Preconditions: options.Preconditions}))
@@ -260,7 +286,7 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 
 func finish(w http.ResponseWriter, value any, err error) {
 	if err != nil {
-		fail(w, err)
+		Fail(w, err)
 		return
 	}
 	answer(w, http.StatusOK, value)

@@ -150,6 +150,23 @@ func AddResult(cmd *cobra.Command) Result {
 	return Result{format}
 }
 
+// AddPrinter adds the flags with which kubectl formats objects: --output with templates and JSONPath, --template,
+// --allow-missing-template-keys and --show-managed-fields.
+func AddPrinter(cmd *cobra.Command) Result {
+	format := genericclioptions.NewPrintFlags("").WithTypeSetter(clusters.NewScheme())
+	format.AddFlags(cmd)
+	flags := cmd.Flags()
+	for name, usage := range map[string]string{
+		"output":                      "format of the output: json, yaml, name, go-template, go-template-file, template, templatefile, jsonpath, jsonpath-as-json or jsonpath-file",
+		"template":                    "template, or file of the template, for -o go-template and go-template-file",
+		"allow-missing-template-keys": "a template prints nothing for a field that is missing",
+		"show-managed-fields":         "keep managedFields in the output as JSON or YAML",
+	} {
+		flags.Lookup(name).Usage = usage
+	}
+	return Result{format}
+}
+
 // Format returns the requested format, or an empty string for kubectl's words.
 func (r Result) Format() string { return *r.format.OutputFormat }
 

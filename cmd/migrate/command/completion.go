@@ -52,7 +52,7 @@ func addCompletion(root *cobra.Command, c *Common) {
 			c.nameInHelp(root, cmd)
 			continue
 		}
-		c.completeBelow(cmd, cmd.Name() == "rollout")
+		c.completeBelow(cmd, slices.Contains(ofOurKind, cmd.Name()))
 	}
 	completeFlags(root, root.PersistentFlags(), map[string]cobra.CompletionFunc{"context": c.contexts, "namespace": c.namespaces})
 }
@@ -83,11 +83,18 @@ func unknownShell(cmd *cobra.Command, args []string) error {
 	return Usagef("there is no completion for %q: it is one of %s", args[0], strings.Join(shells, ", "))
 }
 
+// ofOurKind lists the commands whose arguments are StatefulSets of our own kind only.
+var ofOurKind = []string{"rollout", "set", "logs", "expose"}
+
 // completeBelow adds completion of arguments and flags to a command and its subcommands. ours is true if they accept
 // only StatefulSets of our own kind.
 func (c *Common) completeBelow(cmd *cobra.Command, ours bool) {
 	_, argument, _ := strings.Cut(cmd.Use, " ")
 	argument = strings.Trim(argument, "[]")
+	if ours {
+		argument, _, _ = strings.Cut(strings.TrimLeft(argument, "("), " ")
+		argument = strings.TrimRight(argument, ".)")
+	}
 	switch {
 	case cmd.ValidArgsFunction != nil:
 	case strings.Contains(argument, "STATEFULSET"):

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -167,6 +168,21 @@ func (p Endpoint) Connect(wrap func(*rest.Config)) (*clusters.Connection, error)
 	}
 	return connection.ReachedBy(p.flags), nil
 }
+
+// Pods returns a client for the pods of a namespace and their logs. It has no timeout, because a followed log has no end:
+// callers limit their other requests.
+func (p Endpoint) Pods(namespace string) (corev1client.PodInterface, error) {
+	config := rest.CopyConfig(p.config)
+	config.Timeout = 0
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", p.name, err)
+	}
+	return core.Pods(namespace), nil
+}
+
+// Timeout returns the timeout of a single request.
+func (p Endpoint) Timeout() time.Duration { return p.config.Timeout }
 
 // Distinguish gives two clusters different names in messages, because contexts of two files often have the same name.
 func Distinguish(source, destination *Endpoint) {

@@ -7,15 +7,17 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
-// changeOptions are the options of a command that changes one field of a StatefulSet.
+// changeOptions are the options of a command that changes one field of StatefulSets.
 type changeOptions struct {
-	named
-	result command.Result
+	targets
+	result  command.Result
+	manager string
 	// change returns the merge patch and a description of the change. A nil patch means that there is nothing to do.
 	change func(*command.Common, *statefulSet) (patch map[string]any, done string, err error)
 	// template is true if the command changes the template.
@@ -25,32 +27,32 @@ type changeOptions struct {
 func newChange(c *command.Common, o *changeOptions, cmd *cobra.Command) *cobra.Command {
 	o.Common = c
 	cmd = c.Command(o, cmd)
-	o.result = command.AddResult(cmd)
+	o.addSelector(cmd.Flags())
+	addManager(cmd.Flags(), &o.manager, rolloutManager)
+	o.result = command.AddPrinter(cmd)
 	return cmd
 }
 
 // Validate rejects an unknown format.
 func (o *changeOptions) Validate() error { return o.result.Validate() }
 
-// Run applies the change.
+// Run applies the change to each set.
 func (o *changeOptions) Run(ctx context.Context) error {
-	s, err := o.find(ctx)
-	if err != nil {
-		return err
-	}
-	patch, done, err := o.change(o.Common, s)
-	if err != nil {
-		return err
-	}
-	if patch != nil {
-		if err := s.patch(ctx, types.MergePatchType, patch); err != nil {
+	return o.each(ctx, func(s *statefulSet) error {
+		patch, done, err := o.change(o.Common, s)
+		if err != nil {
 			return err
 		}
-	}
-	if o.template {
-		o.warnMoving(s)
-	}
-	return o.PrintResult(o.result, s.StatefulSet, done)
+		if patch != nil {
+			if err := s.patch(ctx, types.MergePatchType, patch, client.FieldOwner(o.manager)); err != nil {
+				return err
+			}
+		}
+		if o.template {
+			s.warnMoving(o.Common)
+		}
+		return o.PrintResult(o.result, s.StatefulSet, done)
+	})
 }
 
 // updatesPaused reports whether updates are paused, by either of the two fields.
@@ -66,11 +68,14 @@ func (s *statefulSet) kubectlName() string {
 
 func newRolloutPause(c *command.Common) *cobra.Command {
 	return newChange(c, &changeOptions{change: paused}, &cobra.Command{
-		Use: "pause NAME", Short: "Stop a roll-out where it is",
+		Use: "pause (NAME... | -l SELECTOR)", Short: "Stop a roll-out where it is",
 		Long: `Stops updates (spec.paused). Pods are still created, repaired and removed. The update of
 a pod that has begun is finished.`,
 		Example: `  # Stop where it is
-  migrate rollout pause web -n shop`,
+  migrate rollout pause web -n shop
+
+  # Stop every one with a label
+  migrate rollout pause -l app=web -n shop`,
 	})
 }
 
@@ -83,11 +88,14 @@ func paused(_ *command.Common, s *statefulSet) (map[string]any, string, error) {
 
 func newRolloutResume(c *command.Common) *cobra.Command {
 	return newChange(c, &changeOptions{change: resumed}, &cobra.Command{
-		Use: "resume NAME", Short: "Continue a paused roll-out",
+		Use: "resume (NAME... | -l SELECTOR)", Short: "Continue a paused roll-out",
 		Long: `Continues updates: clears spec.paused, and spec.updateStrategy.rollingUpdate.paused
 where that is set.`,
 		Example: `  # Go on
-  migrate rollout resume web -n shop`,
+  migrate rollout resume web -n shop
+
+  # Go on with two of them
+  migrate rollout resume web db -n shop`,
 	})
 }
 
@@ -104,12 +112,15 @@ func resumed(_ *command.Common, s *statefulSet) (map[string]any, string, error) 
 
 func newRolloutRestart(c *command.Common) *cobra.Command {
 	return newChange(c, &changeOptions{change: restarted, template: true}, &cobra.Command{
-		Use: "restart NAME", Short: "Recreate every pod",
+		Use: "restart (NAME... | -l SELECTOR)", Short: "Recreate every pod",
 		Long: `Recreates every pod under the update strategy: it writes the time into an
 annotation of the template.`,
 		Example: `  # Restart, and wait for it
   migrate rollout restart web -n shop
-  migrate rollout status web -n shop`,
+  migrate rollout status web -n shop
+
+  # Restart every one with a label
+  migrate rollout restart -l app=web -n shop`,
 	})
 }
 

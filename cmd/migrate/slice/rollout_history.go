@@ -25,7 +25,7 @@ const changeCauseAnnotationKey = "kubernetes.io/change-cause"
 
 // rolloutHistoryOptions are the options of the command rollout history.
 type rolloutHistoryOptions struct {
-	named
+	targets
 	revision int64
 	result   command.Result
 }
@@ -40,13 +40,14 @@ const rolloutHistoryExamples = `  # Which revisions there are
   migrate rollout history web -n shop --revision 3`
 
 func newRolloutHistory(c *command.Common) *cobra.Command {
-	o := &rolloutHistoryOptions{named: named{Common: c}}
+	o := &rolloutHistoryOptions{targets: targets{Common: c}}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "history NAME", Short: "List the revisions of a StatefulSet",
+		Use: "history (NAME... | -l SELECTOR)", Short: "List the revisions of a StatefulSet",
 		Long: rolloutHistoryHelp, Example: rolloutHistoryExamples,
 	})
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show the template of this revision")
-	o.result = command.AddResult(cmd)
+	o.addSelector(cmd.Flags())
+	o.result = command.AddPrinter(cmd)
 	return cmd
 }
 
@@ -55,9 +56,13 @@ func (o *rolloutHistoryOptions) Validate() error {
 	return cmp.Or(validateRevision("--revision", o.revision), o.result.Validate())
 }
 
-// Run prints the revisions.
+// Run prints the revisions of each set.
 func (o *rolloutHistoryOptions) Run(ctx context.Context) error {
-	s, revisions, err := o.findRevisions(ctx)
+	return o.each(ctx, func(s *statefulSet) error { return o.print(ctx, s) })
+}
+
+func (o *rolloutHistoryOptions) print(ctx context.Context, s *statefulSet) error {
+	revisions, err := s.revisions(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,16 +87,6 @@ func validateRevision(flag string, revision int64) error {
 		return command.Usagef("%s must not be negative", flag)
 	}
 	return nil
-}
-
-// findRevisions reads the StatefulSet and its revisions.
-func (o *named) findRevisions(ctx context.Context) (*statefulSet, []*appsv1.ControllerRevision, error) {
-	s, err := o.find(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	revisions, err := s.revisions(ctx)
-	return s, revisions, err
 }
 
 // revisions returns the revisions of the set, the oldest first.

@@ -179,7 +179,20 @@ func TestRollout(t *testing.T) {
 		"history, none of it":    {args: []string{"history", "web", "--revision", "9"}, set: webSlice(), more: two, want: 1, wantErr: "unable to find specified revision 9 in history of StatefulSet shop/web"},
 		"history, names":         {args: []string{"history", "web", "-o", "name"}, set: webSlice(), more: two, wantOut: "controllerrevision.apps/web-1\ncontrollerrevision.apps/web-2\n"},
 		"history, JSON of one":   {args: []string{"history", "web", "--revision", "2", "-o", "json"}, set: webSlice(), more: two, wantOut: `"kind": "ControllerRevision"`},
-		"history, a bad format":  {args: []string{"history", "web", "-o", "jsonpath=x"}, set: webSlice(), more: two, want: 2, wantErr: "unable to match a printer"},
+		"history, a bad format":  {args: []string{"history", "web", "-o", "wide"}, set: webSlice(), more: two, want: 2, wantErr: "unable to match a printer"},
+		"history, a template":    {args: []string{"history", "web", "--revision", "2", "-o", "jsonpath={.revision}"}, set: webSlice(), more: two, wantOut: "2"},
+		"history, type and name": {args: []string{"history", "sts", "web"}, set: webSlice(), more: two, wantOut: "statefulset.apps.sliceshift.io/web\nREVISION"},
+		"Y8 pause with a type":   {args: []string{"pause", "sts/web"}, set: webSlice(), wantOut: "statefulset.apps.sliceshift.io/web paused\n", check: isPaused(true)},
+		"Y8 another type":        {args: []string{"pause", "deploy/web"}, set: webSlice(), want: 2, wantErr: `"deploy/web" is not a StatefulSet`},
+		"Y8 by labels":           {args: []string{"pause", "-l", "tier=db"}, set: webSlice(labelled), wantOut: "web paused\n", check: isPaused(true)},
+		"Y8 type and labels":     {args: []string{"restart", "sts", "--selector", "tier=db"}, set: webSlice(labelled), wantOut: "web restarted\n", check: restartedAt("2026-01-01T12:00:00Z")},
+		"Y8 labels of none":      {args: []string{"restart", "-l", "tier=web"}, set: webSlice(labelled), wantErr: "No resources found in shop namespace.\n"},
+		"Y8 labels and a name":   {args: []string{"restart", "-l", "tier=db", "web"}, set: webSlice(), want: 2, wantErr: "names exclude --selector"},
+		"Y8 no labels":           {args: []string{"restart", "-l", "=="}, set: webSlice(), want: 2, wantErr: "--selector: "},
+		"Y8 no name":             {args: []string{"restart"}, set: webSlice(), want: 2, wantErr: "takes a StatefulSet, or --selector"},
+		"Y8 one of two":          {args: []string{"pause", "other", "web"}, set: webSlice(), want: 1, wantOut: "web paused\n", wantErr: "StatefulSet shop/other in cluster east", check: isPaused(true)},
+		"Y8 undo of an applied":  {args: []string{"undo", "web"}, set: webSlice(newest, applied), more: two, wantOut: "rolled back\n", wantErr: "Warning: StatefulSet shop/web was written with kubectl apply", check: hasImage("web:1")},
+		"Y8 restart as YAML":     {args: []string{"restart", "web", "-o", "yaml"}, set: webSlice(), wantOut: "restartedAt: \"2026-01-01T12:00:00Z\"", check: restartedAt("2026-01-01T12:00:00Z")},
 		"S-006 undo":             {args: []string{"undo", "web"}, set: webSlice(newest), more: two, wantOut: "statefulset.apps.sliceshift.io/web rolled back\n", check: hasImage("web:1")},
 		"undo to a revision":     {args: []string{"undo", "web", "--to-revision", "2"}, set: webSlice(), more: two, wantOut: "rolled back\n", check: hasImage("web:2")},
 		"undo to what it is":     {args: []string{"undo", "web", "--to-revision", "1"}, set: webSlice(), more: two, wantOut: "web skipped rollback (current template already matches revision 1)\n"},
@@ -265,6 +278,12 @@ func requested(revision client.Object, size string) client.Object {
 	out := revision.DeepCopyObject().(client.Object)
 	out.SetAnnotations(map[string]string{history.ClaimsAnnotationKey: fmt.Sprintf(`{"data":%q}`, size)})
 	return out
+}
+
+func labelled(set *slicesapi.StatefulSet) { set.Labels = map[string]string{"tier": "db"} }
+
+func applied(set *slicesapi.StatefulSet) {
+	set.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}
 }
 
 func rollingPaused(set *slicesapi.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate.Paused = true }

@@ -21,7 +21,7 @@ import (
 
 // rolloutUndoOptions are the options of the command rollout undo.
 type rolloutUndoOptions struct {
-	named
+	targets
 	toRevision int64
 	dryRun     command.DryRun
 	result     command.Result
@@ -42,14 +42,15 @@ const rolloutUndoExamples = `  # Stop a roll-out and take it back, or the last o
   migrate rollout undo web -n shop --to-revision 3 --dry-run=client`
 
 func newRolloutUndo(c *command.Common) *cobra.Command {
-	o := &rolloutUndoOptions{named: named{Common: c}}
+	o := &rolloutUndoOptions{targets: targets{Common: c}}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "undo NAME", Short: "Go back to an earlier revision",
+		Use: "undo (NAME... | -l SELECTOR)", Short: "Go back to an earlier revision",
 		Long: rolloutUndoHelp, Example: rolloutUndoExamples,
 	})
 	cmd.Flags().Int64Var(&o.toRevision, "to-revision", 0, "the revision to go back to (default: the current one during a roll-out, else the one before)")
+	o.addSelector(cmd.Flags())
 	o.dryRun = command.AddDryRun(cmd.Flags(), "only print the template")
-	o.result = command.AddResult(cmd)
+	o.result = command.AddPrinter(cmd)
 	return cmd
 }
 
@@ -58,9 +59,13 @@ func (o *rolloutUndoOptions) Validate() error {
 	return cmp.Or(validateRevision("--to-revision", o.toRevision), o.result.Validate())
 }
 
-// Run writes the template of the revision.
+// Run writes the template of the revision to each set.
 func (o *rolloutUndoOptions) Run(ctx context.Context) error {
-	s, revisions, err := o.findRevisions(ctx)
+	return o.each(ctx, func(s *statefulSet) error { return o.undo(ctx, s) })
+}
+
+func (o *rolloutUndoOptions) undo(ctx context.Context, s *statefulSet) error {
+	revisions, err := s.revisions(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,13 +84,12 @@ func (o *rolloutUndoOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.replaceTemplate(ctx, template, &client.PatchOptions{DryRun: o.dryRun.OfRequest()}); err != nil {
+	o.warnApplied(s)
+	if err := s.replaceTemplate(ctx, template, &client.PatchOptions{DryRun: o.dryRun.OfRequest(), FieldManager: rolloutManager}); err != nil {
 		return err
 	}
-	o.warnMoving(s)
-	if updatesPaused(s.StatefulSet) {
-		fmt.Fprintf(o.ErrOut, "%s is paused: its pods follow after: %s\n", s.title(), o.Again("rollout resume", s.Name, s.Namespace))
-	}
+	s.warnMoving(o.Common)
+	s.warnPaused(o.Common)
 	return o.PrintResult(o.result, s.StatefulSet, "rolled back"+o.dryRun.Suffix())
 }
 
@@ -121,6 +125,14 @@ func (s *statefulSet) replaceTemplate(ctx context.Context, template corev1.PodTe
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": s.ResourceVersion},
 		{"op": "replace", "path": "/spec/template", "value": template},
 	}, opts)
+}
+
+// warnApplied prints a warning if kubectl apply has recorded the manifest of a set, because that record keeps the newer
+// template.
+func (o *rolloutUndoOptions) warnApplied(s *statefulSet) {
+	if _, found := s.Annotations[corev1.LastAppliedConfigAnnotation]; found {
+		fmt.Fprintf(o.ErrOut, "Warning: %s was written with kubectl apply. The next apply of the same manifest brings the template back that you undo now: change it there, too\n", s.title())
+	}
 }
 
 // warnClaims prints which claim templates keep their request instead of returning to that of the revision.

@@ -32,6 +32,13 @@ func kruiseResources() map[schema.GroupVersion]map[string]string {
 	return served
 }
 
+// podResources returns the resources of a cluster whose pods and Services a command uses.
+func podResources() map[schema.GroupVersion]map[string]string {
+	served := maps.Clone(servedResources)
+	served[schema.GroupVersion{Version: "v1"}] = map[string]string{"pods": "Pod", "services": "Service"}
+	return served
+}
+
 func newServer(t *testing.T, objects ...client.Object) *apitest.Server {
 	t.Helper()
 	return apitest.Serve(t, servedResources, objects...)

@@ -5,14 +5,15 @@ package slice
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,7 +25,7 @@ import (
 
 // Commands returns the commands for one StatefulSet of apps.sliceshift.io.
 func Commands(c *command.Common) []*cobra.Command {
-	return command.In(command.Storage, newRollout(c), newAdopt(c))
+	return command.In(command.Storage, newRollout(c), newSet(c), newLogs(c), newExpose(c), newAdopt(c))
 }
 
 // named holds the options of a command for one StatefulSet.
@@ -33,16 +34,13 @@ type named struct {
 	name string
 }
 
-// Complete reads the name, alone or with the kind as kubectl prints it.
-func (o *named) Complete(cmd *cobra.Command, args []string) (err error) {
-	if len(args) == 1 {
-		kind, name, found := strings.Cut(args[0], "/")
-		kind = strings.TrimSuffix(strings.ToLower(kind), "."+slicesapi.GroupVersion.Group)
-		if found && (kind == "slice" || kind == "statefulset" || kind == "statefulsets") {
-			args = []string{name}
-		}
+// Complete reads the name: NAME, TYPE/NAME or TYPE NAME.
+func (o *named) Complete(cmd *cobra.Command, args []string) error {
+	names, err := namesIn(cmd, args)
+	if err != nil {
+		return err
 	}
-	o.name, err = command.Argument(cmd, args, "StatefulSet")
+	o.name, err = command.Argument(cmd, names, "StatefulSet")
 	return err
 }
 
@@ -106,12 +104,19 @@ func (o *named) notFound(ctx context.Context, connection *clusters.Connection, k
 
 // warnMoving prints a warning if the template of a set is changed during a move, because the other side has its own
 // template. The pods of the two sides still share one budget.
-func (o *named) warnMoving(s *statefulSet) {
+func (s *statefulSet) warnMoving(c *command.Common) {
 	if s.Annotations[slicesapi.MigratingAnnotationKey] == "" {
 		return
 	}
-	fmt.Fprintf(o.ErrOut, "A migration drives %s: an ordinal that it hands over starts with the template of the other side's StatefulSet. Make the same change there, or look how far it is: %s\n",
-		s.title(), o.Again("status", s.Name, s.Namespace))
+	fmt.Fprintf(c.ErrOut, "A migration drives %s: an ordinal that it hands over starts with the template of the other side's StatefulSet. Make the same change there, or look how far it is: %s\n",
+		s.title(), c.Again("status", s.Name, s.Namespace))
+}
+
+// warnPaused prints a warning if the template of a set is changed whose updates are paused.
+func (s *statefulSet) warnPaused(c *command.Common) {
+	if updatesPaused(s.StatefulSet) {
+		fmt.Fprintf(c.ErrOut, "%s is paused: its pods follow after: %s\n", s.title(), c.Again("rollout resume", s.Name, s.Namespace))
+	}
 }
 
 // title returns the name of the set, for messages.
@@ -123,13 +128,48 @@ func (s *statefulSet) refresh(ctx context.Context) (*slicesapi.StatefulSet, erro
 	return fresh, s.connection.Live().Get(ctx, client.ObjectKeyFromObject(s.StatefulSet), fresh)
 }
 
+// patchLatest applies a JSON patch to the set as it is now: change is called again after each conflict. It reports
+// whether there was a change.
+func (s *statefulSet) patchLatest(ctx context.Context, change func(*slicesapi.StatefulSet) ([]map[string]any, error), opts ...client.PatchOption) (changed bool, err error) {
+	var refused error
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if refused != nil {
+			fresh, err := s.refresh(ctx)
+			if err != nil {
+				return fmt.Errorf("cluster %s: reading %s: %w", s.connection.Name(), s.title(), err)
+			}
+			s.StatefulSet = fresh
+		}
+		body, err := change(s.StatefulSet)
+		if changed = len(body) > 0; err != nil || !changed {
+			return err
+		}
+		same := map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": s.ResourceVersion}
+		refused = s.write(ctx, types.JSONPatchType, append([]map[string]any{same}, body...), opts...)
+		return refused
+	})
+	if refused != nil && errors.Is(err, refused) {
+		err = s.explain(err)
+	}
+	return changed, err
+}
+
 // patch patches the set.
 func (s *statefulSet) patch(ctx context.Context, kind types.PatchType, body any, opts ...client.PatchOption) error {
+	return s.explain(s.write(ctx, kind, body, opts...))
+}
+
+// write sends a patch, and returns the error of the API server.
+func (s *statefulSet) write(ctx context.Context, kind types.PatchType, body any, opts ...client.PatchOption) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	err = s.connection.Live().Patch(ctx, s.StatefulSet, client.RawPatch(kind, data), opts...)
+	return s.connection.Live().Patch(ctx, s.StatefulSet, client.RawPatch(kind, data), opts...)
+}
+
+// explain names the set in the API server's error of a write.
+func (s *statefulSet) explain(err error) error {
 	switch {
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("cluster %s: %s was changed meanwhile: look at it, and repeat the command", s.connection.Name(), s.title())
