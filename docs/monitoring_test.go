@@ -3,6 +3,7 @@ package docs
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -17,7 +18,9 @@ import (
 const (
 	alertsFile = "../config/monitoring/alerts.yaml"
 	// ruleFile has the same rules for the Prometheus Operator.
-	ruleFile      = "../config/monitoring/prometheusrule.yaml"
+	ruleFile = "../config/monitoring/prometheusrule.yaml"
+	// ksmFile defines the metrics that kube-state-metrics serves for our kind.
+	ksmFile       = "../config/monitoring/kube-state-metrics.yaml"
 	dashboardFile = "../config/monitoring/dashboard.json"
 	// queriesFile holds the dashboard's queries as rules, so that promtool can parse them in `make alerts`.
 	queriesFile = "../config/monitoring/testdata/dashboard_queries.yaml"
@@ -86,11 +89,36 @@ func TestAlerts(t *testing.T) {
 	})
 }
 
-// ofOthers are metrics of libraries that alerts query.
-var ofOthers = []string{"leader_election_master_status"}
+// ofOthers returns the metrics that alerts query and that the manager's own code does not define, with their labels: those
+// of libraries, of Prometheus, and those that kube-state-metrics serves by our file.
+func ofOthers(t *testing.T) map[string][]string {
+	t.Helper()
+	var file struct {
+		Spec struct {
+			Resources []struct {
+				MetricNamePrefix string              `json:"metricNamePrefix"`
+				LabelsFromPath   map[string][]string `json:"labelsFromPath"`
+				Metrics          []struct {
+					Name string `json:"name"`
+				} `json:"metrics"`
+			} `json:"resources"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, ksmFile)), &file); err != nil {
+		t.Fatal(err)
+	}
+	others := map[string][]string{"leader_election_master_status": {"name"}, "ALERTS": {"alertname"}}
+	for _, resource := range file.Spec.Resources {
+		for _, metric := range resource.Metrics {
+			labels := slices.Collect(maps.Keys(resource.LabelsFromPath))
+			others[resource.MetricNamePrefix+"_"+metric.Name] = append(labels, "customresource_group")
+		}
+	}
+	return others
+}
 
 var (
-	nameInQuery   = regexp.MustCompile(`\b(sliceshift|leader_election)_[a-z_]+`)
+	nameInQuery   = regexp.MustCompile(`\b(sliceshift|leader_election|kube)_[a-z_]+|\bALERTS\b`)
 	ofHistogram   = regexp.MustCompile(`_(bucket|sum|count)$`)
 	labelsInQuery = regexp.MustCompile(`([a-z_]+)(=~|!~|!=|=)"`)
 )
@@ -99,10 +127,10 @@ var (
 func areServed(t *testing.T, query string) {
 	t.Helper()
 	var labels []string
-	names := nameInQuery.FindAllString(query, -1)
+	names, others := nameInQuery.FindAllString(query, -1), ofOthers(t)
 	for _, name := range names {
-		if slices.Contains(ofOthers, name) {
-			labels = append(labels, "name")
+		if of, is := others[name]; is {
+			labels = append(labels, of...)
 			continue
 		}
 		i := slices.IndexFunc(metric.All(), func(m metric.Definition) bool {
