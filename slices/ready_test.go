@@ -7,31 +7,24 @@ import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/waitertest"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 	"github.com/sliceshift/sliceshift/slices/observe"
 )
 
-// kstatusOf returns the status of a set as Flux, Helm and others compute it.
-func kstatusOf(t failer, set *api.StatefulSet) status.Status {
+// asObject returns a set as tools read it. The definition of the kind has 0 as the default of status.observedGeneration.
+func asObject(t failer, set *api.StatefulSet) map[string]any {
 	t.Helper()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
-	if err != nil {
-		t.Fatalf("%v", err)
+	content := waitertest.Content(t, history.Kind, set)
+	if told := content["status"].(map[string]any); told["observedGeneration"] == nil {
+		told["observedGeneration"] = int64(0)
 	}
-	object := &unstructured.Unstructured{Object: content}
-	object.SetGroupVersionKind(history.Kind)
-	result, err := status.Compute(object)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	return result.Status
+	return content
 }
 
 // toldOf returns a set with the status of an input.
@@ -42,9 +35,24 @@ func toldOf(in decide.Input, failed error) *api.StatefulSet {
 	return set
 }
 
-// TestKstatus: tools that wait for a set see Current when it is in its desired state, Failed when this cannot be expected
-// any more, and otherwise InProgress.
-func TestKstatus(t *testing.T) {
+// TestY14Kstatus: tools that wait for a set see Current when it is in its desired state, Failed when this cannot be
+// expected any more, and otherwise InProgress. Argo CD sees the same: Healthy, Degraded and Progressing, and Suspended for a
+// roll-out that is paused.
+func TestY14Kstatus(t *testing.T) {
+	script := waitertest.Script(t, "../config/argocd/statefulset-health.lua")
+	judge := func(t *testing.T, set *api.StatefulSet, want status.Status, argo string) {
+		t.Helper()
+		object := asObject(t, set)
+		if got := waitertest.Kstatus(t, object); got != want {
+			t.Errorf("kstatus: %s, want %s: %+v", got, want, set.Status.Conditions)
+		}
+		if got, message := waitertest.ArgoHealth(t, script, object); got != argo || message == "" {
+			t.Errorf("Argo CD: %s (%s), want %s: %+v", got, message, argo, set.Status.Conditions)
+		}
+	}
+	unseen := slicetest.NamedSet("web", nil)
+	unseen.Generation = 1
+	judge(t, unseen, status.InProgressStatus, "Progressing")
 	late := func(in *decide.Input) {
 		in.Spec.Deadline = 1
 		in.Progress = decide.Progress{Revision: "b", Since: slicetest.Noon.Add(-1), Updated: 1}
@@ -95,22 +103,21 @@ func TestKstatus(t *testing.T) {
 			if ready == nil || ready.Reason != c.reason || ready.ObservedGeneration != 3 || ready.Message == "" {
 				t.Errorf("%+v, want reason %s", ready, c.reason)
 			}
-			if got := kstatusOf(t, set); got != c.want {
-				t.Errorf("%s, want %s: %+v", got, c.want, set.Status.Conditions)
+			argo := map[status.Status]string{status.CurrentStatus: "Healthy", status.FailedStatus: "Degraded", status.InProgressStatus: "Progressing"}[c.want]
+			if c.reason == decide.ReasonRolloutPaused {
+				argo = "Suspended"
 			}
+			judge(t, set, c.want, argo)
 			waits := c.reason == decide.ReasonRolloutPaused || c.reason == "StatefulSetDeleted"
 			if atIt := meta.IsStatusConditionTrue(set.Status.Conditions, api.ConditionReconciling); atIt != (c.want == status.InProgressStatus && !waits) {
 				t.Errorf("the controller is at it: %t", atIt)
 			}
 			agree(t, set.Status)
 			set.Generation++
-			if got := kstatusOf(t, set); got != status.InProgressStatus {
-				t.Errorf("a change that was not seen yet: %s", got)
-			}
+			judge(t, set, status.InProgressStatus, "Progressing")
+			set.Generation--
 			set.DeletionTimestamp = &metav1.Time{Time: slicetest.Noon}
-			if got := kstatusOf(t, set); got != status.TerminatingStatus {
-				t.Errorf("deleted: %s", got)
-			}
+			judge(t, set, status.TerminatingStatus, "Progressing")
 		})
 	}
 }

@@ -1,18 +1,14 @@
 package engine
 
 import (
-	"os"
 	"testing"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
-	lua "github.com/yuin/gopher-lua"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
+	"pgregory.net/rapid"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/waitertest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -49,6 +45,15 @@ func everyState() map[string]waited {
 	changed.Generation = 3
 	deleted := inState(api.ModeRun, true, plan.Decision{})
 	deleted.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time}
+	removing := inState(api.ModeRun, false, plan.Decision{})
+	applyRecord(removing, plan.Record{Baseline: removing.Status.Baseline, Completed: api.ReasonMoved})
+	render(removing, plan.Snapshot{}, plan.Decision{})
+	returning := inState(api.ModeRun, false, plan.Decision{Done: api.ReasonMoved})
+	returning.Spec.Mode = api.ModeRollback
+	applyRecord(returning, plan.Record{Baseline: returning.Status.Baseline})
+	render(returning, plan.Snapshot{Spec: plan.Spec{Mode: api.ModeRollback}}, plan.Decision{})
+	cleaned := inState(api.ModeRun, false, plan.Decision{Done: api.ReasonMoved})
+	cleaned.DeletionTimestamp = deleted.DeletionTimestamp
 	unreadable := inState(api.ModeRun, false, *plan.Stalled(api.ReasonFieldUnreadable, "spec.x cannot be read", "write it"))
 	return map[string]waited{
 		"created":               {created, "", status.InProgressStatus, "Progressing"},
@@ -61,6 +66,10 @@ func everyState() map[string]waited {
 		"stalled":               {inState(api.ModeRun, true, *stall), "Stalled", status.FailedStatus, "Degraded"},
 		"refused":               {refused, "Refused", status.FailedStatus, "Degraded"},
 		"invalid":               {unreadable, "Stalled", status.FailedStatus, "Degraded"},
+		"paused and stalled":    {inState(api.ModePause, false, *stall), "Stalled", status.FailedStatus, "Degraded"},
+		"removing its marks":    {removing, "Moving", status.InProgressStatus, "Progressing"},
+		"going back after all":  {returning, "RollingBack", status.InProgressStatus, "Progressing"},
+		"a hook runs":           {inState(api.ModeRun, true, wait(api.ReasonHookRunning)), "Moving", status.InProgressStatus, "Progressing"},
 		"going back":            {inState(api.ModeRollback, true, plan.Decision{}), "RollingBack", status.InProgressStatus, "Progressing"},
 		"recovering":            {inState(api.ModeRecover, true, plan.Decision{}), "Recovering", status.InProgressStatus, "Progressing"},
 		"moved":                 {inState(api.ModeRun, false, plan.Decision{Done: api.ReasonMoved}), "Moved", status.CurrentStatus, "Healthy"},
@@ -69,36 +78,31 @@ func everyState() map[string]waited {
 		"released":              {inState(api.ModeRun, false, plan.Decision{Done: api.ReasonReleased}), "Released", status.InProgressStatus, "Degraded"},
 		"changed since":         {changed, "RolledBack", status.InProgressStatus, "Progressing"},
 		"being deleted":         {deleted, "Moving", status.TerminatingStatus, "Progressing"},
+		"moved, being deleted":  {cleaned, "Moved", status.TerminatingStatus, "Progressing"},
 	}
 }
 
+// migrationScript is the health script of Argo CD.
+const migrationScript = "../config/argocd/migration-health.lua"
+
 // asObject returns a Migration as tools read it.
-func asObject(t *testing.T, m *api.Migration) map[string]any {
+func asObject(t waitertest.Failer, m *api.Migration) map[string]any {
 	t.Helper()
-	m.APIVersion, m.Kind = api.GroupVersion.String(), "Migration"
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return object
+	return waitertest.Content(t, api.GroupVersion.WithKind("Migration"), m)
 }
 
 // TestY14Waiters: for kstatus, which Flux and Helm use, and for Argo CD, a Migration is done only once every
 // requested ordinal is at the destination. In any other state no later action begins, such as removing the old
 // cluster.
 func TestY14Waiters(t *testing.T) {
-	script, err := os.ReadFile("../../config/argocd/migration-health.lua")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := waitertest.Script(t, migrationScript)
 	for name, tc := range everyState() {
 		t.Run(name, func(t *testing.T) {
 			object := asObject(t, tc.migration)
-			judged, err := status.Compute(&unstructured.Unstructured{Object: object})
-			if err != nil || judged.Status != tc.kstatus {
-				t.Errorf("kstatus: %+v, %v, want %s", judged, err, tc.kstatus)
+			if judged := waitertest.Kstatus(t, object); judged != tc.kstatus {
+				t.Errorf("kstatus: %s, want %s", judged, tc.kstatus)
 			}
-			if health, message := healthOf(t, string(script), object); health != tc.argo || message == "" {
+			if health, message := waitertest.ArgoHealth(t, script, object); health != tc.argo || message == "" {
 				t.Errorf("Argo CD: %s (%s), want %s", health, message, tc.argo)
 			}
 			if got := tc.migration.Status.State; got != tc.state {
@@ -111,64 +115,54 @@ func TestY14Waiters(t *testing.T) {
 	}
 }
 
-// TestArgoConfigMap: the patch of Argo CD's ConfigMap contains the tested script.
-func TestArgoConfigMap(t *testing.T) {
-	script, err := os.ReadFile("../../config/argocd/migration-health.lua")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("../../config/argocd/argocd-cm.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var patch corev1.ConfigMap
-	if err := yaml.UnmarshalStrict(text, &patch); err != nil {
-		t.Fatal(err)
-	}
-	if patch.Data["resource.customizations.health.migration.sliceshift.io_Migration"] != string(script) {
-		t.Error("config/argocd/argocd-cm.yaml has another script than migration-health.lua")
-	}
-}
-
-// healthOf runs a script as Argo CD does: the object is the global obj, and the result is a table.
-func healthOf(t *testing.T, script string, object map[string]any) (health, message string) {
-	t.Helper()
-	engine := lua.NewState()
-	defer engine.Close()
-	engine.SetGlobal("obj", toLua(engine, object))
-	if err := engine.DoString(script); err != nil {
-		t.Fatal(err)
-	}
-	answer, is := engine.Get(-1).(*lua.LTable)
-	if !is {
-		t.Fatalf("it answers with %v", engine.Get(-1))
-	}
-	return lua.LVAsString(answer.RawGetString("status")), lua.LVAsString(answer.RawGetString("message"))
-}
-
-func toLua(engine *lua.LState, value any) lua.LValue {
-	switch value := value.(type) {
-	case map[string]any:
-		table := engine.NewTable()
-		for key, each := range value {
-			table.RawSetString(key, toLua(engine, each))
+// TestY14NothingBeginsEarly: whatever a Migration has decided before, kstatus and Argo CD take it for done only when it has
+// completed by moving, and for failed when it is stalled, or, for Argo CD, when it has ended otherwise.
+func TestY14NothingBeginsEarly(t *testing.T) {
+	script := waitertest.Script(t, migrationScript)
+	ends := []string{api.ReasonMoved, api.ReasonRolledBack, api.ReasonRecovered, api.ReasonReleased}
+	rapid.Check(t, func(t *rapid.T) {
+		mode := func() api.Mode {
+			return rapid.SampledFrom([]api.Mode{"", api.ModeRun, api.ModePause, api.ModeRollback, api.ModeRecover}).Draw(t, "mode")
 		}
-		return table
-	case []any:
-		table := engine.NewTable()
-		for _, each := range value {
-			table.Append(toLua(engine, each))
+		decision := func() (d plan.Decision) {
+			switch rapid.SampledFrom([]string{"acts", "waits", "stalled", "done"}).Draw(t, "decision") {
+			case "waits":
+				reasons := []string{api.ReasonQueued, api.ReasonPaused, api.ReasonOutsideWindow, api.ReasonPodNotReady, api.ReasonHookRunning}
+				d.Hold = &plan.Hold{Reason: rapid.SampledFrom(reasons).Draw(t, "reason"), Message: "waiting for it"}
+			case "stalled":
+				d = *plan.Stalled(api.ReasonForeignScale, "another writer has scaled it", "stop that")
+			case "done":
+				d.Done = rapid.SampledFrom(ends).Draw(t, "end")
+			}
+			return d
 		}
-		return table
-	case string:
-		return lua.LString(value)
-	case bool:
-		return lua.LBool(value)
-	case int64:
-		return lua.LNumber(value)
-	case float64:
-		return lua.LNumber(value)
-	default:
-		return lua.LNil
-	}
+		m := inState(mode(), rapid.Bool().Draw(t, "handoff"), decision())
+		m.Generation++
+		m.Spec.Mode = mode()
+		last := decision()
+		record := plan.Record{Baseline: m.Status.Baseline, Handoff: m.Status.Handoff, Completed: last.Done}
+		if last.Done != "" {
+			record.Handoff = nil
+		}
+		applyRecord(m, record)
+		render(m, plan.Snapshot{Spec: plan.Spec{Mode: m.Spec.Mode}}, last)
+		judged, object := status.InProgressStatus, asObject(t, m)
+		health := "Progressing"
+		switch stalled := last.Hold != nil && last.Hold.Stalled; {
+		case last.Done == api.ReasonMoved:
+			judged, health = status.CurrentStatus, "Healthy"
+		case last.Done != "":
+			health = "Degraded"
+		case stalled:
+			judged, health = status.FailedStatus, "Degraded"
+		case m.Spec.Mode == api.ModePause && m.Status.Handoff == nil:
+			health = "Suspended"
+		}
+		if got := waitertest.Kstatus(t, object); got != judged {
+			t.Fatalf("kstatus: %s, want %s: %+v", got, judged, m.Status.Conditions)
+		}
+		if got, _ := waitertest.ArgoHealth(t, script, object); got != health {
+			t.Fatalf("Argo CD: %s, want %s: %+v", got, health, m.Status.Conditions)
+		}
+	})
 }
