@@ -117,7 +117,7 @@ var rules = []rule{
 	in(granted, `wait .*=Paused`, first(creates+" --mode pause")),
 	in(native, `migrate adopt `),
 	in(native, `delete sts .*--cascade`),
-	in(ours, `(migrate (rollout|set|logs|expose)|annotate slice|patch slice|get slice) `),
+	in(ours, `(migrate (rollout|set|logs|expose)|annotate slice|patch slice|get slice|wait slice) `),
 
 	in(bare, `migrate install .*--print`),
 	in(bare, `apply .*-k config`, first(removed), after("kubectl delete -k config")),
@@ -128,6 +128,7 @@ var rules = []rule{
 	in(bare, `(label namespace|rollout restart deployment|create clusterrolebinding|get pods,lease|get deployment) ?`, first(installed)),
 	in(bare, `name=sliceshift-manager-metrics`, first(installed)),
 	in(bare, `delete migrations --all`, first(installed)),
+	in(bare, `patch configmap argocd-cm `, first("kubectl create namespace argocd; kubectl create configmap argocd-cm -n argocd")),
 	in(bare, `migrate install --(guard-volumes|impersonation)`, first(installed)),
 	in(bare, `migrate (install|uninstall)\b`),
 	in(bare, `apply -f config/monitoring`),
