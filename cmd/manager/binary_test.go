@@ -15,7 +15,7 @@ func TestLinked(t *testing.T) {
 		t.Fatal(err)
 	}
 	linked := strings.Fields(string(out))
-	if !slices.Contains(linked, "github.com/sliceshift/sliceshift/migration") {
+	if !slices.Contains(linked, "github.com/sliceshift/sliceshift/migration/engine") {
 		t.Fatalf("it does not even link the engine: %s", linked)
 	}
 	for _, unwanted := range []string{"plugin", "sigs.k8s.io/kustomize/api/krusty", "charm.land/bubbletea/v2", "github.com/sliceshift/sliceshift/cmd/migrate/command"} {
