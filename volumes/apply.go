@@ -43,8 +43,9 @@ func (c Carrier) at(action Action) client.Client {
 	return c.Taker
 }
 
-// Apply performs one action.
-func (Rebind) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error) {
+// Apply performs one action that creates or changes a volume or the ordinal's own claim: exactly one write. The API
+// server refuses it if the object has changed since pair was observed. Apply returns the object that was written.
+func Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error) {
 	switch {
 	case action.Does(Creates, KindVolume):
 		return c.createVolume(ctx, action, pair)
@@ -53,11 +54,6 @@ func (Rebind) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (c
 	default:
 		return Update(ctx, c.at(action), action)
 	}
-}
-
-// Apply performs one action. They are those of Rebind.
-func (Empty) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error) {
-	return Rebind{}.Apply(ctx, c, action, pair)
 }
 
 // Update performs an action that changes a volume or a claim, in the cluster of that object. The API server refuses

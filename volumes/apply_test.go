@@ -50,7 +50,7 @@ var (
 func TestCreated(t *testing.T) {
 	volume, claim := east()
 	carrier := carrierOf(clustertest.Hooks{}, volume, claim)
-	made, err := Rebind{}.Apply(t.Context(), carrier, create, both)
+	made, err := Apply(t.Context(), carrier, create, both)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestCreated(t *testing.T) {
 		t.Errorf("made %+v", read)
 	}
 	bound := Action{Verb: CreateClaim, Volume: "pv", Ref: both.Taker.Ref, Fence: fence}
-	object, err := Rebind{}.Apply(t.Context(), carrier, bound, both)
+	object, err := Apply(t.Context(), carrier, bound, both)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestCreated(t *testing.T) {
 		t.Errorf("made %+v", object)
 	}
 	mark := Action{Verb: MarkClaim, Ref: both.Taker.Ref, UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Fence: "migration.2", Calls: 2}
-	marked, err := Rebind{}.Apply(t.Context(), carrier, mark, both)
+	marked, err := Apply(t.Context(), carrier, mark, both)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestNotParkedAnyMore(t *testing.T) {
 			volume, claim := east()
 			spoil(volume)
 			carrier := carrierOf(clustertest.Hooks{}, volume, claim)
-			if _, err := (Rebind{}).Apply(t.Context(), carrier, create, both); !apierrors.IsConflict(err) {
+			if _, err := Apply(t.Context(), carrier, create, both); !apierrors.IsConflict(err) {
 				t.Errorf("got %v", err)
 			}
 			var made corev1.PersistentVolumeList
@@ -119,7 +119,7 @@ func TestWritten(t *testing.T) {
 	carrier.Taker = carrier.Giver
 	to := Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
 	pointed := Pair{Fence: "migration.2", Owner: owner}.point(ViewVolume(volume, owner), to)
-	written, err := Rebind{}.Apply(t.Context(), carrier, *pointed.Action, both)
+	written, err := Apply(t.Context(), carrier, *pointed.Action, both)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,14 +175,14 @@ func TestWritesThatFail(t *testing.T) {
 			for _, verb := range tc.verbs {
 				action := create
 				action.Verb, action.After.Fence = verb, fence
-				if _, err := (Rebind{}).Apply(t.Context(), carrier, action, both); !errors.Is(err, refused) {
+				if _, err := Apply(t.Context(), carrier, action, both); !errors.Is(err, refused) {
 					t.Errorf("%s: got %v", verb, err)
 				}
 			}
 		})
 	}
 	carrier := carrierOf(clustertest.Hooks{})
-	if _, err := (Rebind{}).Apply(t.Context(), carrier, Action{Verb: "Shred"}, both); err == nil {
+	if _, err := Apply(t.Context(), carrier, Action{Verb: "Shred"}, both); err == nil {
 		t.Error("a verb that nobody knows is no error")
 	}
 }
@@ -205,7 +205,7 @@ func TestMadeAsJudged(t *testing.T) {
 			volume.Spec.CSI = volume.Spec.CSI.DeepCopy()
 			tc.change(volume.Spec.CSI)
 			carrier := carrierOf(clustertest.Hooks{}, volume, claim)
-			if _, err := (Rebind{}).Apply(t.Context(), carrier, create, both); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), tc.refused) {
+			if _, err := Apply(t.Context(), carrier, create, both); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), tc.refused) {
 				t.Errorf("got %v, want a conflict with %q", err, tc.refused)
 			}
 			var made corev1.PersistentVolumeList
@@ -243,7 +243,7 @@ func TestParkedVolumeIsReadOnce(t *testing.T) {
 			carrier.Parked = known
 			pair := both
 			pair.Giver.Volume.UID, pair.Giver.Volume.ResourceVersion = "east-pv", tc.judged
-			made, err := Rebind{}.Apply(t.Context(), carrier, create, pair)
+			made, err := Apply(t.Context(), carrier, create, pair)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -259,7 +259,7 @@ func TestParkedVolumeIsReadOnce(t *testing.T) {
 	carrier.Parked.ResourceVersion = "7"
 	pair := both
 	pair.Giver.Volume.UID, pair.Giver.Volume.ResourceVersion = "east-pv", "7"
-	if _, err := (Rebind{}).Apply(t.Context(), carrier, create, pair); !apierrors.IsConflict(err) {
+	if _, err := Apply(t.Context(), carrier, create, pair); !apierrors.IsConflict(err) {
 		t.Errorf("one that is not parked is copied: %v", err)
 	}
 }

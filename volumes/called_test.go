@@ -157,7 +157,7 @@ func TestP17Written(t *testing.T) {
 	carrier := carrierOf(clustertest.Hooks{}, volume, claim)
 	there := func(action Action) string {
 		t.Helper()
-		object, err := Rebind{}.Apply(t.Context(), carrier, action, both)
+		object, err := Apply(t.Context(), carrier, action, both)
 		if err != nil {
 			t.Fatal(err)
 		}

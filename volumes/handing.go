@@ -270,7 +270,8 @@ func (h Handing) TakeOver() Verdict {
 		return Awaits("volume %s is known to the binder", in.Name)
 	case !taker.Found:
 		verdict := h.Act(CreateClaim, false)
-		verdict.Action.Ref, verdict.Action.Volume, verdict.Action.Copy.Class = h.Taker.Ref, in.Name, in.Class
+		verdict.Action.Ref, verdict.Action.Volume = h.Taker.Ref, in.Name
+		verdict.Action.Copy.Class, verdict.Action.Copy.Attempt = in.Class, h.Attempt.Number
 		return verdict
 	case taker.Volume != in.Name:
 		return blocked(inTheWay(h.Taker))

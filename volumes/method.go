@@ -1,14 +1,9 @@
 package volumes
 
-import (
-	"context"
-	"time"
+import "time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-)
-
-// Method is one way to carry the data of a claim from the giver to the taker. All functions except Apply are
-// pure: the same pair gives the same answer. A Verdict is requested again and again until it is done. In
+// Method is one way to carry the data of a claim from the giver to the taker. All functions are pure: the
+// same pair gives the same answer. A Verdict is requested again and again until it is done. In
 // between anything can happen, including a crash of this process.
 type Method interface {
 	// Separate reports whether each side has a volume of its own, also in one cluster. The volume that an
@@ -31,9 +26,6 @@ type Method interface {
 	Carried(taken Taken) *Problem
 	// Settle restores the taker's volume to its author's settings, once no ordinal is left to move.
 	Settle(pair Pair) Verdict
-	// Apply performs one action: exactly one write. The API server refuses it if the object has changed since
-	// pair was observed. Apply returns the object that was written.
-	Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error)
 }
 
 // Ahead is a method that works while the ordinal runs, before the ordinal is stopped.

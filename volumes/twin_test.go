@@ -58,7 +58,7 @@ func TestK4TwinAtTheLastMoment(t *testing.T) {
 			others = append(others, exported(fmt.Sprintf("other-%d", i), fmt.Sprintf("/other/%d", i)))
 		}
 		carrier.Taker = clustertest.Hooked(clustertest.Hooks{}, others...)
-		if _, err := (Rebind{}).Apply(t.Context(), carrier, create, pair); !apierrors.IsConflict(err) {
+		if _, err := Apply(t.Context(), carrier, create, pair); !apierrors.IsConflict(err) {
 			t.Errorf("%s: got %v", Handle(volume), err)
 		}
 		if err := carrier.Taker.Get(t.Context(), client.ObjectKey{Name: "pv"}, &corev1.PersistentVolume{}); !apierrors.IsNotFound(err) {

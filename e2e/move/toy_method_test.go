@@ -1,10 +1,7 @@
 package move
 
 import (
-	"context"
 	"testing"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/harness"
@@ -12,9 +9,6 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
-
-// markGiver is the toy method's own verb.
-const markGiver volumes.Verb = "MarkGiver"
 
 // toyMethod is Rebind with an additional step: before the ordinal is stopped, the fence is written on the claim
 // that it leaves behind.
@@ -26,16 +20,8 @@ func (m toyMethod) Prepare(pair volumes.Pair) volumes.Verdict {
 		return verdict
 	}
 	mark := volumes.MarkClaimOf(pair.Giver, pair.Fence)
-	mark.Verb, mark.AtGiver = markGiver, true
+	mark.AtGiver = true
 	return volumes.Verdict{Action: &mark}
-}
-
-func (m toyMethod) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
-	if action.Verb == markGiver {
-		action.Verb = volumes.MarkClaim
-		return volumes.Update(ctx, c.Giver, action)
-	}
-	return m.Rebind.Apply(ctx, c, action, pair)
 }
 
 func init() { methods.Register("Toy", toyMethod{}) } //nolint:gochecknoinits // as a program that adds a method does it
@@ -46,7 +32,7 @@ func TestToyMethod(t *testing.T) {
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, withMethod("Toy"))
 	mover, marked := v.Mover(), map[string]int{}
 	count := func(_ *api.Migration, outcome engine.Outcome) error {
-		if effect := outcome.Decision.Effect; outcome.Wrote && effect.Volume.Verb == markGiver {
+		if effect := outcome.Decision.Effect; outcome.Wrote && effect.Volume.Verb == volumes.MarkClaim && effect.Volume.AtGiver {
 			marked[string(effect.Side)]++
 		}
 		return nil

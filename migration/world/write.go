@@ -239,7 +239,7 @@ func (e *Executor) carryVolume(ctx context.Context, effect plan.Effect) (client.
 		carrier.Giver, carrier.Taker, carrier.Form = carrier.Taker, carrier.Giver, volumes.Form{}
 		carrier.Use.Namespace = e.Source.Namespace
 	}
-	return methods.Of(effect.Carriage.Method).Apply(ctx, carrier, effect.Volume, effect.Carriage.Pair)
+	return methods.Write(ctx, carrier, effect.Volume, effect.Carriage.Pair)
 }
 
 // template returns the pod template of the source, or that of the destination if the source was deleted.

@@ -28,7 +28,7 @@ func TestBase(t *testing.T) {
 	ref := volumes.Ref{Namespace: "shop", Name: "base"}
 	do := func(action volumes.Action) error {
 		action.Ref, action.Fence, action.AtGiver = ref, owner+".1", true
-		_, err := Copy{}.Apply(t.Context(), s.Carrier, action, s.pair)
+		_, err := Write(t.Context(), s.Carrier, action, s.pair)
 		return err
 	}
 	must := func(err error) {

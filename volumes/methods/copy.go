@@ -19,25 +19,21 @@ import (
 	snapshotmanifest "github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// Copy is the method that copies the bytes of a claim, with its writes.
-type Copy struct{ copy.Copy }
-
-// Apply performs one action.
-func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
-	return writerOf(c, action, pair).do(ctx, pair)
-}
-
-// do performs the action of a method that fills a second volume.
-func (w writer) do(ctx context.Context, pair volumes.Pair) (client.Object, error) {
-	switch w.action.Change() {
-	case volumes.Creates:
-		return w.created(ctx, pair)
-	case volumes.Updates:
-		return w.updated(ctx)
-	case volumes.Deletes:
+// Write performs one action of any method: exactly one write. The API server refuses it if the object has changed since
+// pair was observed. Write returns the object that was written; nil after a deletion.
+func Write(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
+	w, own := writerOf(c, action, pair), action.Kind() == volumes.KindClaim && action.Part() == "" && action.Copy.Attempt == 0
+	switch change := action.Change(); {
+	case change == volumes.Deletes:
 		return nil, w.deleted(ctx)
+	case action.Kind() == volumes.KindVolume, own:
+		return volumes.Apply(ctx, c, action, pair)
+	case change == volumes.Creates:
+		return w.created(ctx, pair)
+	case change == volumes.Updates:
+		return w.updated(ctx)
 	default:
-		return nil, fmt.Errorf("unknown action %q", w.action.Verb)
+		return nil, fmt.Errorf("unknown action %q", action.Verb)
 	}
 }
 
@@ -86,18 +82,14 @@ func (w writer) newClaim(ctx context.Context, pair volumes.Pair) (client.Object,
 
 // updated writes to the object that was judged.
 func (w writer) updated(ctx context.Context) (client.Object, error) {
-	switch w.action.Kind() {
-	case volumes.KindPod:
-		annotations := map[string]any{api.FenceAnnotationKey: w.action.Fence}
-		if peer := w.action.Copy.Peer; peer != "" {
-			annotations[manifest.PeerAnnotationKey] = peer
-		}
-		return volumes.Patch(ctx, w.at, &corev1.Pod{ObjectMeta: w.meta(w.action.Copy.Pod)}, w.action, map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	case volumes.KindContent:
+	if w.action.Kind() == volumes.KindContent {
 		return w.writeContent(ctx)
-	default:
-		return volumes.Update(ctx, w.at, w.action)
 	}
+	annotations := map[string]any{api.FenceAnnotationKey: w.action.Fence}
+	if peer := w.action.Copy.Peer; peer != "" {
+		annotations[manifest.PeerAnnotationKey] = peer
+	}
+	return volumes.Patch(ctx, w.at, &corev1.Pod{ObjectMeta: w.meta(w.action.Copy.Pod)}, w.action, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
 // deleted deletes the object that was judged.

@@ -45,7 +45,7 @@ func TestIncoming(t *testing.T) {
 			if tc.size != "" {
 				s.Copy.Size, s.StorageClass = new(resource.MustParse(tc.size)), &tc.class
 			}
-			made, err := Copy{}.Apply(t.Context(), s.Carrier, volumes.Action{Verb: volumes.CreateIncoming, Fence: owner + ".1", Ref: volumes.Ref{Namespace: "team", Name: "in"}}, s.pair)
+			made, err := Write(t.Context(), s.Carrier, volumes.Action{Verb: volumes.CreateIncoming, Fence: owner + ".1", Ref: volumes.Ref{Namespace: "team", Name: "in"}}, s.pair)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestModes(t *testing.T) {
 		}}
 	}
 	create := volumes.Action{Verb: volumes.CreateIncoming, Fence: owner + ".1", Ref: volumes.Ref{Namespace: "team", Name: "in"}}
-	own := volumes.Action{Verb: volumes.CreateClaim, Fence: owner + ".1", Ref: volumes.Ref{Namespace: "team", Name: "data-web-0"}}
+	own := volumes.Action{Verb: volumes.CreateClaim, Fence: owner + ".1", Ref: volumes.Ref{Namespace: "team", Name: "data-web-0"}, Copy: volumes.CopyAction{Attempt: 1}}
 	for name, tc := range map[string]struct {
 		action volumes.Action
 		asked  []corev1.PersistentVolumeAccessMode
@@ -92,7 +92,7 @@ func TestModes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			made, err := Copy{}.Apply(t.Context(), s.Carrier, tc.action, s.pair)
+			made, err := Write(t.Context(), s.Carrier, tc.action, s.pair)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestDeleteEntrance(t *testing.T) {
 		return nil
 	}}).Build()
 	action := volumes.Action{Verb: volumes.DeleteEntrance, Ref: volumes.Ref{Namespace: "west", Name: "in"}, UID: "judged", ResourceVersion: "7"}
-	if _, err := (Copy{}).Apply(t.Context(), s.Carrier, action, s.pair); err != nil {
+	if _, err := Write(t.Context(), s.Carrier, action, s.pair); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"*v1.Service west/in judged 7"}, deleted); diff != "" {
@@ -137,7 +137,7 @@ func TestExportOfAnEntrance(t *testing.T) {
 		made := map[volumes.Verb]client.Object{}
 		for _, verb := range []volumes.Verb{volumes.CreateEntrance, volumes.ExportEntrance} {
 			action.Verb = verb
-			object, err := Copy{}.Apply(t.Context(), s.Carrier, action, s.pair)
+			object, err := Write(t.Context(), s.Carrier, action, s.pair)
 			if err != nil {
 				t.Fatalf("%s %s: %v", version, verb, err)
 			}

@@ -1,21 +1,20 @@
-// Package methods lists all ways to carry a volume, by their names.
+// Package methods lists all ways to carry a volume, by their names, and performs their actions.
 package methods
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/copy"
+	"github.com/sliceshift/sliceshift/volumes/snapshot"
 )
 
 // methods lists the built-in methods. A caller of Register adds others.
-var methods = map[api.VolumeMethod]volumes.Method{api.MethodRebind: volumes.Rebind{}, api.MethodEmpty: volumes.Empty{}, api.MethodCopy: Copy{}, api.MethodSnapshot: Snapshot{}}
+var methods = map[api.VolumeMethod]volumes.Method{api.MethodRebind: volumes.Rebind{}, api.MethodEmpty: volumes.Empty{}, api.MethodCopy: copy.Copy{}, api.MethodSnapshot: snapshot.Snapshot{}}
 
 // Register adds a method. It is called while a program starts. A name that is already taken is a programming
 // error and panics.
@@ -65,7 +64,3 @@ func (u unknown) Prepare(volumes.Pair) volumes.Verdict          { return u.block
 func (u unknown) Transfer(volumes.Pair) volumes.Verdict         { return u.blocked() }
 func (u unknown) Settle(volumes.Pair) volumes.Verdict           { return u.blocked() }
 func (u unknown) blocked() volumes.Verdict                      { return volumes.Verdict{Blocked: u.problem()} }
-
-func (u unknown) Apply(context.Context, volumes.Carrier, volumes.Action, volumes.Pair) (client.Object, error) {
-	return nil, fmt.Errorf("unknown volume method %q", string(u))
-}

@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 		}
 	}
 	nowhere := fake.NewClientBuilder().Build()
-	if _, err := unknown.Apply(t.Context(), volumes.Carrier{Giver: nowhere, Taker: nowhere}, volumes.Action{Verb: volumes.Secure}, pair); err == nil {
+	if _, err := Write(t.Context(), volumes.Carrier{Giver: nowhere, Taker: nowhere}, volumes.Action{Verb: "Shred"}, pair); err == nil {
 		t.Error("it does something")
 	}
 }

@@ -44,7 +44,7 @@ func TestK14EveryWay(t *testing.T) {
 				s.pair.Giver.Volume = volumes.ViewVolume(volume, owner)
 				action := volumes.Action{Verb: verb, Volume: "pv", UID: "u", Ref: volumes.Ref{Namespace: "team", Name: "content"}}
 				action.Copy.Snapshot = volumes.SnapshotAction{Driver: driver, Handle: "snapshot-of-a-victim"}
-				_, err := Of(name).Apply(t.Context(), s.Carrier, action, s.pair)
+				_, err := Write(t.Context(), s.Carrier, action, s.pair)
 				var volumesThere corev1.PersistentVolumeList
 				contents := &unstructured.UnstructuredList{}
 				contents.SetGroupVersionKind(manifest.ContentKind.GroupVersion().WithKind(manifest.ContentKind.Kind + "List"))

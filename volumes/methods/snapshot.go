@@ -17,14 +17,6 @@ import (
 	snapshotmanifest "github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// Snapshot is the method that moves data by a snapshot of the storage, with its writes.
-type Snapshot struct{ snapshot.Snapshot }
-
-// Apply performs one action.
-func (Snapshot) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
-	return writerOf(c, action, pair).do(ctx, pair)
-}
-
 // snapshot returns a VolumeSnapshot: one that is taken of a claim, or one that is bound to a content.
 func (w writer) snapshot() client.Object {
 	asked := w.action.Copy.Snapshot

@@ -50,7 +50,7 @@ func newSides(t *testing.T) *sides {
 func (s *sides) do(action volumes.Action) {
 	s.Helper()
 	action.Fence = owner + ".1"
-	if _, err := (Snapshot{}).Apply(s.Context(), s.Carrier, action, s.pair); err != nil {
+	if _, err := Write(s.Context(), s.Carrier, action, s.pair); err != nil {
 		s.Fatalf("%s: %v", action.Verb, err)
 	}
 }
@@ -95,7 +95,7 @@ func TestSnapshotIsTaken(t *testing.T) {
 		}
 	}
 	late := volumes.Action{Verb: volumes.RetainContent, AtGiver: true, Ref: volumes.Ref{Name: "content"}, ResourceVersion: "1"}
-	if _, err := (Snapshot{}).Apply(t.Context(), s.Carrier, late, s.pair); !apierrors.IsConflict(err) {
+	if _, err := Write(t.Context(), s.Carrier, late, s.pair); !apierrors.IsConflict(err) {
 		t.Errorf("a late write: %v", err)
 	}
 }
@@ -169,10 +169,7 @@ func disk(name, key, value string) *corev1.PersistentVolume {
 // TestWithinReach: a pod for which a new volume is provisioned runs within the reach of the ordinal's other
 // volumes; a pod that only reads does not.
 func TestWithinReach(t *testing.T) {
-	for role, tc := range map[volumes.Role]struct {
-		method volumes.Method
-		want   int
-	}{volumes.RoleReceiver: {Copy{}, 2}, volumes.RoleSender: {Copy{}, 0}, volumes.RolePlaceholder: {Snapshot{}, 2}} {
+	for role, want := range map[volumes.Role]int{volumes.RoleReceiver: 2, volumes.RoleSender: 0, volumes.RolePlaceholder: 2} {
 		t.Run(string(role), func(t *testing.T) {
 			s := newSides(t)
 			s.Taker = fake.NewClientBuilder().WithObjects(disk("taken", "zone", "b"), &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "anywhere"}},
@@ -182,7 +179,7 @@ func TestWithinReach(t *testing.T) {
 			}
 			s.pair.Copy = &volumes.Copying{Beside: volumes.Beside{Taken: []string{"taken", "anywhere"}, Given: []string{"given"}}}
 			action := volumes.Action{Verb: volumes.CreateMover, Ref: volumes.Ref{Namespace: "team", Name: "in"}, Copy: volumes.CopyAction{Role: role, Pod: "pod", Attempt: 1}}
-			made, err := tc.method.Apply(t.Context(), s.Carrier, action, s.pair)
+			made, err := Write(t.Context(), s.Carrier, action, s.pair)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +187,7 @@ func TestWithinReach(t *testing.T) {
 			if affinity := made.(*corev1.Pod).Spec.Affinity; affinity != nil {
 				asked = affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions
 			}
-			if len(asked) != tc.want || tc.want > 0 && (asked[0].Key != "zone" || asked[1].Key != "rack") {
+			if len(asked) != want || want > 0 && (asked[0].Key != "zone" || asked[1].Key != "rack") {
 				t.Errorf("it asks for %+v", asked)
 			}
 		})
