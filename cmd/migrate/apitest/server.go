@@ -157,7 +157,7 @@ func (s *Server) many(w http.ResponseWriter, r *http.Request) {
 		if !s.admit(w, r, object.GetName()) {
 			return
 		}
-		var opts []client.CreateOption
+		opts := []client.CreateOption{writer(r)}
 		if r.URL.Query().Get("dryRun") != "" {
 			opts = append(opts, client.DryRunAll)
 		} else {
@@ -174,6 +174,11 @@ func (s *Server) many(w http.ResponseWriter, r *http.Request) {
 		}
 		finish(w, list, err)
 	}
+}
+
+// writer returns the field manager of a request.
+func writer(r *http.Request) client.FieldOwner {
+	return client.FieldOwner(r.URL.Query().Get("fieldManager"))
 }
 
 // takeOver sets the status of a created StatefulSet, as its controller would.
@@ -230,7 +235,7 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 	case http.MethodGet:
 		finish(w, object, s.Store.Get(r.Context(), client.ObjectKeyFromObject(object), object))
 	case http.MethodPatch:
-		var opts []client.PatchOption
+		opts := []client.PatchOption{writer(r)}
 		if r.URL.Query().Get("dryRun") != "" {
 			opts = append(opts, client.DryRunAll)
 		}
