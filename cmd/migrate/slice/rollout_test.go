@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,6 +41,7 @@ func webSlice(changes ...func(*slicesapi.StatefulSet)) *slicesapi.StatefulSet {
 			CurrentRevision: "web-1", UpdateRevision: "web-1",
 		},
 	}
+	isReady("3 of 3 pods are available")(set)
 	for _, change := range changes {
 		change(set)
 	}
@@ -73,6 +75,7 @@ func keptRevision(number int64, image, cause string) *appsv1.ControllerRevision 
 }
 
 func updating(set *slicesapi.StatefulSet) {
+	notReady("3 of 3 pods are available, 2 need an update to revision web-2")(set)
 	set.Status.UpdateRevision, set.Status.UpdatedReplicas, set.Status.CurrentReplicas = "web-2", 1, 2
 }
 
@@ -80,8 +83,20 @@ func pausedSlice(set *slicesapi.StatefulSet) { set.Spec.Paused = true }
 
 func conditioned(kind string, status metav1.ConditionStatus, reason, message string) func(*slicesapi.StatefulSet) {
 	return func(set *slicesapi.StatefulSet) {
-		set.Status.Conditions = append(set.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+		meta.SetStatusCondition(&set.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: set.Generation})
 	}
+}
+
+func isReady(message string) func(*slicesapi.StatefulSet) {
+	return conditioned(slicesapi.ConditionReady, metav1.ConditionTrue, "PodsAvailable", message)
+}
+
+func notReady(message string) func(*slicesapi.StatefulSet) {
+	return conditioned(slicesapi.ConditionReady, metav1.ConditionFalse, "PodsUnavailable", message)
+}
+
+func stalled(reason, message string) func(*slicesapi.StatefulSet) {
+	return conditioned(slicesapi.ConditionStalled, metav1.ConditionTrue, reason, message)
 }
 
 func partitioned(partition int32, reserved ...intstr.IntOrString) func(*slicesapi.StatefulSet) {
@@ -102,19 +117,19 @@ func TestRolloutState(t *testing.T) {
 		"under way":      {webSlice(updating), "waiting for statefulset rolling update to complete 1 pods at revision web-2...\n", false, ""},
 		"not observed":   {webSlice(func(s *slicesapi.StatefulSet) { s.Generation = 2 }), "Waiting for statefulset spec update to be observed...\n", false, ""},
 		"never observed": {webSlice(func(s *slicesapi.StatefulSet) { s.Generation, s.Status.ObservedGeneration = 0, 0 }), "Waiting for statefulset spec update to be observed...\n", false, ""},
-		"not ready":      {webSlice(func(s *slicesapi.StatefulSet) { s.Status.ReadyReplicas = 2 }), "Waiting for 1 pods to be ready...\n", false, ""},
-		"partition":      {webSlice(updating, partitioned(2)), "partitioned roll out complete: 1 new pods have been updated...\n", true, ""},
+		"not ready":      {webSlice(notReady("2 of 3 pods are available"), func(s *slicesapi.StatefulSet) { s.Status.ReadyReplicas = 2 }), "Waiting for 1 pods to be ready...\n", false, ""},
+		"partition":      {webSlice(updating, partitioned(2), isReady("")), "partitioned roll out complete: 1 new pods have been updated...\n", true, ""},
 		"partition, under way": {
 			webSlice(updating, partitioned(1)), "Waiting for partitioned roll out to finish: 1 out of 2 new pods have been updated...\n", false, "",
 		},
 		"partition is an ordinal": {
-			webSlice(updating, partitioned(12), func(s *slicesapi.StatefulSet) { s.Spec.Ordinals = &slicesapi.Ordinals{Start: 10} }),
+			webSlice(updating, partitioned(12), isReady(""), func(s *slicesapi.StatefulSet) { s.Spec.Ordinals = &slicesapi.Ordinals{Start: 10} }),
 			"partitioned roll out complete: 1 new pods have been updated...\n", true, "",
 		},
 		"reserved ordinals are skipped": { // ordinals 0, 2 and 3, of which 2 and 3 are in scope
 			webSlice(updating, partitioned(1, intstr.FromInt32(1))), "Waiting for partitioned roll out to finish: 1 out of 2 new pods have been updated...\n", false, "",
 		},
-		"a partition above the range": {webSlice(updating, partitioned(3)), "partitioned roll out complete: 1 new pods have been updated...\n", true, ""},
+		"a partition above the range": {webSlice(updating, partitioned(3), isReady("")), "partitioned roll out complete: 1 new pods have been updated...\n", true, ""},
 		"Recreate": {
 			webSlice(func(s *slicesapi.StatefulSet) {
 				s.Spec.UpdateStrategy = slicesapi.StatefulSetUpdateStrategy{Type: slicesapi.Recreate}
@@ -128,8 +143,41 @@ func TestRolloutState(t *testing.T) {
 			"", false, "only available for the strategy types RollingUpdate and Recreate",
 		},
 		"deadline": {
-			webSlice(updating, conditioned(slicesapi.ConditionProgressing, metav1.ConditionFalse, "ProgressDeadlineExceeded", "no progress since noon")),
+			webSlice(updating, stalled("ProgressDeadlineExceeded", "no progress since noon")),
 			"", false, `statefulset "web" exceeded its progress deadline: no progress since noon`,
+		},
+		"Y7 a surge pod is left": {
+			webSlice(notReady("3 of 3 pods are available, 1 must be deleted"), func(s *slicesapi.StatefulSet) { s.Status.Replicas, s.Status.ReadyReplicas = 4, 4 }),
+			"Waiting for roll out to finish: 3 of 3 pods are available, 1 must be deleted...\n", false, "",
+		},
+		"Y7 surge pods make up for pods that are missing": {
+			webSlice(updating, notReady("2 of 3 pods are available, 1 must be deleted"), func(s *slicesapi.StatefulSet) { s.Status.UpdatedReplicas = 3 }),
+			"Waiting for roll out to finish: 2 of 3 pods are available, 1 must be deleted...\n", false, "",
+		},
+		"Y7 Ready, and not yet for minReadySeconds": {
+			webSlice(notReady("2 of 3 pods are available"), func(s *slicesapi.StatefulSet) { s.Status.AvailableReplicas = 2 }),
+			"Waiting for roll out to finish: 2 of 3 pods are available...\n", false, "",
+		},
+		"Y7 a canary that is not available yet": {
+			webSlice(updating, partitioned(2), notReady("2 of 3 pods are available")), "Waiting for roll out to finish: 2 of 3 pods are available...\n", false, "",
+		},
+		"Y7 claims grow": {
+			webSlice(notReady("3 of 3 pods are available, 1 need an update to revision web-1")),
+			"Waiting for roll out to finish: 3 of 3 pods are available, 1 need an update to revision web-1...\n", false, "",
+		},
+		"Y7 the controller has judged the former template": {
+			webSlice(func(s *slicesapi.StatefulSet) { s.Generation, s.Status.ObservedGeneration = 2, 2 }), "Waiting for statefulset spec update to be observed...\n", false, "",
+		},
+		"Y7 the status is of the former template": {
+			webSlice(func(s *slicesapi.StatefulSet) { s.Generation = 2; isReady("")(s) }), "Waiting for statefulset spec update to be observed...\n", false, "",
+		},
+		"Y7 nothing was judged": {webSlice(func(s *slicesapi.StatefulSet) { s.Status.Conditions = nil }), "Waiting for statefulset spec update to be observed...\n", false, ""},
+		"Y7 the controller cannot read it": {
+			webSlice(func(s *slicesapi.StatefulSet) { s.Generation = 2 }, stalled(slicesapi.ReasonFieldUnreadable, "spec.replicas has the wrong type")),
+			"", false, `statefulset "web" is stalled: spec.replicas has the wrong type`,
+		},
+		"Y7 the former template was stalled": {
+			webSlice(updating, stalled("ProgressDeadlineExceeded", "x"), func(s *slicesapi.StatefulSet) { s.Generation = 2 }), "Waiting for statefulset spec update to be observed...\n", false, "",
 		},
 		"reserveOrdinals cannot be read": {webSlice(partitioned(0, intstr.FromString("x"))), "", false, "StatefulSet shop/web: reserveOrdinals"},
 	} {
@@ -165,7 +213,7 @@ func TestRollout(t *testing.T) {
 		"status, once":           {args: []string{"status", "web", "--watch=false"}, set: webSlice(updating, held), wantOut: "waiting for statefulset rolling update to complete 1 pods at revision web-2...\n  Held: web-1: waits until web-2 is Ready\n"},
 		"status, paused":         {args: []string{"status", "web", "--watch=false"}, set: webSlice(updating, pausedSlice), wantOut: "  paused: updates continue after rollout resume\n"},
 		"status, timeout":        {args: []string{"status", "web", "--timeout", "2s"}, set: webSlice(updating), want: 4, wantOut: "waiting for", wantErr: "not completed after 2s"},
-		"status, deadline":       {args: []string{"status", "web"}, set: webSlice(updating, conditioned(slicesapi.ConditionProgressing, metav1.ConditionFalse, "ProgressDeadlineExceeded", "x")), want: 1, wantErr: "exceeded its progress deadline"},
+		"status, deadline":       {args: []string{"status", "web"}, set: webSlice(updating, stalled("ProgressDeadlineExceeded", "x")), want: 1, wantErr: "exceeded its progress deadline"},
 		"status of a revision":   {args: []string{"status", "web", "--revision", "1"}, set: webSlice(), more: two, wantOut: "complete"},
 		"status of another":      {args: []string{"status", "web", "--revision", "1"}, set: webSlice(updating), more: two, want: 1, wantErr: "desired revision (1) is different from the running revision (2)"},
 		"a negative revision":    {args: []string{"status", "web", "--revision", "-1"}, set: webSlice(), want: 2, wantErr: "--revision must not be negative"},
@@ -339,6 +387,7 @@ func TestRolloutFollowed(t *testing.T) {
 
 func webDone(set *slicesapi.StatefulSet) {
 	set.Status.UpdatedReplicas, set.Status.ReadyReplicas, set.Status.CurrentReplicas, set.Status.CurrentRevision = 3, 3, 3, "web-2"
+	isReady("3 of 3 pods are available")(set)
 }
 
 // TestRolloutRefreshed: changes that the watch misses are found by polling.
