@@ -161,7 +161,7 @@ func TestY9ReleaseGivesFieldsToTheirManagers(t *testing.T) {
 // the former manifest conflicts before it starts the ordinals twice.
 func TestY9ReleaseKeepsTheEmptySide(t *testing.T) {
 	m := newMoved(t, workload.SliceVersion)
-	m.do(m.Source, plan.Effect{Verb: plan.ReleaseFence})
+	m.do(m.Source, plan.Effect{Verb: plan.ReleaseFence, Before: plan.SetState{Fence: "m.1"}})
 	err := m.Source.Live.Apply(t.Context(), m.applied(m.Source, spec(map[string]any{"replicas": int64(3)})), client.FieldOwner("helm"))
 	if err == nil || !strings.Contains(err.Error(), ".spec.replicas") {
 		t.Errorf("no conflict: %v", err)
