@@ -26,6 +26,7 @@ var embeddedOnly = map[string]string{
 	"TestSwing":                        partsStop,
 	"TestCrashMatrix":                  "hundreds of processes, each killed at a write: the kubelets have no part in it",
 	"TestWrites":                       "what is written does not depend on kubelets",
+	"TestY1Y9ApplyAfterMove":           "what an API server lets in: the kubelets have no part in it",
 	"TestRefused":                      refused,
 	"TestUnknownFields":                refused,
 	"TestV11Admission":                 "what an API server lets in: the kubelets have no part in it",

@@ -22,7 +22,7 @@ import (
 const (
 	readsAtStart    = 66
 	readsOfAHandoff = 17
-	readsAtEnd      = 40
+	readsAtEnd      = 42
 	readsAnOrdinal  = 28
 )
 

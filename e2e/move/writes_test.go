@@ -2,6 +2,7 @@ package move
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -90,7 +91,7 @@ func (w *writes) record(side string, r *http.Request) error {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	var named metav1.PartialObjectMetadata
-	text, err := yaml.JSONToYAML(body)
+	text, err := yaml.JSONToYAML(withoutManagers(body))
 	if err == nil {
 		err = yaml.Unmarshal(body, &named)
 	}
@@ -112,6 +113,27 @@ func (w *writes) record(side string, r *http.Request) error {
 	object = w.stable(fmt.Sprintf("%s on the %s", object, side))
 	w.to[object] = append(w.to[object], w.stable(fmt.Sprintf("%s %s %s\n%s\n", r.Method, r.Header.Get("Content-Type"), r.URL.RawQuery, strings.TrimSpace(string(text)))))
 	return nil
+}
+
+// withoutManagers returns the body of a request without field managers, whose entries depend on time.
+func withoutManagers(body []byte) []byte {
+	var object struct {
+		Metadata map[string]json.RawMessage `json:"metadata"`
+	}
+	var rest map[string]json.RawMessage
+	if json.Unmarshal(body, &object) != nil || object.Metadata["managedFields"] == nil || json.Unmarshal(body, &rest) != nil {
+		return body
+	}
+	delete(object.Metadata, "managedFields")
+	metadata, err := json.Marshal(object.Metadata)
+	if err != nil {
+		return body
+	}
+	rest["metadata"] = metadata
+	if text, err := json.Marshal(rest); err == nil {
+		return text
+	}
+	return body
 }
 
 var (

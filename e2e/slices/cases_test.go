@@ -43,9 +43,12 @@ var embeddedOnly = map[string]string{
 	"TestSoak":                manyRuns,
 	"TestAdmissions":          manyRuns,
 	"TestSameManifestAgain":   nothingRuns, "TestCollection": nothingRuns, "TestStatusIsWritten": nothingRuns, "TestBudgetCountsByScale": nothingRuns,
-	"TestInPlaceUnseen":    "it needs a kubelet that does not see a change for a while",
-	"TestResizeDeferred":   "it needs a node that has room later",
-	"TestGrowthAlone":      noGrowth,
+	"TestInPlaceUnseen":              "it needs a kubelet that does not see a change for a while",
+	"TestResizeDeferred":             "it needs a node that has room later",
+	"TestGrowthAlone":                noGrowth,
+	"TestY10AdoptedClaimsGrowInTurn": noGrowth,
+	"TestY1TextAfterEveryForm":       nothingRuns, "TestY1TypedClient": nothingRuns, "TestY1GrowthInOtherUnits": nothingRuns,
+	"TestY1Y9AdoptThenApply": ownProgram, "TestY9OthersKeepTheirFields": ownProgram,
 	"TestUnboundClaim":     noGrowth,
 	"TestPrePull":          "it looks at what pulls images, which is over on a real node as soon as the image is there",
 	"TestDuel":             manyRuns,
@@ -64,6 +67,7 @@ const (
 	noGrowth    = "no storage driver there can make a volume larger"
 	manyRuns    = "hundreds of pods, and controllers that are killed: the kubelets have no part in it"
 	nothingRuns = "it asks the API server, and runs nothing"
+	ownProgram  = "it runs the command with the kubeconfig of the embedded cluster; TestAdoptCommand of e2e/move runs it on kind"
 )
 
 // TestEveryCaseHasItsGround: every case is either listed to run on kind, or has a reason why not.

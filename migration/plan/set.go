@@ -97,6 +97,10 @@ type SetState struct {
 	// leaves the application split between the sides.
 	Fence           string
 	Unmarked, Split bool
+	// HandOver is true when the fields of a released set that runs ordinals are given to the field managers that they had
+	// at the source. The migration keeps the fields of an empty one, so that an apply of its former manifest does not start
+	// the ordinals twice.
+	HandOver bool
 	// Shared and Share are as in Rolls.
 	Shared bool
 	Share  int32

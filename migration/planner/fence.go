@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -126,15 +127,19 @@ func (p fencePlanner) withServices() *api.Baseline {
 
 // release removes the fences of both StatefulSets, as the last step.
 func (p fencePlanner) release() *plan.Decision {
-	for _, name := range []plan.SideName{plan.DestinationSide, plan.SourceSide} {
-		side := p.Side(name)
-		if side.Set.Presence == plan.Seen && api.FenceOwner(side.Set.Fence) == p.UID {
-			return writeSet(side.Set, plan.Effect{Verb: plan.ReleaseFence, Side: name}, func(s *plan.SetState) {
-				s.Fence, s.Shared, s.Share, s.Split = "", false, 0, mayRun(p.Source.Set) && mayRun(p.Destination.Set)
-			})
-		}
+	return cmp.Or(p.releaseOf(plan.DestinationSide), p.releaseOf(plan.SourceSide))
+}
+
+// releaseOf removes the fence of one StatefulSet.
+func (p fencePlanner) releaseOf(name plan.SideName) *plan.Decision {
+	set := p.Side(name).Set
+	if set.Presence != plan.Seen || api.FenceOwner(set.Fence) != p.UID {
+		return nil
 	}
-	return nil
+	return writeSet(set, plan.Effect{Verb: plan.ReleaseFence, Side: name}, func(s *plan.SetState) {
+		s.Fence, s.Shared, s.Share = "", false, 0
+		s.Split, s.HandOver = mayRun(p.Source.Set) && mayRun(p.Destination.Set), set.Replicas > 0
+	})
 }
 
 // mayRun reports whether a StatefulSet may own ordinals: one that cannot be read may.
@@ -168,7 +173,7 @@ func Unbelievable(s plan.Snapshot) string {
 	return ""
 }
 
-// recordable returns the largest disruption budget that a record may have; compare Allowance, which
+// recordable returns the largest disruption budget that a record may have; compare checks.Allowance, which
 // computed the recorded one.
 func recordable(s plan.Snapshot) (int32, error) {
 	base := s.Record.Baseline

@@ -234,3 +234,24 @@ func TestFenceEpoch(t *testing.T) {
 		}
 	}
 }
+
+// TestY9ReleaseHandsOver: the release gives up the fields of a side that runs ordinals, and keeps those of an empty one.
+func TestY9ReleaseHandsOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		side   plan.SideName
+		want   bool
+	}{
+		"the destination":              {nil, plan.DestinationSide, true},
+		"the source, which keeps some": {func(s *plan.Snapshot) { s.Destination.Set.Fence = "" }, plan.SourceSide, true},
+		"the source, from which all moved": {
+			func(s *plan.Snapshot) { s.Destination.Set.Fence, s.Source.Set.Replicas = "", 0 }, plan.SourceSide, false,
+		},
+		"a destination that was rolled back": {func(s *plan.Snapshot) { s.Destination.Set.Replicas = 0 }, plan.DestinationSide, false},
+	} {
+		d := halfway(tc.change).release()
+		if d == nil || d.Effect == nil || d.Effect.Side != tc.side || d.Effect.After.HandOver != tc.want {
+			t.Errorf("%s: got %+v, want %t on the %s", name, d, tc.want, tc.side)
+		}
+	}
+}

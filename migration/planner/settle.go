@@ -140,9 +140,9 @@ func (p settlePlanner) withdraw(name plan.SideName) *plan.Decision {
 }
 
 // cleanSource deletes the source's unneeded objects, if the spec requests it: claims, then their parked volumes,
-// and last the empty StatefulSet with its budget. No rollback could restore them, so it begins only when the
-// migration has completed. It requires the source's fence: without it, the StatefulSet may belong to another
-// migration by now.
+// and last the empty StatefulSet with its budget, after the release of the destination. No rollback could restore
+// them, so it begins only when the migration has completed. It requires the source's fence: without it, the
+// StatefulSet may belong to another migration by now.
 func (p settlePlanner) cleanSource() *plan.Decision {
 	set := p.Source.Set
 	if p.Record.Completed != api.ReasonMoved || !p.Spec.DeleteSource || api.FenceOwner(set.Fence) != p.UID {
@@ -168,7 +168,8 @@ func (p settlePlanner) cleanSource() *plan.Decision {
 	if p.ownBudgetLeft() {
 		return p.deleteBudget(plan.SourceSide)
 	}
-	return deleteSet(plan.SourceSide, set)
+	// The release copies the source's field managers to the destination.
+	return cmp.Or(fencePlanner{p.View}.releaseOf(plan.DestinationSide), deleteSet(plan.SourceSide, set))
 }
 
 // ownBudgetLeft reports whether the source has the PodDisruptionBudget with which the migration began, and that

@@ -30,6 +30,7 @@ func removed(s *plan.Snapshot) {
 // or ordinal is left (I1, I3).
 func TestCleanSource(t *testing.T) {
 	unbudgeted := func(s *plan.Snapshot) { s.Source.Budgets = nil }
+	released := func(s *plan.Snapshot) { s.Destination.Set.Fence = "" }
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
 		want   string
@@ -48,12 +49,13 @@ func TestCleanSource(t *testing.T) {
 		}, "DeleteClaim source data-web-2 sc-2@5"},
 		"the source has one":             {func(s *plan.Snapshot) { s.Source.Set.Replicas = 1 }, "DeleteClaim source data-web-2 sc-2@5"},
 		"then its budget":                {removed, "DeleteBudget source web sb@3"},
-		"another's budget":               {plantest.InTurn(removed, func(s *plan.Snapshot) { s.Source.Budgets[0].Name = "everything" }), "DeleteSet source web s@1"},
-		"a budget of others' pods, too":  {plantest.InTurn(removed, func(s *plan.Snapshot) { s.Source.Budgets[0].Covers = "job-1" }), "DeleteSet source web s@1"},
-		"a budget that it did not find":  {plantest.InTurn(removed, func(s *plan.Snapshot) { s.Record.Baseline.DisruptionBudget = nil }), "DeleteSet source web s@1"},
-		"several budgets":                {plantest.InTurn(removed, func(s *plan.Snapshot) { s.Source.Budgets = append(s.Source.Budgets, plan.Budget{Name: "all"}) }), "DeleteSet source web s@1"},
-		"then itself":                    {plantest.InTurn(removed, unbudgeted), "DeleteSet source web s@1"},
-		"a budget of both sides stays":   {plantest.InTurn(removed, func(s *plan.Snapshot) { s.Spec.SameNamespace = true }), "DeleteSet source web s@1"},
+		"another's budget":               {plantest.InTurn(removed, released, func(s *plan.Snapshot) { s.Source.Budgets[0].Name = "everything" }), "DeleteSet source web s@1"},
+		"a budget of others' pods, too":  {plantest.InTurn(removed, released, func(s *plan.Snapshot) { s.Source.Budgets[0].Covers = "job-1" }), "DeleteSet source web s@1"},
+		"a budget that it did not find":  {plantest.InTurn(removed, released, func(s *plan.Snapshot) { s.Record.Baseline.DisruptionBudget = nil }), "DeleteSet source web s@1"},
+		"several budgets":                {plantest.InTurn(removed, released, func(s *plan.Snapshot) { s.Source.Budgets = append(s.Source.Budgets, plan.Budget{Name: "all"}) }), "DeleteSet source web s@1"},
+		"Y9 the destination inherits":    {plantest.InTurn(removed, unbudgeted), "ReleaseFence destination web d@2"},
+		"then itself":                    {plantest.InTurn(removed, released, unbudgeted), "DeleteSet source web s@1"},
+		"a budget of both sides stays":   {plantest.InTurn(removed, released, func(s *plan.Snapshot) { s.Spec.SameNamespace = true }), "DeleteSet source web s@1"},
 		"of one ordinal alone":           {plantest.InTurn(removed, func(s *plan.Snapshot) { s.Focused = true }), api.ReasonMoving},
 		"it goes already":                {plantest.InTurn(removed, unbudgeted, func(s *plan.Snapshot) { s.Source.Set.Terminating = true }), ""},
 		"it has an ordinal":              {plantest.InTurn(removed, unbudgeted, func(s *plan.Snapshot) { s.Source.Set.Replicas = 1 }), ""},

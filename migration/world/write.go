@@ -1,3 +1,5 @@
+// Package execute performs one effect of a plan: one write, to the object that the decision was based on. It decides
+// nothing.
 package world
 
 import (
@@ -79,7 +81,13 @@ func (e *Executor) create(ctx context.Context, at endpoint.Endpoint, effect plan
 func (e *Executor) update(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
 	switch effect.On() {
 	case plan.KindSet:
-		return patch(ctx, at, at.NewSet(named(at, effect)), effect, encodeSet(at, effect.Before, effect.After))
+		change := encodeSet(at, effect.Before, effect.After)
+		if effect.After.HandOver {
+			if err := e.handOver(ctx, at, change["metadata"].(map[string]any)); err != nil { //nolint:forcetypeassert // a released fence is in it
+				return nil, err
+			}
+		}
+		return patch(ctx, at, at.NewSet(named(at, effect)), effect, change)
 	case plan.KindBudget:
 		return writeBudget(ctx, at, effect)
 	case volumes.KindVolume:

@@ -48,13 +48,14 @@ func (d *facts) claimsFirst(pod *Pod) GrowthState {
 	}
 }
 
-// begun reports whether the claims of a pod have begun to grow, or must grow because the pod already has the revision.
+// begun reports whether the claims of a pod have begun to grow, so that the budget is charged for them already. That a pod
+// has the revision is no begin: an adopted pod may have it together with claims that are too small.
 func (d *facts) begun(pod *Pod) bool {
 	switch d.claimsFirst(pod) {
 	case Growing, AwaitsFileSystem, Infeasible, Unbound:
 		return true
 	case ToGrow:
-		return pod.Revision == d.Revisions.Update
+		return pod.Growth.InProgress
 	default:
 		return false
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
@@ -72,6 +74,81 @@ func TestClaims(t *testing.T) {
 		{name: "X-10 what its driver cannot do stops the others", in: slice(4, "a a a a", unavailable(3)).with(3, same(Infeasible)).with(2, same(ToGrow)).with(1, same(AwaitsFileSystem)), want: "", held: map[int32]string{0: HeldInfeasible, 1: HeldClaims, 2: HeldInfeasible, 3: HeldInfeasible}},
 		{name: "X-10 below the partition it stops nobody", in: slice(2, "a a", partition(1)).with(0, is(Infeasible)), want: "Delete 1"},
 		{name: "X-10 pods stand in for one that is to be made anew", in: slice(2, "a a", unavailable(0), surge(1)).with(1, remounts).with(0, same(ToGrow)), want: "Create 2b", held: map[int32]string{0: HeldBudget, 1: HeldBudget}},
+	})
+}
+
+// TestY10ClaimsOfAdoptedPods: the claims of pods that have the revision already grow within the budget too, as after an
+// adoption of pods with smaller claims than the template.
+func TestY10ClaimsOfAdoptedPods(t *testing.T) {
+	small := func(pod *Pod) { pod.Growth = Growth{State: ToGrow, Claim: "data"} }
+	growing := func(pod *Pod) { pod.Growth = Growth{State: ToGrow, Claim: "data", InProgress: true} }
+	adopted := func(pods string, with ...func(*Input)) Input {
+		c := slice(3, pods, append([]func(*Input){settledAt("b")}, with...)...)
+		for ordinal := range int32(3) {
+			c = c.with(ordinal, small)
+		}
+		return c
+	}
+	shareOf := func(n int32) func(*Input) {
+		return func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, new(n) }
+	}
+	check(t, []row{
+		{name: "Y10 one at a time", in: adopted("b b b"), want: "GrowClaims 2", held: map[int32]string{0: HeldBudget, 1: HeldBudget, 2: HeldClaims}},
+		{name: "Y10 Parallel", in: adopted("b b b", parallel), want: "GrowClaims 2", held: map[int32]string{0: HeldBudget, 1: HeldBudget}},
+		{name: "Y10 as many as may be unavailable", in: adopted("b b b", unavailable(2)), want: "GrowClaims 2, GrowClaims 1", held: map[int32]string{0: HeldBudget}},
+		{name: "Y10 none while a pod is unavailable", in: adopted("b b b-", parallel).with(2, func(pod *Pod) { pod.Growth = Growth{} }), want: "", held: map[int32]string{0: HeldBudget, 1: HeldBudget}},
+		{name: "Y10 a pod that does not serve first", in: adopted("b- b b", parallel), want: "GrowClaims 0", held: map[int32]string{1: HeldBudget, 2: HeldBudget}},
+		{name: "Y10 with Recreate", in: adopted("b b b", by(api.Recreate)), want: "GrowClaims 2", held: map[int32]string{0: HeldBudget, 1: HeldBudget}},
+		{name: "Y10 with OnDelete", in: adopted("b b b", by(api.OnDelete)), want: "GrowClaims 0", held: map[int32]string{1: HeldBudget, 2: HeldBudget}},
+		{name: "Y10 within the share of a migration", in: adopted("b b b", shareOf(0)), want: "", held: map[int32]string{0: HeldBudget, 1: HeldBudget, 2: HeldBudget}},
+		{name: "Y10 with a surge pod", in: adopted("b b b", unavailable(0), surge(1)), want: "Create 3b", held: map[int32]string{0: HeldBudget, 1: HeldBudget, 2: HeldBudget}},
+		{name: "Y10 beside the surge pod", in: adopted("b b b b", unavailable(0), surge(1)), want: "GrowClaims 2", held: map[int32]string{0: HeldBudget, 1: HeldBudget}},
+		{name: "Y10 one that grows is asked for more before others", in: adopted("b b b").with(0, growing), want: "GrowClaims 0", held: map[int32]string{1: HeldBudget, 2: HeldBudget}},
+		{name: "Y10 of an old revision too", in: slice(3, "a a a").with(0, growing).with(1, small).with(2, small), want: "GrowClaims 0", held: map[int32]string{1: HeldBudget, 2: HeldBudget}},
+		{name: "Y10 with OnDelete, beside one of an old revision that grows", in: adopted("a b b", by(api.OnDelete)).with(0, func(pod *Pod) { pod.Growth.State = Growing }), want: "", held: map[int32]string{0: HeldOnDelete, 1: HeldBudget, 2: HeldBudget}},
+		{name: "Y10 not below the partition", in: adopted("b b b", partition(2)), want: "GrowClaims 2", held: map[int32]string{0: "", 1: ""}},
+		{name: "Y10 paused", in: adopted("b b b", paused), want: "", held: map[int32]string{0: HeldPaused, 1: HeldPaused, 2: HeldPaused}},
+	})
+}
+
+// TestY10ClaimsGrowWithinTheBudget: at any time, the pods that are unavailable and the available pods whose claims grow are
+// together at most maxUnavailable, if only claims change.
+func TestY10ClaimsGrowWithinTheBudget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := worldSpec(t)
+		spec.Replicas, spec.MaxSurge, spec.Partition, spec.Paused, spec.Share, spec.Migrating = rapid.Int32Range(1, 6).Draw(t, "replicas of it"), 0, 0, false, nil, false
+		spec.MaxUnavailable = max(spec.MaxUnavailable, 1)
+		w := newWorld(t, spec)
+		w.run()
+		w.driver = rapid.SampledFrom([]string{online, slow}).Draw(t, "driver")
+		for range rapid.IntRange(1, 3).Draw(t, "times") {
+			// Current and Update are the same revision, as after an adoption.
+			w.in.Revisions.Update += "+"
+			w.in.Revisions.Current = w.in.Revisions.Update
+			for _, pod := range w.pods {
+				pod.Revision = w.in.Revisions.Update
+			}
+			for range rapid.IntRange(0, 12).Draw(t, "steps") {
+				w.in.Now = w.in.Now.Add(10 * time.Second)
+				w.reconcile(1000)
+				grow := 0
+				for _, ordinal := range w.in.Spec.Ordinals() {
+					claim, pod := w.claims[ordinal], w.pods[ordinal]
+					if pod == nil || !serves(w.observe(), pod) || claim.bound && claim.has < claim.asks {
+						grow++
+					}
+				}
+				if grow > int(spec.MaxUnavailable) {
+					t.Fatalf("%d pods are unavailable or their claims grow: %v", grow, w.observeSorted())
+				}
+				for _, ordinal := range w.ordinals() {
+					w.on(w.pods[ordinal])
+				}
+			}
+		}
+		w.driver = online
+		w.run()
+		w.atRest()
 	})
 }
 

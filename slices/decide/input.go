@@ -173,6 +173,8 @@ type Growth struct {
 	// that the volume was or will be mounted again.
 	Since time.Time
 	Anew  bool
+	// InProgress is true when a claim that is ToGrow, or another claim of the pod, grows to an earlier size already.
+	InProgress bool
 }
 
 // GrowthState is a step of a claim's growth.

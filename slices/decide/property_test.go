@@ -150,7 +150,10 @@ func anyInPlace(t *rapid.T) *InPlace {
 
 func anyGrowth(t *rapid.T) Growth {
 	state := rapid.SampledFrom([]GrowthState{ToGrow, ToGrow, Growing, Growing, Infeasible, AwaitsFileSystem, Unbound}).Draw(t, "growth")
-	return Growth{State: state, Claim: "data", Since: noon.Add(-4 * anyTime(t, "growth since")), Anew: state == AwaitsFileSystem && rapid.Bool().Draw(t, "made anew")}
+	return Growth{
+		State: state, Claim: "data", Since: noon.Add(-4 * anyTime(t, "growth since")), Anew: state == AwaitsFileSystem && rapid.Bool().Draw(t, "made anew"),
+		InProgress: state == ToGrow && rapid.Bool().Draw(t, "grows already"),
+	}
 }
 
 func property(t *testing.T, check func(t *rapid.T, in Input, d Decision)) {
@@ -335,7 +338,7 @@ func growsNow(in Input, pod *Pod) bool {
 	case pod.Growth.State == AwaitsFileSystem:
 		return !waitsForMount(in, pod) && (pod.Change.Same || inPlace)
 	case pod.Growth.State == ToGrow:
-		return pod.Revision == "b"
+		return pod.Growth.InProgress
 	default:
 		return pod.Growth.State == Growing || pod.Growth.State == Infeasible
 	}

@@ -117,6 +117,9 @@ func (d updates) targets() []*Pod {
 			continue
 		}
 		if reason, message := d.excluded(pod); reason != "" {
+			if d.begun(pod) {
+				d.spend(pod) // its claims grow nevertheless
+			}
 			d.hold(pod.Ordinal, reason, message)
 			continue
 		}

@@ -42,7 +42,7 @@ func (w *world) growth(ordinal int32) Growth {
 	claim, growth := w.claims[ordinal], Growth{Claim: "data"}
 	switch {
 	case claim.asks < sizeOf(w.in.Revisions.Update) && claim.bound:
-		growth.State = ToGrow
+		growth.State, growth.InProgress = ToGrow, claim.has < claim.asks
 	case claim.asks < sizeOf(w.in.Revisions.Update):
 		growth.State = Unbound
 	case !claim.bound || claim.has >= claim.asks:

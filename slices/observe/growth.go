@@ -35,12 +35,14 @@ func (s Seen) growthOf(ordinal int32) (most decide.Growth) {
 	if !growsClaims(s.Set) {
 		return decide.Growth{}
 	}
+	grows := false
 	for i := range s.Set.Spec.VolumeClaimTemplates {
 		template := &s.Set.Spec.VolumeClaimTemplates[i]
 		claim := s.Claims[ClaimName(template.Name, s.Set.Name, ordinal)]
 		if claim == nil {
 			continue
 		}
+		grows = grows || inProgress(claim)
 		next := decide.Growth{State: GrowthState(template, claim), Claim: claim.Name}
 		if pending := fileSystemPending(claim); next.State == decide.AwaitsFileSystem {
 			next.Since = pending.LastTransitionTime.Time
@@ -49,20 +51,26 @@ func (s Seen) growthOf(ordinal int32) (most decide.Growth) {
 			most = next
 		}
 	}
+	most.InProgress = grows && most.State == decide.ToGrow
 	return most
+}
+
+// inProgress reports whether a claim was asked for more than it has.
+func inProgress(claim *corev1.PersistentVolumeClaim) bool {
+	want, have := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
+	return claim.Status.Phase == corev1.ClaimBound && have.Cmp(want) < 0
 }
 
 // GrowthState returns the growth state of a claim relative to its template. The API server accepts a larger request only for
 // a bound claim.
 func GrowthState(template, claim *corev1.PersistentVolumeClaim) decide.GrowthState {
 	bound := claim.Status.Phase == corev1.ClaimBound
-	want, have := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
 	switch {
 	case Shortfall(template, claim) != nil && bound:
 		return decide.ToGrow
 	case Shortfall(template, claim) != nil:
 		return decide.Unbound
-	case !bound || have.Cmp(want) >= 0:
+	case !inProgress(claim):
 		return decide.Grown
 	case infeasible(claim):
 		return decide.Infeasible

@@ -280,7 +280,8 @@ func TestGrowthOf(t *testing.T) {
 		"X-02 the later file system counts": {both(pending(slicetest.Noon.Add(-time.Hour), corev1.ConditionTrue), pending(slicetest.Noon, corev1.ConditionTrue)), decide.Growth{State: decide.AwaitsFileSystem, Claim: "log-web-3", Since: slicetest.Noon}},
 		"X-02 so does the first":            {both(pending(slicetest.Noon, corev1.ConditionTrue), pending(slicetest.Noon.Add(-time.Hour), corev1.ConditionTrue)), awaits},
 		"X-02 the second one grows yet":     {both(pending(slicetest.Noon, corev1.ConditionTrue), grows), decide.Growth{State: decide.Growing, Claim: "log-web-3"}},
-		"X-02 the first one is to be asked": {both(small, grows), decide.Growth{State: decide.ToGrow, Claim: "data-web-3"}},
+		"X-02 the first one is to be asked": {both(small, grows), decide.Growth{State: decide.ToGrow, Claim: "data-web-3", InProgress: true}},
+		"Y10 it grows to an earlier size":   {both(func(c *corev1.PersistentVolumeClaim) { small(c); c.Status.Capacity = slicetest.Storage("200Mi") }), decide.Growth{State: decide.ToGrow, Claim: "data-web-3", InProgress: true}},
 		"X-10 the second one cannot":        {both(small, state(corev1.PersistentVolumeClaimNodeResizeInfeasible)), decide.Growth{State: decide.Infeasible, Claim: "log-web-3"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -167,7 +167,7 @@ func (s *Server) many(w http.ResponseWriter, r *http.Request) {
 		if !s.admit(w, r, object.GetName()) {
 			return
 		}
-		var opts []client.CreateOption
+		opts := []client.CreateOption{writer(r)}
 		if r.URL.Query().Get("dryRun") != "" {
 			opts = append(opts, client.DryRunAll)
 		} else {
@@ -200,6 +200,11 @@ func (s *Server) decode(body []byte) (*unstructured.Unstructured, error) {
 		object.SetGroupVersionKind(*gvk)
 	}
 	return object, err
+}
+
+// writer returns the field manager of a request.
+func writer(r *http.Request) client.FieldOwner {
+	return client.FieldOwner(r.URL.Query().Get("fieldManager"))
 }
 
 // takeOver sets the status of a created StatefulSet, as its controller would.
@@ -256,7 +261,7 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 	case http.MethodGet:
 		finish(w, object, s.Store.Get(r.Context(), client.ObjectKeyFromObject(object), object))
 	case http.MethodPatch:
-		var opts []client.PatchOption
+		opts := []client.PatchOption{writer(r)}
 		if r.URL.Query().Get("dryRun") != "" {
 			opts = append(opts, client.DryRunAll)
 		}

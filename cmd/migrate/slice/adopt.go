@@ -48,8 +48,10 @@ kind can express it, and the API server would accept it. It writes the new objec
 file first. If the creation fails after all, the file stays, and only "kubectl create -f"
 is missing. At the end the command waits until the other controller has adopted the pods.
 
-If the StatefulSet is in a repository, change apiVersion there at the same time. Change
-all references to the kind, too, such as the scaleTargetRef of a HorizontalPodAutoscaler.
+If the StatefulSet is in a repository, change apiVersion there at the same time. Its fields
+keep their field managers, so the next apply removes what the repository no longer has.
+Change all references to the kind, too, such as the scaleTargetRef of a
+HorizontalPodAutoscaler.
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
 
@@ -134,7 +136,11 @@ func (o *adoptOptions) Run(ctx context.Context) error {
 	if err := a.check(ctx); err != nil {
 		return err
 	}
-	data, err := yaml.Marshal(a.new.Object)
+	shown := a.new
+	if !o.dryRun {
+		shown = a.withManagers()
+	}
+	data, err := yaml.Marshal(shown.Object)
 	if err != nil {
 		return err
 	}
@@ -205,7 +211,7 @@ func (a *adoption) read(ctx context.Context) error {
 func (a *adoption) missing(ctx context.Context) error {
 	err := fmt.Errorf("no %s in cluster %s", a.title(a.from), a.connection.Name())
 	if _, failed := os.Stat(a.manifest); failed == nil {
-		return fmt.Errorf("%w, but %s of an earlier try is here: %s", err, a.manifest, a.kubectl().Do("create", "-f", a.manifest))
+		return fmt.Errorf("%w, but %s of an earlier try is here: %s; then %s", err, a.manifest, a.kubectl().Do("create", "-f", a.manifest), a.patchManagers())
 	}
 	if a.from == appsv1.SchemeGroupVersion {
 		if found, _ := a.get(ctx, kruiseVersion); found != nil {
@@ -234,10 +240,15 @@ func (a *adoption) carryOut(ctx context.Context, manifest []byte) error {
 	if err := a.awaitGone(ctx, uid); err != nil {
 		return err
 	}
-	if err := a.create(ctx); err != nil {
+	created, err := a.create(ctx)
+	if err != nil {
 		return err
 	}
-	_ = os.Remove(a.manifest) // it is in the cluster now
+	if err := a.handOver(ctx, created); err != nil {
+		a.warnOwned(err)
+	} else {
+		_ = os.Remove(a.manifest) // all of it is in the cluster now
+	}
 	if err := a.awaitAdopted(ctx); err != nil {
 		return err
 	}
@@ -266,21 +277,22 @@ func maybeDone(err error) bool {
 	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// create creates the object of the other kind.
-func (a *adoption) create(ctx context.Context) error {
+// create creates the object of the other kind, and returns its UID.
+func (a *adoption) create(ctx context.Context) (types.UID, error) {
 	// Signals are ignored now, because no controller owns the pods.
 	ctx = context.WithoutCancel(ctx)
-	err := a.live.Create(ctx, a.new.DeepCopy(), strict)
+	created := a.new.DeepCopy()
+	err := a.live.Create(ctx, created, strict)
 	if err == nil {
-		return nil
+		return created.GetUID(), nil
 	}
 	if found, _ := a.get(ctx, a.into); found != nil && !apierrors.IsAlreadyExists(err) {
-		return nil // the write succeeded, only the answer was lost
+		return found.GetUID(), nil // the write succeeded, only the answer was lost
 	}
 	if apierrors.IsAlreadyExists(err) {
-		return a.unfinished(command.ExitFailure, fmt.Errorf("another client created %s in cluster %s meanwhile: compare it with %s", a.title(a.into), a.connection.Name(), a.manifest), false)
+		return "", a.unfinished(command.ExitFailure, fmt.Errorf("another client created %s in cluster %s meanwhile: compare it with %s", a.title(a.into), a.connection.Name(), a.manifest), false)
 	}
-	return a.unfinished(command.ExitFailure, fmt.Errorf("cluster %s: creating %s: %w", a.connection.Name(), a.title(a.into), err), true)
+	return "", a.unfinished(command.ExitFailure, fmt.Errorf("cluster %s: creating %s: %w", a.connection.Name(), a.title(a.into), err), true)
 }
 
 // kubectl returns the prefix of kubectl commands for the same cluster.
@@ -292,8 +304,8 @@ func (a *adoption) kubectl() shell.Kubectl {
 // updates the pods.
 func (a *adoption) unfinished(code int, err error, mend bool) error {
 	if mend {
-		err = fmt.Errorf("%w\nThe pods run, but no controller manages them until the StatefulSet exists again. To restore it, fix the cause, and when the first command finds nothing, run the second:\n  %s\n  %s",
-			err, a.kubectl().Do("get", "statefulsets."+a.from.Group, a.name, "-n", a.namespace), a.kubectl().Do("create", "-f", a.manifest))
+		err = fmt.Errorf("%w\nThe pods run, but no controller manages them until the StatefulSet exists again. To restore it, fix the cause, and when the first command finds nothing, run the others:\n  %s\n  %s\n  %s",
+			err, a.kubectl().Do("get", "statefulsets."+a.from.Group, a.name, "-n", a.namespace), a.kubectl().Do("create", "-f", a.manifest), a.patchManagers())
 	}
 	return &command.ExitError{Code: code, Err: err}
 }

@@ -21,6 +21,7 @@ func convert(old *unstructured.Unstructured, into schema.GroupVersion) (*unstruc
 		return nil, err
 	}
 	dropNulls(spec)
+	dropFilledIn(spec)
 	if into == appsv1.SchemeGroupVersion {
 		dropDefaults(spec)
 	}
@@ -35,7 +36,13 @@ func convert(old *unstructured.Unstructured, into schema.GroupVersion) (*unstruc
 	out.SetName(source.GetName())
 	out.SetLabels(source.GetLabels())
 	annotations := maps.Clone(source.GetAnnotations())
-	delete(annotations, corev1.LastAppliedConfigAnnotation) // it is a manifest of the other kind
+	if applied, found := annotations[corev1.LastAppliedConfigAnnotation]; found {
+		if applied = heirOf(out).LastApplied(applied); applied == "" {
+			delete(annotations, corev1.LastAppliedConfigAnnotation)
+		} else {
+			annotations[corev1.LastAppliedConfigAnnotation] = applied
+		}
+	}
 	if len(annotations) > 0 {
 		out.SetAnnotations(annotations)
 	}
@@ -59,6 +66,19 @@ func dropNulls(value any) {
 	case []any:
 		for _, item := range value {
 			dropNulls(item)
+		}
+	}
+}
+
+// dropFilledIn removes from claim templates what apps/v1 and typed clients fill in, and no manifest has: their type and their
+// status.
+func dropFilledIn(spec map[string]any) {
+	templates, _ := spec["volumeClaimTemplates"].([]any)
+	for _, template := range templates {
+		if fields, isMap := template.(map[string]any); isMap {
+			for _, name := range []string{"apiVersion", "kind", "status"} {
+				delete(fields, name)
+			}
 		}
 	}
 }

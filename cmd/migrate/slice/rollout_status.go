@@ -32,8 +32,11 @@ const rolloutStatusHelp = `Shows how far the roll-out of a StatefulSet is, and w
 
 If a pod is left alone that should be updated or recreated, it says which one and why.
 
+The roll-out is complete when the condition Ready of the StatefulSet is True: all pods are
+available for minReadySeconds, and no surge pod is left.
+
 Exit codes: 0 rolled out (with --watch=false also: still in progress), 1 error or the
-progress deadline was exceeded, 4 timeout.`
+roll-out is stalled, 4 timeout.`
 
 const rolloutStatusExamples = `  # Wait for the end
   migrate rollout status web -n shop
@@ -113,7 +116,17 @@ func observed(set *slicesapi.StatefulSet) bool {
 	return set.Status.ObservedGeneration > 0 && set.Status.ObservedGeneration >= set.Generation
 }
 
-// rolloutState returns the progress of a rollout, in the words of kubectl.
+// judged returns a condition that the controller has set for the present generation, or nil.
+func judged(set *slicesapi.StatefulSet, kind string) *metav1.Condition {
+	c := meta.FindStatusCondition(set.Status.Conditions, kind)
+	if c == nil || c.ObservedGeneration < set.Generation {
+		return nil
+	}
+	return c
+}
+
+// rolloutState returns the progress of a rollout, in the words of kubectl. The controller judges whether it is done or has
+// failed: the counts of a status include surge pods, and pods that are not Ready for minReadySeconds yet.
 func rolloutState(set *slicesapi.StatefulSet) (text string, done bool, err error) {
 	spec, err := decide.SpecOf(set)
 	if err != nil {
@@ -123,26 +136,38 @@ func rolloutState(set *slicesapi.StatefulSet) (text string, done bool, err error
 		return "", false, fmt.Errorf("rollout status is only available for the strategy types %s and %s, not %s: with that a pod follows when it is deleted",
 			slicesapi.RollingUpdate, slicesapi.Recreate, slicesapi.OnDelete)
 	}
-	if !observed(set) {
-		return "Waiting for statefulset spec update to be observed...\n", false, nil
-	}
-	status := set.Status
-	if c := progressing(set); c != nil && c.Status == metav1.ConditionFalse {
-		return "", false, fmt.Errorf("statefulset %q exceeded its progress deadline: %s", set.Name, c.Message)
-	}
-	if missing := spec.Replicas - status.ReadyReplicas; missing > 0 {
-		return fmt.Sprintf("Waiting for %d pods to be ready...\n", missing), false, nil
-	}
-	if updated := inScope(spec); updated < spec.Replicas {
-		if status.UpdatedReplicas < updated {
-			return fmt.Sprintf("Waiting for partitioned roll out to finish: %d out of %d new pods have been updated...\n", status.UpdatedReplicas, updated), false, nil
+	if c := judged(set, slicesapi.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
+		if c.Reason == decide.ReasonRolloutDeadline {
+			return "", false, fmt.Errorf("statefulset %q exceeded its progress deadline: %s", set.Name, c.Message)
 		}
+		return "", false, fmt.Errorf("statefulset %q is stalled: %s", set.Name, c.Message)
+	}
+	ready, updated := judged(set, slicesapi.ConditionReady), inScope(spec)
+	switch status := set.Status; {
+	case !observed(set) || ready == nil:
+		return "Waiting for statefulset spec update to be observed...\n", false, nil
+	case ready.Status != metav1.ConditionTrue:
+		return waitsFor(status, spec.Replicas, updated) + "...\n", false, nil
+	case updated < spec.Replicas:
 		return fmt.Sprintf("partitioned roll out complete: %d new pods have been updated...\n", status.UpdatedReplicas), true, nil
+	default:
+		return fmt.Sprintf("statefulset rolling update complete %d pods at revision %s...\n", status.CurrentReplicas, status.CurrentRevision), true, nil
 	}
-	if status.UpdateRevision != status.CurrentRevision {
-		return fmt.Sprintf("waiting for statefulset rolling update to complete %d pods at revision %s...\n", status.UpdatedReplicas, status.UpdateRevision), false, nil
+}
+
+// waitsFor returns what a rollout waits for: the first count that lacks pods, or the controller's own words. updated is the
+// number of pods that get the new revision.
+func waitsFor(status slicesapi.StatefulSetStatus, replicas, updated int32) string {
+	switch missing := replicas - status.ReadyReplicas; {
+	case missing > 0:
+		return fmt.Sprintf("Waiting for %d pods to be ready", missing)
+	case updated < replicas && status.UpdatedReplicas < updated:
+		return fmt.Sprintf("Waiting for partitioned roll out to finish: %d out of %d new pods have been updated", status.UpdatedReplicas, updated)
+	case updated == replicas && status.UpdateRevision != status.CurrentRevision && status.UpdatedReplicas < replicas:
+		return fmt.Sprintf("waiting for statefulset rolling update to complete %d pods at revision %s", status.UpdatedReplicas, status.UpdateRevision)
+	default:
+		return "Waiting for roll out to finish: " + meta.FindStatusCondition(status.Conditions, slicesapi.ConditionReady).Message
 	}
-	return fmt.Sprintf("statefulset rolling update complete %d pods at revision %s...\n", status.CurrentReplicas, status.CurrentRevision), true, nil
 }
 
 // inScope returns how many ordinals may have the new revision, according to the partition.
@@ -155,10 +180,6 @@ func inScope(spec decide.Spec) int32 {
 		return 0
 	}
 	return spec.Replicas - int32(below)
-}
-
-func progressing(set *slicesapi.StatefulSet) *metav1.Condition {
-	return meta.FindStatusCondition(set.Status.Conditions, slicesapi.ConditionProgressing)
 }
 
 // heldText returns what holds a rollout, one line for each condition.

@@ -40,6 +40,7 @@ func webSlice(changes ...func(*slicesapi.StatefulSet)) *slicesapi.StatefulSet {
 			CurrentRevision: "web-1", UpdateRevision: "web-1",
 		},
 	}
+	isReady("3 of 3 pods are available")(set)
 	for _, change := range changes {
 		change(set)
 	}
@@ -73,75 +74,16 @@ func keptRevision(number int64, image, cause string) *appsv1.ControllerRevision 
 }
 
 func updating(set *slicesapi.StatefulSet) {
+	notReady("3 of 3 pods are available, 2 need an update to revision web-2")(set)
 	set.Status.UpdateRevision, set.Status.UpdatedReplicas, set.Status.CurrentReplicas = "web-2", 1, 2
 }
 
 func pausedSlice(set *slicesapi.StatefulSet) { set.Spec.Paused = true }
 
-func conditioned(kind string, status metav1.ConditionStatus, reason, message string) func(*slicesapi.StatefulSet) {
-	return func(set *slicesapi.StatefulSet) {
-		set.Status.Conditions = append(set.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
-	}
-}
-
 func partitioned(partition int32, reserved ...intstr.IntOrString) func(*slicesapi.StatefulSet) {
 	return func(set *slicesapi.StatefulSet) {
 		set.Spec.UpdateStrategy.RollingUpdate.Partition = new(partition)
 		set.Spec.ReserveOrdinals = reserved
-	}
-}
-
-func TestRolloutState(t *testing.T) {
-	for name, tc := range map[string]struct {
-		set     *slicesapi.StatefulSet
-		want    string
-		done    bool
-		wantErr string
-	}{
-		"complete":       {webSlice(), "statefulset rolling update complete 3 pods at revision web-1...\n", true, ""},
-		"under way":      {webSlice(updating), "waiting for statefulset rolling update to complete 1 pods at revision web-2...\n", false, ""},
-		"not observed":   {webSlice(func(s *slicesapi.StatefulSet) { s.Generation = 2 }), "Waiting for statefulset spec update to be observed...\n", false, ""},
-		"never observed": {webSlice(func(s *slicesapi.StatefulSet) { s.Generation, s.Status.ObservedGeneration = 0, 0 }), "Waiting for statefulset spec update to be observed...\n", false, ""},
-		"not ready":      {webSlice(func(s *slicesapi.StatefulSet) { s.Status.ReadyReplicas = 2 }), "Waiting for 1 pods to be ready...\n", false, ""},
-		"partition":      {webSlice(updating, partitioned(2)), "partitioned roll out complete: 1 new pods have been updated...\n", true, ""},
-		"partition, under way": {
-			webSlice(updating, partitioned(1)), "Waiting for partitioned roll out to finish: 1 out of 2 new pods have been updated...\n", false, "",
-		},
-		"partition is an ordinal": {
-			webSlice(updating, partitioned(12), func(s *slicesapi.StatefulSet) { s.Spec.Ordinals = &slicesapi.Ordinals{Start: 10} }),
-			"partitioned roll out complete: 1 new pods have been updated...\n", true, "",
-		},
-		"reserved ordinals are skipped": { // ordinals 0, 2 and 3, of which 2 and 3 are in scope
-			webSlice(updating, partitioned(1, intstr.FromInt32(1))), "Waiting for partitioned roll out to finish: 1 out of 2 new pods have been updated...\n", false, "",
-		},
-		"a partition above the range": {webSlice(updating, partitioned(3)), "partitioned roll out complete: 1 new pods have been updated...\n", true, ""},
-		"Recreate": {
-			webSlice(func(s *slicesapi.StatefulSet) {
-				s.Spec.UpdateStrategy = slicesapi.StatefulSetUpdateStrategy{Type: slicesapi.Recreate}
-			}),
-			"statefulset rolling update complete 3 pods at revision web-1...\n", true, "",
-		},
-		"OnDelete": {
-			webSlice(func(s *slicesapi.StatefulSet) {
-				s.Spec.UpdateStrategy = slicesapi.StatefulSetUpdateStrategy{Type: slicesapi.OnDelete}
-			}),
-			"", false, "only available for the strategy types RollingUpdate and Recreate",
-		},
-		"deadline": {
-			webSlice(updating, conditioned(slicesapi.ConditionProgressing, metav1.ConditionFalse, "ProgressDeadlineExceeded", "no progress since noon")),
-			"", false, `statefulset "web" exceeded its progress deadline: no progress since noon`,
-		},
-		"reserveOrdinals cannot be read": {webSlice(partitioned(0, intstr.FromString("x"))), "", false, "StatefulSet shop/web: reserveOrdinals"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, done, err := rolloutState(tc.set)
-			if got != tc.want || done != tc.done {
-				t.Errorf("%q, done %v; want %q", got, done, tc.want)
-			}
-			if (err != nil) != (tc.wantErr != "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
-				t.Errorf("error %v, want %q", err, tc.wantErr)
-			}
-		})
 	}
 }
 
@@ -165,7 +107,7 @@ func TestRollout(t *testing.T) {
 		"status, once":           {args: []string{"status", "web", "--watch=false"}, set: webSlice(updating, held), wantOut: "waiting for statefulset rolling update to complete 1 pods at revision web-2...\n  Held: web-1: waits until web-2 is Ready\n"},
 		"status, paused":         {args: []string{"status", "web", "--watch=false"}, set: webSlice(updating, pausedSlice), wantOut: "  paused: updates continue after rollout resume\n"},
 		"status, timeout":        {args: []string{"status", "web", "--timeout", "2s"}, set: webSlice(updating), want: 4, wantOut: "waiting for", wantErr: "not completed after 2s"},
-		"status, deadline":       {args: []string{"status", "web"}, set: webSlice(updating, conditioned(slicesapi.ConditionProgressing, metav1.ConditionFalse, "ProgressDeadlineExceeded", "x")), want: 1, wantErr: "exceeded its progress deadline"},
+		"status, deadline":       {args: []string{"status", "web"}, set: webSlice(updating, stalled("ProgressDeadlineExceeded", "x")), want: 1, wantErr: "exceeded its progress deadline"},
 		"status of a revision":   {args: []string{"status", "web", "--revision", "1"}, set: webSlice(), more: two, wantOut: "complete"},
 		"status of another":      {args: []string{"status", "web", "--revision", "1"}, set: webSlice(updating), more: two, want: 1, wantErr: "desired revision (1) is different from the running revision (2)"},
 		"a negative revision":    {args: []string{"status", "web", "--revision", "-1"}, set: webSlice(), want: 2, wantErr: "--revision must not be negative"},
@@ -358,6 +300,7 @@ func TestRolloutFollowed(t *testing.T) {
 
 func webDone(set *slicesapi.StatefulSet) {
 	set.Status.UpdatedReplicas, set.Status.ReadyReplicas, set.Status.CurrentReplicas, set.Status.CurrentRevision = 3, 3, 3, "web-2"
+	isReady("3 of 3 pods are available")(set)
 }
 
 // TestRolloutRefreshed: changes that the watch misses are found by polling.
