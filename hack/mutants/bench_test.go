@@ -15,7 +15,7 @@ func TestPackages(t *testing.T) {
 	for file, want := range map[string][]string{
 		"volumes/bind.go":               {"volumes", "volumes/copy", "volumes/snapshot", model, "migration/engine"},
 		"migration/planner/layout.go":   {"migration/planner", model, "migration/engine"},
-		"migration/engine/engine.go":           {"migration/engine", model},
+		"migration/engine/engine.go":    {"migration/engine", model},
 		"config/rbac/manager_role.yaml": {"config", model, "migration/engine"},
 		"internal/disk/disk.go":         {"internal/disk", model, "migration/engine"},
 	} {

@@ -161,7 +161,8 @@ func TestY9ManagedFields(t *testing.T) {
 			[]metav1.ManagedFieldsEntry{entry("new-controller", update, to, "status", `{}`, &late), entry(creator, update, to, "status", `{}`, &late)},
 		},
 		"a scale is kept as one": {
-			nil, []metav1.ManagedFieldsEntry{entry("hpa", update, "old/v1", "scale", `{"f:spec":{"f:replicas":{}}}`, &early)},
+			nil,
+			[]metav1.ManagedFieldsEntry{entry("hpa", update, "old/v1", "scale", `{"f:spec":{"f:replicas":{}}}`, &early)},
 			[]metav1.ManagedFieldsEntry{entry("hpa", update, to, "scale", `{"f:spec":{"f:replicas":{}}}`, &early)},
 		},
 		"two versions of one manager": {
@@ -175,7 +176,8 @@ func TestY9ManagedFields(t *testing.T) {
 			[]metav1.ManagedFieldsEntry{entry("helm", apply, to, "", `{"f:spec":{"f:a":{},"f:b":{}}}`, &late)},
 		},
 		"one that applies and updates": {
-			nil, []metav1.ManagedFieldsEntry{entry("helm", apply, "old/v1", "", `{}`, nil), entry("helm", update, "old/v1", "", `{}`, nil)},
+			nil,
+			[]metav1.ManagedFieldsEntry{entry("helm", apply, "old/v1", "", `{}`, nil), entry("helm", update, "old/v1", "", `{}`, nil)},
 			[]metav1.ManagedFieldsEntry{entry("helm", apply, to, "", `{}`, nil), entry("helm", update, to, "", `{}`, nil)},
 		},
 	} {
@@ -197,7 +199,8 @@ func TestY9LastApplied(t *testing.T) {
 		"as it is":            {`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"web","namespace":"here"},"spec":{"replicas":1000000}}`, nil, `{"apiVersion":"new/v1","kind":"StatefulSet","metadata":{"name":"web-2","namespace":"there"},"spec":{"replicas":1000000}}`},
 		"without a namespace": {`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"web"}}`, nil, `{"apiVersion":"new/v1","kind":"StatefulSet","metadata":{"name":"web-2"}}`},
 		"without fields": {
-			`{"kind":"StatefulSet","metadata":{},"spec":{"replicas":3,"ordinals":{"start":1},"paused":true}}`, [][]string{{"spec", "replicas"}, {"spec", "ordinals"}},
+			`{"kind":"StatefulSet","metadata":{},"spec":{"replicas":3,"ordinals":{"start":1},"paused":true}}`,
+			[][]string{{"spec", "replicas"}, {"spec", "ordinals"}},
 			`{"apiVersion":"new/v1","kind":"StatefulSet","metadata":{"name":"web-2"},"spec":{"paused":true}}`,
 		},
 		"none":            {"", nil, ""},

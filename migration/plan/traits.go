@@ -94,8 +94,10 @@ func (e Effect) OfPod() bool {
 	return e.OfOrdinal() && !e.Carries() && (e.On() == volumes.KindService || e.On() == volumes.KindExport)
 }
 
-// Stops reports whether the effect stops an ordinal, and Starts whether it starts one.
-func (e Effect) Stops() bool  { return e.Verb == ScaleDown }
+// Stops reports whether the effect stops an ordinal.
+func (e Effect) Stops() bool { return e.Verb == ScaleDown }
+
+// Starts reports whether the effect starts an ordinal.
 func (e Effect) Starts() bool { return e.Verb == ScaleUp }
 
 // Hands reports whether the effect is part of the handoff of one ordinal.
@@ -113,11 +115,14 @@ func (e Effect) Reserves() bool { return e.Verb == SetBudget || e.Verb == SetSha
 // Wide reports whether the effect relies on the pods of a whole slice.
 func (e Effect) Wide() bool { return e.Verb == DeleteSet || e.Verb == SetShare }
 
-// Secures reports whether the effect sets a volume to Retain, the last step before a stop. Parks reports whether it
-// takes a volume from its claim, and Fills whether it creates a pod for a copy.
+// Secures reports whether the effect sets a volume to Retain, the last step before a stop.
 func (e Effect) Secures() bool { return e.Carries() && e.Volume.Verb == volumes.Secure }
-func (e Effect) Parks() bool   { return e.Carries() && e.Volume.Verb == volumes.Park }
-func (e Effect) Fills() bool   { return e.Carries() && e.Volume.Verb == volumes.CreateMover }
+
+// Parks reports whether the effect takes a volume from its claim.
+func (e Effect) Parks() bool { return e.Carries() && e.Volume.Verb == volumes.Park }
+
+// Fills reports whether the effect creates a pod for a copy.
+func (e Effect) Fills() bool { return e.Carries() && e.Volume.Verb == volumes.CreateMover }
 
 // TakesOver reports whether the effect points the volume that was filled at the ordinal's claim.
 func (e Effect) TakesOver() bool { return e.Carries() && e.Volume.Verb == volumes.TakeOver }

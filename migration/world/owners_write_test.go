@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"context"
 	"slices"
 	"strings"
@@ -68,9 +69,7 @@ func spec(more map[string]any) map[string]any {
 		"selector": map[string]any{"matchLabels": map[string]any{"app": "web"}}, "serviceName": "web",
 		"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "web"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web:1"}}}},
 	}
-	for key, value := range more {
-		all[key] = value
-	}
+	maps.Copy(all, more)
 	return all
 }
 

@@ -1,5 +1,3 @@
-// Package execute performs one effect of a plan: one write, to the object that the decision was based on. It decides
-// nothing.
 package world
 
 import (
