@@ -24,7 +24,7 @@ func TestHouse(t *testing.T) {
 	line, missing := map[string]int{}, map[string]bool{}
 	for i, row := range strings.Split(strings.TrimSpace(string(list[1])), "\n") {
 		names, _, _ := strings.Cut(row, "  ")
-		for _, name := range strings.FieldsSeq(names) {
+		for name := range strings.FieldsSeq(names) {
 			line[name], missing[name] = i+1, true
 		}
 	}

@@ -194,9 +194,7 @@ func Kubernetes(module string) (version, flags string, err error) {
 	if found == nil {
 		return "", "", errors.New("the control plane's module does not require k8s.io/kubernetes")
 	}
-	flags = "-s -w"
-	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		flags += fmt.Sprintf(" -X %s.gitVersion=%s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", pkg, found[1], found[2], found[3])
-	}
-	return string(found[1]), flags, nil
+	const set = " -X %s.gitVersion=%s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s"
+	component := fmt.Sprintf(set, "k8s.io/component-base/version", found[1], found[2], found[3])
+	return string(found[1]), "-s -w" + component + fmt.Sprintf(set, "k8s.io/client-go/pkg/version", found[1], found[2], found[3]), nil
 }

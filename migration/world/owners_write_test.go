@@ -1,8 +1,8 @@
 package world
 
 import (
-	"maps"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"

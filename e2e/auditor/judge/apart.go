@@ -84,7 +84,8 @@ func Revision(rv string) uint64 {
 	return n
 }
 
-// bound to it. A volume that its claim has left is not.
+// IsGiven reports whether a volume belongs to a claim: it is reserved for it, or bound to it. A volume that its claim has
+// left is not.
 func IsGiven(pv VolumeState) bool {
 	return pv.ClaimName != "" && pv.Phase != corev1.VolumeReleased && pv.Phase != corev1.VolumeFailed
 }
