@@ -54,7 +54,7 @@ func (d *facts) begun(pod *Pod) bool {
 	case Growing, AwaitsFileSystem, Infeasible, Unbound:
 		return true
 	case ToGrow:
-		return pod.Revision == d.Revisions.Update
+		return pod.Revision == d.target
 	default:
 		return false
 	}
@@ -65,7 +65,7 @@ func (d *facts) begun(pod *Pod) bool {
 func (d *decider) advance(pod *Pod) {
 	switch d.claimsFirst(pod) {
 	case ToGrow:
-		d.act(GrowClaims, pod, d.Revisions.Update, "")
+		d.act(GrowClaims, pod, d.target, "")
 		d.hold(pod.Ordinal, HeldClaims, "its claims grow")
 	case Growing:
 		d.hold(pod.Ordinal, HeldClaims, fmt.Sprintf("its claims grow: claim %s has not grown yet", pod.Growth.Claim))

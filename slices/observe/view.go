@@ -21,12 +21,17 @@ type Seen struct {
 	Claims map[string]*corev1.PersistentVolumeClaim
 	// Templates are the pod templates of the revisions, by name.
 	Templates map[string]*corev1.PodTemplateSpec
-	update    string
-	minReady  time.Duration
-	// changes caches, by revision, the change to the update revision.
+	// target is the revision that pods get. failed is true when it is not that of the template, because that has failed.
+	target   string
+	failed   bool
+	minReady time.Duration
+	// changes caches, by revision, the change to the target.
 	changes map[string]decide.Change
 	// Collisions is the collision count of the history.
 	Collisions int32
+	// Owned are the set's ordinals whose claims were read, ascending: those with a pod, and those that may get one in this
+	// pass.
+	Owned []int32
 }
 
 // viewPod returns the properties of a pod that decisions need.
@@ -47,7 +52,7 @@ func (s Seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) decide.Pod {
 	view.Growth.Anew = view.Growth.State == decide.AwaitsFileSystem && pod.CreationTimestamp.After(view.Growth.Since)
 	view.StandIn = s.standsIn(ordinal)
 	if view.Terminating {
-		view.GoneBy = pod.DeletionTimestamp.Time
+		view.GoneBy, view.Node, view.Finalizers = pod.DeletionTimestamp.Time, pod.Spec.NodeName, pod.Finalizers
 	}
 	s.viewChange(&view, pod)
 	if lifecycle := s.Set.Spec.Lifecycle; lifecycle != nil {
@@ -110,7 +115,7 @@ func (s Seen) viewChange(view *decide.Pod, pod *corev1.Pod) {
 	if p := InPlaceOf(pod); p != nil {
 		view.InPlace = viewInPlace(p, pod)
 	}
-	if in := view.InPlace; in != nil && in.Infeasible && in.Revision == s.update {
+	if in := view.InPlace; in != nil && in.Infeasible && in.Revision == s.target {
 		view.Change.Blocker = "spec.template.spec.containers[].resources"
 	}
 }
@@ -131,15 +136,15 @@ func viewInPlace(p *ProgressInPlace, pod *corev1.Pod) *decide.InPlace {
 	return view
 }
 
-// changeFrom returns how a pod can be updated from its revision to the update revision.
+// changeFrom returns how a pod can be updated from its revision to the target.
 func (s Seen) changeFrom(revision string) decide.Change {
 	if change, known := s.changes[revision]; known {
 		return change
 	}
-	from, to := s.Templates[revision], s.Templates[s.update]
+	from, to := s.Templates[revision], s.Templates[s.target]
 	change := decide.Change{Blocker: "the pod's revision is not known any more"}
 	switch {
-	case revision == s.update:
+	case revision == s.target:
 		change = decide.Change{Same: true}
 	case from != nil && to != nil:
 		change = changeOf(from, to)
@@ -194,11 +199,7 @@ func readsReason(spec *corev1.PodSpec) bool {
 
 // showsReason reports whether a volume has a file with the reason.
 func showsReason(volume *corev1.Volume) bool {
-	shows := func(file corev1.DownwardAPIVolumeFile) bool { return isReason(file.FieldRef) }
-	return volume.DownwardAPI != nil && slices.ContainsFunc(volume.DownwardAPI.Items, shows) ||
-		volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(p corev1.VolumeProjection) bool {
-			return p.DownwardAPI != nil && slices.ContainsFunc(p.DownwardAPI.Items, shows)
-		})
+	return slices.ContainsFunc(downwardFiles(volume), func(file corev1.DownwardAPIVolumeFile) bool { return isReason(file.FieldRef) })
 }
 
 func anyReadsReason(containers []corev1.Container) bool {
