@@ -237,3 +237,25 @@ func TestY4RestartBeforeItFails(t *testing.T) {
 	_ = s.passes(30)
 	s.held(t, 3)
 }
+
+// TestY4FormerResourceDefinition: an API server whose resource definition lacks status.failedRevision drops it. The pods
+// return nevertheless, and one event says so.
+func TestY4FormerResourceDefinition(t *testing.T) {
+	s := newStage(t, 2)
+	if err := s.passes(10); err != nil {
+		t.Fatal(err)
+	}
+	s.refuse = func(verb string, o client.Object) error {
+		if set, is := o.(*api.StatefulSet); is && verb == "update status" {
+			set.Status.FailedRevision = ""
+		}
+		return nil
+	}
+	s.image("stuck")
+	if err := s.passes(250); err != nil || s.serves("a:1") != 2 || s.rolledBack() != 1 {
+		t.Errorf("%d pods serve, taken back %d times: %v", s.serves("a:1"), s.rolledBack(), err)
+	}
+	if stalled := s.condition(api.ConditionStalled); stalled == nil || stalled.Reason != api.ReasonRevisionFailed {
+		t.Errorf("condition %+v", stalled)
+	}
+}

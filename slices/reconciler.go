@@ -294,6 +294,9 @@ func (r *Reconciler) tell(ctx context.Context, c *execute.PodControl, in decide.
 		known.failedRevision = decision.FailedRevision
 		return 0, client.IgnoreNotFound(err)
 	}
+	if next.Status.FailedRevision != decision.FailedRevision { // a resource definition of a former version drops the field
+		known.failedRevision = decision.FailedRevision
+	}
 	c.Set = next // later writes are based on this version
 	known.told = r.now()
 	known.wrote(next, r.now())

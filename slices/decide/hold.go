@@ -80,7 +80,7 @@ func (d *decider) explainPod(pod *Pod) {
 	case pod.Terminating:
 		d.hold(pod.Ordinal, HeldTerminating, d.terminating(pod))
 	case !ready(pod):
-		d.hold(pod.Ordinal, HeldNotReady, "it is not Ready")
+		d.hold(pod.Ordinal, HeldNotReady, notReady(pod))
 	case !d.available(pod):
 		d.hold(pod.Ordinal, HeldMinReady, "it has not been Ready for minReadySeconds")
 	case d.outdated(pod) && pod.Revision != d.Revisions.Current:

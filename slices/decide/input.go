@@ -140,11 +140,13 @@ type Pod struct {
 	Terminating bool
 	// NeverAvailable is true when the pod has certainly not been available since its creation. False means unknown.
 	NeverAvailable bool
-	// GoneBy is the end of the grace period of a Terminating pod. Node is its node, empty if it has none. Finalizers are its
-	// finalizers.
+	// GoneBy is the end of the grace period of a Terminating pod. Finalizers are its finalizers.
 	GoneBy     time.Time
-	Node       string
 	Finalizers []string
+	// Node is the node of a pod that is Terminating or lost, empty if it has none. LostSince is the time since which the node
+	// does not answer, or zero: the pod is not Ready, although its kubelet has reported it as ready.
+	Node      string
+	LostSince time.Time
 	// IdentityOK is true when the name, hostname and labels match the ordinal. ClaimsOK is true when all existing claims
 	// have the owners that the retention policy requires.
 	IdentityOK, ClaimsOK bool

@@ -7,7 +7,7 @@ import (
 
 // late returns why the revision of the roll-out may be at fault if the roll-out makes no progress (D8): a pod of it is not
 // available, or cannot become one of it, or cannot be created. It returns an empty string if there is no such pod. Whatever
-// else a roll-out waits for is held: a pod of another revision, a pod that is Terminating or leaves, a migration.
+// else a roll-out waits for is held: a pod of another revision, a pod that leaves or whose node is lost, a migration.
 func (d rollout) late() string {
 	if d.Spec.Share != nil && *d.Spec.Share == 0 {
 		return "" // it waits for a migration
@@ -31,18 +31,23 @@ func (d rollout) late() string {
 	}
 }
 
-// lingers reports whether a pod that the slice no longer owns is not being removed yet. If it never becomes available, it may
-// keep others from their removal.
+// lingers reports whether a pod that the slice no longer owns still exists. If it never becomes available, it may keep others
+// from their removal.
 func (d rollout) lingers(pod *Pod) bool {
-	prepares := pod.Reason != "" && (pod.HeldForDelete || d.Now.Sub(pod.ReasonSince) < d.Spec.TerminationGrace)
-	return !d.ours[pod.Ordinal] && !d.stands[pod.Ordinal] && pod.Ordinal >= d.partition() && !prepares
+	return !d.ours[pod.Ordinal] && !d.stands[pod.Ordinal] && pod.Ordinal >= d.partition()
+}
+
+// leaves reports whether a pod is being removed: it is Terminating, or a hook or the grace period of its termination reason
+// delays its deletion.
+func (d rollout) leaves(pod *Pod) bool {
+	return pod.Terminating || pod.Reason != "" && (pod.HeldForDelete || d.Now.Sub(pod.ReasonSince) < d.Spec.TerminationGrace)
 }
 
 // latePod returns why a pod is late, or an empty string.
 func (d rollout) latePod(pod *Pod) string {
 	refusal := d.refusal(pod.Ordinal, PatchInPlace, GrowClaims)
 	switch {
-	case pod.Terminating:
+	case d.leaves(pod) || !pod.LostSince.IsZero():
 		return ""
 	case d.infeasible(pod):
 		return "cannot be resized: " + pod.InPlace.Waits

@@ -24,6 +24,7 @@ func TestY3OnlyItsOwnPodsAreLate(t *testing.T) {
 	stale := func(in *Input) { in.StaleClaims = []int32{2} }
 	grace := func(in *Input) { in.Spec.TerminationGrace = time.Minute }
 	hooked := func(p *Pod) { p.HeldForDelete = true }
+	hasDeletion := func(p *Pod) { p.Reason, p.ReasonSince, p.HeldForDelete = api.TerminationDeletion, noon, true }
 	share := func(n int32) func(*Input) {
 		return func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, &n }
 	}
@@ -44,6 +45,8 @@ func TestY3OnlyItsOwnPodsAreLate(t *testing.T) {
 		{"a scaled-away pod that a hook holds", slice(2, "a b b-", begun()...).with(2, hasReason).with(2, hooked), false, 2, HeldPreDelete},
 		{"a scaled-away pod that was told, and waits", slice(2, "a b b- b-", begun()...).with(3, hasReason), true, 3, HeldScaleDown},
 		{"a lost node beside a healthy update", slice(3, "a at b", begun()...).with(1, lost), false, 0, HeldBatch},
+		{"a pod of its revision on a node that does not answer", slice(3, "a a b-", begun()...).with(2, func(p *Pod) { p.LostSince = noon.Add(-time.Hour) }), false, 2, HeldNotReady},
+		{"a pod of its revision that a hook makes not Ready before it goes", slice(3, "a a b-*", begun()...).with(2, hasDeletion), false, 2, HeldPreDelete},
 		{"a pod of its revision on a lost node", slice(3, "a a bt", begun()...).with(2, lost), false, 2, HeldTerminating},
 		{"an old pod that is sick, which the budget keeps", slice(3, "a- a- b", begun()...), false, 1, HeldBudget},
 		{"an old pod that is sick, and another waits for it", slice(3, "a- a .", begun()...), false, 2, HeldPredecessor},
@@ -92,7 +95,7 @@ func checkLate(t failer, in Input, d Decision) {
 			return r.Ordinal == pod.Ordinal && (r.Verb == PatchInPlace || r.Verb == GrowClaims)
 		})
 		infeasible := pod.InPlace != nil && pod.InPlace.Infeasible || pod.Growth.State == Infeasible
-		its := pod.Revision == in.Revisions.Update && (!serves(in, &pod) || pod.Growth.State == AwaitsFileSystem)
+		its := pod.Revision == in.Revisions.Update && pod.LostSince.IsZero() && (!serves(in, &pod) || pod.Growth.State == AwaitsFileSystem)
 		lingers := !slices.Contains(counted(in), pod.Ordinal) && (in.Spec.Strategy != api.RollingUpdate || pod.Ordinal >= in.Spec.Partition)
 		return (inScope(pod.Ordinal) || lingers) && !pod.Terminating && (refused || infeasible || its)
 	}

@@ -144,6 +144,9 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 		pod.Reason = rapid.SampledFrom([]api.TerminationReason{api.TerminationUpdate, api.TerminationScaleDown, api.TerminationDeletion}).Draw(t, "reason")
 		pod.ReasonSince = noon.Add(-anyTime(t, "told since"))
 	}
+	if !pod.Ready && pod.Phase == Running && seldom(t, "lost") {
+		pod.LostSince, pod.Node = noon.Add(-anyTime(t, "lost since")), "node-1"
+	}
 	if seldom(t, "claims grow") {
 		pod.Growth = anyGrowth(t)
 	}

@@ -26,11 +26,25 @@ func (d *decider) terminating(pod *Pod) string {
 	}
 	message := "it is Terminating since before " + ends
 	if pod.Node != "" && !ended(pod) {
-		message = fmt.Sprintf("it is Terminating, and node %s has not confirmed since %s that it has stopped; repair the node, or power it off, make sure that it is off, and free the pod: %s",
-			pod.Node, ends, shell.Kubectl{}.Do("taint", "nodes", pod.Node, corev1.TaintNodeOutOfService+"=nodeshutdown:NoExecute"))
+		message = fmt.Sprintf("it is Terminating, and node %s has not confirmed since %s that it has stopped", pod.Node, ends) + freedBy(pod.Node)
 	}
 	if len(pod.Finalizers) > 0 {
 		message += "; it also waits for the controllers of its finalizers: " + strings.Join(pod.Finalizers, ", ")
 	}
 	return message
+}
+
+// notReady returns why a pod is not Ready, as far as that is known.
+func notReady(pod *Pod) string {
+	if pod.LostSince.IsZero() {
+		return "it is not Ready"
+	}
+	return fmt.Sprintf("it is not Ready, because node %s does not answer since %s", pod.Node, pod.LostSince.UTC().Format(time.RFC3339)) + freedBy(pod.Node)
+}
+
+// freedBy returns how a pod can leave a node that does not answer. The taint deletes the pods of the node and detaches their
+// volumes, so the machine must be off.
+func freedBy(node string) string {
+	return "; repair the node, or power it off, make sure that it is off, and free its pods: " +
+		shell.Kubectl{}.Do("taint", "nodes", node, corev1.TaintNodeOutOfService+"=nodeshutdown:NoExecute")
 }

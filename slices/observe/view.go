@@ -51,6 +51,9 @@ func (s Seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) decide.Pod {
 	view.ClaimsOK, view.Growth = s.claimsMatch(pod, ordinal, owned), s.growthOf(ordinal)
 	view.Growth.Anew = view.Growth.State == decide.AwaitsFileSystem && pod.CreationTimestamp.After(view.Growth.Since)
 	view.StandIn = s.standsIn(ordinal)
+	if view.LostSince = lostSince(pod); !view.LostSince.IsZero() {
+		view.Node = pod.Spec.NodeName
+	}
 	if view.Terminating {
 		view.GoneBy, view.Node, view.Finalizers = pod.DeletionTimestamp.Time, pod.Spec.NodeName, pod.Finalizers
 	}
@@ -85,6 +88,26 @@ func Readiness(pod *corev1.Pod) (bool, time.Time) {
 		}
 	}
 	return false, time.Time{}
+}
+
+// lostSince returns the time since which the node of a pod does not answer, or zero. The node lifecycle controller then sets
+// Ready to False, and only that. The kubelet has reported the containers as ready before, and all readiness gates are open.
+// Where these came later, the kubelet is about to set Ready to True.
+func lostSince(pod *corev1.Pod) time.Time {
+	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+	if pod.Status.Phase != corev1.PodRunning || at < 0 || pod.Status.Conditions[at].Status != corev1.ConditionFalse {
+		return time.Time{}
+	}
+	since := pod.Status.Conditions[at].LastTransitionTime.Time
+	before := func(kind corev1.PodConditionType) bool {
+		c := conditionOf(pod, kind)
+		return c != nil && c.LastTransitionTime.Time.Before(since)
+	}
+	shut := func(gate corev1.PodReadinessGate) bool { return !before(gate.ConditionType) }
+	if !before(corev1.ContainersReady) || slices.ContainsFunc(pod.Spec.ReadinessGates, shut) {
+		return time.Time{}
+	}
+	return since
 }
 
 // neverAvailable reports whether a pod has certainly not been available since its creation: it still has the mark of its
