@@ -30,11 +30,6 @@ func (d *facts) remounts(pod *Pod) bool {
 	return pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && pod.Phase == Running && d.fileSystemLeft(pod) <= 0
 }
 
-// grows reports whether the growth of a pod's claims is in progress and needs no action.
-func (d *facts) grows(pod *Pod) bool {
-	return pod.Growth.State == Growing || pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && d.fileSystemLeft(pod) > 0
-}
-
 // claimsFirst returns what the claims of a pod need before the pod is updated, or Grown. A pod that does not serve loses
 // nothing, so it is updated first and its claims grow later (D4). A pod that is recreated anyway does not wait for its file
 // system.

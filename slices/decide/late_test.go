@@ -87,20 +87,12 @@ func checkLate(t failer, in Input, d Decision) {
 	if !d.Progress.Failed || in.Spec.Deleting || in.Revisions.Failed {
 		return
 	}
-	inScope := func(ordinal int32) bool {
-		return in.Spec.Owns(ordinal) && (in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition) || slices.Contains(in.Surges(), ordinal)
-	}
 	late := func(pod Pod) bool {
-		refused := slices.ContainsFunc(in.Refused, func(r Refusal) bool {
-			return r.Ordinal == pod.Ordinal && (r.Verb == PatchInPlace || r.Verb == GrowClaims)
-		})
-		infeasible := pod.InPlace != nil && pod.InPlace.Infeasible || pod.Growth.State == Infeasible
-		its := pod.Revision == in.Revisions.Update && pod.LostSince.IsZero() && (!serves(in, &pod) || pod.Growth.State == AwaitsFileSystem)
-		lingers := !slices.Contains(counted(in), pod.Ordinal) && (in.Spec.Strategy != api.RollingUpdate || pod.Ordinal >= in.Spec.Partition)
-		return (inScope(pod.Ordinal) || lingers) && !pod.Terminating && (refused || infeasible || its)
+		lingers := !slices.Contains(counted(in), pod.Ordinal) && abovePartition(in, pod.Ordinal)
+		return (inUpdate(in, pod.Ordinal) || lingers) && isLate(in, &pod)
 	}
 	missing := func(ordinal int32) bool {
-		return inScope(ordinal) && podAt(in, ordinal) == nil && !slices.Contains(in.StaleClaims, ordinal)
+		return inUpdate(in, ordinal) && podAt(in, ordinal) == nil && !slices.Contains(in.StaleClaims, ordinal)
 	}
 	if !slices.ContainsFunc(in.Pods, late) && !slices.ContainsFunc(counted(in), missing) {
 		t.Fatalf("D8: it has failed, and no pod of it is late: %+v; held %+v", d.Progress, d.Held)
@@ -108,6 +100,25 @@ func checkLate(t failer, in Input, d Decision) {
 	if !strings.Contains(d.Progress.Message, "the pod of ordinal ") {
 		t.Fatalf("it does not say which pod: %q", d.Progress.Message)
 	}
+}
+
+func abovePartition(in Input, ordinal int32) bool {
+	return in.Spec.Strategy != api.RollingUpdate || ordinal >= in.Spec.Partition
+}
+
+// inUpdate reports whether an ordinal gets a pod of the update.
+func inUpdate(in Input, ordinal int32) bool {
+	return in.Spec.Owns(ordinal) && abovePartition(in, ordinal) || slices.Contains(in.Surges(), ordinal)
+}
+
+// isLate reports whether a pod has the update revision and is not available, or cannot get it.
+func isLate(in Input, pod *Pod) bool {
+	refused := slices.ContainsFunc(in.Refused, func(r Refusal) bool {
+		return r.Ordinal == pod.Ordinal && (r.Verb == PatchInPlace || r.Verb == GrowClaims)
+	})
+	infeasible := pod.InPlace != nil && pod.InPlace.Infeasible || pod.Growth.State == Infeasible
+	its := pod.Revision == in.Revisions.Update && (!serves(in, pod) || pod.Growth.State == AwaitsFileSystem)
+	return !pod.Terminating && pod.LostSince.IsZero() && (refused || infeasible || its)
 }
 
 // TestY3StalledMeansLate: D8 holds for any input.

@@ -3,7 +3,6 @@ package decide
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,7 +34,8 @@ func anyInput(t *rapid.T) Input {
 		pod := anyPod(t, ordinal)
 		if in.Revisions.Failed {
 			pod.Growth = Growth{}
-			pod.Change.Same, pod.Change.InPlace = strings.Contains("ad", pod.Revision), !pod.Change.Same && pod.Change.InPlace
+			pod.Change = Change{Same: pod.Revision == "a" || pod.Revision == "d", Blocker: "spec"}
+			pod.Change.InPlace = !pod.Change.Same && rapid.Bool().Draw(t, "back in place")
 		}
 		in.Pods = append(in.Pods, pod)
 	}

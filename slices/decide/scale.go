@@ -72,7 +72,7 @@ func (d scaling) create() {
 func (d scaling) createsNone() (reason, message string) {
 	switch {
 	case d.rollingBack:
-		return HeldRollback, fmt.Sprintf("the update has failed: it is created at revision %s", d.Revisions.Current)
+		return HeldRollback, "the update has failed: it is created at revision " + d.Revisions.Current
 	case d.strategy.together && !d.Spec.Paused && d.oldRemain():
 		return HeldOldPods, "it is created when no pod of an old revision exists"
 	default:
@@ -132,7 +132,7 @@ func (d *facts) waitsFor(next int32) *Pod {
 			return nil
 		case !d.ours[pod.Ordinal] && !d.stands[pod.Ordinal]:
 			continue
-		case !d.serving(pod) && !(first && d.Spec.Migrating):
+		case !d.serving(pod) && (!first || !d.Spec.Migrating):
 			return pod
 		}
 		first = false

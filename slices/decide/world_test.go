@@ -171,11 +171,7 @@ func (w *world) doInPlace(a Action, pod *Pod) {
 func (w *world) verify(before Input, d Decision) {
 	w.t.Helper()
 	after := w.observe()
-	checkUnhealthy(w.t, before, d)
-	checkRoom(w.t, before, d)
-	checkLate(w.t, before, d)
-	checkFailed(w.t, before, d)
-	w.checkGoing(before, d)
+	w.checkAll(before, d)
 	recreate := w.in.Spec.Strategy == api.Recreate
 	floor := len(after.Spec.Ordinals()) - int(after.Spec.MaxUnavailable)
 	for what, is := range map[string]func(Input, *Pod) bool{"available": serves, "Ready": isReady} {
@@ -211,6 +207,16 @@ func (w *world) verify(before Input, d Decision) {
 	if condemned && !recreate && len(before.Refused) == 0 && kept+running < len(after.Spec.Ordinals()) {
 		w.t.Fatalf("fewer pods than replicas: %s", short(d))
 	}
+}
+
+// checkAll checks the invariants of a decision.
+func (w *world) checkAll(before Input, d Decision) {
+	w.t.Helper()
+	checkUnhealthy(w.t, before, d)
+	checkRoom(w.t, before, d)
+	checkLate(w.t, before, d)
+	checkFailed(w.t, before, d)
+	w.checkGoing(before, d)
 }
 
 // random simulates random events, one step for one pod.
