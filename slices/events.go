@@ -2,6 +2,7 @@ package slices
 
 import (
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
 // An event is sent for each created or deleted pod, up to these limits for each set. Otherwise, a roll-out of thousands of
@@ -71,4 +73,14 @@ func (r *Reconciler) warnOfRange(set *api.StatefulSet, warning string) {
 	known.warned = set.Generation
 	r.memorise(set, known)
 	r.told.Eventf(set, nil, corev1.EventTypeWarning, "RangeMoved", "Scale", "%s", warning)
+}
+
+// tellOfFailure sends an event when a roll-out fails that is rolled back. It returns when the next pass starts to return the
+// pods, or 0 if there is nothing to start.
+func (r *Reconciler) tellOfFailure(set *api.StatefulSet, in decide.Input, decision decide.Decision) time.Duration {
+	if decision.FailedRevision == "" || in.Revisions.Failed {
+		return 0
+	}
+	r.told.Eventf(set, nil, corev1.EventTypeWarning, "RolledBack", "RollBack", "%s", decision.Progress.Message)
+	return retryChanged
 }

@@ -55,7 +55,14 @@ func TestY14Kstatus(t *testing.T) {
 	judge(t, unseen, status.InProgressStatus, "Progressing")
 	late := func(in *decide.Input) {
 		in.Spec.Deadline = 1
-		in.Progress = decide.Progress{Revision: "b", Since: slicetest.Noon.Add(-1), Updated: 1}
+		in.Progress = decide.Progress{Revision: "b", Since: slicetest.Noon.Add(-1), Updated: 1, Late: true}
+	}
+	failed := func(in *decide.Input) { in.Revisions.Failed, in.Spec.OnFailure = true, api.Rollback }
+	back := func(in decide.Input) decide.Input {
+		for i := range in.Pods {
+			in.Pods[i].Change.Same = in.Pods[i].Revision == "a"
+		}
+		return in
 	}
 	sameAsAsked := func(in decide.Input) decide.Input {
 		in.Pods[0].Change.Same = true
@@ -94,6 +101,11 @@ func TestY14Kstatus(t *testing.T) {
 		{"the API server refuses an update", slicetest.Slice(2, "a b"), fmt.Errorf("%s of pod shop/web-0: no", decide.Delete), status.InProgressStatus, api.ConditionFailedUpdatePod},
 		{"no progress in time", slicetest.Slice(2, "a b-", late), nil, status.FailedStatus, decide.ReasonRolloutDeadline},
 		{"no progress in time, and refused", slicetest.Slice(2, "a .", late), errNoRoom, status.FailedStatus, decide.ReasonRolloutDeadline},
+		{"Y3 a pod below the partition is not Ready", slicetest.Slice(3, "a- a b", late, slicetest.Partition(1)), nil, status.InProgressStatus, "PodsOutdated"},
+		{"Y4 failed, and pods return", back(slicetest.Slice(2, "a b-", failed)), nil, status.FailedStatus, api.ReasonRevisionFailed},
+		{"Y4 failed, and all pods have returned", back(slicetest.Slice(2, "a a", failed)), nil, status.FailedStatus, api.ReasonRevisionFailed},
+		{"Y4 failed, and paused", back(slicetest.Slice(2, "a b", failed, slicetest.Paused)), nil, status.FailedStatus, api.ReasonRevisionFailed},
+		{"Y4 failed, and scaled up", back(slicetest.Slice(3, "a a", failed)), errNoRoom, status.FailedStatus, api.ReasonRevisionFailed},
 		{"being deleted", slicetest.Slice(2, "b b", slicetest.SettledAt("b"), deleting), nil, status.CurrentStatus, "PodsAvailable"},
 		{"being deleted, one has gone", slicetest.Slice(2, "b .", slicetest.SettledAt("b"), deleting), nil, status.InProgressStatus, "StatefulSetDeleted"},
 	} {

@@ -7,6 +7,7 @@
 package slices
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -66,6 +67,10 @@ type memory struct {
 	warned int64
 	// unpulled maps pods that no longer wait for images to the revision of these images.
 	unpulled map[types.UID]string
+	// refused are the writes that the API server refused in the last pass.
+	refused []decide.Refusal
+	// failedRevision is a failed revision that the status does not record yet, because it could not be written.
+	failedRevision string
 }
 
 // tellEvery is the minimum interval between status writes that only change counts.
@@ -108,7 +113,7 @@ const (
 )
 
 func (r *Reconciler) rest(set *api.StatefulSet, in decide.Input, status decide.Status) {
-	desired := len(in.Spec.Ordinals())
+	desired := int(in.Spec.Size())
 	onTheirWay := max(len(in.Pods), desired) - int(status.Available)
 	rest := onTheirWay * onTheirWay * restPerPair
 	if int(status.Updated) == desired {
@@ -174,10 +179,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return whenChanged(err)
 	}
 	wait, err := r.tell(ctx, control, in, decision, failed)
-	if decision.RollBack {
-		// Also after a refused write, because the roll-out may be the cause of the refusal.
-		err = errors.Join(err, r.rollBack(ctx, control, in.Revisions))
-	}
 	err = errors.Join(err, observed.historyErr)
 	switch {
 	case failed == nil && err == nil:
@@ -251,11 +252,11 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 	if recorded.Update == nil {
 		return observation{}, historyErr
 	}
-	in, objects, err := observe.Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded, PrePullRefused: known.unpulled}.Read(ctx)
+	in, objects, err := observe.Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded, Failed: cmp.Or(set.Status.FailedRevision, known.failedRevision), PrePullRefused: known.unpulled}.Read(ctx)
 	if err != nil {
 		return observation{}, err
 	}
-	in.Now, in.Progress, in.Failures = now, known.progress, known.failures
+	in.Now, in.Progress, in.Failures, in.Refused = now, known.progress, known.failures, known.refused
 	return observation{in: in, control: r.writer().For(objects, pods), historyErr: historyErr}, nil
 }
 
@@ -270,18 +271,19 @@ func (r *Reconciler) tell(ctx context.Context, c *execute.PodControl, in decide.
 	set := c.Set
 	known := r.recall(set)
 	known.progress, known.failures, known.unpulled = decision.Progress, decision.Failures, c.StillUnpulled(known.unpulled)
+	known.refused, known.failedRevision = c.Refusals(), ""
 	if execute.Unsettled(failed) {
 		known.unsettled = r.now().Add(answerWithin)
 	}
 	defer func() { r.memorise(set, known) }()
-	status, later := statusOf(c.Seen, in, decision, failed), time.Duration(0)
+	status, later := statusOf(c.Seen, in, decision, failed), r.tellOfFailure(set, in, decision)
 	if left := r.unconfirmed(set, known); left > 0 && withhold(set, &status) {
-		later = left
+		later = soonest(later, left)
 	}
 	if equality.Semantic.DeepEqual(set.Status, status) {
 		return later, nil
 	}
-	if left := tellEvery - r.now().Sub(known.told); left > 0 && !urgent(set.Status, status) && !settled(status, len(in.Spec.Ordinals())) {
+	if left := tellEvery - r.now().Sub(known.told); left > 0 && !urgent(set.Status, status) && !settled(status, int(in.Spec.Size())) {
 		return soonest(left, later), nil
 	}
 	next := set.DeepCopy()
@@ -289,7 +291,11 @@ func (r *Reconciler) tell(ctx context.Context, c *execute.PodControl, in decide.
 	err := r.Client.Status().Update(ctx, next)
 	execute.RecordWrite(writeStatus, err)
 	if err != nil {
+		known.failedRevision = decision.FailedRevision
 		return 0, client.IgnoreNotFound(err)
+	}
+	if next.Status.FailedRevision != decision.FailedRevision { // a resource definition of a former version drops the field
+		known.failedRevision = decision.FailedRevision
 	}
 	c.Set = next // later writes are based on this version
 	known.told = r.now()

@@ -73,13 +73,13 @@ func deletions() predicate.Predicate {
 	}}
 }
 
-// rolledOut passes an update of status.currentRevision. The former revision was kept until this update was visible, and may
-// exceed revisionHistoryLimit now.
+// rolledOut passes an update of status.currentRevision or status.failedRevision. The former current revision was kept until
+// this update was visible, and may exceed revisionHistoryLimit now.
 func rolledOut() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, was := e.ObjectOld.(*api.StatefulSet)
 		after, is := e.ObjectNew.(*api.StatefulSet)
-		return was && is && before.Status.CurrentRevision != after.Status.CurrentRevision
+		return was && is && (before.Status.CurrentRevision != after.Status.CurrentRevision || before.Status.FailedRevision != after.Status.FailedRevision)
 	}}
 }
 

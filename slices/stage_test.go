@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,7 +67,8 @@ func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
 	return s
 }
 
-// asks returns the error of a write, one call at a time. A created pod or claim gets its UID.
+// asks returns the error of a write, one call at a time. A created pod or claim gets its UID. No write may change the spec of
+// the set, which is the user's (Y4).
 func (s *stage) asks(verb string, object runtime.Object) error {
 	o, one := object.(client.Object)
 	if !one || verb == "get" {
@@ -75,6 +77,9 @@ func (s *stage) asks(verb string, object runtime.Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, pod := o.(*corev1.Pod)
+	if set, is := o.(*api.StatefulSet); is && !equality.Semantic.DeepEqual(set.Spec, s.set().Spec) {
+		s.t.Fatalf("%s changes the spec: %+v", verb, set.Spec)
+	}
 	if _, claim := o.(*corev1.PersistentVolumeClaim); (pod || claim) && verb == "create" {
 		s.made++
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", s.made)))

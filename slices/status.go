@@ -26,13 +26,13 @@ func statusOf(s observe.Seen, in decide.Input, decision decide.Decision, failed 
 	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = count.Replicas, count.Ready, count.Available
 	status.CurrentReplicas, status.UpdatedReplicas = count.Current, count.Updated
 	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = count.UpdatedReady, count.UpdatedAvailable
-	status.CurrentRevision, status.UpdateRevision = count.CurrentRevision, in.Revisions.Update
+	status.CurrentRevision, status.UpdateRevision, status.FailedRevision = count.CurrentRevision, in.Revisions.Update, decision.FailedRevision
 	if s.Collisions > 0 {
 		status.CollisionCount = &s.Collisions
 	}
 	status.ObservedMaxUnavailable = in.Spec.Share
 	status.LabelSelector = metav1.FormatLabelSelector(set.Spec.Selector)
-	status.VolumeClaims = s.VolumeClaims(in.Spec.Ordinals())
+	status.VolumeClaims = s.VolumeClaims(s.Owned)
 	status.LastProgressTime = lastProgress(decision.Progress)
 	renderProgressing(set, &status, in, decision)
 	renderSplit(set, &status)
@@ -62,11 +62,7 @@ const (
 func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in decide.Input, decision decide.Decision) {
 	switch {
 	case decision.Progress.Failed:
-		message := fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339))
-		if refused := decision.Progress.Refused; refused != "" {
-			message += "; it cannot be rolled " + refused
-		}
-		condition(set, status, api.ConditionProgressing, false, decide.ReasonRolloutDeadline, message)
+		condition(set, status, api.ConditionProgressing, false, decision.Readiness.Reason, decision.Progress.Message)
 	case decision.Complete:
 		condition(set, status, api.ConditionProgressing, true, reasonComplete, "every pod has revision "+status.UpdateRevision)
 	case in.Spec.Paused:
@@ -95,9 +91,20 @@ func toldProgress(status api.StatefulSetStatus) decide.Progress {
 	}
 	p := decide.Progress{Revision: status.UpdateRevision, Updated: status.UpdatedReplicas, Ready: status.UpdatedReadyReplicas, Available: status.UpdatedAvailableReplicas}
 	if p.Complete = status.LastProgressTime == nil; !p.Complete {
-		p.Since = status.LastProgressTime.Time
+		p.Since, p.Late = status.LastProgressTime.Time, toldLate(status)
+	}
+	if progressing.Reason == api.ReasonRevisionFailed {
+		p.Message = progressing.Message
 	}
 	return p
+}
+
+// toldLate reports whether a status describes a late roll-out: pods of the update revision that are not available, or writes
+// that are refused.
+func toldLate(status api.StatefulSetStatus) bool {
+	is := func(kind string) bool { return meta.IsStatusConditionTrue(status.Conditions, kind) }
+	return status.UpdatedAvailableReplicas < status.UpdatedReplicas || is(api.ConditionFailedCreatePod) || is(api.ConditionFailedUpdatePod) ||
+		meta.IsStatusConditionFalse(status.Conditions, api.ConditionProgressing)
 }
 
 // staying counts the pods that are not Terminating.
@@ -134,7 +141,7 @@ func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision de
 	for _, hold := range decision.Held[:min(told, len(decision.Held))] {
 		words = append(words, fmt.Sprintf("%s: %s", observe.PodName(set.Name, hold.Ordinal), hold.Message))
 	}
-	if more := len(decision.Held) - told; more > 0 {
+	if more := len(decision.Held) - told + int(decision.HeldMore); more > 0 {
 		words = append(words, fmt.Sprintf("and %d more", more))
 	}
 	condition(set, status, api.ConditionHeld, true, decision.Held[0].Reason, strings.Join(words, "; "))
@@ -168,6 +175,9 @@ func renderReady(set *api.StatefulSet, status *api.StatefulSetStatus, decision d
 		}
 	}
 	condition(set, status, api.ConditionReady, is.Ready, reason, message)
+	if failed {
+		message = decision.Progress.Message // without counts, which change while the roll-out is stalled
+	}
 	for kind, abnormal := range map[string]bool{
 		api.ConditionReconciling: !is.Ready && !is.Waiting && !failed,
 		api.ConditionStalled:     failed,
@@ -206,7 +216,7 @@ func refusal(failed error, verbs []decide.Verb) (first string) {
 func urgent(before, after api.StatefulSetStatus) bool {
 	return before.ObservedGeneration != after.ObservedGeneration ||
 		!equality.Semantic.DeepEqual(before.ObservedMaxUnavailable, after.ObservedMaxUnavailable) ||
-		before.CurrentRevision != after.CurrentRevision || before.UpdateRevision != after.UpdateRevision ||
+		before.CurrentRevision != after.CurrentRevision || before.UpdateRevision != after.UpdateRevision || before.FailedRevision != after.FailedRevision ||
 		before.LabelSelector != after.LabelSelector || statuses(before) != statuses(after)
 }
 

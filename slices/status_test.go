@@ -139,14 +139,19 @@ func TestProgressIsTold(t *testing.T) {
 		want     decide.Progress
 	}{
 		{"none", decide.Progress{}, true, decide.Progress{}},
-		{"under way", decide.Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1}, false, decide.Progress{Revision: "r2", Since: slicetest.Noon.Add(time.Second), Updated: 2, Ready: 1}},
+		{"under way", decide.Progress{Revision: "r2", Since: since, Updated: 2, Ready: 2, Available: 2}, false, decide.Progress{Revision: "r2", Since: slicetest.Noon.Add(time.Second), Updated: 2, Ready: 2, Available: 2}},
+		{"late", decide.Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1, Late: true}, false, decide.Progress{Revision: "r2", Since: slicetest.Noon.Add(time.Second), Updated: 2, Ready: 1, Late: true}},
+		{"Y4 failed", decide.Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1, Late: true, Failed: true, Message: "why"}, false, decide.Progress{Revision: "r2", Since: slicetest.Noon.Add(time.Second), Updated: 2, Ready: 1, Late: true, Message: "why"}},
 		{"X-07 for no pod", decide.Progress{}, false, decide.Progress{}},
 		{"complete", decide.Progress{Revision: "r2", Since: since, Updated: 2, Ready: 1, Complete: true}, false, decide.Progress{Revision: "r2", Updated: 2, Ready: 1, Complete: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := observe.Seen{Set: slicetest.NamedSet("web", nil)}
 			status := statusOf(s, decide.Input{Revisions: decide.Revisions{Current: "r1", Update: "r2"}, Spec: decide.Spec{Paused: c.paused}},
-				decide.Decision{Progress: c.progress, Status: decide.Status{Updated: c.progress.Updated, UpdatedReady: c.progress.Ready}}, nil,
+				decide.Decision{
+					Progress: c.progress, Readiness: decide.Readiness{Reason: api.ReasonRevisionFailed},
+					Status: decide.Status{Updated: c.progress.Updated, UpdatedReady: c.progress.Ready, UpdatedAvailable: c.progress.Available},
+				}, nil,
 			)
 			if got := toldProgress(status); got != c.want {
 				t.Errorf("progress %+v, want %+v", got, c.want)
@@ -211,7 +216,7 @@ func TestStatusTells(t *testing.T) {
 	in := decide.Input{Spec: decide.Spec{Share: &share}, Revisions: decide.Revisions{Current: "r1", Update: "r2"}}
 	decision := decide.Decision{
 		Status:    decide.Status{Replicas: 8, Ready: 7, Available: 6, Current: 5, Updated: 4, UpdatedReady: 3, UpdatedAvailable: 2, CurrentRevision: "r1"},
-		Progress:  decide.Progress{Revision: "r2", Since: since, Failed: true},
+		Progress:  decide.Progress{Revision: "r2", Since: since, Late: true, Failed: true, Message: "the pod of ordinal 7 is not Ready"},
 		Readiness: decide.Readiness{Reason: decide.ReasonRolloutDeadline, Message: "6 of 8 pods are available"},
 	}
 	got := statusOf(s, in, decision, nil)
@@ -221,11 +226,11 @@ func TestStatusTells(t *testing.T) {
 		ObservedMaxUnavailable: &share, LabelSelector: "app=web", LastProgressTime: &metav1.Time{Time: slicetest.Noon},
 		Conditions: []metav1.Condition{{
 			Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: decide.ReasonRolloutDeadline, ObservedGeneration: 7,
-			Message: "the roll-out of revision r2 has made no progress since 2026-01-01T12:00:00Z",
+			Message: "the pod of ordinal 7 is not Ready",
 		}, {
 			Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: decide.ReasonRolloutDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
 		}, {
-			Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: decide.ReasonRolloutDeadline, ObservedGeneration: 7, Message: "6 of 8 pods are available",
+			Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: decide.ReasonRolloutDeadline, ObservedGeneration: 7, Message: "the pod of ordinal 7 is not Ready",
 		}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
@@ -323,6 +328,7 @@ func TestUrgent(t *testing.T) {
 		"no share":     {func(s *api.StatefulSetStatus) { s.ObservedMaxUnavailable = nil }, true},
 		"the current":  {func(s *api.StatefulSetStatus) { s.CurrentRevision = "r2" }, true},
 		"the newest":   {func(s *api.StatefulSetStatus) { s.UpdateRevision = "r2" }, true},
+		"Y4 a failure": {func(s *api.StatefulSetStatus) { s.FailedRevision = "r2" }, true},
 		"the selector": {func(s *api.StatefulSetStatus) { s.LabelSelector = "app=db" }, true},
 		"the reason":   {func(s *api.StatefulSetStatus) { s.Conditions[0].Reason = decide.ReasonRolloutDeadline }, true},
 		"the state":    {func(s *api.StatefulSetStatus) { s.Conditions[0].Status = metav1.ConditionFalse }, true},

@@ -61,6 +61,8 @@ type Facts struct {
 	// Paused is true when rollouts are paused. ByHand is true when a pod gets a new revision only after a user deletes
 	// it.
 	Paused, ByHand bool
+	// Failed is true when the revision of the template has failed and its controller keeps the pods at the former one.
+	Failed bool
 	// KeepsBelow is the ordinal below which pods keep the previous revision; 0 if there is none.
 	KeepsBelow int32
 	// Unmarked is true when the set lacks the annotations of Fenced.

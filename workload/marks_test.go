@@ -30,6 +30,12 @@ func TestStays(t *testing.T) {
 	if got := (Slice{}).Observe(ours, nil); got.KeepsBelow != 7 || !got.Paused || got.ByHand || !got.Unmarked {
 		t.Errorf("ours: %+v", got)
 	}
+	for failed, want := range map[string]bool{"": false, "web-2": true, "web-1": false} {
+		ours.Status.FailedRevision, ours.Status.UpdateRevision = failed, "web-2"
+		if got := (Slice{}).Observe(ours, nil); got.Failed != want {
+			t.Errorf("Y4 ours, revision %q has failed: %t", failed, got.Failed)
+		}
+	}
 	ours.Spec.UpdateStrategy.Type = slicesapi.OnDelete
 	ours.Annotations = map[string]string{slicesapi.MigratingAnnotationKey: "true"}
 	if got := (Slice{}).Observe(ours, nil); got.KeepsBelow != 0 || got.Paused || !got.ByHand || got.Unmarked {

@@ -64,7 +64,8 @@ func (Slice) Observe(object client.Object, pods []corev1.Pod) Facts {
 	facts := Facts{
 		Managed: true, AllAtOnce: set.Spec.UpdateStrategy.Type == slicesapi.Recreate, DeleteRequested: deleteRequested(set, pods),
 		Paused: set.Spec.Paused, ByHand: set.Spec.UpdateStrategy.Type == slicesapi.OnDelete, Unmarked: set.Annotations[slicesapi.MigratingAnnotationKey] == "",
-		Cap: slicesapi.ShareOf(set.Annotations), SkipsOrdinals: len(set.Spec.ReserveOrdinals) > 0,
+		Failed: set.Status.FailedRevision != "" && set.Status.FailedRevision == set.Status.UpdateRevision,
+		Cap:    slicesapi.ShareOf(set.Annotations), SkipsOrdinals: len(set.Spec.ReserveOrdinals) > 0,
 	}
 	facts.CapObserved = equality.Semantic.DeepEqual(facts.Cap, set.Status.ObservedMaxUnavailable)
 	rolling := set.Spec.UpdateStrategy.RollingUpdate

@@ -11,7 +11,7 @@ var onKind = []string{
 	"TestIdentity", "TestScale", "TestReplaced", "TestRollingUpdate", "TestPartition", "TestWindow", "TestOvertaken", "TestMadeAnewInMidRollout", "TestNoHistory", "TestOnDelete", "TestRecreate", "TestBudget",
 	"TestStuckRollout", "TestPaused", "TestTerminationReason", "TestAdoption", "TestDeletion", "TestDeletionIsTold", "TestNobodyWaits",
 	"TestStartOrdinal", "TestPhases", "TestRevisions", "TestSurge", "TestSurgeClaims",
-	"TestQuota", "TestRefusedTemplate", "TestTerminating", "TestOrphans", "TestDeletedSetAdoptsNothing", "TestOverlap", "TestCollision",
+	"TestQuota", "TestRangeUnderQuota", "TestRefusedTemplate", "TestTerminating", "TestOrphans", "TestDeletedSetAdoptsNothing", "TestOverlap", "TestCollision",
 	"TestPreDelete", "TestPreDeleteFinalizer", "TestInPlaceHook", "TestSpecifiedDelete", "TestPausedHeals", "TestTerminationGrace",
 	"TestUnorderedUpdate", "TestReserveOrdinals",
 	"TestBudgets", "TestEvictions", "TestOneBudgetForTwo", "TestHorizontalPodAutoscaler", "TestBadAutoscaler", "TestScaleSubresource",

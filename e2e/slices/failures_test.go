@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,6 +51,29 @@ func TestQuota(t *testing.T) {
 		p.must(api.Patch(p.ctx, quota, client.MergeFrom(before)))
 		p.complete()
 		p.healthy(sliceapi.ConditionFailedCreatePod)
+	})
+}
+
+// TestRangeUnderQuota: a range moves under a quota that has room for its pods only. Pods that leave make room for new ones,
+// one at a time.
+func TestRangeUnderQuota(t *testing.T) {
+	eachManagement(t, "Y5 ", func(t *testing.T, policy appsv1.PodManagementPolicyType) {
+		set := slice(3)
+		set.Spec.PodManagementPolicy = policy
+		p := begin(t, set)
+		p.must(api.Create(p.ctx, &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "pods"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}},
+		}))
+		p.eventually("the quota counts", func() bool {
+			quota := &corev1.ResourceQuota{}
+			_ = api.Get(p.ctx, client.ObjectKey{Namespace: set.Namespace, Name: "pods"}, quota)
+			return len(quota.Status.Used) > 0
+		})
+		p.change(func(s *sliceapi.StatefulSetSpec) { s.Ordinals = &sliceapi.Ordinals{Start: 20} })
+		p.condition(sliceapi.ConditionFailedCreatePod, "exceeded quota")
+		p.complete()
+		p.eventually("the former range has no pods", func() bool { return len(p.pods()) == 3 && p.pod(20) != nil })
 	})
 }
 
@@ -249,8 +274,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestDeadline: a rollout without progress is reported. It continues when it can, or is rolled back if onFailure
-// requests that.
+// TestDeadline: a rollout without progress is reported. It continues when it can. If onFailure requests that, its
+// revision is remembered as failed, and its pods return.
 func TestDeadline(t *testing.T) {
 	for _, onFailure := range []sliceapi.OnFailure{sliceapi.Halt, sliceapi.Rollback} {
 		t.Run("D-033 "+string(onFailure), func(t *testing.T) {
@@ -260,17 +285,11 @@ func TestDeadline(t *testing.T) {
 			p := begin(t, set)
 			before := p.uids()
 			first := p.read().Status.CurrentRevision
-			p.change(func(s *sliceapi.StatefulSetSpec) {
-				s.Template.Spec.Containers[0].Image = stuck
-				s.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "1h"}
-			})
+			p.change(neverReady)
 			p.eventually("web-1 is stuck", func() bool { return p.images()["web-1"] == stuck })
 			if onFailure == sliceapi.Rollback {
-				p.event("RolledBack", first)
-				p.complete()
-				if s := p.read(); s.Spec.Template.Spec.Containers[0].Image != "web:1" || s.Status.UpdateRevision != first {
-					t.Errorf("rolled back to %s, revision %s", s.Spec.Template.Spec.Containers[0].Image, s.Status.UpdateRevision)
-				}
+				p.tookBack(first)
+				p.failedUntilChanged(first)
 			} else {
 				p.eventually("the deadline has passed", func() bool {
 					c := meta.FindStatusCondition(p.read().Status.Conditions, sliceapi.ConditionProgressing)
@@ -292,8 +311,70 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// neverReady changes the template so that its pods never become Ready.
+func neverReady(s *sliceapi.StatefulSetSpec) {
+	s.Template.Spec.Containers[0].Image = stuck
+	s.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "1h"}
+}
+
+// tookBack waits until all pods serve at a former revision, because that of the template has failed. The template stays.
+func (p *play) tookBack(former string) {
+	p.t.Helper()
+	p.event("RolledBack", former)
+	p.eventually("the pods are back", func() bool {
+		set := p.read()
+		s, want := set.Status, *set.Spec.Replicas
+		return s.FailedRevision != "" && s.FailedRevision == s.UpdateRevision && s.CurrentRevision == former &&
+			s.CurrentReplicas == want && s.AvailableReplicas == want && s.Replicas == want
+	})
+	p.waits(sliceapi.ConditionStalled, status.FailedStatus)
+	set := p.read()
+	stalled := meta.FindStatusCondition(set.Status.Conditions, sliceapi.ConditionStalled)
+	if stalled == nil || stalled.Reason != sliceapi.ReasonRevisionFailed || set.Spec.Template.Spec.Containers[0].Image != stuck {
+		p.t.Errorf("%+v, image %s", stalled, set.Spec.Template.Spec.Containers[0].Image)
+	}
+}
+
+// failedUntilChanged checks that applying the failed template again changes nothing, and that another template is rolled
+// out.
+func (p *play) failedUntilChanged(former string) {
+	p.t.Helper()
+	before, generation := p.uids(), p.read().Generation
+	for range 3 {
+		stored, applied := &unstructured.Unstructured{}, &unstructured.Unstructured{}
+		for _, object := range []*unstructured.Unstructured{stored, applied} {
+			object.SetGroupVersionKind(sliceapi.GroupVersion.WithKind("StatefulSet"))
+			object.SetNamespace(p.set.Namespace)
+			object.SetName(p.set.Name)
+		}
+		p.must(api.Get(p.ctx, client.ObjectKeyFromObject(stored), stored))
+		template, _, err := unstructured.NestedMap(stored.Object, "spec", "template")
+		p.must(err)
+		p.must(unstructured.SetNestedMap(applied.Object, template, "spec", "template"))
+		p.must(api.Apply(p.ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("repository"), client.ForceOwnership))
+	}
+	p.scale(3)
+	p.eventually("the third pod has the former revision", func() bool {
+		pod := p.pod(2)
+		return pod != nil && pod.Labels[appsv1.StatefulSetRevisionLabel] == former
+	})
+	p.tookBack(former)
+	now := p.uids()
+	delete(now, "web-2")
+	if !equality.Semantic.DeepEqual(now, before) || p.read().Generation != generation+1 {
+		p.t.Errorf("pods %v became %v, and generation %d became %d", before, now, generation, p.read().Generation)
+	}
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		s.Template.Spec.Containers[0].Image, s.Template.Annotations = "web:2", nil
+	})
+	p.complete()
+	if failed := p.read().Status.FailedRevision; failed != "" {
+		p.t.Errorf("revision %s is still said to have failed", failed)
+	}
+}
+
 // TestRecreateIsTakenBack: with Recreate, all pods were deleted at once, and those of the new template do not become
-// Ready: the set returns to the old template.
+// Ready: the pods return to the former template.
 func TestRecreateIsTakenBack(t *testing.T) {
 	t.Parallel()
 	t.Run("U-04: at its deadline", func(t *testing.T) {
@@ -302,15 +383,10 @@ func TestRecreateIsTakenBack(t *testing.T) {
 		set.Spec.UpdateStrategy = sliceapi.StatefulSetUpdateStrategy{Type: sliceapi.Recreate, Recreate: &sliceapi.RecreateStrategy{OnFailure: sliceapi.Rollback}}
 		p := begin(t, set)
 		before, first := p.uids(), p.read().Status.CurrentRevision
-		p.change(func(s *sliceapi.StatefulSetSpec) {
-			s.Template.Spec.Containers[0].Image = stuck
-			s.Template.Annotations = map[string]string{cluster.ReadyDelayAnnotationKey: "1h"}
-		})
-		p.event("RolledBack", first)
-		p.complete()
-		s := p.read()
-		if s.Spec.Template.Spec.Containers[0].Image != "web:1" || s.Status.UpdateRevision != first || p.uids()["web-0"] == before["web-0"] {
-			t.Errorf("taken back to %s: %s", s.Spec.Template.Spec.Containers[0].Image, p)
+		p.change(neverReady)
+		p.tookBack(first)
+		if p.uids()["web-0"] == before["web-0"] {
+			t.Errorf("web-0 was never replaced: %s", p)
 		}
 	})
 }

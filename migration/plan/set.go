@@ -88,6 +88,7 @@ const (
 	StaysPaused    Stays = "paused"
 	StaysOnDelete  Stays = "OnDelete"
 	StaysPartition Stays = "partition"
+	StaysFailed    Stays = "failed"
 )
 
 // SetState is what migrations write on a StatefulSet.

@@ -20,6 +20,12 @@ func StaysBehind(s plan.Side) plan.Finding {
 	case plan.StaysPartition:
 		why, patch = "its partition keeps pods at the former revision", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`
 		more = []string{"lower the partition step by step"}
+	case plan.StaysFailed:
+		why, patch = "that revision has failed, so that its pods keep the former one", `{"spec":{"updateStrategy":{"rollingUpdate":{"onFailure":"Halt"}}}}`
+		if s.Set.Rolls.AllAtOnce {
+			patch = `{"spec":{"updateStrategy":{"recreate":{"onFailure":"Halt"}}}}`
+		}
+		more = []string{"correct its pod template: its condition Stalled names the pod that was late"}
 	case plan.StaysPaused:
 	}
 	ways := append([]string{"let the roll-out continue: " + s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", patch)}, more...)

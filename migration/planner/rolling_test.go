@@ -17,6 +17,7 @@ func TestRolloutThatDoesNotEnd(t *testing.T) {
 		plan.StaysPaused:    `{"spec":{"paused":false,"updateStrategy":{"rollingUpdate":{"paused":false}}}}`,
 		plan.StaysOnDelete:  `{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}`,
 		plan.StaysPartition: `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`,
+		plan.StaysFailed:    `{"spec":{"updateStrategy":{"rollingUpdate":{"onFailure":"Halt"}}}}`,
 	} {
 		for _, name := range plan.SideNames {
 			for _, mode := range []api.Mode{api.ModeRun, api.ModeRollback} {

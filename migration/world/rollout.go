@@ -27,6 +27,8 @@ func staysOf(set *appsv1.StatefulSet, pods []corev1.Pod, facts workload.Facts) p
 		}
 		ordinal, belongs := OrdinalOf(set.Name, pod.Name)
 		switch {
+		case facts.Failed:
+			return plan.StaysFailed
 		case facts.Paused:
 			return plan.StaysPaused
 		case facts.ByHand:

@@ -30,6 +30,7 @@ func TestStaysOf(t *testing.T) {
 		"all are new":               {[]corev1.Pod{pod("web-1", "new")}, workload.Facts{Paused: true, ByHand: true, KeepsBelow: 9}, ""},
 		"it rolls out":              {[]corev1.Pod{pod("web-1", "old")}, workload.Facts{}, ""},
 		"paused":                    {[]corev1.Pod{pod("web-1", "old")}, workload.Facts{Paused: true}, plan.StaysPaused},
+		"Y4 it has failed":          {[]corev1.Pod{pod("web-1", "old")}, workload.Facts{Failed: true, Paused: true, ByHand: true}, plan.StaysFailed},
 		"by hand":                   {[]corev1.Pod{pod("web-1", "old")}, workload.Facts{ByHand: true}, plan.StaysOnDelete},
 		"by hand, and it goes":      {[]corev1.Pod{going}, workload.Facts{ByHand: true}, ""},
 		"below the partition":       {[]corev1.Pod{pod("web-3", "new"), pod("web-1", "old")}, workload.Facts{KeepsBelow: 2}, plan.StaysPartition},

@@ -40,7 +40,7 @@ func (f Failure) backoff() time.Duration {
 // recentFailures returns the failures that still count: those of ordinals in use, within twice longestBackoff.
 func (d *decider) recentFailures() []Failure {
 	return slices.DeleteFunc(slices.Clone(d.Failures), func(f Failure) bool {
-		return !d.ours[f.Ordinal] && !d.stands[f.Ordinal] || d.Now.Sub(f.At) > 2*longestBackoff
+		return !d.Spec.Owns(f.Ordinal) && !d.stands[f.Ordinal] || d.Now.Sub(f.At) > 2*longestBackoff
 	})
 }
 

@@ -30,11 +30,6 @@ func (d *facts) remounts(pod *Pod) bool {
 	return pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && pod.Phase == Running && d.fileSystemLeft(pod) <= 0
 }
 
-// grows reports whether the growth of a pod's claims is in progress and needs no action.
-func (d *facts) grows(pod *Pod) bool {
-	return pod.Growth.State == Growing || pod.Growth.State == AwaitsFileSystem && !pod.Growth.Anew && d.fileSystemLeft(pod) > 0
-}
-
 // claimsFirst returns what the claims of a pod need before the pod is updated, or Grown. A pod that does not serve loses
 // nothing, so it is updated first and its claims grow later (D4). A pod that is recreated anyway does not wait for its file
 // system.
@@ -66,7 +61,7 @@ func (d *facts) begun(pod *Pod) bool {
 func (d *decider) advance(pod *Pod) {
 	switch d.claimsFirst(pod) {
 	case ToGrow:
-		d.act(GrowClaims, pod, d.Revisions.Update, "")
+		d.act(GrowClaims, pod, d.target, "")
 		d.hold(pod.Ordinal, HeldClaims, "its claims grow")
 	case Growing:
 		d.hold(pod.Ordinal, HeldClaims, fmt.Sprintf("its claims grow: claim %s has not grown yet", pod.Growth.Claim))

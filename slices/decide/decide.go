@@ -37,7 +37,10 @@
 //	    the current revision, so that a broken roll-out can always be rolled back or forward;
 //	D5  each pod or ordinal that is not in its desired state is acted on, or held for a reported reason;
 //	D6  of the pods that were available at the current revision, at most maxUnavailable
-//	    are being updated to another revision at a time, whether they are Ready or not.
+//	    are being updated to another revision at a time, whether they are Ready or not;
+//	D7  where the API server refuses new pods, the pods that the slice no longer owns make room
+//	    while at least replicas less maxUnavailable pods are available;
+//	D8  a roll-out fails only while a pod of its revision is late, or the creation of one.
 package decide
 
 import (
@@ -54,12 +57,11 @@ func Decide(in Input) Decision {
 	rolling, scaling, updates := rollout{d}, scaling{d}, updates{d}
 	status := rolling.status()
 	progress := rolling.progress()
-	rollBack := progress.Failed && in.Spec.OnFailure == api.Rollback && status.CurrentRevision != in.Revisions.Update && !in.Revisions.SameTemplate
+	rolling.rollBack(status, &progress)
 	finalizer := d.tellsAny()
 	if in.Spec.Deleting {
 		finalizer = d.announceDeletion()
 	} else {
-		d.rollingBack = rollBack
 		for _, stage := range []func(){
 			d.settleInPlace, scaling.mend, scaling.create, scaling.scaleDown, scaling.endSurge,
 			updates.release, updates.update, d.withdraw, updates.merge, d.note, d.explain,
@@ -69,8 +71,9 @@ func Decide(in Input) Decision {
 	}
 	slices.SortStableFunc(d.held, func(a, b Hold) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return Decision{
-		Actions: d.actions, Held: d.held, Status: status, Progress: progress, Failures: d.failures, Complete: rolling.complete(status, progress),
-		Readiness: rolling.readiness(progress), RangeWarning: d.rangeWarning(), RollBack: rollBack && !in.Spec.Deleting, Finalizer: finalizer, Wait: d.wait,
+		Actions: d.actions, Held: d.held, HeldMore: d.heldMore, Status: status, Progress: progress, Failures: d.failures,
+		Complete: rolling.complete(status, progress), Readiness: rolling.readiness(progress), FailedRevision: d.failedRevision(),
+		RangeWarning: d.rangeWarning(), Finalizer: finalizer, Wait: d.wait,
 	}
 }
 
@@ -81,11 +84,17 @@ type facts struct {
 	// pods is sorted by ordinal, ascending.
 	pods []*Pod
 	at   map[int32]*Pod
-	// owned lists the ordinals of the slice, ascending. surge lists the ordinals above them that may run surge pods during
-	// an update.
-	owned, surge []int32
-	ours, stands map[int32]bool
-	// rollingBack is true when this pass rolls the update back.
+	// size is the number of ordinals that the slice owns. missing is the number of those that have no pod. lacks lists these,
+	// ascending, as far as this pass considers them: MostCreated and one more, and those with stale claims.
+	size, missing int32
+	lacks         []int32
+	// surge lists the ordinals above the range that may run surge pods during an update.
+	surge []int32
+	// ours holds the ordinals of pods that the slice owns, stands those of surge.
+	ours, stands, stale map[int32]bool
+	// target is the revision that pods get.
+	target string
+	// rollingBack is true when this pass finds that the roll-out has failed and must be rolled back.
 	rollingBack bool
 }
 
@@ -99,8 +108,9 @@ type decider struct {
 	// a resize is incomplete.
 	spare int64
 
-	actions []Action
-	held    []Hold
+	actions  []Action
+	held     []Hold
+	heldMore int32
 	// failures holds the updated failures of the input.
 	failures []Failure
 	// told holds the ordinals that are acted on or held. going holds the ordinals of pods that will be deleted, now or when
@@ -112,8 +122,8 @@ type decider struct {
 func newDecider(in Input) *decider {
 	d := &decider{
 		facts: facts{
-			Input: in, strategy: strategyOf(in.Spec), owned: in.Spec.Ordinals(),
-			at: map[int32]*Pod{}, ours: map[int32]bool{}, stands: map[int32]bool{},
+			Input: in, strategy: strategyOf(in.Spec), size: in.Spec.Size(), target: in.Revisions.Target(),
+			at: map[int32]*Pod{}, ours: map[int32]bool{}, stands: map[int32]bool{}, stale: map[int32]bool{},
 		},
 		told: map[int32]bool{}, going: map[int32]bool{},
 	}
@@ -123,14 +133,12 @@ func newDecider(in Input) *decider {
 	}
 	slices.SortFunc(d.pods, func(a, b *Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	d.surge = in.Surges()
-	for _, ordinal := range d.owned {
-		d.ours[ordinal] = true
-	}
 	for _, ordinal := range d.surge {
 		d.stands[ordinal] = true
 	}
+	d.findMissing()
 	d.failures = d.recentFailures()
-	d.budget = int64(in.Spec.MostUnavailable()) - int64(len(d.owned))
+	d.budget = int64(in.Spec.MostUnavailable()) - int64(d.size)
 	d.spare = d.budget
 	for _, pod := range d.pods {
 		if d.ours[pod.Ordinal] || d.stands[pod.Ordinal] {
@@ -139,6 +147,36 @@ func newDecider(in Input) *decider {
 		}
 	}
 	return d
+}
+
+// findMissing finds the ordinals of the slice that have a pod, and those that have none.
+func (d *facts) findMissing() {
+	for _, ordinal := range d.StaleClaims {
+		d.stale[ordinal] = true
+	}
+	d.missing = d.size
+	for _, pod := range d.pods {
+		if d.Spec.Owns(pod.Ordinal) {
+			d.ours[pod.Ordinal] = true
+			d.missing--
+		}
+	}
+	if d.missing == 0 {
+		return
+	}
+	considered := 0
+	for ordinal := range d.Spec.All() {
+		if d.at[ordinal] != nil {
+			continue
+		}
+		d.lacks = append(d.lacks, ordinal)
+		if !d.stale[ordinal] {
+			considered++
+		}
+		if considered > MostCreated || len(d.lacks) == int(d.missing) {
+			return
+		}
+	}
 }
 
 func (d *decider) act(verb Verb, pod *Pod, revision string, reason api.TerminationReason) {
@@ -243,10 +281,10 @@ func (d *facts) minReadyLeft(pod *Pod) time.Duration {
 	return d.Spec.MinReady - d.Now.Sub(pod.ReadySince)
 }
 
-// outdated reports whether the pod's revision differs in content from the template, or its node can never give it the
+// outdated reports whether the pod's revision differs in content from the target, or its node can never give it the
 // resources of its revision.
 func (d *facts) outdated(pod *Pod) bool {
-	return pod.Revision != d.Revisions.Update && !pod.Change.Same || d.infeasible(pod)
+	return pod.Revision != d.target && !pod.Change.Same || d.infeasible(pod)
 }
 
 // partition returns the ordinal below which pods keep their revision.
@@ -257,7 +295,7 @@ func (d *facts) partition() int32 {
 	return d.Spec.Partition
 }
 
-// inScope reports whether the update applies to an ordinal.
+// inScope reports whether the update applies to the ordinal of a pod.
 func (d *facts) inScope(ordinal int32) bool { return d.ours[ordinal] && ordinal >= d.partition() }
 
 // impossible reports whether the policy InPlaceOnly prevents the update of a pod.

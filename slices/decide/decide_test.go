@@ -204,6 +204,7 @@ func TestScaleDown(t *testing.T) {
 		{name: "S-008 before an update", in: slice(3, "a a a a a"), want: "Delete 4", held: map[int32]string{2: HeldScaleFirst, 3: HeldScaleDown}},
 		{name: "S-008 before an update, Parallel", in: slice(3, "a a a a a", parallel), want: "Delete 4, Delete 3, Delete 2"},
 		{name: "G-19 one that has ended is not waited for", in: slice(1, "b b- b!", settledAt("b")), want: "Delete 2"},
+		{name: "nor is one below it", in: slice(1, "b b! b-", settledAt("b")), want: "Delete 2"},
 		{name: "S-008 until it is gone", in: slice(3, "a a a at"), want: "", held: map[int32]string{2: HeldScaleFirst}},
 		{name: "S-008 until it is deleted, Parallel", in: slice(3, "a a a at", parallel), want: "Delete 2"},
 		{name: "S-008 R-073 one is held back, Parallel", in: slice(3, "a a a a", parallel).with(3, func(p *Pod) { p.HeldForDelete = true }), want: "Announce 3 ScaleDown", held: map[int32]string{2: HeldScaleFirst}},

@@ -266,12 +266,15 @@ func TestProgressOfWhatIsNotRolledOut(t *testing.T) {
 		t.Errorf("on delete: %+v", got)
 	}
 	none := int32(0)
-	if got := at(Spec{Share: &none, MaxUnavailable: 1}); !got.Since.Equal(noon) {
-		t.Errorf("while it waits for a migration: since %s", got.Since)
+	if got := at(Spec{Share: &none, MaxSurge: 1}); got.Late {
+		t.Errorf("while it waits for a migration: %+v", got)
+	}
+	if got := at(Spec{MaxSurge: 1}); !got.Late {
+		t.Errorf("while a surge pod is missing: %+v", got)
 	}
 	in := rolling(Spec{MaxSurge: 1, MaxUnavailable: 0}, servingPod(0, "r1", nil), servingPod(1, "r2", nil))
 	in.Spec.Replicas, in.Spec.Deadline = 2, time.Hour
-	in.Progress = Progress{Revision: "r2", Since: noon.Add(-time.Minute), Updated: 1, Ready: 1}
+	in.Progress = Progress{Revision: "r2", Since: noon.Add(-time.Minute), Updated: 1, Ready: 1, Late: true}
 	if got := Decide(in).Progress; got.Since.Equal(noon) {
 		t.Error("a set with nothing but surge always gets on")
 	}

@@ -36,6 +36,8 @@ const (
 	HeldOnDelete = "OnDelete"
 	// HeldPartition means that the partition keeps the pod at a revision that is neither the current one nor the template's.
 	HeldPartition = "Partition"
+	// HeldBurst means that a pass creates no more than MostCreated pods.
+	HeldBurst = "CreatedInSteps"
 	// HeldRollback means that the roll-out has failed and is rolled back.
 	HeldRollback = "RollsBack"
 	// HeldInPlaceOnly means that the change requires recreation, which the policy InPlaceOnly forbids.
@@ -76,9 +78,9 @@ func (d *decider) explain() {
 func (d *decider) explainPod(pod *Pod) {
 	switch {
 	case pod.Terminating:
-		d.hold(pod.Ordinal, HeldTerminating, "it is Terminating")
+		d.hold(pod.Ordinal, HeldTerminating, d.terminating(pod))
 	case !ready(pod):
-		d.hold(pod.Ordinal, HeldNotReady, "it is not Ready")
+		d.hold(pod.Ordinal, HeldNotReady, notReady(pod))
 	case !d.available(pod):
 		d.hold(pod.Ordinal, HeldMinReady, "it has not been Ready for minReadySeconds")
 	case d.outdated(pod) && pod.Revision != d.Revisions.Current:

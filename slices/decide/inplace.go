@@ -20,9 +20,9 @@ func (d *facts) infeasible(pod *Pod) bool {
 	case in == nil || !in.Infeasible:
 		return false
 	case in.Patched:
-		return pod.Revision == d.Revisions.Update
+		return pod.Revision == d.target
 	default:
-		return in.Revision == d.Revisions.Update
+		return in.Revision == d.target
 	}
 }
 
@@ -50,14 +50,14 @@ func (d *decider) settleInPlace() {
 // period. A pod in an update to another revision restarts from the gate. The patch waits until the kubelet reports the pod
 // as not Ready, because the pod would look available too early otherwise.
 func (d *decider) changeInPlace(pod *Pod) {
-	begun := pod.InPlace != nil && pod.InPlace.Revision == d.Revisions.Update
+	begun := pod.InPlace != nil && pod.InPlace.Revision == d.target
 	switch {
 	case pod.HeldForUpdate:
 		d.hold(pod.Ordinal, HeldInPlaceUpdate, "lifecycle.inPlaceUpdate holds it back before it is updated")
 	case !begun && pod.InPlace != nil && pod.InPlace.Unseen:
 		d.hold(pod.Ordinal, HeldInPlace, "its kubelet has not taken up the change in place before this one")
 	case !begun:
-		d.act(BeginInPlace, pod, d.Revisions.Update, "")
+		d.act(BeginInPlace, pod, d.target, "")
 	default:
 		if left := d.Spec.InPlaceGrace - d.Now.Sub(pod.InPlace.Since); left > 0 {
 			d.hold(pod.Ordinal, HeldInPlaceGrace, "it is not Ready for inPlaceUpdateStrategy.gracePeriodSeconds before it is patched")
@@ -68,6 +68,6 @@ func (d *decider) changeInPlace(pod *Pod) {
 			d.hold(pod.Ordinal, HeldInPlaceGrace, "its readiness gate is closed, and its kubelet has not said so yet")
 			return
 		}
-		d.act(PatchInPlace, pod, d.Revisions.Update, "")
+		d.act(PatchInPlace, pod, d.target, "")
 	}
 }

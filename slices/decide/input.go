@@ -26,6 +26,16 @@ type Input struct {
 	Progress Progress
 	// Failures lists the pods that ended before, at most one for each ordinal.
 	Failures []Failure
+	// Refused lists the writes of the previous pass that the API server refused, for example because of a quota.
+	Refused []Refusal
+}
+
+// Refusal is a write that the API server refused.
+type Refusal struct {
+	Verb    Verb
+	Ordinal int32
+	// Message is the API server's error.
+	Message string
 }
 
 // Spec is the desired state, with defaults filled in and percentages resolved.
@@ -92,8 +102,19 @@ type Revisions struct {
 	// SameTemplate is true when the two revisions differ only in storage requests of claims. That difference cannot be
 	// rolled back, because claims cannot shrink.
 	SameTemplate bool
+	// Failed is true when the roll-out of Update has failed and is rolled back (onFailure: Rollback): pods get Current until
+	// the template changes. The status records it (failedRevision).
+	Failed bool
 	// ReadsReason is true when pods of either revision can read their termination reason.
 	ReadsReason bool
+}
+
+// Target returns the revision that pods get: Update, or Current after the roll-out of Update has failed.
+func (r Revisions) Target() string {
+	if r.Failed {
+		return r.Current
+	}
+	return r.Update
 }
 
 // Phase is the phase of a pod, reduced to what Decide distinguishes.
@@ -119,8 +140,13 @@ type Pod struct {
 	Terminating bool
 	// NeverAvailable is true when the pod has certainly not been available since its creation. False means unknown.
 	NeverAvailable bool
-	// GoneBy is the end of the grace period of a Terminating pod.
-	GoneBy time.Time
+	// GoneBy is the end of the grace period of a Terminating pod. Finalizers are its finalizers.
+	GoneBy     time.Time
+	Finalizers []string
+	// Node is the node of a pod that is Terminating or lost, empty if it has none. LostSince is the time since which the node
+	// does not answer, or zero: the pod is not Ready, although its kubelet has reported it as ready.
+	Node      string
+	LostSince time.Time
 	// IdentityOK is true when the name, hostname and labels match the ordinal. ClaimsOK is true when all existing claims
 	// have the owners that the retention policy requires.
 	IdentityOK, ClaimsOK bool
@@ -132,7 +158,7 @@ type Pod struct {
 	Growth Growth
 	// SameAs is the revision that is kept of all revisions equivalent to the pod's own. Empty means the pod's own revision.
 	SameAs string
-	// Change describes how the pod can be updated to the update revision.
+	// Change describes how the pod can be updated to the target revision.
 	Change Change
 	// InPlace is the in-place update in progress, or nil.
 	InPlace *InPlace
@@ -153,7 +179,7 @@ type Pod struct {
 	HeldForDelete, HeldForUpdate bool
 }
 
-// Change describes how a pod can be updated from its revision to the update revision.
+// Change describes how a pod can be updated from its revision to the target revision.
 type Change struct {
 	// Same is true when both revisions are equivalent and only the label differs.
 	Same bool
@@ -279,26 +305,32 @@ type Status struct {
 // Progress is the progress of a roll-out. It is empty while there is no roll-out (OnDelete or paused) and while the roll-out
 // applies to no pod.
 type Progress struct {
-	// Revision is being rolled out. Since is the time of the last progress. Updated and Ready are the highest numbers of
-	// updated pods and of Ready updated pods so far. Available is the last number of available updated pods.
+	// Revision is being rolled out. Since is the time of the last progress, or the later time at which the roll-out became
+	// late. Updated and Ready are the highest numbers of updated pods and of Ready updated pods so far. Available is the last
+	// number of available updated pods.
 	Revision                  string
 	Since                     time.Time
 	Updated, Ready, Available int32
 	// Complete is true once every pod in scope has had the revision and was available. Later failures of a pod do not fail
 	// the roll-out, unless it is extended to other pods.
 	Complete bool
-	// Failed is true once the deadline has passed.
-	Failed bool
-	// Refused is the API server's error when a failed roll-out could not be rolled back, or empty.
-	Refused string
+	// Late is true while a pod of Revision is not available, or cannot be created. The deadline counts only then: whatever
+	// else holds the roll-out is not the fault of Revision.
+	Late bool
+	// Failed is true once the deadline has passed. Message then names the late pod.
+	Failed  bool
+	Message string
 }
 
 // Decision holds the actions for this pass. The actions of one ordinal run in this order, and an error skips the rest of
 // that ordinal.
 type Decision struct {
 	Actions []Action
-	Held    []Hold
-	Status  Status
+	// Held lists the held ordinals. HeldMore counts further ordinals without a pod, which wait for the same reason as the
+	// last one listed.
+	Held     []Hold
+	HeldMore int32
+	Status   Status
 	// Progress and Failures are the state that the next pass needs.
 	Progress Progress
 	Failures []Failure
@@ -308,8 +340,9 @@ type Decision struct {
 	Readiness Readiness
 	// RangeWarning is a warning about a range that moves by more ordinals than it keeps, or empty.
 	RangeWarning string
-	// RollBack is true when a failed roll-out must be rolled back to the current revision (onFailure: Rollback).
-	RollBack bool
+	// FailedRevision is the update revision if its roll-out has failed and is rolled back (onFailure: Rollback), or empty.
+	// The status must record it before pods get the current revision again.
+	FailedRevision string
 	// Finalizer is true while the StatefulSet needs the finalizer: some pods have to get a termination reason before a
 	// deletion completes.
 	Finalizer bool

@@ -209,7 +209,7 @@ func TestResizes(t *testing.T) {
 	t.Run("X-05 it meets the deadline", func(t *testing.T) {
 		in := slice(1, "b", mixed).with(0, waits)
 		in.Spec.Deadline = time.Minute
-		in.Progress = Progress{Revision: "b", Since: noon.Add(-time.Hour), Updated: 1, Ready: 1}
+		in.Progress = Progress{Revision: "b", Since: noon.Add(-time.Hour), Updated: 1, Ready: 1, Late: true}
 		if d := Decide(in); !d.Progress.Failed {
 			t.Errorf("progress %+v", d.Progress)
 		}
@@ -377,7 +377,7 @@ func TestStatus(t *testing.T) {
 func TestWait(t *testing.T) {
 	deadline := func(in *Input) {
 		in.Spec.Deadline = time.Minute
-		in.Progress = Progress{Revision: "b", Since: noon.Add(-50 * time.Second), Updated: 2}
+		in.Progress = Progress{Revision: "b", Since: noon.Add(-50 * time.Second), Updated: 2, Late: true}
 	}
 	for _, c := range []struct {
 		name string
@@ -406,7 +406,7 @@ func TestProgress(t *testing.T) {
 	rolling := func(ago time.Duration, updated, readies int32) func(*Input) {
 		return func(in *Input) {
 			in.Spec.Deadline = time.Minute
-			in.Progress = Progress{Revision: "b", Since: noon.Add(-ago), Updated: updated, Ready: readies}
+			in.Progress = Progress{Revision: "b", Since: noon.Add(-ago), Updated: updated, Ready: readies, Late: true}
 		}
 	}
 	back := func(in *Input) { in.Spec.OnFailure = api.Rollback }
@@ -429,12 +429,13 @@ func TestProgress(t *testing.T) {
 			in.Progress = Progress{Revision: "x", Since: noon.Add(-time.Hour), Updated: 3, Ready: 3, Failed: true}
 		}), onward: true},
 		{name: "rolled back", in: slice(3, "a a b-", rolling(time.Minute, 1, 0), back), failed: true, rollBack: true},
-		{name: "X-19 it got on after it could not be taken back", in: slice(3, "a a b", rolling(time.Hour, 1, 0), func(in *Input) { in.Progress.Refused = "no" }), onward: true},
+		{name: "Y4 it stays failed, whatever its pods do", in: slice(3, "a a b", rolling(time.Hour, 1, 0), back, func(in *Input) { in.Revisions.Failed = true }), failed: true, rollBack: true},
+		{name: "Y4 also while it is paused", in: slice(3, "b b b", rolling(time.Hour, 1, 0), back, paused, func(in *Input) { in.Revisions.Failed = true }), failed: true, rollBack: true},
 		{name: "X-01 claims alone cannot be taken back", in: slice(3, "a a b-", rolling(time.Minute, 1, 0), back, func(in *Input) { in.Revisions.SameTemplate = true }), failed: true},
 		{name: "X-01 nor is what has become the current one", in: slice(3, "b3 b3 b3", minReady(600), rolling(11*time.Minute, 3, 3), back), failed: true},
 		{name: "nothing to roll back to", in: slice(3, "b b b-", rolling(time.Minute, 3, 2), back, settledAt("b")), failed: true},
 		{name: "paused", in: slice(3, "a a b-", rolling(time.Hour, 1, 0), back, paused)},
-		{name: "it waits for a migration", in: slice(3, "a a a", rolling(time.Hour, 0, 0), back, func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, new(int32(0)) }), onward: true},
+		{name: "it waits for a migration", in: slice(3, "a a b-", rolling(time.Hour, 1, 0), back, func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, new(int32(0)) })},
 		{name: "a migration lets it go on", in: slice(3, "a a b-", rolling(time.Minute, 1, 0), func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, new(int32(1)) }), failed: true},
 		{name: "no deadline", in: slice(3, "a a b-", rolling(time.Hour, 1, 0), func(in *Input) { in.Spec.Deadline = 0 })},
 		{name: "a crash long after the end is no failure", in: slice(3, "b b b-", rolling(time.Hour, 3, 3), func(in *Input) { in.Progress.Complete = true }), complete: true},
@@ -447,11 +448,11 @@ func TestProgress(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := Decide(c.in)
 			onward := d.Progress.Since.Equal(noon)
-			if d.Progress.Refused != "" {
-				t.Errorf("it is still said to be refused: %s", d.Progress.Refused)
+			if (d.Progress.Message != "") != c.failed {
+				t.Errorf("it says: %q", d.Progress.Message)
 			}
-			if d.Progress.Failed != c.failed || onward != c.onward || d.RollBack != c.rollBack || d.Progress.Complete != c.complete {
-				t.Errorf("failed %v, onward %v, rollBack %v, complete %v", d.Progress.Failed, onward, d.RollBack, d.Progress.Complete)
+			if rollBack := d.FailedRevision != ""; d.Progress.Failed != c.failed || onward != c.onward || rollBack != c.rollBack || d.Progress.Complete != c.complete {
+				t.Errorf("failed %v, onward %v, rollBack %v, complete %v", d.Progress.Failed, onward, rollBack, d.Progress.Complete)
 			}
 		})
 	}

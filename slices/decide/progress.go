@@ -1,12 +1,94 @@
 package decide
 
 import (
+	"fmt"
 	"slices"
 	"time"
+
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // rollout computes the progress of the update.
 type rollout struct{ *decider }
+
+// progress returns the progress of the roll-out. Progress means more updated pods, or more Ready updated pods, than ever
+// before. A pod that crashes and restarts is no progress, unless it stays Ready for minReadySeconds. The deadline counts
+// from the last progress, and only while the roll-out is late.
+func (d rollout) progress() Progress {
+	p := d.Progress
+	switch {
+	case d.Revisions.Failed:
+		return d.failed()
+	case d.Spec.Deleting:
+		return p
+	case d.Spec.Paused || d.strategy.order == nil || d.scope() == 0:
+		return Progress{}
+	}
+	updated, isReady, available := d.got()
+	if p.Revision != d.Revisions.Update {
+		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: updated, Ready: isReady, Available: available}
+	}
+	if p.Complete && slices.ContainsFunc(d.pods, d.unfinished) {
+		p.Complete, p.Since = false, d.Now // more pods have to be updated
+	}
+	p.Complete = p.Complete || d.rolledOut()
+	late, lasts := d.late(), d.Spec.MinReady > 0 && available > p.Available
+	if p.Complete {
+		late = ""
+	}
+	if updated > p.Updated || isReady > p.Ready || lasts || late != "" && !p.Late {
+		p.Since = d.Now
+	}
+	// Fewer updated pods mean a scale-down, or pods that are recreated.
+	p.Updated, p.Ready, p.Available = updated, min(max(p.Ready, isReady), updated), available
+	p.Late, p.Failed, p.Message = late != "", false, ""
+	if !p.Late || d.Spec.Deadline == 0 {
+		return p
+	}
+	left := d.deadline() - d.Now.Sub(p.Since)
+	if p.Failed = left <= 0; p.Failed {
+		p.Message = fmt.Sprintf("the roll-out of revision %s has made no progress since %s: %s", p.Revision, p.Since.UTC().Format(time.RFC3339), late)
+	}
+	d.lookAgain(left)
+	return p
+}
+
+// failed returns the progress of a roll-out that has failed and is rolled back. It stays failed until the template changes.
+func (d rollout) failed() Progress {
+	p := d.Progress
+	if p.Revision != d.Revisions.Update {
+		p = Progress{Revision: d.Revisions.Update, Since: d.Now}
+	}
+	if p.Message == "" {
+		p.Message = "the roll-out of revision " + p.Revision + " has failed" + d.keeps()
+	}
+	p.Late, p.Failed, p.Complete = true, true, false
+	return p
+}
+
+// keeps returns what a rolled-back set does, as the end of a message.
+func (d rollout) keeps() string {
+	return fmt.Sprintf("; pods keep revision %s until spec.template changes", d.Revisions.Current)
+}
+
+// rollBack decides whether a roll-out that has failed in this pass is rolled back. There must be another revision to roll
+// back to, with another template.
+func (d rollout) rollBack(s Status, p *Progress) {
+	if d.Spec.Deleting || d.Revisions.Failed || !p.Failed || d.Spec.OnFailure != api.Rollback {
+		return
+	}
+	if d.rollingBack = s.CurrentRevision != d.Revisions.Update && !d.Revisions.SameTemplate; d.rollingBack {
+		p.Message += d.keeps()
+	}
+}
+
+// failedRevision returns the update revision if its roll-out has failed and is rolled back, or an empty string.
+func (d *facts) failedRevision() string {
+	if d.rollingBack || d.Revisions.Failed {
+		return d.Revisions.Update
+	}
+	return ""
+}
 
 // deadline returns the time that the roll-out may make no progress. While an updated pod is Ready but not available yet,
 // minReadySeconds is added.
@@ -33,61 +115,4 @@ func (d rollout) got() (updated, isReady, available int32) {
 // rolled reports whether a pod that stays has the update.
 func (d rollout) rolled(pod *Pod) bool {
 	return (d.inScope(pod.Ordinal) || d.stands[pod.Ordinal]) && !pod.Terminating && !d.outdated(pod)
-}
-
-// waitedUntil returns until when the roll-out waited for something that the template did not cause. It returns zero if there
-// was no such wait, or if an updated pod is late as well.
-func (d rollout) waitedUntil() (last time.Time) {
-	if d.lacksPod() || slices.ContainsFunc(d.pods, func(pod *Pod) bool { return d.rolled(pod) && !ready(pod) }) {
-		return time.Time{}
-	}
-	for _, pod := range d.pods {
-		if until := d.waitsUntil(pod); until.After(last) {
-			last = until
-		}
-	}
-	if last.After(d.Now) {
-		return d.Now
-	}
-	return last
-}
-
-// waitsUntil returns until when a roll-out waits for a pod: one that is Terminating, is delayed by its hooks, claims or
-// images, or must be available before others are updated.
-func (d rollout) waitsUntil(pod *Pod) time.Time {
-	switch {
-	case pod.Terminating:
-		return pod.GoneBy
-	case pod.Reason != "" && pod.HeldForDelete, d.grows(pod):
-		return d.Now
-	case d.toUpdate(pod) && d.inPlace(pod) && pod.HeldForUpdate:
-		return d.Now
-	case d.toUpdate(pod) && pod.Pull != nil && !pod.Pull.Ended:
-		return pod.Pull.Since.Add(PullLimit)
-	case pod.InPlace != nil && !pod.InPlace.Patched:
-		return pod.InPlace.Since.Add(d.Spec.InPlaceGrace)
-	case pod.Reason != "":
-		return pod.ReasonSince.Add(d.Spec.TerminationGrace)
-	case ready(pod) && !d.rolled(pod):
-		return pod.ReadySince.Add(d.Spec.MinReady)
-	default:
-		return time.Time{}
-	}
-}
-
-// lacksPod reports whether an ordinal has no pod although no other pod delays its creation.
-func (d rollout) lacksPod() bool {
-	if d.strategy.together && d.oldRemain() {
-		return false
-	}
-	unavailable := func(ordinal int32) bool { return d.at[ordinal] != nil && !d.serving(d.at[ordinal]) }
-	atOnce := d.Spec.Parallel && d.Spec.ScaleMaxUnavailable == 0
-	waits := d.Spec.Parallel && !atOnce && slices.ContainsFunc(d.owned, unavailable)
-	for _, ordinal := range d.owned {
-		if d.at[ordinal] == nil && (atOnce || !waits) {
-			return true
-		}
-		waits = waits || unavailable(ordinal)
-	}
-	return false
 }

@@ -23,7 +23,7 @@ func since(ago time.Duration, progress Progress) func(*Input) {
 // TestDeadline: a roll-out fails when its own pods do not become Ready or available, but not while it waits for something
 // that its template did not cause.
 func TestDeadline(t *testing.T) {
-	hour, begun := since(time.Hour, Progress{}), since(time.Hour, Progress{Updated: 1, Ready: 1})
+	hour, begun := since(time.Hour, Progress{Late: true}), since(time.Hour, Progress{Updated: 1, Ready: 1, Late: true})
 	inPlace := func(in *Input) { in.Spec.Policy, in.Spec.InPlaceGrace = api.InPlaceIfPossible, time.Hour }
 	grace := func(in *Input) { in.Spec.TerminationGrace = time.Hour }
 	leaving := func(left time.Duration) func(*Pod) {
@@ -47,7 +47,10 @@ func TestDeadline(t *testing.T) {
 		}
 	}
 	growing := func(p *Pod) { p.Growth.State = Growing }
-	refused := func(p *Pod) { p.Growth.State = ToGrow }
+	toGrow := func(p *Pod) { p.Growth.State = ToGrow }
+	refuse := func(verb Verb) func(*Input) {
+		return func(in *Input) { in.Refused = []Refusal{{Verb: verb, Ordinal: 1, Message: "no"}} }
+	}
 	readyFor := func(d time.Duration) func(*Pod) {
 		return func(p *Pod) { p.ReadySince = noon.Add(-d) }
 	}
@@ -57,14 +60,14 @@ func TestDeadline(t *testing.T) {
 		in     Input
 		failed bool
 	}{
-		{"X-06 Ready, and minReadySeconds are not over", slice(2, "a b", since(12*time.Minute, Progress{Updated: 1, Ready: 1}), quarter).with(1, readyFor(12*time.Minute)), false},
-		{"X-06 it gets available", slice(2, "a b", since(15*time.Minute, Progress{Updated: 1, Ready: 1}), quarter).with(1, readyFor(15*time.Minute)), false},
-		{"X-06 minReadySeconds do not count twice", slice(2, "a b", since(25*time.Minute, Progress{Updated: 1, Ready: 1}), quarter).with(1, readyFor(time.Minute)), true},
-		{"X-06 one that crashes meanwhile is late", slice(2, "a b-", since(12*time.Minute, Progress{Updated: 1, Ready: 1}), quarter), true},
+		{"X-06 Ready, and minReadySeconds are not over", slice(2, "a b", since(12*time.Minute, Progress{Updated: 1, Ready: 1, Late: true}), quarter).with(1, readyFor(12*time.Minute)), false},
+		{"X-06 it gets available", slice(2, "a b", since(15*time.Minute, Progress{Updated: 1, Ready: 1, Late: true}), quarter).with(1, readyFor(15*time.Minute)), false},
+		{"X-06 minReadySeconds do not count twice", slice(2, "a b", since(25*time.Minute, Progress{Updated: 1, Ready: 1, Late: true}), quarter).with(1, readyFor(time.Minute)), true},
+		{"X-06 one that crashes meanwhile is late", slice(2, "a b-", since(12*time.Minute, Progress{Updated: 1, Ready: 1, Late: true}), quarter), true},
 		{"X-06 old pods get available again", slice(2, "a a", since(12*time.Minute, Progress{}), quarter).with(0, readyFor(12*time.Minute)).with(1, readyFor(12*time.Minute)), false},
 		{"X-06 a long termination", slice(2, "a a", hour).with(1, leaving(time.Minute)), false},
 		{"X-06 one that should be over by now", slice(2, "a a", hour).with(1, leaving(-9*time.Minute)), false},
-		{"X-06 one that never ends", slice(2, "a a", hour).with(1, leaving(-10*time.Minute)), true},
+		{"X-06 Y3 one that never ends", slice(2, "a a", hour).with(1, leaving(-10*time.Minute)), false},
 		{"X-06 a long termination beside a pod that does not get Ready", slice(3, "a a b-", begun, unavailable(2)).with(1, leaving(time.Minute)), true},
 		{"X-06 a pod waits for it in order", slice(3, "a a .", begun, unavailable(2)).with(1, leaving(time.Minute)), false},
 		{"X-06 a pod that does not wait for it is refused", slice(3, "a a .", begun, unavailable(2), parallel).with(1, leaving(time.Minute)), true},
@@ -72,22 +75,26 @@ func TestDeadline(t *testing.T) {
 		{"X-06 Recreate waits for the last one", slice(3, ". a .", hour, by(api.Recreate), parallel).with(1, leaving(time.Minute)), false},
 		{"X-06 a scale-down comes first", slice(2, "a a a", hour).with(2, leaving(time.Minute)), false},
 		{"X-06 lifecycle.preDelete holds a pod", slice(2, "a a", hour).with(1, preDelete), false},
-		{"X-06 one that it would hold is not the reason", slice(2, "a a", hour).with(1, func(p *Pod) { p.HeldForDelete = true }), true},
+		{"Y3 a hook that would hold a pod", slice(2, "a a", hour).with(1, func(p *Pod) { p.HeldForDelete = true }), false},
 		{"X-06 lifecycle.inPlaceUpdate holds a pod", slice(2, "a a", hour, inPlace).with(1, hooked), false},
 		{"X-06 a hook beside a pod that does not get Ready", slice(3, "a a b-", begun, inPlace, unavailable(2)).with(1, hooked), true},
 		{"X-06 the grace of a termination reason", slice(2, "a a", hour, grace).with(1, told(30*time.Minute)), false},
 		{"X-06 the grace before a pod is patched", slice(2, "a a", hour, inPlace).with(1, patchedIn(30*time.Minute)), false},
 		{"X-06 claims grow", slice(2, "a a", hour).with(1, growing), false},
 		{"U-08 images are pulled", slice(2, "a a", hour, prePull).with(1, pulls(4*time.Minute)), false},
-		{"U-08 images that were to be there by now", slice(2, "a a", hour, prePull).with(1, pulls(20*time.Minute)), true},
-		{"X-06 claims may not grow", slice(2, "a a", hour).with(1, refused), true},
+		{"U-08 Y3 images that were to be there by now", slice(2, "a a", hour, prePull).with(1, pulls(20*time.Minute)), false},
+		{"X-06 Y3 claims that did not begin to grow", slice(2, "a a", hour).with(1, toGrow), false},
+		{"X-06 claims may not grow", slice(2, "a a", hour, refuse(GrowClaims)).with(1, toGrow), true},
+		{"X-01 a change in place is refused", slice(2, "a a", hour, inPlace, refuse(PatchInPlace)).with(1, patchedIn(30*time.Minute)), true},
+		{"Y3 the change of a pod that leaves is refused", slice(2, "a a", hour, inPlace, refuse(PatchInPlace)).with(1, patchedIn(30*time.Minute)).with(1, leaving(time.Minute)), false},
+		{"Y3 a deletion is refused", slice(2, "a a", hour, refuse(Delete)), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := Decide(c.in)
-			if d.Progress.Failed != c.failed || d.RollBack != c.failed {
-				t.Errorf("failed %t, rolled back %t, since %s; held %v", d.Progress.Failed, d.RollBack, noon.Sub(d.Progress.Since), d.Held)
+			if d.Progress.Failed != c.failed || (d.FailedRevision != "") != c.failed {
+				t.Errorf("failed %t, %q is rolled back, since %s; held %v", d.Progress.Failed, d.FailedRevision, noon.Sub(d.Progress.Since), d.Held)
 			}
-			if !c.failed && d.Wait <= 0 {
+			if d.Progress.Late && !c.failed && d.Wait <= 0 {
 				t.Error("nobody will look when the deadline passes")
 			}
 		})
@@ -132,7 +139,7 @@ func TestHealthyRolloutDoesNotFail(t *testing.T) {
 // pods is not complete.
 func TestCompleteIsOfItsScope(t *testing.T) {
 	was := since(time.Hour, Progress{Updated: 1, Ready: 1, Available: 1, Complete: true})
-	anew, goesOn := Progress{Revision: "b", Since: noon}, Progress{Revision: "b", Since: noon, Updated: 1, Ready: 1, Available: 1}
+	anew, goesOn := Progress{Revision: "b", Since: noon, Late: true}, Progress{Revision: "b", Since: noon, Updated: 1, Ready: 1, Available: 1}
 	crashed := since(time.Hour, Progress{Updated: 1, Ready: 1, Complete: true})
 	for _, c := range []struct {
 		name string

@@ -23,11 +23,21 @@ func anyInput(t *rapid.T) Input {
 			Revision: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "progress"), Since: noon.Add(-anyTime(t, "progress since")),
 			Updated: rapid.Int32Range(0, 3).Draw(t, "updated"), Complete: rapid.Bool().Draw(t, "complete"),
 		},
+		Refused:     rapid.SliceOfN(rapid.Custom(anyRefusal), 0, 2).Draw(t, "refused"),
 		StaleClaims: rapid.SliceOfN(rapid.Int32Range(0, 9), 0, 2).Draw(t, "stale"),
 		Taken:       rapid.SliceOfNDistinct(rapid.Int32Range(3, 9), 0, 2, rapid.ID).Draw(t, "taken"),
 	}
+	if in.Revisions.Failed = in.Revisions.Current != "b" && in.Spec.OnFailure == api.Rollback && in.Spec.Strategy != api.OnDelete && seldom(t, "failed before"); in.Revisions.Failed {
+		in.Progress = Progress{Revision: "b", Since: noon, Late: true, Failed: true, Message: "it has failed"}
+	}
 	for _, ordinal := range rapid.SliceOfNDistinct(rapid.Int32Range(0, 9), 0, 9, rapid.ID).Draw(t, "ordinals") {
-		in.Pods = append(in.Pods, anyPod(t, ordinal))
+		pod := anyPod(t, ordinal)
+		if in.Revisions.Failed {
+			pod.Growth = Growth{}
+			pod.Change = Change{Same: pod.Revision == "a" || pod.Revision == "d", Blocker: "spec"}
+			pod.Change.InPlace = !pod.Change.Same && rapid.Bool().Draw(t, "back in place")
+		}
+		in.Pods = append(in.Pods, pod)
 	}
 	for _, ordinal := range rapid.SliceOfNDistinct(rapid.Int32Range(0, 9), 0, 9, rapid.ID).Draw(t, "failed") {
 		in.Failures = append(in.Failures, Failure{
@@ -36,6 +46,13 @@ func anyInput(t *rapid.T) Input {
 		})
 	}
 	return in
+}
+
+func anyRefusal(t *rapid.T) Refusal {
+	return Refusal{
+		Verb:    rapid.SampledFrom([]Verb{Create, Create, Create, Delete, PatchInPlace, GrowClaims}).Draw(t, "verb"),
+		Ordinal: rapid.Int32Range(0, 9).Draw(t, "ordinal"), Message: "no",
+	}
 }
 
 func anyTime(t *rapid.T, name string) time.Duration {
@@ -126,6 +143,9 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 	if seldom(t, "told") {
 		pod.Reason = rapid.SampledFrom([]api.TerminationReason{api.TerminationUpdate, api.TerminationScaleDown, api.TerminationDeletion}).Draw(t, "reason")
 		pod.ReasonSince = noon.Add(-anyTime(t, "told since"))
+	}
+	if !pod.Ready && pod.Phase == Running && seldom(t, "lost") {
+		pod.LostSince, pod.Node = noon.Add(-anyTime(t, "lost since")), "node-1"
 	}
 	if seldom(t, "claims grow") {
 		pod.Growth = anyGrowth(t)
@@ -349,7 +369,7 @@ func growsNow(in Input, pod *Pod) bool {
 func TestGrowthIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
-		in.Spec.Paused, in.Spec.Deleting, in.Spec.Partition, in.Pods, in.Progress = false, false, 0, nil, Progress{}
+		in.Spec.Paused, in.Spec.Deleting, in.Spec.Partition, in.Pods, in.Progress, in.Revisions.Failed = false, false, 0, nil, Progress{}, false
 		for _, ordinal := range in.Spec.Ordinals() {
 			pod := anyPod(t, ordinal)
 			if often(t, "serves") {
@@ -525,6 +545,10 @@ func TestShift(t *testing.T) {
 		for i := range moved.Taken {
 			moved.Taken[i] += by
 		}
+		moved.Refused = slices.Clone(in.Refused)
+		for i := range moved.Refused {
+			moved.Refused[i].Ordinal += by
+		}
 		moved.Failures = slices.Clone(in.Failures)
 		for i := range moved.Failures {
 			moved.Failures[i].Ordinal += by
@@ -540,7 +564,7 @@ func TestShift(t *testing.T) {
 			got.Failures[i].Ordinal -= by
 		}
 		// Messages contain ordinals.
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Hold{}, "Message")); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Hold{}, "Message"), cmpopts.IgnoreFields(Progress{}, "Message"), cmpopts.IgnoreFields(Readiness{}, "Message")); diff != "" {
 			t.Fatalf("moved by %d (-stayed +moved):\n%s", by, diff)
 		}
 	})

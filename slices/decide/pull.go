@@ -19,7 +19,7 @@ func (d *decider) awaitsImages(pod *Pod) bool {
 	left := PullLimit
 	switch {
 	case pod.Pull == nil:
-		d.act(PrePull, pod, d.Revisions.Update, "")
+		d.act(PrePull, pod, d.target, "")
 	case pod.Pull.Ended:
 		return false
 	default:

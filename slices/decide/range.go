@@ -7,14 +7,7 @@ import (
 // rangeWarning returns a warning if a range moves by more ordinals than it keeps, or an empty string. It warns if more
 // ordinals are given up, and more are begun, than stay. It derives these numbers from the pods.
 func (d *decider) rangeWarning() string {
-	var kept, begun, givenUp int
-	for _, ordinal := range d.owned {
-		if d.at[ordinal] == nil {
-			begun++
-		} else {
-			kept++
-		}
-	}
+	kept, begun, givenUp := len(d.ours), int(d.missing), 0
 	for _, pod := range d.condemned() {
 		givenUp += int(one(!pod.Terminating))
 	}

@@ -2,7 +2,8 @@ package decide
 
 import (
 	"fmt"
-	"time"
+
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // Reasons that the conditions Ready and Progressing share.
@@ -33,19 +34,18 @@ type Readiness struct {
 }
 
 func (d rollout) readiness(p Progress) Readiness {
-	available, outdated, leaving := 0, 0, len(d.pods)
-	for _, ordinal := range d.owned {
-		pod := d.at[ordinal]
-		if pod == nil {
+	var available, outdated, leaving int32
+	for _, pod := range d.pods {
+		if !d.ours[pod.Ordinal] {
+			leaving++
 			continue
 		}
-		leaving--
-		available += int(one(d.available(pod)))
-		outdated += int(one(d.strategy.order != nil && d.inScope(ordinal) && (d.outdated(pod) || d.toGrow(pod))))
+		available += one(d.available(pod))
+		outdated += one(d.strategy.order != nil && d.inScope(pod.Ordinal) && (d.outdated(pod) || d.toGrow(pod)))
 	}
-	message := fmt.Sprintf("%d of %d pods are available", available, len(d.owned))
+	message := fmt.Sprintf("%d of %d pods are available", available, d.size)
 	if outdated > 0 {
-		message += fmt.Sprintf(", %d need an update to revision %s", outdated, d.Revisions.Update)
+		message += fmt.Sprintf(", %d need an update to revision %s", outdated, d.target)
 	}
 	if leaving > 0 {
 		message += fmt.Sprintf(", %d must be deleted", leaving)
@@ -53,9 +53,12 @@ func (d rollout) readiness(p Progress) Readiness {
 	not := func(reason string) Readiness { return Readiness{Reason: reason, Message: message} }
 	switch {
 	case p.Failed:
-		message = fmt.Sprintf("the roll-out of revision %s has made no progress since %s: %s", d.Revisions.Update, p.Since.UTC().Format(time.RFC3339), message)
+		message += "; " + p.Message
+		if d.failedRevision() != "" {
+			return not(api.ReasonRevisionFailed)
+		}
 		return not(ReasonRolloutDeadline)
-	case outdated == 0 && leaving == 0 && available == len(d.owned):
+	case outdated == 0 && leaving == 0 && available == d.size:
 		return Readiness{Ready: true, Reason: reasonAvailable, Message: message}
 	case d.Spec.Deleting:
 		return Readiness{Waiting: true, Reason: reasonDeleted, Message: message}
@@ -63,7 +66,7 @@ func (d rollout) readiness(p Progress) Readiness {
 		return not(reasonOutdated)
 	case leaving > 0:
 		return not(reasonLeaving)
-	case available < len(d.owned):
+	case available < d.size:
 		return not(reasonUnavailable)
 	default:
 		return Readiness{Waiting: true, Reason: ReasonRolloutPaused, Message: message}

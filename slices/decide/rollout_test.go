@@ -10,10 +10,10 @@ import (
 // TestDeletionTakesNothingBack: a set in deletion does not roll back a failed roll-out.
 func TestDeletionTakesNothingBack(t *testing.T) {
 	for _, deleting := range []bool{false, true} {
-		in := slice(2, "a b-", since(time.Hour, Progress{Updated: 1, Failed: true}))
+		in := slice(2, "a b-", since(time.Hour, Progress{Updated: 1, Late: true, Failed: true}))
 		in.Spec.Deleting = deleting
-		if d := Decide(in); d.RollBack == deleting || !d.Progress.Failed {
-			t.Errorf("deleting %t: taken back %t, failed %t", deleting, d.RollBack, d.Progress.Failed)
+		if d := Decide(in); (d.FailedRevision == "") != deleting || !d.Progress.Failed {
+			t.Errorf("deleting %t: %q is taken back, failed %t", deleting, d.FailedRevision, d.Progress.Failed)
 		}
 	}
 }
@@ -42,55 +42,12 @@ func TestRolled(t *testing.T) {
 	}
 }
 
-// TestWaitsUntil: until when a roll-out waits for a pod, by the state of the pod. It is never later than now.
-func TestWaitsUntil(t *testing.T) {
-	never, hourAgo := time.Time{}, noon.Add(-time.Hour)
-	reason := func(p *Pod) { p.Reason, p.ReasonSince = api.TerminationUpdate, noon.Add(-30*time.Minute) }
-	grown := func(p *Pod) { p.Growth.State = Grown }
-	hooked := func(p *Pod) { p.HeldForUpdate = true }
-	possibly := func(p *Pod) { p.Change, p.HeldForUpdate = Change{InPlace: true}, true }
-	inPlace := func(patched bool) func(*Pod) {
-		return func(p *Pod) { p.Ready, p.InPlace = false, &InPlace{Revision: "b", Since: hourAgo, Patched: patched} }
-	}
-	for name, tc := range map[string]struct {
-		word   string
-		change func(*Pod)
-		want   time.Time
-	}{
-		"a reason, and no hook":                 {"a", reason, noon.Add(-20 * time.Minute)},
-		"claims that have grown":                {"b", grown, never},
-		"a hook that an update does not ask":    {"a", hooked, hourAgo},
-		"a hook of a pod that has it already":   {"b", possibly, never},
-		"a hook of a pod that is updated":       {"a", possibly, noon},
-		"a patch to come":                       {"a", inPlace(false), hourAgo.Add(5 * time.Minute)},
-		"a patch that has been made":            {"a", inPlace(true), never},
-		"an old pod that serves":                {"a", nil, hourAgo},
-		"an old pod that is not Ready":          {"a-", nil, never},
-		"a new pod":                             {"b", nil, never},
-		"a pod on its way out, by its own time": {"at", func(p *Pod) { p.GoneBy = hourAgo }, hourAgo},
-	} {
-		in := slice(1, tc.word)
-		in.Spec.Policy, in.Spec.TerminationGrace, in.Spec.InPlaceGrace = api.InPlaceIfPossible, 10*time.Minute, 5*time.Minute
-		if tc.change != nil {
-			tc.change(&in.Pods[0])
-		}
-		d := rollout{newDecider(in)}
-		if got := d.waitsUntil(d.pods[0]); !got.Equal(tc.want) {
-			t.Errorf("%s: until %s, want %s", name, got, tc.want)
-		}
-	}
-	for left, want := range map[time.Duration]time.Time{time.Minute: noon, -time.Minute: noon.Add(-time.Minute)} {
-		d := rollout{newDecider(slice(2, "a at").with(1, func(p *Pod) { p.GoneBy = noon.Add(left) }))}
-		if got := d.waitedUntil(); !got.Equal(want) {
-			t.Errorf("of a pod that is gone in %s: until %s", left, got)
-		}
-	}
-}
-
-// TestLacksPod: a missing pod counts against the roll-out, unless another pod prevents its creation: in order, an
-// unavailable pod below it; with scaleStrategy, any unavailable pod; with Recreate, an old pod.
+// TestLacksPod: a missing pod counts against the roll-out, unless it gets another revision, or something else prevents its
+// creation: in order, an unavailable pod below it; with scaleStrategy, any unavailable pod; with Recreate, an old pod; a
+// claim that is being deleted.
 func TestLacksPod(t *testing.T) {
 	scale := func(in *Input) { in.Spec.Parallel, in.Spec.ScaleMaxUnavailable = true, 1 }
+	stale := func(in *Input) { in.StaleClaims = []int32{1} }
 	for name, tc := range map[string]struct {
 		in   Input
 		want bool
@@ -105,8 +62,15 @@ func TestLacksPod(t *testing.T) {
 		"scaleStrategy, below one of them": {slice(2, ". a-", scale), false},
 		"Recreate, an old one":             {slice(2, "a .", by(api.Recreate)), false},
 		"Recreate, none":                   {slice(2, "b .", by(api.Recreate)), true},
+		"below the partition":              {slice(2, ". b", partition(1)), false},
+		"above one below the partition":    {slice(2, ". .", partition(1)), false},
+		"above it, at once":                {slice(2, ". .", partition(1), parallel), true},
+		"a stale claim":                    {slice(2, "a .", stale), false},
+		"beside a stale claim":             {slice(3, ". . .", stale, parallel), true},
+		"one that stands in":               {slice(2, "a a", surge(1)), true},
+		"none has to stand in":             {slice(2, "b b", surge(1)), false},
 	} {
-		if got := (rollout{newDecider(tc.in)}).lacksPod(); got != tc.want {
+		if _, got := (rollout{newDecider(tc.in)}).lacksPod(); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

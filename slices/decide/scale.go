@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
@@ -49,14 +50,15 @@ func (d scaling) ownClaims(pod *Pod) {
 
 // create creates the missing pods, the lowest ordinal first.
 func (d scaling) create() {
-	rest := d.missing()
+	rest := d.wantedMissing()
 	if len(rest) == 0 {
 		return
 	}
-	if d.strategy.together && !d.Spec.Paused && d.oldRemain() {
+	if reason, message := d.createsNone(); reason != "" {
 		for _, ordinal := range rest {
-			d.hold(ordinal, HeldOldPods, "it is created when no pod of an old revision exists")
+			d.hold(ordinal, reason, message)
 		}
+		d.holdMore()
 		return
 	}
 	if d.Spec.Parallel {
@@ -66,19 +68,26 @@ func (d scaling) create() {
 	d.createInOrder(rest)
 }
 
-// missing returns the desired ordinals that have no pod. Surge pods are desired only while standInsWanted.
-func (d scaling) missing() []int32 {
-	wanted := d.owned
-	if d.standInsWanted() {
-		wanted = slices.Concat(d.owned, d.surge)
+// createsNone returns why this pass creates no pod at all, or an empty reason.
+func (d scaling) createsNone() (reason, message string) {
+	switch {
+	case d.rollingBack:
+		return HeldRollback, "the update has failed: it is created at revision " + d.Revisions.Current
+	case d.strategy.together && !d.Spec.Paused && d.oldRemain():
+		return HeldOldPods, "it is created when no pod of an old revision exists"
+	default:
+		return "", ""
 	}
-	var out []int32
-	for _, ordinal := range wanted {
-		if d.at[ordinal] == nil {
-			out = append(out, ordinal)
-		}
+}
+
+// wantedMissing returns the desired ordinals that have no pod, as far as this pass considers them. Surge pods are desired
+// only while standInsWanted.
+func (d *facts) wantedMissing() []int32 {
+	out := slices.Clone(d.lacks)
+	if !d.standInsWanted() || int(d.missing) > len(d.lacks) {
+		return out
 	}
-	return out
+	return append(out, slices.DeleteFunc(slices.Clone(d.surge), func(ordinal int32) bool { return d.at[ordinal] != nil })...)
 }
 
 // standInsWanted reports whether surge pods are desired: while the update has work, and when a requested deletion is not
@@ -99,39 +108,48 @@ func (d *facts) standInsWanted() bool {
 // During a migration, the first ordinal may be the one that is handed over. The slice owned it last, so it does not delay
 // the others, which ran before it.
 func (d scaling) createInOrder(missing []int32) {
-	next := missing[0]
-	waitsFor := int32(-1)
-	for i, ordinal := range slices.Concat(d.owned, d.surge) {
-		if ordinal >= next {
-			break
-		}
-		if handedOver := i == 0 && d.Spec.Migrating; !d.serving(d.at[ordinal]) && !handedOver {
-			waitsFor = ordinal
-			break
-		}
-	}
-	if waitsFor < 0 && d.makeable(next) {
-		d.make(next)
-		waitsFor = next
-	} else if waitsFor < 0 {
-		waitsFor = next
+	waitsFor := missing[0]
+	if first := d.waitsFor(missing[0]); first != nil {
+		waitsFor = first.Ordinal
+	} else if d.makeable(missing[0]) {
+		d.make(missing[0])
 	}
 	for _, ordinal := range missing {
 		if ordinal != waitsFor {
 			d.hold(ordinal, HeldPredecessor, fmt.Sprintf("it is created when ordinal %d is available", waitsFor))
 		}
 	}
+	d.holdMore()
 }
 
-// createFreely creates all pods at once, as far as scaleStrategy allows.
+// waitsFor returns the pod with the lowest ordinal that must be available before the first missing ordinal gets a pod, or
+// nil.
+func (d *facts) waitsFor(next int32) *Pod {
+	first := true
+	for _, pod := range d.pods {
+		switch {
+		case pod.Ordinal >= next:
+			return nil
+		case !d.ours[pod.Ordinal] && !d.stands[pod.Ordinal]:
+			continue
+		case !d.serving(pod) && (!first || !d.Spec.Migrating):
+			return pod
+		}
+		first = false
+	}
+	return nil
+}
+
+// holdMore counts the ordinals without a pod that this pass does not consider.
+func (d *decider) holdMore() { d.heldMore += d.missing - int32(len(d.lacks)) }
+
+// createFreely creates all pods at once, as far as scaleStrategy and MostCreated allow.
 func (d scaling) createFreely(missing []int32) {
-	most := int32(len(missing))
+	most, burst := int32(len(missing)), MostCreated
 	if d.Spec.ScaleMaxUnavailable > 0 {
 		most = d.Spec.ScaleMaxUnavailable
-		for _, ordinal := range d.owned {
-			if pod := d.at[ordinal]; pod != nil && !d.serving(pod) {
-				most--
-			}
+		for _, pod := range d.pods {
+			most -= one(d.ours[pod.Ordinal] && !d.serving(pod))
 		}
 	}
 	for _, ordinal := range missing {
@@ -139,15 +157,20 @@ func (d scaling) createFreely(missing []int32) {
 		case !d.makeable(ordinal):
 		case most <= 0:
 			d.hold(ordinal, HeldScaleStrategy, fmt.Sprintf("it is created when fewer than %d pods are unavailable (scaleStrategy)", d.Spec.ScaleMaxUnavailable))
+		case burst == 0:
+			d.hold(ordinal, HeldBurst, fmt.Sprintf("it is created after others, %d at a time", MostCreated))
+			d.lookAgain(time.Second)
 		default:
 			d.make(ordinal)
 			most--
+			burst--
 		}
 	}
+	d.holdMore()
 }
 
 func (d scaling) makeable(ordinal int32) bool {
-	if slices.Contains(d.StaleClaims, ordinal) {
+	if d.stale[ordinal] {
 		d.hold(ordinal, HeldStaleClaim, "a claim of its former pod must be deleted first")
 		return false
 	}
@@ -158,13 +181,13 @@ func (d scaling) make(ordinal int32) {
 	d.act(Create, &Pod{Ordinal: ordinal}, d.revisionOfNew(ordinal), "")
 }
 
-// revisionOfNew returns the revision of a new pod: the current one below the partition, otherwise the template's, for any
+// revisionOfNew returns the revision of a new pod: the current one below the partition, otherwise the target, for any
 // strategy. A paused Recreate replaces a lost pod with the old revision, because it never mixes the two.
 func (d *facts) revisionOfNew(ordinal int32) string {
 	if ordinal < d.partition() || d.strategy.together && d.Spec.Paused && d.oldRemain() {
 		return d.Revisions.Current
 	}
-	return d.Revisions.Update
+	return d.target
 }
 
 // oldRemain reports whether a pod of an old revision exists, in or out of the range.
@@ -214,63 +237,77 @@ func (d scaling) scaleDown() {
 // scaleDownFreely removes all pods at once, but keeps as many as there are owned ordinals without a pod.
 func (d scaling) scaleDownFreely(condemned []*Pod) {
 	condemned = slices.DeleteFunc(condemned, func(pod *Pod) bool { return pod.Terminating })
-	most := len(condemned)
-	for _, ordinal := range d.owned {
-		if d.at[ordinal] == nil {
-			most--
-		}
-	}
+	room, most := d.room(condemned), len(condemned)-int(d.missing)
 	for i, pod := range condemned {
-		if i < most {
+		switch {
+		case i < most:
+			room.left -= int64(one(d.serving(pod)))
 			d.remove(pod, d.leaving())
-			continue
+		case room.takes(d.serving(pod)):
+			d.remove(pod, d.leaving())
+		default:
+			d.hold(pod.Ordinal, HeldScaleDown, "it is deleted when every ordinal has a pod"+room.refused())
 		}
-		d.hold(pod.Ordinal, HeldScaleDown, "it is deleted when every ordinal has a pod")
 	}
 }
 
-// scaleDownInOrder removes the highest ordinal when all lower pods are available. A pod that is not available is removed
-// when it is the only such pod (apps/v1). A pod of an old revision is not waited for, because that revision may be why it is
-// not available.
+// scaleDownInOrder removes one pod. The others wait for it, or for the same reason.
 func (d scaling) scaleDownInOrder(condemned []*Pod) {
 	if len(condemned) == 0 {
 		return
 	}
-	first, last := condemned[0], firstUnavailable(d.decider, condemned)
-	blocker := ""
-	switch {
-	case first.Terminating:
-		blocker = fmt.Sprintf("it is deleted after ordinal %d", first.Ordinal)
-	case d.firstOwnedUnavailable() >= 0:
-		blocker = fmt.Sprintf("it is deleted when ordinal %d is available", d.firstOwnedUnavailable())
-	case !d.serving(first) && first != last && !ended(first) && !d.outdated(first):
-		blocker = fmt.Sprintf("it is deleted when it is available, or ordinal %d is", last.Ordinal)
-	default:
-		d.remove(first, d.leaving())
-		blocker = fmt.Sprintf("it is deleted after ordinal %d", first.Ordinal)
-		condemned = condemned[1:]
+	goes, blocker := d.nextInOrder(condemned)
+	if goes != nil {
+		d.remove(goes, d.leaving())
+		blocker = fmt.Sprintf("it is deleted after ordinal %d", goes.Ordinal)
 	}
 	for _, pod := range condemned {
-		if !pod.Terminating {
+		if pod != goes && !pod.Terminating {
 			d.hold(pod.Ordinal, HeldScaleDown, blocker)
 		}
 	}
 }
 
-// firstOwnedUnavailable returns the lowest owned ordinal that is not available, or -1.
-func (d scaling) firstOwnedUnavailable() int32 {
-	for _, ordinal := range d.owned {
-		if !d.serving(d.at[ordinal]) {
-			return ordinal
+// nextInOrder returns the pod to remove: the highest ordinal, when all lower pods are available. A pod that is not available
+// is removed when it is the only such pod (apps/v1). A pod of an old revision is not waited for, because that revision may be
+// why it is not available. If no pod can be removed, nextInOrder returns the reason.
+func (d scaling) nextInOrder(condemned []*Pod) (goes *Pod, blocker string) {
+	first, last, waitsFor := condemned[0], firstUnavailable(d.decider, condemned), d.firstOwnedUnavailable()
+	switch {
+	case first.Terminating:
+		return nil, fmt.Sprintf("it is deleted after ordinal %d", first.Ordinal)
+	case waitsFor >= 0:
+		room := d.room(condemned)
+		if d.at[waitsFor] == nil {
+			goes = d.makesRoom(&room, condemned)
 		}
+		return goes, fmt.Sprintf("it is deleted when ordinal %d is available", waitsFor) + room.refused()
+	case !d.serving(first) && first != last && !ended(first) && !d.outdated(first):
+		return nil, fmt.Sprintf("it is deleted when it is available, or ordinal %d is", last.Ordinal)
+	default:
+		return first, ""
 	}
-	return -1
 }
 
-// firstUnavailable returns the pod with the lowest ordinal that is not available, or nil.
+// firstOwnedUnavailable returns the lowest owned ordinal that is not available, or -1.
+func (d scaling) firstOwnedUnavailable() int32 {
+	first := int32(-1)
+	if len(d.lacks) > 0 {
+		first = d.lacks[0]
+	}
+	for _, pod := range d.pods {
+		if d.ours[pod.Ordinal] && !d.serving(pod) && (first < 0 || pod.Ordinal < first) {
+			return pod.Ordinal
+		}
+	}
+	return first
+}
+
+// firstUnavailable returns the pod with the lowest ordinal that is not available, or nil. A pod that has ended never becomes
+// available.
 func firstUnavailable(d *decider, descending []*Pod) *Pod {
 	for _, pod := range slices.Backward(descending) {
-		if !d.serving(pod) {
+		if !d.serving(pod) && !ended(pod) {
 			return pod
 		}
 	}

@@ -203,7 +203,7 @@ func TestUpdatesByItsRules(t *testing.T) {
 		{name: "nor one below the partition", in: slice(2, "c b", partition(1)).with(0, same), want: ""},
 		{name: "no claims grow below the partition", in: slice(2, "b b", partition(1)).with(0, growing), want: ""},
 		{
-			name: "nor while the update is taken back", in: slice(2, "a b-", since(time.Hour, Progress{Updated: 1})).with(1, growing),
+			name: "nor while the update is taken back", in: slice(2, "a b-", since(time.Hour, Progress{Updated: 1, Late: true})).with(1, growing),
 			want: "", held: map[int32]string{0: HeldRollback},
 		},
 		{

@@ -33,7 +33,7 @@ func checkUnhealthy(t failer, in Input, d Decision) { //nolint:gocyclo // one co
 		})
 		left += int(one((f.ours[pod.Ordinal] || f.stands[pod.Ordinal]) && f.available(pod) && !acted))
 	}
-	if least := len(f.owned) - int(in.Spec.MostUnavailable()); left < least {
+	if least := int(f.size) - int(in.Spec.MostUnavailable()); left < least {
 		t.Fatalf("D6: %d are available, of at least %d, and one goes that was available and is not Ready: %s", left, least, short(d))
 	}
 }

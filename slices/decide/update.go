@@ -8,7 +8,7 @@ import (
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
-// updates updates the pods to the revision of the template.
+// updates updates the pods to the target revision.
 type updates struct{ *decider }
 
 // release deletes the pods whose deletion a user requested, as far as the budget allows. Pods that the slice does not own
@@ -30,7 +30,7 @@ func (d updates) release() {
 	}
 }
 
-// update updates pods to the revision of the template, and their claims to its sizes. Pods that are not Ready come first:
+// update updates pods to the target revision, and their claims to the sizes of their templates. Pods that are not Ready come first:
 // free pods at once, the others while the budget has room (D6). Neither the order nor scaling delays them, because these
 // pods may be the cause of that delay.
 func (d updates) update() {
@@ -88,12 +88,12 @@ func (d updates) stays(pod *Pod) bool {
 	return d.inScope(pod.Ordinal) && !pod.Terminating && !ended(pod) && !d.going[pod.Ordinal]
 }
 
-// relabel sets the label of the update revision on pods whose revision is equivalent. This does not affect the pods, so a
+// relabel sets the label of the target revision on pods whose revision is equivalent. This does not affect the pods, so a
 // pause and the strategy do not matter. A pod whose claims must grow gets the label after they have grown.
 func (d updates) relabel() {
 	for _, pod := range d.pods {
-		if d.stays(pod) && pod.Revision != d.Revisions.Update && pod.Change.Same && pod.Growth.State == Grown {
-			d.act(Relabel, pod, d.Revisions.Update, "")
+		if d.stays(pod) && pod.Revision != d.target && pod.Change.Same && pod.Growth.State == Grown {
+			d.act(Relabel, pod, d.target, "")
 		}
 	}
 }
@@ -136,12 +136,12 @@ func (d updates) excluded(pod *Pod) (reason, message string) {
 	switch {
 	case d.strategy.order == nil && d.outdated(pod):
 		return HeldOnDelete, "it gets the new revision when it is deleted"
-	case d.strategy.order == nil && (pod.Revision != d.Revisions.Update || d.remounts(pod)):
+	case d.strategy.order == nil && (pod.Revision != d.target || d.remounts(pod)):
 		return HeldOnDelete, fmt.Sprintf("claim %s grows when the pod is deleted", pod.Growth.Claim)
 	case d.Spec.Paused:
 		return HeldPaused, d.pausedMessage()
 	case d.rollingBack:
-		return HeldRollback, d.rollBackMessage()
+		return HeldRollback, fmt.Sprintf("the update has failed: it gets revision %s again", d.Revisions.Current)
 	case d.impossible(pod) && !d.outdated(pod):
 		return HeldInPlaceOnly, fmt.Sprintf("the file system of claim %s grows when the pod is recreated, and the policy is InPlaceOnly: delete the pod", pod.Growth.Claim)
 	case d.impossible(pod):
@@ -158,13 +158,6 @@ func (d updates) impossibleMessage(pod *Pod) string {
 		message += ", and its node says: " + pod.InPlace.Waits
 	}
 	return message + "; revert the change, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible to recreate the pod"
-}
-
-func (d updates) rollBackMessage() string {
-	if d.Progress.Refused != "" {
-		return "the update has failed, and the API server refuses its rollback"
-	}
-	return "the update has failed and is rolled back"
 }
 
 func (d updates) pausedMessage() string {
@@ -191,15 +184,13 @@ func (d updates) gate() (reason, message string) {
 // batchOpen reports whether pods of the last batch are missing or not available. A pod that is Terminating or is changed in
 // place belongs to a batch that other pods may still join, unless a higher ordinal is already updated.
 func (d updates) batchOpen() bool {
+	if d.missingInScope() > 0 {
+		return true
+	}
 	updated := false
-	for _, ordinal := range slices.Backward(d.owned) {
-		if !d.inScope(ordinal) {
-			break
-		}
-		pod := d.at[ordinal]
+	for _, pod := range slices.Backward(d.pods) {
 		switch {
-		case pod == nil:
-			return true
+		case !d.inScope(pod.Ordinal):
 		case pod.Terminating || pod.InPlace != nil && d.outdated(pod):
 			if updated {
 				return true

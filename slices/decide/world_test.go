@@ -35,25 +35,35 @@ type world struct {
 	broken bool
 	// pulled maps pods to the revisions whose images are pulled on their nodes. A pull of a revision "b3" never ends.
 	pulled map[types.UID]string
-	// rolledBack counts roll-outs that were rolled back.
+	// failed is the revision that the status records as failed. rolledBack counts roll-outs that were rolled back.
+	failed     string
 	rolledBack int
+	// quota is the maximum number of pods that the API server accepts. 0 means no maximum.
+	quota int
+	// going maps ordinals that an update takes down, with a pod that was available at the current revision, until a pod is
+	// available there again.
+	going map[int32]bool
 }
 
 func newWorld(t failer, spec Spec) *world {
 	return &world{
 		t: t, in: Input{Now: noon, Spec: spec, Revisions: Revisions{Current: "a1", Update: "a1"}},
-		pods: map[int32]*Pod{}, claims: map[int32]*worldClaim{}, pulled: map[types.UID]string{},
+		pods: map[int32]*Pod{}, claims: map[int32]*worldClaim{}, pulled: map[types.UID]string{}, going: map[int32]bool{},
 	}
 }
 
 func (w *world) observe() Input {
 	in := w.in
 	in.Revisions.SameTemplate = meaning(in.Revisions.Current) == meaning(in.Revisions.Update)
+	in.Revisions.Failed = w.failed == in.Revisions.Update && in.Revisions.Current != in.Revisions.Update && in.Spec.OnFailure == api.Rollback
+	target := in.Revisions.Target()
 	for _, pod := range w.pods {
 		seen := *pod
-		seen.Change = Change{Same: meaning(pod.Revision) == meaning(in.Revisions.Update), InPlace: pod.Revision[0] == in.Revisions.Update[0], Blocker: "spec"}
-		seen.Growth = w.growth(pod.Ordinal)
-		if seen.NewImages = !seen.Change.Same; w.pulled[pod.UID] != in.Revisions.Update {
+		seen.Change = Change{Same: meaning(pod.Revision) == meaning(target), InPlace: pod.Revision[0] == target[0], Blocker: "spec"}
+		if !in.Revisions.Failed {
+			seen.Growth = w.growth(pod.Ordinal)
+		}
+		if seen.NewImages = !seen.Change.Same; w.pulled[pod.UID] != target {
 			seen.Pull = nil // the pull pod is of another revision, and has another name
 		}
 		if pod.InPlace != nil {
@@ -70,16 +80,21 @@ func (w *world) reconcile(most int) Decision {
 	w.t.Helper()
 	before := w.observe()
 	d := Decide(before)
+	w.in.Refused = nil
 	for _, action := range d.Actions[:min(most, len(d.Actions))] {
+		if action.Verb == Create && w.quota > 0 && len(w.pods) >= w.quota {
+			w.in.Refused = append(w.in.Refused, Refusal{Verb: Create, Ordinal: action.Ordinal, Message: "exceeded quota"})
+			continue
+		}
 		w.do(action)
 	}
 	w.verify(before, d)
 	checkReady(w.t, before, d)
 	w.in.Progress, w.in.Failures = d.Progress, d.Failures
 	w.in.Revisions.Current = d.Status.CurrentRevision
-	if d.RollBack && most >= len(d.Actions) {
-		w.roll(meaning(w.in.Revisions.Current))
-		w.rolledBack++
+	if most >= len(d.Actions) {
+		w.rolledBack += int(one(d.FailedRevision != "" && !before.Revisions.Failed))
+		w.failed = d.FailedRevision
 	}
 	return d
 }
@@ -156,7 +171,7 @@ func (w *world) doInPlace(a Action, pod *Pod) {
 func (w *world) verify(before Input, d Decision) {
 	w.t.Helper()
 	after := w.observe()
-	checkUnhealthy(w.t, before, d)
+	w.checkAll(before, d)
 	recreate := w.in.Spec.Strategy == api.Recreate
 	floor := len(after.Spec.Ordinals()) - int(after.Spec.MaxUnavailable)
 	for what, is := range map[string]func(Input, *Pod) bool{"available": serves, "Ready": isReady} {
@@ -189,9 +204,19 @@ func (w *world) verify(before Input, d Decision) {
 			kept++
 		}
 	}
-	if condemned && !recreate && kept+running < len(after.Spec.Ordinals()) {
+	if condemned && !recreate && len(before.Refused) == 0 && kept+running < len(after.Spec.Ordinals()) {
 		w.t.Fatalf("fewer pods than replicas: %s", short(d))
 	}
+}
+
+// checkAll checks the invariants of a decision.
+func (w *world) checkAll(before Input, d Decision) {
+	w.t.Helper()
+	checkUnhealthy(w.t, before, d)
+	checkRoom(w.t, before, d)
+	checkLate(w.t, before, d)
+	checkFailed(w.t, before, d)
+	w.checkGoing(before, d)
 }
 
 // random simulates random events, one step for one pod.
@@ -367,6 +392,7 @@ func TestWorldConverges(t *testing.T) {
 				"start":     func(t *rapid.T) { w.in.Spec.Start = rapid.Int32Range(0, 8).Draw(t, "start") },
 				"partition": func(t *rapid.T) { w.in.Spec.Partition = rapid.Int32Range(0, 8).Draw(t, "partition") },
 				"pause":     func(*rapid.T) { w.in.Spec.Paused = !w.in.Spec.Paused },
+				"quota":     func(t *rapid.T) { w.quota = rapid.IntRange(0, 8).Draw(t, "quota") },
 				"reserve": func(t *rapid.T) {
 					w.in.Spec.Reserved = []Range{{1, rapid.Int32Range(1, 3).Draw(t, "reserved")}}
 				},
@@ -376,6 +402,7 @@ func TestWorldConverges(t *testing.T) {
 				w.driver = slow
 			}
 			w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
+			w.quota, w.in.Spec.OnFailure = 0, api.Halt // it may have failed before
 			for _, pod := range w.pods {
 				pod.HeldForDelete, pod.HeldForUpdate = false, false
 				// With OnDelete, the user deletes the pods.
@@ -490,25 +517,26 @@ func TestEndingPods(t *testing.T) {
 	})
 }
 
-// TestFailedRolloutIsTakenBack: a failed roll-out with onFailure: Rollback is rolled back.
-func TestFailedRolloutIsTakenBack(t *testing.T) {
-	for _, strategy := range []api.UpdateStrategyType{api.RollingUpdate, api.Recreate} {
-		for _, isParallel := range []bool{false, true} {
-			t.Run(fmt.Sprintf("D-033, U-04 %s Parallel %t", strategy, isParallel), func(t *testing.T) {
-				spec := slice(4, "").Spec
-				spec.Strategy, spec.Parallel, spec.OnFailure, spec.Deadline = strategy, isParallel, api.Rollback, 5*time.Minute
-				w := newWorld(t, spec)
-				w.run()
-				w.in.Revisions.Update = "x1"
-				for range 10 {
-					w.run()
-				}
-				if w.rolledBack != 1 || w.in.Revisions.Update != "a1" {
-					t.Fatalf("taken back %d times, to %s", w.rolledBack, w.in.Revisions.Update)
-				}
-				w.atRest()
-			})
+// checkGoing checks D6 over several passes: of the pods that were available at the current revision, an update takes at most
+// maxUnavailable down until others are available in their place, and one more for each surge pod.
+func (w *world) checkGoing(before Input, d Decision) {
+	w.t.Helper()
+	for ordinal := range w.going {
+		if pod := w.pods[ordinal]; !before.Spec.Owns(ordinal) || pod != nil && serves(w.in, pod) {
+			delete(w.going, ordinal)
 		}
+	}
+	for _, a := range d.Actions {
+		pod := podAt(before, a.Ordinal)
+		if !isUpdate(a) || a.Verb != Delete && a.Verb != BeginInPlace || pod.NeverAvailable || pod.InPlace != nil || pod.Revision != before.Revisions.Current {
+			continue
+		}
+		if now := w.pods[a.Ordinal]; now == nil || now.Terminating || now.InPlace != nil { // it was executed
+			w.going[a.Ordinal] = true
+		}
+	}
+	if most := int(before.Spec.MaxUnavailable) + int(before.Spec.MaxSurge); before.Spec.Unhealthy != api.AlwaysAllow && before.Spec.Strategy != api.Recreate && len(w.going) > most {
+		w.t.Fatalf("D6: %v go at a time, of %d: %s", w.going, most, short(d))
 	}
 }
 

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,8 @@ const (
 
 // failure is the error of an action.
 type failure struct {
-	verb decide.Verb
-	err  error
+	decide.Action
+	err error
 }
 
 // Execute executes a decision. It also updates the readiness gates and the lifecycle states of the pods, which Decide does
@@ -33,6 +34,9 @@ func (c *PodControl) Execute(ctx context.Context, decision decide.Decision) erro
 
 // Refused reports whether a refused request must be retried later.
 func (c *PodControl) Refused() bool { return c.refused.Load() }
+
+// Refusals returns the writes that the API server refused, in the order of their ordinals.
+func (c *PodControl) Refusals() []decide.Refusal { return c.refusals }
 
 // all executes actions: those of one ordinal in sequence, those of several ordinals concurrently. It starts with a few, and
 // each chain that completes raises the limit by one. After a refusal it starts no further action of that verb, because the
@@ -52,10 +56,14 @@ func (c *PodControl) all(ctx context.Context, actions []decide.Action) error {
 		}
 		for _, each := range <-results {
 			failed = append(failed, each.err)
-			refused[each.verb] = refused[each.verb] || !apierrors.IsConflict(each.err)
+			refused[each.Verb] = refused[each.Verb] || !apierrors.IsConflict(each.err)
+			if isRefusal(each.err) {
+				c.refusals = append(c.refusals, decide.Refusal{Verb: each.Verb, Ordinal: each.Ordinal, Message: each.err.Error()})
+			}
 		}
 		running, most = running-1, min(most+1, mostAtOnce)
 	}
+	slices.SortStableFunc(c.refusals, func(a, b decide.Refusal) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return errors.Join(failed...)
 }
 
@@ -106,7 +114,7 @@ func (c *PodControl) chain(ctx context.Context, actions []decide.Action) (failed
 		if err == nil {
 			continue
 		}
-		failed = append(failed, failure{action.Verb, fmt.Errorf("%s of pod %s/%s: %w", action.Verb, c.Set.Namespace, observe.PodName(c.Set.Name, action.Ordinal), err)})
+		failed = append(failed, failure{action, fmt.Errorf("%s of pod %s/%s: %w", action.Verb, c.Set.Namespace, observe.PodName(c.Set.Name, action.Ordinal), err)})
 		if keepsBack(actions[i:], err) {
 			break
 		}

@@ -33,6 +33,8 @@ type PodControl struct {
 	held []decide.Hold
 	// refused is true when a budget refused an eviction, which is retried later.
 	refused atomic.Bool
+	// refusals are the writes that the API server refused.
+	refusals []decide.Refusal
 	// unpulled maps the UIDs of pods to the revision whose images could not be pulled for them.
 	unpulled sync.Map
 }

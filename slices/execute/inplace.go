@@ -63,7 +63,9 @@ func (c inPlaceControl) patchInPlace(ctx context.Context, action decide.Action, 
 	now := c.Now().UTC()
 	progress.Patched, progress.Before = &now, progress.ContainersBefore(pod, changedImages(pod, from, to))
 	progress.Resized = sets.List(sets.New(progress.Resized...).Insert(resizes(from, to)...))
-	_, err := c.remember(ctx, action, pod, *progress, patchedPod(pod, from, to))
+	next := patchedPod(pod, from, to)
+	restoreMarks(c.Set, next, to)
+	_, err := c.remember(ctx, action, pod, *progress, next)
 	return c.failedUpdate(pod, err)
 }
 

@@ -28,6 +28,18 @@ func updateHook(set *api.StatefulSet) *api.LifecycleHook {
 	return set.Spec.Lifecycle.InPlaceUpdate
 }
 
+// restoreMarks gives a pod that is updated in place the labels of lifecycle.inPlaceUpdate that its template has. Their owner
+// has changed them on the pod to let the update begin.
+func restoreMarks(set *api.StatefulSet, pod *corev1.Pod, template *corev1.PodTemplateSpec) {
+	if hook := updateHook(set); hook != nil {
+		for key := range hook.LabelsHandler {
+			if value, has := template.Labels[key]; has {
+				pod.Labels[key] = value
+			}
+		}
+	}
+}
+
 func stateOf(pod *corev1.Pod) api.LifecycleState {
 	return cmp.Or(api.LifecycleState(pod.Labels[api.LifecycleStateLabelKey]), api.LifecycleNormal)
 }

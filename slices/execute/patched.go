@@ -36,15 +36,23 @@ func patchedPod(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *corev1.Pod {
 	return next
 }
 
+// carried returns the labels or annotations of a pod with the changes of its template. Values that are equal in both
+// templates are not changed, because another controller may have changed them on the pod.
 func carried(have, former, next map[string]string) map[string]string {
 	out := maps.Clone(have)
 	if out == nil {
 		out = map[string]string{}
 	}
 	for key := range former {
-		delete(out, key)
+		if _, stays := next[key]; !stays {
+			delete(out, key)
+		}
 	}
-	maps.Copy(out, next)
+	for key, value := range next {
+		if _, has := out[key]; !has || former[key] != value {
+			out[key] = value
+		}
+	}
 	return out
 }
 
@@ -52,27 +60,48 @@ func carried(have, former, next map[string]string) map[string]string {
 func resizes(from, to *corev1.PodTemplateSpec) []string {
 	var names []string
 	for _, want := range to.Spec.Containers {
-		if have := observe.ContainerOf(&from.Spec, want.Name); have == nil || !equality.Semantic.DeepEqual(have.Resources, want.Resources) {
+		if requests, limits := resizeOf(want.Name, from, to); len(requests)+len(limits) > 0 {
 			names = append(names, want.Name)
 		}
 	}
 	return names
 }
 
-// resizedPod returns a pod with the resources of the new template, or nil if it has them already. Resources that are equal
-// in both templates are not changed, because another controller may have resized the pod.
-func resizedPod(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *corev1.Pod {
-	next, changed := pod.DeepCopy(), false
-	for _, name := range resizes(from, to) {
-		have, want := observe.ContainerOf(&next.Spec, name), observe.ContainerOf(&to.Spec, name)
-		if have != nil && !equality.Semantic.DeepEqual(have.Resources, want.Resources) {
-			have.Resources, changed = *want.Resources.DeepCopy(), true
-		}
+// resizeOf returns the requests and limits of a container that the new template changes.
+func resizeOf(name string, from, to *corev1.PodTemplateSpec) (requests, limits corev1.ResourceList) {
+	former, next := observe.ContainerOf(&from.Spec, name), observe.ContainerOf(&to.Spec, name)
+	if former == nil {
+		former = &corev1.Container{}
 	}
-	if !changed {
+	has, wants := observe.Effective(former.Resources), observe.Effective(next.Resources)
+	return observe.Differing(has.Requests, wants.Requests), observe.Differing(has.Limits, wants.Limits)
+}
+
+// resizedPod returns a pod with the resources that the new template changes, or nil if it has them already. Other resources,
+// also of the same container, stay: the Vertical Pod Autoscaler or a webhook may have set them.
+func resizedPod(pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *corev1.Pod {
+	next := pod.DeepCopy()
+	for _, name := range resizes(from, to) {
+		have := observe.ContainerOf(&next.Spec, name)
+		if have == nil {
+			continue
+		}
+		requests, limits := resizeOf(name, from, to)
+		have.Resources.Requests, have.Resources.Limits = merged(have.Resources.Requests, requests), merged(have.Resources.Limits, limits)
+	}
+	if equality.Semantic.DeepEqual(pod.Spec, next.Spec) {
 		return nil
 	}
 	return next
+}
+
+// merged returns a resource list with some other amounts.
+func merged(have, changes corev1.ResourceList) corev1.ResourceList {
+	if have == nil && len(changes) > 0 {
+		have = corev1.ResourceList{}
+	}
+	maps.Copy(have, changes)
+	return have
 }
 
 // resizeIsInfeasible reports whether the API server will never accept a resize of this pod: the node has too little capacity

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -83,5 +84,86 @@ func TestResizedPod(t *testing.T) {
 	shorter.Spec.Containers = shorter.Spec.Containers[:1]
 	if got := resizedPod(pod, shorter, cpu("1", "2")); got == nil {
 		t.Error("a container that the former template does not have is not resized")
+	}
+}
+
+// TestY6ResizesByResource: only the resources that differ between the templates are changed. Those that the Vertical Pod
+// Autoscaler or a webhook has set on the pod stay.
+func TestY6ResizesByResource(t *testing.T) {
+	list := func(cpu, memory string) corev1.ResourceList {
+		out := corev1.ResourceList{}
+		for name, amount := range map[corev1.ResourceName]string{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory} {
+			if amount != "" {
+				out[name] = resource.MustParse(amount)
+			}
+		}
+		return out
+	}
+	needs := func(requests, limits corev1.ResourceList) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Requests: requests, Limits: limits}
+	}
+	none := corev1.ResourceList{}
+	for name, tc := range map[string]struct{ pod, from, to, want corev1.ResourceRequirements }{
+		"memory that another controller has set": {
+			needs(list("1", "3Gi"), none), needs(list("1", "1Gi"), none), needs(list("2", "1Gi"), none), needs(list("2", "3Gi"), none),
+		},
+		"a limit that another controller has set": {
+			needs(list("1", "1Gi"), list("", "3Gi")), needs(list("1", "1Gi"), none), needs(list("2", "1Gi"), none), needs(list("2", "1Gi"), list("", "3Gi")),
+		},
+		"another resource": {
+			needs(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), "example.com/gpu": resource.MustParse("1")}, none),
+			needs(list("1", ""), none), needs(list("2", ""), none),
+			needs(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), "example.com/gpu": resource.MustParse("1")}, none),
+		},
+		"a request that defaults to its limit": {
+			needs(list("1", "1Gi"), list("1", "1Gi")), needs(nil, list("1", "1Gi")), needs(nil, list("1", "2Gi")), needs(list("1", "2Gi"), list("1", "2Gi")),
+		},
+		"a request that another controller has lowered": {
+			needs(list("500m", "1Gi"), list("1", "1Gi")), needs(nil, list("1", "1Gi")), needs(nil, list("1", "2Gi")), needs(list("500m", "2Gi"), list("1", "2Gi")),
+		},
+		"a first limit": {
+			needs(list("1", ""), none), needs(list("1", ""), nil), needs(list("1", ""), list("2", "")), needs(list("1", ""), list("2", "")),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			template := func(needs corev1.ResourceRequirements) *corev1.PodTemplateSpec {
+				return slicetest.Template(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Resources = needs })
+			}
+			pod := &corev1.Pod{Spec: template(tc.pod).Spec}
+			before := pod.DeepCopy()
+			got := resizedPod(pod, template(tc.from), template(tc.to))
+			if got == nil {
+				t.Fatal("it is not resized")
+			}
+			if have := got.Spec.Containers[0].Resources; !equality.Semantic.DeepEqual(have, tc.want) {
+				t.Errorf("it gets %v, want %v", have, tc.want)
+			}
+			if diff := cmp.Diff(before, pod); diff != "" {
+				t.Errorf("the pod that was read has changed\n%s", diff)
+			}
+			if names := resizes(template(tc.from), template(tc.to)); len(names) != 1 || names[0] != "web" {
+				t.Errorf("resizes %v", names)
+			}
+		})
+	}
+}
+
+// TestY6KeepsMetadataOfOthers: labels and annotations that are equal in both templates keep the value that another controller
+// has given them on the pod.
+func TestY6KeepsMetadataOfOthers(t *testing.T) {
+	template := func(image, team string) *corev1.PodTemplateSpec {
+		return slicetest.Template(func(t *corev1.PodTemplateSpec) {
+			t.Spec.Containers[1].Image, t.Labels["team"], t.Annotations["team"] = image, team, team
+			t.Labels["tier"], t.Annotations["tier"] = "template", "template"
+		})
+	}
+	pod := &corev1.Pod{ObjectMeta: template("log:1", "x").ObjectMeta, Spec: template("log:1", "x").Spec}
+	pod.Labels = map[string]string{"app": "web", "team": "other", "tier": "other"}
+	pod.Annotations = map[string]string{"team": "other", "tier": "other"}
+	got := patchedPod(pod, template("log:1", "x"), template("log:2", "y"))
+	for kind, values := range map[string]map[string]string{"label": got.Labels, "annotation": got.Annotations} {
+		if values["tier"] != "other" || values["team"] != "y" {
+			t.Errorf("%ss %v", kind, values)
+		}
 	}
 }

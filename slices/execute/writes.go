@@ -21,17 +21,28 @@ func RecordWrite(verb string, err error) {
 }
 
 func resultOf(err error) string {
-	var answer apierrors.APIStatus
 	switch {
 	case err == nil:
 		return "done"
 	case apierrors.IsConflict(err):
 		return "conflict"
-	case errors.As(err, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500:
+	case rejected(err):
 		return "refused"
 	default:
 		return "failed"
 	}
+}
+
+// rejected reports whether the API server answered that it does not execute a request (4xx).
+func rejected(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500
+}
+
+// isRefusal reports whether an API server refuses a write, for example because of a quota or an admission policy, and would
+// refuse it again. Conflicts, existing objects and overload are no refusals.
+func isRefusal(err error) bool {
+	return rejected(err) && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsTooManyRequests(err)
 }
 
 // Unsettled reports whether a failed request may still take effect. A request that the API server refused (4xx) will not.
@@ -40,9 +51,5 @@ func Unsettled(failed error) bool {
 	if several, is := failed.(interface{ Unwrap() []error }); is {
 		return slices.ContainsFunc(several.Unwrap(), Unsettled)
 	}
-	var answer apierrors.APIStatus
-	if failed == nil || errors.As(failed, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500 {
-		return false
-	}
-	return true
+	return failed != nil && !rejected(failed)
 }

@@ -58,7 +58,7 @@ func trimPod(pod *corev1.Pod) {
 		share(&owner.APIVersion, &owner.Kind, &owner.Name, (*string)(&owner.UID))
 	}
 	trimSpec(&pod.Spec)
-	trimStatus(&pod.Status)
+	trimStatus(&pod.Status, pod.Spec.ReadinessGates)
 }
 
 // share deduplicates equal strings of many pods.
@@ -115,10 +115,14 @@ func trimContainer(container *corev1.Container) {
 	share(&container.Name, &container.Image, (*string)(&container.ImagePullPolicy))
 }
 
-func trimStatus(status *corev1.PodStatus) {
+func trimStatus(status *corev1.PodStatus, gates []corev1.PodReadinessGate) {
+	needed := func(c corev1.PodCondition) bool {
+		isGate := func(gate corev1.PodReadinessGate) bool { return gate.ConditionType == c.Type }
+		return slices.Contains(conditionsNeeded, c.Type) || slices.ContainsFunc(gates, isGate)
+	}
 	*status = corev1.PodStatus{
 		ObservedGeneration: status.ObservedGeneration, Phase: status.Phase, StartTime: status.StartTime, ContainerStatuses: status.ContainerStatuses,
-		Conditions: only(status.Conditions, func(c corev1.PodCondition) bool { return slices.Contains(conditionsNeeded, c.Type) }),
+		Conditions: only(status.Conditions, needed),
 	}
 	share((*string)(&status.Phase))
 	for i := range status.Conditions {
@@ -130,8 +134,8 @@ func trimStatus(status *corev1.PodStatus) {
 	}
 }
 
-// conditionsNeeded are the pod conditions that decisions read.
-var conditionsNeeded = []corev1.PodConditionType{corev1.PodReady, api.InPlaceUpdateReady, corev1.PodResizePending, corev1.PodResizeInProgress}
+// conditionsNeeded are the pod conditions that decisions read, in addition to those of readiness gates.
+var conditionsNeeded = []corev1.PodConditionType{corev1.PodReady, corev1.ContainersReady, api.InPlaceUpdateReady, corev1.PodResizePending, corev1.PodResizeInProgress}
 
 // only returns the needed elements in a slice of minimal size.
 func only[T any](all []T, needed func(T) bool) []T {

@@ -28,7 +28,7 @@ func TestTrim(t *testing.T) {
 			r.Fatal("nothing is left out")
 		}
 		s := Seen{
-			Set: slicetest.WithClaims(), Claims: map[string]*corev1.PersistentVolumeClaim{}, update: "r1", changes: map[string]decide.Change{},
+			Set: slicetest.WithClaims(), Claims: map[string]*corev1.PersistentVolumeClaim{}, target: "r1", changes: map[string]decide.Change{},
 			Templates: map[string]*corev1.PodTemplateSpec{"r1": slicetest.TemplateWith("a:1", "1"), "r2": slicetest.TemplateWith("a:2", "2")},
 		}
 		if diff := cmp.Diff(s.viewPod(full, 0, true), s.viewPod(trimmed, 0, true)); diff != "" {

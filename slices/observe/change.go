@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,7 +26,7 @@ func changeOf(from, to *corev1.PodTemplateSpec) decide.Change {
 	if equality.Semantic.DeepEqual(from.Labels, to.Labels) && equality.Semantic.DeepEqual(from.Annotations, to.Annotations) && equality.Semantic.DeepEqual(from.Spec, to.Spec) {
 		return decide.Change{Same: true}
 	}
-	if blocker := cmp.Or(blockerOf(&from.Spec, &to.Spec), restartAsked(from, to), staleVariable(from, to)); blocker != "" {
+	if blocker := cmp.Or(blockerOf(&from.Spec, &to.Spec), restartAsked(from, to), staleVariable(from, to), staleResource(from, to)); blocker != "" {
 		return decide.Change{Blocker: blocker}
 	}
 	return decide.Change{InPlace: true}
@@ -156,9 +157,7 @@ func listResizable(from, to corev1.ResourceList) bool {
 	return true
 }
 
-func canResize(name corev1.ResourceName) bool {
-	return name == corev1.ResourceCPU || name == corev1.ResourceMemory
-}
+func canResize(name corev1.ResourceName) bool { return slices.Contains(Resizable, name) }
 
 // qosOf returns the QoS class of a template, which a resize cannot change. It is the class of the pod, unless a LimitRange
 // adds resources.
@@ -166,7 +165,7 @@ func qosOf(spec *corev1.PodSpec) corev1.PodQOSClass {
 	guaranteed, asks := true, false
 	for _, list := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for _, container := range list {
-			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			for _, name := range Resizable {
 				request, limit := container.Resources.Requests[name], container.Resources.Limits[name]
 				asks = asks || !request.IsZero() || !limit.IsZero()
 				// A missing request defaults to the limit.

@@ -53,7 +53,7 @@ func FuzzDecide(f *testing.F) {
 // inputOf returns the input that a reconciler would see.
 func inputOf(set *api.StatefulSet, spec decide.Spec, pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, former *corev1.PodTemplateSpec) decide.Input {
 	s := Seen{
-		Set: set, update: "update", changes: map[string]decide.Change{}, Claims: map[string]*corev1.PersistentVolumeClaim{},
+		Set: set, target: "update", changes: map[string]decide.Change{}, Claims: map[string]*corev1.PersistentVolumeClaim{},
 		Templates: map[string]*corev1.PodTemplateSpec{"update": &set.Spec.Template, "current": former},
 	}
 	for _, claim := range claims {

@@ -30,9 +30,9 @@ func grown(claim *corev1.PersistentVolumeClaim) bool {
 // urgency orders the growth states of several claims. The last one takes precedence.
 var urgency = []decide.GrowthState{decide.Grown, decide.Unbound, decide.AwaitsFileSystem, decide.Growing, decide.ToGrow, decide.Infeasible}
 
-// growthOf returns the growth of an ordinal's claims.
+// growthOf returns the growth of an ordinal's claims. Claims do not grow for a revision that has failed.
 func (s Seen) growthOf(ordinal int32) (most decide.Growth) {
-	if !growsClaims(s.Set) {
+	if s.failed || !growsClaims(s.Set) {
 		return decide.Growth{}
 	}
 	grows := false
@@ -98,8 +98,8 @@ func fileSystemPending(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVo
 	return nil
 }
 
-// VolumeClaims counts, for each claim template, the claims of the ordinals that request at least its size, and those of them
-// that have it.
+// VolumeClaims counts, for each claim template, the claims of these ordinals that request at least its size, and those of
+// them that have it.
 func (s Seen) VolumeClaims(ordinals []int32) []api.VolumeClaimStatus {
 	var all []api.VolumeClaimStatus
 	for i := range s.Set.Spec.VolumeClaimTemplates {

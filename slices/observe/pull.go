@@ -57,16 +57,16 @@ func pullEnded(pull *corev1.Pod) bool {
 
 // viewPull reads the state of the pull pod of a pod.
 func (r Reader) viewPull(ctx context.Context, s Seen, view *decide.Pod, pod *corev1.Pod) error {
-	if view.Change.Same || len(NewImages(s.Templates[s.update], pod)) == 0 {
+	if view.Change.Same || len(NewImages(s.Templates[s.target], pod)) == 0 {
 		return nil
 	}
 	view.NewImages = true
-	if r.PrePullRefused[pod.UID] == s.update {
+	if r.PrePullRefused[pod.UID] == s.target {
 		view.Pull = &decide.Pull{Ended: true}
 		return nil
 	}
 	pull := &corev1.Pod{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: PullName(pod.Name, s.update)}, pull)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: PullName(pod.Name, s.target)}, pull)
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}

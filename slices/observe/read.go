@@ -27,6 +27,8 @@ type Reader struct {
 	Pods map[int32]*corev1.Pod
 	// History is the set's revisions.
 	History history.Result
+	// Failed is the revision whose roll-out has failed, or empty (status.failedRevision).
+	Failed string
 	// PrePullRefused are the pods, with the revision, for which images cannot be pulled.
 	PrePullRefused map[types.UID]string
 }
@@ -37,13 +39,12 @@ func (r Reader) Read(ctx context.Context) (decide.Input, Seen, error) {
 	if err != nil {
 		return decide.Input{}, Seen{}, err
 	}
-	claims, err := r.readAllClaims(ctx)
-	if err != nil {
-		return decide.Input{}, Seen{}, err
-	}
 	objects := Seen{
-		Set: r.Set, Claims: claims, Templates: revisions.templates, update: revisions.update, minReady: r.Spec.MinReady,
-		changes: map[string]decide.Change{}, Collisions: revisions.collisions,
+		Set: r.Set, Claims: map[string]*corev1.PersistentVolumeClaim{}, Templates: revisions.templates, target: revisions.target(),
+		failed: revisions.failed, minReady: r.Spec.MinReady, changes: map[string]decide.Change{}, Collisions: revisions.collisions,
+	}
+	if err := r.readAllClaims(ctx, &objects); err != nil {
+		return decide.Input{}, Seen{}, err
 	}
 	in := decide.Input{Spec: r.Spec, Revisions: revisions.view()}
 	for ordinal, pod := range r.Pods {
@@ -62,7 +63,7 @@ func (r Reader) Read(ctx context.Context) (decide.Input, Seen, error) {
 	if in.Taken, err = r.takenOrdinals(ctx, objects); err != nil {
 		return decide.Input{}, Seen{}, err
 	}
-	in.StaleClaims = objects.leavingClaims(slices.Concat(r.Spec.Ordinals(), in.Surges()), r.Pods)
+	in.StaleClaims = objects.leavingClaims(slices.Concat(objects.Owned, in.Surges()), r.Pods)
 	return in, objects, nil
 }
 
@@ -74,24 +75,41 @@ func priorityOf(set *api.StatefulSet, pod *corev1.Pod) ([]int64, error) {
 	return decide.Priority(rolling.UnorderedUpdate.PriorityStrategy, pod.Labels)
 }
 
-// readAllClaims reads the claims of all ordinals that have or need a pod.
-func (r Reader) readAllClaims(ctx context.Context) (map[string]*corev1.PersistentVolumeClaim, error) {
-	claims := map[string]*corev1.PersistentVolumeClaim{}
+// readAllClaims reads the claims of the ordinals that have a pod, and of those that may get one in this pass. A pass creates
+// decide.MostCreated pods, and none at an ordinal with a stale claim.
+func (r Reader) readAllClaims(ctx context.Context, s *Seen) error {
 	if len(r.Set.Spec.VolumeClaimTemplates) == 0 {
-		return claims, nil
+		return nil
 	}
-	ordinals := r.Spec.Ordinals()
+	lacking := r.Spec.Size()
 	for ordinal := range r.Pods {
-		if !r.Spec.Owns(ordinal) {
-			ordinals = append(ordinals, ordinal)
+		if err := r.readClaims(ctx, ordinal, s.Claims); err != nil {
+			return err
+		}
+		if r.Spec.Owns(ordinal) {
+			s.Owned = append(s.Owned, ordinal)
+			lacking--
 		}
 	}
-	for _, ordinal := range ordinals {
-		if err := r.readClaims(ctx, ordinal, claims); err != nil {
-			return nil, err
+	considered := int32(0)
+	for ordinal := range r.Spec.All() {
+		if considered > decide.MostCreated || lacking == 0 {
+			break
+		}
+		if r.Pods[ordinal] != nil {
+			continue
+		}
+		if err := r.readClaims(ctx, ordinal, s.Claims); err != nil {
+			return err
+		}
+		s.Owned = append(s.Owned, ordinal)
+		lacking--
+		if len(s.leavingClaims([]int32{ordinal}, r.Pods)) == 0 {
+			considered++
 		}
 	}
-	return claims, nil
+	slices.Sort(s.Owned)
+	return nil
 }
 
 // readClaims adds the existing claims of an ordinal.
@@ -116,7 +134,7 @@ func (r Reader) takenOrdinals(ctx context.Context, s Seen) (taken []int32, err e
 	if !may || len(r.Set.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
 	}
-	for free := int32(0); free < r.Spec.MaxSurge; at++ {
+	for free := int32(0); free < r.Spec.MostSurge(len(r.Pods)); at++ {
 		next := r.Spec.Next(at, 1)
 		if len(next) == 0 {
 			break

@@ -26,7 +26,7 @@ func hasResources(pod *corev1.Pod, name string) bool {
 	if status == nil || status.Resources == nil {
 		return false
 	}
-	for _, resource := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+	for _, resource := range Resizable {
 		if !want.Resources.Requests[resource].Equal(status.Resources.Requests[resource]) || !want.Resources.Limits[resource].Equal(status.Resources.Limits[resource]) {
 			return false
 		}

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/history"
 )
@@ -19,8 +21,10 @@ import (
 // revisionsSeen are the revisions of a set.
 type revisionsSeen struct {
 	current, update string
-	collisions      int32
-	templates       map[string]*corev1.PodTemplateSpec
+	// failed is true when the roll-out of the update revision has failed and is rolled back.
+	failed     bool
+	collisions int32
+	templates  map[string]*corev1.PodTemplateSpec
 	// relabel maps a revision to the equivalent one that is kept.
 	relabel map[string]string
 }
@@ -32,17 +36,28 @@ func (r revisionsSeen) merge(view *decide.Pod) {
 		return
 	}
 	view.SameAs = to
-	if to == r.update {
+	if to == r.target() {
 		view.Change = decide.Change{Same: true}
 	}
+}
+
+// target returns the revision that pods get.
+func (r revisionsSeen) target() string {
+	return decide.Revisions{Current: r.current, Update: r.update, Failed: r.failed}.Target()
 }
 
 func (r revisionsSeen) view() decide.Revisions {
 	current, update := r.templates[r.current], r.templates[r.update]
 	return decide.Revisions{
-		Current: r.current, Update: r.update, SameTemplate: equality.Semantic.DeepEqual(current, update),
+		Current: r.current, Update: r.update, Failed: r.failed, SameTemplate: equality.Semantic.DeepEqual(current, update),
 		ReadsReason: readsReason(&current.Spec) || readsReason(&update.Spec),
 	}
+}
+
+// stillFailed reports whether a revision that has failed is still that of the template, and is still rolled back. A kept
+// equivalent counts as the same.
+func (r revisionsSeen) stillFailed(failed string, onFailure api.OnFailure) bool {
+	return failed != "" && cmp.Or(r.relabel[failed], failed) == r.update && r.update != r.current && onFailure == api.Rollback
 }
 
 // RevisionsOf returns the revisions in the labels of pods.
@@ -70,6 +85,7 @@ func (r Reader) revisions(ctx context.Context) (revisionsSeen, error) {
 			found.relabel[revision.Name] = result.Update.Name
 		}
 	}
+	found.failed = found.stillFailed(r.Failed, r.Spec.OnFailure)
 	for _, revision := range slices.Concat(result.Owned, others, []*appsv1.ControllerRevision{result.Current, result.Update}) {
 		needed := revision == result.Current || revision == result.Update || slices.Contains(labels, revision.Name)
 		if !needed || found.templates[revision.Name] != nil {

@@ -21,7 +21,7 @@ func PodTells(before, after *corev1.Pod) bool {
 	return InPlaceOf(before) != nil || InPlaceOf(after) != nil ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		after.Labels[api.PrePullLabelKey] != "" && pullEnded(before) != pullEnded(after) ||
-		phaseOf(before) != phaseOf(after) || readyBefore != readyAfter || !since.Equal(now) || GateOf(before) != GateOf(after) ||
+		phaseOf(before) != phaseOf(after) || readyBefore != readyAfter || !since.Equal(now) || !lostSince(before).Equal(lostSince(after)) || GateOf(before) != GateOf(after) ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		!slices.Equal(before.Finalizers, after.Finalizers) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }

@@ -21,12 +21,17 @@ type Seen struct {
 	Claims map[string]*corev1.PersistentVolumeClaim
 	// Templates are the pod templates of the revisions, by name.
 	Templates map[string]*corev1.PodTemplateSpec
-	update    string
-	minReady  time.Duration
-	// changes caches, by revision, the change to the update revision.
+	// target is the revision that pods get. failed is true when it is not that of the template, because that has failed.
+	target   string
+	failed   bool
+	minReady time.Duration
+	// changes caches, by revision, the change to the target.
 	changes map[string]decide.Change
 	// Collisions is the collision count of the history.
 	Collisions int32
+	// Owned are the set's ordinals whose claims were read, ascending: those with a pod, and those that may get one in this
+	// pass.
+	Owned []int32
 }
 
 // viewPod returns the properties of a pod that decisions need.
@@ -46,8 +51,11 @@ func (s Seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) decide.Pod {
 	view.ClaimsOK, view.Growth = s.claimsMatch(pod, ordinal, owned), s.growthOf(ordinal)
 	view.Growth.Anew = view.Growth.State == decide.AwaitsFileSystem && pod.CreationTimestamp.After(view.Growth.Since)
 	view.StandIn = s.standsIn(ordinal)
+	if view.LostSince = lostSince(pod); !view.LostSince.IsZero() {
+		view.Node = pod.Spec.NodeName
+	}
 	if view.Terminating {
-		view.GoneBy = pod.DeletionTimestamp.Time
+		view.GoneBy, view.Node, view.Finalizers = pod.DeletionTimestamp.Time, pod.Spec.NodeName, pod.Finalizers
 	}
 	s.viewChange(&view, pod)
 	if lifecycle := s.Set.Spec.Lifecycle; lifecycle != nil {
@@ -82,6 +90,26 @@ func Readiness(pod *corev1.Pod) (bool, time.Time) {
 	return false, time.Time{}
 }
 
+// lostSince returns the time since which the node of a pod does not answer, or zero. The node lifecycle controller then sets
+// Ready to False, and only that. The kubelet has reported the containers as ready before, and all readiness gates are open.
+// Where these came later, the kubelet is about to set Ready to True.
+func lostSince(pod *corev1.Pod) time.Time {
+	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+	if pod.Status.Phase != corev1.PodRunning || at < 0 || pod.Status.Conditions[at].Status != corev1.ConditionFalse {
+		return time.Time{}
+	}
+	since := pod.Status.Conditions[at].LastTransitionTime.Time
+	before := func(kind corev1.PodConditionType) bool {
+		c := conditionOf(pod, kind)
+		return c != nil && c.LastTransitionTime.Time.Before(since)
+	}
+	shut := func(gate corev1.PodReadinessGate) bool { return !before(gate.ConditionType) }
+	if !before(corev1.ContainersReady) || slices.ContainsFunc(pod.Spec.ReadinessGates, shut) {
+		return time.Time{}
+	}
+	return since
+}
+
 // neverAvailable reports whether a pod has certainly not been available since its creation: it still has the mark of its
 // creation, or no node. A pod without the mark may have been available, because an earlier version or another controller
 // created it. Without minReadySeconds, a transition of the condition Ready shows that the pod was available while no
@@ -110,7 +138,7 @@ func (s Seen) viewChange(view *decide.Pod, pod *corev1.Pod) {
 	if p := InPlaceOf(pod); p != nil {
 		view.InPlace = viewInPlace(p, pod)
 	}
-	if in := view.InPlace; in != nil && in.Infeasible && in.Revision == s.update {
+	if in := view.InPlace; in != nil && in.Infeasible && in.Revision == s.target {
 		view.Change.Blocker = "spec.template.spec.containers[].resources"
 	}
 }
@@ -131,15 +159,15 @@ func viewInPlace(p *ProgressInPlace, pod *corev1.Pod) *decide.InPlace {
 	return view
 }
 
-// changeFrom returns how a pod can be updated from its revision to the update revision.
+// changeFrom returns how a pod can be updated from its revision to the target.
 func (s Seen) changeFrom(revision string) decide.Change {
 	if change, known := s.changes[revision]; known {
 		return change
 	}
-	from, to := s.Templates[revision], s.Templates[s.update]
+	from, to := s.Templates[revision], s.Templates[s.target]
 	change := decide.Change{Blocker: "the pod's revision is not known any more"}
 	switch {
-	case revision == s.update:
+	case revision == s.target:
 		change = decide.Change{Same: true}
 	case from != nil && to != nil:
 		change = changeOf(from, to)
@@ -194,11 +222,7 @@ func readsReason(spec *corev1.PodSpec) bool {
 
 // showsReason reports whether a volume has a file with the reason.
 func showsReason(volume *corev1.Volume) bool {
-	shows := func(file corev1.DownwardAPIVolumeFile) bool { return isReason(file.FieldRef) }
-	return volume.DownwardAPI != nil && slices.ContainsFunc(volume.DownwardAPI.Items, shows) ||
-		volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(p corev1.VolumeProjection) bool {
-			return p.DownwardAPI != nil && slices.ContainsFunc(p.DownwardAPI.Items, shows)
-		})
+	return slices.ContainsFunc(downwardFiles(volume), func(file corev1.DownwardAPIVolumeFile) bool { return isReason(file.FieldRef) })
 }
 
 func anyReadsReason(containers []corev1.Container) bool {

@@ -59,7 +59,7 @@ func TestReadyByItsOwnCondition(t *testing.T) {
 	if ready, _ := Readiness(pod); ready {
 		t.Error("it is taken for Ready")
 	}
-	s := Seen{update: "r2", changes: map[string]decide.Change{}}
+	s := Seen{target: "r2", changes: map[string]decide.Change{}}
 	if got := s.changeFrom("r2"); !got.Same {
 		t.Errorf("the newest revision, whose template is not known: %+v", got)
 	}
@@ -201,7 +201,7 @@ func TestViewPod(t *testing.T) {
 		InPlaceUpdate: &api.LifecycleHook{FinalizersHandler: []string{"hold"}},
 	}
 	s := Seen{
-		Set: set, Claims: map[string]*corev1.PersistentVolumeClaim{}, changes: map[string]decide.Change{}, update: "r2",
+		Set: set, Claims: map[string]*corev1.PersistentVolumeClaim{}, changes: map[string]decide.Change{}, target: "r2",
 		Templates: map[string]*corev1.PodTemplateSpec{"r1": slicetest.Template(nil), "r2": slicetest.Template(func(t *corev1.PodTemplateSpec) { t.Labels["app"] = "shop" })},
 	}
 	for i := range set.Spec.VolumeClaimTemplates {
@@ -212,14 +212,14 @@ func TestViewPod(t *testing.T) {
 	told, since := slicetest.Noon.Add(time.Minute), slicetest.Noon.Add(time.Hour)
 	pod := NewPod(set, slicetest.Template(nil), "r1", 3)
 	pod.UID, pod.DeletionTimestamp, pod.Finalizers = "u", &metav1.Time{Time: slicetest.Noon}, []string{"hold"}
-	pod.Labels["drain"] = "yes"
+	pod.Labels["drain"], pod.Spec.NodeName = "yes", "node-1"
 	pod.Annotations = map[string]string{
 		api.TerminationReasonAnnotationKey: "ScaleDown", api.TerminationTimeAnnotationKey: told.Format(time.RFC3339Nano),
 		api.SpecifiedDeleteKey: "true", api.InPlaceUpdateAnnotationKey: `{"revision":"r2","since":"2026-01-01T12:00:00Z","patched":"2026-01-01T12:00:00Z"}`,
 	}
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}}}
 	full := decide.Pod{
-		Ordinal: 3, UID: "u", Revision: "r1", Phase: decide.Running, Terminating: true, GoneBy: slicetest.Noon, Ready: true, ReadySince: since,
+		Ordinal: 3, UID: "u", Revision: "r1", Phase: decide.Running, Terminating: true, GoneBy: slicetest.Noon, Node: "node-1", Finalizers: []string{"hold"}, Ready: true, ReadySince: since,
 		IdentityOK: true, ClaimsOK: true, AskedToGo: true,
 		Reason: "ScaleDown", ReasonSince: told, HeldForDelete: true, HeldForUpdate: true,
 		Change: decide.Change{InPlace: true}, InPlace: &decide.InPlace{Revision: "r2", Since: slicetest.Noon, Patched: true, Done: true},
@@ -390,7 +390,7 @@ func TestClaimsMatch(t *testing.T) {
 // TestChangeFrom: the change from a revision to the update revision is computed once for each revision.
 func TestChangeFrom(t *testing.T) {
 	s := Seen{
-		update: "r2", Templates: map[string]*corev1.PodTemplateSpec{"r1": slicetest.Template(nil), "r2": slicetest.Template(func(t *corev1.PodTemplateSpec) { t.Labels["app"] = "shop" })},
+		target: "r2", Templates: map[string]*corev1.PodTemplateSpec{"r1": slicetest.Template(nil), "r2": slicetest.Template(func(t *corev1.PodTemplateSpec) { t.Labels["app"] = "shop" })},
 		changes: map[string]decide.Change{"r0": {Blocker: "known before"}},
 	}
 	unknown := decide.Change{Blocker: "the pod's revision is not known any more"}

@@ -116,8 +116,8 @@ const (
 
 // Condition types.
 const (
-	// ConditionProgressing is True while a roll-out makes progress and when it is complete. It is False after
-	// progressDeadlineSeconds without progress.
+	// ConditionProgressing is True while a roll-out makes progress, waits, and when it is complete. It is False after a pod of
+	// its revision, or the creation of one, has been late for progressDeadlineSeconds.
 	ConditionProgressing = "Progressing"
 	// ConditionHeld is True while the controller delays an action on a pod. Its message names the pod and the reason.
 	ConditionHeld = "Held"
@@ -130,11 +130,15 @@ const (
 	// ConditionReady is True while every ordinal has an available pod at the desired revision, and no other pod remains.
 	ConditionReady = "Ready"
 	// ConditionReconciling and ConditionStalled are present while Ready is False. Reconciling means that the controller is
-	// working. Stalled means that the roll-out has failed, or has the reason ReasonFieldUnreadable. Both are absent while
-	// the set is paused or being deleted.
+	// working. Stalled means that the roll-out has failed, or has the reason ReasonFieldUnreadable. Its message names the pod
+	// that is late. Both are absent while the set is paused or being deleted, unless a revision has failed.
 	ConditionReconciling = "Reconciling"
 	ConditionStalled     = "Stalled"
 )
 
 // ReasonFieldUnreadable is the reason of Stalled when a stored value has the wrong type for its field.
 const ReasonFieldUnreadable = "FieldUnreadable"
+
+// ReasonRevisionFailed is the reason of Ready, Progressing and Stalled while status.failedRevision is set (onFailure:
+// Rollback).
+const ReasonRevisionFailed = "RevisionFailed"

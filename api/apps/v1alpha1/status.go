@@ -49,8 +49,13 @@ type StatefulSetStatus struct {
 	// updateRevision is the revision of the template.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
-	// lastProgressTime is the time at which the current roll-out last made progress. progressDeadlineSeconds counts from it.
-	// It is empty while no roll-out is in progress.
+	// failedRevision is the update revision if its roll-out has failed and updateStrategy has onFailure: Rollback. Pods then
+	// return to currentRevision, and new pods get it, until spec.template changes or onFailure is Halt. Applying the same
+	// template again does not restart the roll-out.
+	// +optional
+	FailedRevision string `json:"failedRevision,omitempty"`
+	// lastProgressTime is the time at which the current roll-out last made progress, or the later time at which a pod of its
+	// revision became late. progressDeadlineSeconds counts from it. It is empty while no roll-out is in progress.
 	// +optional
 	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
 	// collisionCount distinguishes the names of revisions whose hashes are equal.

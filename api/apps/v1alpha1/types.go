@@ -128,7 +128,8 @@ type StatefulSetSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 	// progressDeadlineSeconds is the time without progress after which a roll-out fails and the condition Progressing is
-	// False. 0 means no deadline.
+	// False. It counts only while a pod of the roll-out's revision is not available or cannot be created. 0 means no
+	// deadline.
 	// +optional
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=0

@@ -52,7 +52,7 @@ const (
 	InPlaceOnly PodUpdatePolicy = "InPlaceOnly"
 )
 
-// OnFailure selects the reaction to a roll-out that makes no progress within its deadline.
+// OnFailure selects the reaction to a roll-out whose pods are late for progressDeadlineSeconds.
 //
 // +kubebuilder:validation:Enum=Halt;Rollback
 type OnFailure string
@@ -61,7 +61,8 @@ type OnFailure string
 const (
 	// Halt stops the roll-out and leaves the pods as they are.
 	Halt OnFailure = "Halt"
-	// Rollback returns the pods to the current revision.
+	// Rollback records the update revision in status.failedRevision and returns the pods to status.currentRevision, until the
+	// template changes. The spec stays as it is.
 	Rollback OnFailure = "Rollback"
 )
 
@@ -81,7 +82,8 @@ const (
 
 // RecreateStrategy configures an update of type Recreate.
 type RecreateStrategy struct {
-	// onFailure selects the reaction to a roll-out that makes no progress within its deadline.
+	// onFailure selects the reaction to a roll-out whose pods are late for progressDeadlineSeconds. Halt, the default, stops
+	// it. Rollback returns the pods to status.currentRevision until the template changes.
 	// +optional
 	OnFailure OnFailure `json:"onFailure,omitempty"`
 }
@@ -135,7 +137,8 @@ type RollingUpdateStrategy struct {
 	// Parallel.
 	// +optional
 	UnorderedUpdate *UnorderedUpdate `json:"unorderedUpdate,omitempty"`
-	// onFailure selects the reaction to a roll-out that makes no progress within its deadline.
+	// onFailure selects the reaction to a roll-out whose pods are late for progressDeadlineSeconds. Halt, the default, stops
+	// it. Rollback returns the pods to status.currentRevision until the template changes.
 	// +optional
 	OnFailure OnFailure `json:"onFailure,omitempty"`
 }

@@ -84,8 +84,8 @@ func Revision(rv string) uint64 {
 	return n
 }
 
-// IsGiven reports whether a volume belongs to a claim: it is reserved for it, or bound to it. A volume that its claim has
-// left is not.
+// IsGiven reports whether the volume, in its current phase, is meant for the claim that it names: reserved for it or
+// bound to it. A volume that its claim has left is not.
 func IsGiven(pv VolumeState) bool {
 	return pv.ClaimName != "" && pv.Phase != corev1.VolumeReleased && pv.Phase != corev1.VolumeFailed
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -59,8 +60,11 @@ func AnyPod(t *rapid.T) *corev1.Pod {
 	if paths := reasonPaths(pod); len(paths) > 0 && rapid.Bool().Draw(t, "reads") {
 		*paths[rapid.IntRange(0, len(paths)-1).Draw(t, "where")] = "metadata.annotations['" + api.TerminationReasonAnnotationKey + "']"
 	}
-	if rapid.Bool().Draw(t, "gate") {
-		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: api.InPlaceUpdateReady})
+	pod.Spec.ReadinessGates = nil
+	for _, gate := range []corev1.PodConditionType{api.InPlaceUpdateReady, "example.com/gate"} {
+		if rapid.Bool().Draw(t, "gate") {
+			pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: gate})
+		}
 	}
 	anyRealStatus(t, pod)
 	return pod
@@ -103,9 +107,9 @@ func reasonPaths(pod *corev1.Pod) (paths []*string) {
 func anyRealStatus(t *rapid.T, pod *corev1.Pod) {
 	pod.Status.Phase = rapid.SampledFrom([]corev1.PodPhase{corev1.PodRunning, corev1.PodRunning, corev1.PodPending, corev1.PodFailed}).Draw(t, "phase")
 	pod.Status.Conditions = nil
-	for _, kind := range []corev1.PodConditionType{corev1.PodReady, api.InPlaceUpdateReady, corev1.PodResizePending, corev1.PodResizeInProgress, corev1.PodScheduled, corev1.ContainersReady} {
+	for _, kind := range []corev1.PodConditionType{corev1.PodReady, api.InPlaceUpdateReady, corev1.PodResizePending, corev1.PodResizeInProgress, corev1.PodScheduled, corev1.ContainersReady, "example.com/gate"} {
 		if status := rapid.SampledFrom([]corev1.ConditionStatus{"", corev1.ConditionTrue, corev1.ConditionFalse}).Draw(t, string(kind)); status != "" {
-			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(Noon)})
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(Noon.Add(time.Duration(rapid.IntRange(0, 1).Draw(t, "since")) * time.Second))})
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {
