@@ -198,3 +198,24 @@ func TestY4SaysWhy(t *testing.T) {
 		}
 	}
 }
+
+// failedBefore is the input of a set whose revision has failed before.
+func failedBefore(in *Input) { in.Revisions.Failed, in.Spec.OnFailure = true, api.Rollback }
+
+// TestY4FailedWithoutProgress: a controller that knows only that a revision has failed reports it, since it knows that.
+func TestY4FailedWithoutProgress(t *testing.T) {
+	const message = "the roll-out of revision b has failed; pods keep revision a until spec.template changes"
+	for name, tc := range map[string]struct{ before, want Progress }{
+		"nothing is known":     {Progress{}, Progress{Revision: "b", Since: noon, Late: true, Failed: true, Message: message}},
+		"of another revision":  {Progress{Revision: "x", Since: noon.Add(-time.Hour), Updated: 2, Message: "x"}, Progress{Revision: "b", Since: noon, Late: true, Failed: true, Message: message}},
+		"since when":           {Progress{Revision: "b", Since: noon.Add(-time.Hour), Updated: 2}, Progress{Revision: "b", Since: noon.Add(-time.Hour), Updated: 2, Late: true, Failed: true, Message: message}},
+		"since when, and why":  {Progress{Revision: "b", Since: noon.Add(-time.Hour), Message: "why"}, Progress{Revision: "b", Since: noon.Add(-time.Hour), Late: true, Failed: true, Message: "why"}},
+		"it was complete once": {Progress{Revision: "b", Since: noon, Complete: true, Message: "why"}, Progress{Revision: "b", Since: noon, Late: true, Failed: true, Message: "why"}},
+	} {
+		in := slice(2, "a a", failedBefore)
+		in.Progress = tc.before
+		if got := Decide(in).Progress; got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}

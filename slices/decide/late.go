@@ -83,25 +83,21 @@ func (d *facts) refusal(ordinal int32, verbs ...Verb) string {
 
 // lacksPod returns the lowest ordinal that lacks a pod of the update, if neither another pod nor a claim delays its creation.
 func (d rollout) lacksPod() (ordinal int32, lacks bool) {
-	if d.strategy.together && d.oldRemain() {
-		return 0, false
-	}
-	unavailable := func(pod *Pod) bool { return d.ours[pod.Ordinal] && !d.serving(pod) }
 	missing := d.wantedMissing()
+	unavailable := func(pod *Pod) bool { return d.ours[pod.Ordinal] && !d.serving(pod) }
 	switch {
-	case d.Spec.Parallel && d.Spec.ScaleMaxUnavailable > 0 && slices.ContainsFunc(d.pods, unavailable), len(missing) == 0:
-		return 0, false
+	case len(missing) == 0, d.strategy.together && d.oldRemain(), d.Spec.ScaleMaxUnavailable > 0 && slices.ContainsFunc(d.pods, unavailable):
+		return ordinal, false
 	case !d.Spec.Parallel:
 		// Only the first one is created now.
 		if missing = missing[:1]; d.waitsFor(missing[0]) != nil {
-			return 0, false
+			return ordinal, false
 		}
 	}
-	at := slices.IndexFunc(missing, func(ordinal int32) bool {
-		return !d.stale[ordinal] && (d.stands[ordinal] || ordinal >= d.partition())
-	})
-	if at < 0 {
-		return 0, false
+	for _, ordinal := range missing {
+		if !d.stale[ordinal] && ordinal >= d.partition() {
+			return ordinal, true
+		}
 	}
-	return missing[at], true
+	return ordinal, false
 }

@@ -52,6 +52,7 @@ func TestY3OnlyItsOwnPodsAreLate(t *testing.T) {
 		{"an old pod that is sick, and another waits for it", slice(3, "a- a .", begun()...), false, 2, HeldPredecessor},
 		{"a claim of a former pod that is in deletion", slice(3, "a a .", begun(stale)...), false, 2, HeldStaleClaim},
 		{"a migration that gives nothing", slice(3, "a a b-", begun(share(0))...), false, 1, HeldBatch},
+		{"a file system that grows at its next mount", slice(2, "a b", begun()...).with(1, claims(AwaitsFileSystem)), false, 1, ""},
 		{"claims that grow", slice(2, "a b", begun()...).with(0, claims(Growing)), false, 0, HeldClaims},
 
 		{"scaled-away pods that keep each other", slice(2, "a b b- b-", begun()...), true, 2, HeldScaleDown},
@@ -64,6 +65,7 @@ func TestY3OnlyItsOwnPodsAreLate(t *testing.T) {
 		{"one whose creation is refused", slice(3, "a a .", begun()...), true, 1, HeldBatch},
 		{"one whose creation is refused, beside a lost node", slice(3, "at . b", begun(unavailable(2), parallel)...).with(0, lost), true, 0, HeldTerminating},
 		{"one beside a sick pod below the partition", slice(3, "a- a b-", begun(partition(1), unavailable(3))...), true, 0, HeldNotReady},
+		{"a file system that did not grow at its mount", slice(2, "a b", begun()...).with(1, claims(AwaitsFileSystem)).with(1, func(p *Pod) { p.Growth.Anew = true }), true, 1, HeldClaims},
 		{"claims that their driver cannot grow", slice(2, "a b", begun()...).with(0, claims(Infeasible)), true, 0, HeldInfeasible},
 	} {
 		for _, onFailure := range []api.OnFailure{api.Halt, api.Rollback} {

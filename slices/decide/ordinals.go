@@ -82,8 +82,12 @@ func (s Spec) End() int64 {
 
 // Owns reports whether an ordinal is one of Ordinals.
 func (s Spec) Owns(ordinal int32) bool {
-	reserved := func(r Range) bool { return r.First <= ordinal && ordinal <= r.Last }
-	return ordinal >= s.Start && s.rank(int64(ordinal)) < int64(s.Replicas) && !slices.ContainsFunc(s.Reserved, reserved)
+	return ordinal >= s.Start && s.rank(int64(ordinal)) < int64(s.Replicas) && !s.skips(ordinal)
+}
+
+// skips reports whether an ordinal is reserved.
+func (s Spec) skips(ordinal int32) bool {
+	return slices.ContainsFunc(s.Reserved, func(r Range) bool { return r.First <= ordinal && ordinal <= r.Last })
 }
 
 // Above returns the first ordinal at which a surge pod may run during an update, and whether any may. During a migration,
@@ -114,7 +118,7 @@ func (in Input) Surges() []int32 {
 	}
 	for i := range in.Pods {
 		at := in.Pods[i].Ordinal
-		if in.Pods[i].StandIn && int64(at) >= first && slices.Contains(in.Spec.Next(int64(at), 1), at) {
+		if in.Pods[i].StandIn && int64(at) >= first && !in.Spec.skips(at) {
 			out, passed[at] = append(out, at), true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -107,8 +108,16 @@ func TestY11Arithmetic(t *testing.T) {
 		if int(spec.Size()) != len(owned) {
 			t.Fatalf("%d ordinals, and they are %v", spec.Size(), owned)
 		}
-		if end := spec.End(); len(owned) > 0 && int64(owned[len(owned)-1]) >= end || slices.ContainsFunc(spec.Next(int64(spec.Start), spec.Size()), func(o int32) bool { return int64(o) >= end }) {
-			t.Fatalf("it ends before %d, and the ordinals are %v", end, owned)
+		end := int64(spec.Start)
+		if len(owned) > 0 {
+			end = int64(owned[len(owned)-1]) + 1
+		}
+		if got := spec.End(); got != end {
+			t.Fatalf("it ends before %d, and the ordinals are %v", got, owned)
+		}
+		spec.Strategy, spec.MaxSurge = api.RollingUpdate, 1
+		if first, may := spec.Above(); may != (len(owned) > 0) || may && first != end {
+			t.Fatalf("surge pods begin at %d, %t, and the ordinals are %v", first, may, owned)
 		}
 		for at := max(int64(spec.Start)-4, 0); at <= min(int64(spec.Start)+20, math.MaxInt32); at++ {
 			below := len(slices.DeleteFunc(slices.Clone(owned), func(o int32) bool { return int64(o) >= at }))
@@ -117,4 +126,39 @@ func TestY11Arithmetic(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestY11HeldMore: the ordinals that a pass does not consider are counted, and the last one listed says what they wait for.
+func TestY11HeldMore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in            Input
+		created, held int
+		more          int32
+		reason        string
+		wait          time.Duration
+	}{
+		"OrderedReady":             {slice(1000, "b-", settledAt("b")), 0, 502, 498, HeldPredecessor, 0},
+		"OrderedReady, one is due": {slice(1000, "b", settledAt("b")), 1, 500, 498, HeldPredecessor, 0},
+		"Parallel":                 {slice(1000, "", settledAt("b"), parallel), MostCreated, 1, 499, HeldBurst, time.Second},
+		"Parallel, few":            {slice(500, "", settledAt("b"), parallel), MostCreated, 0, 0, "", 0},
+		"Parallel, one more":       {slice(501, "", settledAt("b"), parallel), MostCreated, 1, 0, HeldBurst, time.Second},
+		"surge pods come last":     {slice(501, "a", parallel, surge(3)), MostCreated, 4, 0, HeldBurst, time.Second},
+		"none of those yet":        {slice(600, "a", parallel, surge(3)), MostCreated, 2, 98, HeldBurst, time.Second},
+		"Recreate":                 {slice(1000, "5: at", by(api.Recreate)), 0, 502, 498, HeldOldPods, 0},
+	} {
+		d := Decide(tc.in)
+		last := ""
+		for _, h := range d.Held {
+			if h.Reason != HeldBudget && h.Reason != HeldTerminating {
+				last = h.Reason
+			}
+		}
+		if created := len(verbs(d, Create)); created != tc.created || len(d.Held) != tc.held || d.HeldMore != tc.more || last != tc.reason || d.Wait != tc.wait {
+			t.Errorf("%s: %d pods are created, %d held for %s, and %d more, wait %s", name, created, len(d.Held), last, d.HeldMore, d.Wait)
+		}
+	}
+	spec := Spec{MaxSurge: 1000}
+	if none, some, all := spec.MostSurge(0), spec.MostSurge(7), spec.MostSurge(600); none != MostCreated || some != MostCreated+7 || all != 1000 {
+		t.Errorf("%d, %d and %d surge pods", none, some, all)
+	}
 }

@@ -60,6 +60,7 @@ func TestLacksPod(t *testing.T) {
 		"at once":                          {slice(2, "a- .", parallel), true},
 		"scaleStrategy":                    {slice(2, "a .", scale), true},
 		"scaleStrategy, below one of them": {slice(2, ". a-", scale), false},
+		"scaleStrategy, one that leaves":   {slice(2, "a . 5: a-", scale), true},
 		"Recreate, an old one":             {slice(2, "a .", by(api.Recreate)), false},
 		"Recreate, none":                   {slice(2, "b .", by(api.Recreate)), true},
 		"below the partition":              {slice(2, ". b", partition(1)), false},
@@ -68,6 +69,7 @@ func TestLacksPod(t *testing.T) {
 		"a stale claim":                    {slice(2, "a .", stale), false},
 		"beside a stale claim":             {slice(3, ". . .", stale, parallel), true},
 		"one that stands in":               {slice(2, "a a", surge(1)), true},
+		"one that stands in below it":      {slice(2, "a a*", surge(1), unavailable(0), partition(9)), false},
 		"none has to stand in":             {slice(2, "b b", surge(1)), false},
 	} {
 		if _, got := (rollout{newDecider(tc.in)}).lacksPod(); got != tc.want {
@@ -87,6 +89,8 @@ func TestCurrentWithPartition(t *testing.T) {
 		"one has not":                  {slice(2, "a b", partition(1)), "a"},
 		"no replicas":                  {slice(0, "", partition(1)), "a"},
 		"no replicas and no partition": {slice(0, ""), "b"},
+		"Y4 it has failed":             {slice(2, "b b", failedBefore), "a"},
+		"Y4 it has failed for none":    {slice(0, "", failedBefore), "a"},
 	} {
 		if got := Decide(tc.in).Status.CurrentRevision; got != tc.want {
 			t.Errorf("%s: %s", name, got)
@@ -111,6 +115,7 @@ func TestNothingLeftToRollOut(t *testing.T) {
 		"nobody looked, and all are here": {"b b-", "b", Progress{}, true},
 		"nobody looked, and one goes":     {"b bt", "b", Progress{}, false},
 		"nobody looked, and one is not":   {"b .", "b", Progress{}, false},
+		"nobody looked, and another goes": {"b b bt", "b", Progress{}, true},
 	} {
 		d := rollout{newDecider(slice(2, tc.pods))}
 		if got := d.complete(Status{CurrentRevision: tc.current}, tc.progress); got != tc.want {

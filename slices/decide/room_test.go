@@ -83,6 +83,7 @@ func TestY5MakesRoom(t *testing.T) {
 		{name: "nothing is refused, in order", in: slice(2, ". . b b", settled), want: "Create 0b", held: map[int32]string{2: HeldScaleDown, 3: HeldScaleDown}},
 		{name: "another write is refused", in: slice(2, ". . b b", settled, parallel, other), want: "Create 0b, Create 1b"},
 		{name: "a pod that stands in is refused", in: slice(2, "a a 9: a", unavailable(0), surge(1), refused(2), parallel), want: "Create 2b, Delete 9"},
+		{name: "another one is missing, and that is not refused", in: slice(2, "a . 9: a", surge(1), refused(2), parallel), want: "Create 1b, Create 2b", held: map[int32]string{9: HeldScaleDown}},
 		{name: "one that exists by now was refused", in: slice(2, "b . b b", settled, parallel, refused(0)), want: "Create 1b, Delete 3", held: map[int32]string{2: HeldScaleDown}},
 		{name: "the budget", in: slice(2, ". . b b", settled, parallel, refused(0), unavailable(2)), want: "Create 0b, Create 1b, Delete 3, Delete 2"},
 		{name: "no budget", in: slice(2, ". . b b", settled, parallel, refused(0), share), want: "Create 0b, Create 1b", held: map[int32]string{2: HeldScaleDown, 3: HeldScaleDown}},

@@ -104,6 +104,7 @@ func TestScalesByItsRules(t *testing.T) {
 			want: "Create 1b", held: map[int32]string{2: HeldScaleStrategy, 3: HeldScaleStrategy},
 		},
 		{name: "scaleStrategy does not count the others", in: slice(4, "b b b .", settled, parallel, scale(1)), want: "Create 3b"},
+		{name: "scaleStrategy does not count those that leave", in: slice(2, "b- . 5: b-", settled, parallel, scale(2)), want: "Create 1b", held: map[int32]string{5: HeldScaleDown}},
 		{
 			name: "scaleStrategy of 1", in: slice(3, "b- . .", settled, parallel, scale(1)),
 			want: "", held: map[int32]string{1: HeldScaleStrategy, 2: HeldScaleStrategy},
@@ -145,12 +146,15 @@ func TestWhoIsWaitedFor(t *testing.T) {
 		ordinal int32
 		want    string
 	}{
-		"a pod is made":          {slice(4, "b b- b- .", settled), 3, "it is created when ordinal 1 is available"},
-		"a pod is scaled away":   {slice(3, "b b- b- b", settled), 3, "it is deleted when ordinal 1 is available"},
-		"the next one":           {slice(1, "b b b", settled), 1, "it is deleted after ordinal 2"},
-		"a stand-in":             {slice(2, "b b b b", settled, surge(1)), 2, "it is deleted after ordinal 3"},
-		"a pod asked to go":      {slice(2, "b- b*", settled), 1, "it waits until fewer than maxUnavailable (1) pods are unavailable"},
-		"one below it, and more": {slice(4, "b- b- . .", settled), 3, "it is created when ordinal 0 is available"},
+		"a pod is made":            {slice(4, "b b- b- .", settled), 3, "it is created when ordinal 1 is available"},
+		"a pod is scaled away":     {slice(3, "b b- b- b", settled), 3, "it is deleted when ordinal 1 is available"},
+		"a missing one":            {slice(3, "b . b- b", settled), 3, "it is deleted when ordinal 1 is available"},
+		"one below a missing one":  {slice(3, "b- . b b", settled), 3, "it is deleted when ordinal 0 is available"},
+		"the first one is missing": {slice(3, ". b- b b", settled), 3, "it is deleted when ordinal 0 is available"},
+		"the next one":             {slice(1, "b b b", settled), 1, "it is deleted after ordinal 2"},
+		"a stand-in":               {slice(2, "b b b b", settled, surge(1)), 2, "it is deleted after ordinal 3"},
+		"a pod asked to go":        {slice(2, "b- b*", settled), 1, "it waits until fewer than maxUnavailable (1) pods are unavailable"},
+		"one below it, and more":   {slice(4, "b- b- . .", settled), 3, "it is created when ordinal 0 is available"},
 	} {
 		var got []string
 		for _, h := range Decide(tc.in).Held {

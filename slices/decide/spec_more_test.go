@@ -186,6 +186,8 @@ func TestSurgesBesideClaims(t *testing.T) {
 		"one stands in above":          {1, nil, []Pod{{Ordinal: 3, StandIn: true}}, []int32{3}},
 		"and there is room for others": {2, nil, []Pod{{Ordinal: 4, StandIn: true}}, []int32{2, 4}},
 		"and for fewer":                {1, nil, []Pod{{Ordinal: 4, StandIn: true}, {Ordinal: 2, StandIn: true}}, []int32{2}},
+		"it is the first one":          {2, nil, []Pod{{Ordinal: 2, StandIn: true}}, []int32{2, 3}},
+		"some are the first ones":      {3, nil, []Pod{{Ordinal: 2, StandIn: true}, {Ordinal: 3, StandIn: true}}, []int32{2, 3, 4}},
 		"one in the range is not one":  {1, nil, []Pod{{Ordinal: 1, StandIn: true}}, []int32{2}},
 		"nor a reserved one":           {1, nil, []Pod{{Ordinal: 6, StandIn: true}}, []int32{2}},
 	} {
