@@ -24,6 +24,11 @@ func TestY3OnlyItsOwnPodsAreLate(t *testing.T) {
 	stale := func(in *Input) { in.StaleClaims = []int32{2} }
 	grace := func(in *Input) { in.Spec.TerminationGrace = time.Minute }
 	hooked := func(p *Pod) { p.HeldForDelete = true }
+	inPlaceOnly := func(in *Input) { in.Spec.Policy = api.InPlaceOnly }
+	unfit := func(p *Pod) {
+		p.Change.Same = true
+		p.InPlace = &InPlace{Revision: "b", Patched: true, Serves: true, Waits: "no room", Infeasible: true}
+	}
 	hasDeletion := func(p *Pod) { p.Reason, p.ReasonSince, p.HeldForDelete = api.TerminationDeletion, noon, true }
 	share := func(n int32) func(*Input) {
 		return func(in *Input) { in.Spec.Migrating, in.Spec.Share = true, &n }
@@ -52,11 +57,16 @@ func TestY3OnlyItsOwnPodsAreLate(t *testing.T) {
 		{"an old pod that is sick, and another waits for it", slice(3, "a- a .", begun()...), false, 2, HeldPredecessor},
 		{"a claim of a former pod that is in deletion", slice(3, "a a .", begun(stale)...), false, 2, HeldStaleClaim},
 		{"a migration that gives nothing", slice(3, "a a b-", begun(share(0))...), false, 1, HeldBatch},
+		{"a scaled-away pod whose claims cannot grow", slice(2, "a b b", begun()...).with(2, claims(Infeasible)), false, 0, HeldScaleFirst},
+		{"a pod that leaves below the partition", slice(2, "5: a b 0: b-", begun(from(5), partition(6))...), false, 0, ""},
+		{"an equivalent pod that does not have the label yet", slice(3, "a a c-", begun()...).with(2, same), false, 1, HeldBatch},
 		{"a file system that grows at its next mount", slice(2, "a b", begun()...).with(1, claims(AwaitsFileSystem)), false, 1, ""},
 		{"claims that grow", slice(2, "a b", begun()...).with(0, claims(Growing)), false, 0, HeldClaims},
 
 		{"scaled-away pods that keep each other", slice(2, "a b b- b-", begun()...), true, 2, HeldScaleDown},
 		{"a pod of its revision that is not Ready", slice(3, "a a b-", begun()...), true, 2, HeldNotReady},
+		{"one that a hook would hold", slice(3, "a a b-", begun()...).with(2, hooked), true, 2, HeldNotReady},
+		{"one that its node cannot resize", slice(2, "a b", begun(inPlaceOnly)...).with(1, unfit), true, 1, HeldInPlaceOnly},
 		{"one that does not start", slice(3, "a a b?", begun()...), true, 2, HeldNotReady},
 		{"one that ends", slice(3, "a a b!", begun()...), true, 0, HeldBatch},
 		{"one that is changed in place and does not run", slice(3, "a a bi", begun()...), true, 2, HeldInPlace},

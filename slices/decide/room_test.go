@@ -87,6 +87,8 @@ func TestY5MakesRoom(t *testing.T) {
 		{name: "one that exists by now was refused", in: slice(2, "b . b b", settled, parallel, refused(0)), want: "Create 1b, Delete 3", held: map[int32]string{2: HeldScaleDown}},
 		{name: "the budget", in: slice(2, ". . b b", settled, parallel, refused(0), unavailable(2)), want: "Create 0b, Create 1b, Delete 3, Delete 2"},
 		{name: "no budget", in: slice(2, ". . b b", settled, parallel, refused(0), share), want: "Create 0b, Create 1b", held: map[int32]string{2: HeldScaleDown, 3: HeldScaleDown}},
+		{name: "those that stay count", in: slice(3, "b . . b b", settled, parallel, refused(1)), want: "Create 1b, Create 2b, Delete 4", held: map[int32]string{3: HeldScaleDown}},
+		{name: "those that leave anyway count", in: slice(3, "b b- . b b", settled, parallel, refused(2)), want: "Create 2b, Delete 4", held: map[int32]string{3: HeldScaleDown}},
 		{name: "one is Terminating already", in: slice(2, ". . b bt", settled, parallel, refused(0)), want: "Create 0b, Create 1b", held: map[int32]string{2: HeldScaleDown}},
 		{name: "those that do not serve", in: slice(3, ". . . b- b- b-", settled, parallel, refused(0)), want: "Create 0b, Create 1b, Create 2b, Delete 5, Delete 4, Delete 3"},
 		{name: "those that do not serve, beside one that does", in: slice(3, ". . . b b- b", settled, parallel, refused(0), unavailable(1)), want: "Create 0b, Create 1b, Create 2b, Delete 4", held: map[int32]string{3: HeldScaleDown, 5: HeldScaleDown}},
