@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,8 +25,9 @@ func failing(t *testing.T, replicas int32, edits ...func(*api.StatefulSetSpec)) 
 	if err := s.passes(10); err != nil || s.serves("a:1") != int(replicas) {
 		t.Fatalf("%d pods serve: %v", s.serves("a:1"), err)
 	}
+	s.step = 20 * time.Second
 	s.image("stuck")
-	if err := s.passes(250); err != nil {
+	if err := s.passes(30); err != nil {
 		t.Fatal(err)
 	}
 	s.held(t, int(replicas))
@@ -73,7 +75,7 @@ func (s *stage) rolledBack() (count int) {
 // settles checks that every pod serves with an image, and that no revision is remembered as failed.
 func (s *stage) settles(t *testing.T, image string, replicas int) {
 	t.Helper()
-	if err := s.passes(60); err != nil || s.serves(image) != replicas {
+	if err := s.passes(20); err != nil || s.serves(image) != replicas {
 		t.Errorf("%d pods serve: %v", s.serves(image), err)
 	}
 	set := s.set()
@@ -97,7 +99,7 @@ func TestY4FailedRevisionIsRemembered(t *testing.T) {
 		"a GitOps tool applies the failed template again": func(s *stage) {
 			for range 9 {
 				s.image("stuck")
-				_ = s.passes(20)
+				_ = s.passes(3)
 			}
 		},
 		"another controller": func(s *stage) { s.succeeds() },
@@ -130,7 +132,7 @@ func TestY4FailedRevisionIsRemembered(t *testing.T) {
 			s := failing(t, 3)
 			before, failed := uids(s), s.set().Status.FailedRevision
 			happens(s)
-			_ = s.passes(200)
+			_ = s.passes(30)
 			s.held(t, 3)
 			if s.set().Status.FailedRevision != failed || s.rolledBack() != 1 {
 				t.Errorf("%q has failed, then %q; taken back %d times", failed, s.set().Status.FailedRevision, s.rolledBack())
@@ -174,7 +176,7 @@ func TestY4Cleared(t *testing.T) {
 	t.Run("another one that fails, too", func(t *testing.T) {
 		s := failing(t, 3)
 		s.change(func(spec *api.StatefulSetSpec) { spec.Template.Annotations = map[string]string{"attempt": "2"} })
-		_ = s.passes(250)
+		_ = s.passes(30)
 		s.held(t, 3)
 		if s.rolledBack() != 2 {
 			t.Errorf("taken back %d times", s.rolledBack())
@@ -209,8 +211,9 @@ func TestY4StatusIsRefused(t *testing.T) {
 				}
 				return nil
 			}
+			s.step = 20 * time.Second
 			s.image("stuck")
-			if _ = s.passes(250); s.serves("a:1") != 2 || s.set().Status.FailedRevision != "" {
+			if _ = s.passes(30); s.serves("a:1") != 2 || s.set().Status.FailedRevision != "" {
 				t.Errorf("%d pods serve, failed %q", s.serves("a:1"), s.set().Status.FailedRevision)
 			}
 			s.refuse = nil
@@ -230,12 +233,13 @@ func TestY4RestartBeforeItFails(t *testing.T) {
 	if err := s.passes(10); err != nil {
 		t.Fatal(err)
 	}
+	s.step = 10 * time.Second
 	s.image("stuck")
 	for range 8 {
-		_ = s.passes(20) // 40 s, of a deadline of 300
+		_ = s.passes(4) // 40 s, of a deadline of 300
 		s.succeeds()
 	}
-	_ = s.passes(30)
+	_ = s.passes(6)
 	s.held(t, 3)
 }
 
@@ -252,8 +256,9 @@ func TestY4FormerResourceDefinition(t *testing.T) {
 		}
 		return nil
 	}
+	s.step = 20 * time.Second
 	s.image("stuck")
-	if err := s.passes(250); err != nil || s.serves("a:1") != 2 || s.rolledBack() != 1 {
+	if err := s.passes(30); err != nil || s.serves("a:1") != 2 || s.rolledBack() != 1 {
 		t.Errorf("%d pods serve, taken back %d times: %v", s.serves("a:1"), s.rolledBack(), err)
 	}
 	if stalled := s.condition(api.ConditionStalled); stalled == nil || stalled.Reason != api.ReasonRevisionFailed {

@@ -128,7 +128,7 @@ func TestY11Arithmetic(t *testing.T) {
 	})
 }
 
-// TestY11HeldMore: the ordinals that a pass does not consider are counted, and the last one listed says what they wait for.
+// TestY11HeldMore: the ordinals that a pass does not consider are counted. They wait for the same reason as the last one listed.
 func TestY11HeldMore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in            Input

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// room is what the pods that the slice does not own may give up while the API server refuses new pods, for example because
-// of a quota that they use up (D7). Elsewhere new pods are created first.
+// room limits the pods that are deleted to make room while the API server refuses new pods, for example because the pods that
+// the slice does not own use up a quota (D7). Otherwise new pods are created first.
 type room struct {
 	// is is true while new pods are refused, with this message.
 	is      bool

@@ -103,7 +103,7 @@ func TestY5MakesRoom(t *testing.T) {
 	}
 }
 
-// TestY5WorldUnderQuota: with a quota that has room for all replicas, any change of the range comes to its end.
+// TestY5WorldUnderQuota: with a quota that has room for all replicas, any change of the range completes.
 func TestY5WorldUnderQuota(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := slice(rapid.Int32Range(1, 6).Draw(t, "replicas"), "").Spec

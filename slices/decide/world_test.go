@@ -195,16 +195,22 @@ func (w *world) verify(before Input, d Decision) {
 	if recreate && created && !w.in.Spec.Paused && len(revisions) > 1 {
 		w.t.Fatalf("revisions %v run together", revisions)
 	}
+	if !recreate && len(before.Refused) == 0 {
+		w.keepsAsMany(before, d, running)
+	}
+}
+
+// keepsAsMany checks that a scale-down does not leave fewer pods than replicas, of which some are running.
+func (w *world) keepsAsMany(before Input, d Decision, running int) {
+	w.t.Helper()
 	condemned := slices.ContainsFunc(d.Actions, func(a Action) bool {
 		return a.Verb == Delete && a.Reason == api.TerminationScaleDown && !slices.Contains(counted(before), a.Ordinal)
 	})
-	kept := 0
-	for _, ordinal := range after.Spec.Ordinals() {
-		if w.pods[ordinal] != nil {
-			kept++
-		}
+	kept, owned := 0, before.Spec.Ordinals()
+	for _, ordinal := range owned {
+		kept += int(one(w.pods[ordinal] != nil))
 	}
-	if condemned && !recreate && len(before.Refused) == 0 && kept+running < len(after.Spec.Ordinals()) {
+	if condemned && kept+running < len(owned) {
 		w.t.Fatalf("fewer pods than replicas: %s", short(d))
 	}
 }

@@ -62,7 +62,7 @@ const (
 	// Halt stops the roll-out and leaves the pods as they are.
 	Halt OnFailure = "Halt"
 	// Rollback records the update revision in status.failedRevision and returns the pods to status.currentRevision, until the
-	// template changes. The spec stays as it is.
+	// template changes. The spec does not change.
 	Rollback OnFailure = "Rollback"
 )
 
