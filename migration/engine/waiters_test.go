@@ -83,7 +83,7 @@ func everyState() map[string]waited {
 }
 
 // migrationScript is the health script of Argo CD.
-const migrationScript = "../config/argocd/migration-health.lua"
+const migrationScript = "../../config/argocd/migration-health.lua"
 
 // asObject returns a Migration as tools read it.
 func asObject(t waitertest.Failer, m *api.Migration) map[string]any {
