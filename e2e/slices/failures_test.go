@@ -289,24 +289,23 @@ func TestDeadline(t *testing.T) {
 			p.eventually("web-1 is stuck", func() bool { return p.images()["web-1"] == stuck })
 			if onFailure == sliceapi.Rollback {
 				p.tookBack(first)
+				if now := p.uids(); now["web-0"] != before["web-0"] {
+					t.Error("web-0 was replaced")
+				}
 				p.failedUntilChanged(first)
-			} else {
-				p.eventually("the deadline has passed", func() bool {
-					c := meta.FindStatusCondition(p.read().Status.Conditions, sliceapi.ConditionProgressing)
-					return c.Status == metav1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
-				})
-				p.makeReady(1)
-				p.eventually("the roll-out goes on", func() bool {
-					pod := p.pod(0)
-					return pod != nil && pod.UID != before["web-0"] && pod.Spec.NodeName != ""
-				})
-				p.makeReady(0)
-				p.complete()
 				return
 			}
-			if now := p.uids(); now["web-0"] != before["web-0"] {
-				t.Error("web-0 was replaced")
-			}
+			p.eventually("the deadline has passed", func() bool {
+				c := meta.FindStatusCondition(p.read().Status.Conditions, sliceapi.ConditionProgressing)
+				return c.Status == metav1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
+			})
+			p.makeReady(1)
+			p.eventually("the roll-out goes on", func() bool {
+				pod := p.pod(0)
+				return pod != nil && pod.UID != before["web-0"] && pod.Spec.NodeName != ""
+			})
+			p.makeReady(0)
+			p.complete()
 		})
 	}
 }
