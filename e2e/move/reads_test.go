@@ -23,7 +23,7 @@ const (
 	readsAtStart    = 66
 	readsOfAHandoff = 17
 	readsAtEnd      = 42
-	readsAnOrdinal  = 28
+	readsAnOrdinal  = 29
 )
 
 // TestReads: the number of an engine's reads is bounded, because it does not read the objects that it watches.
