@@ -110,13 +110,34 @@ func load(ctx context.Context) (map[string][]*source, error) {
 	return found, nil
 }
 
-// changedSince returns the files that differ from those of a commit.
+// changedSince returns the files whose code differs from that of a commit. A file that was only renamed, or in which
+// only imports differ, is not among them.
 func changedSince(ctx context.Context, since string) ([]string, error) {
 	if since == "" {
 		return nil, nil
 	}
-	out, err := program.In{}.Output(ctx, "git", "diff", "--name-only", "--relative", since)
-	return strings.Fields(out), err
+	out, err := program.In{}.Output(ctx, "git", "diff", "--find-renames", "--unified=0", "--relative", since)
+	return changedIn(out), err
+}
+
+// movedOnly matches the lines of a difference that do not change what a file does: its package, its imports, and blanks.
+var movedOnly = regexp.MustCompile(`^[+-](package \w+|\s*(import )?(\w+ )?"[^"]+"|\s*)$`)
+
+// changedIn returns the files of a difference, as git prints it, that have another changed line.
+func changedIn(difference string) []string {
+	var files []string
+	file := ""
+	for line := range strings.SplitSeq(difference, "\n") {
+		if name, is := strings.CutPrefix(line, "+++ "); is {
+			file = strings.TrimPrefix(name, "b/") // /dev/null for a file that was deleted
+			continue
+		}
+		changed := strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-") && !strings.HasPrefix(line, "--- ")
+		if changed && file != "/dev/null" && !movedOnly.MatchString(line) && !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // head returns the commit that is checked out.
