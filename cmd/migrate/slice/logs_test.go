@@ -221,15 +221,17 @@ func TestY8LogsFailed(t *testing.T) {
 // TestY8LogsFollowed: several logs are followed at once, for longer than one request may take, until the user interrupts.
 func TestY8LogsFollowed(t *testing.T) {
 	east := logServer(t, webPod("web-0"), webPod("web-1"))
-	lines, done := make(chan string), make(chan struct{})
+	done := make(chan struct{})
 	t.Cleanup(func() { close(done) })
 	east.Log = func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
-		for {
+		beat := time.NewTicker(100 * time.Millisecond)
+		defer beat.Stop()
+		for n := 1; ; n++ {
 			w.(http.Flusher).Flush()
 			select {
-			case line := <-lines:
-				fmt.Fprintf(w, "%s %s\n", r.PathValue("name"), line)
+			case <-beat.C:
+				fmt.Fprintf(w, "%s line %d\n", r.PathValue("name"), n)
 			case <-r.Context().Done():
 				return
 			case <-done:
@@ -242,11 +244,7 @@ func TestY8LogsFollowed(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() { ended <- c.Execute(ctx) }()
-	lines <- "first"
-	shown.Await(t, "first")
-	time.Sleep(1200 * time.Millisecond) // longer than --request-timeout: a followed log has none
-	lines <- "second"
-	shown.Await(t, "second")
+	shown.Await(t, "line 13") // after --request-timeout: a followed log has none
 	interrupt()
 	if got := <-ended; got != command.ExitFailure || c.Stderr.Len() > 0 {
 		t.Errorf("exit code %d, stderr %q", got, c.Stderr)
