@@ -80,8 +80,8 @@ func (e *Executor) update(ctx context.Context, at endpoint.Endpoint, effect plan
 	switch effect.On() {
 	case plan.KindSet:
 		change := encodeSet(at, effect.Before, effect.After)
-		if effect.After.HandOver {
-			if err := e.handOver(ctx, at, change["metadata"].(map[string]any)); err != nil { //nolint:forcetypeassert // a released fence is in it
+		if metadata, released := change["metadata"].(map[string]any); released && effect.After.HandOver {
+			if err := e.handOver(ctx, at, metadata); err != nil {
 				return nil, err
 			}
 		}
@@ -96,8 +96,10 @@ func (e *Executor) update(ctx context.Context, at endpoint.Endpoint, effect plan
 		return e.updateCopy(ctx, at, effect)
 	case plan.KindJob:
 		return startHook(ctx, at, effect)
-	default:
+	case plan.KindWriter:
 		return writeWriter(ctx, at, effect)
+	default:
+		return nil, fmt.Errorf("effect %q updates an object of no known kind", effect.Verb)
 	}
 }
 
