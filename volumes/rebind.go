@@ -60,8 +60,7 @@ type Action struct {
 	ResourceVersion string
 	// Fence is the fence that is written on the object.
 	Fence string
-	// Before and After are what migrations write on a volume or a VolumeSnapshotContent, before the action and
-	// after it.
+	// Before and After are the states of a volume or a VolumeSnapshotContent, before the action and after it.
 	Before, After State
 	// Calls is for MarkClaim: the count of earlier calls to the binder.
 	Calls int

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,6 +106,9 @@ func TestSecondIsCarried(t *testing.T) {
 			got := Second{}.Carried(taken)
 			if (got == nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
 				t.Errorf("got %+v", got)
+			}
+			if absent := got != nil && strings.Contains(got.Message, "does not exist"); absent == taken.At.Claim.Found {
+				t.Errorf("claim found %t: %+v", taken.At.Claim.Found, got)
 			}
 		})
 	}

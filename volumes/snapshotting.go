@@ -141,7 +141,7 @@ type SnapshotContent struct {
 // RolePlaceholder is a pod for whose claim a volume is provisioned, and which mounts nothing of it.
 const RolePlaceholder Role = "placeholder"
 
-// State returns what migrations have written on the content.
+// State returns the fields of the content that migrations write.
 func (c SnapshotContent) State() State {
 	policy := corev1.PersistentVolumeReclaimDelete
 	if c.Retain {

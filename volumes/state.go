@@ -2,8 +2,8 @@ package volumes
 
 import corev1 "k8s.io/api/core/v1"
 
-// State is what migrations write on a volume. An action holds the state before it and after it; what differs is what
-// it writes. Of a VolumeSnapshotContent, only Policy, Note and Fence are written.
+// State holds the fields of a volume that migrations write. An action has the state before it and after it, and writes
+// the difference. Of a VolumeSnapshotContent, only Policy, Note and Fence are written.
 type State struct {
 	Policy corev1.PersistentVolumeReclaimPolicy
 	// Note is the policy to restore, as noted by some migration.
@@ -13,7 +13,7 @@ type State struct {
 	Fence, Released, Seal, There string
 }
 
-// State returns what migrations have written on the volume.
+// State returns these fields of the volume.
 func (v Volume) State() State {
 	return State{Policy: v.Policy, Note: v.Note, ClaimRef: v.ClaimRef, Fence: v.Fence, Released: v.Released, Seal: v.Seal, There: v.There}
 }

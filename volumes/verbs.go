@@ -1,7 +1,7 @@
 package volumes
 
-// Verb names an action on an object of an ordinal, for people and programs. What the action does to which object is
-// in the table below, and nowhere else.
+// Verb names an action on an object of an ordinal, for people and programs. The table below says to which kind of object
+// it makes which change, and nothing else does.
 type Verb string
 
 // The verbs. None of them deletes a volume.
@@ -88,7 +88,7 @@ const (
 	KindContent  Kind = "volumesnapshotcontent"
 )
 
-// Change is what an action does to its object.
+// Change is a change of an object.
 type Change string
 
 // The changes.
@@ -111,8 +111,7 @@ const (
 	PartBase Part = "base"
 )
 
-// Needs is what must be read from the API servers right before an action, because the action relies on it. The zero
-// value is everything.
+// Needs lists the reads from the API servers right before an action, which relies on them. The zero value is everything.
 type Needs int
 
 // The needs.
@@ -127,7 +126,7 @@ const (
 	NeedsOrdinal
 )
 
-// row is what an action of a verb does, and what it relies on.
+// row describes the actions of a verb.
 type row struct {
 	kind   Kind
 	change Change
@@ -178,13 +177,13 @@ var rows = map[Verb]row{
 // Kind returns the kind of the object that the action writes; empty for the verb of a method that is not built in.
 func (a Action) Kind() Kind { return rows[a.Verb].kind }
 
-// Change returns what the action does to that object.
+// Change returns the change of that object.
 func (a Action) Change() Change { return rows[a.Verb].change }
 
 // Part returns the part of that object. It is empty if the object is the ordinal's own, or is found by its name.
 func (a Action) Part() Part { return rows[a.Verb].part }
 
-// Needs returns what the action relies on.
+// Needs returns the live reads that the action relies on.
 func (a Action) Needs() Needs { return rows[a.Verb].needs }
 
 // Does reports whether the action makes a change to an object of a kind.

@@ -87,8 +87,8 @@ type Effect struct {
 	// Fence is the fence of the epoch in which the write happens, for CreateBudget, SetBudget and the Services and
 	// exports of ordinals.
 	Fence string `json:"-"`
-	// Before and After are what migrations write on a StatefulSet, before the effect and after it. What differs is
-	// written. CreateSet has no Before.
+	// Before and After are the states of a StatefulSet, before the effect and after it. The difference is written.
+	// CreateSet has no Before.
 	Before SetState `json:"-"`
 	After  SetState `json:"-"`
 	// MaxUnavailable is how many replicas SetBudget allows to be unavailable.

@@ -91,7 +91,7 @@ const (
 	StaysFailed    Stays = "failed"
 )
 
-// SetState is what migrations write on a StatefulSet.
+// SetState holds the fields of a StatefulSet that migrations write.
 type SetState struct {
 	Start, Replicas int32
 	// Fence is the fence; empty if the set is released. Unmarked is as in Rolls. Split is true when a released set
@@ -107,7 +107,7 @@ type SetState struct {
 	Share  int32
 }
 
-// State returns what migrations have written on the set.
+// State returns these fields of the set.
 func (s Set) State() SetState {
 	return SetState{Start: s.Start, Replicas: s.Replicas, Fence: s.Fence, Unmarked: s.Rolls.Unmarked, Shared: s.Rolls.Shared, Share: s.Rolls.Share}
 }

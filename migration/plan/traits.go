@@ -18,7 +18,7 @@ const (
 	KindWriter    volumes.Kind = "writer"
 )
 
-// row is what an effect of a verb does: to which kind of object, and whether it concerns only one ordinal.
+// row describes the effects of a verb. ordinal is true if they concern only one ordinal.
 type row struct {
 	kind    volumes.Kind
 	change  volumes.Change
@@ -72,7 +72,7 @@ func (e Effect) row() row {
 	return rows[e.Verb]
 }
 
-// Change returns what the effect does to its object.
+// Change returns the change of the effect's object.
 func (e Effect) Change() volumes.Change { return e.row().change }
 
 // On returns the kind of the object that the effect writes.
@@ -106,8 +106,8 @@ func (e Effect) Hands() bool { return e.Carries() || e.Stops() || e.Starts() }
 // Fences reports whether the effect claims a StatefulSet for this process.
 func (e Effect) Fences() bool { return e.Verb == WriteFence }
 
-// Scaleless reports whether the effect writes only the fence of a StatefulSet, or removes it.
-func (e Effect) Scaleless() bool { return e.Verb == WriteFence || e.Verb == ReleaseFence }
+// OnlyFences reports whether the effect writes only the fence of a StatefulSet, or removes it.
+func (e Effect) OnlyFences() bool { return e.Verb == WriteFence || e.Verb == ReleaseFence }
 
 // Reserves reports whether the effect writes a share of the disruption budget.
 func (e Effect) Reserves() bool { return e.Verb == SetBudget || e.Verb == SetShare }

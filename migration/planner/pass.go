@@ -128,11 +128,8 @@ func (s *State) Sign(snapshot plan.Snapshot) plan.Snapshot {
 }
 
 // Outdated reports whether a Migration that was read is older than the last written one, which a stale cache can
-// cause.
+// cause. Nothing is older if this process has written none yet: an empty version cannot be compared.
 func (s *State) Outdated(version string) bool {
-	if s.SavedVersion == "" {
-		return false
-	}
 	order, err := resourceversion.CompareResourceVersion(s.SavedVersion, version)
 	return err == nil && order > 0
 }

@@ -335,7 +335,7 @@ func leanWhole(sc Reads, s plan.Snapshot, decision plan.Decision) Reads {
 	case effect == nil && heeds(s, decision.Record):
 		// The recorded form is the one that its author wrote last.
 		sc.Namespace = false
-	case effect == nil, effect.RunsHook(), effect.Scaleless():
+	case effect == nil, effect.RunsHook(), effect.OnlyFences():
 		// Such a record says only that the budgets are written next.
 		sc.Budgets, sc.Namespace = false, false
 	case effect.Does(volumes.Updates, plan.KindBudget):

@@ -29,6 +29,8 @@ func TestScopeOf(t *testing.T) {
 	unproven.Destination.Set.Fence = "another.2"
 	bare.Source.Set.Templates = nil
 	begins.Record.Baseline = nil
+	early := under(moving.Record.Handoff)
+	early.Early = &three
 	more := under(moving.Record.Handoff)
 	more.Record.Baseline.Replicas, more.Source.Set.Replicas, more.Destination.Set.Start, more.Destination.Set.Replicas = 3, 2, 2, 1
 	stays := under(moving.Record.Handoff)
@@ -73,6 +75,8 @@ func TestScopeOf(t *testing.T) {
 		"a claim is made":                {resting, does(plan.CarryVolume, volumes.CreateClaim), Reads{Live: true, Ordinal: &three, Volumes: true}},
 		"a volume is parked":             {resting, does(plan.CarryVolume, volumes.Park), Reads{Live: true, Ordinal: &three, Volumes: true, Pods: true}},
 		"a claim is deleted":             {resting, does(plan.DeleteClaim, ""), Reads{Live: true, Budgets: true, Ordinal: &three, Volumes: true, Pods: true}},
+		"one is copied early":            {early, does(plan.CarryVolume, volumes.CreateIncoming), Reads{Live: true, Ordinal: &three, Pods: true, Volumes: true}},
+		"its author's budget is noted":   {moving, notes(func(r *plan.Record) { r.Baseline.DisruptionBudget = &api.DisruptionBudget{} }), Reads{Live: true, Budgets: true, Ordinal: &two, Pods: true}},
 		"it ends":                        {moving, plan.Decision{Record: &moving.Record, Done: api.ReasonMoved}, allOfIt},
 		"the record is given up":         {moving, notes(func(r *plan.Record) { r.Baseline = nil }), allOfIt},
 		"the record begins":              {begins, notes(func(*plan.Record) {}), wide},
