@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -161,27 +162,32 @@ func (w writer) incoming(ctx context.Context, pair volumes.Pair) (client.Object,
 		return nil, err
 	}
 	claim := w.incomingOf(from)
-	if len(w.AccessModes) == 0 { // a side that has had the ordinal before keeps its own modes
-		if err := w.modesOf(ctx, w.ownRef(pair), claim); err != nil {
-			return nil, err
-		}
+	if err := w.likeOf(ctx, w.ownRef(pair), claim); err != nil { // a side that has had the ordinal before keeps its own form
+		return nil, err
 	}
+	volumes.Form{AccessModes: w.AccessModes}.Give(claim)
 	return claim, nil
 }
 
-// modesOf gives a claim the access modes of an existing one. If that does not exist, the claim keeps its own.
-func (w writer) modesOf(ctx context.Context, ref volumes.Ref, claim *corev1.PersistentVolumeClaim) error {
+// likeOf gives a claim the access modes of an existing one, and its VolumeAttributesClass if both have one storage
+// class. If that claim does not exist, the other keeps its own.
+func (w writer) likeOf(ctx context.Context, ref volumes.Ref, claim *corev1.PersistentVolumeClaim) error {
 	var there corev1.PersistentVolumeClaim
 	err := w.at.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &there)
-	if err == nil {
-		claim.Spec.AccessModes = there.Spec.AccessModes
+	if err != nil {
+		return client.IgnoreNotFound(err)
 	}
-	return client.IgnoreNotFound(err)
+	claim.Spec.AccessModes = there.Spec.AccessModes
+	if ptr.Equal(there.Spec.StorageClassName, claim.Spec.StorageClassName) {
+		claim.Spec.VolumeAttributesClassName = there.Spec.VolumeAttributesClassName
+	}
+	return nil
 }
 
 func (w writer) incomingOf(from *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	claim := w.claimOf(from, "")
-	volumes.Form{StorageClass: w.class(), AccessModes: w.AccessModes}.Give(&claim.Spec)
+	claim.Spec.VolumeAttributesClassName = from.Spec.VolumeAttributesClassName
+	volumes.Form{StorageClass: w.class(), AccessModes: w.AccessModes}.Give(claim)
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: w.size(from)}
 	if source := w.action.Copy.Snapshot.Source; source != "" {
 		claim.Spec.DataSource = snapshotmanifest.DataSource(source)
@@ -250,15 +256,16 @@ func (w writer) claimOf(from *corev1.PersistentVolumeClaim, volume string) *core
 	return claim
 }
 
-// claim returns the ordinal's own claim for the copy that was taken over. It has the access modes of the claim
-// in which the volume was filled, with which that volume was provisioned.
+// claim returns the ordinal's own claim for the copy that was taken over. It has the form of the claim in which the
+// volume was filled, with which that volume was provisioned.
 func (w writer) claim(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.original(ctx)
 	if err != nil {
 		return nil, err
 	}
 	claim := volumes.CopyClaim(from, w.action.Ref, w.action.Volume, w.Owner, volumes.Form{StorageClass: &w.action.Copy.Class, AccessModes: w.AccessModes})
-	if err := w.modesOf(ctx, volumes.HandingOf(pair).Incoming.Ref, claim); err != nil {
+	claim.Spec.VolumeAttributesClassName = nil
+	if err := w.likeOf(ctx, volumes.HandingOf(pair).Incoming.Ref, claim); err != nil {
 		return nil, err
 	}
 	claim.Annotations[api.FenceAnnotationKey] = w.action.Fence
