@@ -70,7 +70,7 @@ func TestWhatIsHeldAndWhy(t *testing.T) {
 		"scaled away, in Parallel":    {slice(3, "b b . b", settled, parallel), 3, "it is deleted when every ordinal has a pod"},
 		"scaled away, others leave":   {slice(1, "b b bt", settled), 1, "it is deleted after ordinal 2"},
 		"scaled away, not available":  {slice(1, "b b- b-", settled), 2, "it is deleted when it is available, or ordinal 1 is"},
-		"a stand-in that is not paid": {slice(2, "b- b b", settled, surge(1), parallel).with(0, func(p *Pod) { p.Terminating = true }), 2, "it is deleted when others are available in its place"},
+		"a stand-in that is not paid": {slice(2, "b- b b", settled, unavailable(0), surge(1), parallel), 2, "it is deleted when others are available in its place"},
 		"scaling is first":            {slice(2, "a a a"), 1, "it is updated when no pod is left that the slice does not own"},
 		"a pod in a batch":            {slice(3, "a a b-"), 1, "it is updated when the pods updated before are available"},
 	} {
