@@ -267,6 +267,17 @@ func asked(v *View, costs bool) *plan.Hold {
 	return nil
 }
 
+// TestGatesThatCost: in a rollback, an ordinal that is down passes the gates that protect availability, and none of those
+// that protect its data or the slices (I5, I8).
+func TestGatesThatCost(t *testing.T) {
+	free := []string{"volumes asked for", "services asked for", "start ordinal", "start withdrawn", "slices", "volumes"}
+	for _, gate := range gates {
+		if gate.Costs == slices.Contains(free, gate.Name) {
+			t.Errorf("gate %q costs: %t", gate.Name, gate.Costs)
+		}
+	}
+}
+
 // TestRegisterGate: a gate without a function, or with the name of another, is not registered.
 func TestRegisterGate(t *testing.T) {
 	open := func(*View, int32) *plan.Hold { return nil }
