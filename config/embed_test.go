@@ -115,6 +115,8 @@ func TestManagerRights(t *testing.T) {
 		}},
 		"X-29 cluster role for slices": {clusterRole("sliceshift-slices"), []string{
 			"controllerrevisions.apps: create,delete,get,list,patch,watch",
+			"leases.coordination.k8s.io: get",
+			"nodes: get",
 			"persistentvolumeclaims: create,get,list,patch,watch",
 			"persistentvolumeclaims: delete",
 			"pods/eviction: create",

@@ -45,6 +45,7 @@ type Reconciler struct {
 	mu           sync.Mutex
 	memory       map[types.NamespacedName]memory
 	begun        time.Time
+	nodes        nodes
 }
 
 // memory is the state of a set that is kept between passes.
@@ -179,7 +180,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return whenChanged(err)
 	}
 	wait, err := r.tell(ctx, control, in, decision, failed)
-	err = errors.Join(err, observed.historyErr)
+	wait, err = soonest(wait, r.askNodes(ctx, decision)), errors.Join(err, observed.historyErr)
 	switch {
 	case failed == nil && err == nil:
 	case changedMeanwhile(failed):
@@ -257,6 +258,7 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 		return observation{}, err
 	}
 	in.Now, in.Progress, in.Failures, in.Refused = now, known.progress, known.failures, known.refused
+	r.nodes.mark(in.Pods, now)
 	return observation{in: in, control: r.writer().For(objects, pods), historyErr: historyErr}, nil
 }
 

@@ -138,13 +138,30 @@ func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision de
 		return
 	}
 	words := make([]string, 0, told)
-	for _, hold := range decision.Held[:min(told, len(decision.Held))] {
+	for _, hold := range causesFirst(decision.Held) {
 		words = append(words, fmt.Sprintf("%s: %s", observe.PodName(set.Name, hold.Ordinal), hold.Message))
 	}
 	if more := len(decision.Held) - told + int(decision.HeldMore); more > 0 {
 		words = append(words, fmt.Sprintf("and %d more", more))
 	}
 	condition(set, status, api.ConditionHeld, true, decision.Held[0].Reason, strings.Join(words, "; "))
+}
+
+// causesFirst returns the holds that the message of the condition has room for. If it lacks room, those of pods that others
+// wait for come first, such as a pod on a lost node.
+func causesFirst(held []decide.Hold) []decide.Hold {
+	if len(held) <= told {
+		return held
+	}
+	waits := func(h decide.Hold) int {
+		if h.Reason == decide.HeldNotReady || h.Reason == decide.HeldTerminating {
+			return 0
+		}
+		return 1
+	}
+	sorted := slices.Clone(held)
+	slices.SortStableFunc(sorted, func(a, b decide.Hold) int { return waits(a) - waits(b) })
+	return sorted[:told]
 }
 
 func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -275,6 +276,29 @@ func TestHeldIsTold(t *testing.T) {
 	}
 	if got := held(0); got == nil || got.Status != metav1.ConditionFalse || got.Reason != "NothingHeld" {
 		t.Errorf("nothing is held any more: %+v", got)
+	}
+}
+
+// TestY12LostNodeIsNamed: if the condition has no room for all held ordinals, those that the others wait for come first,
+// such as a pod on a lost node, in the order of the ordinals.
+func TestY12LostNodeIsNamed(t *testing.T) {
+	of := func(reasons ...string) string {
+		status, decision := api.StatefulSetStatus{}, decide.Decision{}
+		for i, reason := range reasons {
+			decision.Held = append(decision.Held, decide.Hold{Ordinal: int32(i), Reason: reason, Message: "why"})
+		}
+		renderHeld(slicetest.NamedSet("web", nil), &status, decision)
+		c := meta.FindStatusCondition(status.Conditions, api.ConditionHeld)
+		return c.Reason + ": " + strings.ReplaceAll(c.Message, ": why", "")
+	}
+	const batch, unready, ends = decide.HeldBatch, decide.HeldNotReady, decide.HeldTerminating
+	for want, reasons := range map[string][]string{
+		batch + ": web-5; web-6; web-0; web-1; web-2; and 2 more": {batch, batch, batch, batch, batch, ends, unready},
+		batch + ": web-0; web-1; web-2; web-3; web-4":             {batch, batch, batch, batch, unready},
+	} {
+		if got := of(reasons...); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

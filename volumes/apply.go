@@ -65,7 +65,7 @@ func Update(ctx context.Context, cluster client.Client, action Action) (client.O
 		change = map[string]any{"metadata": map[string]any{"annotations": map[string]any{api.FenceAnnotationKey: marked(action.Fence, action.Calls)}}}
 		object = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: action.Ref.Namespace, Name: action.Ref.Name}}
 	case !action.Does(Updates, KindVolume), len(change) == 0:
-		return nil, fmt.Errorf("action %q changes nothing", action.Verb)
+		return nil, &UnsentError{Reason: fmt.Sprintf("action %q changes nothing", action.Verb)}
 	}
 	return Patch(ctx, cluster, object, action, change)
 }

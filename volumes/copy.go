@@ -38,13 +38,16 @@ func FormOf(asked api.VolumeSpec) Form {
 	return Form{StorageClass: asked.StorageClassName, AccessModes: asked.AccessModes}
 }
 
-// Give applies that form to a claim.
-func (f Form) Give(claim *corev1.PersistentVolumeClaimSpec) {
+// Give applies that form to a claim. With a named class the claim gets no VolumeAttributesClass, because that of the
+// other side belongs to the driver of the former class, and no annotation that precedes spec.storageClassName.
+func (f Form) Give(claim *corev1.PersistentVolumeClaim) {
 	if f.StorageClass != nil {
-		claim.StorageClassName = f.StorageClass
+		claim.Spec.StorageClassName, claim.Spec.VolumeAttributesClassName = f.StorageClass, nil
+		claim.Annotations = maps.Clone(claim.Annotations)
+		delete(claim.Annotations, corev1.BetaStorageClassAnnotation)
 	}
 	if len(f.AccessModes) > 0 {
-		claim.AccessModes = f.AccessModes
+		claim.Spec.AccessModes = f.AccessModes
 	}
 }
 
@@ -68,8 +71,8 @@ func CopyVolume(from *corev1.PersistentVolume, name string, ref Ref, owner types
 	return volume
 }
 
-// CopyClaim returns the other side's claim, bound to a volume by name. It has no data source, because the
-// volume has the data.
+// CopyClaim returns the other side's claim, bound to a volume by name if one is given. It has no data source, because
+// the volume has the data. A disk that is carried over keeps its attributes under any class.
 func CopyClaim(from *corev1.PersistentVolumeClaim, ref Ref, volume string, owner types.UID, form Form) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, Labels: maps.Clone(from.Labels), Annotations: carried(from.Annotations, owner)},
@@ -77,7 +80,10 @@ func CopyClaim(from *corev1.PersistentVolumeClaim, ref Ref, volume string, owner
 	}
 	claim.Spec.VolumeName = volume
 	claim.Spec.DataSource, claim.Spec.DataSourceRef = nil, nil
-	form.Give(&claim.Spec)
+	form.Give(claim)
+	if volume != "" {
+		claim.Spec.VolumeAttributesClassName = from.Spec.VolumeAttributesClassName
+	}
 	return claim
 }
 

@@ -80,6 +80,41 @@ func TestCopyClaim(t *testing.T) {
 	})
 }
 
+// TestY15AttributesOfAnotherClass: a named class excludes the former attributes class, which belongs to the driver of the
+// former class, and the annotation that precedes spec.storageClassName. A disk that is carried over keeps its attributes.
+func TestY15AttributesOfAnotherClass(t *testing.T) {
+	fast := "fast"
+	for name, tc := range map[string]struct {
+		volume     string
+		form       Form
+		attributes *string
+	}{
+		"a new volume of the same class":    {"", Form{}, new("gold")},
+		"a new volume of another class":     {"", Form{StorageClass: &fast}, nil},
+		"the same disk":                     {"pv", Form{}, new("gold")},
+		"the same disk under another class": {"pv", Form{StorageClass: &fast}, new("gold")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := &corev1.PersistentVolumeClaim{
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.BetaStorageClassAnnotation: "slow"}},
+				Spec:       corev1.PersistentVolumeClaimSpec{StorageClassName: new("slow"), VolumeAttributesClassName: new("gold")},
+			}
+			got := CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, tc.volume, "me", tc.form)
+			if diff := cmp.Diff(tc.attributes, got.Spec.VolumeAttributesClassName); diff != "" {
+				t.Errorf("attributes class: -want +got\n%s", diff)
+			}
+			if _, stays := got.Annotations[corev1.BetaStorageClassAnnotation]; stays != (tc.form.StorageClass == nil) {
+				t.Errorf("class %s, and annotations %v", *got.Spec.StorageClassName, got.Annotations)
+			}
+		})
+	}
+	shared := map[string]string{corev1.BetaStorageClassAnnotation: "slow"}
+	Form{StorageClass: &fast}.Give(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: shared}})
+	if len(shared) != 1 {
+		t.Error("the annotations of the other side's claim were changed")
+	}
+}
+
 // TestCopyClaimToAnotherClass: the copy has the requested class, and a claim without annotations gets the
 // owner's.
 func TestCopyClaimToAnotherClass(t *testing.T) {

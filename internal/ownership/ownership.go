@@ -46,7 +46,7 @@ func (h Heir) ManagedFields(now, replaced []metav1.ManagedFieldsEntry) []metav1.
 			add(entry)
 		}
 	}
-	for _, entry := range replaced {
+	for _, entry := range trusted(replaced) {
 		if entry.Subresource == status || entry.Manager == h.Creator || slices.Contains(h.Former, entry.Manager) {
 			continue
 		}
@@ -100,7 +100,7 @@ func unite(into, from map[string]any) {
 
 // LastApplied returns the annotation kubectl.kubernetes.io/last-applied-configuration of the new object for that of the
 // replaced one, without the given fields. kubectl apply removes the fields that this manifest has and the next one lacks.
-// It returns an empty text if the annotation is not a manifest of a StatefulSet.
+// It returns an empty text if the annotation is not a manifest of a StatefulSet, or is too large.
 func (h Heir) LastApplied(replaced string, without ...[]string) string {
 	var manifest map[string]any
 	if err := json.Unmarshal([]byte(replaced), &manifest); err != nil || manifest["kind"] != "StatefulSet" {
@@ -116,7 +116,7 @@ func (h Heir) LastApplied(replaced string, without ...[]string) string {
 		unstructured.RemoveNestedField(manifest, field...)
 	}
 	text, err := json.Marshal(manifest)
-	if err != nil {
+	if err != nil || len(text) > mostApplied {
 		return ""
 	}
 	return string(text)

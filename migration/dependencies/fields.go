@@ -38,8 +38,9 @@ type Use struct {
 
 	// beside is the Go name of the field in the same struct that has the namespace of the object.
 	beside string
-	// of returns the name from the struct that has the field, if the value is not the name itself.
-	of func(parent reflect.Value) string
+	// of returns the name from the struct that has the field, if the value is not the name itself, and in the
+	// namespace, if that is not beside it.
+	of, in func(parent reflect.Value) string
 }
 
 // line is a use, and the fields of one type to which it applies.
@@ -243,6 +244,9 @@ func (v Value) reference() (ref Reference, names bool) {
 		return ref, false
 	case v.Use.of != nil:
 		ref.Name = v.Use.of(v.parent)
+		if v.Use.in != nil {
+			ref.Namespace = v.Use.in(v.parent)
+		}
 	case value.Kind() == reflect.Struct: // such as LocalObjectReference and SecretReference
 		ref.Name = textOf(value.FieldByName("Name"))
 		if namespace := value.FieldByName("Namespace"); namespace.IsValid() {

@@ -86,7 +86,15 @@ csi:
 		t.Error(diff)
 	}
 	claim.DataSource.Kind = "PersistentVolumeClaim"
+	if diff := cmp.Diff([]string{"PersistentVolumeClaim /nightly", "StorageClass /fast", "VolumeAttributesClass /gold"}, show(WalkClaim(claim, "claim template data"))); diff != "" {
+		t.Errorf("a clone: %s", diff)
+	}
+	claim.DataSource, claim.DataSourceRef = nil, &corev1.TypedObjectReference{Kind: VolumeSnapshot, Name: "nightly", Namespace: new("backups")}
+	if diff := cmp.Diff([]string{"StorageClass /fast", "VolumeAttributesClass /gold", "VolumeSnapshot backups/nightly"}, show(WalkClaim(claim, "claim template data"))); diff != "" {
+		t.Errorf("of another namespace: %s", diff)
+	}
+	claim.DataSourceRef.Kind = "Database"
 	if refs := WalkClaim(claim, "claim template data"); len(refs) != 2 {
-		t.Errorf("a clone names %v", refs)
+		t.Errorf("a populator's source names %v", refs)
 	}
 }

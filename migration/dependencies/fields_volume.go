@@ -89,10 +89,11 @@ var sourceFields = map[string][]line{
 // claimFields lists the fields of claims, and of volumes without their sources.
 var claimFields = map[string][]line{
 	"PersistentVolumeClaimSpec": {
-		same("accessModes selector resources volumeName volumeMode dataSourceRef"),
+		same("accessModes selector resources volumeName volumeMode"),
 		names(StorageClass, "storageClassName"),
 		names(VolumeAttributesClass, "volumeAttributesClassName"),
 		{Use{Names: VolumeSnapshot, of: snapshotOf}, "dataSource"},
+		{Use{Names: VolumeSnapshot, of: snapshotElsewhere, in: namespaceOfSource}, "dataSourceRef"},
 	},
 	"VolumeResourceRequirements": {same("limits requests")},
 	"PersistentVolumeSpec": {
@@ -121,4 +122,23 @@ func snapshotOf(parent reflect.Value) string {
 		return ""
 	}
 	return spec.DataSource.Name
+}
+
+// snapshotElsewhere returns the VolumeSnapshot of another namespace from which a claim is restored. Kubernetes stores
+// one of the claim's namespace in both fields.
+func snapshotElsewhere(parent reflect.Value) string {
+	spec, is := reflect.TypeAssert[corev1.PersistentVolumeClaimSpec](parent)
+	if !is || spec.DataSourceRef == nil || spec.DataSourceRef.Kind != VolumeSnapshot || namespaceOfSource(parent) == "" {
+		return ""
+	}
+	return spec.DataSourceRef.Name
+}
+
+// namespaceOfSource returns the namespace in which a claim looks for its source; empty for its own.
+func namespaceOfSource(parent reflect.Value) string {
+	spec, is := reflect.TypeAssert[corev1.PersistentVolumeClaimSpec](parent)
+	if !is || spec.DataSourceRef == nil || spec.DataSourceRef.Namespace == nil {
+		return ""
+	}
+	return *spec.DataSourceRef.Namespace
 }

@@ -79,9 +79,14 @@ func Values(spec corev1.PodSpec, claimTemplates []string) []Value {
 	return valuesOf(spec, "")
 }
 
-// WalkClaim returns the objects that a claim names; from is the place of the claim.
+// WalkClaim returns the objects that a claim names; from is the place of the claim. A claim that it clones is one of
+// them. That of an ephemeral volume is not looked up, because a pod template that names a claim shares it.
 func WalkClaim(spec corev1.PersistentVolumeClaimSpec, from string) []Reference {
-	return namedIn(spec, from)
+	refs := namedIn(spec, from)
+	if source := spec.DataSource; source != nil && source.Kind == PersistentVolumeClaim {
+		refs = Together(refs, []Reference{{Kind: PersistentVolumeClaim, Name: source.Name, From: from}})
+	}
+	return refs
 }
 
 // WalkVolume returns the objects that a volume names, with the namespaces that it specifies.
@@ -106,8 +111,8 @@ func valuesOf(of any, from string) []Value {
 }
 
 // Further returns the objects that a dependency itself needs. These are the image pull Secrets of a
-// ServiceAccount, the role of a RoleBinding, the device classes of a ResourceClaimTemplate, and the volume of a
-// claim.
+// ServiceAccount, the role of a RoleBinding, the device classes of a ResourceClaim and of a template for it, and the
+// volume of a claim.
 func Further(object *unstructured.Unstructured) []Reference {
 	w := walker{}
 	from := object.GetKind() + " " + object.GetName()
@@ -123,15 +128,22 @@ func Further(object *unstructured.Unstructured) []Reference {
 	case PersistentVolumeClaim:
 		w.add(Reference{Kind: PersistentVolume, Name: text(object.Object, "spec", "volumeName"), From: from})
 	case ResourceClaimTemplate:
-		for _, request := range items(object.Object, "spec", "spec", "devices", "requests") {
-			w.add(Reference{Kind: DeviceClass, Name: text(request, "deviceClassName"), From: from})
-			w.add(Reference{Kind: DeviceClass, Name: text(request, "exactly", "deviceClassName"), From: from})
-			for _, choice := range items(request, "firstAvailable") {
-				w.add(Reference{Kind: DeviceClass, Name: text(choice, "deviceClassName"), From: from})
-			}
-		}
+		w.devices(from, items(object.Object, "spec", "spec", "devices", "requests"))
+	case ResourceClaim:
+		w.devices(from, items(object.Object, "spec", "devices", "requests"))
 	}
 	return w.list()
+}
+
+// devices adds the classes of requested devices.
+func (w walker) devices(from string, requests []map[string]any) {
+	for _, request := range requests {
+		w.add(Reference{Kind: DeviceClass, Name: text(request, "deviceClassName"), From: from})
+		w.add(Reference{Kind: DeviceClass, Name: text(request, "exactly", "deviceClassName"), From: from})
+		for _, choice := range items(request, "firstAvailable") {
+			w.add(Reference{Kind: DeviceClass, Name: text(choice, "deviceClassName"), From: from})
+		}
+	}
 }
 
 // Together merges several lists of references, with each object once.

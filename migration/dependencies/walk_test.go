@@ -146,6 +146,9 @@ func TestFurther(t *testing.T) {
 		},
 		`{kind: RoleBinding, metadata: {name: app}, roleRef: {kind: Role, name: reader}}`:      {{Kind: Role, Name: "reader", From: "RoleBinding app"}},
 		`{kind: RoleBinding, metadata: {name: app}, roleRef: {kind: ClusterRole, name: view}}`: {{Kind: ClusterRole, Name: "view", From: "RoleBinding app"}},
+		`{kind: ResourceClaim, metadata: {name: g}, spec: {devices: {requests: [{name: a, exactly: {deviceClassName: x}}]}}}`: {
+			{Kind: DeviceClass, Name: "x", From: "ResourceClaim g"},
+		},
 		`{kind: ResourceClaimTemplate, metadata: {name: g}, spec: {spec: {devices: {requests: [{name: a, exactly: {deviceClassName: x}}, {name: b, firstAvailable: [{deviceClassName: yy}]}, {name: c, deviceClassName: z}]}}}}`: {
 			{Kind: DeviceClass, Name: "x", From: "ResourceClaimTemplate g"}, {Kind: DeviceClass, Name: "yy", From: "ResourceClaimTemplate g"}, {Kind: DeviceClass, Name: "z", From: "ResourceClaimTemplate g"},
 		},

@@ -20,6 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/world"
+	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -207,11 +208,19 @@ func kindOf(err error) planner.Kind {
 		return planner.Changed
 	case endpoint.LacksRight(err):
 		return planner.MissingRight
+	case unsent(err):
+		return planner.Unsent
 	case notStored(err) != nil, apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), endpoint.WebhookRefused(err):
 		return planner.Refused
 	default:
 		return planner.NoAnswer
 	}
+}
+
+// unsent reports whether a write was not sent.
+func unsent(err error) bool {
+	_, is := errors.AsType[*volumes.UnsentError](err)
+	return is
 }
 
 // namespaceGone reports whether an API server refused a write because the namespace does not exist. Its answer

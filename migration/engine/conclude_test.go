@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/world"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // TestRefusedAgainAndAgain: a write that conflicts is retried at once and not reported. A write that is refused
@@ -100,6 +102,7 @@ func TestKindOf(t *testing.T) {
 		"validation":         {apierrors.NewInvalid(schema.GroupKind{Kind: "StatefulSet"}, "web", nil), planner.Refused},
 		"a bad request":      {apierrors.NewBadRequest("what?"), planner.Refused},
 		"a webhook fails":    {apierrors.NewInternalError(errors.New(`failed calling webhook "policy.corp": no endpoints`)), planner.Refused},
+		"it changes nothing": {fmt.Errorf("writing: %w", &volumes.UnsentError{Reason: "effect changes nothing"}), planner.Unsent},
 		"a lost connection":  {io.ErrUnexpectedEOF, planner.NoAnswer},
 		"a deadline":         {context.DeadlineExceeded, planner.NoAnswer},
 		"a server's timeout": {apierrors.NewTimeoutError("it took long", 1), planner.NoAnswer},

@@ -25,6 +25,8 @@ const (
 	MissingRight
 	// Refused: admission or validation rejected it.
 	Refused
+	// Unsent: no cluster was asked, because the write would change nothing or is not known.
+	Unsent
 )
 
 // Answer is the result of a Confirm, a Write, a SaveRecord or a Report.
@@ -97,6 +99,8 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 			return step.report(plan.Stalled(api.ReasonHookRefused, asked("cluster %s refused to %s: %s"), RemedyHookRefused(step.Snapshot)))
 		}
 		return step.report(plan.Stalled(api.ReasonWriteRefused, asked("cluster %s refused to %s: %s"), remedyRefused(step)))
+	case Unsent:
+		return step.report(plan.Stalled(api.ReasonWriteRefused, asked("cluster %s was not asked to %s, because this program has a defect: %s"), "upgrade sliceshift, and report the message; nothing has changed"))
 	default:
 		s.Engaged = false
 		return step.report(plan.Stalled(api.ReasonClusterUnreachable, asked("cluster %s did not answer when asked to %s: %s"), "nothing is done on either side until it answers"))

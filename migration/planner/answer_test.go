@@ -12,7 +12,7 @@ import (
 )
 
 // kinds lists all unsuccessful answers.
-var kinds = []planner.Kind{planner.NoAnswer, planner.Changed, planner.NamespaceGone, planner.MissingRight, planner.Refused}
+var kinds = []planner.Kind{planner.NoAnswer, planner.Changed, planner.NamespaceGone, planner.MissingRight, planner.Refused, planner.Unsent}
 
 func writes(verb plan.Verb) planner.Step {
 	return planner.Step{Do: planner.Write, Decision: plan.Decision{Effect: &plan.Effect{Verb: verb, Side: plan.SourceSide, Name: "web"}}}
@@ -109,6 +109,17 @@ func TestMissingRightIsNamed(t *testing.T) {
 		if hold := step.Decision.Hold; hold == nil || hold.Reason != api.ReasonPermissionMissing || hold.Remedy != want {
 			t.Errorf("%s: %+v", verb, hold)
 		}
+	}
+}
+
+// TestUnsentIsNoOutage: a write that was not sent is reported as a defect of this program, not as a cluster that does not
+// answer, and the process keeps the fence.
+func TestUnsentIsNoOutage(t *testing.T) {
+	s := planner.State{Engaged: true}
+	step := s.Answered(writes(plan.ScaleDown), planner.Answer{Kind: planner.Unsent, Cluster: "east", Message: "it changes nothing"}, plantest.Epoch)
+	hold := step.Decision.Hold
+	if hold == nil || !hold.Stalled || hold.Reason != api.ReasonWriteRefused || !strings.Contains(hold.Message, "cluster east was not asked to") || !strings.Contains(hold.Message, "it changes nothing") || hold.Remedy == "" || !s.Engaged {
+		t.Errorf("engaged %t: %+v", s.Engaged, hold)
 	}
 }
 

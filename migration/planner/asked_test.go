@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
@@ -27,6 +29,10 @@ func TestAskedAnew(t *testing.T) {
 	back := func(change func(*plan.Snapshot)) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { rollback(s); change(s) }
 	}
+	modes := func(v api.VolumeSpec, mode corev1.PersistentVolumeAccessMode) api.VolumeSpec {
+		v.AccessModes = []corev1.PersistentVolumeAccessMode{mode}
+		return v
+	}
 	rebind, copied := asked(api.MethodRebind, ""), asked(api.MethodCopy, "")
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
@@ -45,6 +51,7 @@ func TestAskedAnew(t *testing.T) {
 		"Rebind becomes Empty":            {accepted(rebind, asked(api.MethodEmpty, "")), "method Empty"},
 		"the template is dropped":         {accepted(copied), "the spec has method Rebind with the source's storage class"},
 		"another class":                   {accepted(asked(api.MethodRebind, "fast"), asked(api.MethodRebind, "slow")), `method Rebind with storage class "fast", but the spec has method Rebind with storage class "slow"`},
+		"other access modes":              {accepted(modes(rebind, corev1.ReadWriteOnce), modes(rebind, corev1.ReadWriteOncePod)), "claim template data moves by method Rebind with the source's storage class and access modes ReadWriteOnce, but the spec has method Rebind with the source's storage class and access modes ReadWriteOncePod"},
 		"its class is dropped":            {accepted(asked(api.MethodRebind, "fast")), `moves by method Rebind with storage class "fast"`},
 		"back, Copy becomes Rebind":       {back(accepted(copied, rebind)), ""},
 		"back, another class is asked of": {back(accepted(rebind, asked(api.MethodRebind, "slow"))), ""},

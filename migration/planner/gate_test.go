@@ -138,6 +138,7 @@ func TestUnsafe(t *testing.T) {
 		"the budget is others', too":       {func(s *plan.Snapshot) { s.Source.Budgets = []plan.Budget{{Covers: "x"}} }, api.ReasonBudgetCoversOthers + " east"},
 		"the budget there is others', too": {func(s *plan.Snapshot) { s.Destination.Budgets = []plan.Budget{{Covers: "x"}} }, api.ReasonBudgetCoversOthers + " west"},
 		"the budget leaves pods out":       {func(s *plan.Snapshot) { s.Source.Budgets = []plan.Budget{{LeavesOut: "x"}} }, api.ReasonBudgetLeavesOut + " east"},
+		"the budget there leaves pods out": {func(s *plan.Snapshot) { s.Destination.Budgets = []plan.Budget{{LeavesOut: "x"}} }, api.ReasonBudgetLeavesOut + " west"},
 		"the giver deletes claims":         {func(s *plan.Snapshot) { s.Source.Set.DeletesClaims = true }, api.ReasonClaimsDeletedOnScale + " east"},
 		"the taker deletes claims":         {deletes, ""},
 		"back, the giver deletes claims":   {func(s *plan.Snapshot) { rollback(s); deletes(s) }, api.ReasonClaimsDeletedOnScale + " west"},
@@ -218,7 +219,11 @@ func TestShared(t *testing.T) {
 		"it is attached elsewhere, too": {func(s *plan.Snapshot) { attaches(s, 1, east, "node"); attaches(s, 1, east, "other") }, api.ReasonVolumeAttached},
 		"it is in use there":            {func(s *plan.Snapshot) { usesClaim(s, 1, west) }, api.ReasonClaimInUse},
 		"it is attached there":          {func(s *plan.Snapshot) { attaches(s, 1, west, "node") }, api.ReasonVolumeAttached},
-		"in one cluster, in use there":  {func(s *plan.Snapshot) { s.Spec.SameCluster = true; usesClaim(s, 1, west) }, api.ReasonClaimInUse},
+		"it is released for movers there": {func(s *plan.Snapshot) {
+			attaches(s, 1, west, "node")
+			s.Volumes[1].Destination.Volume.Released = "m.2"
+		}, ""},
+		"in one cluster, in use there": {func(s *plan.Snapshot) { s.Spec.SameCluster = true; usesClaim(s, 1, west) }, api.ReasonClaimInUse},
 		"its second volume is attached there": {func(s *plan.Snapshot) {
 			s.Volumes = append(s.Volumes, carriedOut(1))
 			attaches(s, 2, west, "node")
@@ -262,6 +267,17 @@ func asked(v *View, costs bool) *plan.Hold {
 	return nil
 }
 
+// TestGatesThatCost: in a rollback, an ordinal that is down passes the gates that protect availability, and none of those
+// that protect its data or the slices (I5, I8).
+func TestGatesThatCost(t *testing.T) {
+	free := []string{"volumes asked for", "services asked for", "start ordinal", "start withdrawn", "slices", "volumes"}
+	for _, gate := range gates {
+		if gate.Costs == slices.Contains(free, gate.Name) {
+			t.Errorf("gate %q costs: %t", gate.Name, gate.Costs)
+		}
+	}
+}
+
 // TestRegisterGate: a gate without a function, or with the name of another, is not registered.
 func TestRegisterGate(t *testing.T) {
 	open := func(*View, int32) *plan.Hold { return nil }
@@ -285,7 +301,7 @@ func TestOneRollOutAfterTheOther(t *testing.T) {
 		rolledOut bool
 		want      []string
 	}{
-		"the source still rolls out": {false, []string{"wait", "cluster east", "kubectl rollout status -n shop sts/web", "cluster west", "kubectl edit sts -n shop web", "kubectl rollout status -n shop sts/web"}},
+		"the source still rolls out": {false, []string{"wait", "cluster east", "kubectl rollout status -n shop sts/web", "cluster west", "kubectl edit sts -n shop web", "kubectl rollout status -n shop sts/web", "kubectl annotate sts -n shop web --overwrite migration.sliceshift.io/template=1"}},
 		"the source has rolled out":  {true, []string{"cluster west", "kubectl edit sts -n shop web", "kubectl rollout status -n shop sts/web"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
@@ -192,9 +192,9 @@ func (c arrivalChecks) fills(template string) bool {
 	return record.Handoff.Volume(template).Copy.Number > 0
 }
 
-// cluster checks classes, drivers and nodes. Objects that may not be read are not checked.
+// cluster checks classes, named objects, drivers and nodes. Objects that may not be read are not checked.
 func (c arrivalChecks) cluster(ctx context.Context) (*plan.Finding, error) {
-	for _, check := range []func(context.Context) (*plan.Finding, error){c.classes, c.drivers, c.node} {
+	for _, check := range []func(context.Context) (*plan.Finding, error){c.classes, c.named, c.drivers, c.node} {
 		finding, err := check(ctx)
 		if apierrors.IsForbidden(err) {
 			continue
@@ -206,27 +206,56 @@ func (c arrivalChecks) cluster(ctx context.Context) (*plan.Finding, error) {
 	return nil, nil
 }
 
+// newClaims returns the claims of the ordinal for which the taker gets new volumes that do not exist yet.
+func (c arrivalChecks) newClaims() []corev1.PersistentVolumeClaim {
+	var found []corev1.PersistentVolumeClaim
+	for i := range c.claims {
+		template := templateOf(c.about.From, c.claims[i].Name)
+		if startsAnew(c.about.Migration, template) && !c.fills(template) && !c.about.There[plan.ClaimName(template, c.Destination.Set, c.about.Ordinal)] {
+			found = append(found, c.claims[i])
+		}
+	}
+	return found
+}
+
 // classes checks the storage classes of the new volumes of the ordinal.
 func (c arrivalChecks) classes(ctx context.Context) (*plan.Finding, error) {
 	anew := &appsv1.StatefulSet{}
 	asked := storage.Asked{Forms: c.forms, Anew: map[string]bool{}}
-	for i := range c.claims {
-		claim := &c.claims[i]
+	for _, claim := range c.newClaims() {
 		template := templateOf(c.about.From, claim.Name)
-		if !startsAnew(c.about.Migration, template) || c.fills(template) || c.about.There[plan.ClaimName(template, c.Destination.Set, c.about.Ordinal)] {
-			continue
-		}
 		asked.Anew[template] = true
-		anew.Spec.VolumeClaimTemplates = append(anew.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: template}, Spec: claim.Spec})
+		anew.Spec.VolumeClaimTemplates = append(anew.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: template, Annotations: claim.Annotations}, Spec: claim.Spec})
 	}
 	if len(asked.Anew) == 0 {
 		return nil, nil
 	}
-	var classes storagev1.StorageClassList
-	if err := c.Destination.Live.List(ctx, &classes); err != nil {
+	classes, err := c.storageClasses(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return standing(storage.Classes(c.Destination, anew, classes.Items, asked), nil)
+	return standing(storage.Classes(c.Destination, anew, classes, asked), nil)
+}
+
+// admitted are the kinds of objects that admission looks up when the pod is dry-run (kubernetes plugin/pkg/admission:
+// priority, runtimeclass, serviceaccount).
+var admitted = []string{dependencies.PriorityClass, dependencies.RuntimeClass, dependencies.ServiceAccount}
+
+// named looks up once more the objects that the ordinal's pod and its new claims name. It leaves out those that the dry
+// run of the pod covers, and copies, which the planner keeps.
+func (c arrivalChecks) named(ctx context.Context) (*plan.Finding, error) {
+	spec, templates := c.set.Spec.Template.Spec, world.ClaimTemplates(c.set)
+	copies := c.about.To == plan.DestinationSide && c.copies(c.about.Migration)
+	refs := append(dependencies.Walk(spec, templates), dependencies.SharedClaims(spec, templates)...)
+	needs := needed(refs, func(kind dependencies.Kind) bool {
+		return !slices.Contains(admitted, kind.Name) && !(copies && kind.Copied)
+	})
+	claims, err := c.namedByClaims(ctx, c.newClaims(), c.forms, c.about.From)
+	if err != nil {
+		return nil, err
+	}
+	claims = slices.DeleteFunc(claims, func(n need) bool { return n.later })
+	return standing(c.missing(ctx, append(needs, claims...)))
 }
 
 // carried returns the volumes that move to the taker.

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,13 +21,14 @@ import (
 // and cannot start is an outage. The planner checks the objects that are copied. Here their copies are dry-run, and
 // the objects that are never copied are looked up.
 func (e *Inspector) dependencies(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
-	storage, err := e.namedByStorage(ctx, m, source)
+	storage, left, err := e.namedByStorage(ctx, m, source)
 	if err != nil {
 		return nil, err
 	}
-	if m.Spec.Dependencies.Mode != api.DependenciesCopy || e.SameNamespace() {
+	if !e.copies(m) {
 		refs := dependencies.Walk(source.Spec.Template.Spec, world.ClaimTemplates(source))
-		return e.missing(ctx, append(needed(refs, func(dependencies.Kind) bool { return true }), storage...))
+		findings, err := e.missing(ctx, append(needed(refs, func(dependencies.Kind) bool { return true }), storage...))
+		return append(findings, left...), err
 	}
 	needs, err := world.ReadNeeds(ctx, e.Source, source)
 	if err != nil {
@@ -39,118 +39,13 @@ func (e *Inspector) dependencies(ctx context.Context, m *api.Migration, source *
 		return nil, err
 	}
 	more, err := e.copiesRefused(ctx, m, source, needs)
-	return append(findings, more...), err
+	return slices.Concat(findings, left, more), err
 }
 
-// need is an object that must exist at the destination.
-type need struct {
-	dependencies.Reference
-	kind dependencies.Kind
-	// later is true if only an ordinal that is added later needs it.
-	later bool
-	// kept is true for an object that is never copied, whatever its kind.
-	kept bool
-}
-
-// needed returns the references of the selected kinds that pods cannot start without.
-func needed(refs []dependencies.Reference, asks func(dependencies.Kind) bool) []need {
-	var all []need
-	for _, ref := range refs {
-		if kind, _ := dependencies.KindOf(ref.Kind); !ref.Optional && asks(kind) {
-			all = append(all, need{Reference: ref, kind: kind})
-		}
-	}
-	return all
-}
-
-// namedByStorage returns objects that storage needs: those that the claim templates reference, except their classes,
-// which have their own check, and the Secrets of the driver for volumes that are created at the destination.
-func (e *Inspector) namedByStorage(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]need, error) {
-	if e.SameCluster() {
-		return nil, nil
-	}
-	var all []need
-	for _, template := range source.Spec.VolumeClaimTemplates {
-		anew := startsAnew(m, template.Name)
-		for _, ref := range dependencies.WalkClaim(template.Spec, "claim template "+template.Name) {
-			kind, _ := dependencies.KindOf(ref.Kind)
-			if ref.Kind != dependencies.StorageClass {
-				all = append(all, need{Reference: ref, kind: kind, later: !anew, kept: true})
-			}
-		}
-	}
-	carried, err := e.claimed(ctx, m, source)
-	if err != nil {
-		return nil, err
-	}
-	shared, err := e.sharedVolumes(ctx, m, source)
-	if err != nil {
-		return nil, err
-	}
-	var refs []dependencies.Reference
-	for _, pv := range slices.Concat(carried, shared) {
-		refs = append(refs, dependencies.WalkVolume(pv.Spec, "volume "+pv.Name)...)
-	}
-	for _, ref := range dependencies.Together(refs) {
-		kind, _ := dependencies.KindOf(ref.Kind)
-		known := func(n need) bool { return n.Kind == ref.Kind && n.Name == ref.Name }
-		if kind.Cluster && slices.ContainsFunc(all, known) {
-			continue
-		}
-		all = append(all, need{Reference: ref, kind: kind, later: kind.Cluster, kept: true})
-	}
-	return all, nil
-}
-
-// missing looks up all needs, in parallel.
-func (e *Inspector) missing(ctx context.Context, needs []need) ([]plan.Finding, error) {
-	found := make([]*plan.Finding, len(needs))
-	var reads []func() error
-	for i, n := range needs {
-		reads = append(reads, func() (err error) {
-			found[i], err = dependency(ctx, e.Destination, n)
-			return err
-		})
-	}
-	if err := endpoint.Together(reads...); err != nil {
-		return nil, err
-	}
-	var findings []plan.Finding
-	for _, finding := range found {
-		if finding != nil {
-			findings = append(findings, *finding)
-		}
-	}
-	return findings, nil
-}
-
-func dependency(ctx context.Context, at endpoint.Endpoint, n need) (*plan.Finding, error) {
-	at.Namespace = cmp.Or(n.Namespace, at.Namespace)
-	where := fmt.Sprintf("%s %s/%s in cluster %s", n.Kind, at.Namespace, n.Name, at.Cluster)
-	if n.kind.Cluster {
-		where = fmt.Sprintf("%s %s in cluster %s", n.Kind, n.Name, at.Cluster)
-	}
-	object, err := at.Dependency(ctx, n.kind, n.Name, n.kind.Versions...)
-	finding := plan.Finding{Reason: api.ReasonDependencyMissing, Object: where}
-	switch {
-	case apierrors.IsForbidden(err):
-		finding.Warning = true
-		finding.Message = where + " is needed by the pods (" + n.From + ") and may not be read, so see for yourself that it exists"
-		return &finding, nil
-	case object != nil, err != nil:
-		return nil, err
-	case n.later:
-		finding.Warning = true
-		finding.Message = where + " does not exist, and " + n.From + " names it: a volume that is carried over works without it, and the claim of an ordinal that is added there later would stay Pending"
-		finding.Remedy = "create it at the destination: it is never copied"
-		return &finding, nil
-	}
-	finding.Message = where + " does not exist, and the pods need it (" + n.From + "): a moved ordinal would be stopped and not start again"
-	finding.Remedy = "create it at the destination before the move: it is never copied"
-	if n.kind.Copied && !n.kept {
-		finding.Remedy = "create it at the destination before the move, or copy it: --copy-dependencies, or spec.dependencies.mode: Copy"
-	}
-	return &finding, nil
+// copies reports whether the migration copies dependencies to the destination. In one namespace there is nothing to
+// copy.
+func (e *Inspector) copies(m *api.Migration) bool {
+	return m.Spec.Dependencies.Mode == api.DependenciesCopy && !e.SameNamespace()
 }
 
 // copiesRefused dry-runs the copies at the destination's API server. This covers admission, and whether a role grants

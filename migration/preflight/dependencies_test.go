@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -221,22 +222,19 @@ func TestP11NamedByStorage(t *testing.T) {
 		s.Spec.VolumeClaimTemplates[0].Spec.VolumeAttributesClassName = new("gold")
 	})
 	const missing, class = "DependencyMissing Secret storage/stage in cluster west", "DependencyMissing VolumeAttributesClass gold in cluster west"
-	empty := []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodEmpty}}
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "stage", errors.New("no"))
 	for name, tc := range map[string]struct {
 		hooks clustertest.Hooks
 		there []client.Object
-		asked []api.VolumeSpec
 		want  []string
 	}{
 		"missing":        {want: []string{class + " (warning)", missing}},
 		"there":          {there: []client.Object{secret}, want: []string{class + " (warning)"}},
 		"unread":         {hooks: clustertest.Failing(forbidden, "get"), want: []string{class + " (warning)", missing + " (warning)"}},
-		"volumes anew":   {asked: empty, want: []string{class}},
 		"of another one": {there: []client.Object{endpointtest.Object(`{apiVersion: v1, kind: Secret, metadata: {name: stage, namespace: shop}}`)}, want: []string{class + " (warning)", missing}},
 	} {
 		e := &Inspector{Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, claimsAndVolumes(named)...), endpointtest.Serving(tc.hooks, nil, tc.there...))}
-		findings, err := e.dependencies(t.Context(), &api.Migration{Spec: api.MigrationSpec{Volumes: tc.asked}}, set)
+		findings, err := e.dependencies(t.Context(), &api.Migration{}, set)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -246,6 +244,96 @@ func TestP11NamedByStorage(t *testing.T) {
 		e.Destination.ID = e.Source.ID
 		if findings, err := e.dependencies(t.Context(), &api.Migration{}, set); err != nil || len(findings) > 0 {
 			t.Errorf("%s, within a cluster: %+v, %v", name, findings, err)
+		}
+	}
+}
+
+// attributed returns the source's claims and volumes. The claims name a VolumeAttributesClass, as a user may set it on
+// them after their creation; their template names none.
+func attributed(name string) []client.Object {
+	objects := claimsAndVolumes(nil)
+	for _, object := range objects {
+		if claim, is := object.(*corev1.PersistentVolumeClaim); is {
+			claim.Spec.StorageClassName, claim.Spec.VolumeAttributesClassName = new("fast"), &name
+		}
+	}
+	return objects
+}
+
+// attributesOf returns a VolumeAttributesClass of a driver.
+func attributesOf(driver string) client.Object {
+	return endpointtest.Object(`{apiVersion: storage.k8s.io/v1, kind: VolumeAttributesClass, metadata: {name: gold}, driverName: ` + driver + `}`)
+}
+
+// TestY15AttributesOfNewVolumes: before anything is stopped, the VolumeAttributesClass of the ordinals' own claims is
+// looked up for every method that creates new volumes, with the driver of the storage class that provisions them. A
+// named storage class leaves it out. A carried volume needs none.
+func TestY15AttributesOfNewVolumes(t *testing.T) {
+	const class = "DependencyMissing VolumeAttributesClass gold in cluster west"
+	fast := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "disks.example.com"}
+	there := func(driver string) []client.Object { return []client.Object{fast, attributesOf(driver)} }
+	for name, tc := range map[string]struct {
+		method   api.VolumeMethod
+		mapped   *string
+		template *string
+		there    []client.Object
+		want     []string
+	}{
+		"Empty, missing":              {api.MethodEmpty, nil, nil, []client.Object{fast}, []string{class}},
+		"Copy, missing":               {api.MethodCopy, nil, nil, []client.Object{fast}, []string{class}},
+		"Snapshot, missing":           {api.MethodSnapshot, nil, nil, []client.Object{fast}, []string{class}},
+		"Rebind, missing":             {api.MethodRebind, nil, nil, []client.Object{fast}, nil},
+		"Empty, of the same driver":   {api.MethodEmpty, nil, nil, there("disks.example.com"), nil},
+		"Empty, of another driver":    {api.MethodEmpty, nil, nil, there("other.example.com"), []string{class}},
+		"Empty, no class is known":    {api.MethodEmpty, nil, nil, there("other.example.com")[1:], nil},
+		"Empty, another class named":  {api.MethodEmpty, new("slow"), nil, []client.Object{fast}, []string{"DependencyNotCopied claim template data (warning)"}},
+		"Empty, named in both":        {api.MethodEmpty, nil, new("gold"), []client.Object{fast}, []string{class}},
+		"Rebind, named by a template": {api.MethodRebind, nil, new("gold"), there("other.example.com"), []string{class + " (warning)"}},
+		"Rebind, another class named": {api.MethodRebind, new("slow"), new("gold"), nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := claimedSet(func(s *appsv1.StatefulSet) {
+				s.Spec.VolumeClaimTemplates[0].Spec.VolumeAttributesClassName = tc.template
+			})
+			e := &Inspector{Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, attributed("gold")...), endpointtest.Serving(clustertest.Hooks{}, nil, tc.there...))}
+			m := &api.Migration{Spec: api.MigrationSpec{Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: tc.method, StorageClassName: tc.mapped}}}}
+			findings, err := e.dependencies(t.Context(), m, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, found(findings)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			for _, f := range findings {
+				if f.Remedy == "" || !f.Warning && !strings.Contains(f.Remedy, "--storage-class data=CLASS") {
+					t.Errorf("no remedy that leaves the class out: %+v", f)
+				}
+			}
+		})
+	}
+}
+
+// TestY15DeviceClasses: the device classes of a ResourceClaimTemplate that exists at the destination are looked up there.
+func TestY15DeviceClasses(t *testing.T) {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	set.Spec.Template.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("gpu")}}
+	template := endpointtest.Object(`{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpu, namespace: shop}, spec: {spec: {devices: {requests: [{name: a, exactly: {deviceClassName: large}}]}}}}`)
+	large := endpointtest.Object(`{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: large}}`)
+	for name, tc := range map[string]struct {
+		there []client.Object
+		want  []string
+	}{
+		"no template":     {nil, []string{"DependencyMissing ResourceClaimTemplate shop/gpu in cluster west"}},
+		"no device class": {[]client.Object{template}, []string{"DependencyMissing DeviceClass large in cluster west"}},
+		"both":            {[]client.Object{template, large}, nil},
+	} {
+		e := &Inspector{Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, set), endpointtest.Serving(clustertest.Hooks{}, nil, tc.there...))}
+		findings, err := e.dependencies(t.Context(), &api.Migration{}, set)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(tc.want, found(findings)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
 }

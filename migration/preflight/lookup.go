@@ -130,8 +130,7 @@ func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv
 	if len(source.Spec.VolumeClaimTemplates) == 0 {
 		return nil, nil
 	}
-	var classes storagev1.StorageClassList
-	err := e.Destination.Live.List(ctx, &classes)
+	classes, err := e.storageClasses(ctx)
 	if apierrors.IsForbidden(err) {
 		return unread(e.Destination, "list storageclasses", "those of the claim templates exist there"), nil
 	}
@@ -149,8 +148,8 @@ func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv
 	for i := range pvs {
 		asked.Drivers[templateOf(source, pvs[i].Spec.ClaimRef.Name)] = driverOf(pvs[i])
 	}
-	tooFew, err := e.freeVolumes(ctx, m, source, classes.Items)
-	return append(storage.Classes(e.Destination, source, classes.Items, asked), tooFew...), err
+	tooFew, err := e.freeVolumes(ctx, m, source, classes)
+	return append(storage.Classes(e.Destination, source, classes, asked), tooFew...), err
 }
 
 // freeVolumes finds claims without a provisioner at the destination for which no volume is free.
@@ -175,7 +174,7 @@ func (e *Inspector) wantedByHand(ctx context.Context, m *api.Migration, source *
 	var wanted []storage.Wanted
 	for _, template := range source.Spec.VolumeClaimTemplates {
 		asked := m.AcceptedVolume(template.Name)
-		volumes.FormOf(asked).Give(&template.Spec)
+		volumes.FormOf(asked).Give(&template)
 		class := storage.ByHand(template.Spec.StorageClassName, classes)
 		if class == "" || !startsAnew(m, template.Name) || asked.Method == api.MethodSnapshot {
 			continue // the driver restores these volumes

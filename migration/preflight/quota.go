@@ -141,7 +141,7 @@ func (d demand) claims(templates []corev1.PersistentVolumeClaim, forms map[strin
 
 // claimPrefixes returns the prefixes of the resources that count a claim: all claims, and those of its storage class.
 func claimPrefixes(template corev1.PersistentVolumeClaim, forms map[string]volumes.Form) []corev1.ResourceName {
-	forms[template.Name].Give(&template.Spec)
+	forms[template.Name].Give(&template)
 	class := template.Spec.StorageClassName
 	prefixes := []corev1.ResourceName{""}
 	if class != nil && *class != "" {

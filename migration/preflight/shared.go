@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/sliceshift/sliceshift/migration/preflight/application"
 	"github.com/sliceshift/sliceshift/migration/preflight/environment"
@@ -17,6 +18,8 @@ type shared struct {
 	// nodes are the destination's nodes, and texts the content of the template's ConfigMaps.
 	nodes once[[]corev1.Node]
 	texts once[[]application.Text]
+	// classes are the destination's storage classes.
+	classes once[[]storagev1.StorageClass]
 	// bound are the bindings of the pods' account at the source.
 	bound once[environment.Bindings]
 	// pod is the answer to the dry run of the first pod that moves.

@@ -41,7 +41,7 @@ func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) m
 func MapTemplates(templates []corev1.PersistentVolumeClaim, forms map[string]volumes.Form) {
 	for i := range templates {
 		templates[i].Status = corev1.PersistentVolumeClaimStatus{}
-		forms[templates[i].Name].Give(&templates[i].Spec)
+		forms[templates[i].Name].Give(&templates[i])
 	}
 }
 

@@ -61,7 +61,7 @@ func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, e
 	case effect.Change() == volumes.Deletes:
 		return nil, e.remove(ctx, at, effect)
 	default:
-		return nil, fmt.Errorf("unknown effect %q", effect.Verb)
+		return nil, &volumes.UnsentError{Reason: fmt.Sprintf("unknown effect %q", effect.Verb)}
 	}
 }
 
@@ -99,7 +99,7 @@ func (e *Executor) update(ctx context.Context, at endpoint.Endpoint, effect plan
 	case plan.KindWriter:
 		return writeWriter(ctx, at, effect)
 	default:
-		return nil, fmt.Errorf("effect %q updates an object of no known kind", effect.Verb)
+		return nil, &volumes.UnsentError{Reason: fmt.Sprintf("effect %q updates an object of no known kind", effect.Verb)}
 	}
 }
 
@@ -160,7 +160,7 @@ func encodeSet(at endpoint.Endpoint, before, after plan.SetState) map[string]any
 // patch writes a change, a merge patch, to the object that was judged.
 func patch(ctx context.Context, at endpoint.Endpoint, object client.Object, effect plan.Effect, change map[string]any) (client.Object, error) {
 	if len(change) == 0 {
-		return nil, fmt.Errorf("effect %q changes nothing", effect.Verb)
+		return nil, &volumes.UnsentError{Reason: fmt.Sprintf("effect %q changes nothing", effect.Verb)}
 	}
 	return volumes.Patch(ctx, at.Live, object, volumes.Action{UID: effect.UID, ResourceVersion: effect.ResourceVersion}, change)
 }

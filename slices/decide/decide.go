@@ -40,7 +40,8 @@
 //	    are being updated to another revision at a time, whether they are Ready or not;
 //	D7  where the API server refuses new pods, the pods that the slice no longer owns make room
 //	    while at least replicas less maxUnavailable pods are available;
-//	D8  a roll-out fails only while a pod of its revision is late, or the creation of one.
+//	D8  a roll-out fails only while a pod of its revision is late on a node that answers, or
+//	    the creation of one.
 package decide
 
 import (
@@ -64,7 +65,7 @@ func Decide(in Input) Decision {
 	} else {
 		for _, stage := range []func(){
 			d.settleInPlace, scaling.mend, scaling.create, scaling.scaleDown, scaling.endSurge,
-			updates.release, updates.update, d.withdraw, updates.merge, d.note, d.explain,
+			updates.release, updates.update, d.withdraw, updates.merge, d.note, d.explain, d.askNodes,
 		} {
 			stage()
 		}
@@ -73,7 +74,7 @@ func Decide(in Input) Decision {
 	return Decision{
 		Actions: d.actions, Held: d.held, HeldMore: d.heldMore, Status: status, Progress: progress, Failures: d.failures,
 		Complete: rolling.complete(status, progress), Readiness: rolling.readiness(progress), FailedRevision: d.failedRevision(),
-		RangeWarning: d.rangeWarning(), Finalizer: finalizer, Wait: d.wait,
+		RangeWarning: d.rangeWarning(), Finalizer: finalizer, AskNodes: d.asks, Wait: d.wait,
 	}
 }
 
@@ -116,7 +117,9 @@ type decider struct {
 	// told holds the ordinals that are acted on or held. going holds the ordinals of pods that will be deleted, now or when
 	// they are no longer held.
 	told, going map[int32]bool
-	wait        time.Duration
+	// asks lists the nodes to ask.
+	asks []string
+	wait time.Duration
 }
 
 func newDecider(in Input) *decider {

@@ -143,10 +143,14 @@ type Pod struct {
 	// GoneBy is the end of the grace period of a Terminating pod. Finalizers are its finalizers.
 	GoneBy     time.Time
 	Finalizers []string
-	// Node is the node of a pod that is Terminating or lost, empty if it has none. LostSince is the time since which the node
-	// does not answer, or zero: the pod is not Ready, although its kubelet has reported it as ready.
+	// Node is the node of a pod that is Terminating or not Ready, empty if it has none. LostSince is the time since which the
+	// node does not answer, or zero: the node is not Ready, or the pod is not, although its kubelet has reported it as ready.
 	Node      string
 	LostSince time.Time
+	// UnreadySince is the time since which the pod is not Ready. Asked is the time at which its node was asked last, or zero.
+	// Answers is true when the node has answered lately, or cannot be asked.
+	UnreadySince, Asked time.Time
+	Answers             bool
 	// IdentityOK is true when the name, hostname and labels match the ordinal. ClaimsOK is true when all existing claims
 	// have the owners that the retention policy requires.
 	IdentityOK, ClaimsOK bool
@@ -346,6 +350,8 @@ type Decision struct {
 	// Finalizer is true while the StatefulSet needs the finalizer: some pods have to get a termination reason before a
 	// deletion completes.
 	Finalizer bool
+	// AskNodes lists the nodes of pods that are not Ready, which may be lost.
+	AskNodes []string
 	// Wait is the time after which to reconcile again without a change. 0 means only on a change.
 	Wait time.Duration
 }

@@ -5,29 +5,30 @@ import (
 	"slices"
 )
 
-// late returns why the revision of the roll-out may be at fault if the roll-out makes no progress (D8): a pod of it is not
-// available, or cannot become one of it, or cannot be created. It returns an empty string if there is no such pod. Whatever
-// else a roll-out waits for is held: a pod of another revision, a pod that leaves or whose node is lost, a migration.
-func (d rollout) late() string {
+// late returns why the revision of the roll-out may be at fault if the roll-out makes no progress (D8), and the late pod: it is
+// not available, or cannot become one of the revision, or is nil, because it cannot be created. It returns an empty string if
+// there is no such pod. Whatever else a roll-out waits for is held: a pod of another revision, a pod that leaves or whose node
+// is lost, a migration.
+func (d rollout) late() (why string, late *Pod) {
 	if d.Spec.Share != nil && *d.Spec.Share == 0 {
-		return "" // it waits for a migration
+		return "", nil // it waits for a migration
 	}
 	standIns := d.standInsWanted()
 	for _, pod := range d.pods {
 		tries := d.inScope(pod.Ordinal) || standIns && d.stands[pod.Ordinal] || d.lingers(pod)
 		if why := d.latePod(pod); tries && why != "" {
-			return fmt.Sprintf("the pod of ordinal %d %s", pod.Ordinal, why)
+			return fmt.Sprintf("the pod of ordinal %d %s", pod.Ordinal, why), pod
 		}
 	}
 	ordinal, lacks := d.lacksPod()
 	refusal := d.refusal(ordinal, Create)
 	switch {
 	case !lacks:
-		return ""
+		return "", nil
 	case refusal != "":
-		return fmt.Sprintf("the pod of ordinal %d cannot be created: %s", ordinal, refusal)
+		return fmt.Sprintf("the pod of ordinal %d cannot be created: %s", ordinal, refusal), nil
 	default:
-		return fmt.Sprintf("the pod of ordinal %d does not exist", ordinal)
+		return fmt.Sprintf("the pod of ordinal %d does not exist", ordinal), nil
 	}
 }
 

@@ -93,6 +93,27 @@ func TestY3OnlyItsOwnPodsAreLate(t *testing.T) {
 	}
 }
 
+// TestLingers: a pod lingers if the slice neither owns it nor uses it as a surge pod, and the partition does not exempt it.
+func TestLingers(t *testing.T) {
+	moved := slice(2, "5: a b 0: b-", from(5))
+	for name, tc := range map[string]struct {
+		in      Input
+		ordinal int32
+		want    bool
+	}{
+		"it is owned":                   {slice(2, "a a b b-", surge(1)), 1, false},
+		"it is a surge pod":             {slice(2, "a a b b-", surge(1)), 2, false},
+		"it is neither":                 {slice(2, "a a b b-", surge(1)), 3, true},
+		"it leaves below the range":     {moved, 0, true},
+		"it leaves below the partition": {slice(2, "5: a b 0: b-", from(5), partition(6)), 0, false},
+	} {
+		d := newDecider(tc.in)
+		if got := (rollout{d}).lingers(d.at[tc.ordinal]); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // checkLate checks D8: a roll-out fails only while one of its pods is late, or the creation of one.
 func checkLate(t failer, in Input, d Decision) {
 	t.Helper()

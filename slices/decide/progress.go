@@ -32,7 +32,8 @@ func (d rollout) progress() Progress {
 		p.Complete, p.Since = false, d.Now // more pods have to be updated
 	}
 	p.Complete = p.Complete || d.rolledOut()
-	late, lasts := d.late(), d.Spec.MinReady > 0 && available > p.Available
+	late, pod := d.late()
+	lasts := d.Spec.MinReady > 0 && available > p.Available
 	if p.Complete {
 		late = ""
 	}
@@ -46,7 +47,8 @@ func (d rollout) progress() Progress {
 		return p
 	}
 	left := d.deadline() - d.Now.Sub(p.Since)
-	if p.Failed = left <= 0; p.Failed {
+	hasFailed := d.Progress.Failed && d.Progress.Revision == p.Revision
+	if p.Failed = left <= 0 && (hasFailed || !d.blameless(pod)); p.Failed {
 		p.Message = fmt.Sprintf("the roll-out of revision %s has made no progress since %s: %s", p.Revision, p.Since.UTC().Format(time.RFC3339), late)
 	}
 	d.lookAgain(left)

@@ -39,10 +39,10 @@ func notReady(pod *Pod) string {
 	if pod.LostSince.IsZero() {
 		return "it is not Ready"
 	}
-	return fmt.Sprintf("it is not Ready, because node %s does not answer since %s", pod.Node, pod.LostSince.UTC().Format(time.RFC3339)) + freedBy(pod.Node)
+	return fmt.Sprintf("it is not Ready, because node %s is not Ready or does not answer since %s", pod.Node, pod.LostSince.UTC().Format(time.RFC3339)) + freedBy(pod.Node)
 }
 
-// freedBy returns how a pod can leave a node that does not answer. The taint deletes the pods of the node and detaches their
+// freedBy returns how a pod can leave a node that is lost. The taint deletes the pods of the node and detaches their
 // volumes, so the machine must be off.
 func freedBy(node string) string {
 	return "; repair the node, or power it off, make sure that it is off, and free its pods: " +

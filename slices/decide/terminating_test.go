@@ -9,7 +9,7 @@ import (
 // TestY12LostNode: the reason of a pod whose node does not answer names the node, since when, and the taint that frees it.
 func TestY12LostNode(t *testing.T) {
 	d := Decide(slice(2, "b b-", settledAt("b")).with(1, func(p *Pod) { p.Node, p.LostSince = "node-1", noon.Add(-time.Hour) }))
-	const want = "it is not Ready, because node node-1 does not answer since 2026-01-01T11:00:00Z; repair the node, or power it off, make sure that it is off, and free its pods: kubectl taint nodes node-1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+	const want = "it is not Ready, because node node-1 is not Ready or does not answer since 2026-01-01T11:00:00Z; repair the node, or power it off, make sure that it is off, and free its pods: kubectl taint nodes node-1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 	if len(d.Held) != 1 || d.Held[0].Reason != HeldNotReady || d.Held[0].Message != want {
 		t.Errorf("held %+v", d.Held)
 	}

@@ -108,6 +108,14 @@ func TestDecide(t *testing.T) {
 			set: at(limited(webSet("web:3"), -2), "c"), revisions: revisions{past("a", 1, "web:1"), past("b", 2, "web:2"), past("c", 3, "web:3")},
 			want: outcome{current: "c", update: "c", number: 3},
 		},
+		"K-076 limit -1 keeps all but duplicates": {
+			set: at(limited(webSet("web:2"), -1), "c"), revisions: revisions{past("a", 1, "web:1"), past("b", 2, "web:1"), past("c", 3, "web:2")},
+			want: outcome{current: "c", update: "c", number: 3, relabel: map[string]string{"a": "b"}, prune: []string{"a"}},
+		},
+		"duplicates do not count for the limit": {
+			set: at(limited(webSet("web:3"), 1), "d"), revisions: revisions{past("a", 1, "web:1"), past("b", 2, "web:1"), past("d", 4, "web:3")},
+			want: outcome{current: "d", update: "d", number: 4, relabel: map[string]string{"a": "b"}, prune: []string{"a"}},
+		},
 		"K-075 the one that is made does not count": {
 			set: at(limited(webSet("web:3"), 1), "b"), revisions: revisions{past("a", 1, "web:1"), past("b", 2, "web:2")},
 			want: outcome{current: "b", update: named(webSet("web:3")), create: true, number: 3},
@@ -140,6 +148,66 @@ func TestDecide(t *testing.T) {
 				t.Errorf("decision (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLimitByDefault: ten revisions are kept that are not in use.
+func TestLimitByDefault(t *testing.T) {
+	for n, want := range map[int][]string{11: nil, 12: {"r-1"}, 13: {"r-1", "r-2"}} {
+		var all revisions
+		for i := 1; i <= n; i++ {
+			all = append(all, past(fmt.Sprint("r-", i), int64(i), fmt.Sprint("web:", i)))
+		}
+		got := decide(t, State{Set: at(webSet(fmt.Sprint("web:", n)), fmt.Sprint("r-", n)), Revisions: all})
+		if diff := cmp.Diff(want, got.prune); diff != "" {
+			t.Errorf("of %d (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
+// TestByAge: revisions are ordered by number, then by creation, then by name.
+func TestByAge(t *testing.T) {
+	of := func(name string, number int64, created int64) *appsv1.ControllerRevision {
+		revision := past(name, number, "web:1")
+		revision.CreationTimestamp = metav1.NewTime(time.Unix(created, 0))
+		return revision
+	}
+	all := revisions{of("b", 1, 9), of("a", 1, 9), of("z", 1, 1), of("c", 0, 9), of("d", 2, 0)}
+	slices.SortFunc(all, byAge)
+	if diff := cmp.Diff([]string{"c", "z", "a", "b", "d"}, names(all)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRevisionFor: a revision has the labels of the template and its hash, is owned by the set, and changes neither the
+// template nor the set.
+func TestRevisionFor(t *testing.T) {
+	for name, change := range map[string]func(*api.StatefulSet){
+		"with labels":      func(set *api.StatefulSet) { set.Annotations = map[string]string{"a": "b"} },
+		"without metadata": func(set *api.StatefulSet) { set.Spec.Template.Labels = nil },
+	} {
+		set := claiming(webSet("web:1"), "1Gi")
+		change(set)
+		before := set.DeepCopy()
+		got := recorded(set, 7)
+		labels, annotations := maps.Clone(before.Spec.Template.Labels), maps.Clone(before.Annotations)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		hash := strings.TrimPrefix(got.Name, "web-")
+		labels[HashLabelKey], annotations[ClaimsAnnotationKey] = hash, `{"data":"1Gi"}`
+		if diff := cmp.Diff([]any{labels, annotations, "shop", int64(7)}, []any{got.Labels, got.Annotations, got.Namespace, got.Revision}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if owner := metav1.GetControllerOf(got); owner == nil || owner.UID != set.UID || owner.Kind != "StatefulSet" || hash == got.Name {
+			t.Errorf("%s: %+v", name, got.ObjectMeta)
+		}
+		if diff := cmp.Diff(before, set); diff != "" {
+			t.Errorf("%s: the set was changed:\n%s", name, diff)
+		}
 	}
 }
 

@@ -44,7 +44,6 @@ type Result struct {
 //
 // Sync may be repeated after any error. If it returns an error and a Result with an Update, only optional writes failed,
 // such as the deletion of an old revision. The Result is valid, and the next Sync retries these writes.
-// next Sync tries them again.
 func (s Store) Sync(ctx context.Context, set *api.StatefulSet, pods []string) (Result, error) {
 	p := &pass{Store: s, set: set}
 	p.alive = sync.OnceValue(func() error { return p.recheck(ctx) })

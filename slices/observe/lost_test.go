@@ -62,11 +62,35 @@ func TestY12LostSince(t *testing.T) {
 		"its containers have started":  {started, false},
 	} {
 		view := Seen{Set: slicetest.NamedSet("web", nil), changes: map[string]decide.Change{}}.viewPod(tc.pod, 0, true)
-		if got := view.LostSince; got.Equal(since) != tc.want || got.IsZero() == tc.want || (view.Node == "node-1") != tc.want {
+		if got := view.LostSince; got.Equal(since) != tc.want || got.IsZero() == tc.want || (view.Node == "node-1") == view.Ready {
 			t.Errorf("%s: since %s, node %q", name, got, view.Node)
 		}
 	}
 	if back := pod(corev1.PodRunning, no, no, yes); !PodTells(lost, back) {
 		t.Error("its kubelet answers again, and nobody looks")
+	}
+}
+
+// TestY12UnreadySince: a pod is not Ready since the transition of that condition, and a pod without it since its creation.
+func TestY12UnreadySince(t *testing.T) {
+	created := slicetest.Noon.Add(-time.Hour)
+	for name, tc := range map[string]struct {
+		status corev1.ConditionStatus
+		at     time.Time
+		want   time.Time
+	}{
+		"it never reported":            {"", created, created},
+		"it stopped":                   {corev1.ConditionFalse, slicetest.Noon, slicetest.Noon},
+		"unknown":                      {corev1.ConditionUnknown, slicetest.Noon, slicetest.Noon},
+		"Ready, but Terminating":       {corev1.ConditionTrue, slicetest.Noon, created},
+		"before it was created, a lie": {corev1.ConditionFalse, created.Add(-time.Hour), created},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created)}}
+		if tc.status != "" {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: tc.status, LastTransitionTime: metav1.NewTime(tc.at)}}
+		}
+		if got := unreadySince(pod); !got.Equal(tc.want) {
+			t.Errorf("%s: since %s, want %s", name, got, tc.want)
+		}
 	}
 }

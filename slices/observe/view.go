@@ -51,11 +51,12 @@ func (s Seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) decide.Pod {
 	view.ClaimsOK, view.Growth = s.claimsMatch(pod, ordinal, owned), s.growthOf(ordinal)
 	view.Growth.Anew = view.Growth.State == decide.AwaitsFileSystem && pod.CreationTimestamp.After(view.Growth.Since)
 	view.StandIn = s.standsIn(ordinal)
-	if view.LostSince = lostSince(pod); !view.LostSince.IsZero() {
-		view.Node = pod.Spec.NodeName
+	view.LostSince = lostSince(pod)
+	if !view.Ready || view.Terminating {
+		view.Node, view.UnreadySince = pod.Spec.NodeName, unreadySince(pod)
 	}
 	if view.Terminating {
-		view.GoneBy, view.Node, view.Finalizers = pod.DeletionTimestamp.Time, pod.Spec.NodeName, pod.Finalizers
+		view.GoneBy, view.Finalizers = pod.DeletionTimestamp.Time, pod.Finalizers
 	}
 	s.viewChange(&view, pod)
 	if lifecycle := s.Set.Spec.Lifecycle; lifecycle != nil {
@@ -88,6 +89,17 @@ func Readiness(pod *corev1.Pod) (bool, time.Time) {
 		}
 	}
 	return false, time.Time{}
+}
+
+// unreadySince returns the time since which a pod that is not Ready is not: at most its age.
+func unreadySince(pod *corev1.Pod) time.Time {
+	since := pod.CreationTimestamp.Time
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since
 }
 
 // lostSince returns the time since which the node of a pod does not answer, or zero. The node lifecycle controller then sets

@@ -103,6 +103,62 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// TestY15Attributes: the claim that is filled has the VolumeAttributesClass of the other side only with the other
+// side's class, and that of the side's own claim with the class of that claim. The ordinal's claim gets that of the
+// claim in which its volume was filled, and none if that is not known.
+func TestY15Attributes(t *testing.T) {
+	made := func(name, class string, attributes *string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &class, VolumeAttributesClassName: attributes,
+		}}
+	}
+	fill := volumes.Action{Verb: volumes.CreateIncoming, Fence: owner + ".1", Ref: volumes.Ref{Namespace: "team", Name: "in"}}
+	again, own := fill, volumes.Action{Verb: volumes.CreateClaim, Volume: "pv-in", Fence: owner + ".1", Ref: volumes.Ref{Namespace: "team", Name: "data-web-0"}, Copy: volumes.CopyAction{Attempt: 1, Class: "fast"}}
+	again.Copy.Class = "fast"
+	for name, tc := range map[string]struct {
+		action volumes.Action
+		mapped *string
+		there  *corev1.PersistentVolumeClaim
+		want   *string
+	}{
+		"as the other side's":            {fill, nil, nil, new("gold")},
+		"of a named class":               {fill, new("fast"), nil, nil},
+		"back to the side's own":         {again, nil, made("data-web-0", "fast", new("silver")), new("silver")},
+		"back to a claim without":        {again, nil, made("data-web-0", "fast", nil), nil},
+		"the side's own of another":      {fill, new("fast"), made("data-web-0", "old", new("silver")), nil},
+		"as it was filled":               {own, nil, made("in", "fast", new("silver")), new("silver")},
+		"as it was filled without":       {own, nil, made("in", "fast", nil), nil},
+		"it is not known how it was":     {own, nil, nil, nil},
+		"filled in a claim of other kin": {own, nil, made("in", "old", new("silver")), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSides(t)
+			s.StorageClass = tc.mapped
+			s.pair.Copy = &volumes.Copying{Incoming: volumes.Holding{Ref: fill.Ref}}
+			from := &corev1.PersistentVolumeClaim{}
+			if err := s.Giver.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "data-web-0"}, from); err != nil {
+				t.Fatal(err)
+			}
+			from.Spec.VolumeAttributesClassName = new("gold")
+			if err := s.Giver.Update(t.Context(), from); err != nil {
+				t.Fatal(err)
+			}
+			if tc.there != nil {
+				if err := s.Taker.Create(t.Context(), tc.there); err != nil {
+					t.Fatal(err)
+				}
+			}
+			written, err := Write(t.Context(), s.Carrier, tc.action, s.pair)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, written.(*corev1.PersistentVolumeClaim).Spec.VolumeAttributesClassName); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestDeleteEntrance: a Service is deleted in the version that was judged, and a Service that has replaced it
 // is not.
 func TestDeleteEntrance(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -172,14 +171,7 @@ func waitsFor(status slicesapi.StatefulSetStatus, replicas, updated int32) strin
 
 // inScope returns how many ordinals may have the new revision, according to the partition.
 func inScope(spec decide.Spec) int32 {
-	if spec.Partition <= spec.Start {
-		return spec.Replicas
-	}
-	below := slices.IndexFunc(spec.Ordinals(), func(ordinal int32) bool { return ordinal >= spec.Partition })
-	if below < 0 {
-		return 0
-	}
-	return spec.Replicas - int32(below)
+	return spec.Replicas - spec.Below(spec.Partition)
 }
 
 // heldText returns what holds a rollout, one line for each condition.

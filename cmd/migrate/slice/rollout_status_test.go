@@ -1,6 +1,7 @@
 package slice
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -52,6 +53,12 @@ func TestRolloutState(t *testing.T) {
 		},
 		"reserved ordinals are skipped": { // ordinals 0, 2 and 3, of which 2 and 3 are in scope
 			webSlice(updating, partitioned(1, intstr.FromInt32(1))), "Waiting for partitioned roll out to finish: 1 out of 2 new pods have been updated...\n", false, "",
+		},
+		"Y11 the largest range": { // it is not expanded, which would take 8 GiB
+			webSlice(updating, partitioned(2), func(s *slicesapi.StatefulSet) {
+				s.Spec.Replicas, s.Status.ReadyReplicas = new(int32(math.MaxInt32)), math.MaxInt32
+			}),
+			"Waiting for partitioned roll out to finish: 1 out of 2147483645 new pods have been updated...\n", false, "",
 		},
 		"a partition above the range": {webSlice(updating, partitioned(3), isReady("")), "partitioned roll out complete: 1 new pods have been updated...\n", true, ""},
 		"Recreate": {

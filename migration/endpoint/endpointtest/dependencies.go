@@ -28,7 +28,8 @@ func Serving(hooks clustertest.Hooks, without []string, objects ...client.Object
 	for gvk := range scheme.AllKnownTypes() {
 		mapper.Add(gvk, meta.RESTScopeNamespace)
 	}
-	for _, kind := range dependencies.Copied() {
+	devices, _ := dependencies.KindOf(dependencies.DeviceClass)
+	for _, kind := range append(dependencies.Copied(), devices) {
 		scope := meta.RESTScope(meta.RESTScopeNamespace)
 		if kind.Cluster {
 			scope = meta.RESTScopeRoot

@@ -34,10 +34,9 @@ type Asked struct {
 func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storagev1.StorageClass, asked Asked) []plan.Finding {
 	var found []plan.Finding
 	for i := range source.Spec.VolumeClaimTemplates {
-		template := &source.Spec.VolumeClaimTemplates[i]
-		spec := template.Spec
-		asked.Forms[template.Name].Give(&spec)
-		name := spec.StorageClassName
+		template := source.Spec.VolumeClaimTemplates[i]
+		asked.Forms[template.Name].Give(&template)
+		name := classNamed(&template)
 		if name != nil && *name == "" {
 			continue // its volumes are provisioned by hand
 		}
@@ -50,6 +49,27 @@ func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storage
 		}
 	}
 	return found
+}
+
+// classNamed returns the storage class that a claim names; nil for the default class.
+func classNamed(claim *corev1.PersistentVolumeClaim) *string {
+	if name, beta := claim.Annotations[corev1.BetaStorageClassAnnotation]; beta {
+		return &name
+	}
+	return claim.Spec.StorageClassName
+}
+
+// Provisioner returns the CSI driver that provisions the volume of a claim; empty if it is not known, or if there is
+// none.
+func Provisioner(claim *corev1.PersistentVolumeClaim, classes []storagev1.StorageClass) string {
+	name := classNamed(claim)
+	for _, class := range classes {
+		is := name == nil && class.Annotations[defaultClass] == "true" || name != nil && class.Name == *name
+		if is && class.Provisioner != noProvisioner {
+			return class.Provisioner
+		}
+	}
+	return ""
 }
 
 func classOf(at endpoint.Endpoint, template string, name *string, classes []storagev1.StorageClass, driver string) *plan.Finding {
