@@ -40,7 +40,9 @@
 //	    are being updated to another revision at a time, whether they are Ready or not;
 //	D7  where the API server refuses new pods, the pods that the slice no longer owns make room
 //	    while at least replicas less maxUnavailable pods are available;
-//	D8  a roll-out fails only while a pod of its revision is late, or the creation of one.
+//	D8  a roll-out fails only while a pod of its revision is late, or the creation of one, or its
+//	    inputs cannot be had;
+//	D9  no pod is updated while the inputs of the template's revision cannot be had.
 package decide
 
 import (
@@ -120,6 +122,7 @@ type decider struct {
 }
 
 func newDecider(in Input) *decider {
+	in.Spec.Paused = in.Spec.Paused || in.Revisions.Blocked != ""
 	d := &decider{
 		facts: facts{
 			Input: in, strategy: strategyOf(in.Spec), size: in.Spec.Size(), target: in.Revisions.Target(),

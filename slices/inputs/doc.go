@@ -14,5 +14,6 @@
 //
 // The hash is the first 64 bits of a SHA-256 over all keys and values of an object. It is shown in names and annotations.
 // It does not show the data, but it confirms a guess of all of it: a Secret whose only value is a short PIN can be found by
-// trying. A key would not help, because the controller has no place for it that readers of Secrets could not read.
+// trying. A hash with a secret key would not, but with another key, or in another cluster, every name would differ, and every
+// pod would restart.
 package inputs
