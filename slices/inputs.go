@@ -3,7 +3,6 @@ package slices
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,13 +42,13 @@ func (r *Reconciler) record(ctx context.Context, set *api.StatefulSet, pods []st
 	if set.DeletionTimestamp != nil || result.Update == nil && seen.Problem == "" {
 		return out, err
 	}
-	problems := r.copies(ctx, set, out.Result, seen)
+	problems := r.copies(ctx, set, out.Result, pods, seen)
 	if result.Update != nil && result.Update.Name != set.Status.UpdateRevision && problems[result.Update.Name] != "" {
 		out.problems.Template, store.Unknown = problems[result.Update.Name], true
 		if out.Result, err = store.Sync(ctx, set, pods); err != nil && out.Update == nil {
 			return out, err
 		}
-		problems = r.copies(ctx, set, out.Result, seen)
+		problems = r.copies(ctx, set, out.Result, pods, seen)
 	}
 	out.problems.Revisions = problems
 	switch {
@@ -60,14 +60,23 @@ func (r *Reconciler) record(ctx context.Context, set *api.StatefulSet, pods []st
 	return out, err
 }
 
-// copies ensures the copies of the inputs of both revisions, and returns the problems by revision.
-func (r *Reconciler) copies(ctx context.Context, set *api.StatefulSet, result history.Result, seen observe.InputsSeen) map[string]string {
+// copies ensures the copies of the inputs of both revisions, and of those that pods have or get by a new label. It returns the
+// problems by revision.
+func (r *Reconciler) copies(ctx context.Context, set *api.StatefulSet, result history.Result, pods []string, seen observe.InputsSeen) map[string]string {
 	problems := map[string]string{}
-	revisions := []*appsv1.ControllerRevision{result.Update, result.Current}
-	for i, revision := range revisions {
-		if revision == nil || slices.Contains(revisions[:i], revision) {
+	if result.Update == nil {
+		return problems
+	}
+	names := sets.New(result.Update.Name, result.Current.Name).Insert(pods...)
+	for _, name := range pods {
+		names.Insert(result.Relabel[name])
+	}
+	revisions := append([]*appsv1.ControllerRevision{result.Update, result.Current}, result.Owned...)
+	for _, revision := range revisions {
+		if !names.Has(revision.Name) {
 			continue
 		}
+		names.Delete(revision.Name)
 		if problem := r.writer().Copies(ctx, set, revision, seen.Objects); problem != "" {
 			problems[revision.Name] = problem
 		}
