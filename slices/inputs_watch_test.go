@@ -65,8 +65,10 @@ func TestRevisionInputsWatched(t *testing.T) {
 	}
 	w.forget(types.NamespacedName{Namespace: "shop", Name: "web"})
 	w.want(reader("shop", "db", other))
-	go stream.Delete(changed)
-	go stream.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "other"}})
+	go func() {
+		stream.Delete(changed)
+		stream.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "other"}})
+	}()
 	names = []string{(<-w.changes).Object.GetName(), (<-w.changes).Object.GetName()}
 	if slices.Sort(names); !slices.Equal(names, []string{"cache", "db"}) {
 		t.Errorf("requeues %v", names)
