@@ -380,7 +380,7 @@ func TestRevisionInputsWorld(t *testing.T) {
 				rt.Fatalf("a copy is lost: the pods read %s; %+v", s.reads(), s.set().Status)
 			}
 		}
-		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
 			switch rapid.SampledFrom([]string{"value", "image", "partition", "lost", "delete", "refuse", "restart", "pass", "pass"}).Draw(rt, "step") {
 			case "value":
 				s.configure(fmt.Sprint(rapid.IntRange(1, 3).Draw(rt, "value")))

@@ -39,10 +39,12 @@ type RevisionInput struct {
 type RolledBackInput struct {
 	// from is the content of the object that pods do not get.
 	// +required
+	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^([0-9a-f]{16}|absent)$`
 	From string `json:"from"`
 	// to is the content that pods get instead. A revision must have it.
 	// +required
+	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^([0-9a-f]{16}|absent)$`
 	To string `json:"to"`
 }
