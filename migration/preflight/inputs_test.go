@@ -29,7 +29,7 @@ func TestRevisionInputsOfAMove(t *testing.T) {
 		same     bool
 		want     string
 	}{
-		"neither has any":                       {set("shop", "web"), set("shop", "web"), workload.SliceVersion, workload.SliceVersion, false, ""},
+		"neither has any":                       {set("shop", "web"), set("team", "site"), workload.SliceVersion, workload.SliceVersion, false, ""},
 		"of apps/v1":                            {nil, nil, workload.NativeVersion, workload.NativeVersion, false, ""},
 		"the source, to another cluster":        {set("shop", "web", key, app), nil, workload.SliceVersion, workload.SliceVersion, false, "StatefulSet shop/web in cluster east has spec.revisionInputs (Secret key first)"},
 		"the source, to another namespace":      {set("shop", "web", app), nil, workload.SliceVersion, workload.SliceVersion, true, "in cluster east has spec.revisionInputs"},
