@@ -67,7 +67,7 @@ func TestManagerObjects(t *testing.T) {
 		"ServiceAccount sliceshift-manager",
 		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover-dependencies", "ClusterRole sliceshift-mover-dependencies-cluster",
 		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates", "ClusterRole sliceshift-mover-jobs", "ClusterRole sliceshift-mover-pods", "ClusterRole sliceshift-mover-snapshots", "ClusterRole sliceshift-mover-snapshots-cluster", "ClusterRole sliceshift-mover-writers",
-		"ClusterRole sliceshift-page-user",
+		"ClusterRole sliceshift-page-user", "ClusterRole sliceshift-revision-inputs",
 		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-pauser", "ClusterRole sliceshift-migration-editor",
 		"ClusterRole sliceshift-statefulset-viewer", "ClusterRole sliceshift-statefulset-editor",
 		"Role sliceshift-leader-election",
@@ -244,6 +244,10 @@ func TestRightsOfRoles(t *testing.T) {
 			"serviceaccounts: create,delete,get,list,update",
 			"services: create,delete,get,list,update",
 			"volumesnapshots.snapshot.storage.k8s.io: get",
+		},
+		"sliceshift-revision-inputs": {
+			"configmaps: create,get,patch,watch",
+			"secrets: create,get,patch",
 		},
 		"sliceshift-mover-dependencies-cluster": {
 			"clusterroles.rbac.authorization.k8s.io: get",

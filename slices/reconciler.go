@@ -26,7 +26,6 @@ import (
 	"github.com/sliceshift/sliceshift/api/tolerant"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/execute"
-	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/slices/observe"
 )
 
@@ -42,6 +41,7 @@ type Reconciler struct {
 
 	expectations *execute.Expectations
 	told         *moderate
+	watches      *inputWatches
 	mu           sync.Mutex
 	memory       map[types.NamespacedName]memory
 	begun        time.Time
@@ -72,6 +72,8 @@ type memory struct {
 	refused []decide.Refusal
 	// failedRevision is a failed revision that the status does not record yet, because it could not be written.
 	failedRevision string
+	// blocked is the last reason why a revision input could not be had, or empty.
+	blocked string
 }
 
 // tellEvery is the minimum interval between status writes that only change counts.
@@ -138,6 +140,7 @@ func (r *Reconciler) comeBack(set *api.StatefulSet, wait time.Duration) {
 func (r *Reconciler) forget(set types.NamespacedName) {
 	r.expectations.Forget(set)
 	r.told.forget(set)
+	r.watches.forget(set)
 	gauges.forget(set)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,6 +167,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
+	case observed.awaits != "":
+		return r.awaitInputs(ctx, set, observed.awaits)
 	case observed.control == nil: // the cache may never show the awaited write: see CaughtUp
 		return ctrl.Result{RequeueAfter: execute.ExpectationTimeout}, nil
 	}
@@ -192,6 +197,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if control.Refused() {
 		wait = soonest(wait, retryRefused)
 	}
+	r.tellOfInputs(set, in.Revisions.Blocked)
+	wait = soonest(wait, observed.again)
 	return ctrl.Result{RequeueAfter: soonest(decision.Wait, wait)}, nil
 }
 
@@ -232,6 +239,10 @@ type observation struct {
 	control *execute.PodControl
 	// historyErr is an error of a write to the history that no pod depends on.
 	historyErr error
+	// awaits is why the set has no revision at all, or empty. Nothing can be decided then.
+	awaits string
+	// again is when the inputs of the template must be read again, or 0.
+	again time.Duration
 }
 
 // observe adopts orphans, updates the history, and reads the Input of Decide. It returns no control if the cache does not
@@ -249,17 +260,17 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 		return observation{}, err
 	}
 	now, known := r.now(), r.recall(set)
-	recorded, historyErr := history.Store{Client: r.Client, Live: r.Live}.Sync(ctx, set, observe.RevisionsOf(pods))
+	recorded, historyErr := r.record(ctx, set, observe.RevisionsOf(pods))
 	if recorded.Update == nil {
-		return observation{}, historyErr
+		return observation{awaits: recorded.problems.Template}, historyErr
 	}
-	in, objects, err := observe.Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded, Failed: cmp.Or(set.Status.FailedRevision, known.failedRevision), PrePullRefused: known.unpulled}.Read(ctx)
+	in, objects, err := observe.Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded.Result, Inputs: recorded.problems, Failed: cmp.Or(set.Status.FailedRevision, known.failedRevision), PrePullRefused: known.unpulled}.Read(ctx)
 	if err != nil {
 		return observation{}, err
 	}
 	in.Now, in.Progress, in.Failures, in.Refused = now, known.progress, known.failures, known.refused
 	r.nodes.mark(in.Pods, now)
-	return observation{in: in, control: r.writer().For(objects, pods), historyErr: historyErr}, nil
+	return observation{in: in, control: r.writer().For(objects, pods), historyErr: historyErr, again: recorded.again}, nil
 }
 
 // writer returns the Writer of pods and claims.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/execute"
@@ -54,6 +55,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		return err
 	}
 	r.Client = asked
+	if r.watches, err = newInputWatches(ctx, mgr); err != nil {
+		return err
+	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, execute.OwnerIndex, execute.OwnerOf); err != nil {
 		return fmt.Errorf("indexing pods by their controller: %w", err)
 	}
@@ -62,6 +66,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		For(&api.StatefulSet{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletions(), rolledOut()))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.setsOfPod), builder.WithPredicates(podEvents())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.setsOfClaim), builder.WithPredicates(claimEvents())).
+		WatchesRawSource(source.Channel(r.watches.changes, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: r.patience()}).
 		Complete(r)
 }

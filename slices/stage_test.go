@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,7 +68,7 @@ func newStage(t *testing.T, n int32, objects ...client.Object) *stage {
 	return s
 }
 
-// asks returns the error of a write, one call at a time. A created pod or claim gets its UID. No write may change the spec of
+// asks returns the error of a write, one call at a time. A created pod, claim or revision gets its UID. No write may change the spec of
 // the set, which is the user's (Y4).
 func (s *stage) asks(verb string, object runtime.Object) error {
 	o, one := object.(client.Object)
@@ -80,7 +81,8 @@ func (s *stage) asks(verb string, object runtime.Object) error {
 	if set, is := o.(*api.StatefulSet); is && !equality.Semantic.DeepEqual(set.Spec, s.set().Spec) {
 		s.t.Fatalf("%s changes the spec: %+v", verb, set.Spec)
 	}
-	if _, claim := o.(*corev1.PersistentVolumeClaim); (pod || claim) && verb == "create" {
+	_, revision := o.(*appsv1.ControllerRevision)
+	if _, claim := o.(*corev1.PersistentVolumeClaim); (pod || claim || revision) && verb == "create" {
 		s.made++
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", s.made)))
 	}

@@ -63,6 +63,8 @@ func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in d
 	switch {
 	case decision.Progress.Failed:
 		condition(set, status, api.ConditionProgressing, false, decision.Readiness.Reason, decision.Progress.Message)
+	case decision.Progress.Blocked:
+		condition(set, status, api.ConditionProgressing, true, api.ReasonRevisionInput, in.Revisions.Blocked)
 	case decision.Complete:
 		condition(set, status, api.ConditionProgressing, true, reasonComplete, "every pod has revision "+status.UpdateRevision)
 	case in.Spec.Paused:
@@ -93,6 +95,7 @@ func toldProgress(status api.StatefulSetStatus) decide.Progress {
 	if p.Complete = status.LastProgressTime == nil; !p.Complete {
 		p.Since, p.Late = status.LastProgressTime.Time, toldLate(status)
 	}
+	p.Blocked = progressing.Reason == api.ReasonRevisionInput
 	if progressing.Reason == api.ReasonRevisionFailed {
 		p.Message = progressing.Message
 	}

@@ -46,6 +46,7 @@ func (Native) Unsupported(set *slicesapi.StatefulSet) []string {
 		{"spec.scaleStrategy", spec.ScaleStrategy != nil},
 		{"spec.volumeClaimUpdateStrategy", spec.VolumeClaimUpdateStrategy != nil && spec.VolumeClaimUpdateStrategy.Type != slicesapi.OnClaimDelete},
 		{"spec.lifecycle", spec.Lifecycle != nil},
+		{"spec.revisionInputs", len(spec.RevisionInputs) > 0},
 		{"spec.terminationReasonGraceSeconds", spec.TerminationReasonGraceSeconds != 0},
 		{"spec.updateStrategy.type", spec.UpdateStrategy.Type == slicesapi.Recreate},
 		{"spec.updateStrategy.rollingUpdate", !equality.Semantic.DeepEqual(rolling, slicesapi.RollingUpdateStrategy{Partition: rolling.Partition, MaxUnavailable: rolling.MaxUnavailable})},

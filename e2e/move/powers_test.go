@@ -77,6 +77,7 @@ var powers = map[power][]string{
 var worth = map[string][]power{
 	"sliceshift-manager":                    {readSecrets, otherNames, writeMoves, forgeMoves},
 	"sliceshift-slices":                     {anyPod, insidePods, stopPods, forgeMoves},
+	"sliceshift-revision-inputs":            {readSecrets, writeSecrets, writeConfigs},
 	"sliceshift-impersonated":               nil, // together with the manager's role: TestConstrainedImpersonation
 	"sliceshift-impersonated-dependencies":  nil,
 	"sliceshift-leader-election":            nil,

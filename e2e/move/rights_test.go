@@ -77,6 +77,7 @@ var comparedElsewhere = map[string]string{
 	"sliceshift-statefulset-editor":         "TestRolesReach",
 	"sliceshift-impersonated":               "TestConstrainedImpersonation",
 	"sliceshift-impersonated-dependencies":  "TestConstrainedImpersonation",
+	"sliceshift-revision-inputs":            "TestRolesReach",
 	"sliceshift-mover-gates":                "TestGatesAskPods",
 	"sliceshift-mover-jobs":                 "TestManagedHooks",
 	"sliceshift-mover-pods":                 "TestCopyRights",

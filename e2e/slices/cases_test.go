@@ -58,7 +58,9 @@ var embeddedOnly = map[string]string{
 	"TestScaleTogether": nothingRuns, "TestDiscovery": nothingRuns, "TestDeletionIsInTheBackground": nothingRuns, "TestOldObjectsAreTolerated": nothingRuns,
 	"TestEveryCaseHasItsGround": nothingRuns,
 	"TestKubectlWait":           slowStarts,
-	"TestHealthCheck":           slowStarts,
+	"TestRevisionInputs":        simulated, "TestRevisionInputsRollback": slowStarts, "TestRevisionInputsMissing": simulated, "TestRevisionInputsTaken": simulated,
+	"TestRevisionInputsInPlace": simulated, "TestRevisionInputsOrphans": simulated, "TestRevisionInputsRules": nothingRuns, "TestRevisionInputsAsNative": nothingRuns,
+	"TestHealthCheck": slowStarts,
 }
 
 const (
@@ -66,6 +68,7 @@ const (
 	slowStarts  = "it plays the kubelet of a pod that never becomes Ready, and then does"
 	noGrowth    = "no storage driver there can make a volume larger"
 	manyRuns    = "hundreds of pods, and controllers that are killed: the kubelets have no part in it"
+	simulated   = "it reads references of pods and objects, which a kubelet does not change"
 	nothingRuns = "it asks the API server, and runs nothing"
 	ownProgram  = "it runs the command with the kubeconfig of the embedded cluster; TestAdoptCommand of e2e/move runs it on kind"
 )

@@ -44,9 +44,12 @@ func (e *Inspector) KindsNotServed(ctx context.Context, _ *api.Migration) ([]pla
 	return nil, nil
 }
 
-// unsupportedFields finds fields of a slice that a migration cannot keep: ordinals that it skips, and fields that the
-// destination's kind does not have.
+// unsupportedFields finds fields of a slice that a migration cannot keep: ordinals that it skips, revision inputs, and fields
+// that the destination's kind does not have.
 func (e *Inspector) unsupportedFields(ctx context.Context) ([]plan.Finding, error) {
+	if findings, err := e.revisionInputs(ctx); len(findings) > 0 || err != nil {
+		return findings, err
+	}
 	if e.Source.APIVersion != workload.SliceVersion {
 		return nil, nil
 	}

@@ -41,7 +41,8 @@
 //	D7  where the API server refuses new pods, the pods that the slice no longer owns make room
 //	    while at least replicas less maxUnavailable pods are available;
 //	D8  a roll-out fails only while a pod of its revision is late on a node that answers, or
-//	    the creation of one.
+//	    the creation of one, or its inputs cannot be had;
+//	D9  no pod is updated while the inputs of the template's revision cannot be had.
 package decide
 
 import (
@@ -123,6 +124,7 @@ type decider struct {
 }
 
 func newDecider(in Input) *decider {
+	in.Spec.Paused = in.Spec.Paused || in.Revisions.Blocked != ""
 	d := &decider{
 		facts: facts{
 			Input: in, strategy: strategyOf(in.Spec), size: in.Spec.Size(), target: in.Revisions.Target(),

@@ -2,6 +2,8 @@ package decide
 
 import (
 	"fmt"
+
+	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
 // The reasons why no action is taken for a pod, or for an ordinal without a pod.
@@ -32,6 +34,8 @@ const (
 	HeldBatch = "WaitsForBatch"
 	// HeldPaused means that the set is paused.
 	HeldPaused = "Paused"
+	// HeldInput means that an input of a revision is missing, cannot be read or cannot be copied.
+	HeldInput = api.ReasonRevisionInput
 	// HeldOnDelete means that the pod is updated when the user deletes it.
 	HeldOnDelete = "OnDelete"
 	// HeldPartition means that the partition keeps the pod at a revision that is neither the current one nor the template's.

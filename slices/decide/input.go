@@ -105,6 +105,9 @@ type Revisions struct {
 	// Failed is true when the roll-out of Update has failed and is rolled back (onFailure: Rollback): pods get Current until
 	// the template changes. The status records it (failedRevision).
 	Failed bool
+	// Blocked is why the template's revision, or an input of the target, cannot be had, or empty. No pod is updated then, and
+	// Update is the former update revision.
+	Blocked string
 	// ReadsReason is true when pods of either revision can read their termination reason.
 	ReadsReason bool
 }
@@ -321,7 +324,9 @@ type Progress struct {
 	// Late is true while a pod of Revision is not available, or cannot be created. The deadline counts only then: whatever
 	// else holds the roll-out is not the fault of Revision.
 	Late bool
-	// Failed is true once the deadline has passed. Message then names the late pod.
+	// Blocked is true while Revisions.Blocked delays the roll-out. The deadline counts then, too.
+	Blocked bool
+	// Failed is true once the deadline has passed. Message then names the late pod, or the reason of Blocked.
 	Failed  bool
 	Message string
 }

@@ -120,6 +120,12 @@ func checkLate(t failer, in Input, d Decision) {
 	if !d.Progress.Failed || in.Spec.Deleting || in.Revisions.Failed {
 		return
 	}
+	if d.Progress.Blocked {
+		if in.Revisions.Blocked == "" || d.Progress.Message != in.Revisions.Blocked || d.FailedRevision != "" {
+			t.Fatalf("D8: it has failed for an input: %+v, failed revision %q", d.Progress, d.FailedRevision)
+		}
+		return
+	}
 	late := func(pod Pod) bool {
 		lingers := !slices.Contains(counted(in), pod.Ordinal) && abovePartition(in, pod.Ordinal)
 		return (inUpdate(in, pod.Ordinal) || lingers) && isLate(in, &pod)

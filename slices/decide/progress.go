@@ -21,11 +21,13 @@ func (d rollout) progress() Progress {
 		return d.failed()
 	case d.Spec.Deleting:
 		return p
+	case d.Revisions.Blocked != "":
+		return d.blocked()
 	case d.Spec.Paused || d.strategy.order == nil || d.scope() == 0:
 		return Progress{}
 	}
 	updated, isReady, available := d.got()
-	if p.Revision != d.Revisions.Update {
+	if p.Revision != d.Revisions.Update || p.Blocked {
 		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: updated, Ready: isReady, Available: available}
 	}
 	if p.Complete && slices.ContainsFunc(d.pods, d.unfinished) {
@@ -55,6 +57,24 @@ func (d rollout) progress() Progress {
 	return p
 }
 
+// blocked returns the progress of a roll-out whose inputs cannot be had. It fails after the deadline, and is not rolled back,
+// because no pod has the revision.
+func (d rollout) blocked() Progress {
+	p := Progress{Revision: d.Revisions.Update, Since: d.Now, Blocked: true, Late: true}
+	if d.Progress.Blocked {
+		p.Since = d.Progress.Since
+	}
+	if d.Spec.Deadline == 0 {
+		return p
+	}
+	left := d.Spec.Deadline - d.Now.Sub(p.Since)
+	if p.Failed = left <= 0; p.Failed {
+		p.Message = d.Revisions.Blocked
+	}
+	d.lookAgain(left)
+	return p
+}
+
 // failed returns the progress of a roll-out that has failed and is rolled back. It stays failed until the template changes.
 func (d rollout) failed() Progress {
 	p := d.Progress
@@ -76,7 +96,7 @@ func (d rollout) keeps() string {
 // rollBack decides whether a roll-out that has failed in this pass is rolled back. There must be another revision to roll
 // back to, with another template.
 func (d rollout) rollBack(s Status, p *Progress) {
-	if d.Spec.Deleting || d.Revisions.Failed || !p.Failed || d.Spec.OnFailure != api.Rollback {
+	if d.Spec.Deleting || d.Revisions.Failed || !p.Failed || p.Blocked || d.Spec.OnFailure != api.Rollback {
 		return
 	}
 	if d.rollingBack = s.CurrentRevision != d.Revisions.Update && !d.Revisions.SameTemplate; d.rollingBack {

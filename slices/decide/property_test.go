@@ -30,6 +30,9 @@ func anyInput(t *rapid.T) Input {
 	if in.Revisions.Failed = in.Revisions.Current != "b" && in.Spec.OnFailure == api.Rollback && in.Spec.Strategy != api.OnDelete && seldom(t, "failed before"); in.Revisions.Failed {
 		in.Progress = Progress{Revision: "b", Since: noon, Late: true, Failed: true, Message: "it has failed"}
 	}
+	if seldom(t, "blocked") {
+		in.Revisions.Blocked = "ConfigMap web does not exist"
+	}
 	for _, ordinal := range rapid.SliceOfNDistinct(rapid.Int32Range(0, 9), 0, 9, rapid.ID).Draw(t, "ordinals") {
 		pod := anyPod(t, ordinal)
 		if in.Revisions.Failed {
@@ -270,7 +273,7 @@ func TestBudgetHolds(t *testing.T) {
 	})
 }
 
-// TestActionsAreLawful is D2 and D3.
+// TestActionsAreLawful is D2, D3 and D9.
 func TestActionsAreLawful(t *testing.T) {
 	property(t, func(t *rapid.T, in Input, d Decision) {
 		deleted, created := map[int32]bool{}, map[int32]bool{}
@@ -333,7 +336,7 @@ func unlawfulCreate(in Input, a Action, pod *Pod) string {
 // inScopeOf reports whether the update applies to an ordinal.
 func inScopeOf(in Input, a Action, pod *Pod) bool {
 	switch {
-	case in.Spec.Paused || !slices.Contains(in.Spec.Ordinals(), a.Ordinal):
+	case in.Spec.Paused || in.Revisions.Blocked != "" || !slices.Contains(in.Spec.Ordinals(), a.Ordinal):
 		return false
 	case in.Spec.Strategy == api.OnDelete:
 		return a.Verb == GrowClaims && pod.Revision == "b"

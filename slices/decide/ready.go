@@ -52,6 +52,9 @@ func (d rollout) readiness(p Progress) Readiness {
 	}
 	not := func(reason string) Readiness { return Readiness{Reason: reason, Message: message} }
 	switch {
+	case d.Revisions.Blocked != "" && !d.Spec.Deleting && (p.Blocked || !p.Failed):
+		message += "; no pod is updated: " + d.Revisions.Blocked
+		return not(api.ReasonRevisionInput)
 	case p.Failed:
 		message += "; " + p.Message
 		if d.failedRevision() != "" {

@@ -25,7 +25,7 @@ func asAsked(in Input) bool {
 func checkReady(t failer, in Input, d Decision) {
 	t.Helper()
 	is, s := d.Readiness, d.Status
-	if is.Ready != (asAsked(in) && !d.Progress.Failed) {
+	if is.Ready != (asAsked(in) && !d.Progress.Failed && (in.Revisions.Blocked == "" || in.Spec.Deleting)) {
 		t.Fatalf("%+v of %+v", is, in)
 	}
 	if idle := in.Spec.Paused || in.Spec.Deleting; is.Waiting && (is.Ready || !idle || d.Progress.Failed) {

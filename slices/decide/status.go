@@ -52,7 +52,7 @@ func (d rollout) complete(s Status, p Progress) bool {
 	old := func(pod *Pod) bool { return !pod.Terminating && pod.Revision != d.Revisions.Update }
 	leaves := func(pod *Pod) bool { return d.ours[pod.Ordinal] && pod.Terminating }
 	switch {
-	case s.CurrentRevision != d.Revisions.Update || slices.ContainsFunc(d.pods, old):
+	case d.Revisions.Blocked != "", s.CurrentRevision != d.Revisions.Update || slices.ContainsFunc(d.pods, old):
 		return false
 	case p.Revision != "":
 		return p.Complete

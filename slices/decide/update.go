@@ -138,6 +138,8 @@ func (d updates) excluded(pod *Pod) (reason, message string) {
 		return HeldOnDelete, "it gets the new revision when it is deleted"
 	case d.strategy.order == nil && (pod.Revision != d.target || d.remounts(pod)):
 		return HeldOnDelete, fmt.Sprintf("claim %s grows when the pod is deleted", pod.Growth.Claim)
+	case d.Revisions.Blocked != "":
+		return HeldInput, d.Revisions.Blocked
 	case d.Spec.Paused:
 		return HeldPaused, d.pausedMessage()
 	case d.rollingBack:

@@ -192,7 +192,7 @@ func (w *world) verify(before Input, d Decision) {
 		}
 	}
 	created := slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Verb == Create })
-	if recreate && created && !w.in.Spec.Paused && len(revisions) > 1 {
+	if recreate && created && !w.in.Spec.Paused && before.Revisions.Blocked == "" && len(revisions) > 1 {
 		w.t.Fatalf("revisions %v run together", revisions)
 	}
 	if !recreate && len(before.Refused) == 0 {
@@ -398,7 +398,10 @@ func TestWorldConverges(t *testing.T) {
 				"start":     func(t *rapid.T) { w.in.Spec.Start = rapid.Int32Range(0, 8).Draw(t, "start") },
 				"partition": func(t *rapid.T) { w.in.Spec.Partition = rapid.Int32Range(0, 8).Draw(t, "partition") },
 				"pause":     func(*rapid.T) { w.in.Spec.Paused = !w.in.Spec.Paused },
-				"quota":     func(t *rapid.T) { w.quota = rapid.IntRange(0, 8).Draw(t, "quota") },
+				"inputs": func(t *rapid.T) {
+					w.in.Revisions.Blocked = rapid.SampledFrom([]string{"", "ConfigMap web does not exist"}).Draw(t, "blocked")
+				},
+				"quota": func(t *rapid.T) { w.quota = rapid.IntRange(0, 8).Draw(t, "quota") },
 				"reserve": func(t *rapid.T) {
 					w.in.Spec.Reserved = []Range{{1, rapid.Int32Range(1, 3).Draw(t, "reserved")}}
 				},
@@ -408,6 +411,7 @@ func TestWorldConverges(t *testing.T) {
 				w.driver = slow
 			}
 			w.in.Spec.Paused, w.in.Spec.Partition, w.in.Spec.Migrating, w.in.Spec.Share = false, 0, false, nil
+			w.in.Revisions.Blocked = ""
 			w.quota, w.in.Spec.OnFailure = 0, api.Halt // it may have failed before
 			for _, pod := range w.pods {
 				pod.HeldForDelete, pod.HeldForUpdate = false, false

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	"github.com/sliceshift/sliceshift/slices/inputs"
 )
 
 // defaultLimit is the default of revisionHistoryLimit.
@@ -19,12 +20,21 @@ type State struct {
 	Revisions []*appsv1.ControllerRevision
 	// Pods are the revisions in the labels of the set's pods (controller-revision-hash).
 	Pods []string
+	Inputs
+}
+
+// Inputs are the inputs of the set's template (package inputs).
+type Inputs struct {
+	// Records are the inputs, in any order.
+	Records []inputs.Record
+	// Unknown is true when an input cannot be had. The update revision then stays as it is (H6).
+	Unknown bool
 }
 
 // Decision is the desired history of a set.
 type Decision struct {
 	// Current is the revision of pods below the partition. Update is the revision of the template. Update is not in
-	// State.Revisions when Create is true.
+	// State.Revisions when Create is true. Both are nil if inputs are unknown and no revision was an update revision before.
 	Current, Update *appsv1.ControllerRevision
 	Create          bool
 	// Number is the desired revision number of Update.
@@ -39,12 +49,18 @@ type Decision struct {
 
 // Decide returns the desired history of a set.
 func Decide(s State) (Decision, error) {
-	want, err := contentOf(s.Set)
+	want, err := s.wanted()
 	if err != nil {
 		return Decision{}, err
 	}
 	h := read(s)
 	d := Decision{Number: 1, Relabel: h.relabel()}
+	if s.Unknown {
+		// A set that is being deleted may have lost its history, and its deletion must complete.
+		if former := h.former(d); former.Update != nil || s.Set.DeletionTimestamp == nil {
+			return former, nil
+		}
+	}
 	if len(h.sorted) > 0 {
 		d.Number = h.sorted[len(h.sorted)-1].Revision + 1
 	}
@@ -61,6 +77,30 @@ func Decide(s State) (Decision, error) {
 	d.Current = h.current(d.Update)
 	d.Prune = h.prune(d)
 	return d, nil
+}
+
+// wanted returns the content of the template's revision.
+func (s State) wanted() (content, error) {
+	want, err := contentOf(s.Set)
+	want.inputs = inputs.Encode(s.Records)
+	return want, err
+}
+
+// former returns the history without a change of the update revision, and prunes nothing. If the status was lost, the update revision is the
+// newest one that a pod has. Update is nil if there is no such revision.
+func (h *history) former(d Decision) Decision {
+	d.Update = cmp.Or(h.stays[h.Set.Status.UpdateRevision], h.stays[h.Set.Status.CurrentRevision])
+	if d.Update == nil {
+		for _, revision := range h.sorted {
+			if slices.Contains(h.Pods, revision.Name) {
+				d.Update = h.stays[revision.Name]
+			}
+		}
+	}
+	if d.Update != nil {
+		d.Number, d.Current = d.Update.Revision, h.current(d.Update)
+	}
+	return d
 }
 
 // collisions returns the number of collisions of a name with other content.

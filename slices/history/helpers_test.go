@@ -113,6 +113,10 @@ func decide(t *testing.T, s State) outcome {
 	return o
 }
 
+func envFrom(config string) []corev1.EnvFromSource {
+	return []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: config}}}}
+}
+
 func limited(set *api.StatefulSet, limit int32) *api.StatefulSet {
 	set.Spec.RevisionHistoryLimit = new(limit)
 	return set

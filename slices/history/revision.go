@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	"github.com/sliceshift/sliceshift/slices/inputs"
 )
 
 const (
@@ -39,6 +40,8 @@ type content struct {
 	template string
 	// claims is the value of ClaimsAnnotationKey. Empty means unknown.
 	claims string
+	// inputs is the value of api.RevisionInputsAnnotationKey. Empty means none: pods refer to the objects themselves.
+	inputs string
 }
 
 // contentOf returns the content of a revision for the set's current spec.
@@ -61,6 +64,11 @@ func recordedBy(revision *appsv1.ControllerRevision) content {
 	if err != nil {
 		return c
 	}
+	records, err := inputs.RecordsOf(revision)
+	if err != nil {
+		return c
+	}
+	c.inputs = inputs.Encode(records)
 	if data, err := encode(&template); err == nil {
 		c.template = string(data)
 	}
@@ -115,16 +123,33 @@ func Apply(revision *appsv1.ControllerRevision) (corev1.PodTemplateSpec, error) 
 	return *Canonical(patch.Spec.Template), nil
 }
 
-// Matches reports whether a revision is equivalent to the set's template. Claim templates count only if they are versioned
-// with it.
+// PodTemplate returns the template of the pods of a revision: that of Apply, with references to the copies of its inputs.
+func PodTemplate(revision *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
+	template, err := Apply(revision)
+	if err != nil {
+		return nil, err
+	}
+	records, err := inputs.RecordsOf(revision)
+	return inputs.Rewrite(&template, records), err
+}
+
+// Matches reports whether a revision is equivalent to the set's template, whatever its inputs are. Claim templates count only
+// if they are versioned with it.
 func Matches(set *api.StatefulSet, revision *appsv1.ControllerRevision) bool {
 	want, err := contentOf(set)
-	return err == nil && want.fits(recordedBy(revision), versionsClaims(set))
+	recorded := recordedBy(revision)
+	want.inputs = recorded.inputs
+	return err == nil && want.fits(recorded, versionsClaims(set))
+}
+
+// Equivalent reports whether two revisions produce the same pods of a set.
+func Equivalent(set *api.StatefulSet, a, b *appsv1.ControllerRevision) bool {
+	return recordedBy(a).fits(recordedBy(b), versionsClaims(set))
 }
 
 // fits reports whether a revision is equivalent to the desired content c.
 func (c content) fits(revision content, claims bool) bool {
-	return c.template == revision.template && (!claims || revision.claims == "" || c.claims == revision.claims)
+	return c.template == revision.template && c.inputs == revision.inputs && (!claims || revision.claims == "" || c.claims == revision.claims)
 }
 
 // versionsClaims reports whether a size change of a claim template is rolled out.
@@ -133,12 +158,14 @@ func versionsClaims(set *api.StatefulSet) bool {
 	return strategy != nil && strategy.Type == api.OnPodRollingUpdate
 }
 
-// revisionFor returns the revision with content c. Without versioned claims, its name is the name that apps/v1 would use.
+// revisionFor returns the revision with content c. Without versioned claims and inputs, its name is the name that apps/v1 would
+// use.
 func revisionFor(set *api.StatefulSet, c content, number int64, collisions int32) *appsv1.ControllerRevision {
 	hashed := c.template
 	if versionsClaims(set) {
 		hashed += c.claims
 	}
+	hashed += c.inputs
 	hash := hashOf(hashed, collisions)
 	labels := maps.Clone(set.Spec.Template.Labels)
 	if labels == nil {
@@ -147,11 +174,15 @@ func revisionFor(set *api.StatefulSet, c content, number int64, collisions int32
 	labels[HashLabelKey] = hash
 	annotations := maps.Clone(set.Annotations) // including kubernetes.io/change-cause
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	if c.claims != "" {
+	delete(annotations, api.RevisionInputsAnnotationKey)
+	for key, value := range map[string]string{ClaimsAnnotationKey: c.claims, api.RevisionInputsAnnotationKey: c.inputs} {
+		if value == "" {
+			continue
+		}
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[ClaimsAnnotationKey] = c.claims
+		annotations[key] = value
 	}
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{

@@ -23,11 +23,13 @@ type Store struct {
 	Client client.Client
 	// Live bypasses the cache. It is used before an adoption, and when a name is already taken.
 	Live client.Reader
+	Inputs
 }
 
 // Result is the state of the history that a reconciler needs.
 type Result struct {
-	// Current is the revision of pods below the partition. Update is the desired revision of the others. Neither is nil.
+	// Current is the revision of pods below the partition. Update is the desired revision of the others. Both are nil if the
+	// inputs are unknown and there is no former update revision.
 	Current, Update *appsv1.ControllerRevision
 	// Owned are all revisions of the set before this pass.
 	Owned []*appsv1.ControllerRevision
@@ -51,8 +53,8 @@ func (s Store) Sync(ctx context.Context, set *api.StatefulSet, pods []string) (R
 	if err != nil {
 		return Result{}, err
 	}
-	d, err := Decide(State{Set: set, Revisions: owned, Pods: pods})
-	if err != nil {
+	d, err := Decide(State{Set: set, Revisions: owned, Pods: pods, Inputs: s.Inputs})
+	if err != nil || d.Update == nil {
 		return Result{}, err
 	}
 	result := Result{Current: d.Current, Update: d.Update, Owned: owned, CollisionCount: collisions(set), Relabel: d.Relabel}
@@ -236,7 +238,7 @@ func (p *pass) record(ctx context.Context, d Decision, collisions *int32) (*apps
 
 // create creates a revision. If the name belongs to other content, it tries another name.
 func (p *pass) create(ctx context.Context, wanted *appsv1.ControllerRevision, collisions *int32) (*appsv1.ControllerRevision, error) {
-	want, err := contentOf(p.set)
+	want, err := State{Set: p.set, Inputs: p.Inputs}.wanted()
 	if err != nil {
 		return nil, err
 	}

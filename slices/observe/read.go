@@ -29,6 +29,8 @@ type Reader struct {
 	History history.Result
 	// Failed is the revision whose roll-out has failed, or empty (status.failedRevision).
 	Failed string
+	// Inputs are the problems with the inputs of revisions.
+	Inputs InputProblems
 	// PrePullRefused are the pods, with the revision, for which images cannot be pulled.
 	PrePullRefused map[types.UID]string
 }
@@ -40,7 +42,7 @@ func (r Reader) Read(ctx context.Context) (decide.Input, Seen, error) {
 		return decide.Input{}, Seen{}, err
 	}
 	objects := Seen{
-		Set: r.Set, Claims: map[string]*corev1.PersistentVolumeClaim{}, Templates: revisions.templates, target: revisions.target(),
+		Set: r.Set, Claims: map[string]*corev1.PersistentVolumeClaim{}, Templates: revisions.templates, inputs: revisions.inputs, target: revisions.target(),
 		failed: revisions.failed, minReady: r.Spec.MinReady, changes: map[string]decide.Change{}, Collisions: revisions.collisions,
 	}
 	if err := r.readAllClaims(ctx, &objects); err != nil {

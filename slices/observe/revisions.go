@@ -16,6 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/history"
+	"github.com/sliceshift/sliceshift/slices/inputs"
 )
 
 // revisionsSeen are the revisions of a set.
@@ -25,6 +26,9 @@ type revisionsSeen struct {
 	failed     bool
 	collisions int32
 	templates  map[string]*corev1.PodTemplateSpec
+	inputs     map[string][]inputs.Record
+	// blocked is why no pod may be updated, or empty.
+	blocked string
 	// relabel maps a revision to the equivalent one that is kept.
 	relabel map[string]string
 }
@@ -49,7 +53,7 @@ func (r revisionsSeen) target() string {
 func (r revisionsSeen) view() decide.Revisions {
 	current, update := r.templates[r.current], r.templates[r.update]
 	return decide.Revisions{
-		Current: r.current, Update: r.update, Failed: r.failed, SameTemplate: equality.Semantic.DeepEqual(current, update),
+		Current: r.current, Update: r.update, Failed: r.failed, Blocked: r.blocked, SameTemplate: equality.Semantic.DeepEqual(current, update),
 		ReadsReason: readsReason(&current.Spec) || readsReason(&update.Spec),
 	}
 }
@@ -73,7 +77,7 @@ func (r Reader) revisions(ctx context.Context) (revisionsSeen, error) {
 	result, labels := r.History, RevisionsOf(r.Pods)
 	found := revisionsSeen{
 		current: result.Current.Name, update: result.Update.Name, collisions: result.CollisionCount,
-		templates: map[string]*corev1.PodTemplateSpec{}, relabel: map[string]string{},
+		templates: map[string]*corev1.PodTemplateSpec{}, inputs: map[string][]inputs.Record{}, relabel: map[string]string{},
 	}
 	maps.Copy(found.relabel, result.Relabel)
 	others, err := r.othersRevisions(ctx, labels)
@@ -81,21 +85,23 @@ func (r Reader) revisions(ctx context.Context) (revisionsSeen, error) {
 		return revisionsSeen{}, err
 	}
 	for _, revision := range others {
-		if history.Matches(r.Set, revision) {
+		if history.Equivalent(r.Set, result.Update, revision) {
 			found.relabel[revision.Name] = result.Update.Name
 		}
 	}
 	found.failed = found.stillFailed(r.Failed, r.Spec.OnFailure)
+	found.blocked = r.Inputs.blocks(found.target(), found.failed)
 	for _, revision := range slices.Concat(result.Owned, others, []*appsv1.ControllerRevision{result.Current, result.Update}) {
 		needed := revision == result.Current || revision == result.Update || slices.Contains(labels, revision.Name)
 		if !needed || found.templates[revision.Name] != nil {
 			continue
 		}
-		template, err := history.Apply(revision)
-		if err != nil {
+		if found.templates[revision.Name], err = history.PodTemplate(revision); err != nil {
 			return revisionsSeen{}, err
 		}
-		found.templates[revision.Name] = &template
+		if found.inputs[revision.Name], err = inputs.RecordsOf(revision); err != nil {
+			return revisionsSeen{}, err
+		}
 	}
 	return found, nil
 }

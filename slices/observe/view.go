@@ -12,6 +12,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
+	"github.com/sliceshift/sliceshift/slices/inputs"
 )
 
 // Seen holds the objects of a StatefulSet that were read.
@@ -21,6 +22,8 @@ type Seen struct {
 	Claims map[string]*corev1.PersistentVolumeClaim
 	// Templates are the pod templates of the revisions, by name.
 	Templates map[string]*corev1.PodTemplateSpec
+	// inputs are the inputs of the revisions, by name.
+	inputs map[string][]inputs.Record
 	// target is the revision that pods get. failed is true when it is not that of the template, because that has failed.
 	target   string
 	failed   bool
@@ -183,6 +186,9 @@ func (s Seen) changeFrom(revision string) decide.Change {
 		change = decide.Change{Same: true}
 	case from != nil && to != nil:
 		change = changeOf(from, to)
+		if changed := inputs.Changed(s.inputs[revision], s.inputs[s.target]); changed != "" && change.Blocker != "" {
+			change.Blocker = changed
+		}
 	}
 	s.changes[revision] = change
 	return change

@@ -58,6 +58,17 @@ const NotSplit = "false"
 // that pod, whatever the retention policy is. It is kept if the ordinal becomes part of the StatefulSet while the pod runs.
 const SurgeAnnotationKey = "apps.sliceshift.io/surge"
 
+// RevisionInputsAnnotationKey is on a ControllerRevision that has inputs (spec.revisionInputs). The value is a JSON list of
+// their kinds, names and contents. A content is a hash, so the annotation shows no data.
+const RevisionInputsAnnotationKey = "apps.sliceshift.io/revision-inputs"
+
+// InputCopyLabelKey is on the copy of a ConfigMap or Secret that pods of a revision refer to. The value is "true".
+// InputCopyAnnotationKey holds the name of the object that was copied.
+const (
+	InputCopyLabelKey      = "apps.sliceshift.io/revision-input"
+	InputCopyAnnotationKey = "apps.sliceshift.io/revision-input-of"
+)
+
 // MaxUnavailableAnnotationKey is a StatefulSet's share of the disruption budget while a migration moves ordinals of its
 // application. The value is a number. An available pod is updated, or deleted on request, only while at most this number of
 // pods is unavailable. maxUnavailable applies as well. status.observedMaxUnavailable confirms the value.
@@ -142,3 +153,7 @@ const ReasonFieldUnreadable = "FieldUnreadable"
 // ReasonRevisionFailed is the reason of Ready, Progressing and Stalled while status.failedRevision is set (onFailure:
 // Rollback).
 const ReasonRevisionFailed = "RevisionFailed"
+
+// ReasonRevisionInput is the reason of Ready, Progressing, Reconciling and Stalled while a revision input of the template is
+// missing, cannot be read or cannot be copied. No pod is updated then.
+const ReasonRevisionInput = "RevisionInputUnavailable"

@@ -149,6 +149,18 @@ type StatefulSetSpec struct {
 	// lifecycle has the hooks that delay the deletion or the in-place update of a pod.
 	// +optional
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
+	// revisionInputs are the ConfigMaps and Secrets whose content belongs to the revision, like the template: a change is
+	// rolled out under the update strategy, and a rollback restores the former content. Pods refer to immutable copies that
+	// belong to their revision. An object counts while the template names it in a volume, in env or in envFrom.
+	// imagePullSecrets and the Secrets of volume drivers do not count. The objects are listed because each change restarts
+	// pods: a certificate that is renewed, for example, would restart them without a user's action. A change of the list is
+	// rolled out, too. Default: none, so that a change of these objects changes no pod.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	RevisionInputs []RevisionInput `json:"revisionInputs,omitempty"`
 	// terminationReasonPolicy selects the pods that get the annotation apps.sliceshift.io/termination-reason before they are
 	// deleted. The annotation costs one more write for each pod. IfRead, the default, selects pods that can read the
 	// annotation: they expose it in a downward API volume or an environment variable, or they have a preStop hook. With

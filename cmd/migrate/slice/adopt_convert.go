@@ -109,8 +109,10 @@ func dropDefaults(spec map[string]any) {
 			delete(spec, name)
 		}
 	}
-	if list, isList := spec["reserveOrdinals"].([]any); isList && len(list) == 0 {
-		delete(spec, "reserveOrdinals")
+	for _, name := range []string{"reserveOrdinals", "revisionInputs"} {
+		if list, isList := spec[name].([]any); isList && len(list) == 0 {
+			delete(spec, name)
+		}
 	}
 }
 

@@ -31,7 +31,8 @@ type rolloutHistoryOptions struct {
 }
 
 const rolloutHistoryHelp = `Lists the revisions of a StatefulSet that are kept, the one of its template last; with
---revision the template of one of them.`
+--revision the template of one of them. Revision inputs are shown with the hashes of their
+contents, never with their data.`
 
 const rolloutHistoryExamples = `  # Which revisions there are
   migrate rollout history web -n shop
@@ -137,9 +138,18 @@ func (o *rolloutHistoryOptions) printRevisions(revisions []*appsv1.ControllerRev
 func printHistory(out io.Writer, s *statefulSet, revisions []*appsv1.ControllerRevision) error {
 	fmt.Fprintf(out, "%s\n", s.kubectlName())
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "REVISION\tCHANGE-CAUSE")
+	shown := slices.ContainsFunc(revisions, hasInputs)
+	header := "REVISION\tCHANGE-CAUSE"
+	if shown {
+		header += "\tINPUTS"
+	}
+	fmt.Fprintln(table, header)
 	for _, revision := range revisions {
-		fmt.Fprintf(table, "%d\t%s\n", revision.Revision, cmp.Or(revision.Annotations[changeCauseAnnotationKey], "<none>"))
+		fmt.Fprintf(table, "%d\t%s", revision.Revision, cmp.Or(revision.Annotations[changeCauseAnnotationKey], "<none>"))
+		if shown {
+			fmt.Fprint(table, "\t", cmp.Or(inputsCell(revision), "<none>"))
+		}
+		fmt.Fprintln(table)
 	}
 	return table.Flush()
 }
@@ -155,6 +165,6 @@ func printRevision(out io.Writer, s *statefulSet, revision *appsv1.ControllerRev
 		return err
 	}
 	text := strings.ReplaceAll(strings.TrimRight(string(data), "\n"), "\n", "\n  ")
-	_, err = fmt.Fprintf(out, "%s with revision #%d\nPod Template:\n  %s\n", s.kubectlName(), revision.Revision, text)
+	_, err = fmt.Fprintf(out, "%s with revision #%d\nPod Template:\n  %s\n%s", s.kubectlName(), revision.Revision, text, inputsText(revision))
 	return err
 }

@@ -56,7 +56,12 @@ func podTemplate(image string) corev1.PodTemplateSpec {
 
 // keptRevision returns a revision of shop/web.
 func keptRevision(number int64, image, cause string) *appsv1.ControllerRevision {
-	template, err := json.Marshal(podTemplate(image))
+	return keptRevisionOf(number, podTemplate(image), cause)
+}
+
+// keptRevisionOf returns a revision of shop/web with a template.
+func keptRevisionOf(number int64, of corev1.PodTemplateSpec, cause string) *appsv1.ControllerRevision {
+	template, err := json.Marshal(of)
 	if err != nil {
 		panic(err)
 	}

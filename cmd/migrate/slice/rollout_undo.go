@@ -17,6 +17,7 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/slices/history"
+	"github.com/sliceshift/sliceshift/slices/inputs"
 )
 
 // rolloutUndoOptions are the options of the command rollout undo.
@@ -33,7 +34,10 @@ the one before. The pods follow under the update strategy, as after any other ch
 those that still have that revision are left alone.
 
 The requests of claim templates stay, and the command says so: a volume cannot shrink. If
-the template is in a repository, revert it there, too, or the change returns.`
+the template is in a repository, revert it there, too, or the change returns.
+
+With spec.revisionInputs the pods also get the contents of that revision. The ConfigMaps
+and Secrets keep theirs: revisionInputs[].rolledBack replaces it until they change.`
 
 const rolloutUndoExamples = `  # Stop a roll-out and take it back, or the last one when none is under way
   migrate rollout undo web -n shop
@@ -69,7 +73,11 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *statefulSet) error {
 	if err != nil {
 		return err
 	}
-	revision, err := o.target(s, revisions)
+	update, err := s.updateInputs(revisions)
+	if err != nil {
+		return err
+	}
+	revision, err := o.target(s, revisions, update)
 	if err != nil {
 		return err
 	}
@@ -77,15 +85,20 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *statefulSet) error {
 		return printRevision(o.Out, s, revision)
 	}
 	o.warnClaims(s, revision)
-	if sameTemplate(s.StatefulSet, revision) {
+	if same(s.StatefulSet, revision, update) {
 		return o.PrintResult(o.result, s.StatefulSet, fmt.Sprintf("skipped rollback (current template already matches revision %d)", revision.Revision))
 	}
 	template, err := history.Apply(revision)
 	if err != nil {
 		return err
 	}
+	restored, err := s.restoredInputs(ctx, revision, update)
+	if err != nil {
+		return err
+	}
 	o.warnApplied(s)
-	if err := s.replaceTemplate(ctx, template, &client.PatchOptions{DryRun: o.dryRun.OfRequest(), FieldManager: rolloutManager}); err != nil {
+	o.warnInputs(s, revision, restored)
+	if err := s.replaceTemplate(ctx, template, restored, &client.PatchOptions{DryRun: o.dryRun.OfRequest(), FieldManager: rolloutManager}); err != nil {
 		return err
 	}
 	s.warnMoving(o.Common)
@@ -94,8 +107,8 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *statefulSet) error {
 }
 
 // target returns the revision to return to. Unless a revision is named, this is the current one during a rollout, even
-// after several attempts, and otherwise the newest one with another template.
-func (o *rolloutUndoOptions) target(s *statefulSet, revisions []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+// after several attempts, and otherwise the newest one with another template or other inputs.
+func (o *rolloutUndoOptions) target(s *statefulSet, revisions []*appsv1.ControllerRevision, update []inputs.Record) (*appsv1.ControllerRevision, error) {
 	if o.toRevision > 0 {
 		return s.numbered(revisions, o.toRevision)
 	}
@@ -105,26 +118,35 @@ func (o *rolloutUndoOptions) target(s *statefulSet, revisions []*appsv1.Controll
 		}
 	}
 	for _, revision := range slices.Backward(revisions) {
-		if !sameTemplate(s.StatefulSet, revision) {
+		if !same(s.StatefulSet, revision, update) {
 			return revision, nil
 		}
 	}
 	return nil, fmt.Errorf("no last revision to roll back to: %s has no revision of another template", s.title())
 }
 
-// sameTemplate reports whether a set has the template of a revision, without regard to its claims.
-func sameTemplate(set *slicesapi.StatefulSet, revision *appsv1.ControllerRevision) bool {
+// same reports whether a set has the template and the inputs of a revision, without regard to its claims. update are the inputs
+// of the update revision.
+func same(set *slicesapi.StatefulSet, revision *appsv1.ControllerRevision, update []inputs.Record) bool {
 	alone := set.DeepCopy()
 	alone.Spec.VolumeClaimUpdateStrategy = nil
-	return history.Matches(alone, revision)
+	records, err := inputs.RecordsOf(revision)
+	return err == nil && inputs.Encode(records) == inputs.Encode(update) && history.Matches(alone, revision)
 }
 
-// replaceTemplate replaces the whole template, unless the set has changed since it was read.
-func (s *statefulSet) replaceTemplate(ctx context.Context, template corev1.PodTemplateSpec, opts *client.PatchOptions) error {
-	return s.patch(ctx, types.JSONPatchType, []map[string]any{
+// replaceTemplate replaces the whole template and the inputs, unless the set has changed since it was read.
+func (s *statefulSet) replaceTemplate(ctx context.Context, template corev1.PodTemplateSpec, restored []slicesapi.RevisionInput, opts *client.PatchOptions) error {
+	changes := []map[string]any{
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": s.ResourceVersion},
 		{"op": "replace", "path": "/spec/template", "value": template},
-	}, opts)
+	}
+	switch {
+	case len(restored) > 0:
+		changes = append(changes, map[string]any{"op": "add", "path": "/spec/revisionInputs", "value": restored})
+	case len(s.Spec.RevisionInputs) > 0:
+		changes = append(changes, map[string]any{"op": "remove", "path": "/spec/revisionInputs"})
+	}
+	return s.patch(ctx, types.JSONPatchType, changes, opts)
 }
 
 // warnApplied prints a warning if kubectl apply has recorded the manifest of a set, because that record keeps the newer
