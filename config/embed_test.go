@@ -115,8 +115,11 @@ func TestManagerRights(t *testing.T) {
 		}},
 		"X-29 cluster role for slices": {clusterRole("sliceshift-slices"), []string{
 			"controllerrevisions.apps: create,delete,get,list,patch,watch",
+			"nodes: list,watch",
 			"persistentvolumeclaims: create,get,list,patch,watch",
 			"persistentvolumeclaims: delete",
+			"poddisruptionbudgets.policy: list,watch",
+			"poddisruptionbudgets/status.policy: patch",
 			"pods/eviction: create",
 			"pods/finalizers: update",
 			"pods/resize: patch",

@@ -17,7 +17,7 @@ var onKind = []string{
 	"TestBudgets", "TestEvictions", "TestOneBudgetForTwo", "TestHorizontalPodAutoscaler", "TestBadAutoscaler", "TestScaleSubresource",
 	"TestWhenDeleted", "TestWhenScaled", "TestClaimOwners", "TestAdoptedClaims", "TestClaimsOfFormerPods", "TestReservedClaims",
 	"TestInPlaceMetadata", "TestInPlaceGrace", "TestInPlaceStuck", "TestInPlaceOnly", "TestQoSChange", "TestLongNames",
-	"TestConditionsOfClients",
+	"TestConditionsOfClients", "TestBudgetOverSeveralSets", "TestBudgetOfZero", "TestBudgetTwoOfOnePod", "TestBudgetSpecifiedDelete", "TestBudgetDuringMigration",
 	"TestInPlaceTakenBack", "TestInPlaceVariable", "TestInPlaceRestart", "TestResizeInfeasible", "TestResizeMadeAnew",
 }
 
@@ -57,8 +57,10 @@ var embeddedOnly = map[string]string{
 	"TestImmutable": nothingRuns, "TestPartitionIsLeftAlone": nothingRuns, "TestStatusRules": nothingRuns, "TestSpecHasTheGeneration": nothingRuns, "TestPace": nothingRuns, "TestOneControllerForEach": manyRuns,
 	"TestScaleTogether": nothingRuns, "TestDiscovery": nothingRuns, "TestDeletionIsInTheBackground": nothingRuns, "TestOldObjectsAreTolerated": nothingRuns,
 	"TestEveryCaseHasItsGround": nothingRuns,
-	"TestKubectlWait":           slowStarts,
-	"TestHealthCheck":           slowStarts,
+	"TestBudgetUnhealthy":       slowStarts,
+	"TestTopologyKey":           ownNodes, "TestTopologyKeySurge": ownNodes, "TestTopologyKeyUnlabeled": ownNodes, "TestTopologyKeyWithBudget": ownNodes, "TestTopologyKeyStuck": ownNodes,
+	"TestKubectlWait": slowStarts,
+	"TestHealthCheck": slowStarts,
 }
 
 const (
@@ -67,6 +69,7 @@ const (
 	noGrowth    = "no storage driver there can make a volume larger"
 	manyRuns    = "hundreds of pods, and controllers that are killed: the kubelets have no part in it"
 	nothingRuns = "it asks the API server, and runs nothing"
+	ownNodes    = "it adds nodes in several zones, and only the embedded cluster can have more nodes"
 	ownProgram  = "it runs the command with the kubeconfig of the embedded cluster; TestAdoptCommand of e2e/move runs it on kind"
 )
 

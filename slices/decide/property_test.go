@@ -225,7 +225,7 @@ func countOf(in Input, is func(Input, *Pod) bool) int {
 // isUpdate reports whether an action changes a pod for an update.
 func isUpdate(a Action) bool {
 	switch a.Verb {
-	case Delete, Announce:
+	case Delete, Evict, Announce:
 		return a.Reason == api.TerminationUpdate
 	case BeginInPlace, PatchInPlace, GrowClaims, PrePull:
 		return true
