@@ -72,8 +72,8 @@ func (r Reader) readBudgets(ctx context.Context, in *decide.Input, s *Seen) {
 		for _, budget := range s.Budgets.Of(pod) {
 			in.Pods[i].Budgets = append(in.Pods[i].Budgets, budget.Name)
 			since, is := budget.Status.DisruptedPods[pod.Name]
-			in.Pods[i].Charged = is && r.Now.Sub(since.Time) < chargedFor
-			in.Pods[i].OwnCharge = is && r.Charges[pod.UID].Equal(since.Time)
+			in.Pods[i].Charged = in.Pods[i].Charged || is && r.Now.Sub(since.Time) < chargedFor
+			in.Pods[i].OwnCharge = in.Pods[i].OwnCharge || is && r.Charges[pod.UID].Equal(since.Time)
 			if !read[budget.Name] {
 				in.Budgets.All = append(in.Budgets.All, viewBudget(budget))
 			}
