@@ -168,8 +168,8 @@ func (w *world) evict(a Action, pod *Pod) {
 	}
 }
 
-// check fails if more pods are unavailable than the budget allows.
-func (s *sharedBudget) check() {
+// keepsBudget fails if more pods are unavailable than the budget allows.
+func (s *sharedBudget) keepsBudget() {
 	healthy, expected := int32(0), int32(0)
 	for _, w := range s.worlds {
 		expected += w.in.Spec.Replicas
@@ -190,7 +190,7 @@ func (s *sharedBudget) pass(fresh bool) {
 			s.settle()
 		}
 		w.reconcile(1000)
-		s.check()
+		s.keepsBudget()
 		for _, ordinal := range w.ordinals() {
 			w.on(w.pods[ordinal])
 		}
@@ -215,7 +215,7 @@ func TestSeveralSetsKeepOneBudget(t *testing.T) {
 			s := newShared(t, rapid.Int32Range(1, 3).Draw(t, "of the budget"), worlds...)
 			one := func(t *rapid.T) *world { return rapid.SampledFrom(worlds).Draw(t, "world") }
 			t.Repeat(map[string]func(*rapid.T){
-				"": func(*rapid.T) { s.check() },
+				"": func(*rapid.T) { s.keepsBudget() },
 				"roll": func(t *rapid.T) {
 					one(t).in.Revisions.Update = rapid.SampledFrom([]string{"a2", "a3", "b1"}).Draw(t, "template")
 				},
