@@ -90,19 +90,18 @@ func (d *facts) recentEvictions() []Refusal {
 	var out []Refusal
 	for _, r := range d.Refused {
 		pod := d.at[r.Ordinal]
-		if r.Verb == Evict && pod != nil && pod.UID == r.UID && d.Now.Sub(r.At) < RetryEviction {
+		if pod != nil && pod.UID == r.UID && d.Now.Sub(r.At) < RetryEviction {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-// lastEviction returns the latest refused eviction of a pod, or of another pod under the same budget, that is not tried
-// again yet. found is false if there is none.
+// lastEviction returns the latest refused eviction of a pod under the same budget that is not tried again yet. found is
+// false if there is none.
 func (d *decider) lastEviction(pod *Pod) (last Refusal, found bool) {
 	for _, r := range d.evictions {
-		same := len(pod.Budgets) == 1 && slices.Equal(pod.Budgets, d.at[r.Ordinal].Budgets)
-		if (r.Ordinal == pod.Ordinal || same) && (!found || r.At.After(last.At)) {
+		if slices.Equal(pod.Budgets, d.at[r.Ordinal].Budgets) && r.At.After(last.At) {
 			last, found = r, true
 		}
 	}
@@ -126,7 +125,7 @@ func (d *decider) budgetRefuses(pod *Pod, name string) (message string, again ti
 		d.charged[name]++
 		return "", 0
 	case b.Allowed > 0:
-		return fmt.Sprintf("PodDisruptionBudget %s allows %d disruptions at a time", name, b.Allowed), soonestRead
+		return fmt.Sprintf("PodDisruptionBudget %s allows %d at a time", name, b.Allowed), soonestRead
 	default:
 		return b.none(sick), d.readAgain(b)
 	}
@@ -165,7 +164,7 @@ func (d *decider) readAgain(b Budget) time.Duration {
 // in its status, because no eviction does it.
 func (d *decider) chargeFor(pod *Pod) bool {
 	switch {
-	case !d.Spec.Evicts || pod.Charged || changing(pod):
+	case pod.Charged || changing(pod):
 		return true
 	case d.Budgets.Unread != "":
 		d.hold(pod.Ordinal, HeldDisruption, "PodDisruptionBudgets cannot be read, which the manager must be allowed to list and watch: "+d.Budgets.Unread)

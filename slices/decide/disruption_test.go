@@ -50,6 +50,8 @@ func TestEvictsWithinTheBudget(t *testing.T) {
 	unread.Budgets.Unread = "forbidden"
 	another := refusedBefore(within(slice(3, "a a a", all...), allowing(1, 3)), 2, time.Second)
 	another.Refused[0].UID = "former"
+	gone := within(slice(3, "a a .", all...), allowing(0, 2))
+	gone.Refused = []Refusal{{Verb: Evict, Ordinal: 2, UID: "uid-2", Message: "not now", At: noon}}
 	check(t, []row{
 		{name: "one disruption is allowed", in: within(slice(3, "a a a", all...), allowing(1, 3)), want: "Evict 2", held: map[int32]string{0: HeldDisruption, 1: HeldDisruption}},
 		{name: "none is", in: within(slice(3, "a a a", all...), allowing(0, 2)), want: "", held: map[int32]string{0: HeldDisruption, 1: HeldDisruption, 2: HeldDisruption}},
@@ -72,6 +74,9 @@ func TestEvictsWithinTheBudget(t *testing.T) {
 		{name: "refused just now, and another pod has no budget", in: refusedBefore(within(slice(3, "a a a", all...), allowing(1, 3)), 2, time.Second).with(1, func(p *Pod) { p.Budgets = nil }), want: "Evict 1", held: map[int32]string{2: HeldDisruption}},
 		{name: "refused five seconds ago", in: refusedBefore(within(slice(3, "a a a", all...), allowing(1, 3)), 2, RetryEviction), want: "Evict 2"},
 		{name: "a former pod was refused", in: another, want: "Evict 2"},
+		{name: "and no other came", in: gone, want: "Create 2b", held: map[int32]string{1: HeldDisruption}},
+		{name: "0 healthy pods are not enough for a pod that is not Ready", in: within(slice(3, "a a a-", all...), Budget{Name: "one", Observed: true, Expected: 3}), want: "", held: map[int32]string{2: HeldDisruption}},
+		{name: "1 of 1 is", in: within(slice(3, "a a a-", all...), Budget{Name: "one", Observed: true, Healthy: 1, Desired: 1, Expected: 3}), want: "Evict 2"},
 		{name: "beside a migration", in: within(slice(3, "a a a", parallel, unavailable(3), migrating), allowing(1, 3)), want: "Evict 2", held: map[int32]string{1: HeldDisruption}},
 		{name: "beside a migration a pod that is not Ready is deleted", in: within(slice(3, "a a a-", parallel, unavailable(3), migrating), allowing(0, 1)), want: "Delete 2", held: map[int32]string{1: HeldDisruption}},
 		{name: "no pod hears of a deletion that the budget refuses", in: within(slice(3, "a a a", told), allowing(0, 2)), want: "", held: map[int32]string{2: HeldDisruption}},
@@ -106,9 +111,12 @@ func TestChargesForInPlace(t *testing.T) {
 	unread.Budgets.Unread = "forbidden"
 	other := allowing(1, 3)
 	other.Name = "two"
-	done := pods("b b b", own, allowing(0, 2))
-	for i := range done.Pods {
-		done.Pods[i].Change = Change{Same: true}
+	serving := func(change func(*Pod)) Input {
+		in := pods("b b b", own, allowing(0, 2))
+		for i := range in.Pods {
+			in.Pods[i].Change = Change{Same: true}
+		}
+		return in.with(2, change)
 	}
 	check(t, []row{
 		{name: "one disruption is allowed", in: pods("a a a", as, allowing(1, 3)), want: "ChargeBudget 2, BeginInPlace 2", held: map[int32]string{1: HeldDisruption, 0: HeldDisruption}},
@@ -121,7 +129,12 @@ func TestChargesForInPlace(t *testing.T) {
 		{name: "but waits while too few others are Ready", in: pods("b b a-", as, allowing(0, 1)), want: "", held: map[int32]string{2: HeldDisruption}},
 		{name: "a pod that serves while it is resized is charged", in: pods("b b a", resizing, allowing(1, 3)), want: "ChargeBudget 2, BeginInPlace 2"},
 		{name: "the charge stays while it is updated", in: pods("b b a", begun, allowing(0, 2)), want: "PatchInPlace 2"},
-		{name: "it ends when the pod serves", in: done, want: "ReleaseBudget 2"},
+		{name: "it is charged by this process", in: pods("b b a", own, allowing(0, 2)), want: "BeginInPlace 2"},
+		{name: "an update that overtakes another costs nothing", in: pods("b b a-", func(p *Pod) { p.InPlace = &InPlace{Revision: "x"} }, allowing(0, 1)), want: "BeginInPlace 2"},
+		{name: "it ends when the pod serves", in: serving(as), want: "ReleaseBudget 2"},
+		{name: "not while it is Ready and about to change", in: serving(func(p *Pod) { p.InPlace = &InPlace{Revision: "b", Since: noon} }), want: "", held: map[int32]string{2: HeldInPlace}},
+		{name: "nor while it is not Ready", in: serving(func(p *Pod) { p.Ready = false }), want: "", held: map[int32]string{2: HeldNotReady}},
+		{name: "nor when it goes", in: serving(func(p *Pod) { p.Terminating = true }), want: "", held: map[int32]string{2: HeldTerminating}},
 		{name: "it ends when the update does not begin", in: pods("b b a", func(p *Pod) { own(p); p.HeldForUpdate = true }, allowing(0, 2)), want: "ReleaseBudget 2", held: map[int32]string{2: HeldInPlaceUpdate}},
 		{name: "a charge of another writer stays", in: pods("b b a", func(p *Pod) { charged(p); p.HeldForUpdate = true }, allowing(0, 2)), want: "", held: map[int32]string{2: HeldInPlaceUpdate}},
 	})
@@ -166,10 +179,23 @@ func TestDisruptionMessages(t *testing.T) {
 			}
 		})
 	}
-	several := within(slice(3, "a a a", all...), Budget{Name: "one", Observed: true, Allowed: 2, Healthy: 3, Desired: 1, Expected: 3})
-	d := Decide(several)
-	if want := "PodDisruptionBudget one allows 2 disruptions at a time"; short(d) != "Evict 2, Evict 1" || d.Held[0].Message != want {
-		t.Errorf("%q, held %+v", short(d), d.Held)
+	for allowed, want := range map[int32]string{1: "Evict 2", 2: "Evict 2, Evict 1"} {
+		d := Decide(within(slice(3, "a a a", all...), allowing(allowed, 3)))
+		if says := fmt.Sprintf("PodDisruptionBudget one allows %d at a time", allowed); short(d) != want || d.Held[0].Message != says || d.Wait != time.Second {
+			t.Errorf("%q, held %+v, again after %s", short(d), d.Held, d.Wait)
+		}
+	}
+}
+
+// TestLatestRefusalCounts: after several refusals under one budget, the next eviction waits for the latest.
+func TestLatestRefusalCounts(t *testing.T) {
+	for _, order := range [][2]int32{{1, 2}, {2, 1}} {
+		in := within(slice(3, "a a a", parallel, unavailable(3)), allowing(1, 3))
+		in = refusedBefore(refusedBefore(in, order[0], time.Second), order[1], 4*time.Second)
+		d := Decide(in)
+		if want := fmt.Sprintf("the API server has not evicted ordinal %d: not now", order[0]); short(d) != "" || d.Held[0].Message != want || d.Wait != 4*time.Second {
+			t.Errorf("%q, held %+v, again after %s", short(d), d.Held, d.Wait)
+		}
 	}
 }
 

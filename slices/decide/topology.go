@@ -41,8 +41,9 @@ type Topology struct {
 
 // topology limits an update to the available pods of one domain.
 type topology struct {
-	// place is the domain whose available pods may be updated in this pass.
+	// place is the domain whose available pods may be updated in this pass, and name is its name in messages.
 	place Place
+	name  string
 	// waits is why no available pod may be updated, or empty.
 	waits string
 	// warning is about nodes without the label, or empty.
@@ -78,16 +79,25 @@ func (d *decider) choosePlace(pods []*Pod) {
 		return
 	}
 	d.topology.warning = d.topologyWarning(waiting)
-	if slices.ContainsFunc(waiting, func(pod *Pod) bool { return placeOf(pod) == d.Topology.Current }) {
-		d.continuePlace()
+	if d.continues(waiting, d.Topology.Current) {
+		d.staysInPlace()
 	} else {
 		d.beginPlace(waiting)
 	}
 }
 
-// continuePlace updates more pods of the domain of the previous pass, unless a pod of another domain is not available.
-// Ordinals without a pod and pods that are not scheduled were taken down in this domain.
-func (d *decider) continuePlace() {
+// continues reports whether a pod of a domain waits for its update, and then makes that the domain of this pass.
+func (d *decider) continues(waiting []*Pod, place Place) bool {
+	at := slices.IndexFunc(waiting, func(pod *Pod) bool { return placeOf(pod) == place })
+	if at >= 0 {
+		d.topology.place, d.topology.name = place, d.placeName(waiting[at])
+	}
+	return at >= 0
+}
+
+// staysInPlace lets no pod be updated while a pod of another domain is not available. Ordinals without a pod and pods that
+// are not scheduled were taken down in this domain.
+func (d *decider) staysInPlace() {
 	for _, pod := range d.unsettled() {
 		if at := placeOf(pod); at.Known && at != d.topology.place {
 			d.topology.waits = d.waitsForPod(pod)
@@ -97,27 +107,25 @@ func (d *decider) continuePlace() {
 }
 
 // beginPlace begins with a domain: the one with pods that are not available, or else one with updated pods, or else the
-// domain of the first pod. All that an update has taken down must be available again.
+// domain of the first pod. Updated pods must be available before, because they may have come from another domain.
 func (d *decider) beginPlace(waiting []*Pod) {
-	if ordinal, lacks := d.firstMissing(); lacks {
-		d.topology.waits = d.waitsForOrdinal(ordinal)
+	if d.missingInScope() > 0 {
+		d.topology.waits = d.waitsForOrdinal(d.firstMissing())
 		return
 	}
 	unsettled := d.unsettled()
 	for _, pod := range unsettled {
-		if !placeOf(pod).Known || pod.Terminating || pod.InPlace != nil || !d.outdated(pod) || d.goesNow(pod) {
+		if !placeOf(pod).Known || !d.outdated(pod) {
 			d.topology.waits = d.waitsForPod(pod)
 			return
 		}
 	}
 	if len(unsettled) > 0 {
-		slices.SortFunc(unsettled, d.strategy.order)
-		d.topology.place = placeOf(unsettled[0])
-		if !slices.ContainsFunc(waiting, func(pod *Pod) bool { return placeOf(pod) == d.topology.place }) {
+		if d.continues(waiting, placeOf(unsettled[0])) {
+			d.staysInPlace()
+		} else {
 			d.topology.waits = d.waitsForPod(unsettled[0])
-			return
 		}
-		d.continuePlace()
 		return
 	}
 	begun := map[Place]bool{}
@@ -125,7 +133,7 @@ func (d *decider) beginPlace(waiting []*Pod) {
 		begun[placeOf(pod)] = begun[placeOf(pod)] || d.inScope(pod.Ordinal) && !d.unfinished(pod)
 	}
 	first := max(slices.IndexFunc(waiting, func(pod *Pod) bool { return begun[placeOf(pod)] }), 0)
-	d.topology.place = placeOf(waiting[first])
+	d.continues(waiting, placeOf(waiting[first]))
 }
 
 // unsettled returns the pods in scope that are not available, or that this pass deletes.
@@ -147,19 +155,14 @@ func (d *decider) goesNow(pod *Pod) bool {
 }
 
 // firstMissing returns the first ordinal in scope without a pod, or the partition if this pass does not consider it.
-func (d *decider) firstMissing() (ordinal int32, lacks bool) {
-	if d.missingInScope() == 0 {
-		return 0, false
+func (d *decider) firstMissing() int32 {
+	for _, ordinal := range d.lacks {
+		if ordinal >= d.partition() {
+			return ordinal
+		}
 	}
-	at := slices.IndexFunc(d.lacks, d.inReach)
-	if at < 0 {
-		return d.partition(), true
-	}
-	return d.lacks[at], true
+	return d.partition()
 }
-
-// inReach reports whether the update applies to an ordinal of the slice.
-func (d *facts) inReach(ordinal int32) bool { return ordinal >= d.partition() }
 
 // outOfPlace returns why the domain of an available pod keeps it from the update, or an empty string. The update of a pod
 // that does not serve takes nothing away from its domain.
@@ -173,7 +176,7 @@ func (d *decider) outOfPlace(pod *Pod) string {
 	case placeOf(pod) == d.topology.place:
 		return ""
 	default:
-		message = fmt.Sprintf("it is updated when all pods of %s are updated and available", d.nameOf(d.topology.place))
+		message = fmt.Sprintf("it is updated when all pods of %s are updated and available", d.topology.name)
 	}
 	if !pod.Domain.Labeled && pod.Domain.Node != "" && d.Topology.Unread == "" {
 		message += fmt.Sprintf("; node %s does not have the label %s, so it is updated alone", pod.Domain.Node, d.Spec.TopologyKey)
@@ -181,22 +184,18 @@ func (d *decider) outOfPlace(pod *Pod) string {
 	return message
 }
 
-// nameOf returns a domain for messages.
-func (d *decider) nameOf(place Place) string {
-	if place.Alone == "" {
-		return d.Spec.TopologyKey + "=" + place.Value
+// placeName returns the domain of a pod for messages.
+func (d *decider) placeName(pod *Pod) string {
+	if pod.Domain.Labeled {
+		return d.Spec.TopologyKey + "=" + pod.Domain.Value
 	}
-	at := slices.IndexFunc(d.pods, func(pod *Pod) bool { return pod.UID == place.Alone })
-	if at < 0 {
-		return "a node without the label " + d.Spec.TopologyKey
-	}
-	return fmt.Sprintf("node %s (ordinal %d)", d.pods[at].Domain.Node, d.pods[at].Ordinal)
+	return fmt.Sprintf("node %s (ordinal %d)", pod.Domain.Node, pod.Ordinal)
 }
 
 func (d *decider) waitsForPod(pod *Pod) string {
 	message := d.waitsForOrdinal(pod.Ordinal)
-	if place := placeOf(pod); place.Known {
-		message += ", which is in " + d.nameOf(place)
+	if placeOf(pod).Known {
+		message += ", which is in " + d.placeName(pod)
 	}
 	return message
 }

@@ -55,7 +55,17 @@ func TestTopologyKey(t *testing.T) {
 		{name: "also while one is missing", in: current(zoned(slice(3, "a a .", all...), "a", "b", ""), "a"), want: "Create 2b, Delete 0", held: map[int32]string{1: HeldTopology}},
 		{name: "also while one is not scheduled", in: current(zoned(slice(3, "a a b?", all...), "a", "b", ""), "a"), want: "Delete 0", held: map[int32]string{1: HeldTopology}},
 		{name: "no zone begins while an ordinal has no pod", in: zoned(slice(3, "a a .", all...), "a", "b", ""), want: "Create 2b", held: map[int32]string{0: HeldTopology, 1: HeldTopology}},
-		{name: "nor while a pod is Terminating", in: zoned(slice(3, "a a at", all...), "a", "b", "a"), want: "", held: map[int32]string{0: HeldTopology, 1: HeldTopology}},
+		{name: "a pod that is Terminating counts in its zone", in: zoned(slice(3, "a a at", all...), "a", "b", "a"), want: "Delete 0", held: map[int32]string{1: HeldTopology}},
+		{name: "a pod that is not scheduled may come from anywhere", in: zoned(neverUp(slice(3, "a a a?", all...)), "a", "b", ""), want: "Delete 2", held: map[int32]string{0: HeldTopology, 1: HeldTopology}},
+		{name: "a pod of another zone is not available", in: current(zoned(slice(4, "a b- a a", all...), "a", "b", "a", "b"), "a"), want: "", held: map[int32]string{0: HeldTopology, 2: HeldTopology, 3: HeldTopology}},
+		{name: "a pod on a node without the label is not available", in: current(zoned(slice(3, "a a b-", all...), "a", "a", "."), "a"), want: "", held: map[int32]string{0: HeldTopology, 1: HeldTopology}},
+		{name: "a zone with pods below the partition has not begun", in: zoned(slice(3, "a a a", parallel, unavailable(6), partition(1)), "a", "a", "b"), want: "Delete 2", held: map[int32]string{1: HeldTopology}},
+		{name: "a deletion on request that waits holds nothing", in: zoned(slice(3, "a a* a", all...), "a", "b", "a").with(1, func(p *Pod) { p.HeldForDelete = true }), want: "Announce 1 Deletion, Delete 2, Delete 0"},
+		{
+			name: "nor does one that waits beside one that does not", in: current(zoned(slice(3, "a a* a*", all...), "a", "b", "a"), "a").with(1, func(p *Pod) { p.HeldForDelete = true }),
+			want: "Delete 2, Announce 1 Deletion, Delete 0",
+		},
+		{name: "an eviction on request holds the others", in: within(zoned(slice(3, "a a* a", all...), "a", "b", "a"), allowing(1, 3)), want: "Evict 1", held: map[int32]string{0: HeldTopology, 2: HeldTopology}},
 		{name: "a pod that was never available is replaced in any zone", in: zoned(neverUp(slice(3, "a a- a", all...)), "a", "b", "a"), want: "Delete 1", held: map[int32]string{0: HeldTopology, 2: HeldTopology}},
 		{name: "its zone comes first", in: zoned(neverUp(slice(4, "a a- a a", all...)), "b", "b", "a", "a"), want: "Delete 1, Delete 0", held: map[int32]string{2: HeldTopology, 3: HeldTopology}},
 		{name: "while pods of two zones are not available, no other goes", in: zoned(neverUp(slice(4, "a- a a- a", all...)), "b", "b", "a", "a"), want: "Delete 2, Delete 0", held: map[int32]string{1: HeldTopology, 3: HeldTopology}},
@@ -84,6 +94,7 @@ func TestTopologyMessages(t *testing.T) {
 		"another zone is updated":       {zoned(slice(2, "a a", all...), "a", "b"), "it is updated when all pods of zone=b are updated and available", ""},
 		"a pod is not available":        {zoned(slice(2, "a b-", all...), "a", "b"), "one value of zone is updated at a time: it waits until ordinal 1 is available, which is in zone=b", ""},
 		"a pod is missing":              {zoned(slice(2, "a .", all...), "a"), "one value of zone is updated at a time: it waits until ordinal 1 is available", ""},
+		"the only pod of another zone":  {zoned(neverUp(slice(2, "a a-", all...)), "a", "b"), "one value of zone is updated at a time: it waits until ordinal 1 is available, which is in zone=b", ""},
 		"a label that no node has":      {zoned(slice(2, "a a", all...), ".", "."), "it is updated when all pods of node node-1 (ordinal 1) are updated and available; node node-0 does not have the label zone, so it is updated alone", "no node of the pods has the label zone: each such pod is updated alone; label the nodes, or correct updateStrategy.rollingUpdate.topologyKey"},
 		"a node without the label":      {zoned(slice(2, "a a", all...), ".", "a"), "it is updated when all pods of zone=a are updated and available; node node-0 does not have the label zone, so it is updated alone", "node node-0 does not have the label zone: each such pod is updated alone; label the nodes, or correct updateStrategy.rollingUpdate.topologyKey"},
 		"nodes that cannot be read":     {unread, "nodes cannot be read, which the manager must be allowed to list and watch: nodes is forbidden", ""},
@@ -112,9 +123,34 @@ func TestHugeSetWithZones(t *testing.T) {
 		t.Errorf("%d actions, ordinal 0 is held for %q", len(d.Actions), heldAs(d, 0))
 	}
 	in = zoned(slice(1_000_000, "a a", parallel, unavailable(1_000_000), partition(999_990)), "a", "b")
-	in.Pods = append(in.Pods, zoned(slice(1_000_000, "999995: a"), "").Pods...)
-	if d := Decide(in); heldAs(d, 999_995) != HeldTopology {
-		t.Errorf("held %+v", d.Held[len(d.Held)-1])
+	in.Pods = append(in.Pods, podsOf(0, "999995: a")...)
+	last := func(d Decision) Hold { return d.Held[len(d.Held)-1] }
+	want := Hold{Ordinal: 999_995, Reason: HeldTopology, Message: "one value of zone is updated at a time: it waits until ordinal 999990 is available"}
+	if got := last(Decide(in)); got != want {
+		t.Errorf("held %+v", got)
+	}
+	near := zoned(slice(3, "a . a", parallel, partition(1)), "a", "", "b")
+	if got := last(Decide(near)); !strings.Contains(got.Message, "until ordinal 1 is available") {
+		t.Errorf("held %+v", got)
+	}
+}
+
+// TestZoneIsRemembered: the zone of the previous pass stays the present one while no available pod waits.
+func TestZoneIsRemembered(t *testing.T) {
+	a := Place{Known: true, Value: "a"}
+	if got := Decide(current(zoned(slice(3, "b b- ."), "b", "a", ""), "a")).Domain; got != a {
+		t.Errorf("after the last pod of a zone: %+v", got)
+	}
+	if got := Decide(zoned(slice(2, "a a"), "b", "a")).Domain; got != a {
+		t.Errorf("a zone that begins: %+v", got)
+	}
+	if got := Decide(current(slice(2, "a a"), "b")).Domain; got != (Place{}) {
+		t.Errorf("without a key: %+v", got)
+	}
+	unread := zoned(slice(2, "a a"), "", "")
+	unread.Topology.Unread = "forbidden"
+	if got := Decide(unread).Wait; got != readNodesAgain {
+		t.Errorf("nodes are read again after %s", got)
 	}
 }
 

@@ -39,11 +39,10 @@ func (d updates) update() {
 	targets := d.targets()
 	d.choosePlace(targets)
 	for _, pod := range targets {
-		away := d.outOfPlace(pod)
 		switch {
 		case d.strategy.together && d.outdated(pod):
 			d.remove(pod, api.TerminationUpdate)
-		case d.free(pod), (d.infeasible(pod) && away == "" || !ready(pod)) && d.spend(pod):
+		case d.free(pod), (!ready(pod) || d.infeasible(pod) && d.outOfPlace(pod) == "") && d.spend(pod):
 			d.advance(pod)
 		case !ready(pod):
 			d.hold(pod.Ordinal, HeldBudget, d.budgetMessage(pod))
