@@ -1,6 +1,8 @@
 package slices
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,15 +66,51 @@ func (m *moderate) forget(set types.NamespacedName) {
 	delete(m.limits, set)
 }
 
-// warnOfRange sends the warning about a moved range once for each generation.
-func (r *Reconciler) warnOfRange(set *api.StatefulSet, warning string) {
+// warn sends the warnings of a decision. Those about the spec are sent once for each generation.
+func (r *Reconciler) warn(set *api.StatefulSet, decision decide.Decision) {
 	known := r.recall(set)
-	if warning == "" || set.Status.ObservedGeneration >= set.Generation || known.warned == set.Generation {
-		return
+	if decision.RangeWarning != "" && set.Status.ObservedGeneration < set.Generation && known.warned != set.Generation {
+		known.warned = set.Generation
+		r.told.Eventf(set, nil, corev1.EventTypeWarning, "RangeMoved", "Scale", "%s", decision.RangeWarning)
 	}
-	known.warned = set.Generation
+	if decision.TopologyWarning != "" && known.warnedOfNodes != set.Generation {
+		known.warnedOfNodes = set.Generation
+		r.told.Eventf(set, nil, corev1.EventTypeWarning, "TopologyKeyMissing", "Update", "%s", decision.TopologyWarning)
+	}
+	if warning := known.budgetHold.warning(decision, r.now()); warning != "" {
+		r.told.Eventf(set, nil, corev1.EventTypeWarning, "HeldByDisruptionBudget", "Update", "%s", warning)
+	}
 	r.memorise(set, known)
-	r.told.Eventf(set, nil, corev1.EventTypeWarning, "RangeMoved", "Scale", "%s", warning)
+}
+
+// budgetHold is how long a PodDisruptionBudget holds a pod of a set.
+type budgetHold struct {
+	since time.Time
+	told  bool
+}
+
+// budgetPatience is the time after which an event names the pod that a PodDisruptionBudget holds. Shorter waits are part of
+// each roll-out.
+const budgetPatience = time.Minute
+
+// warning returns the warning about a pod that has been held for budgetPatience, once, or an empty string. An eviction that
+// is tried again does not end the wait.
+func (b *budgetHold) warning(d decide.Decision, now time.Time) string {
+	at := slices.IndexFunc(d.Held, func(h decide.Hold) bool { return h.Reason == decide.HeldDisruption })
+	switch {
+	case at < 0 && slices.ContainsFunc(d.Actions, func(a decide.Action) bool { return a.Verb == decide.Evict }):
+		return ""
+	case at < 0:
+		*b = budgetHold{}
+		return ""
+	case b.since.IsZero():
+		b.since = now
+	}
+	if b.told || now.Sub(b.since) < budgetPatience {
+		return ""
+	}
+	b.told = true
+	return fmt.Sprintf("ordinal %d waits: %s", d.Held[at].Ordinal, d.Held[at].Message)
 }
 
 // tellOfFailure sends an event when a roll-out fails that is rolled back. It returns when the next pass starts to return the

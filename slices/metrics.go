@@ -1,6 +1,7 @@
 package slices
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +18,7 @@ var (
 	startGauge = describe("ordinals_start", "First ordinal of a StatefulSet.", "Which ordinals are here: they begin at this one.")
 	mostGauge  = describe("max_unavailable", "How many pods of a StatefulSet an update may make unavailable, in pods, or a migration's share of that where it is smaller.",
 		"What a roll-out may take down now. 0 holds it, which a move does to one side.")
-	isGauge = describe("is", "1 where a StatefulSet is ready (it matches its spec), complete (nothing is left to roll out), stalled (a pod of its roll-out is late), failed (its roll-out was taken back: status.failedRevision), held (a pod is left alone for a reason), 0 where not.",
+	isGauge = describe("is", "1 where a StatefulSet is ready (it matches its spec), complete (nothing is left to roll out), stalled (a pod of its roll-out is late), failed (its roll-out was taken back: status.failedRevision), held (a pod is left alone for a reason), budget (a PodDisruptionBudget holds a pod), 0 where not.",
 		"Roll-outs: complete is 0 while one is under way, and stalled is 1 when it needs attention. A failed one stays stalled until the template changes.", "state")
 	progressGauge = describe("rollout_last_progress_timestamp_seconds", "When a roll-out that is not complete last made progress, in seconds since 1970; 0: none is under way.",
 		"time() less it is how long a roll-out has stood still.")
@@ -140,5 +141,6 @@ func samplesOf(in decide.Input, d decide.Decision) []sample {
 		count("desired", desired), count("existing", s.Replicas), count("current", s.Current), count("updated", s.Updated),
 		count("ready", s.Ready), count("available", s.Available), count("unavailable", max(0, desired-s.Available)),
 		is("ready", d.Readiness.Ready), is("complete", d.Complete), is("stalled", d.Progress.Failed), is("failed", d.FailedRevision != ""), is("held", len(d.Held) > 0),
+		is("budget", slices.ContainsFunc(d.Held, func(h decide.Hold) bool { return h.Reason == decide.HeldDisruption })),
 	}
 }

@@ -63,7 +63,7 @@ func TestSetMetrics(t *testing.T) {
 		want := map[string]float64{
 			"replicas desired": 3, "replicas existing": 3, "replicas current": 3, "replicas updated": 3, "replicas ready": 3, "replicas available": 3, "replicas unavailable": 0,
 			"ordinals_start": 5, "max_unavailable": 2, "rollout_last_progress_timestamp_seconds": 0,
-			"is ready": 1, "is complete": 1, "is stalled": 0, "is failed": 0, "is held": 0,
+			"is ready": 1, "is complete": 1, "is stalled": 0, "is failed": 0, "is held": 0, "is budget": 0,
 		}
 		if diff := cmp.Diff(want, measured(t, of)); diff != "" {
 			t.Error(diff)

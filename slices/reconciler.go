@@ -66,10 +66,19 @@ type memory struct {
 	writtenAt time.Time
 	// warned is the generation for which the warning about a moved range was sent.
 	warned int64
+	// warnedOfNodes is the generation for which the warning about nodes without the topologyKey was sent.
+	warnedOfNodes int64
 	// unpulled maps pods that no longer wait for images to the revision of these images.
 	unpulled map[types.UID]string
-	// refused are the writes that the API server refused in the last pass.
+	// refused are the writes that the API server refused in the last pass, and the evictions that it refused before and that
+	// are not tried again yet.
 	refused []decide.Refusal
+	// place is the topology domain that the last pass updated.
+	place decide.Place
+	// charges are the times at which PodDisruptionBudgets were charged for pods.
+	charges map[types.UID]time.Time
+	// budgetHold is since when a PodDisruptionBudget holds a pod.
+	budgetHold budgetHold
 	// failedRevision is a failed revision that the status does not record yet, because it could not be written.
 	failedRevision string
 	// blocked is the last reason why a revision input could not be had, or empty.
@@ -175,7 +184,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	in, control := observed.in, observed.control
 	decision := decide.Decide(in)
 	gauges.record(request.NamespacedName, samplesOf(in, decision))
-	r.warnOfRange(set, decision.RangeWarning)
+	r.warn(set, decision)
 	defer r.rest(set, in, decision.Status)
 	if err := r.hold(ctx, set, decision); err != nil {
 		return whenChanged(err)
@@ -264,11 +273,12 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 	if recorded.Update == nil {
 		return observation{awaits: recorded.problems.Template}, historyErr
 	}
-	in, objects, err := observe.Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded.Result, Inputs: recorded.problems, Failed: cmp.Or(set.Status.FailedRevision, known.failedRevision), PrePullRefused: known.unpulled}.Read(ctx)
+	in, objects, err := observe.Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded.Result, Inputs: recorded.problems, Failed: cmp.Or(set.Status.FailedRevision, known.failedRevision), PrePullRefused: known.unpulled, Charges: known.charges, Now: now}.Read(ctx)
 	if err != nil {
 		return observation{}, err
 	}
 	in.Now, in.Progress, in.Failures, in.Refused = now, known.progress, known.failures, known.refused
+	in.Topology.Current = known.place
 	r.nodes.mark(in.Pods, now)
 	return observation{in: in, control: r.writer().For(objects, pods), historyErr: historyErr, again: recorded.again}, nil
 }
@@ -284,7 +294,8 @@ func (r *Reconciler) tell(ctx context.Context, c *execute.PodControl, in decide.
 	set := c.Set
 	known := r.recall(set)
 	known.progress, known.failures, known.unpulled = decision.Progress, decision.Failures, c.StillUnpulled(known.unpulled)
-	known.refused, known.failedRevision = c.Refusals(), ""
+	known.refused, known.failedRevision, known.place = slices.Concat(decision.Refused, c.Refusals()), "", decision.Domain
+	known.charges = c.Charges(known.charges)
 	if execute.Unsettled(failed) {
 		known.unsettled = r.now().Add(answerWithin)
 	}

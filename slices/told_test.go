@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -125,7 +126,7 @@ func rollingSet() *api.StatefulSet {
 // serve returns the client of an API server with a set and other objects, whose requests call funcs.
 func serve(t *testing.T, set *api.StatefulSet, funcs interceptor.Funcs, others ...client.Object) client.WithWatch {
 	t.Helper()
-	return fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(append(others, set)...).WithStatusSubresource(set, &corev1.Pod{}).
+	return fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(append(others, set)...).WithStatusSubresource(set, &corev1.Pod{}, &policyv1.PodDisruptionBudget{}).
 		WithIndex(&corev1.Pod{}, execute.OwnerIndex, execute.OwnerOf).WithIndex(&corev1.Pod{}, metav1.ObjectNameField, nameOf).WithInterceptorFuncs(funcs).Build()
 }
 

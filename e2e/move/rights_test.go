@@ -15,6 +15,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -368,6 +369,20 @@ func (r *theatre) slices() {
 	p.change(func(s *slicesapi.StatefulSetSpec) {
 		s.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2m") // resized
 	})
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "web"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(1)), Selector: p.set.Spec.Selector},
+	}
+	p.must(p.client.Create(p.ctx, budget))
+	p.change(func(s *slicesapi.StatefulSetSpec) {
+		rolls := s.UpdateStrategy.RollingUpdate
+		rolls.Budget, rolls.TopologyKey = slicesapi.BudgetPodDisruptionBudget, corev1.LabelHostname
+		s.Template.Spec.Containers[0].Image = "web:3"
+	}) // charged to the budget, node by node
+	p.change(func(s *slicesapi.StatefulSetSpec) {
+		s.UpdateStrategy.RollingUpdate.Budget, s.UpdateStrategy.RollingUpdate.TopologyKey = "", ""
+	})
+	p.must(p.client.Delete(p.ctx, budget))
 	former := p.read().Spec.Template
 	p.change(func(s *slicesapi.StatefulSetSpec) {
 		s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "1"}}

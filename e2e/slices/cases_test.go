@@ -17,7 +17,7 @@ var onKind = []string{
 	"TestBudgets", "TestEvictions", "TestOneBudgetForTwo", "TestHorizontalPodAutoscaler", "TestBadAutoscaler", "TestScaleSubresource",
 	"TestWhenDeleted", "TestWhenScaled", "TestClaimOwners", "TestAdoptedClaims", "TestClaimsOfFormerPods", "TestReservedClaims",
 	"TestInPlaceMetadata", "TestInPlaceGrace", "TestInPlaceStuck", "TestInPlaceOnly", "TestQoSChange", "TestLongNames",
-	"TestConditionsOfClients",
+	"TestConditionsOfClients", "TestBudgetOverSeveralSets", "TestBudgetOfZero", "TestBudgetTwoOfOnePod", "TestBudgetSpecifiedDelete", "TestBudgetDuringMigration",
 	"TestInPlaceTakenBack", "TestInPlaceVariable", "TestInPlaceRestart", "TestResizeInfeasible", "TestResizeMadeAnew",
 }
 
@@ -60,6 +60,8 @@ var embeddedOnly = map[string]string{
 	"TestKubectlWait":           slowStarts,
 	"TestRevisionInputs":        simulated, "TestRevisionInputsRollback": slowStarts, "TestRevisionInputsMissing": simulated, "TestRevisionInputsTaken": simulated,
 	"TestRevisionInputsInPlace": simulated, "TestRevisionInputsOrphans": simulated, "TestRevisionInputsRules": nothingRuns, "TestRevisionInputsAsNative": nothingRuns,
+	"TestBudgetUnhealthy": slowStarts,
+	"TestTopologyKey":     ownNodes, "TestTopologyKeySurge": ownNodes, "TestTopologyKeyUnlabeled": ownNodes, "TestTopologyKeyWithBudget": ownNodes, "TestTopologyKeyStuck": ownNodes,
 	"TestHealthCheck": slowStarts,
 }
 
@@ -70,6 +72,7 @@ const (
 	manyRuns    = "hundreds of pods, and controllers that are killed: the kubelets have no part in it"
 	simulated   = "it reads references of pods and objects, which a kubelet does not change"
 	nothingRuns = "it asks the API server, and runs nothing"
+	ownNodes    = "it adds nodes in several zones, and only the embedded cluster can have more nodes"
 	ownProgram  = "it runs the command with the kubeconfig of the embedded cluster; TestAdoptCommand of e2e/move runs it on kind"
 )
 

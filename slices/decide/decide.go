@@ -42,7 +42,11 @@
 //	    while at least replicas less maxUnavailable pods are available;
 //	D8  a roll-out fails only while a pod of its revision is late on a node that answers, or
 //	    the creation of one, or its inputs cannot be had;
-//	D9  no pod is updated while the inputs of the template's revision cannot be had.
+//	D9  with budget PodDisruptionBudget, an update takes a pod down only if the budget that selects it
+//	    allows the disruption, counted over the pass as the eviction subresource counts it;
+//	D10 with a topologyKey, an update takes down available pods of one topology domain, and only
+//	    while every pod in scope that is not available is in that domain;
+//	D11 no pod is updated while the inputs of the template's revision cannot be had.
 package decide
 
 import (
@@ -66,7 +70,7 @@ func Decide(in Input) Decision {
 	} else {
 		for _, stage := range []func(){
 			d.settleInPlace, scaling.mend, scaling.create, scaling.scaleDown, scaling.endSurge,
-			updates.release, updates.update, d.withdraw, updates.merge, d.note, d.explain, d.askNodes,
+			updates.release, updates.update, d.releaseBudgets, d.withdraw, updates.merge, d.note, d.explain, d.askNodes,
 		} {
 			stage()
 		}
@@ -75,7 +79,8 @@ func Decide(in Input) Decision {
 	return Decision{
 		Actions: d.actions, Held: d.held, HeldMore: d.heldMore, Status: status, Progress: progress, Failures: d.failures,
 		Complete: rolling.complete(status, progress), Readiness: rolling.readiness(progress), FailedRevision: d.failedRevision(),
-		RangeWarning: d.rangeWarning(), Finalizer: finalizer, AskNodes: d.asks, Wait: d.wait,
+		RangeWarning: d.rangeWarning(), Refused: d.evictions, Domain: d.topology.place, TopologyWarning: d.topology.warning,
+		Finalizer: finalizer, AskNodes: d.asks, Wait: d.wait,
 	}
 }
 
@@ -115,6 +120,11 @@ type decider struct {
 	heldMore int32
 	// failures holds the updated failures of the input.
 	failures []Failure
+	// charged counts, by name, the disruptions of PodDisruptionBudgets that this pass uses. evictions holds the refused
+	// evictions that are not tried again yet.
+	charged   map[string]int32
+	evictions []Refusal
+	topology  topology
 	// told holds the ordinals that are acted on or held. going holds the ordinals of pods that will be deleted, now or when
 	// they are no longer held.
 	told, going map[int32]bool
@@ -130,7 +140,7 @@ func newDecider(in Input) *decider {
 			Input: in, strategy: strategyOf(in.Spec), size: in.Spec.Size(), target: in.Revisions.Target(),
 			at: map[int32]*Pod{}, ours: map[int32]bool{}, stands: map[int32]bool{}, stale: map[int32]bool{},
 		},
-		told: map[int32]bool{}, going: map[int32]bool{},
+		told: map[int32]bool{}, going: map[int32]bool{}, charged: map[string]int32{},
 	}
 	for i := range in.Pods {
 		pod := &in.Pods[i]
@@ -142,7 +152,7 @@ func newDecider(in Input) *decider {
 		d.stands[ordinal] = true
 	}
 	d.findMissing()
-	d.failures = d.recentFailures()
+	d.failures, d.evictions = d.recentFailures(), d.recentEvictions()
 	d.budget = int64(in.Spec.MostUnavailable()) - int64(d.size)
 	d.spare = d.budget
 	for _, pod := range d.pods {

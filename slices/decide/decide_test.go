@@ -36,7 +36,7 @@ var (
 func short(d Decision) string {
 	deleted := map[int32]bool{}
 	for _, a := range d.Actions {
-		deleted[a.Ordinal] = deleted[a.Ordinal] || a.Verb == Delete
+		deleted[a.Ordinal] = deleted[a.Ordinal] || a.Verb == Delete || a.Verb == Evict
 	}
 	var words []string
 	for _, a := range d.Actions {

@@ -187,7 +187,7 @@ func TestY4SaysWhy(t *testing.T) {
 	}
 	for what, message := range map[string]string{
 		"the pod of ordinal 2 cannot be created: exceeded quota": Decide(slice(3, "a a .", since(time.Hour, Progress{Late: true}), func(in *Input) {
-			in.Refused = []Refusal{{Create, 2, "exceeded quota"}}
+			in.Refused = []Refusal{{Verb: Create, Ordinal: 2, Message: "exceeded quota"}}
 		})).Progress.Message,
 		"the pod of ordinal 2 does not exist":   Decide(slice(3, "a a .", since(time.Hour, Progress{Late: true}))).Progress.Message,
 		"the pod of ordinal 2 has ended":        Decide(slice(3, "a a b!", since(time.Hour, Progress{Late: true, Updated: 1}))).Progress.Message,

@@ -30,6 +30,10 @@ const (
 	HeldScaleFirst = "ScalesFirst"
 	// HeldBudget means that maxUnavailable is used up.
 	HeldBudget = "MaxUnavailable"
+	// HeldDisruption means that the PodDisruptionBudget of the pod does not allow its disruption (budget).
+	HeldDisruption = "PodDisruptionBudget"
+	// HeldTopology means that pods of another topology domain are updated first (topologyKey).
+	HeldTopology = "TopologyDomain"
 	// HeldBatch means that the pods updated before must be available first (OrderedReady).
 	HeldBatch = "WaitsForBatch"
 	// HeldPaused means that the set is paused.

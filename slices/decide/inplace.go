@@ -46,8 +46,8 @@ func (d *decider) settleInPlace() {
 	}
 }
 
-// changeInPlace takes the next step of an in-place update: it closes the readiness gate, and patches the pod after the grace
-// period. A pod in an update to another revision restarts from the gate. The patch waits until the kubelet reports the pod
+// changeInPlace takes the next step of an in-place update: it charges the PodDisruptionBudget of the pod, closes the readiness
+// gate, and patches the pod after the grace period. A pod in an update to another revision restarts from the gate. The patch waits until the kubelet reports the pod
 // as not Ready, because the pod would look available too early otherwise.
 func (d *decider) changeInPlace(pod *Pod) {
 	begun := pod.InPlace != nil && pod.InPlace.Revision == d.target
@@ -57,7 +57,9 @@ func (d *decider) changeInPlace(pod *Pod) {
 	case !begun && pod.InPlace != nil && pod.InPlace.Unseen:
 		d.hold(pod.Ordinal, HeldInPlace, "its kubelet has not taken up the change in place before this one")
 	case !begun:
-		d.act(BeginInPlace, pod, d.target, "")
+		if d.chargeFor(pod) {
+			d.act(BeginInPlace, pod, d.target, "")
+		}
 	default:
 		if left := d.Spec.InPlaceGrace - d.Now.Sub(pod.InPlace.Since); left > 0 {
 			d.hold(pod.Ordinal, HeldInPlaceGrace, "it is not Ready for inPlaceUpdateStrategy.gracePeriodSeconds before it is patched")

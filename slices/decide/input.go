@@ -26,16 +26,25 @@ type Input struct {
 	Progress Progress
 	// Failures lists the pods that ended before, at most one for each ordinal.
 	Failures []Failure
-	// Refused lists the writes of the previous pass that the API server refused, for example because of a quota.
+	// Refused lists the writes of the previous pass that the API server refused, for example because of a quota. A refused
+	// eviction is listed until it is tried again.
 	Refused []Refusal
+	// Budgets lists the PodDisruptionBudgets that select a pod of the slice, and why none could be read.
+	Budgets Budgets
+	// Topology is the topology domain that the previous pass updated, and why nodes could not be read.
+	Topology Topology
 }
 
 // Refusal is a write that the API server refused.
 type Refusal struct {
 	Verb    Verb
 	Ordinal int32
+	// UID of the pod that was observed. Empty for Create.
+	UID types.UID
 	// Message is the API server's error.
 	Message string
+	// At is the time of an eviction that was refused.
+	At time.Time
 }
 
 // Spec is the desired state, with defaults filled in and percentages resolved.
@@ -69,6 +78,10 @@ type Spec struct {
 	// Unhealthy selects when a pod is replaced that is not Ready and that was available at the current revision. Empty means
 	// IfHealthyBudget.
 	Unhealthy api.UnhealthyPodEvictionPolicy
+	// Evicts is true when an update keeps the PodDisruptionBudgets of the pods (budget: PodDisruptionBudget).
+	Evicts bool
+	// TopologyKey is the key of the node label that defines the topology domains. Empty means that there are none.
+	TopologyKey string
 	// PrePull is true when images are pulled before a pod is deleted for an update.
 	PrePull bool
 	// Deadline is the time without progress after which a roll-out fails. 0 means no deadline.
@@ -173,6 +186,12 @@ type Pod struct {
 	// or nil.
 	NewImages bool
 	Pull      *Pull
+	// Budgets are the names of the PodDisruptionBudgets that select the pod. Charged is true while its budget certainly
+	// counts it as disrupted. OwnCharge is true if this process has charged the budget for it.
+	Budgets            []string
+	Charged, OwnCharge bool
+	// Domain is the topology domain of the pod's node. It is empty without a TopologyKey.
+	Domain Domain
 	// Priority orders an unordered update. A larger priority comes first.
 	Priority []int64
 	// ReadsReason is true when a container of the pod can read the termination reason.
@@ -256,8 +275,13 @@ type Verb string
 const (
 	// Create creates the missing claims and the pod.
 	Create Verb = "Create"
-	// Delete deletes the pod.
+	// Delete deletes the pod. Evict deletes it within its PodDisruptionBudget, which the API server charges.
 	Delete Verb = "Delete"
+	Evict  Verb = "Evict"
+	// ChargeBudget counts a pod as disrupted in the status of its PodDisruptionBudget, as an eviction does, before an update
+	// in place. ReleaseBudget ends that when the pod serves again.
+	ChargeBudget  Verb = "ChargeBudget"
+	ReleaseBudget Verb = "ReleaseBudget"
 	// Announce writes the termination reason on a pod that will be deleted. An empty reason removes it again.
 	Announce Verb = "Announce"
 	// CreateClaims creates the claims that a pod waits for.
@@ -352,6 +376,12 @@ type Decision struct {
 	// FailedRevision is the update revision if its roll-out has failed and is rolled back (onFailure: Rollback), or empty.
 	// The status must record it before pods get the current revision again.
 	FailedRevision string
+	// Refused lists the refused evictions that are not tried again yet.
+	Refused []Refusal
+	// Domain is the topology domain that is updated now.
+	Domain Place
+	// TopologyWarning is a warning about nodes that do not have the label TopologyKey, or empty.
+	TopologyWarning string
 	// Finalizer is true while the StatefulSet needs the finalizer: some pods have to get a termination reason before a
 	// deletion completes.
 	Finalizer bool

@@ -228,7 +228,7 @@ func countOf(in Input, is func(Input, *Pod) bool) int {
 // isUpdate reports whether an action changes a pod for an update.
 func isUpdate(a Action) bool {
 	switch a.Verb {
-	case Delete, Announce:
+	case Delete, Evict, Announce:
 		return a.Reason == api.TerminationUpdate
 	case BeginInPlace, PatchInPlace, GrowClaims, PrePull:
 		return true
@@ -273,7 +273,7 @@ func TestBudgetHolds(t *testing.T) {
 	})
 }
 
-// TestActionsAreLawful is D2, D3 and D9.
+// TestActionsAreLawful is D2, D3 and D11.
 func TestActionsAreLawful(t *testing.T) {
 	property(t, func(t *rapid.T, in Input, d Decision) {
 		deleted, created := map[int32]bool{}, map[int32]bool{}

@@ -55,13 +55,19 @@ func (d *decider) announceDeletion() (stays bool) {
 	return stays
 }
 
-// remove deletes a pod. A pod that gets a termination reason gets it first. Then lifecycle.preDelete may delay the deletion,
-// and the grace period must pass.
+// remove deletes or evicts a pod. An eviction needs its PodDisruptionBudget first. A pod that gets a termination reason gets
+// it before its deletion. Then lifecycle.preDelete may delay the deletion, and the grace period must pass.
 func (d *decider) remove(pod *Pod, reason api.TerminationReason) {
 	d.going[pod.Ordinal] = true
 	if ended(pod) {
 		d.act(Delete, pod, pod.Revision, reason)
 		return
+	}
+	verb := Delete
+	if d.evicts(pod, reason) {
+		if verb = Evict; !d.disrupts(pod) {
+			return
+		}
 	}
 	left := d.Spec.TerminationGrace
 	switch {
@@ -79,7 +85,7 @@ func (d *decider) remove(pod *Pod, reason api.TerminationReason) {
 		d.hold(pod.Ordinal, HeldTerminationGrace, "it is notified of its deletion: "+string(reason))
 		d.lookAgain(left)
 	default:
-		d.act(Delete, pod, pod.Revision, reason)
+		d.act(verb, pod, pod.Revision, reason)
 	}
 }
 

@@ -143,6 +143,8 @@ func (s *Spec) roll(rolling *api.RollingUpdateStrategy) error {
 	s.Paused = s.Paused || rolling.Paused
 	s.PrePull = rolling.PrePull
 	s.Unhealthy = rolling.UnhealthyPodEvictionPolicy
+	s.Evicts = rolling.Budget == api.BudgetPodDisruptionBudget
+	s.TopologyKey = rolling.TopologyKey
 	s.Policy = cmp.Or(rolling.PodUpdatePolicy, api.ReCreate)
 	s.OnFailure = cmp.Or(rolling.OnFailure, api.Halt)
 	if rolling.InPlaceUpdateStrategy != nil {

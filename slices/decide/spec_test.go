@@ -112,6 +112,7 @@ func TestSpecOf(t *testing.T) {
 			MinReadySeconds: new(int32(7)), Paused: true, PodUpdatePolicy: api.InPlaceOnly, OnFailure: api.Rollback,
 			InPlaceUpdateStrategy: &api.InPlaceUpdateStrategy{GracePeriodSeconds: 4},
 			UnorderedUpdate:       &api.UnorderedUpdate{PriorityStrategy: &api.PriorityStrategy{}},
+			Budget:                api.BudgetPodDisruptionBudget, TopologyKey: "topology.kubernetes.io/zone",
 		}},
 	}
 	got, err := SpecOf(set)
@@ -122,6 +123,7 @@ func TestSpecOf(t *testing.T) {
 		MaxUnavailable: 1, // a migration does not allow surge pods
 		Start:          3, Replicas: 10, Reserved: []Range{{4, 7}, {20, 20}}, Parallel: true, Strategy: api.RollingUpdate, Unordered: true,
 		Partition: 8, MaxSurge: 3, ScaleMaxUnavailable: 2, MinReady: 7 * time.Second, Paused: true, Policy: api.InPlaceOnly,
+		Evicts: true, TopologyKey: "topology.kubernetes.io/zone",
 		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, Tell: api.AnnounceNever, TerminationGrace: 9 * time.Second, Migrating: true, Split: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

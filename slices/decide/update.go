@@ -36,11 +36,13 @@ func (d updates) release() {
 func (d updates) update() {
 	d.relabel()
 	var rest []*Pod
-	for _, pod := range d.targets() {
+	targets := d.targets()
+	d.choosePlace(targets)
+	for _, pod := range targets {
 		switch {
 		case d.strategy.together && d.outdated(pod):
 			d.remove(pod, api.TerminationUpdate)
-		case d.free(pod), (d.infeasible(pod) || !ready(pod)) && d.spend(pod):
+		case d.free(pod), (!ready(pod) || d.infeasible(pod) && d.outOfPlace(pod) == "") && d.spend(pod):
 			d.advance(pod)
 		case !ready(pod):
 			d.hold(pod.Ordinal, HeldBudget, d.budgetMessage(pod))
@@ -53,9 +55,12 @@ func (d updates) update() {
 	}
 	reason, message := d.gate()
 	for _, pod := range rest {
+		away := d.outOfPlace(pod)
 		switch {
 		case reason != "":
 			d.hold(pod.Ordinal, reason, message)
+		case away != "":
+			d.hold(pod.Ordinal, HeldTopology, away)
 		case d.spend(pod):
 			d.advance(pod)
 		default:

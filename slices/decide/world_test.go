@@ -43,6 +43,12 @@ type world struct {
 	// going maps ordinals that an update takes down, with a pod that was available at the current revision, until a pod is
 	// available there again.
 	going map[int32]bool
+	// within is the PodDisruptionBudget of the pods, or nil.
+	within *sharedBudget
+	// zones maps ordinals to the zones of their pods. nil means that there are no zones.
+	zones map[int32]string
+	// failing holds the ordinals whose writes failed in the present pass.
+	failing map[int32]bool
 }
 
 func newWorld(t failer, spec Spec) *world {
@@ -70,8 +76,11 @@ func (w *world) observe() Input {
 			inPlace := *pod.InPlace
 			seen.InPlace = &inPlace
 		}
+		w.viewZone(&seen)
+		w.within.view(w, &seen)
 		in.Pods = append(in.Pods, seen)
 	}
+	w.within.viewAll(w, &in)
 	return in
 }
 
@@ -80,8 +89,11 @@ func (w *world) reconcile(most int) Decision {
 	w.t.Helper()
 	before := w.observe()
 	d := Decide(before)
-	w.in.Refused = nil
+	w.in.Refused, w.failing = d.Refused, map[int32]bool{}
 	for _, action := range d.Actions[:min(most, len(d.Actions))] {
+		if w.failing[action.Ordinal] {
+			continue
+		}
 		if action.Verb == Create && w.quota > 0 && len(w.pods) >= w.quota {
 			w.in.Refused = append(w.in.Refused, Refusal{Verb: Create, Ordinal: action.Ordinal, Message: "exceeded quota"})
 			continue
@@ -90,7 +102,7 @@ func (w *world) reconcile(most int) Decision {
 	}
 	w.verify(before, d)
 	checkReady(w.t, before, d)
-	w.in.Progress, w.in.Failures = d.Progress, d.Failures
+	w.in.Progress, w.in.Failures, w.in.Topology.Current = d.Progress, d.Failures, d.Domain
 	w.in.Revisions.Current = d.Status.CurrentRevision
 	if most >= len(d.Actions) {
 		w.rolledBack += int(one(d.FailedRevision != "" && !before.Revisions.Failed))
@@ -112,6 +124,10 @@ func (w *world) do(a Action) {
 	switch a.Verb {
 	case Delete:
 		pod.Terminating, pod.GoneBy = true, w.in.Now.Add(w.lingers)
+	case Evict:
+		w.evict(a, pod)
+	case ChargeBudget, ReleaseBudget:
+		w.failing[a.Ordinal] = !w.within.write(w, a, pod)
 	case Announce:
 		pod.Reason, pod.ReasonSince = a.Reason, w.in.Now
 	case CreateClaims:
@@ -538,7 +554,7 @@ func (w *world) checkGoing(before Input, d Decision) {
 	}
 	for _, a := range d.Actions {
 		pod := podAt(before, a.Ordinal)
-		if !isUpdate(a) || a.Verb != Delete && a.Verb != BeginInPlace || pod.NeverAvailable || pod.InPlace != nil || pod.Revision != before.Revisions.Current {
+		if !isUpdate(a) || a.Verb != Delete && a.Verb != Evict && a.Verb != BeginInPlace || pod.NeverAvailable || pod.InPlace != nil || pod.Revision != before.Revisions.Current {
 			continue
 		}
 		if now := w.pods[a.Ordinal]; now == nil || now.Terminating || now.InPlace != nil { // it was executed

@@ -55,10 +55,16 @@ func (c *PodControl) all(ctx context.Context, actions []decide.Action) error {
 			continue
 		}
 		for _, each := range <-results {
+			if reason, is := isByBudget(each.err); is { // another pod may have another budget
+				if each.Verb == decide.Evict {
+					c.refusals = append(c.refusals, decide.Refusal{Verb: each.Verb, Ordinal: each.Ordinal, UID: each.UID, Message: reason, At: c.Now()})
+				}
+				continue
+			}
 			failed = append(failed, each.err)
 			refused[each.Verb] = refused[each.Verb] || !apierrors.IsConflict(each.err)
 			if isRefusal(each.err) {
-				c.refusals = append(c.refusals, decide.Refusal{Verb: each.Verb, Ordinal: each.Ordinal, Message: each.err.Error()})
+				c.refusals = append(c.refusals, decide.Refusal{Verb: each.Verb, Ordinal: each.Ordinal, UID: each.UID, Message: each.err.Error()})
 			}
 		}
 		running, most = running-1, min(most+1, mostAtOnce)

@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
-	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
 // TestEvictionIsAskedOnce: an API server that has not recalculated the budget asks for a retry after 10 s. The set is
@@ -30,7 +28,7 @@ func TestEvictionIsAskedOnce(t *testing.T) {
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "db", Name: "web-1"}}
 	h := PodControl{Writer: Writer{Client: asked}}
-	if err := h.evict(t.Context(), decide.Action{UID: "1"}, pod); !apierrors.IsTooManyRequests(err) {
+	if err := h.evict(t.Context(), pod, metav1.Preconditions{UID: &pod.UID}); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("the answer is %v", err)
 	}
 	if len(paths) != 1 || paths[0] != "POST /api/v1/namespaces/db/pods/web-1/eviction" {

@@ -31,12 +31,14 @@ type PodControl struct {
 	pods map[int32]*corev1.Pod
 	// held holds the Held of the current decision.
 	held []decide.Hold
-	// refused is true when a budget refused an eviction, which is retried later.
+	// refused is true when a budget refused a disruption, which is retried later.
 	refused atomic.Bool
 	// refusals are the writes that the API server refused.
 	refusals []decide.Refusal
 	// unpulled maps the UIDs of pods to the revision whose images could not be pulled for them.
 	unpulled sync.Map
+	// charges maps the UIDs of pods to the time at which their PodDisruptionBudget was charged for them.
+	charges sync.Map
 }
 
 // For returns the control of a set's observed pods.
@@ -54,6 +56,12 @@ func (c *PodControl) one(ctx context.Context, action decide.Action, pod *corev1.
 		return c.create(ctx, action)
 	case decide.Delete:
 		return c.delete(ctx, action, pod)
+	case decide.Evict:
+		return c.evictWithin(ctx, action, pod)
+	case decide.ChargeBudget:
+		return budgetControl{c}.charge(ctx, pod)
+	case decide.ReleaseBudget:
+		return budgetControl{c}.release(ctx, pod)
 	case decide.Announce:
 		return c.announce(ctx, action, pod)
 	case decide.Relabel:
@@ -139,21 +147,22 @@ func (c *PodControl) createPod(ctx context.Context, pod *corev1.Pod) error {
 // migration has its share, is common to both slices, and the API server enforces it. A pod that is not Ready needs no budget
 // and is deleted directly, because a budget of 0 would keep it forever.
 func (c *PodControl) delete(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
-	conditions := client.Preconditions{UID: &action.UID}
-	if costsNothing(pod) {
-		version := c.Expectations.newestVersion(c.key(), pod)
-		conditions.ResourceVersion = &version
-	}
-	remove := func() error { return c.Client.Delete(ctx, onlyMetadata(pod), conditions) }
+	conditions := c.preconditions(action, pod)
+	remove := func() error { return c.Client.Delete(ctx, onlyMetadata(pod), client.Preconditions(conditions)) }
 	byBudget := action.Reason == api.TerminationUpdate || action.Reason == api.TerminationDeletion
 	if c.Set.Annotations[api.MigratingAnnotationKey] != "" && byBudget && !costsNothing(pod) {
-		remove = func() error { return c.evict(ctx, action, pod) }
+		remove = func() error { return c.evict(ctx, pod, conditions) }
 	}
 	err := remove()
 	if apierrors.IsTooManyRequests(err) {
 		c.refused.Store(true)
 		return nil
 	}
+	return c.removed(action, pod, "deleted", err)
+}
+
+// removed records the result of a deletion or an eviction, in the word done of an event.
+func (c *PodControl) removed(action decide.Action, pod *corev1.Pod, done string, err error) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		if Unsettled(err) {
 			c.Expectations.expectDeletion(c.key(), pod.Name, pod.UID, c.Now())
@@ -163,7 +172,7 @@ func (c *PodControl) delete(ctx context.Context, action decide.Action, pod *core
 	}
 	c.Expectations.expectDeletion(c.key(), pod.Name, pod.UID, c.Now())
 	claimControl{c}.tellOfClaims(action, pod)
-	c.event(pod, corev1.EventTypeNormal, "SuccessfulDelete", "Delete", "deleted pod %s (%s)", pod.Name, cmp.Or(string(action.Reason), "it has ended"))
+	c.event(pod, corev1.EventTypeNormal, "SuccessfulDelete", "Delete", "%s pod %s (%s)", done, pod.Name, cmp.Or(string(action.Reason), "it has ended"))
 	return nil
 }
 
@@ -183,10 +192,20 @@ func costsNothing(pod *corev1.Pod) bool {
 	return !ready
 }
 
-func (c *PodControl) evict(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
+// preconditions returns the preconditions of a deletion or eviction of the observed pod.
+func (c *PodControl) preconditions(action decide.Action, pod *corev1.Pod) metav1.Preconditions {
+	conditions := metav1.Preconditions{UID: &action.UID}
+	if costsNothing(pod) {
+		version := c.Expectations.newestVersion(c.key(), pod)
+		conditions.ResourceVersion = &version
+	}
+	return conditions
+}
+
+func (c *PodControl) evict(ctx context.Context, pod *corev1.Pod, conditions metav1.Preconditions) error {
 	return c.Client.SubResource(eviction).Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &action.UID}},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &conditions},
 	})
 }
 

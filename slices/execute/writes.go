@@ -12,7 +12,7 @@ import (
 var writesTotal = metric.Counter(metric.Definition{
 	Name: "sliceshift_statefulset_writes_total", Labels: []string{"verb", "result"},
 	Help: "Writes to pods, claims and status of all StatefulSets, by verb and result: done, conflict (the object had changed), refused, failed (no answer, or the API server's fault).",
-	Use:  "refused is a quota or an admission policy; failed an API server that does not answer.",
+	Use:  "refused is a quota, an admission policy or a PodDisruptionBudget (Evict, ChargeBudget); failed an API server that does not answer.",
 })
 
 // RecordWrite counts a write by its result.
@@ -21,12 +21,13 @@ func RecordWrite(verb string, err error) {
 }
 
 func resultOf(err error) string {
+	_, byBudget := isByBudget(err)
 	switch {
 	case err == nil:
 		return "done"
 	case apierrors.IsConflict(err):
 		return "conflict"
-	case rejected(err):
+	case byBudget || rejected(err):
 		return "refused"
 	default:
 		return "failed"

@@ -24,7 +24,7 @@ func CacheOptions(options cache.Options) cache.Options {
 	if options.ByObject == nil {
 		options.ByObject = map[client.Object]cache.ByObject{}
 	}
-	for _, object := range []client.Object{&corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}, &api.StatefulSet{}} {
+	for _, object := range []client.Object{&corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}, &api.StatefulSet{}, &corev1.Node{}} {
 		for given := range options.ByObject {
 			if reflect.TypeOf(given) == reflect.TypeOf(object) {
 				object = given

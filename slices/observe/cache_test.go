@@ -65,8 +65,8 @@ func TestCacheOptions(t *testing.T) {
 		}
 		kinds++
 	}
-	if kinds != 4 {
-		t.Errorf("%d kinds are kept smaller, want pods, claims, revisions and sets", kinds)
+	if kinds != 5 {
+		t.Errorf("%d kinds are kept smaller, want pods, claims, revisions, sets and nodes", kinds)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestCacheScope(t *testing.T) {
 	some := labels.SelectorFromSet(labels.Set{"mine": "yes"})
 	asked := cache.Options{ByObject: map[client.Object]cache.ByObject{&api.StatefulSet{}: {Label: some}, &corev1.Secret{}: {}}}
 	got := CacheOptions(asked)
-	if len(got.ByObject) != 5 || len(asked.ByObject) != 2 {
+	if len(got.ByObject) != 6 || len(asked.ByObject) != 2 {
 		t.Errorf("%d kinds, of which %d were asked for", len(got.ByObject), len(asked.ByObject))
 	}
 	for object, by := range got.ByObject {

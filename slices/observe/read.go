@@ -6,6 +6,7 @@ package observe
 import (
 	"context"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +34,10 @@ type Reader struct {
 	Inputs InputProblems
 	// PrePullRefused are the pods, with the revision, for which images cannot be pulled.
 	PrePullRefused map[types.UID]string
+	// Charges are the times at which this process has charged PodDisruptionBudgets for pods.
+	Charges map[types.UID]time.Time
+	// Now is the time of the read.
+	Now time.Time
 }
 
 // Read returns the input of Decide, and the objects that it was read from.
@@ -62,6 +67,8 @@ func (r Reader) Read(ctx context.Context) (decide.Input, Seen, error) {
 		}
 		in.Pods = append(in.Pods, view)
 	}
+	r.readBudgets(ctx, &in, &objects)
+	r.readDomains(ctx, &in)
 	if in.Taken, err = r.takenOrdinals(ctx, objects); err != nil {
 		return decide.Input{}, Seen{}, err
 	}

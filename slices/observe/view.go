@@ -32,6 +32,8 @@ type Seen struct {
 	changes map[string]decide.Change
 	// Collisions is the collision count of the history.
 	Collisions int32
+	// Budgets are the PodDisruptionBudgets of the namespace, if the set keeps them.
+	Budgets Budgets
 	// Owned are the set's ordinals whose claims were read, ascending: those with a pod, and those that may get one in this
 	// pass.
 	Owned []int32

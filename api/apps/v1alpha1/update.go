@@ -80,6 +80,19 @@ const (
 	AlwaysAllow UnhealthyPodEvictionPolicy = "AlwaysAllow"
 )
 
+// RolloutBudget selects a budget that an update keeps, next to maxUnavailable.
+//
+// +kubebuilder:validation:Enum=None;PodDisruptionBudget
+type RolloutBudget string
+
+// The budgets of an update.
+const (
+	// BudgetNone keeps maxUnavailable alone.
+	BudgetNone RolloutBudget = "None"
+	// BudgetPodDisruptionBudget keeps every PodDisruptionBudget that selects the pod as well.
+	BudgetPodDisruptionBudget RolloutBudget = "PodDisruptionBudget"
+)
+
 // RecreateStrategy configures an update of type Recreate.
 type RecreateStrategy struct {
 	// onFailure selects the reaction to a roll-out whose pods are late for progressDeadlineSeconds. Halt, the default, stops
@@ -120,6 +133,21 @@ type RollingUpdateStrategy struct {
 	// replaced at once with either value.
 	// +optional
 	UnhealthyPodEvictionPolicy UnhealthyPodEvictionPolicy `json:"unhealthyPodEvictionPolicy,omitempty"`
+	// budget selects a budget that the update keeps, next to maxUnavailable: None, the default, or PodDisruptionBudget.
+	// With PodDisruptionBudget the update evicts a pod instead of deleting it. The API server then counts the disruptions
+	// of all StatefulSets whose pods the PodDisruptionBudget selects. An update in place is counted in the status of the
+	// PodDisruptionBudget before it begins. A deletion that a user has requested is an eviction too. The removal of pods
+	// after a change of replicas, and the replacement of pods that have ended, keep no PodDisruptionBudget.
+	// +optional
+	Budget RolloutBudget `json:"budget,omitempty"`
+	// topologyKey is the key of a node label, such as topology.kubernetes.io/zone. The update then takes down available pods
+	// of one value of the label at a time. All pods on nodes with that value are updated and available before the update
+	// begins with another value. maxUnavailable limits the pods of that value. A pod whose node does not have the label is
+	// updated alone.
+	// +optional
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
+	TopologyKey string `json:"topologyKey,omitempty"`
 	// paused stops the update.
 	// +optional
 	Paused bool `json:"paused,omitempty"`

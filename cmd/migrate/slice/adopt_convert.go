@@ -101,6 +101,7 @@ func dropDefaults(spec map[string]any) {
 	drop(false, append(rolling, "paused")...)
 	drop(false, append(rolling, "prePull")...)
 	drop(string(slicesapi.IfHealthyBudget), append(rolling, "unhealthyPodEvictionPolicy")...)
+	drop(string(slicesapi.BudgetNone), append(rolling, "budget")...)
 	drop(int64(0), append(rolling, "minReadySeconds")...)
 	drop(string(slicesapi.ReCreate), append(rolling, "podUpdatePolicy")...)
 	drop(string(slicesapi.Halt), append(rolling, "onFailure")...)

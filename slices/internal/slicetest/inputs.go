@@ -116,7 +116,7 @@ func By(s api.UpdateStrategyType) func(*decide.Input) {
 func Short(d decide.Decision) string {
 	deleted := map[int32]bool{}
 	for _, a := range d.Actions {
-		deleted[a.Ordinal] = deleted[a.Ordinal] || a.Verb == decide.Delete
+		deleted[a.Ordinal] = deleted[a.Ordinal] || a.Verb == decide.Delete || a.Verb == decide.Evict
 	}
 	var words []string
 	for _, a := range d.Actions {
