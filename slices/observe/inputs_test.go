@@ -22,8 +22,8 @@ import (
 	"github.com/sliceshift/sliceshift/slices/internal/slicetest"
 )
 
-// reading returns a set whose pods read ConfigMap app and, if it exists, Secret key.
-func reading() *api.StatefulSet {
+// setWithInputs returns a set whose pods read ConfigMap app and, if it exists, Secret key.
+func setWithInputs() *api.StatefulSet {
 	set := slicetest.NamedSet("web", map[string]string{"app": "web"})
 	set.Spec.Template = *slicetest.Template(nil)
 	set.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
@@ -43,9 +43,9 @@ func TestRevisionInputsRead(t *testing.T) {
 	app, key := inputs.Record{Kind: api.InputConfigMap, Name: "app", Content: inputs.ContentOf(config)}, inputs.Record{Kind: api.InputSecret, Name: "key", Content: inputs.ContentOf(secret)}
 	none := key
 	none.Content = api.InputAbsent
-	deleted := reading()
+	deleted := setWithInputs()
 	deleted.DeletionTimestamp, deleted.Finalizers = &metav1.Time{Time: slicetest.Noon}, []string{"a/b"}
-	unlisted := reading()
+	unlisted := setWithInputs()
 	unlisted.Spec.RevisionInputs = nil
 	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "app", errors.New("no"))
 	for name, tc := range map[string]struct {
@@ -55,12 +55,12 @@ func TestRevisionInputsRead(t *testing.T) {
 		want    []inputs.Record
 		problem string
 	}{
-		"both exist":                     {reading(), []client.Object{config, secret}, nil, []inputs.Record{app, key}, ""},
-		"an optional one does not":       {reading(), []client.Object{config}, nil, []inputs.Record{app, none}, ""},
-		"one that pods need does not":    {reading(), []client.Object{secret}, nil, nil, "ConfigMap app does not exist: create it"},
-		"a type on which others act":     {reading(), []client.Object{config, token}, nil, nil, "Secret key is of type kubernetes.io/service-account-token"},
-		"the reads are forbidden":        {reading(), []client.Object{config, secret}, forbidden, nil, "bind the ClusterRole sliceshift-revision-inputs"},
-		"the API server does not answer": {reading(), []client.Object{config, secret}, errors.New("connection refused"), nil, "ConfigMap app cannot be read: connection refused"},
+		"both exist":                     {setWithInputs(), []client.Object{config, secret}, nil, []inputs.Record{app, key}, ""},
+		"an optional one does not":       {setWithInputs(), []client.Object{config}, nil, []inputs.Record{app, none}, ""},
+		"one that pods need does not":    {setWithInputs(), []client.Object{secret}, nil, nil, "ConfigMap app does not exist: create it"},
+		"a type on which others act":     {setWithInputs(), []client.Object{config, token}, nil, nil, "Secret key is of type kubernetes.io/service-account-token"},
+		"the reads are forbidden":        {setWithInputs(), []client.Object{config, secret}, forbidden, nil, "bind the ClusterRole sliceshift-revision-inputs"},
+		"the API server does not answer": {setWithInputs(), []client.Object{config, secret}, errors.New("connection refused"), nil, "ConfigMap app cannot be read: connection refused"},
 		"none is listed":                 {unlisted, nil, errors.New("read without need"), nil, ""},
 		"the set is being deleted":       {deleted, nil, errors.New("read without need"), nil, ""},
 	} {
@@ -105,7 +105,7 @@ func TestRevisionInputsBlock(t *testing.T) {
 // TestRevisionInputsOfPods: pods of a revision refer to its copies, and a content that differs needs a new pod. A pod of apps/v1
 // refers to the objects, so it needs a new pod too.
 func TestRevisionInputsOfPods(t *testing.T) {
-	set := reading()
+	set := setWithInputs()
 	revision := func(name string, number int64, content string) *appsv1.ControllerRevision {
 		server := fake.NewClientBuilder().WithScheme(slicetest.Scheme(t)).WithObjects(set.DeepCopy()).Build()
 		var records []inputs.Record
