@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -331,7 +332,9 @@ func TestRevisionInputsAsNative(t *testing.T) {
 		var theirs, mine appsv1.ControllerRevision
 		p.must(api.Get(p.ctx, client.ObjectKey{Namespace: set.Namespace, Name: native.Status.UpdateRevision}, &theirs))
 		p.must(api.Delete(p.ctx, native, client.PropagationPolicy(metav1.DeletePropagationForeground)))
-		p.eventually("it is deleted", func() bool { return len(p.pods()) == 0 })
+		p.eventually("its revision is deleted, whose name would collide", func() bool {
+			return apierrors.IsNotFound(api.Get(p.ctx, client.ObjectKeyFromObject(&theirs), &appsv1.ControllerRevision{}))
+		})
 		p.must(api.Create(p.ctx, set))
 		p.complete()
 		p.must(api.Get(p.ctx, client.ObjectKey{Namespace: set.Namespace, Name: p.read().Status.UpdateRevision}, &mine))

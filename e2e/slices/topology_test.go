@@ -90,7 +90,10 @@ func (p *play) inOneZone(zones map[string]string, image string) (most int) {
 			down[zone]++
 		}
 		for _, pod := range p.pods() {
-			zone := zones[pod.Name]
+			zone, has := zones[pod.Name]
+			if !has {
+				continue // a surge pod
+			}
 			if pod.DeletionTimestamp == nil && fixture.IsReady(&pod) {
 				if down[zone]--; down[zone] == 0 {
 					delete(down, zone)

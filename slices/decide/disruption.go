@@ -13,15 +13,12 @@ import (
 // PodDisruptionBudget seemed to allow it.
 const RetryEviction = 5 * time.Second
 
-// A budget that allows no disruption is read again after a tenth of the time for which it has allowed none, within these
-// bounds.
+// A budget that allows no disruption is read again, from the cache, after a tenth of the time for which it has allowed none,
+// within these bounds. After latestRead it is read if that time is unknown.
 const (
 	soonestRead = time.Second
-	latestRead  = 30 * time.Second
+	latestRead  = 5 * time.Second
 )
-
-// unknownSince is the interval between two reads of a budget that does not say since when it allows no disruption.
-const unknownSince = 5 * time.Second
 
 // Budgets are the PodDisruptionBudgets that select pods of a slice.
 type Budgets struct {
@@ -155,7 +152,7 @@ func (b Budget) none(sick bool) string {
 // readAgain returns when a budget that allows no disruption is read again.
 func (d *decider) readAgain(b Budget) time.Duration {
 	if b.Since.IsZero() {
-		return unknownSince
+		return latestRead
 	}
 	return min(max(d.Now.Sub(b.Since)/10, soonestRead), latestRead)
 }
@@ -168,7 +165,7 @@ func (d *decider) chargeFor(pod *Pod) bool {
 		return true
 	case d.Budgets.Unread != "":
 		d.hold(pod.Ordinal, HeldDisruption, "PodDisruptionBudgets cannot be read, which the manager must be allowed to list and watch: "+d.Budgets.Unread)
-		d.lookAgain(unknownSince)
+		d.lookAgain(latestRead)
 		return false
 	case !d.disrupts(pod):
 		return false

@@ -156,7 +156,7 @@ func TestDisruptionMessages(t *testing.T) {
 		again time.Duration
 	}{
 		"none is allowed":            {within(slice(3, "b b a", all...), allowing(0, 2)), "PodDisruptionBudget one allows 0 disruptions: it needs 2 healthy pods and has 2", 5 * time.Second},
-		"and since when":             {within(slice(3, "b b a", all...), since), "PodDisruptionBudget one allows 0 disruptions since 2026-01-01T11:58:20Z: it needs 2 healthy pods and has 2", 10 * time.Second},
+		"and since when":             {within(slice(3, "b b a", all...), since), "PodDisruptionBudget one allows 0 disruptions since 2026-01-01T11:58:20Z: it needs 2 healthy pods and has 2", 5 * time.Second},
 		"it never allows one":        {within(slice(3, "b b a", all...), never), "PodDisruptionBudget one allows 0 disruptions: it needs 3 healthy pods of 3, so it never allows one; raise its maxUnavailable or lower its minAvailable, or set updateStrategy.rollingUpdate.budget: None", 5 * time.Second},
 		"a pod that is not Ready":    {within(slice(3, "b b a-", all...), allowing(0, 1)), "PodDisruptionBudget one allows 0 disruptions: it needs 2 healthy pods and has 1; to let it replace a pod that is not Ready, set its unhealthyPodEvictionPolicy: AlwaysAllow", 5 * time.Second},
 		"its controller fails":       {within(slice(3, "b b a", all...), failing), "PodDisruptionBudget one allows 0 disruptions, because the disruption controller fails: found no controllers", 5 * time.Second},
