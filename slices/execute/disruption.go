@@ -92,8 +92,7 @@ func (c budgetControl) charge(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil || budget == nil {
 		return err
 	}
-	switch {
-	case budget.Status.ObservedGeneration < budget.Generation, budget.Status.DisruptionsAllowed <= 0, len(budget.Status.DisruptedPods) > mostDisrupted:
+	if status := budget.Status; status.ObservedGeneration < budget.Generation || status.DisruptionsAllowed <= 0 || len(status.DisruptedPods) > mostDisrupted {
 		c.refused.Store(true)
 		return &errBudget{message: fmt.Sprintf("PodDisruptionBudget %s allows no disruption now", budget.Name)}
 	}
