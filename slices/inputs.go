@@ -60,8 +60,8 @@ func (r *Reconciler) record(ctx context.Context, set *api.StatefulSet, pods []st
 	return out, err
 }
 
-// copies ensures the copies of the inputs of both revisions, and of those that pods have or get by a new label. It returns the
-// problems by revision.
+// copies ensures the copies of the inputs of the current and the update revision, and of the revisions that pods have or get
+// by a new label. It returns the problems by revision.
 func (r *Reconciler) copies(ctx context.Context, set *api.StatefulSet, result history.Result, pods []string, seen observe.InputsSeen) map[string]string {
 	problems := map[string]string{}
 	if result.Update == nil {

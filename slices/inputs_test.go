@@ -139,6 +139,27 @@ func TestRevisionInputsRollOut(t *testing.T) {
 	}
 }
 
+// TestRevisionInputsOvertaken: a ConfigMap that changes during a roll-out is rolled out instead, like another template.
+func TestRevisionInputsOvertaken(t *testing.T) {
+	s := withConfig(t, 3)
+	s.configure("2")
+	for range 20 {
+		if s.reads() == "1 1 2" {
+			break
+		}
+		if err := s.passes(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.configure("3")
+	if err := s.passes(1); err != nil || strings.Count(s.reads(), "2") > 1 {
+		t.Errorf("the pods read %s: %v", s.reads(), err)
+	}
+	if err := s.passes(12); err != nil || s.reads() != "3 3 3" {
+		t.Errorf("the pods read %s: %v", s.reads(), err)
+	}
+}
+
 // TestRevisionInputsRollBack: a roll-out that fails because of a content is rolled back to the former content, although the
 // ConfigMap keeps the new one. Another content is rolled out.
 func TestRevisionInputsRollBack(t *testing.T) {

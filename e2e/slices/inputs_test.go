@@ -105,7 +105,7 @@ func (p *play) reads(want string) {
 	p.eventually("the pods read "+want, func() bool { return p.values() == want })
 }
 
-// copies returns the number of copies of both kinds.
+// copies returns the number of copies.
 func (p *play) copies() int {
 	var configs corev1.ConfigMapList
 	var secrets corev1.SecretList

@@ -38,7 +38,7 @@ func (e *Inspector) revisionInputs(ctx context.Context) ([]plan.Finding, error) 
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonKindUnsupported, Object: at.Object(),
-		Message: fmt.Sprintf("%s has spec.revisionInputs (%s %s first): the pods of both sides are not proven to get the same content, because the copies of a revision stay in its namespace",
+		Message: fmt.Sprintf("%s has spec.revisionInputs (%s %s first): the pods of source and destination are not proven to get the same content, because the copies of a revision stay in its namespace",
 			at.Object(), with[0].Kind, with[0].Name),
 		Remedy: "clear spec.revisionInputs before the move, which recreates the pods in a roll-out, and set it at the destination after the move; or move within one namespace, with the same list on both sides",
 	}}, nil

@@ -86,8 +86,8 @@ func (s State) wanted() (content, error) {
 	return want, err
 }
 
-// former returns the history without a change of the update revision, and prunes nothing. If the status was lost, the update revision is the
-// newest one that a pod has. Update is nil if there is no such revision.
+// former returns the history without a change of the update revision, and prunes nothing. If the status was lost, the update
+// revision is the newest one that a pod has. Update is nil if there is no such revision.
 func (h *history) former(d Decision) Decision {
 	d.Update = cmp.Or(h.stays[h.Set.Status.UpdateRevision], h.stays[h.Set.Status.CurrentRevision])
 	if d.Update == nil {

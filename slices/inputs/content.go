@@ -12,7 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
@@ -20,8 +20,14 @@ import (
 // bytesOfHash is the length of a content's hash: 64 bits, 16 hexadecimal digits.
 const bytesOfHash = 8
 
+// Object is a ConfigMap or a Secret.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
 // New returns an empty object of a kind.
-func New(kind api.RevisionInputKind) client.Object {
+func New(kind api.RevisionInputKind) Object {
 	if kind == api.InputSecret {
 		return &corev1.Secret{}
 	}
@@ -29,7 +35,7 @@ func New(kind api.RevisionInputKind) client.Object {
 }
 
 // ContentOf returns the hash of a ConfigMap's or Secret's data. Metadata does not count.
-func ContentOf(object client.Object) string {
+func ContentOf(object Object) string {
 	sum := sha256.New()
 	switch o := object.(type) {
 	case *corev1.ConfigMap:
@@ -65,15 +71,16 @@ func typeOf(secret *corev1.Secret) corev1.SecretType {
 var acting = []corev1.SecretType{corev1.SecretTypeServiceAccountToken, corev1.SecretTypeBootstrapToken, "helm.sh/release.v1"}
 
 // Refused returns why an object cannot be an input, or an empty string.
-func Refused(object client.Object) string {
+func Refused(object Object) string {
 	if secret, is := object.(*corev1.Secret); is && slices.Contains(acting, secret.Type) {
 		return "is of type " + string(secret.Type) + ", which is not copied, because a controller or a tool acts on it: remove it from spec.revisionInputs"
 	}
 	return ""
 }
 
-// CopyOf returns the immutable copy of an object for a revision, which owns it.
-func CopyOf(object client.Object, record Record, owner *appsv1.ControllerRevision) client.Object {
+// CopyOf returns the immutable copy of an object for a revision, which owns it. It has the data and less metadata, so it is not
+// larger than the object.
+func CopyOf(object Object, record Record, owner *appsv1.ControllerRevision) Object {
 	meta := metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: record.Copy(),
 		Labels:          map[string]string{api.InputCopyLabelKey: "true"},
@@ -100,7 +107,7 @@ func OwnerOf(revision *appsv1.ControllerRevision) metav1.OwnerReference {
 
 // Unusable returns why an existing object is not the copy of a record, or an empty string. Such an object belongs to another
 // client, or was replaced.
-func Unusable(object client.Object, record Record) string {
+func Unusable(object Object, record Record) string {
 	switch {
 	case object.GetDeletionTimestamp() != nil:
 		return "it is being deleted"
@@ -115,7 +122,7 @@ func Unusable(object client.Object, record Record) string {
 	}
 }
 
-func immutable(object client.Object) bool {
+func immutable(object Object) bool {
 	var is *bool
 	switch o := object.(type) {
 	case *corev1.ConfigMap:

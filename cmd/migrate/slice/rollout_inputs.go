@@ -52,18 +52,22 @@ func inputsText(revision *appsv1.ControllerRevision) string {
 	return text.String()
 }
 
-// updateInputs returns the inputs of the update revision.
-func (s *statefulSet) updateInputs(revisions []*appsv1.ControllerRevision) ([]inputs.Record, error) {
-	at := slices.IndexFunc(revisions, func(r *appsv1.ControllerRevision) bool { return r.Name == s.Status.UpdateRevision })
-	if at < 0 {
+// updateIndex returns the index of the update revision, or -1.
+func (s *statefulSet) updateIndex(revisions []*appsv1.ControllerRevision) int {
+	return slices.IndexFunc(revisions, func(r *appsv1.ControllerRevision) bool { return r.Name == s.Status.UpdateRevision })
+}
+
+// newestInputs returns the inputs of the newest revision, which is that of the template.
+func newestInputs(revisions []*appsv1.ControllerRevision) ([]inputs.Record, error) {
+	if len(revisions) == 0 {
 		return nil, nil
 	}
-	return inputs.RecordsOf(revisions[at])
+	return inputs.RecordsOf(revisions[len(revisions)-1])
 }
 
 // restoredInputs returns the list of inputs by which pods get the contents of a revision: its inputs, and the listed objects
 // that its template does not name.
-func (s *statefulSet) restoredInputs(ctx context.Context, revision *appsv1.ControllerRevision, update []inputs.Record) ([]slicesapi.RevisionInput, error) {
+func (s *statefulSet) restoredInputs(ctx context.Context, revision *appsv1.ControllerRevision, newest []inputs.Record) ([]slicesapi.RevisionInput, error) {
 	records, err := inputs.RecordsOf(revision)
 	if err != nil {
 		return nil, err
@@ -74,7 +78,7 @@ func (s *statefulSet) restoredInputs(ctx context.Context, revision *appsv1.Contr
 	}
 	var restored []slicesapi.RevisionInput
 	for _, record := range records {
-		now, err := s.contentNow(ctx, record.Ref(), update)
+		now, err := s.contentNow(ctx, record.Ref(), newest)
 		if err != nil {
 			return nil, err
 		}
@@ -93,8 +97,8 @@ func (s *statefulSet) restoredInputs(ctx context.Context, revision *appsv1.Contr
 	return restored, nil
 }
 
-// contentNow returns the content of an object. A user who may not read it gets that of the update revision.
-func (s *statefulSet) contentNow(ctx context.Context, ref inputs.Ref, update []inputs.Record) (string, error) {
+// contentNow returns the content of an object. Without the right to read it, it is the content of the newest revision.
+func (s *statefulSet) contentNow(ctx context.Context, ref inputs.Ref, newest []inputs.Record) (string, error) {
 	object := inputs.New(ref.Kind)
 	err := s.connection.Live().Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: ref.Name}, object)
 	switch {
@@ -103,17 +107,17 @@ func (s *statefulSet) contentNow(ctx context.Context, ref inputs.Ref, update []i
 	case apierrors.IsNotFound(err):
 		return slicesapi.InputAbsent, nil
 	}
-	at := slices.IndexFunc(update, func(r inputs.Record) bool { return r.Ref() == ref })
+	at := slices.IndexFunc(newest, func(r inputs.Record) bool { return r.Ref() == ref })
 	if !apierrors.IsForbidden(err) || at < 0 {
 		return "", fmt.Errorf("cluster %s: reading %s of namespace %s: %w", s.connection.Name(), ref, s.Namespace, err)
 	}
 	for _, input := range s.Spec.RevisionInputs {
 		back := input.RolledBack
-		if input.Kind == ref.Kind && input.Name == ref.Name && back != nil && back.To == update[at].Content {
+		if input.Kind == ref.Kind && input.Name == ref.Name && back != nil && back.To == newest[at].Content {
 			return back.From, nil
 		}
 	}
-	return update[at].Content, nil
+	return newest[at].Content, nil
 }
 
 // warnInputs prints which objects keep their content, and which are no longer inputs.

@@ -86,7 +86,11 @@ func TestRevisionInputsCommands(t *testing.T) {
 		"undo to one without inputs": {args: []string{"undo", "web"}, set: withInputs(app), objects: []client.Object{readRevision(t, 1, "web:1"), both[1]}, config: appConfig("two"), wantOut: "rolled back", wantErr: "revision 1 does not have ConfigMap app: spec.revisionInputs no longer lists it", inputs: nil},
 		"undo, forbidden reads":      {args: []string{"undo", "web"}, set: withInputs(app), objects: both, config: appConfig("three"), forbidden: true, wantOut: "rolled back", wantErr: "ConfigMap app keeps its content", inputs: []slicesapi.RevisionInput{back(two, one)}},
 		"undo twice, forbidden":      {args: []string{"undo", "web"}, set: withInputs(back(three, two)), objects: both, config: appConfig("three"), forbidden: true, wantOut: "rolled back", wantErr: "ConfigMap app keeps its content", inputs: []slicesapi.RevisionInput{back(three, one)}},
-		"an annotation that is bad":  {args: []string{"undo", "web", "--to-revision", "1"}, set: withInputs(app), objects: []client.Object{annotatedRevision(t, "x"), both[1]}, config: appConfig("two"), want: 1, wantErr: "reading the annotation"},
+		"undo of one that is held": {
+			args: []string{"undo", "web"}, set: withInputs(app), objects: append(both[:2:2], readRevision(t, 3, "web:1", three)), config: appConfig("three"),
+			wantOut: "rolled back", wantErr: "of revision 2", inputs: []slicesapi.RevisionInput{back(three, two)},
+		},
+		"an annotation that is bad": {args: []string{"undo", "web", "--to-revision", "1"}, set: withInputs(app), objects: []client.Object{annotatedRevision(t, "x"), both[1]}, config: appConfig("two"), want: 1, wantErr: "reading the annotation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -73,11 +73,11 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *statefulSet) error {
 	if err != nil {
 		return err
 	}
-	update, err := s.updateInputs(revisions)
+	newest, err := newestInputs(revisions)
 	if err != nil {
 		return err
 	}
-	revision, err := o.target(s, revisions, update)
+	revision, err := o.target(s, revisions, newest)
 	if err != nil {
 		return err
 	}
@@ -85,14 +85,14 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *statefulSet) error {
 		return printRevision(o.Out, s, revision)
 	}
 	o.warnClaims(s, revision)
-	if same(s.StatefulSet, revision, update) {
+	if same(s.StatefulSet, revision, newest) {
 		return o.PrintResult(o.result, s.StatefulSet, fmt.Sprintf("skipped rollback (current template already matches revision %d)", revision.Revision))
 	}
 	template, err := history.Apply(revision)
 	if err != nil {
 		return err
 	}
-	restored, err := s.restoredInputs(ctx, revision, update)
+	restored, err := s.restoredInputs(ctx, revision, newest)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *statefulSet) error {
 
 // target returns the revision to return to. Unless a revision is named, this is the current one during a rollout, even
 // after several attempts, and otherwise the newest one with another template or other inputs.
-func (o *rolloutUndoOptions) target(s *statefulSet, revisions []*appsv1.ControllerRevision, update []inputs.Record) (*appsv1.ControllerRevision, error) {
+func (o *rolloutUndoOptions) target(s *statefulSet, revisions []*appsv1.ControllerRevision, newest []inputs.Record) (*appsv1.ControllerRevision, error) {
 	if o.toRevision > 0 {
 		return s.numbered(revisions, o.toRevision)
 	}
@@ -117,21 +117,25 @@ func (o *rolloutUndoOptions) target(s *statefulSet, revisions []*appsv1.Controll
 			return revisions[i], nil
 		}
 	}
+	// The roll-out of a newer revision has not begun. It may never begin, because an input cannot be had.
+	if at := s.updateIndex(revisions); at >= 0 && at < len(revisions)-1 {
+		return revisions[at], nil
+	}
 	for _, revision := range slices.Backward(revisions) {
-		if !same(s.StatefulSet, revision, update) {
+		if !same(s.StatefulSet, revision, newest) {
 			return revision, nil
 		}
 	}
 	return nil, fmt.Errorf("no last revision to roll back to: %s has no revision of another template", s.title())
 }
 
-// same reports whether a set has the template and the inputs of a revision, without regard to its claims. update are the inputs
-// of the update revision.
-func same(set *slicesapi.StatefulSet, revision *appsv1.ControllerRevision, update []inputs.Record) bool {
+// same reports whether a set has the template and the inputs of a revision, without regard to its claims. newest are the inputs
+// of the newest revision.
+func same(set *slicesapi.StatefulSet, revision *appsv1.ControllerRevision, newest []inputs.Record) bool {
 	alone := set.DeepCopy()
 	alone.Spec.VolumeClaimUpdateStrategy = nil
 	records, err := inputs.RecordsOf(revision)
-	return err == nil && inputs.Encode(records) == inputs.Encode(update) && history.Matches(alone, revision)
+	return err == nil && inputs.Encode(records) == inputs.Encode(newest) && history.Matches(alone, revision)
 }
 
 // replaceTemplate replaces the whole template and the inputs, unless the set has changed since it was read.
