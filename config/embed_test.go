@@ -191,6 +191,7 @@ func TestRightsOfRoles(t *testing.T) {
 			"runtimeclasses.node.k8s.io: get",
 			"storageclasses.storage.k8s.io: list",
 			"volumeattachments.storage.k8s.io: list,watch",
+			"volumeattributesclasses.storage.k8s.io: get",
 		},
 		"sliceshift-mover-gates": {
 			"pods/portforward: create",
