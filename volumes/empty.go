@@ -23,17 +23,29 @@ type Word struct {
 // confirmation of that, it stays where it runs.
 type Empty struct{}
 
-// Separate returns true: each side has a volume of its own.
-func (Empty) Separate() bool { return true }
+// Facts returns that each side has a volume of its own.
+func (Empty) Facts() Facts { return Facts{Separate: true} }
 
-// Check returns why an ordinal cannot leave its data behind, or nil.
-func (e Empty) Check(pair Pair) *Problem {
-	return cmp.Or(Usable(pair.Giver), e.Free(pair), e.unsaid(pair))
+// Check returns why an ordinal cannot leave its data behind, or nil, and the consequences of a move by this method.
+func (e Empty) Check(pair Pair, at Moment) (*Problem, []Problem) {
+	switch at {
+	case BeforeMove:
+		return cmp.Or(Usable(pair.Giver), e.occupied(pair), e.unsaid(pair)), []Problem{startsEmpty(pair.Template)}
+	case BeforeStop:
+		return e.occupied(pair), nil
+	case AfterStop:
+		return e.unknown(pair), nil
+	default:
+		return e.astray(pair), nil
+	}
 }
 
-// Free returns why the taker's place is taken, or nil. A claim there that this migration has neither created
+// Ahead has nothing to do.
+func (Empty) Ahead(Pair, Goal) Verdict { return Verdict{} }
+
+// occupied returns why the taker's place is taken, or nil. A claim there that this migration has neither created
 // nor emptied holds data.
-func (Empty) Free(pair Pair) *Problem {
+func (Empty) occupied(pair Pair) *Problem {
 	taker := pair.Taker
 	ours := taker.Claim.Ours || taker.Volume.Found && taker.Volume.Note.By == pair.Owner && pair.Owner != ""
 	if taker.Claim.Found && !ours {
@@ -42,9 +54,9 @@ func (Empty) Free(pair Pair) *Problem {
 	return sameDisk(pair)
 }
 
-// Warn returns the consequences of a move by this method.
-func (Empty) Warn(template string) *Problem {
-	return &Problem{
+// startsEmpty returns the consequences of a move by this method.
+func startsEmpty(template string) Problem {
+	return Problem{
 		ReasonStartsEmpty,
 		fmt.Sprintf("the volumes of claim template %s stay behind, parked and kept: each ordinal starts on an empty one, and has no copy of its data until its peers have filled it. "+
 			"In a consensus group (etcd, ZooKeeper, Raft) a member that comes back empty under its old name has forgotten its votes, and can lose committed data: it must be removed and added again", template),
@@ -95,12 +107,12 @@ func (Empty) unsaid(pair Pair) *Problem {
 	return nil
 }
 
-// Confirm returns why the giver's volume may not be the one that its ordinal had when it was stopped, or nil.
-func (e Empty) Confirm(pair Pair, disk string) *Problem {
-	if disk != "" && pair.Taker.Volume.Found && Disk(pair.Taker.Volume.Handle) == disk {
+// unknown returns why the giver's volume may not be the one that its ordinal had when it was stopped, or nil.
+func (e Empty) unknown(pair Pair) *Problem {
+	if pair.Disk != "" && pair.Taker.Volume.Found && Disk(pair.Taker.Volume.Handle) == pair.Disk {
 		return e.swapped(pair) // it returns to the volume that it was stopped with, and has not run on the new one
 	}
-	return cmp.Or(e.swapped(pair), Replaced(pair.Giver, disk))
+	return cmp.Or(e.swapped(pair), pair.Replaced())
 }
 
 // swapped returns the problem of a volume that is bound to its claim, but was neither secured nor created for
@@ -187,18 +199,18 @@ func returning(pair Pair) *Problem {
 // unused reports whether a claim was created by this migration and has never had a volume.
 func unused(h Holding) bool { return h.Claim.Found && h.Claim.Ours && h.Claim.Volume == "" }
 
-// Carried returns why an ordinal is not known to be on the volume that was created for it by this migration, or
+// astray returns why an ordinal is not known to be on the volume that was created for it by this migration, or
 // nil. Its claim may have no volume yet if the class waits for the pod.
-func (Empty) Carried(t Taken) *Problem {
-	at, from := t.At, t.From
+func (Empty) astray(pair Pair) *Problem {
+	at, from := pair.Taker, pair.Giver
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
 	look := "inspect its data, and keep it: " + at.Describe()
 	switch {
 	case !at.Claim.Found:
 		return &Problem{ReasonAnotherDisk, claim + "does not exist any more: its pod would start without the data from its peers", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (" + at.Command("get pv") + ")"}
-	case t.Made && !at.Claim.Ours:
+	case pair.Carried && !at.Claim.Ours:
 		return &Problem{ReasonAnotherDisk, claim + "was deleted and recreated outside this migration: its pod runs, or would start, on another volume", look}
-	case t.Made && from.Volume.Found && at.Volume.Found && from.Volume.Handle == at.Volume.Handle:
+	case pair.Carried && from.Volume.Found && at.Volume.Found && from.Volume.Handle == at.Volume.Handle:
 		return &Problem{ReasonAnotherDisk, claim + "is on the disk that it had: it was not moved by method Empty", "name in spec.volumes the method that has moved it"}
 	case at.Claim.Volume == "":
 		return nil

@@ -25,7 +25,7 @@ func atTaker(change func(*Volume)) Pair {
 // claim, is taken over and keeps its policy.
 func TestP3Prepared(t *testing.T) {
 	pair := atTaker(func(*Volume) {})
-	if problem := (Rebind{}).Check(pair); problem != nil {
+	if problem := refusal(Rebind{}, pair, BeforeMove); problem != nil {
 		t.Fatalf("it is refused: %+v", problem)
 	}
 	pair.Giver = parked("east")
@@ -58,7 +58,7 @@ func TestP2SameDisk(t *testing.T) {
 		"bound to the claim":      {func(v *Volume) { v.ClaimRef.UID = "x" }, []string{"stop them", retain + " && " + remove}},
 	} {
 		pair := atTaker(tc.change)
-		problem := Rebind{}.Check(pair)
+		problem := refusal(Rebind{}, pair, BeforeMove)
 		if problem == nil || problem.Reason != ReasonForeignVolume {
 			t.Errorf("%s: %+v", name, problem)
 			continue
@@ -77,7 +77,7 @@ func TestP2SameDisk(t *testing.T) {
 
 // TestP17OtherDisk: a volume of the same name that is another disk stays unchanged: the remedy is another name.
 func TestP17OtherDisk(t *testing.T) {
-	problem := Rebind{}.Check(atTaker(func(v *Volume) { v.Handle = "d/other" }))
+	problem := refusal(Rebind{}, atTaker(func(v *Volume) { v.Handle = "d/other" }), BeforeMove)
 	if problem == nil || problem.Reason != ReasonForeignVolume || !strings.Contains(problem.Remedy, "--volume data=copy") || strings.Contains(problem.Remedy, "delete") {
 		t.Errorf("%+v", problem)
 	}

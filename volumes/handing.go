@@ -109,6 +109,12 @@ func (h Handing) Taken() bool {
 	return h.Attempt.Number > 0 && in.Found && in.ClaimRef.Names(h.Taker.Ref)
 }
 
+// Overdue reports whether an ordinal, which has been down for the given time, is copied for longer than its limit,
+// and can still go back to its former volume.
+func (h Handing) Overdue(down time.Duration) bool {
+	return h.Asked.Limit > 0 && down > h.Asked.Limit && !h.Back && !h.Taken()
+}
+
 // Release sets the claimRef of the giver's volume to the outgoing claim. From then on nothing mounts it under
 // the ordinal's name.
 func (h Handing) Release() Verdict {

@@ -83,11 +83,11 @@ func TestLeftBehind(t *testing.T) {
 			beside := pair // by Rebind the taker's volume is the one that arrives, and that of its claim is observed separately
 			beside.Taker.Left, beside.Taker.Volume = new(pair.Taker.Volume), Volume{}
 			frees := map[string]func() *Problem{
-				"Second": func() *Problem { return Second{}.Free(pair) },
-				"Empty":  func() *Problem { return Empty{}.Free(pair) },
+				"Second": func() *Problem { return refusal(Second{}, pair, BeforeStop) },
+				"Empty":  func() *Problem { return refusal(Empty{}, pair, BeforeStop) },
 			}
 			if pair.Giver.Volume.Found {
-				frees["Rebind"] = func() *Problem { return Rebind{}.Free(beside) }
+				frees["Rebind"] = func() *Problem { return refusal(Rebind{}, beside, BeforeStop) }
 				frees["Rebind, in mid-move"] = func() *Problem {
 					beside.Giver, beside.Fence = secure(beside.Giver), fence
 					beside.Giver.Volume.ClaimRef = Parked(beside.Giver.Ref)

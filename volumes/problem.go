@@ -70,34 +70,26 @@ const (
 	ReasonStartsEmpty       = "StartsEmpty"
 )
 
-// Check returns why the pair cannot be moved from the giver to the taker, or nil.
-func (r Rebind) Check(pair Pair) *Problem {
-	if problem := Usable(pair.Giver); problem != nil {
-		return problem
-	}
-	return r.Free(pair)
-}
-
-// Free returns why the taker's place is not free for the giver's disk, or nil. The place is taken if another
+// occupied returns why the taker's place is not free for the giver's disk, or nil. The place is taken if another
 // user has a claim or a volume there under its name.
-func (Rebind) Free(pair Pair) *Problem {
-	taker := pair.Taker
-	if !pair.Giver.Volume.Found {
+func (p Pair) occupied() *Problem {
+	taker := p.Taker
+	if !p.Giver.Volume.Found {
 		return nil // there is nothing to compare it with
 	}
-	if taker.Claim.Found && taker.Claim.Volume != pair.there() {
-		return anotherClaim(pair)
+	if taker.Claim.Found && taker.Claim.Volume != p.there() {
+		return anotherClaim(p)
 	}
-	if pair.Shared {
+	if p.Shared {
 		return nil
 	}
 	switch {
-	case taker.Volume.Found && taker.Volume.Handle != pair.Giver.Volume.Handle && taker.Claim.Found && !taker.Claim.Ours:
-		return anotherClaim(pair)
-	case taker.Volume.Found && taker.Volume.Handle != pair.Giver.Volume.Handle:
-		return otherDisk(pair)
-	case taker.Volume.Found && !taker.Volume.Ours && !taker.Parked() && !pair.prepared():
-		return unprepared(pair)
+	case taker.Volume.Found && taker.Volume.Handle != p.Giver.Volume.Handle && taker.Claim.Found && !taker.Claim.Ours:
+		return anotherClaim(p)
+	case taker.Volume.Found && taker.Volume.Handle != p.Giver.Volume.Handle:
+		return otherDisk(p)
+	case taker.Volume.Found && !taker.Volume.Ours && !taker.Parked() && !p.prepared():
+		return unprepared(p)
 	}
 	if taker.Claim.Found && !taker.Claim.Ours && !taker.Volume.Found {
 		return foreignClaim(taker)
@@ -168,8 +160,9 @@ func (p Pair) barred() *Problem {
 
 // Replaced returns why the giver's volume is not the disk that was recorded when its ordinal's handoff began,
 // or nil. It is nil if no disk was recorded.
-func Replaced(h Holding, disk string) *Problem {
-	if disk == "" || !h.Volume.Found || Disk(h.Volume.Handle) == disk {
+func (p Pair) Replaced() *Problem {
+	h := p.Giver
+	if p.Disk == "" || !h.Volume.Found || Disk(h.Volume.Handle) == p.Disk {
 		return nil
 	}
 	return &Problem{

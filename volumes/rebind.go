@@ -43,6 +43,11 @@ type Pair struct {
 	// Template is the name of the claim template, for messages. Word holds the user's confirmations for it.
 	Template string
 	Word     Word
+	// Disk is a digest of the disk that was recorded when the ordinal's handoff began; empty if none was. It is for
+	// the moment AfterStop.
+	Disk string
+	// Carried is true if this migration has carried the volume to the taker. It is for the moment AfterArrival.
+	Carried bool
 	// Copy is for the methods that fill a second volume; nil if nothing was observed.
 	Copy *Copying
 }
@@ -98,8 +103,25 @@ func (v Verdict) Done() bool {
 // side's claim.
 type Rebind struct{}
 
-// Separate returns false: there is one disk.
-func (Rebind) Separate() bool { return false }
+// Facts returns that there is one disk, and nothing to fill.
+func (Rebind) Facts() Facts { return Facts{} }
+
+// Check returns why the pair may not go on, or nil.
+func (Rebind) Check(pair Pair, at Moment) (*Problem, []Problem) {
+	switch at {
+	case BeforeMove:
+		return cmp.Or(Usable(pair.Giver), pair.occupied()), nil
+	case BeforeStop:
+		return pair.occupied(), nil
+	case AfterStop:
+		return cmp.Or(swapped(pair), pair.Replaced()), nil
+	default:
+		return pair.offItsDisk(), nil
+	}
+}
+
+// Ahead has nothing to do.
+func (Rebind) Ahead(Pair, Goal) Verdict { return Verdict{} }
 
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Rebind) Prepare(pair Pair) Verdict {
@@ -120,11 +142,6 @@ func (Rebind) Prepare(pair Pair) Verdict {
 
 // secured reports whether a volume is secured and no late write can undo that.
 func (p Pair) secured(h Holding) bool { return h.SecuredBy(p.Owner) && h.Volume.Fence == p.Fence }
-
-// Confirm returns why the giver's volume may not be the disk that its ordinal had when it was stopped, or nil.
-func (Rebind) Confirm(pair Pair, disk string) *Problem {
-	return cmp.Or(swapped(pair), Replaced(pair.Giver, disk))
-}
 
 // swapped returns a problem if the giver's volume is still bound to its claim but was never secured by this
 // migration. The migration secures every volume before it stops the ordinal. If the other side's volume has the

@@ -291,7 +291,7 @@ func TestReplaced(t *testing.T) {
 		"not recorded": {on, "", false},
 		"not found":    {empty("east"), Disk("d/h"), false},
 	} {
-		if got := Replaced(tc.holding, tc.disk); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
+		if got := (Pair{Giver: tc.holding, Disk: tc.disk}).Replaced(); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -132,8 +132,8 @@ func (p lossPlanner) anotherDisk() *volumes.Problem {
 		if !given[v.Ordinal] || !p.Destination.Set.Has(v.Ordinal) && !p.left(v) {
 			continue
 		}
-		taken := volumes.Taken{Shared: v.Shared(p.Spec), Made: !p.initially(v.Ordinal), From: v.Source, At: v.Destination}
-		if problem := v.Way().Carried(taken); problem != nil {
+		moved := volumes.Pair{Shared: v.Shared(p.Spec), Carried: !p.initially(v.Ordinal), Giver: v.Source, Taker: v.Destination}
+		if problem, _ := v.Way().Check(moved, volumes.AfterArrival); problem != nil {
 			return problem
 		}
 	}
@@ -158,8 +158,8 @@ func (p lossPlanner) offItsDisk(k int32) *plan.Decision {
 			continue
 		}
 		pair := p.pair(v)
-		taken := volumes.Taken{Shared: pair.Shared, Made: p.takerName == plan.DestinationSide, From: pair.Giver, At: pair.Taker}
-		if problem := v.Way().Carried(taken); problem != nil {
+		pair.Carried = p.takerName == plan.DestinationSide
+		if problem, _ := v.Way().Check(pair, volumes.AfterArrival); problem != nil {
 			return p.at(api.StepAwaitReadiness, plan.Stalled(problem.Reason, problem.Message, problem.Remedy))
 		}
 	}

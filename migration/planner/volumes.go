@@ -46,8 +46,7 @@ func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
 
 // fillsAhead reports whether a volume is currently filled while its ordinal runs.
 func (p *View) fillsAhead(v plan.OrdinalVolume) bool {
-	method := aheadOf(v)
-	return method != nil && v.Copy != nil && v.Copy.Asked.Prefetch >= p.turns && method.Fills(p.alone(v))
+	return v.FillsAhead() && v.Copy != nil && v.Copy.Asked.Prefetch >= p.turns && v.Way().Facts().Fills(p.alone(v))
 }
 
 // alone returns the pair of a volume without the location of the ordinal's other volumes.
@@ -141,8 +140,8 @@ func (p carryPlanner) sameVolumes(k int32) *plan.Decision {
 		if pair.Giver.Volume.Found && !pair.Giver.SecuredBy(p.UID) {
 			continue
 		}
-		taken := volumes.Taken{Shared: pair.Shared, From: pair.Taker, At: pair.Giver}
-		if problem := v.Way().Carried(taken); problem != nil {
+		pair.Giver, pair.Taker = pair.Taker, pair.Giver // as if it had arrived where it is
+		if problem, _ := v.Way().Check(pair, volumes.AfterArrival); problem != nil {
 			return plan.Stalled(problem.Reason, problem.Message, problem.Remedy)
 		}
 	}

@@ -70,7 +70,7 @@ func carriedTemplates(m *api.Migration, source *appsv1.StatefulSet) []string {
 
 // startsAnew reports whether each side has its own volume for a claim template.
 func startsAnew(m *api.Migration, template string) bool {
-	return methods.Of(world.MethodOf(m, template)).Separate()
+	return methods.Of(world.MethodOf(m, template)).Facts().Separate
 }
 
 // claimed returns the volumes of the claims that are carried over. They are listed once for all checks.

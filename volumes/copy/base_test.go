@@ -131,7 +131,7 @@ func TestWarmReadsSnapshot(t *testing.T) {
 	if sender.Ref.Name != name || sender.Copy.Role != volumes.RoleWarm || sender.Copy.Node != "" || !sender.AtGiver {
 		t.Errorf("the sender is %+v", sender)
 	}
-	if got := saidOf(Copy{}.Withdraw(made)); got != "DeleteMover" && got != "DropBase" {
+	if got := saidOf(Copy{}.Ahead(made, volumes.Withdrawn)); got != "DeleteMover" && got != "DropBase" {
 		t.Errorf("in a pause: %s", got)
 	}
 }

@@ -55,9 +55,39 @@ import (
 // Copy is the method that copies bytes, without its writes.
 type Copy struct{ volumes.Second }
 
+// Facts returns that each side has a volume of its own, and that it may be filled while the ordinal runs.
+func (Copy) Facts() volumes.Facts { return volumes.Facts{Separate: true, Fills: fills} }
+
+// fills reports whether there are passes while the ordinal runs.
+func fills(pair volumes.Pair) bool { return viewOf(pair).warms() }
+
 // Check returns why a claim cannot be copied, or nil.
-func (c Copy) Check(pair volumes.Pair) *volumes.Problem {
-	return cmp.Or(volumes.Usable(pair.Giver), c.Free(pair), unasked(pair))
+func (c Copy) Check(pair volumes.Pair, at volumes.Moment) (*volumes.Problem, []volumes.Problem) {
+	refused, _ := c.Second.Check(pair, at)
+	if at != volumes.BeforeMove {
+		return refused, nil
+	}
+	return cmp.Or(refused, unasked(pair)), viewOf(pair).warnings()
+}
+
+// Ahead makes the copy.
+func (Copy) Ahead(pair volumes.Pair, goal volumes.Goal) volumes.Verdict {
+	v := viewOf(pair)
+	switch goal {
+	case volumes.Claimed:
+		return v.claim()
+	case volumes.Warm:
+		return v.ahead()
+	case volumes.Placed:
+		return v.placed()
+	case volumes.Filled:
+		return v.fill()
+	case volumes.Withdrawn:
+		return v.withdraw()
+	case volumes.Dropped:
+		return v.drop()
+	}
+	return volumes.Verdict{}
 }
 
 // unasked returns the problem of a setting that the user must make before a claim can be copied.

@@ -30,7 +30,7 @@ func TestH12ClaimThatGrows(t *testing.T) {
 	seen := *stopped.Copy
 	seen.Asked.Needed, seen.Incoming.Volume.Size = 20, 10
 	stopped.Copy = &seen
-	got := Copy{}.Fill(stopped).Blocked
+	got := Copy{}.Ahead(stopped, volumes.Filled).Blocked
 	if got == nil || got.Reason != volumes.ReasonCopySizeTooSmall || !strings.Contains(got.Remedy, "patch pvc") {
 		t.Errorf("it is down: %+v", got)
 	}

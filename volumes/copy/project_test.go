@@ -164,7 +164,7 @@ func TestDoubt(t *testing.T) {
 		pair.Copy = &seen
 		seen.Asked.Needed = 100 * gib
 		change(&pair, &seen)
-		if found := (Copy{}).WarnOf(pair); len(found) > 0 {
+		if found := warned(pair); len(found) > 0 {
 			return &found[0]
 		}
 		return nil

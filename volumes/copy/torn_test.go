@@ -31,7 +31,7 @@ func TestTornIsBounded(t *testing.T) {
 		if w.Runs != w.Giver {
 			t.Fatalf("it is stopped, and has no copy: %+v", w.Record)
 		}
-		problem := (Copy{}).Ahead(w.Pair()).Blocked
+		problem := (Copy{}).Ahead(w.Pair(), volumes.Warm).Blocked
 		if problem == nil {
 			continue
 		}

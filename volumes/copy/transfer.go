@@ -2,7 +2,6 @@ package copy
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -41,32 +40,30 @@ func blocked(reason, message, remedy string) volumes.Verdict {
 // Transfer carries the copy to the taker. If the move has been reversed since the attempt began, it returns the
 // volume to its former side, as long as the copy has not been taken over. When it is done, the ordinal may be
 // started at the pair's taker.
-func (c Copy) Transfer(pair volumes.Pair) volumes.Verdict {
-	if verdict := c.Fill(pair); !verdict.Done() {
+func (Copy) Transfer(pair volumes.Pair) volumes.Verdict {
+	v := viewOf(pair)
+	if verdict := v.fill(); !verdict.Done() {
 		return verdict
 	}
-	v := viewOf(pair)
-	h := v.handing()
-	switch {
+	switch h := v.handing(); {
 	case v.c.Back:
 		return v.back()
 	case v.c.Attempt.Number == 0:
 		return volumes.Return(pair)
 	case h.Taken():
 		return volumes.First(h.TakeOver, h.LetGo)
+	default:
+		return h.HandOver()
 	}
-	return h.HandOver()
 }
 
-// Fill makes and seals the copy, and deletes its movers.
-func (Copy) Fill(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
-	return volumes.First(func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) }, v.dismissBase, v.fill)
+// fill makes and seals the copy, and deletes its movers.
+func (v view) fill() volumes.Verdict {
+	return volumes.First(func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) }, v.dismissBase, v.copied)
 }
 
-// Claim creates the incoming claim, to which no mover writes yet.
-func (Copy) Claim(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
+// claim creates the incoming claim, to which no mover writes yet.
+func (v view) claim() volumes.Verdict {
 	h, attempt := v.handing(), v.c.Attempt
 	switch {
 	case v.c.Back && h.Taken():
@@ -83,8 +80,8 @@ func (Copy) Claim(pair volumes.Pair) volumes.Verdict {
 	return v.incoming()
 }
 
-// fill makes the copy, if there is one to make.
-func (v view) fill() volumes.Verdict {
+// copied makes the copy, if there is one to make.
+func (v view) copied() volumes.Verdict {
 	h := v.handing()
 	switch {
 	case v.c.Back && h.Taken():
@@ -101,13 +98,6 @@ func (v view) fill() volumes.Verdict {
 		return v.tooSmall()
 	}
 	return volumes.First(h.Release, v.seal)
-}
-
-// Overdue reports whether copying an ordinal that is down takes longer than its limit, and the ordinal can
-// still go back to its former volume.
-func (Copy) Overdue(pair volumes.Pair, down time.Duration) bool {
-	v := viewOf(pair)
-	return v.c.Asked.Limit > 0 && down > v.c.Asked.Limit && !v.c.Back && !v.handing().Taken()
 }
 
 // seal lets both sides be read and recorded as equal. The movers are deleted after that: nothing writes to
@@ -131,9 +121,8 @@ func (v view) begin() volumes.Verdict {
 	})
 }
 
-// Drop removes an abandoned copy, with its movers.
-func (Copy) Drop(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
+// drop removes an abandoned copy, with its movers.
+func (v view) drop() volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) },
 		func() volumes.Verdict { return v.dismiss(volumes.RoleSender) },

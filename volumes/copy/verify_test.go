@@ -123,8 +123,8 @@ func TestTrustsIsSaid(t *testing.T) {
 		seen.Asked.Needed, seen.Asked.Verify = 100*gib, api.CopyVerifyChanged
 		pair.Giver.Volume.FileSystem = "ext4"
 		change(&pair, &seen)
-		for _, warned := range (Copy{}).WarnOf(pair) {
-			return &warned
+		for _, found := range warned(pair) {
+			return &found
 		}
 		return nil
 	}

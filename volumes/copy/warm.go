@@ -28,11 +28,10 @@ const (
 	aging = 70 * time.Second
 )
 
-// Ahead makes passes while the ordinal runs, so that its downtime covers only the latest changes and the proof.
+// ahead makes passes while the ordinal runs, so that its downtime covers only the latest changes and the proof.
 // It is done if a recent pass has ended well and the downtime fits, or if no passes are wanted. No mover
 // is left then.
-func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
+func (v view) ahead() volumes.Verdict {
 	if v.c.Back {
 		return v.turned()
 	}
@@ -69,12 +68,8 @@ func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 	return volumes.First(v.removeAll, v.cutover)
 }
 
-// Fills reports whether there are passes while the ordinal runs.
-func (Copy) Fills(pair volumes.Pair) bool { return viewOf(pair).warms() }
-
-// Place creates the new volume while the ordinal runs, for a volume that is copied later.
-func (Copy) Place(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
+// placed creates the new volume while the ordinal runs, for a volume that is copied later.
+func (v view) placed() volumes.Verdict {
 	if v.c.Back {
 		return volumes.Verdict{}
 	}
@@ -102,9 +97,8 @@ func (v view) place() volumes.Verdict {
 	return v.toldUnplaced(volumes.First(v.hindered, v.incoming, func() volumes.Verdict { return v.need(volumes.RoleReceiver) }, v.filled))
 }
 
-// Withdraw deletes the movers of a warm pass. Their copied data stay and count.
-func (Copy) Withdraw(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
+// withdraw deletes the movers of a warm pass. Their copied data stay and count.
+func (v view) withdraw() volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) },
 		func() volumes.Verdict {
@@ -151,10 +145,9 @@ func (v view) cold(why string) volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-// WarnOf returns the warnings for a claim: that it cannot be copied while its ordinal runs, or what is trusted,
-// or that its downtime may exceed the budget; and that a relay is slow.
-func (Copy) WarnOf(pair volumes.Pair) []volumes.Problem {
-	v := viewOf(pair)
+// warnings returns those for a claim: that it cannot be copied while its ordinal runs, or what is trusted, or that
+// its downtime may exceed the budget; and that a relay is slow.
+func (v view) warnings() []volumes.Problem {
 	var found []volumes.Problem
 	for _, problem := range []*volumes.Problem{cmp.Or(v.once(), v.trusts(), v.doubt()), v.slow()} {
 		if problem != nil {

@@ -55,12 +55,12 @@ func (u unknown) problem() *volumes.Problem {
 	}
 }
 
-func (unknown) Separate() bool                                  { return false }
-func (u unknown) Check(volumes.Pair) *volumes.Problem           { return u.problem() }
-func (u unknown) Free(volumes.Pair) *volumes.Problem            { return u.problem() }
-func (u unknown) Confirm(volumes.Pair, string) *volumes.Problem { return u.problem() }
-func (u unknown) Carried(volumes.Taken) *volumes.Problem        { return u.problem() }
-func (u unknown) Prepare(volumes.Pair) volumes.Verdict          { return u.blocked() }
-func (u unknown) Transfer(volumes.Pair) volumes.Verdict         { return u.blocked() }
-func (u unknown) Settle(volumes.Pair) volumes.Verdict           { return u.blocked() }
-func (u unknown) blocked() volumes.Verdict                      { return volumes.Verdict{Blocked: u.problem()} }
+func (unknown) Facts() volumes.Facts                             { return volumes.Facts{} }
+func (unknown) Ahead(volumes.Pair, volumes.Goal) volumes.Verdict { return volumes.Verdict{} }
+func (u unknown) Prepare(volumes.Pair) volumes.Verdict           { return u.blocked() }
+func (u unknown) Transfer(volumes.Pair) volumes.Verdict          { return u.blocked() }
+func (u unknown) Settle(volumes.Pair) volumes.Verdict            { return u.blocked() }
+func (u unknown) blocked() volumes.Verdict                       { return volumes.Verdict{Blocked: u.problem()} }
+func (u unknown) Check(volumes.Pair, volumes.Moment) (*volumes.Problem, []volumes.Problem) {
+	return u.problem(), nil
+}

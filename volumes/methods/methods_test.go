@@ -18,13 +18,20 @@ func TestOf(t *testing.T) {
 		}
 	}
 	unknown, pair := Of("Teleport"), volumes.Pair{Fence: "migration.1", Owner: "migration"}
+	check := func(at volumes.Moment) *volumes.Problem {
+		refused, _ := unknown.Check(pair, at)
+		return refused
+	}
 	for what, problem := range map[string]*volumes.Problem{
-		"Check": unknown.Check(pair), "Free": unknown.Free(pair), "Confirm": unknown.Confirm(pair, ""), "Carried": unknown.Carried(volumes.Taken{}),
+		"Check": check(volumes.BeforeMove), "before the stop": check(volumes.BeforeStop), "after the stop": check(volumes.AfterStop), "after the arrival": check(volumes.AfterArrival),
 		"Prepare": unknown.Prepare(pair).Blocked, "Transfer": unknown.Transfer(pair).Blocked, "Settle": unknown.Settle(pair).Blocked,
 	} {
 		if problem == nil || problem.Reason != volumes.ReasonUnknownMethod || !strings.Contains(problem.Message, "Teleport") || !strings.Contains(problem.Remedy, "Rebind") {
 			t.Errorf("%s: %+v", what, problem)
 		}
+	}
+	if facts := unknown.Facts(); facts.Separate || facts.Fills != nil || !unknown.Ahead(pair, volumes.Warm).Done() {
+		t.Errorf("it works while the ordinal runs: %+v", facts)
 	}
 	nowhere := fake.NewClientBuilder().Build()
 	if _, err := Write(t.Context(), volumes.Carrier{Giver: nowhere, Taker: nowhere}, volumes.Action{Verb: "Shred"}, pair); err == nil {

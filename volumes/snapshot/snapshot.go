@@ -47,8 +47,25 @@ import (
 type Snapshot struct{ volumes.Second }
 
 // Check returns why a claim cannot move by a snapshot, or nil.
-func (s Snapshot) Check(pair volumes.Pair) *volumes.Problem {
-	return cmp.Or(volumes.Usable(pair.Giver), s.Free(pair), unable(pair))
+func (s Snapshot) Check(pair volumes.Pair, at volumes.Moment) (*volumes.Problem, []volumes.Problem) {
+	refused, _ := s.Second.Check(pair, at)
+	if at == volumes.BeforeMove {
+		refused = cmp.Or(refused, unable(pair))
+	}
+	return refused, nil
+}
+
+// Ahead restores a volume from a snapshot once the ordinal is stopped.
+func (Snapshot) Ahead(pair volumes.Pair, goal volumes.Goal) volumes.Verdict {
+	v := view{volumes.HandingOf(pair)}
+	switch goal {
+	case volumes.Filled:
+		return v.fill()
+	case volumes.Dropped:
+		return volumes.First(v.clearTaker, v.clearGiver, v.Drop)
+	default:
+		return volumes.Verdict{}
+	}
 }
 
 // Prepare makes the giver's volume survive the loss of its claim.

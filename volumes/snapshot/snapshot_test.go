@@ -224,7 +224,7 @@ func TestUnable(t *testing.T) {
 			pair := newWorld().Pair()
 			pair.Copy.Snapshot.Giver.Cluster, pair.Copy.Snapshot.Taker.Cluster = "east", "west"
 			tc.change(&pair)
-			problem := (Snapshot{}).Check(pair)
+			problem, _ := (Snapshot{}).Check(pair, volumes.BeforeMove)
 			if tc.reason == "" {
 				if problem != nil || said((Snapshot{}).Prepare(pair)) != string(volumes.Secure) {
 					t.Errorf("%+v, %s", problem, said((Snapshot{}).Prepare(pair)))

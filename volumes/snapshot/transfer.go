@@ -13,11 +13,11 @@ type view struct{ volumes.Handing }
 // Transfer carries the data to the taker. If the move has been reversed since the attempt began, it returns the
 // volume to its former side, as long as the restored one has not been taken over. When it is done, the ordinal
 // may be started at the pair's taker.
-func (s Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
-	if verdict := s.Fill(pair); !verdict.Done() {
+func (Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
+	v := view{volumes.HandingOf(pair)}
+	if verdict := v.fill(); !verdict.Done() {
 		return verdict
 	}
-	v := view{volumes.HandingOf(pair)}
 	switch {
 	case v.Back:
 		return volumes.First(v.removePlaceholder, v.GoBack, v.clearTaker, v.clearGiver)
@@ -29,13 +29,12 @@ func (s Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
 	return v.HandOver()
 }
 
-// Fill restores a volume from a snapshot, and seals it.
-func (Snapshot) Fill(pair volumes.Pair) volumes.Verdict {
-	v := view{volumes.HandingOf(pair)}
+// fill restores a volume from a snapshot, and seals it.
+func (v view) fill() volumes.Verdict {
 	switch {
 	case v.Back && v.Taken():
 		return volumes.First(v.arrive, v.begin) // the ordinal goes back by a new snapshot
-	case v.Back, v.Attempt.Number == 0 && volumes.Returns(pair), v.Taken():
+	case v.Back, v.Attempt.Number == 0 && volumes.Returns(v.Pair), v.Taken():
 		return volumes.Verdict{}
 	case v.Attempt.Number == 0:
 		return v.begin()
@@ -45,12 +44,6 @@ func (Snapshot) Fill(pair volumes.Pair) volumes.Verdict {
 		return v.begin()
 	}
 	return volumes.First(v.Release, v.take, v.restore)
-}
-
-// Drop removes an abandoned restored volume, and the objects that it was restored from.
-func (Snapshot) Drop(pair volumes.Pair) volumes.Verdict {
-	v := view{volumes.HandingOf(pair)}
-	return volumes.First(v.clearTaker, v.clearGiver, v.Drop)
 }
 
 // arrive completes the take-over of a restored volume that was pointed at the ordinal's claim.
