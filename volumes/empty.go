@@ -27,10 +27,10 @@ type Empty struct{}
 func (Empty) Facts() Facts { return Facts{Separate: true} }
 
 // Check returns why an ordinal cannot leave its data behind, or nil, and the consequences of a move by this method.
-func (e Empty) Check(pair Pair, at Moment) (*Problem, []Problem) {
+func (e Empty) Check(pair Pair, at Moment) (*Reason, []Reason) {
 	switch at {
 	case BeforeMove:
-		return cmp.Or(Usable(pair.Giver), e.occupied(pair), e.unsaid(pair)), []Problem{startsEmpty(pair.Template)}
+		return cmp.Or(Usable(pair.Giver), e.occupied(pair), e.unsaid(pair)), []Reason{startsEmpty(pair.Template)}
 	case BeforeStop:
 		return e.occupied(pair), nil
 	case AfterStop:
@@ -45,7 +45,7 @@ func (Empty) Ahead(Pair, Goal) Verdict { return Verdict{} }
 
 // occupied returns why the taker's place is taken, or nil. A claim there that this migration has neither created
 // nor emptied holds data.
-func (Empty) occupied(pair Pair) *Problem {
+func (Empty) occupied(pair Pair) *Reason {
 	taker := pair.Taker
 	ours := taker.Claim.Ours || taker.Volume.Found && taker.Volume.Note.By == pair.Owner && pair.Owner != ""
 	if taker.Claim.Found && !ours {
@@ -55,12 +55,12 @@ func (Empty) occupied(pair Pair) *Problem {
 }
 
 // startsEmpty returns the consequences of a move by this method.
-func startsEmpty(template string) Problem {
-	return Problem{
-		ReasonStartsEmpty,
-		fmt.Sprintf("the volumes of claim template %s stay behind, parked and kept: each ordinal starts on an empty one, and has no copy of its data until its peers have filled it. "+
+func startsEmpty(template string) Reason {
+	return Reason{
+		Reason: ReasonStartsEmpty,
+		Message: fmt.Sprintf("the volumes of claim template %s stay behind, parked and kept: each ordinal starts on an empty one, and has no copy of its data until its peers have filled it. "+
 			"In a consensus group (etcd, ZooKeeper, Raft) a member that comes back empty under its old name has forgotten its votes, and can lose committed data: it must be removed and added again", template),
-		"use method Empty only for data that peers restore, one ordinal at a time; otherwise name another method for it in spec.volumes",
+		Remedy: "use method Empty only for data that peers restore, one ordinal at a time; otherwise name another method for it in spec.volumes",
 	}
 }
 
@@ -93,7 +93,7 @@ func ofTaker(pair Pair) Pair {
 
 // unsaid returns the problem of a missing confirmation before an ordinal is stopped to start at the taker; nil
 // if none is missing.
-func (Empty) unsaid(pair Pair) *Problem {
+func (Empty) unsaid(pair Pair) *Reason {
 	switch word := pair.Word; {
 	case pair.Taker.Parked():
 		return returning(pair)
@@ -108,7 +108,7 @@ func (Empty) unsaid(pair Pair) *Problem {
 }
 
 // unknown returns why the giver's volume may not be the one that its ordinal had when it was stopped, or nil.
-func (e Empty) unknown(pair Pair) *Problem {
+func (e Empty) unknown(pair Pair) *Reason {
 	if pair.Disk != "" && pair.Taker.Volume.Found && Disk(pair.Taker.Volume.Handle) == pair.Disk {
 		return e.swapped(pair) // it returns to the volume that it was stopped with, and has not run on the new one
 	}
@@ -117,7 +117,7 @@ func (e Empty) unknown(pair Pair) *Problem {
 
 // swapped returns the problem of a volume that is bound to its claim, but was neither secured nor created for
 // this migration.
-func (Empty) swapped(pair Pair) *Problem {
+func (Empty) swapped(pair Pair) *Reason {
 	giver := pair.Giver
 	if !giver.Volume.Found || giver.Claim.Ours || giver.Parked() || giver.Volume.Note.By == pair.Owner {
 		return nil
@@ -184,16 +184,16 @@ func (Empty) anew(pair Pair) Verdict {
 
 // returning returns why an ordinal may not go back to the volume that the taker has kept; nil if it may. If the
 // giver's claim never had a volume, the ordinal has not run there, so the kept volume is current.
-func returning(pair Pair) *Problem {
+func returning(pair Pair) *Reason {
 	if !pair.Taker.Parked() || pair.Word.ReturnsToKept || unused(pair.Giver) {
 		return nil
 	}
 	taker := pair.Taker
-	return &Problem{
+	return Stalled(
 		ReasonReturnUnconfirmed,
 		fmt.Sprintf("claim %s/%s would get volume %s back, which was kept when the ordinal left it: its data are as old as that, and a member of a consensus group would have forgotten its votes since then", taker.Ref.Namespace, taker.Ref.Name, taker.Volume.Name),
 		fmt.Sprintf("if the application brings such a replica up to date, confirm it: kubectl migrate rollback --to-kept-volumes, or empty.returnsToKept: true for claim template %s in spec.volumes; otherwise set spec.mode to Run", pair.Template),
-	}
+	)
 }
 
 // unused reports whether a claim was created by this migration and has never had a volume.
@@ -201,25 +201,25 @@ func unused(h Holding) bool { return h.Claim.Found && h.Claim.Ours && h.Claim.Vo
 
 // astray returns why an ordinal is not known to be on the volume that was created for it by this migration, or
 // nil. Its claim may have no volume yet if the class waits for the pod.
-func (Empty) astray(pair Pair) *Problem {
+func (Empty) astray(pair Pair) *Reason {
 	at, from := pair.Taker, pair.Giver
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
 	look := "inspect its data, and keep it: " + at.Describe()
 	switch {
 	case !at.Claim.Found:
-		return &Problem{ReasonAnotherDisk, claim + "does not exist any more: its pod would start without the data from its peers", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (" + at.Command("get pv") + ")"}
+		return Stalled(ReasonAnotherDisk, claim+"does not exist any more: its pod would start without the data from its peers", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it ("+at.Command("get pv")+")")
 	case pair.Carried && !at.Claim.Ours:
-		return &Problem{ReasonAnotherDisk, claim + "was deleted and recreated outside this migration: its pod runs, or would start, on another volume", look}
+		return Stalled(ReasonAnotherDisk, claim+"was deleted and recreated outside this migration: its pod runs, or would start, on another volume", look)
 	case pair.Carried && from.Volume.Found && at.Volume.Found && from.Volume.Handle == at.Volume.Handle:
-		return &Problem{ReasonAnotherDisk, claim + "is on the disk that it had: it was not moved by method Empty", "name in spec.volumes the method that has moved it"}
+		return Stalled(ReasonAnotherDisk, claim+"is on the disk that it had: it was not moved by method Empty", "name in spec.volumes the method that has moved it")
 	case at.Claim.Volume == "":
 		return nil
 	case at.Volume.Found && at.Claim.Volume != at.Volume.Name:
-		return &Problem{ReasonAnotherDisk, claim + fmt.Sprintf("is on volume %q now, and had %s", at.Claim.Volume, at.Volume.Name), look}
+		return Stalled(ReasonAnotherDisk, claim+fmt.Sprintf("is on volume %q now, and had %s", at.Claim.Volume, at.Volume.Name), look)
 	case !at.Volume.Found:
-		return &Problem{ReasonVolumeLost, claim + fmt.Sprintf("is on volume %q, which does not exist", at.Claim.Volume), look}
+		return Stalled(ReasonVolumeLost, claim+fmt.Sprintf("is on volume %q, which does not exist", at.Claim.Volume), look)
 	case !at.Volume.ClaimRef.Names(at.Ref) || at.Volume.ClaimRef.UID != "" && at.Volume.ClaimRef.UID != at.Claim.UID:
-		return &Problem{ReasonAnotherDisk, claim + "is not bound to its volume any more", look}
+		return Stalled(ReasonAnotherDisk, claim+"is not bound to its volume any more", look)
 	}
 	return nil
 }
@@ -234,38 +234,38 @@ func (Empty) Settle(pair Pair) Verdict {
 
 // sameDisk returns the problem of two volumes for one disk where there must be two disks. Nothing was left
 // behind, and two pods could write to it.
-func sameDisk(pair Pair) *Problem {
+func sameDisk(pair Pair) *Reason {
 	giver, taker := pair.Giver.Volume, pair.Taker.Volume
 	if !giver.Found || !taker.Found || giver.Handle != taker.Handle {
 		return nil
 	}
-	return &Problem{
+	return Stalled(
 		ReasonForeignVolume,
 		fmt.Sprintf("volume %s of claim %s/%s is the same disk as volume %s of the other side: it was not moved by method Empty", taker.Name, pair.Taker.Ref.Namespace, pair.Taker.Ref.Name, giver.Name),
 		"name in spec.volumes the method that has moved it: Rebind carries a disk over",
-	}
+	)
 }
 
-func notEmpty(h Holding) *Problem {
-	return &Problem{
+func notEmpty(h Holding) *Reason {
+	return Stalled(
 		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s exists, and this migration did not create it: the pod would start on its data, not empty", h.Ref.Namespace, h.Ref.Name),
-		"look at its data; to free the name and keep the disk: " + h.Delete(),
-	}
+		"look at its data; to free the name and keep the disk: "+h.Delete(),
+	)
 }
 
-func unconfirmed(template string) *Problem {
-	return &Problem{
+func unconfirmed(template string) *Reason {
+	return Stalled(
 		ReasonEmptyUnconfirmed,
 		fmt.Sprintf("method Empty starts each ordinal without the data of claim template %s: it is not confirmed that its peers fill it, and that it may lose its votes, which a member of a consensus group may not", template),
 		fmt.Sprintf("if both are true, confirm it: --volume %[1]s=empty,fills-from-peers, or empty.fillsFromPeers: true for claim template %[1]s in spec.volumes; otherwise name another method", template),
-	}
+	)
 }
 
-func fillingUnknown(template string) *Problem {
-	return &Problem{
+func fillingUnknown(template string) *Reason {
+	return Stalled(
 		ReasonFillingUnknown,
 		fmt.Sprintf("nothing reports when an ordinal that starts without the data of claim template %s has been filled: the next ordinal would be stopped while this one is empty", template),
 		fmt.Sprintf("add a health gate AfterStart that reports it (spec.gates, --gates); or, if its pod is Ready only once filled: --volume %[1]s=empty,fills-from-peers,ready-when-filled, or empty.readyWhenFilled: true for claim template %[1]s in spec.volumes", template),
-	}
+	)
 }

@@ -51,7 +51,7 @@ func TestEmptyIsRefused(t *testing.T) {
 			if blockedAt := refusal(Empty{}, pair, BeforeStop); blockedAt != nil {
 				return // the gates check that before the stop
 			}
-			wantReason(t, Empty{}.Prepare(pair).Blocked, tc.want)
+			wantReason(t, Empty{}.Prepare(pair).Hold, tc.want)
 		})
 	}
 }
@@ -65,7 +65,7 @@ func kept(namespace string) Holding {
 
 // TestEmptyMessages: a refusal names the field to set.
 func TestEmptyMessages(t *testing.T) {
-	for problem, want := range map[*Problem]string{
+	for problem, want := range map[*Reason]string{
 		unconfirmed("data"): "empty.fillsFromPeers: true for claim template data", fillingUnknown("data"): "empty.readyWhenFilled: true for claim template data",
 		new(startsEmpty("data")): "claim template data", returning(Pair{Taker: kept("west"), Template: "data"}): "empty.returnsToKept: true for claim template data",
 	} {
@@ -113,7 +113,7 @@ func TestEmptyTransfer(t *testing.T) {
 			if got.Done() != tc.done || (got.Waits != "") != tc.awaits {
 				t.Errorf("got %+v", got)
 			}
-			wantReason(t, got.Blocked, tc.blocked)
+			wantReason(t, got.Hold, tc.blocked)
 			if (got.Action == nil) != (tc.verb == "") || got.Action != nil && got.Action.Verb != tc.verb {
 				t.Errorf("got %+v, want %s", got.Action, tc.verb)
 			}

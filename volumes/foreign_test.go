@@ -38,7 +38,7 @@ func TestP3Prepared(t *testing.T) {
 	}
 	twin := atTaker(func(*Volume) {})
 	twin.Giver.Volume.Twin = "another"
-	if verdict := (Rebind{}).Prepare(twin); verdict.Blocked == nil || verdict.Blocked.Reason != ReasonForeignVolume {
+	if verdict := (Rebind{}).Prepare(twin); verdict.Hold == nil || verdict.Hold.Reason != ReasonForeignVolume {
 		t.Errorf("a third volume of the disk is not seen: %+v", verdict)
 	}
 }
@@ -85,7 +85,7 @@ func TestP17OtherDisk(t *testing.T) {
 
 // keepsDisks checks a remedy: it deletes the object of a volume, deletes a claim, or reserves a volume, only
 // after that volume is set to Retain. A reserved volume of policy Delete is deleted with its claim.
-func keepsDisks(t *testing.T, name string, problem *Problem) {
+func keepsDisks(t *testing.T, name string, problem *Reason) {
 	t.Helper()
 	for _, remove := range []string{"delete pv ", "delete pvc ", `{"claimRef":`} {
 		at := strings.Index(problem.Remedy, remove)
@@ -101,7 +101,7 @@ func TestRemediesKeepDisks(t *testing.T) {
 	named := empty("west")
 	named.Claim = Claim{Found: true, UID: "c", Volume: "theirs"}
 	for name, h := range map[string]Holding{"bound": theirs, "its volume was not read": named} {
-		for what, problem := range map[string]*Problem{
+		for what, problem := range map[string]*Reason{
 			"a foreign claim": foreignClaim(h), "not empty": notEmpty(h), "in the way": inTheWay(h), "left behind": leftBehind(Pair{Taker: h}),
 			"a twin": TwinOf("pv", "theirs", h), "strayed": strayed(h), "unprepared": unprepared(Pair{Taker: h}), "another disk": otherDisk(Pair{Taker: h}),
 		} {

@@ -151,7 +151,7 @@ func (h Handing) Release() Verdict {
 
 // unreleasable returns why the giver's volume cannot be pointed at the outgoing claim; nil if it can, or
 // already is.
-func (h Handing) unreleasable() *Problem {
+func (h Handing) unreleasable() *Reason {
 	have, released := h.Giver.Volume.ClaimRef, h.Giver.Volume.ClaimRef.Names(h.Outgoing.Ref)
 	switch {
 	case !h.Giver.Volume.Found:
@@ -184,16 +184,17 @@ func (h Handing) mark() string {
 
 // volumeGone returns the problem of a giver whose volume does not exist, or is not known because the claim that
 // names it was deleted.
-func (h Handing) volumeGone() *Problem {
+func (h Handing) volumeGone() *Reason {
 	own, out := h.Giver, h.Outgoing
 	claim := fmt.Sprintf("claim %s/%s", own.Ref.Namespace, own.Ref.Name)
 	if own.Claim.Found || !out.Claim.Found || out.Claim.Volume == "" {
-		return &Problem{ReasonVolumeLost, "the volume of " + claim + " does not exist on this side", "restore the PersistentVolume object"}
+		return Stalled(ReasonVolumeLost, "the volume of "+claim+" does not exist on this side", "restore the PersistentVolume object")
 	}
-	return &Problem{
-		ReasonVolumeLost, fmt.Sprintf("%s was deleted while its volume %s was taken from it: claim %s/%s has that now, and it is intact", claim, out.Claim.Volume, out.Ref.Namespace, out.Ref.Name),
+	return Stalled(
+		ReasonVolumeLost,
+		fmt.Sprintf("%s was deleted while its volume %s was taken from it: claim %s/%s has that now, and it is intact", claim, out.Claim.Volume, out.Ref.Namespace, out.Ref.Name),
 		fmt.Sprintf("recreate the claim with its former spec and spec.volumeName: %s; for its form see the other claim: %s", out.Claim.Volume, out.Command("get pvc -n %s %s -o yaml", out.Ref.Namespace, out.Ref.Name)),
-	}
+	)
 }
 
 // HandOver sets the claimRef of the second volume to the ordinal's claim, with the seal. Nothing may write to
@@ -266,10 +267,11 @@ func (h Handing) TakeOver() Verdict {
 	in, taker := h.Incoming.Volume, h.Taker.Claim
 	switch {
 	case h.Attempt.Seal.Root == "" || in.Seal != h.Attempt.Seal.Root || h.Attempt.Seal.Volume != in.Name:
-		return blocked(&Problem{
-			ReasonCopyNotSealed, fmt.Sprintf("volume %s is reserved for claim %s/%s, and nothing proves that it has the data of the ordinal", in.Name, h.Taker.Ref.Namespace, h.Taker.Ref.Name),
-			"find what reserved it: " + h.Incoming.DescribeVolume(),
-		})
+		return blocked(Stalled(
+			ReasonCopyNotSealed,
+			fmt.Sprintf("volume %s is reserved for claim %s/%s, and nothing proves that it has the data of the ordinal", in.Name, h.Taker.Ref.Namespace, h.Taker.Ref.Name),
+			"find what reserved it: "+h.Incoming.DescribeVolume(),
+		))
 	case in.Fence != h.Fence:
 		return h.pointTaker()
 	case !taker.Found && in.Phase != corev1.VolumeAvailable:

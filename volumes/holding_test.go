@@ -181,14 +181,14 @@ func TestFree(t *testing.T) {
 
 // refusal returns why a method refuses a pair at a moment, or nil.
 func refusal(method interface {
-	Check(pair Pair, at Moment) (*Problem, []Problem)
+	Check(pair Pair, at Moment) (*Reason, []Reason)
 }, pair Pair, at Moment,
-) *Problem {
+) *Reason {
 	refused, _ := method.Check(pair, at)
 	return refused
 }
 
-func wantReason(t *testing.T, got *Problem, want string) {
+func wantReason(t *testing.T, got *Reason, want string) {
 	t.Helper()
 	switch {
 	case got == nil && want != "", got != nil && got.Reason != want:

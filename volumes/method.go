@@ -10,7 +10,7 @@ type Method interface {
 	Facts() Facts
 	// Check returns why the pair may not go on at a moment, or nil. Before the move it also returns the warnings
 	// for the user.
-	Check(pair Pair, at Moment) (refused *Problem, warnings []Problem)
+	Check(pair Pair, at Moment) (refused *Reason, warnings []Reason)
 	// Ahead returns the next step towards a goal of the work that precedes Transfer. It takes nothing from the
 	// ordinal before that is stopped, and after that keeps the way back open.
 	Ahead(pair Pair, goal Goal) Verdict

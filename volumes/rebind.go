@@ -73,30 +73,27 @@ type Action struct {
 	Copy CopyAction
 }
 
-// Verdict is the next step. At most one of Action, Attempt, Waits and Blocked is set. If none is set, the
-// volume is where it should be.
+// Verdict is the next step. At most one of Action, Attempt, Waits and Hold is set. If none is set, the volume is
+// where it should be.
 type Verdict struct {
 	Action *Action
 	// Waits names the condition that the pair waits for.
 	Waits string
 	// Deletion is the object whose deletion is awaited; nil if it waits for something else.
 	Deletion *Deletion
-	// Awaited is the message while it waits for something other than the binder; nil if it waits for the
-	// binder.
-	Awaited *Problem
 	// Call is the action to take if the wait lasts long; nil if there is none.
 	Call *Action
 	// Look is the time until the next check if no watched object changes; 0 if it is not known.
 	Look time.Duration
 	// Attempt must be recorded before anything else is done.
 	Attempt *api.CopyAttempt
-	// Blocked is the problem that prevents the move.
-	Blocked *Problem
+	// Hold is the reason that it does not go on, if that is another one than Waits. Most are Stalled.
+	Hold *Reason
 }
 
 // Done reports whether nothing is left to do.
 func (v Verdict) Done() bool {
-	return v.Action == nil && v.Attempt == nil && v.Waits == "" && v.Blocked == nil
+	return v.Action == nil && v.Attempt == nil && v.Waits == "" && v.Hold == nil
 }
 
 // Rebind is the method that carries a volume without copying a byte. It sets the volume's claimRef to the other
@@ -107,7 +104,7 @@ type Rebind struct{}
 func (Rebind) Facts() Facts { return Facts{} }
 
 // Check returns why the pair may not go on, or nil.
-func (Rebind) Check(pair Pair, at Moment) (*Problem, []Problem) {
+func (Rebind) Check(pair Pair, at Moment) (*Reason, []Reason) {
 	switch at {
 	case BeforeMove:
 		return cmp.Or(Usable(pair.Giver), pair.occupied()), nil
@@ -126,7 +123,7 @@ func (Rebind) Ahead(Pair, Goal) Verdict { return Verdict{} }
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Rebind) Prepare(pair Pair) Verdict {
 	if problem := Usable(pair.Giver); problem != nil {
-		return Verdict{Blocked: problem}
+		return blocked(problem)
 	}
 	if problem := pair.barred(); problem != nil {
 		return blocked(problem)
@@ -146,7 +143,7 @@ func (p Pair) secured(h Holding) bool { return h.SecuredBy(p.Owner) && h.Volume.
 // swapped returns a problem if the giver's volume is still bound to its claim but was never secured by this
 // migration. The migration secures every volume before it stops the ordinal. If the other side's volume has the
 // same disk, it is the right volume.
-func swapped(pair Pair) *Problem {
+func swapped(pair Pair) *Reason {
 	giver, taker := pair.Giver, pair.Taker.Volume
 	if pair.Shared && (!giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref)) {
 		return nil // it is the taker's
@@ -325,4 +322,4 @@ func (p Pair) original(volume Volume) corev1.PersistentVolumeReclaimPolicy {
 	return volume.Policy
 }
 
-func blocked(problem *Problem) Verdict { return Verdict{Blocked: problem} }
+func blocked(problem *Reason) Verdict { return Verdict{Hold: problem} }

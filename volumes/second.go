@@ -20,7 +20,7 @@ type Second struct{}
 func (Second) Facts() Facts { return Facts{Separate: true} }
 
 // Check returns why the pair may not go on, or nil. Each method adds its own reasons before the move.
-func (s Second) Check(pair Pair, at Moment) (*Problem, []Problem) {
+func (s Second) Check(pair Pair, at Moment) (*Reason, []Reason) {
 	switch at {
 	case BeforeMove:
 		return cmp.Or(Usable(pair.Giver), s.occupied(pair)), nil
@@ -35,7 +35,7 @@ func (s Second) Check(pair Pair, at Moment) (*Problem, []Problem) {
 
 // occupied returns why the taker's place is taken, or nil. A claim there that this migration has neither created
 // nor left there holds data.
-func (Second) occupied(pair Pair) *Problem {
+func (Second) occupied(pair Pair) *Reason {
 	taker := pair.Taker
 	if left(pair) && !pair.Taker.Bound() {
 		return mayStay(taker)
@@ -50,7 +50,7 @@ func (Second) occupied(pair Pair) *Problem {
 func left(pair Pair) bool { return pair.Taker.Parked() && pair.Taker.SecuredBy(pair.Owner) }
 
 // unknown returns why the giver's volume may not be the one that its ordinal had when it was stopped, or nil.
-func (Second) unknown(pair Pair) *Problem {
+func (Second) unknown(pair Pair) *Reason {
 	giver := pair.Giver
 	switch {
 	case !giver.Volume.Found || justTaken(pair) || stays(pair.Taker, pair.Disk):
@@ -78,12 +78,12 @@ func justTaken(pair Pair) bool {
 }
 
 // astray returns why an ordinal is not known to be on the volume that was filled for it, or nil.
-func (Second) astray(pair Pair) *Problem {
+func (Second) astray(pair Pair) *Reason {
 	at, from := pair.Taker, pair.Giver
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
 	look := "inspect its data, and keep it: " + at.Describe()
-	another := func(what string) *Problem {
-		return &Problem{Reason: ReasonAnotherDisk, Message: claim + what, Remedy: look}
+	another := func(what string) *Reason {
+		return Stalled(ReasonAnotherDisk, claim+what, look)
 	}
 	switch {
 	case !at.Claim.Found:
@@ -155,10 +155,10 @@ func digest(claim Ref, owner types.UID) string {
 }
 
 // inTheWay returns the problem of a claim at the taker that holds data.
-func inTheWay(h Holding) *Problem {
-	return &Problem{
-		Reason:  ReasonForeignClaim,
-		Message: fmt.Sprintf("claim %s/%s exists and names the volume %q, and this migration did not create it: the new volume cannot take its place", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
-		Remedy:  "look at its data; to free the name and keep the disk: " + h.Delete(),
-	}
+func inTheWay(h Holding) *Reason {
+	return Stalled(
+		ReasonForeignClaim,
+		fmt.Sprintf("claim %s/%s exists and names the volume %q, and this migration did not create it: the new volume cannot take its place", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
+		"look at its data; to free the name and keep the disk: "+h.Delete(),
+	)
 }

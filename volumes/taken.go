@@ -5,7 +5,7 @@ import "fmt"
 // offItsDisk returns why an ordinal that has moved to the taker is not known to be on the disk that it had, or nil.
 // The parked volume that was left behind is the record of its disk. If a user deletes its claim, the StatefulSet
 // controller creates it again, empty, under the same name (stateful_pod_control.go, createPersistentVolumeClaims).
-func (p Pair) offItsDisk() *Problem {
+func (p Pair) offItsDisk() *Reason {
 	at, from := p.Taker, p.Giver
 	switch {
 	case !at.Claim.Found:
@@ -26,7 +26,7 @@ func (p Pair) offItsDisk() *Problem {
 
 // strange returns what is wrong with the taker's claim, and a remedy that depends on whether the claim exists. If
 // the claimRef of a volume has the UID of a deleted claim, no other claim can bind to the volume.
-func (p Pair) strange(what string) *Problem {
+func (p Pair) strange(what string) *Reason {
 	at := p.Taker
 	message := fmt.Sprintf("claim %s/%s of an ordinal that was handed over %s: its pod runs, or would start, without its data", at.Ref.Namespace, at.Ref.Name, what)
 	remedy := "inspect the data of the claim, and keep it: " + at.Describe()
@@ -42,5 +42,5 @@ func (p Pair) strange(what string) *Problem {
 	if p.Giver.Volume.Found {
 		message += fmt.Sprintf("; the disk that it had is behind volume %s of the source", p.Giver.Volume.Name)
 	}
-	return &Problem{ReasonAnotherDisk, message, remedy}
+	return Stalled(ReasonAnotherDisk, message, remedy)
 }

@@ -18,7 +18,7 @@ func (toyMethod) Facts() volumes.Facts                             { return volu
 func (toyMethod) Ahead(volumes.Pair, volumes.Goal) volumes.Verdict { return volumes.Verdict{} }
 func (toyMethod) Transfer(pair volumes.Pair) volumes.Verdict       { return volumes.Rebind{}.Transfer(pair) }
 func (toyMethod) Settle(pair volumes.Pair) volumes.Verdict         { return volumes.Rebind{}.Settle(pair) }
-func (toyMethod) Check(pair volumes.Pair, at volumes.Moment) (*volumes.Problem, []volumes.Problem) {
+func (toyMethod) Check(pair volumes.Pair, at volumes.Moment) (*volumes.Reason, []volumes.Reason) {
 	return volumes.Rebind{}.Check(pair, at)
 }
 

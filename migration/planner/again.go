@@ -67,7 +67,7 @@ func (p againPlanner) differs() string {
 }
 
 // anotherDisk returns a problem if an ordinal of the destination does not use the disk that was moved there.
-func (p againPlanner) anotherDisk() *volumes.Problem { return lossPlanner(p).anotherDisk() }
+func (p againPlanner) anotherDisk() *volumes.Reason { return lossPlanner(p).anotherDisk() }
 
 // offRecord returns a text if the ordinal in flight does not have the volumes in its record; empty: it has them.
 func (p againPlanner) offRecord() string {

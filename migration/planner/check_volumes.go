@@ -29,7 +29,7 @@ func Volumes(s plan.Snapshot) []plan.Finding {
 }
 
 // refusalsOf returns why a volume cannot be moved: its own state, and the refusal of its method.
-func refusalsOf(s plan.Snapshot, v plan.OrdinalVolume, refused *volumes.Problem) []plan.Finding {
+func refusalsOf(s plan.Snapshot, v plan.OrdinalVolume, refused *volumes.Reason) []plan.Finding {
 	var findings []plan.Finding
 	for _, finding := range []*plan.Finding{InUse(v.Source), AttachedElsewhere(s.Source, v.Ordinal, v.Source), BeingDeleted(v.Source), BeingDeleted(v.Destination)} {
 		if finding != nil {

@@ -218,7 +218,7 @@ func (p gatePlanner) shared(k int32) *plan.Hold {
 			}
 		}
 		if problem, _ := v.Way().Check(p.pair(v), volumes.BeforeStop); problem != nil {
-			return &plan.Hold{Reason: problem.Reason, Message: fmt.Sprintf("ordinal %d: %s", k, problem.Message), Remedy: problem.Remedy, Stalled: true}
+			return ofOrdinal(k, *problem)
 		}
 		if hold := inUse(taker); hold != nil && p.direction() != api.Back { // a rollback does not wait for a pod that uses none of its volumes (I8)
 			return hold

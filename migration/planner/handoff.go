@@ -252,7 +252,7 @@ func (p handoffPlanner) confirm(k int32) *plan.Decision {
 		pair := p.pair(v)
 		pair.Disk = plan.RecordedVolume(p.Record.Handoff, k, v.Template).Disk
 		if problem, _ := v.Way().Check(pair, volumes.AfterStop); problem != nil {
-			return p.at(api.StepCarryVolumes, p.carried.volumeDecision(v, volumes.Verdict{Blocked: problem}))
+			return p.at(api.StepCarryVolumes, p.carried.volumeDecision(v, volumes.Verdict{Hold: problem}))
 		}
 	}
 	return nil

@@ -119,11 +119,12 @@ func (p lossPlanner) lostDisks() *plan.Decision {
 	if problem == nil {
 		return nil
 	}
-	return plan.Stalled(problem.Reason, problem.Message, fmt.Sprintf("%s; to use the disk in the state that the source left: %s", problem.Remedy, p.command("recover")))
+	problem.Remedy += "; to use the disk in the state that the source left: " + p.command("recover")
+	return &plan.Decision{Hold: problem}
 }
 
 // anotherDisk returns a problem if an ordinal that the destination must own is not on its disk.
-func (p lossPlanner) anotherDisk() *volumes.Problem {
+func (p lossPlanner) anotherDisk() *volumes.Reason {
 	given := map[int32]bool{}
 	for _, ordinal := range p.given() {
 		given[ordinal] = true
@@ -160,7 +161,7 @@ func (p lossPlanner) offItsDisk(k int32) *plan.Decision {
 		pair := p.pair(v)
 		pair.Carried = p.takerName == plan.DestinationSide
 		if problem, _ := v.Way().Check(pair, volumes.AfterArrival); problem != nil {
-			return p.at(api.StepAwaitReadiness, plan.Stalled(problem.Reason, problem.Message, problem.Remedy))
+			return p.at(api.StepAwaitReadiness, &plan.Decision{Hold: problem})
 		}
 	}
 	return nil

@@ -261,7 +261,7 @@ func (p settlePlanner) lastRecord(name plan.SideName, v plan.OrdinalVolume) *pla
 		return nil // nothing is left to delete
 	}
 	if problem, _ := v.Way().Check(moved, volumes.AfterArrival); problem != nil {
-		return plan.Stalled(problem.Reason, problem.Message, problem.Remedy)
+		return &plan.Decision{Hold: problem}
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func (e *Inspector) claiming(ctx context.Context, pvs []corev1.PersistentVolume)
 func (e *Inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) []plan.Finding {
 	for i := range pvs {
 		bars := e.Policy.Bars(&pvs[i], world.UseOf(m, e.Destination.Namespace, templateOf(source, pvs[i].Spec.ClaimRef.Name)))
-		if bars != (volumes.Problem{}) {
+		if bars != (volumes.Reason{}) {
 			return []plan.Finding{{Reason: bars.Reason, Object: "volume " + pvs[i].Name, Message: "cluster " + e.Source.Cluster + ": " + bars.Message, Remedy: bars.Remedy}}
 		}
 	}

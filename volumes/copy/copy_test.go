@@ -225,7 +225,7 @@ func TestPassFails(t *testing.T) {
 	differs := transfer(pair, func(c *volumes.Copying) {
 		c.Attempt.Passes, c.Attempt.Differs, c.Receiver, c.Sender = mostPasses, "etc/passwd", volumes.Mover{}, volumes.Mover{}
 	})
-	if differs.Blocked == nil || differs.Blocked.Reason != volumes.ReasonCopyDiffers || !strings.Contains(differs.Blocked.Message, "etc/passwd") {
+	if differs.Hold == nil || differs.Hold.Reason != volumes.ReasonCopyDiffers || !strings.Contains(differs.Hold.Message, "etc/passwd") {
 		t.Errorf("three times: %+v", differs)
 	}
 	failed := volumes.MoverResult{Message: "connection refused"}
@@ -290,7 +290,7 @@ func TestForeignPods(t *testing.T) {
 				}
 				c.Back = tc.back
 			})
-			if is := got.Blocked != nil && got.Blocked.Reason == volumes.ReasonForeignPod; is != tc.blocked {
+			if is := got.Hold != nil && got.Hold.Reason == volumes.ReasonForeignPod; is != tc.blocked {
 				t.Errorf("got %+v", got)
 			}
 			if a := got.Action; a != nil && a.Verb == volumes.DeleteMover && a.Copy.Role == tc.role {
@@ -338,7 +338,7 @@ func TestContent(t *testing.T) {
 func TestTakenWithoutASeal(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	got := transfer(pair, func(c *volumes.Copying) { c.Incoming.Volume.ClaimRef = pair.Taker.Ref })
-	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyNotSealed {
+	if got.Hold == nil || got.Hold.Reason != volumes.ReasonCopyNotSealed {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -458,7 +458,7 @@ func TestCarried(t *testing.T) {
 }
 
 // unconfirmed returns why the giver's volume may not be the one that the ordinal was stopped with, or nil.
-func unconfirmed(pair volumes.Pair, disk string) *volumes.Problem {
+func unconfirmed(pair volumes.Pair, disk string) *volumes.Reason {
 	pair.Disk = disk
 	problem, _ := (Copy{}).Check(pair, volumes.AfterStop)
 	return problem
@@ -528,7 +528,7 @@ func TestReceiverIsExported(t *testing.T) {
 			c.Entrance.Exported, c.Entrance.Refused = true, "TypeConflict: of another kind"
 		}, "TypeConflict: of another kind"},
 	} {
-		if verdict := asks(tc.then); verdict.Action != nil || !strings.Contains(fmt.Sprint(verdict.Waits, verdict.Blocked), tc.says) {
+		if verdict := asks(tc.then); verdict.Action != nil || !strings.Contains(fmt.Sprint(verdict.Waits, verdict.Hold), tc.says) {
 			t.Errorf("%s: %+v, want it to say %q", name, verdict, tc.says)
 		}
 	}

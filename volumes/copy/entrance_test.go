@@ -73,7 +73,7 @@ func (w *world) sending() (all []string) {
 func TestServiceThatCannotBeHad(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	pair.Copy.Entrance.Other, pair.Copy.Asked.Export = true, true
-	if got := (Copy{}).Transfer(pair); got.Blocked == nil || got.Blocked.Reason != api.ReasonExportUnsupported {
+	if got := (Copy{}).Transfer(pair); got.Hold == nil || got.Hold.Reason != api.ReasonExportUnsupported {
 		t.Errorf("got %+v", got)
 	}
 	pair.Copy.Asked.ExportVersion = "v1beta1"

@@ -49,9 +49,9 @@ func TestCopyIntoWhatIsUsed(t *testing.T) {
 func TestNotNew(t *testing.T) {
 	w := newWorld()
 	w.used = true
-	var stuck *volumes.Problem
+	var stuck *volumes.Reason
 	for range 100 {
-		if stuck = (Copy{}).Ahead(w.Pair(), volumes.Warm).Blocked; stuck != nil {
+		if stuck = (Copy{}).Ahead(w.Pair(), volumes.Warm).Hold; stuck != nil {
 			break
 		}
 		w.Step(t)

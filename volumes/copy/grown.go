@@ -16,7 +16,7 @@ func (v view) outgrown() bool {
 // grow begins another attempt, with a new volume of the size that is needed now. The ordinal runs meanwhile.
 func (v view) grow() volumes.Verdict {
 	if problem := unasked(v.Pair); problem != nil {
-		return volumes.Verdict{Blocked: problem}
+		return volumes.Verdict{Hold: problem}
 	}
 	return v.begin()
 }

@@ -123,7 +123,7 @@ func TestPlaceFails(t *testing.T) {
 		t.Fatalf("nothing is recorded: %+v", recorded)
 	}
 	got := Copy{}.Ahead(unplaced(t, late, func(c *volumes.Copying) { c.Attempt = *recorded.Attempt }), volumes.Warm)
-	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Blocked.Message, "Another claim of the ordinal waits for it") || !strings.Contains(got.Blocked.Message, "no node has room") {
+	if got.Hold == nil || got.Hold.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Hold.Message, "Another claim of the ordinal waits for it") || !strings.Contains(got.Hold.Message, "no node has room") {
 		t.Errorf("a person is told: %+v", got)
 	}
 	holds := receives(func(m *volumes.Mover) { m.Ended, m.Result.Holds = true, "ledger" })

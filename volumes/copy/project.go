@@ -199,13 +199,13 @@ func (p projection) roomy() time.Duration {
 // were full, reading all of it again would exceed the downtime budget even on fast disks. Warm passes leave
 // next to nothing else to the last one. The amount of data is not known at that time, so it is only a warning.
 // Once a pass has ended well, the measured values decide, and cutover reports them.
-func (v view) doubt() *volumes.Problem {
+func (v view) doubt() *volumes.Reason {
 	p := projection{bytes: v.c.Asked.Needed, rate: fast, proof: lasts(float64(v.c.Asked.Needed), fast)}
 	budget := v.budget()
 	if !v.automatic() || !v.warms() || v.c.Attempt.Warm.Passes > 0 || p.downtime() <= budget {
 		return nil
 	}
-	return &volumes.Problem{
+	return &volumes.Reason{
 		Reason: volumes.ReasonCopyMayNotFit,
 		Message: fmt.Sprintf("copy.downtimeBudget of claim template %s is %s, and claim %s/%s holds up to %s. Reading that again takes %s while its ordinal is down, plus %s for pods and volumes, if both disks are read at %s a second, "+
 			"which is assumed until it is measured, and nothing has changed since the warm passes. The move would stall with %s, because an ordinal is not stopped if its projected downtime exceeds the budget",

@@ -45,7 +45,7 @@ func TestCutover(t *testing.T) {
 	later := func(since time.Duration) func(*volumes.Copying) {
 		return func(c *volumes.Copying) { c.Now = c.Now.Add(since) }
 	}
-	over := warmedAt(t, large, is("")).Blocked
+	over := warmedAt(t, large, is("")).Hold
 	if got := warmedAt(t, small, at(time.Second)); got.Look != time.Second || !strings.Contains(got.Waits, "2026-01-01T00:") || !strings.Contains(got.Waits, "down for about 1") {
 		t.Errorf("before its time: %+v", got)
 	}
@@ -83,8 +83,8 @@ func TestCutover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, have := warmedAt(t, tc.done, tc.change), stops
 			switch {
-			case got.Blocked != nil:
-				have = got.Blocked.Reason
+			case got.Hold != nil:
+				have = got.Hold.Reason
 			case got.Waits != "":
 				have = waits
 			case got.Action != nil:
@@ -158,7 +158,7 @@ func TestReadRate(t *testing.T) {
 // TestDoubt: a warning says in advance that an ordinal with so large a claim may never be stopped
 // automatically, and for which budget it would be.
 func TestDoubt(t *testing.T) {
-	of := func(change func(*volumes.Pair, *volumes.Copying)) *volumes.Problem {
+	of := func(change func(*volumes.Pair, *volumes.Copying)) *volumes.Reason {
 		pair := newWorld().Pair()
 		seen := *pair.Copy
 		pair.Copy = &seen

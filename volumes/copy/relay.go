@@ -65,12 +65,12 @@ func (v view) hampered() string {
 }
 
 // slow returns a warning about the effect of a relay on a claim, before anything is copied.
-func (v view) slow() *volumes.Problem {
+func (v view) slow() *volumes.Reason {
 	if !v.relays() {
 		return nil
 	}
 	took := time.Duration(v.c.Asked.Needed/relayed) * time.Second
-	return &volumes.Problem{
+	return &volumes.Reason{
 		Reason: volumes.ReasonCopyRelayed,
 		Message: fmt.Sprintf("copy.transport of claim template %s is Relay: all data passes through the process that runs the move and through both API servers. At %s a second, which is assumed until it is measured, claim %s/%s takes %s if it is full (%s). The final comparison sends almost nothing, because each side reads its own disk",
 			v.Template, size(relayed), v.Giver.Ref.Namespace, v.Giver.Ref.Name, rounded(took), size(v.c.Asked.Needed)),

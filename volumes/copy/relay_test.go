@@ -112,7 +112,7 @@ func TestRelaySaid(t *testing.T) {
 }
 
 // warned returns the warnings before a move.
-func warned(pair volumes.Pair) []volumes.Problem {
+func warned(pair volumes.Pair) []volumes.Reason {
 	_, warnings := (Copy{}).Check(pair, volumes.BeforeMove)
 	return warnings
 }

@@ -34,7 +34,7 @@ func (v view) act(verb volumes.Verb, atGiver bool) volumes.Verdict {
 func (view) waits(format string, a ...any) volumes.Verdict { return volumes.Awaits(format, a...) }
 
 func blocked(reason, message, remedy string) volumes.Verdict {
-	return volumes.Verdict{Blocked: &volumes.Problem{Reason: reason, Message: message, Remedy: remedy}}
+	return volumes.Verdict{Hold: volumes.Stalled(reason, message, remedy)}
 }
 
 // Transfer carries the copy to the taker. If the move has been reversed since the attempt began, it returns the

@@ -30,20 +30,20 @@ func (v view) verify() api.CopyVerify {
 var trusted = map[string]bool{"ext4": true, "xfs": true, "btrfs": true}
 
 // trusts returns a warning about unchanged content that is not read again, if that is requested.
-func (v view) trusts() *volumes.Problem {
+func (v view) trusts() *volumes.Reason {
 	if v.c.Asked.Verify != api.CopyVerifyChanged {
 		return nil
 	}
 	template := v.Template
 	back := fmt.Sprintf("to read all of it: --volume %[1]s=copy,...,verify=full, or copy.verify: Full for claim template %[1]s in spec.volumes, which is the default", template)
 	if why := v.untrusted(); why != "" {
-		return &volumes.Problem{
+		return &volumes.Reason{
 			Reason:  volumes.ReasonCopyReadsAll,
 			Message: fmt.Sprintf("copy.verify of claim template %s is Changed, but all of claim %s/%s may still be read while its ordinal is down: %s", template, v.Giver.Ref.Namespace, v.Giver.Ref.Name, why),
 			Remedy:  "expect the downtime of verify: Full; the status shows what warm passes find, and the projection uses it",
 		}
 	}
-	return &volumes.Problem{
+	return &volumes.Reason{
 		Reason: volumes.ReasonCopyTrusts,
 		Message: fmt.Sprintf("copy.verify of claim template %s is Changed: while its ordinal is down, a file is not read again if its inode, size and times have not changed since a warm pass read it. "+
 			"Disk damage since then, and writes that bypass the file system, are not detected. If either side's file system is not ext4, xfs or btrfs, all is read", template),

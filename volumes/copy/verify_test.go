@@ -76,14 +76,14 @@ func TestSettling(t *testing.T) {
 	changed := func(since time.Duration) func(*volumes.Copying) {
 		return func(c *volumes.Copying) { c.Now, c.Asked.Verify = c.Now.Add(since), api.CopyVerifyChanged }
 	}
-	if got := warmedAt(t, done, changed(10*time.Second)); got.Waits == "" || got.Blocked != nil {
+	if got := warmedAt(t, done, changed(10*time.Second)); got.Waits == "" || got.Hold != nil {
 		t.Errorf("at once: %+v", got)
 	}
 	if got := warmedAt(t, done, changed(aging)); got.Action == nil || got.Action.Verb != volumes.CreateMover || got.Action.Copy.Verify != api.CopyVerifyChanged || got.Action.Copy.Copy == "" {
 		t.Errorf("a while later: %+v", got)
 	}
 	done.Passes = settling
-	if got := warmedAt(t, done, changed(aging)); got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyOverBudget {
+	if got := warmedAt(t, done, changed(aging)); got.Hold == nil || got.Hold.Reason != volumes.ReasonCopyOverBudget {
 		t.Errorf("after %d passes: %+v", settling, got)
 	}
 }
@@ -116,7 +116,7 @@ func TestFullIsAskedMeanwhile(t *testing.T) {
 
 // TestTrustsIsSaid: a plan states what is trusted, and when everything may be read.
 func TestTrustsIsSaid(t *testing.T) {
-	of := func(change func(*volumes.Pair, *volumes.Copying)) *volumes.Problem {
+	of := func(change func(*volumes.Pair, *volumes.Copying)) *volumes.Reason {
 		pair := newWorld().Pair()
 		seen := *pair.Copy
 		pair.Copy = &seen

@@ -147,9 +147,9 @@ func (v view) cold(why string) volumes.Verdict {
 
 // warnings returns those for a claim: that it cannot be copied while its ordinal runs, or what is trusted, or that
 // its downtime may exceed the budget; and that a relay is slow.
-func (v view) warnings() []volumes.Problem {
-	var found []volumes.Problem
-	for _, problem := range []*volumes.Problem{cmp.Or(v.once(), v.trusts(), v.doubt()), v.slow()} {
+func (v view) warnings() []volumes.Reason {
+	var found []volumes.Reason
+	for _, problem := range []*volumes.Reason{cmp.Or(v.once(), v.trusts(), v.doubt()), v.slow()} {
 		if problem != nil {
 			found = append(found, *problem)
 		}
@@ -158,11 +158,11 @@ func (v view) warnings() []volumes.Problem {
 }
 
 // once returns the warning that a claim cannot be copied while its ordinal runs.
-func (v view) once() *volumes.Problem {
+func (v view) once() *volumes.Reason {
 	if !v.oncePod() {
 		return nil
 	}
-	return &volumes.Problem{
+	return &volumes.Reason{
 		Reason: volumes.ReasonCopyCold,
 		Message: fmt.Sprintf("claim %s/%s of claim template %s has access mode ReadWriteOncePod: no second pod can copy it while its ordinal runs. Where no snapshot of it can be taken and deleted again, each ordinal is down for its whole copy",
 			v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.Template),

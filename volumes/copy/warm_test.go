@@ -155,7 +155,7 @@ func TestOncePod(t *testing.T) {
 func TestColdAsksToo(t *testing.T) {
 	pair := newWorld().Pair()
 	pair.Copy.Asked.Warm, pair.Copy.Asked.Cutover = api.CopyWarmNone, api.CutoverManual
-	if got := (Copy{}).Ahead(pair, volumes.Warm).Blocked; got == nil || got.Reason != volumes.ReasonCopyAwaitsWord || !strings.Contains(got.Message, "whole copy") {
+	if got := (Copy{}).Ahead(pair, volumes.Warm).Hold; got == nil || got.Reason != volumes.ReasonCopyAwaitsWord || !strings.Contains(got.Message, "whole copy") {
 		t.Errorf("got %+v", got)
 	}
 	pair.Copy.Asked.Cutover, pair.Copy.Asked.CutoverAt = api.CutoverAt, pair.Copy.Now.Add(time.Minute)
@@ -189,12 +189,12 @@ func TestRefused(t *testing.T) {
 	if got := stuck("", unmounted, "Multi-Attach").Attempt; got == nil || got.Warm.Refused != "Multi-Attach" {
 		t.Errorf("Auto: %+v", got)
 	}
-	if got := stuck(api.CopyWarmMount, unmounted, "Multi-Attach").Blocked; got == nil || got.Reason != volumes.ReasonCopyNotWarm || !strings.Contains(got.Message, "Multi-Attach") {
+	if got := stuck(api.CopyWarmMount, unmounted, "Multi-Attach").Hold; got == nil || got.Reason != volumes.ReasonCopyNotWarm || !strings.Contains(got.Message, "Multi-Attach") {
 		t.Errorf("Mount: %+v", got)
 	}
 	t.Run("H5: age is not evidence", func(t *testing.T) {
 		for _, mode := range []api.CopyWarmMode{"", api.CopyWarmAuto, api.CopyWarmMount} {
-			if got := stuck(mode, 2*unmounted-time.Second, ""); got.Attempt == nil || got.Attempt.Warm.Refused != "" || got.Attempt.Warm.Trouble == "" || got.Blocked != nil {
+			if got := stuck(mode, 2*unmounted-time.Second, ""); got.Attempt == nil || got.Attempt.Warm.Refused != "" || got.Attempt.Warm.Trouble == "" || got.Hold != nil {
 				t.Errorf("%q: %+v", mode, got)
 			}
 		}
@@ -214,7 +214,7 @@ func TestH5ColdIsProjected(t *testing.T) {
 			}
 		})
 	}
-	got := refused(2*tib, nil).Blocked
+	got := refused(2*tib, nil).Hold
 	if got == nil || got.Reason != volumes.ReasonCopyOverBudget || !strings.Contains(got.Message, "Multi-Attach") || !strings.Contains(got.Message, "2Ti") {
 		t.Errorf("2 TiB within 30 s: %+v", got)
 	}
@@ -302,8 +302,8 @@ func TestStuck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, have, said := ahead(pair, tc.change), "", ""
 			switch {
-			case got.Blocked != nil:
-				have, said = got.Blocked.Reason, got.Blocked.Message
+			case got.Hold != nil:
+				have, said = got.Hold.Reason, got.Hold.Message
 			case got.Attempt != nil:
 				have, said = records, got.Attempt.Warm.Trouble
 			case got.Waits != "":

@@ -43,16 +43,16 @@ func Of(name api.VolumeMethod) volumes.Method {
 // unknown is the name of a method that this program does not know, perhaps of a newer version.
 type unknown string
 
-func (u unknown) problem() *volumes.Problem {
+func (u unknown) problem() *volumes.Reason {
 	known := make([]string, len(methods))
 	for i, name := range Names() {
 		known[i] = string(name)
 	}
-	return &volumes.Problem{
-		Reason:  volumes.ReasonUnknownMethod,
-		Message: fmt.Sprintf("this version has no volume method %q", string(u)),
-		Remedy:  "use one of " + strings.Join(known, ", ") + " in spec.volumes, or a version that has it",
-	}
+	return volumes.Stalled(
+		volumes.ReasonUnknownMethod,
+		fmt.Sprintf("this version has no volume method %q", string(u)),
+		"use one of "+strings.Join(known, ", ")+" in spec.volumes, or a version that has it",
+	)
 }
 
 func (unknown) Facts() volumes.Facts                             { return volumes.Facts{} }
@@ -60,7 +60,7 @@ func (unknown) Ahead(volumes.Pair, volumes.Goal) volumes.Verdict { return volume
 func (u unknown) Prepare(volumes.Pair) volumes.Verdict           { return u.blocked() }
 func (u unknown) Transfer(volumes.Pair) volumes.Verdict          { return u.blocked() }
 func (u unknown) Settle(volumes.Pair) volumes.Verdict            { return u.blocked() }
-func (u unknown) blocked() volumes.Verdict                       { return volumes.Verdict{Blocked: u.problem()} }
-func (u unknown) Check(volumes.Pair, volumes.Moment) (*volumes.Problem, []volumes.Problem) {
+func (u unknown) blocked() volumes.Verdict                       { return volumes.Verdict{Hold: u.problem()} }
+func (u unknown) Check(volumes.Pair, volumes.Moment) (*volumes.Reason, []volumes.Reason) {
 	return u.problem(), nil
 }

@@ -18,13 +18,13 @@ func TestOf(t *testing.T) {
 		}
 	}
 	unknown, pair := Of("Teleport"), volumes.Pair{Fence: "migration.1", Owner: "migration"}
-	check := func(at volumes.Moment) *volumes.Problem {
+	check := func(at volumes.Moment) *volumes.Reason {
 		refused, _ := unknown.Check(pair, at)
 		return refused
 	}
-	for what, problem := range map[string]*volumes.Problem{
+	for what, problem := range map[string]*volumes.Reason{
 		"Check": check(volumes.BeforeMove), "before the stop": check(volumes.BeforeStop), "after the stop": check(volumes.AfterStop), "after the arrival": check(volumes.AfterArrival),
-		"Prepare": unknown.Prepare(pair).Blocked, "Transfer": unknown.Transfer(pair).Blocked, "Settle": unknown.Settle(pair).Blocked,
+		"Prepare": unknown.Prepare(pair).Hold, "Transfer": unknown.Transfer(pair).Hold, "Settle": unknown.Settle(pair).Hold,
 	} {
 		if problem == nil || problem.Reason != volumes.ReasonUnknownMethod || !strings.Contains(problem.Message, "Teleport") || !strings.Contains(problem.Remedy, "Rebind") {
 			t.Errorf("%s: %+v", what, problem)

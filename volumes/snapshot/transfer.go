@@ -120,12 +120,12 @@ func (v view) record() volumes.Verdict {
 	c, ref := s.Content, v.takenRef()
 	switch {
 	case !c.For.Names(ref) || c.For.UID != s.UID || !isOf(c, v.Giver.Volume):
-		return blockedBy(&volumes.Problem{
-			Reason:  volumes.ReasonForeignSnapshot,
-			Message: fmt.Sprintf("VolumeSnapshotContent %s, to which VolumeSnapshot %s is bound, is not for it or not of volume %s, but of %s/%s: it may hold other data", c.Name, named(ref), v.Giver.Volume.Name, c.Driver, c.Volume),
-			Remedy: fmt.Sprintf("find what created it (%s); then delete the VolumeSnapshot and keep its content: %s && %s; the migration then takes another one",
+		return blockedBy(volumes.Stalled(
+			volumes.ReasonForeignSnapshot,
+			fmt.Sprintf("VolumeSnapshotContent %s, to which VolumeSnapshot %s is bound, is not for it or not of volume %s, but of %s/%s: it may hold other data", c.Name, named(ref), v.Giver.Volume.Name, c.Driver, c.Volume),
+			fmt.Sprintf("find what created it (%s); then delete the VolumeSnapshot and keep its content: %s && %s; the migration then takes another one",
 				v.Giver.Command("describe volumesnapshotcontent %s", c.Name), retainContent(v.Giver, c.Name), v.Giver.Command("delete volumesnapshot -n %s %s", ref.Namespace, ref.Name)),
-		})
+		))
 	case c.Terminating:
 		return v.begin()
 	case !c.Retain || c.Note.By != v.Owner:
@@ -198,11 +198,11 @@ func (v view) filled() volumes.Verdict {
 		a.Class, a.Size, a.Snapshot.Source = v.Taker.Volume.Class, max(v.Asked.Size, v.Asked.Needed, v.Attempt.Snapshot.Size), at
 		return verdict
 	case !in.Claim.Ours || in.Claim.Terminating:
-		return blockedBy(&volumes.Problem{
-			Reason:  volumes.ReasonForeignClaim,
-			Message: fmt.Sprintf("claim %s, for a volume restored from a snapshot, was not created by this migration, or is being deleted", named(in.Ref)),
-			Remedy:  "look at its data; to free the name and keep the disk: " + in.Delete(),
-		})
+		return blockedBy(volumes.Stalled(
+			volumes.ReasonForeignClaim,
+			fmt.Sprintf("claim %s, for a volume restored from a snapshot, was not created by this migration, or is being deleted", named(in.Ref)),
+			"look at its data; to free the name and keep the disk: "+in.Delete(),
+		))
 	case v.Snapshot.Source != at:
 		return blockedBy(v.unrestored("claim %s does not name VolumeSnapshot %s as its data source: something has removed it", named(in.Ref), at))
 	case !in.Bound() && v.WaitsForPod && !v.Placeholder.Found && v.Beside.Unplaced != "":
@@ -235,9 +235,10 @@ func (v view) seal() volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-func (v view) unrestored(format string, a ...any) *volumes.Problem {
-	return &volumes.Problem{
-		Reason: volumes.ReasonNotRestored, Message: fmt.Sprintf(format, a...),
-		Remedy: fmt.Sprintf("go back with spec.mode: Rollback, name a StorageClass of CSI driver %s for claim template %s, and look for webhooks that change claims", v.Attempt.Snapshot.Driver, v.Template),
-	}
+func (v view) unrestored(format string, a ...any) *volumes.Reason {
+	return volumes.Stalled(
+		volumes.ReasonNotRestored,
+		fmt.Sprintf(format, a...),
+		fmt.Sprintf("go back with spec.mode: Rollback, name a StorageClass of CSI driver %s for claim template %s, and look for webhooks that change claims", v.Attempt.Snapshot.Driver, v.Template),
+	)
 }
