@@ -71,7 +71,7 @@ func (e Empty) Prepare(pair Pair) Verdict {
 		return Verdict{}
 	}
 	if problem := cmp.Or(Usable(pair.Giver), e.unsaid(pair)); problem != nil {
-		return blocked(problem)
+		return Held(problem)
 	}
 	if pair.secured(pair.Giver) {
 		return Verdict{}
@@ -131,13 +131,13 @@ func (e Empty) Transfer(pair Pair) Verdict {
 	giver, taker := pair.Giver, pair.Taker
 	switch {
 	case e.swapped(pair) != nil:
-		return blocked(e.swapped(pair))
+		return Held(e.swapped(pair))
 	case sameDisk(pair) != nil:
-		return blocked(sameDisk(pair))
+		return Held(sameDisk(pair))
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
-		return blocked(strayed(giver))
+		return Held(strayed(giver))
 	case departing(giver) != nil && !giver.Parked():
-		return blocked(departing(giver))
+		return Held(departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
 		return ofGiver(pair).secure(giver)
 	case giver.Volume.Found && !giver.Parked():
@@ -145,7 +145,7 @@ func (e Empty) Transfer(pair Pair) Verdict {
 	case taker.Volume.Found:
 		return e.back(pair)
 	case taker.Claim.Volume != "":
-		return blocked(VolumeLost(taker))
+		return Held(VolumeLost(taker))
 	case !giver.Volume.Found:
 		return pair.lost(giver)
 	}
@@ -157,9 +157,9 @@ func (Empty) back(pair Pair) Verdict {
 	taker := pair.Taker
 	switch {
 	case !taker.Claim.Found:
-		return blocked(claimLost(taker))
+		return Held(claimLost(taker))
 	case taker.Parked() && returning(pair) != nil:
-		return blocked(returning(pair))
+		return Held(returning(pair))
 	}
 	return bind(ofTaker(pair))
 }
@@ -174,7 +174,7 @@ func (Empty) anew(pair Pair) Verdict {
 	case !taker.Claim.Found:
 		return pair.create(CreateClaim, "", taker.Ref)
 	case !taker.Claim.Ours:
-		return blocked(notEmpty(taker))
+		return Held(notEmpty(taker))
 	case taker.Claim.Fence != pair.Fence:
 		mark := MarkClaimOf(taker, pair.Fence)
 		return Verdict{Action: &mark}

@@ -123,7 +123,7 @@ func (h Handing) Release() Verdict {
 	have := volume.ClaimRef
 	switch problem := h.unreleasable(); {
 	case problem != nil:
-		return blocked(problem)
+		return Held(problem)
 	case !h.secured(h.Giver):
 		return h.keep(h.Giver, true)
 	case h.Outgoing.Claim.Ours && h.Outgoing.Claim.Terminating:
@@ -207,7 +207,7 @@ func (h Handing) HandOver() Verdict {
 	case taker.Claim.Found && taker.Claim.Volume != in.Volume.Name:
 		return h.makeRoom()
 	case !in.Volume.ClaimRef.Names(in.Ref) && !in.Parked():
-		return blocked(strayed(in))
+		return Held(strayed(in))
 	case h.going():
 		return Verdict{Attempt: h.anew()}
 	case !h.secured(in):
@@ -240,7 +240,7 @@ func (h Handing) makeRoom() Verdict {
 	taker := h.Taker
 	switch {
 	case !left(h.Pair):
-		return blocked(inTheWay(taker))
+		return Held(inTheWay(taker))
 	case taker.Claim.Terminating:
 		return Verdict{Waits: taker.claimDeletion().waits(), Deletion: taker.claimDeletion(), Look: Look}
 	case !h.secured(taker):
@@ -267,7 +267,7 @@ func (h Handing) TakeOver() Verdict {
 	in, taker := h.Incoming.Volume, h.Taker.Claim
 	switch {
 	case h.Attempt.Seal.Root == "" || in.Seal != h.Attempt.Seal.Root || h.Attempt.Seal.Volume != in.Name:
-		return blocked(Stalled(
+		return Held(Stalled(
 			ReasonCopyNotSealed,
 			fmt.Sprintf("volume %s is reserved for claim %s/%s, and nothing proves that it has the data of the ordinal", in.Name, h.Taker.Ref.Namespace, h.Taker.Ref.Name),
 			"find what reserved it: "+h.Incoming.DescribeVolume(),
@@ -282,7 +282,7 @@ func (h Handing) TakeOver() Verdict {
 		verdict.Action.Copy.Class, verdict.Action.Copy.Attempt = in.Class, h.Attempt.Number
 		return verdict
 	case taker.Volume != in.Name:
-		return blocked(inTheWay(h.Taker))
+		return Held(inTheWay(h.Taker))
 	}
 	return First(h.bind, h.parkGiver)
 }
@@ -308,7 +308,7 @@ func (h Handing) parkGiver() Verdict {
 	case !giver.Volume.Found || giver.Parked():
 		return Verdict{}
 	case giver.Volume.Released == "":
-		return blocked(strayed(giver))
+		return Held(strayed(giver))
 	case !h.secured(giver):
 		return h.keep(giver, true)
 	}
@@ -343,7 +343,7 @@ func (h Handing) GoBack() Verdict {
 	released := volume.ClaimRef.Names(h.Outgoing.Ref)
 	switch {
 	case !volume.Found:
-		return blocked(h.volumeGone())
+		return Held(h.volumeGone())
 	case !h.secured(giver):
 		return h.keep(giver, true)
 	case released && in.Volume.Found && !h.secured(in):
@@ -354,7 +354,7 @@ func (h Handing) GoBack() Verdict {
 		ref.UID = giver.Claim.UID
 		return returned(h.repoint(true, PointBack, volume, ref))
 	case !volume.ClaimRef.Names(giver.Ref):
-		return blocked(strayed(giver))
+		return Held(strayed(giver))
 	case !giver.Bound():
 		mark := MarkClaimOf(giver, h.Fence)
 		mark.AtGiver, mark.Calls = !h.Back, giver.Claim.Calls+1

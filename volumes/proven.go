@@ -13,7 +13,7 @@ func (p Pair) proven() Verdict {
 	there := p.Taker.Volume
 	switch {
 	case !there.Found || there.UID == "" || there.UID != p.Giver.Volume.UID:
-		return blocked(p.notOneCluster("has another volume of that name, or none"))
+		return Held(p.notOneCluster("has another volume of that name, or none"))
 	case !p.secured(p.Taker):
 		return p.awaitsMark()
 	}

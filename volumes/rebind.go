@@ -123,10 +123,10 @@ func (Rebind) Ahead(Pair, Goal) Verdict { return Verdict{} }
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Rebind) Prepare(pair Pair) Verdict {
 	if problem := Usable(pair.Giver); problem != nil {
-		return blocked(problem)
+		return Held(problem)
 	}
 	if problem := pair.barred(); problem != nil {
-		return blocked(problem)
+		return Held(problem)
 	}
 	if !pair.secured(pair.Giver) {
 		return pair.secure(pair.Giver)
@@ -176,26 +176,26 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	giver, taker := pair.Giver, pair.Taker
 	switch {
 	case swapped(pair) != nil:
-		return blocked(swapped(pair))
+		return Held(swapped(pair))
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
 		// This is checked before anything is written, because the volume may belong to another user.
-		return blocked(strayed(giver))
+		return Held(strayed(giver))
 	case departing(giver) != nil && !giver.Parked():
-		return blocked(departing(giver))
+		return Held(departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
 		return pair.secure(giver)
 	case giver.Volume.Found && !giver.Parked():
 		return pair.leave()
 	case taker.Volume.Found && giver.Volume.Found && taker.Volume.Handle != giver.Volume.Handle:
-		return blocked(otherDisk(pair))
+		return Held(otherDisk(pair))
 	case taker.Volume.Found:
 		return bind(pair)
 	case !giver.Volume.Found:
 		return pair.lost(giver)
 	case taker.Claim.Found && taker.Claim.Volume != pair.there():
-		return blocked(anotherClaim(pair))
+		return Held(anotherClaim(pair))
 	case pair.barred() != nil:
-		return blocked(pair.barred())
+		return Held(pair.barred())
 	}
 	return pair.provide()
 }
@@ -208,7 +208,7 @@ func (Rebind) Settle(pair Pair) Verdict {
 	case !pair.Marked(h.Volume):
 		return Verdict{}
 	case !h.Bound():
-		return blocked(unboundAtEnd(h))
+		return Held(unboundAtEnd(h))
 	}
 	restore := pair.Restore(h.Volume)
 	return Verdict{Action: &restore}
@@ -250,13 +250,13 @@ func rebindShared(pair Pair) Verdict {
 	case !giver.Volume.ClaimRef.Names(giver.Ref):
 		return pair.awaitsMark() // the taker's side still shows the earlier state
 	case swapped(pair) != nil:
-		return blocked(swapped(pair))
+		return Held(swapped(pair))
 	case departing(giver) != nil:
-		return blocked(departing(giver))
+		return Held(departing(giver))
 	case !pair.secured(giver):
 		return pair.secure(giver)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
-		return blocked(anotherClaim(pair))
+		return Held(anotherClaim(pair))
 	}
 	if verdict := pair.proven(); !verdict.Done() {
 		return verdict
@@ -268,9 +268,9 @@ func rebindShared(pair Pair) Verdict {
 // records any more which volume it was.
 func (p Pair) lost(where Holding) Verdict {
 	if !p.Giver.Claim.Found && !p.Taker.Claim.Found {
-		return blocked(claimLost(p.Giver))
+		return Held(claimLost(p.Giver))
 	}
-	return blocked(VolumeLost(where))
+	return Held(VolumeLost(where))
 }
 
 // secure returns the action that sets the giver's volume to Retain and notes the policy to restore.
@@ -322,4 +322,5 @@ func (p Pair) original(volume Volume) corev1.PersistentVolumeReclaimPolicy {
 	return volume.Policy
 }
 
-func blocked(problem *Reason) Verdict { return Verdict{Hold: problem} }
+// Held returns a verdict that does not go on.
+func Held(why *Reason) Verdict { return Verdict{Hold: why} }

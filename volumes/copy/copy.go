@@ -116,7 +116,7 @@ func unasked(pair volumes.Pair) *volumes.Reason {
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Copy) Prepare(pair volumes.Pair) volumes.Verdict {
 	if problem := cmp.Or(volumes.Usable(pair.Giver), unasked(pair)); problem != nil {
-		return volumes.Verdict{Hold: problem}
+		return volumes.Held(problem)
 	}
 	v := volumes.Handing{Pair: pair} // a copy in the other direction is over
 	return v.Secure(pair.Giver)

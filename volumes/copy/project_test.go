@@ -214,9 +214,9 @@ func TestProjection(t *testing.T) {
 			Rate:     rapid.Int64Range(0, 1<<33).Draw(t, "rate"), Changes: rapid.Int64Range(0, 1<<33).Draw(t, "changes"), Ended: metav1.NewTime(time.Unix(1000, 0)),
 		}
 		at := func(since time.Duration, more int64) projection {
-			v := view{c: volumes.Copying{Now: done.Ended.Add(since)}}
-			v.c.Attempt.Warm = done
-			v.c.Attempt.Warm.Bytes += more
+			v := view{Handing: volumes.Handing{Copying: volumes.Copying{Now: done.Ended.Add(since)}}}
+			v.Attempt.Warm = done
+			v.Attempt.Warm.Bytes += more
 			return v.project()
 		}
 		since := time.Duration(rapid.Int64Range(0, 1e13).Draw(t, "since"))

@@ -9,7 +9,7 @@ import (
 
 // changes reports whether unchanged content that a warm pass has read is not read again.
 func (v view) changes() bool {
-	return v.c.Asked.Verify == api.CopyVerifyChanged && !v.based()
+	return v.Asked.Verify == api.CopyVerifyChanged && !v.based()
 }
 
 // verify returns what the pass that is due reads at its end. A warm pass reads on behalf of the last one only.
@@ -17,7 +17,7 @@ func (v view) changes() bool {
 // in memory. Once the sides have differed, nothing is trusted any more.
 func (v view) verify() api.CopyVerify {
 	switch {
-	case v.changes() && (v.warming || v.c.Attempt.Passes == 0):
+	case v.changes() && (v.warming || v.Attempt.Passes == 0):
 		return api.CopyVerifyChanged
 	case v.warming:
 		return ""
@@ -31,7 +31,7 @@ var trusted = map[string]bool{"ext4": true, "xfs": true, "btrfs": true}
 
 // trusts returns a warning about unchanged content that is not read again, if that is requested.
 func (v view) trusts() *volumes.Reason {
-	if v.c.Asked.Verify != api.CopyVerifyChanged {
+	if v.Asked.Verify != api.CopyVerifyChanged {
 		return nil
 	}
 	template := v.Template
@@ -54,12 +54,12 @@ func (v view) trusts() *volumes.Reason {
 // untrusted returns why everything may be read; empty if no reason is known.
 func (v view) untrusted() string {
 	switch {
-	case v.c.Asked.Warm == api.CopyWarmNone:
+	case v.Asked.Warm == api.CopyWarmNone:
 		return "copy.warm is None, and only a warm pass records which files need no second read"
-	case v.c.Asked.Warm == api.CopyWarmSnapshot, v.based(), v.oncePod():
+	case v.Asked.Warm == api.CopyWarmSnapshot, v.based(), v.oncePod():
 		return "its warm passes do not read the volume itself"
 	}
-	for _, h := range []volumes.Holding{v.Giver, v.c.Incoming} {
+	for _, h := range []volumes.Holding{v.Giver, v.Incoming} {
 		switch system := h.Volume.FileSystem; {
 		case !h.Volume.Found || trusted[system]:
 		case system == "":

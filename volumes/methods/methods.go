@@ -60,7 +60,7 @@ func (unknown) Ahead(volumes.Pair, volumes.Goal) volumes.Verdict { return volume
 func (u unknown) Prepare(volumes.Pair) volumes.Verdict           { return u.blocked() }
 func (u unknown) Transfer(volumes.Pair) volumes.Verdict          { return u.blocked() }
 func (u unknown) Settle(volumes.Pair) volumes.Verdict            { return u.blocked() }
-func (u unknown) blocked() volumes.Verdict                       { return volumes.Verdict{Hold: u.problem()} }
+func (u unknown) blocked() volumes.Verdict                       { return volumes.Held(u.problem()) }
 func (u unknown) Check(volumes.Pair, volumes.Moment) (*volumes.Reason, []volumes.Reason) {
 	return u.problem(), nil
 }

@@ -128,8 +128,6 @@ func (v view) deletePlaceholder() volumes.Verdict {
 	return verdict
 }
 
-func blockedBy(problem *volumes.Reason) volumes.Verdict { return volumes.Verdict{Hold: problem} }
-
 func foreign(kind string, at volumes.Holding, ref volumes.Ref) *volumes.Reason {
 	look := at.Command("describe volumesnapshotcontent %s", ref.Name)
 	remove := retainContent(at, ref.Name) + " && " + at.Command("delete volumesnapshotcontent %s", ref.Name)

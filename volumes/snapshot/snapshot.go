@@ -71,7 +71,7 @@ func (Snapshot) Ahead(pair volumes.Pair, goal volumes.Goal) volumes.Verdict {
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Snapshot) Prepare(pair volumes.Pair) volumes.Verdict {
 	if problem := cmp.Or(volumes.Usable(pair.Giver), unable(pair)); problem != nil {
-		return volumes.Verdict{Hold: problem}
+		return volumes.Held(problem)
 	}
 	h := volumes.Handing{Pair: pair} // a restore in the other direction is over
 	return h.Secure(pair.Giver)
