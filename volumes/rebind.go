@@ -122,10 +122,7 @@ func (Rebind) Ahead(Pair, Goal) Verdict { return Verdict{} }
 
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Rebind) Prepare(pair Pair) Verdict {
-	if problem := Usable(pair.Giver); problem != nil {
-		return Held(problem)
-	}
-	if problem := pair.barred(); problem != nil {
+	if problem := cmp.Or(Usable(pair.Giver), pair.barred()); problem != nil {
 		return Held(problem)
 	}
 	if !pair.secured(pair.Giver) {

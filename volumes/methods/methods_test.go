@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +37,28 @@ func TestOf(t *testing.T) {
 	nowhere := fake.NewClientBuilder().Build()
 	if _, err := Write(t.Context(), volumes.Carrier{Giver: nowhere, Taker: nowhere}, volumes.Action{Verb: "Shred"}, pair); err == nil {
 		t.Error("it does something")
+	}
+}
+
+// TestGoals: a method without work before Transfer has nothing to do for any goal. Only a method that fills volumes
+// while the ordinal runs says so.
+func TestGoals(t *testing.T) {
+	pair := volumes.Pair{Fence: "migration.1", Owner: "migration"}
+	for name, want := range map[api.VolumeMethod][]volumes.Goal{
+		api.MethodRebind: nil, api.MethodEmpty: nil, api.MethodSnapshot: {volumes.Filled}, api.MethodCopy: {volumes.Claimed, volumes.Warm, volumes.Filled},
+	} {
+		method := Of(name)
+		for goal := volumes.Claimed; goal <= volumes.Dropped; goal++ {
+			if works := !method.Ahead(pair, goal).Done(); works != slices.Contains(want, goal) {
+				t.Errorf("%s: goal %d: work: %t", name, goal, works)
+			}
+		}
+		if fills := method.Facts().Fills; (fills != nil) != slices.Contains(want, volumes.Warm) || fills != nil && !fills(pair) {
+			t.Errorf("%s: it does not say whether it fills volumes while the ordinal runs", name)
+		}
+		if method.Facts().Separate == (name == api.MethodRebind) {
+			t.Errorf("%s: separate volumes: %t", name, method.Facts().Separate)
+		}
 	}
 }
 
