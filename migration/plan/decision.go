@@ -72,6 +72,11 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 	}{bare(f), shell.Commands(f.Remedy)})
 }
 
+// FindingOf returns what a reason means for an object: an objection if it stalls, else a warning.
+func FindingOf(object string, why volumes.Reason) Finding {
+	return Finding{Reason: why.Reason, Object: object, Message: why.Message, Remedy: why.Remedy, Warning: !why.Stalled}
+}
+
 // Hold returns a stall until the finding is fixed.
 func (f Finding) Hold() *Hold { return volumes.Stalled(f.Reason, f.Message, f.Remedy) }
 

@@ -22,7 +22,7 @@ func Volumes(s plan.Snapshot) []plan.Finding {
 			continue
 		}
 		for _, problem := range warned {
-			warnings = append(warnings, plan.Finding{Reason: problem.Reason, Object: template, Message: problem.Message, Remedy: problem.Remedy, Warning: true})
+			warnings = append(warnings, plan.FindingOf(template, problem))
 		}
 	}
 	return append(refusals, warnings...)
@@ -37,12 +37,8 @@ func refusalsOf(s plan.Snapshot, v plan.OrdinalVolume, refused *volumes.Reason) 
 		}
 	}
 	if refused != nil {
-		findings = append(findings, plan.Finding{
-			Reason:  refused.Reason,
-			Object:  fmt.Sprintf("claim %s/%s of ordinal %d", v.Source.Ref.Namespace, v.Source.Ref.Name, v.Ordinal),
-			Message: fmt.Sprintf("source cluster %s, destination cluster %s: %s", s.Source.Cluster, s.Destination.Cluster, refused.Message),
-			Remedy:  refused.Remedy,
-		})
+		refused.Message = fmt.Sprintf("source cluster %s, destination cluster %s: %s", s.Source.Cluster, s.Destination.Cluster, refused.Message)
+		findings = append(findings, plan.FindingOf(fmt.Sprintf("%s of ordinal %d", claimNamed(v.Source), v.Ordinal), *refused))
 	}
 	return findings
 }
