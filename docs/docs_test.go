@@ -15,7 +15,7 @@ import (
 )
 
 // reasonFiles declare the reasons in conditions, events and output.
-var reasonFiles = []string{"../api/migration/v1alpha1/reasons.go", "../volumes/problem.go"}
+var reasonFiles = []string{"../api/migration/v1alpha1/reasons.go", "../volumes/reason.go"}
 
 // TestReasonsHavePages: each reason has a page of at most 150 words, and each page is of a reason.
 func TestReasonsHavePages(t *testing.T) {

@@ -156,7 +156,7 @@ func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (cl
 	if now.Volume.Handle != pair.Giver.Volume.Handle {
 		return nil, changed(name, "it is another disk now")
 	}
-	if bars := c.Policy.Bars(from, c.Use); bars != (Problem{}) {
+	if bars := c.Policy.Bars(from, c.Use); bars != (Reason{}) {
 		return nil, changed(name, bars.Message)
 	}
 	if twin, err := c.Policy.TwinIn(ctx, c.Taker, CalledThere(from, action.Volume)); err != nil || twin != "" {

@@ -9,7 +9,7 @@ func bind(pair Pair) Verdict {
 		return pair.lost(taker)
 	}
 	if taker.Claim.Found && taker.Claim.Volume != taker.Volume.Name {
-		return blocked(anotherClaim(pair))
+		return Held(anotherClaim(pair))
 	}
 	if going := taker.Going(); going != nil {
 		return awaitsDeletion(going)
@@ -17,12 +17,12 @@ func bind(pair Pair) Verdict {
 	want := target(taker)
 	have := taker.Volume.ClaimRef
 	if !have.Names(want) && !taker.Parked() {
-		return blocked(strayed(taker))
+		return Held(strayed(taker))
 	}
 	reserved := have.Names(want) && (have.UID == "" || have.UID == taker.Claim.UID && taker.Claim.Found)
 	if !reserved {
 		if problem := repointable(taker); problem != nil {
-			return blocked(problem)
+			return Held(problem)
 		}
 	}
 	known := Verdict{Waits: "volume " + taker.Volume.Name + " is known to the binder"}

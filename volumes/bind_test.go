@@ -102,7 +102,7 @@ func TestBindRefuses(t *testing.T) {
 			pair := Pair{Fence: fence, Owner: owner, Giver: parked("east"), Taker: arrived()}
 			tc.change(&pair)
 			got := Rebind{}.Transfer(pair)
-			wantReason(t, got.Blocked, tc.want)
+			wantReason(t, got.Hold, tc.want)
 			if got.Action != nil || got.Waits != "" || got.Done() {
 				t.Errorf("got %+v", got)
 			}

@@ -221,8 +221,8 @@ func (w *twoNames) moves(steps ...func(Pair) Verdict) string {
 			verdict = steps[1](w.pair)
 		}
 		switch {
-		case verdict.Blocked != nil:
-			w.t.Fatalf("after %v: %+v", done, verdict.Blocked)
+		case verdict.Hold != nil:
+			w.t.Fatalf("after %v: %+v", done, verdict.Hold)
 		case verdict.Action == nil && verdict.Waits == "":
 			return strings.Join(done, ", ")
 		case verdict.Action != nil:

@@ -94,14 +94,14 @@ func awaitsDeletion(d *Deletion) Verdict { return Verdict{Waits: d.waits(), Dele
 
 // mayStay returns the problem of a claim that must be deleted while the ordinal is down, and that another
 // controller may keep; nil if none does.
-func mayStay(h Holding) *Problem {
+func mayStay(h Holding) *Reason {
 	foreign := Foreign(h.Claim.Keeps)
 	if !h.Claim.Found || len(foreign) == 0 {
 		return nil
 	}
-	return &Problem{
+	return Stalled(
 		ReasonForeignFinalizer,
 		fmt.Sprintf("claim %s/%s must be deleted while the ordinal is down, and the finalizers %s may keep it", h.Ref.Namespace, h.Ref.Name, strings.Join(foreign, ", ")),
-		"let the controllers of these finalizers release the claim: " + h.Command("get pvc -n %s %s -o yaml", h.Ref.Namespace, h.Ref.Name),
-	}
+		"let the controllers of these finalizers release the claim: "+h.Command("get pvc -n %s %s -o yaml", h.Ref.Namespace, h.Ref.Name),
+	)
 }

@@ -2,14 +2,6 @@ package volumes
 
 import corev1 "k8s.io/api/core/v1"
 
-// Dropper is a method whose attempts leave objects behind if the ordinal continues where it was.
-type Dropper interface {
-	// Drop removes what an abandoned attempt has filled. It is called while the ordinal runs where it was when
-	// the attempt began, and before the record forgets the attempt. It is done if nothing is left that this
-	// migration may remove.
-	Drop(pair Pair) Verdict
-}
-
 // Drop removes the incoming claim of an abandoned attempt. Its volume is then deleted or retained as its class
 // defines. The abandonment is recorded first, so that a removed object is never created again under the same
 // name. Drop does not wait for the deletions.

@@ -23,17 +23,29 @@ type Word struct {
 // confirmation of that, it stays where it runs.
 type Empty struct{}
 
-// Separate returns true: each side has a volume of its own.
-func (Empty) Separate() bool { return true }
+// Facts returns that each side has a volume of its own.
+func (Empty) Facts() Facts { return Facts{Separate: true} }
 
-// Check returns why an ordinal cannot leave its data behind, or nil.
-func (e Empty) Check(pair Pair) *Problem {
-	return cmp.Or(Usable(pair.Giver), e.Free(pair), e.unsaid(pair))
+// Check returns why an ordinal cannot leave its data behind, or nil, and the consequences of a move by this method.
+func (e Empty) Check(pair Pair, at Moment) (*Reason, []Reason) {
+	switch at {
+	case BeforeMove:
+		return cmp.Or(Usable(pair.Giver), e.occupied(pair), e.unsaid(pair)), []Reason{startsEmpty(pair.Template)}
+	case BeforeStop:
+		return e.occupied(pair), nil
+	case AfterStop:
+		return e.unknown(pair), nil
+	default:
+		return e.astray(pair), nil
+	}
 }
 
-// Free returns why the taker's place is taken, or nil. A claim there that this migration has neither created
+// Ahead has nothing to do.
+func (Empty) Ahead(Pair, Goal) Verdict { return Verdict{} }
+
+// occupied returns why the taker's place is taken, or nil. A claim there that this migration has neither created
 // nor emptied holds data.
-func (Empty) Free(pair Pair) *Problem {
+func (Empty) occupied(pair Pair) *Reason {
 	taker := pair.Taker
 	ours := taker.Claim.Ours || taker.Volume.Found && taker.Volume.Note.By == pair.Owner && pair.Owner != ""
 	if taker.Claim.Found && !ours {
@@ -42,13 +54,13 @@ func (Empty) Free(pair Pair) *Problem {
 	return sameDisk(pair)
 }
 
-// Warn returns the consequences of a move by this method.
-func (Empty) Warn(template string) *Problem {
-	return &Problem{
-		ReasonStartsEmpty,
-		fmt.Sprintf("the volumes of claim template %s stay behind, parked and kept: each ordinal starts on an empty one, and has no copy of its data until its peers have filled it. "+
+// startsEmpty returns the consequences of a move by this method.
+func startsEmpty(template string) Reason {
+	return Reason{
+		Reason: ReasonStartsEmpty,
+		Message: fmt.Sprintf("the volumes of claim template %s stay behind, parked and kept: each ordinal starts on an empty one, and has no copy of its data until its peers have filled it. "+
 			"In a consensus group (etcd, ZooKeeper, Raft) a member that comes back empty under its old name has forgotten its votes, and can lose committed data: it must be removed and added again", template),
-		"use method Empty only for data that peers restore, one ordinal at a time; otherwise name another method for it in spec.volumes",
+		Remedy: "use method Empty only for data that peers restore, one ordinal at a time; otherwise name another method for it in spec.volumes",
 	}
 }
 
@@ -59,7 +71,7 @@ func (e Empty) Prepare(pair Pair) Verdict {
 		return Verdict{}
 	}
 	if problem := cmp.Or(Usable(pair.Giver), e.unsaid(pair)); problem != nil {
-		return blocked(problem)
+		return Held(problem)
 	}
 	if pair.secured(pair.Giver) {
 		return Verdict{}
@@ -81,7 +93,7 @@ func ofTaker(pair Pair) Pair {
 
 // unsaid returns the problem of a missing confirmation before an ordinal is stopped to start at the taker; nil
 // if none is missing.
-func (Empty) unsaid(pair Pair) *Problem {
+func (Empty) unsaid(pair Pair) *Reason {
 	switch word := pair.Word; {
 	case pair.Taker.Parked():
 		return returning(pair)
@@ -95,17 +107,17 @@ func (Empty) unsaid(pair Pair) *Problem {
 	return nil
 }
 
-// Confirm returns why the giver's volume may not be the one that its ordinal had when it was stopped, or nil.
-func (e Empty) Confirm(pair Pair, disk string) *Problem {
-	if disk != "" && pair.Taker.Volume.Found && Disk(pair.Taker.Volume.Handle) == disk {
+// unknown returns why the giver's volume may not be the one that its ordinal had when it was stopped, or nil.
+func (e Empty) unknown(pair Pair) *Reason {
+	if pair.Disk != "" && pair.Taker.Volume.Found && Disk(pair.Taker.Volume.Handle) == pair.Disk {
 		return e.swapped(pair) // it returns to the volume that it was stopped with, and has not run on the new one
 	}
-	return cmp.Or(e.swapped(pair), Replaced(pair.Giver, disk))
+	return cmp.Or(e.swapped(pair), pair.Replaced())
 }
 
 // swapped returns the problem of a volume that is bound to its claim, but was neither secured nor created for
 // this migration.
-func (Empty) swapped(pair Pair) *Problem {
+func (Empty) swapped(pair Pair) *Reason {
 	giver := pair.Giver
 	if !giver.Volume.Found || giver.Claim.Ours || giver.Parked() || giver.Volume.Note.By == pair.Owner {
 		return nil
@@ -119,13 +131,13 @@ func (e Empty) Transfer(pair Pair) Verdict {
 	giver, taker := pair.Giver, pair.Taker
 	switch {
 	case e.swapped(pair) != nil:
-		return blocked(e.swapped(pair))
+		return Held(e.swapped(pair))
 	case sameDisk(pair) != nil:
-		return blocked(sameDisk(pair))
+		return Held(sameDisk(pair))
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
-		return blocked(strayed(giver))
+		return Held(strayed(giver))
 	case departing(giver) != nil && !giver.Parked():
-		return blocked(departing(giver))
+		return Held(departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
 		return ofGiver(pair).secure(giver)
 	case giver.Volume.Found && !giver.Parked():
@@ -133,7 +145,7 @@ func (e Empty) Transfer(pair Pair) Verdict {
 	case taker.Volume.Found:
 		return e.back(pair)
 	case taker.Claim.Volume != "":
-		return blocked(VolumeLost(taker))
+		return Held(VolumeLost(taker))
 	case !giver.Volume.Found:
 		return pair.lost(giver)
 	}
@@ -145,9 +157,9 @@ func (Empty) back(pair Pair) Verdict {
 	taker := pair.Taker
 	switch {
 	case !taker.Claim.Found:
-		return blocked(claimLost(taker))
+		return Held(claimLost(taker))
 	case taker.Parked() && returning(pair) != nil:
-		return blocked(returning(pair))
+		return Held(returning(pair))
 	}
 	return bind(ofTaker(pair))
 }
@@ -162,7 +174,7 @@ func (Empty) anew(pair Pair) Verdict {
 	case !taker.Claim.Found:
 		return pair.create(CreateClaim, "", taker.Ref)
 	case !taker.Claim.Ours:
-		return blocked(notEmpty(taker))
+		return Held(notEmpty(taker))
 	case taker.Claim.Fence != pair.Fence:
 		mark := MarkClaimOf(taker, pair.Fence)
 		return Verdict{Action: &mark}
@@ -172,42 +184,42 @@ func (Empty) anew(pair Pair) Verdict {
 
 // returning returns why an ordinal may not go back to the volume that the taker has kept; nil if it may. If the
 // giver's claim never had a volume, the ordinal has not run there, so the kept volume is current.
-func returning(pair Pair) *Problem {
+func returning(pair Pair) *Reason {
 	if !pair.Taker.Parked() || pair.Word.ReturnsToKept || unused(pair.Giver) {
 		return nil
 	}
 	taker := pair.Taker
-	return &Problem{
+	return Stalled(
 		ReasonReturnUnconfirmed,
 		fmt.Sprintf("claim %s/%s would get volume %s back, which was kept when the ordinal left it: its data are as old as that, and a member of a consensus group would have forgotten its votes since then", taker.Ref.Namespace, taker.Ref.Name, taker.Volume.Name),
 		fmt.Sprintf("if the application brings such a replica up to date, confirm it: kubectl migrate rollback --to-kept-volumes, or empty.returnsToKept: true for claim template %s in spec.volumes; otherwise set spec.mode to Run", pair.Template),
-	}
+	)
 }
 
 // unused reports whether a claim was created by this migration and has never had a volume.
 func unused(h Holding) bool { return h.Claim.Found && h.Claim.Ours && h.Claim.Volume == "" }
 
-// Carried returns why an ordinal is not known to be on the volume that was created for it by this migration, or
+// astray returns why an ordinal is not known to be on the volume that was created for it by this migration, or
 // nil. Its claim may have no volume yet if the class waits for the pod.
-func (Empty) Carried(t Taken) *Problem {
-	at, from := t.At, t.From
+func (Empty) astray(pair Pair) *Reason {
+	at, from := pair.Taker, pair.Giver
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
 	look := "inspect its data, and keep it: " + at.Describe()
 	switch {
 	case !at.Claim.Found:
-		return &Problem{ReasonAnotherDisk, claim + "does not exist any more: its pod would start without the data from its peers", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (" + at.Command("get pv") + ")"}
-	case t.Made && !at.Claim.Ours:
-		return &Problem{ReasonAnotherDisk, claim + "was deleted and recreated outside this migration: its pod runs, or would start, on another volume", look}
-	case t.Made && from.Volume.Found && at.Volume.Found && from.Volume.Handle == at.Volume.Handle:
-		return &Problem{ReasonAnotherDisk, claim + "is on the disk that it had: it was not moved by method Empty", "name in spec.volumes the method that has moved it"}
+		return Stalled(ReasonAnotherDisk, claim+"does not exist any more: its pod would start without the data from its peers", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it ("+at.Command("get pv")+")")
+	case pair.Carried && !at.Claim.Ours:
+		return Stalled(ReasonAnotherDisk, claim+"was deleted and recreated outside this migration: its pod runs, or would start, on another volume", look)
+	case pair.Carried && from.Volume.Found && at.Volume.Found && from.Volume.Handle == at.Volume.Handle:
+		return Stalled(ReasonAnotherDisk, claim+"is on the disk that it had: it was not moved by method Empty", "name in spec.volumes the method that has moved it")
 	case at.Claim.Volume == "":
 		return nil
 	case at.Volume.Found && at.Claim.Volume != at.Volume.Name:
-		return &Problem{ReasonAnotherDisk, claim + fmt.Sprintf("is on volume %q now, and had %s", at.Claim.Volume, at.Volume.Name), look}
+		return Stalled(ReasonAnotherDisk, claim+fmt.Sprintf("is on volume %q now, and had %s", at.Claim.Volume, at.Volume.Name), look)
 	case !at.Volume.Found:
-		return &Problem{ReasonVolumeLost, claim + fmt.Sprintf("is on volume %q, which does not exist", at.Claim.Volume), look}
+		return Stalled(ReasonVolumeLost, claim+fmt.Sprintf("is on volume %q, which does not exist", at.Claim.Volume), look)
 	case !at.Volume.ClaimRef.Names(at.Ref) || at.Volume.ClaimRef.UID != "" && at.Volume.ClaimRef.UID != at.Claim.UID:
-		return &Problem{ReasonAnotherDisk, claim + "is not bound to its volume any more", look}
+		return Stalled(ReasonAnotherDisk, claim+"is not bound to its volume any more", look)
 	}
 	return nil
 }
@@ -222,38 +234,38 @@ func (Empty) Settle(pair Pair) Verdict {
 
 // sameDisk returns the problem of two volumes for one disk where there must be two disks. Nothing was left
 // behind, and two pods could write to it.
-func sameDisk(pair Pair) *Problem {
+func sameDisk(pair Pair) *Reason {
 	giver, taker := pair.Giver.Volume, pair.Taker.Volume
 	if !giver.Found || !taker.Found || giver.Handle != taker.Handle {
 		return nil
 	}
-	return &Problem{
+	return Stalled(
 		ReasonForeignVolume,
 		fmt.Sprintf("volume %s of claim %s/%s is the same disk as volume %s of the other side: it was not moved by method Empty", taker.Name, pair.Taker.Ref.Namespace, pair.Taker.Ref.Name, giver.Name),
 		"name in spec.volumes the method that has moved it: Rebind carries a disk over",
-	}
+	)
 }
 
-func notEmpty(h Holding) *Problem {
-	return &Problem{
+func notEmpty(h Holding) *Reason {
+	return Stalled(
 		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s exists, and this migration did not create it: the pod would start on its data, not empty", h.Ref.Namespace, h.Ref.Name),
-		"look at its data; to free the name and keep the disk: " + h.Delete(),
-	}
+		"look at its data; to free the name and keep the disk: "+h.Delete(),
+	)
 }
 
-func unconfirmed(template string) *Problem {
-	return &Problem{
+func unconfirmed(template string) *Reason {
+	return Stalled(
 		ReasonEmptyUnconfirmed,
 		fmt.Sprintf("method Empty starts each ordinal without the data of claim template %s: it is not confirmed that its peers fill it, and that it may lose its votes, which a member of a consensus group may not", template),
 		fmt.Sprintf("if both are true, confirm it: --volume %[1]s=empty,fills-from-peers, or empty.fillsFromPeers: true for claim template %[1]s in spec.volumes; otherwise name another method", template),
-	}
+	)
 }
 
-func fillingUnknown(template string) *Problem {
-	return &Problem{
+func fillingUnknown(template string) *Reason {
+	return Stalled(
 		ReasonFillingUnknown,
 		fmt.Sprintf("nothing reports when an ordinal that starts without the data of claim template %s has been filled: the next ordinal would be stopped while this one is empty", template),
 		fmt.Sprintf("add a health gate AfterStart that reports it (spec.gates, --gates); or, if its pod is Ready only once filled: --volume %[1]s=empty,fills-from-peers,ready-when-filled, or empty.readyWhenFilled: true for claim template %[1]s in spec.volumes", template),
-	}
+	)
 }

@@ -147,7 +147,7 @@ func (w *emptyWorld) bind() {
 func (w *emptyWorld) pass(t *rapid.T) {
 	switch w.runs {
 	case w.giver:
-		if (Empty{}).Free(w.pair()) != nil {
+		if refusal(Empty{}, w.pair(), BeforeStop) != nil {
 			return
 		}
 		if verdict := (Empty{}).Prepare(w.pair()); !w.send(t, verdict) && verdict.Done() {

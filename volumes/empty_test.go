@@ -47,11 +47,11 @@ func TestEmptyIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pair := leaving()
 			tc.change(&pair)
-			wantReason(t, Empty{}.Check(pair), tc.want)
-			if blockedAt := (Empty{}).Free(pair); blockedAt != nil {
+			wantReason(t, refusal(Empty{}, pair, BeforeMove), tc.want)
+			if blockedAt := refusal(Empty{}, pair, BeforeStop); blockedAt != nil {
 				return // the gates check that before the stop
 			}
-			wantReason(t, Empty{}.Prepare(pair).Blocked, tc.want)
+			wantReason(t, Empty{}.Prepare(pair).Hold, tc.want)
 		})
 	}
 }
@@ -65,9 +65,9 @@ func kept(namespace string) Holding {
 
 // TestEmptyMessages: a refusal names the field to set.
 func TestEmptyMessages(t *testing.T) {
-	for problem, want := range map[*Problem]string{
+	for problem, want := range map[*Reason]string{
 		unconfirmed("data"): "empty.fillsFromPeers: true for claim template data", fillingUnknown("data"): "empty.readyWhenFilled: true for claim template data",
-		Empty{}.Warn("data"): "claim template data", returning(Pair{Taker: kept("west"), Template: "data"}): "empty.returnsToKept: true for claim template data",
+		new(startsEmpty("data")): "claim template data", returning(Pair{Taker: kept("west"), Template: "data"}): "empty.returnsToKept: true for claim template data",
 	} {
 		if text := problem.Message + problem.Remedy; !strings.Contains(text, want) {
 			t.Errorf("%s lacks %q", text, want)
@@ -113,7 +113,7 @@ func TestEmptyTransfer(t *testing.T) {
 			if got.Done() != tc.done || (got.Waits != "") != tc.awaits {
 				t.Errorf("got %+v", got)
 			}
-			wantReason(t, got.Blocked, tc.blocked)
+			wantReason(t, got.Hold, tc.blocked)
 			if (got.Action == nil) != (tc.verb == "") || got.Action != nil && got.Action.Verb != tc.verb {
 				t.Errorf("got %+v, want %s", got.Action, tc.verb)
 			}
@@ -158,11 +158,10 @@ func TestEmptyConfirm(t *testing.T) {
 	} {
 		pair := leaving()
 		tc.change(&pair)
-		disk := ""
 		if tc.disk != "" {
-			disk = Disk(tc.disk)
+			pair.Disk = Disk(tc.disk)
 		}
-		got := Empty{}.Confirm(pair, disk)
+		got := refusal(Empty{}, pair, AfterStop)
 		if (got == nil) != (tc.want == "") || got != nil && got.Reason != tc.want {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -173,27 +172,29 @@ func TestEmptyConfirm(t *testing.T) {
 // be.
 func TestEmptyCarried(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(*Taken)
+		change func(*Pair)
 		want   string
 	}{
-		"on its new volume":         {func(*Taken) {}, ""},
-		"it has none yet":           {func(x *Taken) { x.At.Claim.Volume, x.At.Claim.Phase, x.At.Volume = "", corev1.ClaimPending, Volume{} }, ""},
-		"it is about to be bound":   {func(x *Taken) { x.At.Claim.Phase = corev1.ClaimPending }, ""},
-		"the claim is gone":         {func(x *Taken) { x.At = empty("west") }, ReasonAnotherDisk},
-		"the claim was made again":  {func(x *Taken) { x.At.Claim.Ours = false }, ReasonAnotherDisk},
-		"it was there before":       {func(x *Taken) { x.At.Claim.Ours, x.Made = false, false }, ""},
-		"the volume is gone":        {func(x *Taken) { x.At.Volume = Volume{} }, ReasonVolumeLost},
-		"the volume was taken":      {func(x *Taken) { x.At.Volume.ClaimRef.UID = "another" }, ReasonAnotherDisk},
-		"the volume is parked":      {func(x *Taken) { x.At.Volume.ClaimRef = Parked(x.At.Ref) }, ReasonAnotherDisk},
-		"it was carried over":       {func(x *Taken) { x.At.Volume.Handle = x.From.Volume.Handle }, ReasonAnotherDisk},
-		"carried over before this":  {func(x *Taken) { x.At.Volume.Handle, x.Made = x.From.Volume.Handle, false }, ""},
-		"it is on another volume":   {func(x *Taken) { x.At.Claim.Volume = "pvc-other" }, ReasonAnotherDisk},
-		"what was kept is not read": {func(x *Taken) { x.From.Volume = Volume{} }, ""},
+		"on its new volume": {func(*Pair) {}, ""},
+		"it has none yet": {func(x *Pair) {
+			x.Taker.Claim.Volume, x.Taker.Claim.Phase, x.Taker.Volume = "", corev1.ClaimPending, Volume{}
+		}, ""},
+		"it is about to be bound":   {func(x *Pair) { x.Taker.Claim.Phase = corev1.ClaimPending }, ""},
+		"the claim is gone":         {func(x *Pair) { x.Taker = empty("west") }, ReasonAnotherDisk},
+		"the claim was made again":  {func(x *Pair) { x.Taker.Claim.Ours = false }, ReasonAnotherDisk},
+		"it was there before":       {func(x *Pair) { x.Taker.Claim.Ours, x.Carried = false, false }, ""},
+		"the volume is gone":        {func(x *Pair) { x.Taker.Volume = Volume{} }, ReasonVolumeLost},
+		"the volume was taken":      {func(x *Pair) { x.Taker.Volume.ClaimRef.UID = "another" }, ReasonAnotherDisk},
+		"the volume is parked":      {func(x *Pair) { x.Taker.Volume.ClaimRef = Parked(x.Taker.Ref) }, ReasonAnotherDisk},
+		"it was carried over":       {func(x *Pair) { x.Taker.Volume.Handle = x.Giver.Volume.Handle }, ReasonAnotherDisk},
+		"carried over before this":  {func(x *Pair) { x.Taker.Volume.Handle, x.Carried = x.Giver.Volume.Handle, false }, ""},
+		"it is on another volume":   {func(x *Pair) { x.Taker.Claim.Volume = "pvc-other" }, ReasonAnotherDisk},
+		"what was kept is not read": {func(x *Pair) { x.Giver.Volume = Volume{} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			taken := Taken{Made: true, From: parked("east"), At: anew("west")}
+			taken := Pair{Carried: true, Giver: parked("east"), Taker: anew("west")}
 			tc.change(&taken)
-			wantReason(t, Empty{}.Carried(taken), tc.want)
+			wantReason(t, refusal(Empty{}, taken, AfterArrival), tc.want)
 		})
 	}
 }

@@ -19,7 +19,7 @@ func (p Pair) prepared() bool {
 
 // unprepared returns the problem of a volume at the taker that is the giver's disk, has its name, and is not
 // reserved for the taker's claim.
-func unprepared(p Pair) *Problem {
+func unprepared(p Pair) *Reason {
 	taker := p.Taker
 	volume, ref := taker.Volume, taker.Volume.ClaimRef
 	message := fmt.Sprintf("volume %s of this disk already exists at the destination (%s), with reclaim policy %s and for %s: it is not reserved for claim %s/%s",
@@ -35,39 +35,39 @@ func unprepared(p Pair) *Problem {
 		remedy = fmt.Sprintf("see which pods use %s there, and stop them: %s; then set the volume to Retain first, so that the disk stays, and delete its object: %s",
 			ref.forPeople(), taker.DescribeVolume(), taker.deleteVolume(volume.Name))
 	}
-	return &Problem{ReasonForeignVolume, message, remedy}
+	return Stalled(ReasonForeignVolume, message, remedy)
 }
 
 // otherDisk returns the problem of a volume at the taker that has the name of the giver's and is another disk.
-func otherDisk(p Pair) *Problem {
+func otherDisk(p Pair) *Reason {
 	taker := p.Taker
-	return &Problem{
+	return Stalled(
 		ReasonForeignVolume,
 		fmt.Sprintf("volume %s exists for another disk: %s instead of %s", taker.Volume.Name, taker.Volume.Handle, p.Giver.Volume.Handle),
 		fmt.Sprintf("do not change it, because it may be in use (%s); name a method for claim template %[2]s that creates a volume of another name: --volume %[2]s=copy, or method: Copy in spec.volumes",
 			taker.DescribeVolume(), p.Template),
-	}
+	)
 }
 
 // strayed returns the problem of a volume whose claimRef names neither the ordinal's claim nor one that this
 // migration has set.
-func strayed(h Holding) *Problem {
-	return &Problem{
+func strayed(h Holding) *Reason {
+	return Stalled(
 		ReasonForeignVolume,
 		fmt.Sprintf("volume %s is not that of claim %s/%s: its claimRef names %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.ClaimRef.forPeople()),
-		"before you change it, find what set its claimRef and whether a pod uses it: " + h.DescribeVolume(),
-	}
+		"before you change it, find what set its claimRef and whether a pod uses it: "+h.DescribeVolume(),
+	)
 }
 
 // TwinOf returns the problem of a volume to create for a disk that another volume of that cluster may already
 // be. taker is the side of that other volume.
-func TwinOf(volume, twin string, taker Holding) *Problem {
-	return &Problem{
+func TwinOf(volume, twin string, taker Holding) *Reason {
+	return Stalled(
 		ReasonForeignVolume,
 		fmt.Sprintf("volume %s of the other side may be the same disk as volume %s, which would move there: two pods could write to it", twin, volume),
 		fmt.Sprintf("see which pods use it: %s; if none does, set it to Retain first, so that the disk stays, and delete its object: %s",
 			taker.Command("describe pv %s", twin), taker.deleteVolume(twin)),
-	}
+	)
 }
 
 // forPeople returns the name of a claim as text for users, also if there is no claim.

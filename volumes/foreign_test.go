@@ -25,7 +25,7 @@ func atTaker(change func(*Volume)) Pair {
 // claim, is taken over and keeps its policy.
 func TestP3Prepared(t *testing.T) {
 	pair := atTaker(func(*Volume) {})
-	if problem := (Rebind{}).Check(pair); problem != nil {
+	if problem := refusal(Rebind{}, pair, BeforeMove); problem != nil {
 		t.Fatalf("it is refused: %+v", problem)
 	}
 	pair.Giver = parked("east")
@@ -38,7 +38,7 @@ func TestP3Prepared(t *testing.T) {
 	}
 	twin := atTaker(func(*Volume) {})
 	twin.Giver.Volume.Twin = "another"
-	if verdict := (Rebind{}).Prepare(twin); verdict.Blocked == nil || verdict.Blocked.Reason != ReasonForeignVolume {
+	if verdict := (Rebind{}).Prepare(twin); verdict.Hold == nil || verdict.Hold.Reason != ReasonForeignVolume {
 		t.Errorf("a third volume of the disk is not seen: %+v", verdict)
 	}
 }
@@ -58,7 +58,7 @@ func TestP2SameDisk(t *testing.T) {
 		"bound to the claim":      {func(v *Volume) { v.ClaimRef.UID = "x" }, []string{"stop them", retain + " && " + remove}},
 	} {
 		pair := atTaker(tc.change)
-		problem := Rebind{}.Check(pair)
+		problem := refusal(Rebind{}, pair, BeforeMove)
 		if problem == nil || problem.Reason != ReasonForeignVolume {
 			t.Errorf("%s: %+v", name, problem)
 			continue
@@ -77,7 +77,7 @@ func TestP2SameDisk(t *testing.T) {
 
 // TestP17OtherDisk: a volume of the same name that is another disk stays unchanged: the remedy is another name.
 func TestP17OtherDisk(t *testing.T) {
-	problem := Rebind{}.Check(atTaker(func(v *Volume) { v.Handle = "d/other" }))
+	problem := refusal(Rebind{}, atTaker(func(v *Volume) { v.Handle = "d/other" }), BeforeMove)
 	if problem == nil || problem.Reason != ReasonForeignVolume || !strings.Contains(problem.Remedy, "--volume data=copy") || strings.Contains(problem.Remedy, "delete") {
 		t.Errorf("%+v", problem)
 	}
@@ -85,7 +85,7 @@ func TestP17OtherDisk(t *testing.T) {
 
 // keepsDisks checks a remedy: it deletes the object of a volume, deletes a claim, or reserves a volume, only
 // after that volume is set to Retain. A reserved volume of policy Delete is deleted with its claim.
-func keepsDisks(t *testing.T, name string, problem *Problem) {
+func keepsDisks(t *testing.T, name string, problem *Reason) {
 	t.Helper()
 	for _, remove := range []string{"delete pv ", "delete pvc ", `{"claimRef":`} {
 		at := strings.Index(problem.Remedy, remove)
@@ -101,7 +101,7 @@ func TestRemediesKeepDisks(t *testing.T) {
 	named := empty("west")
 	named.Claim = Claim{Found: true, UID: "c", Volume: "theirs"}
 	for name, h := range map[string]Holding{"bound": theirs, "its volume was not read": named} {
-		for what, problem := range map[string]*Problem{
+		for what, problem := range map[string]*Reason{
 			"a foreign claim": foreignClaim(h), "not empty": notEmpty(h), "in the way": inTheWay(h), "left behind": leftBehind(Pair{Taker: h}),
 			"a twin": TwinOf("pv", "theirs", h), "strayed": strayed(h), "unprepared": unprepared(Pair{Taker: h}), "another disk": otherDisk(Pair{Taker: h}),
 		} {

@@ -109,6 +109,12 @@ func (h Handing) Taken() bool {
 	return h.Attempt.Number > 0 && in.Found && in.ClaimRef.Names(h.Taker.Ref)
 }
 
+// Overdue reports whether an ordinal, which has been down for the given time, is copied for longer than its limit,
+// and can still go back to its former volume.
+func (h Handing) Overdue(down time.Duration) bool {
+	return h.Asked.Limit > 0 && down > h.Asked.Limit && !h.Back && !h.Taken()
+}
+
 // Release sets the claimRef of the giver's volume to the outgoing claim. From then on nothing mounts it under
 // the ordinal's name.
 func (h Handing) Release() Verdict {
@@ -117,7 +123,7 @@ func (h Handing) Release() Verdict {
 	have := volume.ClaimRef
 	switch problem := h.unreleasable(); {
 	case problem != nil:
-		return blocked(problem)
+		return Held(problem)
 	case !h.secured(h.Giver):
 		return h.keep(h.Giver, true)
 	case h.Outgoing.Claim.Ours && h.Outgoing.Claim.Terminating:
@@ -145,7 +151,7 @@ func (h Handing) Release() Verdict {
 
 // unreleasable returns why the giver's volume cannot be pointed at the outgoing claim; nil if it can, or
 // already is.
-func (h Handing) unreleasable() *Problem {
+func (h Handing) unreleasable() *Reason {
 	have, released := h.Giver.Volume.ClaimRef, h.Giver.Volume.ClaimRef.Names(h.Outgoing.Ref)
 	switch {
 	case !h.Giver.Volume.Found:
@@ -178,16 +184,17 @@ func (h Handing) mark() string {
 
 // volumeGone returns the problem of a giver whose volume does not exist, or is not known because the claim that
 // names it was deleted.
-func (h Handing) volumeGone() *Problem {
+func (h Handing) volumeGone() *Reason {
 	own, out := h.Giver, h.Outgoing
 	claim := fmt.Sprintf("claim %s/%s", own.Ref.Namespace, own.Ref.Name)
 	if own.Claim.Found || !out.Claim.Found || out.Claim.Volume == "" {
-		return &Problem{ReasonVolumeLost, "the volume of " + claim + " does not exist on this side", "restore the PersistentVolume object"}
+		return Stalled(ReasonVolumeLost, "the volume of "+claim+" does not exist on this side", "restore the PersistentVolume object")
 	}
-	return &Problem{
-		ReasonVolumeLost, fmt.Sprintf("%s was deleted while its volume %s was taken from it: claim %s/%s has that now, and it is intact", claim, out.Claim.Volume, out.Ref.Namespace, out.Ref.Name),
+	return Stalled(
+		ReasonVolumeLost,
+		fmt.Sprintf("%s was deleted while its volume %s was taken from it: claim %s/%s has that now, and it is intact", claim, out.Claim.Volume, out.Ref.Namespace, out.Ref.Name),
 		fmt.Sprintf("recreate the claim with its former spec and spec.volumeName: %s; for its form see the other claim: %s", out.Claim.Volume, out.Command("get pvc -n %s %s -o yaml", out.Ref.Namespace, out.Ref.Name)),
-	}
+	)
 }
 
 // HandOver sets the claimRef of the second volume to the ordinal's claim, with the seal. Nothing may write to
@@ -200,7 +207,7 @@ func (h Handing) HandOver() Verdict {
 	case taker.Claim.Found && taker.Claim.Volume != in.Volume.Name:
 		return h.makeRoom()
 	case !in.Volume.ClaimRef.Names(in.Ref) && !in.Parked():
-		return blocked(strayed(in))
+		return Held(strayed(in))
 	case h.going():
 		return Verdict{Attempt: h.anew()}
 	case !h.secured(in):
@@ -233,7 +240,7 @@ func (h Handing) makeRoom() Verdict {
 	taker := h.Taker
 	switch {
 	case !left(h.Pair):
-		return blocked(inTheWay(taker))
+		return Held(inTheWay(taker))
 	case taker.Claim.Terminating:
 		return Verdict{Waits: taker.claimDeletion().waits(), Deletion: taker.claimDeletion(), Look: Look}
 	case !h.secured(taker):
@@ -260,10 +267,11 @@ func (h Handing) TakeOver() Verdict {
 	in, taker := h.Incoming.Volume, h.Taker.Claim
 	switch {
 	case h.Attempt.Seal.Root == "" || in.Seal != h.Attempt.Seal.Root || h.Attempt.Seal.Volume != in.Name:
-		return blocked(&Problem{
-			ReasonCopyNotSealed, fmt.Sprintf("volume %s is reserved for claim %s/%s, and nothing proves that it has the data of the ordinal", in.Name, h.Taker.Ref.Namespace, h.Taker.Ref.Name),
-			"find what reserved it: " + h.Incoming.DescribeVolume(),
-		})
+		return Held(Stalled(
+			ReasonCopyNotSealed,
+			fmt.Sprintf("volume %s is reserved for claim %s/%s, and nothing proves that it has the data of the ordinal", in.Name, h.Taker.Ref.Namespace, h.Taker.Ref.Name),
+			"find what reserved it: "+h.Incoming.DescribeVolume(),
+		))
 	case in.Fence != h.Fence:
 		return h.pointTaker()
 	case !taker.Found && in.Phase != corev1.VolumeAvailable:
@@ -274,7 +282,7 @@ func (h Handing) TakeOver() Verdict {
 		verdict.Action.Copy.Class, verdict.Action.Copy.Attempt = in.Class, h.Attempt.Number
 		return verdict
 	case taker.Volume != in.Name:
-		return blocked(inTheWay(h.Taker))
+		return Held(inTheWay(h.Taker))
 	}
 	return First(h.bind, h.parkGiver)
 }
@@ -300,7 +308,7 @@ func (h Handing) parkGiver() Verdict {
 	case !giver.Volume.Found || giver.Parked():
 		return Verdict{}
 	case giver.Volume.Released == "":
-		return blocked(strayed(giver))
+		return Held(strayed(giver))
 	case !h.secured(giver):
 		return h.keep(giver, true)
 	}
@@ -335,7 +343,7 @@ func (h Handing) GoBack() Verdict {
 	released := volume.ClaimRef.Names(h.Outgoing.Ref)
 	switch {
 	case !volume.Found:
-		return blocked(h.volumeGone())
+		return Held(h.volumeGone())
 	case !h.secured(giver):
 		return h.keep(giver, true)
 	case released && in.Volume.Found && !h.secured(in):
@@ -346,7 +354,7 @@ func (h Handing) GoBack() Verdict {
 		ref.UID = giver.Claim.UID
 		return returned(h.repoint(true, PointBack, volume, ref))
 	case !volume.ClaimRef.Names(giver.Ref):
-		return blocked(strayed(giver))
+		return Held(strayed(giver))
 	case !giver.Bound():
 		mark := MarkClaimOf(giver, h.Fence)
 		mark.AtGiver, mark.Calls = !h.Back, giver.Claim.Calls+1

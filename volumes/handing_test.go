@@ -60,8 +60,8 @@ func told(v Verdict) string {
 		return string(a.Verb) + " at the " + where
 	}
 	switch {
-	case v.Blocked != nil:
-		return "blocked: " + v.Blocked.Reason
+	case v.Hold != nil:
+		return "blocked: " + v.Hold.Reason
 	case v.Action != nil:
 		return at(*v.Action)
 	case v.Attempt != nil:
@@ -364,7 +364,7 @@ func TestSecureOfSecond(t *testing.T) {
 func TestClaimDeletedWhileReleased(t *testing.T) {
 	h := filledSecond()
 	h.Giver.Claim, h.Giver.Volume = Claim{}, Volume{}
-	told := h.Release().Blocked
+	told := h.Release().Hold
 	for _, part := range []string{"east/data-web-0 was deleted", "volume " + h.Outgoing.Claim.Volume, h.Outgoing.Ref.Name, "intact"} {
 		if told == nil || !strings.Contains(told.Message, part) {
 			t.Errorf("%q is not told: %+v", part, told)

@@ -91,7 +91,7 @@ type Volume struct {
 	// Fence is the fence of the last write of a migration.
 	Fence string
 	// Barred is why it may not be created in the other side's cluster; zero if it may.
-	Barred Problem
+	Barred Reason
 	// Chosen is true if it existed without a claim when the binder chose it for the claim that it is bound to.
 	Chosen bool
 	// Released is the mark of its release: the fence under which its claimRef was set to an outgoing claim, for

@@ -164,22 +164,31 @@ func TestFree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pair := Pair{Owner: owner, Giver: held("east", ""), Taker: empty("west")}
 			tc.change(&pair)
-			wantReason(t, Rebind{}.Free(pair), tc.want)
+			wantReason(t, refusal(Rebind{}, pair, BeforeStop), tc.want)
 			if pair.Giver.Volume.Found {
-				wantReason(t, Rebind{}.Check(pair), tc.want)
+				wantReason(t, refusal(Rebind{}, pair, BeforeMove), tc.want)
 			}
 		})
 	}
 	unbound := Pair{Owner: owner, Giver: held("east", ""), Taker: empty("west")}
 	unbound.Giver.Claim = Claim{Found: true}
 	unbound.Giver.Volume = Volume{}
-	wantReason(t, Rebind{}.Check(unbound), ReasonClaimNotBound)
-	if message := (Rebind{}).Check(unbound).Message; !strings.Contains(message, "is without a phase and") {
+	wantReason(t, refusal(Rebind{}, unbound, BeforeMove), ReasonClaimNotBound)
+	if message := refusal(Rebind{}, unbound, BeforeMove).Message; !strings.Contains(message, "is without a phase and") {
 		t.Errorf("it is told %q", message)
 	}
 }
 
-func wantReason(t *testing.T, got *Problem, want string) {
+// refusal returns why a method refuses a pair at a moment, or nil.
+func refusal(method interface {
+	Check(pair Pair, at Moment) (*Reason, []Reason)
+}, pair Pair, at Moment,
+) *Reason {
+	refused, _ := method.Check(pair, at)
+	return refused
+}
+
+func wantReason(t *testing.T, got *Reason, want string) {
 	t.Helper()
 	switch {
 	case got == nil && want != "", got != nil && got.Reason != want:

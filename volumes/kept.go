@@ -45,7 +45,7 @@ func KeptOf(volume *corev1.PersistentVolume) (Kept, bool) {
 // leftBehind returns the problem of a claim at the taker that lost its volume when its ordinal left in an
 // earlier migration. The volume outlives the claim, so the claim may be deleted. The message states what is on
 // the volume, and as of when. Nil if the claim is no such claim.
-func leftBehind(pair Pair) *Problem {
+func leftBehind(pair Pair) *Reason {
 	if pair.Taker.Left != nil {
 		pair.Taker.Volume = *pair.Taker.Left
 	}
@@ -53,13 +53,13 @@ func leftBehind(pair Pair) *Problem {
 	if !h.Claim.Found || !h.Parked() || h.Claim.Volume != h.Volume.Name {
 		return nil
 	}
-	return &Problem{
+	return Stalled(
 		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s is left over from %s, which moved its ordinal away: its volume %s is parked, and has %s; it blocks the claim of this move",
 			h.Ref.Namespace, h.Ref.Name, h.parkedBy(), h.Volume.Name, holds(pair)),
 		fmt.Sprintf("delete only the claim; volume %s stays parked with policy Retain and all its data: %s; to list such volumes, and how to delete them: %s",
 			h.Volume.Name, h.Delete(), h.listKept()),
-	}
+	)
 }
 
 // holds describes the data on the taker's volume that was left behind, and their age.

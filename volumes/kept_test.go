@@ -82,16 +82,16 @@ func TestLeftBehind(t *testing.T) {
 			tc.change(&pair)
 			beside := pair // by Rebind the taker's volume is the one that arrives, and that of its claim is observed separately
 			beside.Taker.Left, beside.Taker.Volume = new(pair.Taker.Volume), Volume{}
-			frees := map[string]func() *Problem{
-				"Second": func() *Problem { return Second{}.Free(pair) },
-				"Empty":  func() *Problem { return Empty{}.Free(pair) },
+			frees := map[string]func() *Reason{
+				"Second": func() *Reason { return refusal(Second{}, pair, BeforeStop) },
+				"Empty":  func() *Reason { return refusal(Empty{}, pair, BeforeStop) },
 			}
 			if pair.Giver.Volume.Found {
-				frees["Rebind"] = func() *Problem { return Rebind{}.Free(beside) }
-				frees["Rebind, in mid-move"] = func() *Problem {
+				frees["Rebind"] = func() *Reason { return refusal(Rebind{}, beside, BeforeStop) }
+				frees["Rebind, in mid-move"] = func() *Reason {
 					beside.Giver, beside.Fence = secure(beside.Giver), fence
 					beside.Giver.Volume.ClaimRef = Parked(beside.Giver.Ref)
-					return Rebind{}.Transfer(beside).Blocked
+					return Rebind{}.Transfer(beside).Hold
 				}
 			}
 			for method, free := range frees {

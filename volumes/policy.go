@@ -40,19 +40,19 @@ type Use struct {
 	Shared bool
 }
 
-// Bars returns why a volume like this one may not be created in another cluster; the zero Problem if it may.
-func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem { //nolint:gocyclo // one condition after the other, each a line
+// Bars returns why a volume like this one may not be created in another cluster; the zero Reason if it may.
+func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Reason { //nolint:gocyclo // one condition after the other, each a line
 	path := volume.Spec.HostPath != nil || volume.Spec.Local != nil
 	driver, node := driverOf(volume), OfOneNode(volume)
 	switch {
 	case !path && node != "" && !use.Shared:
 		return LocalTo(volume, node, use.ClaimTemplate)
 	case path && !use.Shared:
-		return Problem{
+		return *Stalled(
 			ReasonVolumeIsLocal,
 			fmt.Sprintf("volume %s is a path on a node: in another cluster the same path may be empty, or hold other data", volume.Name),
 			fmt.Sprintf("if the nodes in both clusters see the same files there, confirm it: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; otherwise move the data by other means", use.ClaimTemplate),
-		}
+		)
 	case path && !p.Paths:
 		return notAllowed(volume, "is a path on a node, and its user can read and write files of that node", "volumes.allowPaths")
 	case volume.Spec.FlexVolume != nil && !p.Paths:
@@ -73,16 +73,16 @@ func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem { //nolin
 	if !path && !disk.Known(volume) && !use.Shared {
 		return diskUnknown(volume, use)
 	}
-	return Problem{}
+	return Reason{}
 }
 
 // LocalTo returns the problem of a volume that a node label binds to single nodes.
-func LocalTo(volume *corev1.PersistentVolume, label, template string) Problem {
-	return Problem{
+func LocalTo(volume *corev1.PersistentVolume, label, template string) Reason {
+	return *Stalled(
 		ReasonVolumeIsLocal,
 		fmt.Sprintf("volume %s is bound to single nodes, by its node affinity for %s: its data are on their disks, and a node of that name in another cluster has other disks", volume.Name, label),
 		fmt.Sprintf("if the nodes in both clusters see the same disk under that label, confirm it: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; otherwise copy the data: --volume %[1]s=copy", template),
-	}
+	)
 }
 
 // nodeWords lists the words by which drivers name a label of a single node: topology.topolvm.io/node,
@@ -122,34 +122,34 @@ func Binding(volume *corev1.PersistentVolume, is func(key string, values []strin
 	return found
 }
 
-// BarsSnapshot returns why a snapshot of a CSI driver may not be imported; the zero Problem if it may. A
+// BarsSnapshot returns why a snapshot of a CSI driver may not be imported; the zero Reason if it may. A
 // snapshot gives access to the data of a disk of that driver, as the disk itself does.
-func (p Policy) BarsSnapshot(driver string) Problem {
+func (p Policy) BarsSnapshot(driver string) Reason {
 	if len(p.Drivers) == 0 || slices.Contains(p.Drivers, driver) {
-		return Problem{}
+		return Reason{}
 	}
-	return Problem{
+	return *Stalled(
 		ReasonVolumeNotAllowed,
 		fmt.Sprintf("a snapshot of CSI driver %s, which is none of %s, may not be imported by the manager", driver, strings.Join(p.Drivers, ", ")),
 		"ask the administrator of the manager to allow it (volumes.drivers in its configuration), or move with your own rights: kubectl migrate run",
-	}
+	)
 }
 
 // diskUnknown returns the problem of a volume for which no twin could be recognised.
-func diskUnknown(volume *corev1.PersistentVolume, use Use) Problem {
-	return Problem{
+func diskUnknown(volume *corev1.PersistentVolume, use Use) Reason {
+	return *Stalled(
 		ReasonDiskUnknown,
 		fmt.Sprintf("the disk of volume %s is unknown, because its source (%s) does not identify it: another volume there may be the same disk, and two pods could write to it", volume.Name, driverOf(volume)),
 		fmt.Sprintf("if no other volume is this disk, confirm it: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; otherwise move the data by other means", use.ClaimTemplate),
-	}
+	)
 }
 
-func notAllowed(volume *corev1.PersistentVolume, what, setting string) Problem {
-	return Problem{
+func notAllowed(volume *corev1.PersistentVolume, what, setting string) Reason {
+	return *Stalled(
 		ReasonVolumeNotAllowed,
 		fmt.Sprintf("volume %s %s: the manager is not allowed to create it", volume.Name, what),
 		fmt.Sprintf("ask the administrator of the manager to allow it (%s in its configuration), or move with your own rights: kubectl migrate run", setting),
-	}
+	)
 }
 
 // driverOf returns the CSI driver of a volume, or the field name of a source within Kubernetes.

@@ -85,7 +85,7 @@ func TestK14Snapshots(t *testing.T) {
 		if got := (Policy{Drivers: []string{"allowed.example.com"}}).BarsSnapshot(driver); (got.Reason == ReasonVolumeNotAllowed) != barred {
 			t.Errorf("driver %q: %+v", driver, got)
 		}
-		if got := (Policy{}).BarsSnapshot(driver); got != (Problem{}) {
+		if got := (Policy{}).BarsSnapshot(driver); got != (Reason{}) {
 			t.Errorf("driver %q, and all are allowed: %+v", driver, got)
 		}
 	}

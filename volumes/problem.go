@@ -9,95 +9,26 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
-// Problem is the reason why a volume cannot be carried over: a stable reason, a message with the finding and
-// its risk, and the remedy.
-type Problem struct {
-	Reason  string
-	Message string
-	Remedy  string
-}
-
-// Reasons of problems.
-const (
-	ReasonClaimMissing      = "ClaimMissing"
-	ReasonClaimNotBound     = "ClaimNotBound"
-	ReasonClaimOwned        = "ClaimOwnedByPod"
-	ReasonVolumeLost        = "VolumeLost"
-	ReasonVolumeNotRetain   = "VolumeNotRetained"
-	ReasonForeignClaim      = "ForeignClaim"
-	ReasonForeignPod        = "ForeignPod"
-	ReasonForeignVolume     = "ForeignVolume"
-	ReasonAnotherDisk       = "AnotherDisk"
-	ReasonDriverMissing     = "DriverMissing"
-	ReasonVolumeOutOfReach  = "VolumeOutOfReach"
-	ReasonVolumeIsLocal     = "VolumeIsLocal"
-	ReasonVolumeNotAllowed  = "VolumeNotAllowed"
-	ReasonDiskUnknown       = "DiskUnknown"
-	ReasonClaimDiverges     = "ClaimDiverges"
-	ReasonClaimNotShareable = "ClaimNotShareable"
-	ReasonReleaseUnseen     = "ReleaseNotSeen"
-	ReasonUnknownMethod     = "UnknownMethod"
-	ReasonClassMissing      = "StorageClassMissing"
-	ReasonResizePending     = "ResizePending"
-	ReasonVolumesTooFew     = "VolumesTooFew"
-	// Reason for an object that must be deleted during the move, and that another controller may keep.
-	ReasonForeignFinalizer = "ForeignFinalizer"
-	// Reasons of method Copy.
-	ReasonCopyImageMissing = "CopyImageMissing"
-	ReasonCopySizeTooSmall = "CopySizeTooSmall"
-	ReasonCopyDiffers      = "CopyDiffers"
-	ReasonCopyNotWarm      = "CopyNotWarm"
-	ReasonCopyCold         = "CopyCold"
-	ReasonCopyStuck        = "CopyStuck"
-	ReasonCopyNotEmpty     = "CopyNotEmpty"
-	ReasonCopyOverBudget   = "CopyOverBudget"
-	ReasonCopyMayNotFit    = "CopyMayNotFitBudget"
-	ReasonCopyReadsAll     = "CopyReadsAll"
-	ReasonCopyTrusts       = "CopyTrustsUnchanged"
-	ReasonCopyAwaitsWord   = "CopyAwaitsWord"
-	ReasonCopyNotSealed    = "CopyNotSealed"
-	ReasonCopyRelayed      = "CopyRelayed"
-	// Reasons of method Snapshot.
-	ReasonSnapshotUnsupported  = "SnapshotUnsupported"
-	ReasonSnapshotsNotServed   = "SnapshotsNotServed"
-	ReasonSnapshotClassMissing = "SnapshotClassMissing"
-	ReasonForeignSnapshot      = "ForeignSnapshot"
-	ReasonNotRestored          = "NotRestored"
-	// Reasons of method Empty: the user's confirmation is missing, or it is a warning.
-	ReasonEmptyUnconfirmed  = "EmptyNotConfirmed"
-	ReasonFillingUnknown    = "FillingUnknown"
-	ReasonReturnUnconfirmed = "ReturnNotConfirmed"
-	ReasonStartsEmpty       = "StartsEmpty"
-)
-
-// Check returns why the pair cannot be moved from the giver to the taker, or nil.
-func (r Rebind) Check(pair Pair) *Problem {
-	if problem := Usable(pair.Giver); problem != nil {
-		return problem
-	}
-	return r.Free(pair)
-}
-
-// Free returns why the taker's place is not free for the giver's disk, or nil. The place is taken if another
+// occupied returns why the taker's place is not free for the giver's disk, or nil. The place is taken if another
 // user has a claim or a volume there under its name.
-func (Rebind) Free(pair Pair) *Problem {
-	taker := pair.Taker
-	if !pair.Giver.Volume.Found {
+func (p Pair) occupied() *Reason {
+	taker := p.Taker
+	if !p.Giver.Volume.Found {
 		return nil // there is nothing to compare it with
 	}
-	if taker.Claim.Found && taker.Claim.Volume != pair.there() {
-		return anotherClaim(pair)
+	if taker.Claim.Found && taker.Claim.Volume != p.there() {
+		return anotherClaim(p)
 	}
-	if pair.Shared {
+	if p.Shared {
 		return nil
 	}
 	switch {
-	case taker.Volume.Found && taker.Volume.Handle != pair.Giver.Volume.Handle && taker.Claim.Found && !taker.Claim.Ours:
-		return anotherClaim(pair)
-	case taker.Volume.Found && taker.Volume.Handle != pair.Giver.Volume.Handle:
-		return otherDisk(pair)
-	case taker.Volume.Found && !taker.Volume.Ours && !taker.Parked() && !pair.prepared():
-		return unprepared(pair)
+	case taker.Volume.Found && taker.Volume.Handle != p.Giver.Volume.Handle && taker.Claim.Found && !taker.Claim.Ours:
+		return anotherClaim(p)
+	case taker.Volume.Found && taker.Volume.Handle != p.Giver.Volume.Handle:
+		return otherDisk(p)
+	case taker.Volume.Found && !taker.Volume.Ours && !taker.Parked() && !p.prepared():
+		return unprepared(p)
 	}
 	if taker.Claim.Found && !taker.Claim.Ours && !taker.Volume.Found {
 		return foreignClaim(taker)
@@ -106,42 +37,42 @@ func (Rebind) Free(pair Pair) *Problem {
 }
 
 // Usable returns why the giver cannot hand a holding over, or nil.
-func Usable(h Holding) *Problem {
+func Usable(h Holding) *Reason {
 	switch {
 	case !h.Claim.Found:
-		return &Problem{
+		return Stalled(
 			ReasonClaimMissing,
 			fmt.Sprintf("claim %s/%s does not exist", h.Ref.Namespace, h.Ref.Name),
 			"wait until the StatefulSet controller has created it",
-		}
+		)
 	case h.Claim.OwnedByPod:
-		return &Problem{
+		return Stalled(
 			ReasonClaimOwned,
 			fmt.Sprintf("claim %s/%s is owned by its Pod and would be deleted with it, and its data after it", h.Ref.Namespace, h.Ref.Name),
 			"set persistentVolumeClaimRetentionPolicy.whenScaled to Retain and wait until the ownerReference is removed",
-		}
+		)
 	case !h.Volume.Found && h.Claim.Volume != "":
 		return VolumeLost(h)
 	case h.Parked() && h.Claim.Volume == h.Volume.Name:
 		return parkedHere(h)
 	case !h.Bound():
-		return &Problem{
+		return Stalled(
 			ReasonClaimNotBound,
 			fmt.Sprintf("claim %s/%s is %s and not bound to a volume that names it", h.Ref.Namespace, h.Ref.Name, phase(h.Claim.Phase)),
 			h.Describe(),
-		}
+		)
 	}
 	return nil
 }
 
 // parkedHere returns the problem of a claim whose volume a migration has parked: that migration was abandoned
 // while it moved the volume.
-func parkedHere(h Holding) *Problem {
-	return &Problem{
+func parkedHere(h Holding) *Reason {
+	return Stalled(
 		ReasonClaimNotBound,
 		fmt.Sprintf("claim %s/%s is %s: a migration has parked its volume %s, whose disk (%s) may be that of another volume on the other side", h.Ref.Namespace, h.Ref.Name, phase(h.Claim.Phase), h.Volume.Name, h.Volume.Handle),
-		"make sure that nothing uses this disk: no pod of the ordinal, and no other bound volume of the disk, on either side; then: " + Unpark(h),
-	}
+		"make sure that nothing uses this disk: no pod of the ordinal, and no other bound volume of the disk, on either side; then: "+Unpark(h),
+	)
 }
 
 // Unpark returns the command that sets the claimRef of a parked volume back to its claim, in the cluster of
@@ -153,12 +84,12 @@ func Unpark(h Holding) string {
 
 // barred returns why the giver's volume may not be created at the taker. It is nil if the volume may be
 // created, or need not be.
-func (p Pair) barred() *Problem {
+func (p Pair) barred() *Reason {
 	giver := p.Giver.Volume
 	switch {
 	case p.Shared || p.Taker.Volume.Found && !p.prepared():
 		return nil
-	case !p.Taker.Volume.Found && giver.Barred != Problem{}:
+	case !p.Taker.Volume.Found && giver.Barred != Reason{}:
 		return &giver.Barred
 	case giver.Twin != "":
 		return TwinOf(giver.Name, giver.Twin, p.Taker)
@@ -168,15 +99,16 @@ func (p Pair) barred() *Problem {
 
 // Replaced returns why the giver's volume is not the disk that was recorded when its ordinal's handoff began,
 // or nil. It is nil if no disk was recorded.
-func Replaced(h Holding, disk string) *Problem {
-	if disk == "" || !h.Volume.Found || Disk(h.Volume.Handle) == disk {
+func (p Pair) Replaced() *Reason {
+	h := p.Giver
+	if p.Disk == "" || !h.Volume.Found || Disk(h.Volume.Handle) == p.Disk {
 		return nil
 	}
-	return &Problem{
+	return Stalled(
 		ReasonAnotherDisk,
 		fmt.Sprintf("volume %s of claim %s/%s is another disk than when its ordinal was stopped: %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.Handle),
 		fmt.Sprintf("find what recreated it (%s), and recreate it with the disk that the ordinal had; or go back: set spec.mode to Rollback", h.DescribeVolume()),
-	}
+	)
 }
 
 func phase(p corev1.PersistentVolumeClaimPhase) string {
@@ -187,78 +119,78 @@ func phase(p corev1.PersistentVolumeClaimPhase) string {
 }
 
 // repointable returns why the claimRef of a volume must not be changed, or nil.
-func repointable(h Holding) *Problem {
+func repointable(h Holding) *Reason {
 	ref, volume := h.Ref, h.Volume
 	if volume.Policy == corev1.PersistentVolumeReclaimRetain {
 		return nil
 	}
-	return &Problem{
+	return Stalled(
 		ReasonVolumeNotRetain,
 		fmt.Sprintf("volume %s of claim %s/%s has reclaim policy %s: the storage would be deleted when it loses its claim", volume.Name, ref.Namespace, ref.Name, volume.Policy),
 		h.retain(volume.Name),
-	}
+	)
 }
 
 // claimLost returns the problem of an ordinal for which no claim records its volume any more.
-func claimLost(h Holding) *Problem {
-	return &Problem{
+func claimLost(h Holding) *Reason {
+	return Stalled(
 		ReasonClaimMissing,
 		fmt.Sprintf("claim %s/%s has been deleted, and nothing else names its volume", h.Ref.Namespace, h.Ref.Name),
 		fmt.Sprintf("create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (%s)", h.Command("get pv | grep %s/%s", h.Ref.Namespace, h.Ref.Name)),
-	}
+	)
 }
 
 // NotSecured returns the problem of a stopped ordinal whose present volume was not secured before the stop. Its
 // claim was deleted since and created again on another disk, or another user stopped the ordinal before its
 // turn.
-func NotSecured(h Holding) *Problem {
-	return &Problem{
+func NotSecured(h Holding) *Reason {
+	return Stalled(
 		ReasonAnotherDisk,
 		fmt.Sprintf("claim %s/%s is on volume %s, which was not secured before the ordinal was stopped: it may not be the disk that the ordinal had", h.Ref.Namespace, h.Ref.Name, h.Volume.Name),
 		fmt.Sprintf("see which volume the ordinal had (%s), and bind the claim to that one; or go back: set spec.mode to Rollback", h.Command("get pv | grep %s/%s", h.Ref.Namespace, h.Ref.Name)),
-	}
+	)
 }
 
 // VolumeLost returns the problem of a volume that a claim names and that does not exist.
-func VolumeLost(h Holding) *Problem {
-	return &Problem{
+func VolumeLost(h Holding) *Reason {
+	return Stalled(
 		ReasonVolumeLost,
 		fmt.Sprintf("the volume of claim %s/%s (%q) does not exist on this side", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
 		"restore the PersistentVolume object; the storage itself has not been deleted by this migration",
-	}
+	)
 }
 
 // departing returns the problem of a volume whose object was deleted. The object exists only while it is
 // bound to its claim (kubernetes pv_protection_controller.go, isBeingUsed). A change of the claimRef would
 // remove it, and with it the only record of the disk.
-func departing(h Holding) *Problem {
+func departing(h Holding) *Reason {
 	if !h.Volume.Found || !h.Volume.Terminating {
 		return nil
 	}
-	return &Problem{
+	return Stalled(
 		ReasonVolumeLost,
 		fmt.Sprintf("volume %s of claim %s/%s is being deleted: its object disappears as soon as it loses that claim, and nothing else names its disk, %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.Handle),
 		fmt.Sprintf("recreate its object while no pod uses it, with the same name, source, policy Retain, annotations and claimRef with its uid: %s > pv.json; remove metadata.uid, resourceVersion, deletionTimestamp, deletionGracePeriodSeconds and status from that file; release the object: %s; then: %s; the migration then continues",
 			h.Command("get pv %s -o json", h.Volume.Name), h.Command(`patch pv %s --type=merge -p '{"metadata":{"finalizers":null}}'`, h.Volume.Name), h.Command("create -f pv.json")),
-	}
+	)
 }
 
-func unboundAtEnd(h Holding) *Problem {
-	return &Problem{
+func unboundAtEnd(h Holding) *Reason {
+	return Stalled(
 		api.ReasonVolumeUnbound,
-		"volume " + h.Volume.Name + " is not bound to claim " + h.Ref.Namespace + "/" + h.Ref.Name + " any more",
-		"its reclaim policy stays Retain until it is; " + h.DescribeVolume(),
-	}
+		"volume "+h.Volume.Name+" is not bound to claim "+h.Ref.Namespace+"/"+h.Ref.Name+" any more",
+		"its reclaim policy stays Retain until it is; "+h.DescribeVolume(),
+	)
 }
 
 // anotherClaim returns the problem of a claim at the taker that names another volume than the one that arrives.
 // An earlier move left that claim, or it belongs to another user.
-func anotherClaim(pair Pair) *Problem { return cmp.Or(leftBehind(pair), foreignClaim(pair.Taker)) }
+func anotherClaim(pair Pair) *Reason { return cmp.Or(leftBehind(pair), foreignClaim(pair.Taker)) }
 
-func foreignClaim(h Holding) *Problem {
-	return &Problem{
+func foreignClaim(h Holding) *Reason {
+	return Stalled(
 		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s exists and names the volume %q: the pod would start on another disk than the one it had", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
-		"look at its data; to free the name and keep the disk: " + h.Delete(),
-	}
+		"look at its data; to free the name and keep the disk: "+h.Delete(),
+	)
 }

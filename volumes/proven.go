@@ -13,7 +13,7 @@ func (p Pair) proven() Verdict {
 	there := p.Taker.Volume
 	switch {
 	case !there.Found || there.UID == "" || there.UID != p.Giver.Volume.UID:
-		return blocked(p.notOneCluster("has another volume of that name, or none"))
+		return Held(p.notOneCluster("has another volume of that name, or none"))
 	case !p.secured(p.Taker):
 		return p.awaitsMark()
 	}
@@ -22,17 +22,18 @@ func (p Pair) proven() Verdict {
 
 // awaitsMark waits until the taker's side shows the mark that was written over the giver's connection.
 func (p Pair) awaitsMark() Verdict {
-	problem := p.notOneCluster("does not show the mark that was written on it")
-	return Verdict{Waits: problem.Message, Awaited: problem}
+	hold := p.notOneCluster("does not show the mark that was written on it")
+	hold.Stalled = false
+	return Verdict{Hold: hold}
 }
 
-func (p Pair) notOneCluster(what string) *Problem {
+func (p Pair) notOneCluster(what string) *Reason {
 	name := p.Giver.Volume.Name
-	return &Problem{
+	return Stalled(
 		api.ReasonClusterNotProven,
 		fmt.Sprintf("volume %s: both sides give the same UID for namespace kube-system, and the side of claim %s/%s %s: they are not known to be one cluster",
 			name, p.Taker.Ref.Namespace, p.Taker.Ref.Name, what),
 		fmt.Sprintf("compare both (%s; %s); if both lead to one cluster, use the same name for both sides (one context, or one Secret); if one cluster was cloned from the other, move nothing between them, and return the moved ordinals: set spec.mode to Rollback",
 			p.Giver.Command("get pv %s -o yaml", name), p.Taker.Command("get pv %s -o yaml", name)),
-	}
+	)
 }

@@ -43,6 +43,11 @@ type Pair struct {
 	// Template is the name of the claim template, for messages. Word holds the user's confirmations for it.
 	Template string
 	Word     Word
+	// Disk is a digest of the disk that was recorded when the ordinal's handoff began; empty if none was. It is for
+	// the moment AfterStop.
+	Disk string
+	// Carried is true if this migration has carried the volume to the taker. It is for the moment AfterArrival.
+	Carried bool
 	// Copy is for the methods that fill a second volume; nil if nothing was observed.
 	Copy *Copying
 }
@@ -68,46 +73,57 @@ type Action struct {
 	Copy CopyAction
 }
 
-// Verdict is the next step. At most one of Action, Attempt, Waits and Blocked is set. If none is set, the
-// volume is where it should be.
+// Verdict is the next step. At most one of Action, Attempt, Waits and Hold is set. If none is set, the volume is
+// where it should be.
 type Verdict struct {
 	Action *Action
 	// Waits names the condition that the pair waits for.
 	Waits string
 	// Deletion is the object whose deletion is awaited; nil if it waits for something else.
 	Deletion *Deletion
-	// Awaited is the message while it waits for something other than the binder; nil if it waits for the
-	// binder.
-	Awaited *Problem
 	// Call is the action to take if the wait lasts long; nil if there is none.
 	Call *Action
 	// Look is the time until the next check if no watched object changes; 0 if it is not known.
 	Look time.Duration
 	// Attempt must be recorded before anything else is done.
 	Attempt *api.CopyAttempt
-	// Blocked is the problem that prevents the move.
-	Blocked *Problem
+	// Hold is the reason that it does not go on, if that is another one than Waits. Most are Stalled.
+	Hold *Reason
 }
 
 // Done reports whether nothing is left to do.
 func (v Verdict) Done() bool {
-	return v.Action == nil && v.Attempt == nil && v.Waits == "" && v.Blocked == nil
+	return v.Action == nil && v.Attempt == nil && v.Waits == "" && v.Hold == nil
 }
 
 // Rebind is the method that carries a volume without copying a byte. It sets the volume's claimRef to the other
 // side's claim.
 type Rebind struct{}
 
-// Separate returns false: there is one disk.
-func (Rebind) Separate() bool { return false }
+// Facts returns that there is one disk, and nothing to fill.
+func (Rebind) Facts() Facts { return Facts{} }
+
+// Check returns why the pair may not go on, or nil.
+func (Rebind) Check(pair Pair, at Moment) (*Reason, []Reason) {
+	switch at {
+	case BeforeMove:
+		return cmp.Or(Usable(pair.Giver), pair.occupied()), nil
+	case BeforeStop:
+		return pair.occupied(), nil
+	case AfterStop:
+		return cmp.Or(swapped(pair), pair.Replaced()), nil
+	default:
+		return pair.offItsDisk(), nil
+	}
+}
+
+// Ahead has nothing to do.
+func (Rebind) Ahead(Pair, Goal) Verdict { return Verdict{} }
 
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Rebind) Prepare(pair Pair) Verdict {
-	if problem := Usable(pair.Giver); problem != nil {
-		return Verdict{Blocked: problem}
-	}
-	if problem := pair.barred(); problem != nil {
-		return blocked(problem)
+	if problem := cmp.Or(Usable(pair.Giver), pair.barred()); problem != nil {
+		return Held(problem)
 	}
 	if !pair.secured(pair.Giver) {
 		return pair.secure(pair.Giver)
@@ -121,15 +137,10 @@ func (Rebind) Prepare(pair Pair) Verdict {
 // secured reports whether a volume is secured and no late write can undo that.
 func (p Pair) secured(h Holding) bool { return h.SecuredBy(p.Owner) && h.Volume.Fence == p.Fence }
 
-// Confirm returns why the giver's volume may not be the disk that its ordinal had when it was stopped, or nil.
-func (Rebind) Confirm(pair Pair, disk string) *Problem {
-	return cmp.Or(swapped(pair), Replaced(pair.Giver, disk))
-}
-
 // swapped returns a problem if the giver's volume is still bound to its claim but was never secured by this
 // migration. The migration secures every volume before it stops the ordinal. If the other side's volume has the
 // same disk, it is the right volume.
-func swapped(pair Pair) *Problem {
+func swapped(pair Pair) *Reason {
 	giver, taker := pair.Giver, pair.Taker.Volume
 	if pair.Shared && (!giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref)) {
 		return nil // it is the taker's
@@ -162,26 +173,26 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	giver, taker := pair.Giver, pair.Taker
 	switch {
 	case swapped(pair) != nil:
-		return blocked(swapped(pair))
+		return Held(swapped(pair))
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
 		// This is checked before anything is written, because the volume may belong to another user.
-		return blocked(strayed(giver))
+		return Held(strayed(giver))
 	case departing(giver) != nil && !giver.Parked():
-		return blocked(departing(giver))
+		return Held(departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
 		return pair.secure(giver)
 	case giver.Volume.Found && !giver.Parked():
 		return pair.leave()
 	case taker.Volume.Found && giver.Volume.Found && taker.Volume.Handle != giver.Volume.Handle:
-		return blocked(otherDisk(pair))
+		return Held(otherDisk(pair))
 	case taker.Volume.Found:
 		return bind(pair)
 	case !giver.Volume.Found:
 		return pair.lost(giver)
 	case taker.Claim.Found && taker.Claim.Volume != pair.there():
-		return blocked(anotherClaim(pair))
+		return Held(anotherClaim(pair))
 	case pair.barred() != nil:
-		return blocked(pair.barred())
+		return Held(pair.barred())
 	}
 	return pair.provide()
 }
@@ -194,7 +205,7 @@ func (Rebind) Settle(pair Pair) Verdict {
 	case !pair.Marked(h.Volume):
 		return Verdict{}
 	case !h.Bound():
-		return blocked(unboundAtEnd(h))
+		return Held(unboundAtEnd(h))
 	}
 	restore := pair.Restore(h.Volume)
 	return Verdict{Action: &restore}
@@ -236,13 +247,13 @@ func rebindShared(pair Pair) Verdict {
 	case !giver.Volume.ClaimRef.Names(giver.Ref):
 		return pair.awaitsMark() // the taker's side still shows the earlier state
 	case swapped(pair) != nil:
-		return blocked(swapped(pair))
+		return Held(swapped(pair))
 	case departing(giver) != nil:
-		return blocked(departing(giver))
+		return Held(departing(giver))
 	case !pair.secured(giver):
 		return pair.secure(giver)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
-		return blocked(anotherClaim(pair))
+		return Held(anotherClaim(pair))
 	}
 	if verdict := pair.proven(); !verdict.Done() {
 		return verdict
@@ -254,9 +265,9 @@ func rebindShared(pair Pair) Verdict {
 // records any more which volume it was.
 func (p Pair) lost(where Holding) Verdict {
 	if !p.Giver.Claim.Found && !p.Taker.Claim.Found {
-		return blocked(claimLost(p.Giver))
+		return Held(claimLost(p.Giver))
 	}
-	return blocked(VolumeLost(where))
+	return Held(VolumeLost(where))
 }
 
 // secure returns the action that sets the giver's volume to Retain and notes the policy to restore.
@@ -308,4 +319,5 @@ func (p Pair) original(volume Volume) corev1.PersistentVolumeReclaimPolicy {
 	return volume.Policy
 }
 
-func blocked(problem *Problem) Verdict { return Verdict{Blocked: problem} }
+// Held returns a verdict that does not go on.
+func Held(why *Reason) Verdict { return Verdict{Hold: why} }

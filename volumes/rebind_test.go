@@ -47,7 +47,7 @@ func TestRebindBlocks(t *testing.T) {
 	unsecured := held("east", corev1.PersistentVolumeReclaimDelete)
 	unsecured.Volume.Note, unsecured.Volume.ClaimRef = Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}, taken.Volume.ClaimRef
 	barred, twin := parked("east"), parked("east")
-	barred.Volume.Barred, twin.Volume.Twin = Problem{Reason: ReasonVolumeNotAllowed}, "another-pv"
+	barred.Volume.Barred, twin.Volume.Twin = Reason{Reason: ReasonVolumeNotAllowed}, "another-pv"
 	lost := empty("east")
 	lost.Claim = held("east", "").Claim
 	tests := map[string]struct {
@@ -69,7 +69,7 @@ func TestRebindBlocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.pair.Fence, tc.pair.Owner = fence, owner
 			got := Rebind{}.Transfer(tc.pair)
-			if got.Blocked == nil || got.Blocked.Reason != tc.want || got.Action != nil {
+			if got.Hold == nil || got.Hold.Reason != tc.want || got.Action != nil {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
 		})
@@ -155,13 +155,13 @@ func TestDepartingVolume(t *testing.T) {
 		"Rebind": Rebind{}.Transfer(pair), "Rebind in one cluster": Rebind{}.Transfer(shared), "Empty": Empty{}.Transfer(separate),
 		"Copy and Snapshot": Handing{Pair: separate, Copying: Copying{Outgoing: Holding{Ref: OutgoingRef(giver.Ref, owner)}}}.Release(),
 	} {
-		if got.Blocked == nil || got.Blocked.Reason != ReasonVolumeLost {
+		if got.Hold == nil || got.Hold.Reason != ReasonVolumeLost {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	pair.Giver = parked("east")
 	pair.Giver.Volume.Terminating = true
-	if got := (Rebind{}).Transfer(pair); got.Blocked != nil {
+	if got := (Rebind{}).Transfer(pair); got.Hold != nil {
 		t.Errorf("once it was parked its disk is carried over all the same: %+v", got)
 	}
 }
@@ -176,7 +176,7 @@ func TestSecureGiverRefuses(t *testing.T) {
 	gone := held("east", corev1.PersistentVolumeReclaimDelete)
 	gone.Volume = Volume{}
 	barred, twin := held("east", corev1.PersistentVolumeReclaimDelete), secure(held("east", corev1.PersistentVolumeReclaimDelete))
-	barred.Volume.Barred, twin.Volume.Twin = Problem{Reason: ReasonVolumeNotAllowed}, "another-pv"
+	barred.Volume.Barred, twin.Volume.Twin = Reason{Reason: ReasonVolumeNotAllowed}, "another-pv"
 	for name, tc := range map[string]struct {
 		giver Holding
 		want  string
@@ -191,7 +191,7 @@ func TestSecureGiverRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Rebind{}.Prepare(Pair{Fence: fence, Owner: owner, Giver: tc.giver, Taker: empty("west")})
-			if got.Blocked == nil || got.Blocked.Reason != tc.want {
+			if got.Hold == nil || got.Hold.Reason != tc.want {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
 		})
@@ -245,10 +245,8 @@ func inAWord(v Verdict) string {
 	switch {
 	case v.Action != nil:
 		return string(v.Action.Verb)
-	case v.Blocked != nil:
-		return v.Blocked.Reason
-	case v.Awaited != nil:
-		return v.Awaited.Reason
+	case v.Hold != nil:
+		return v.Hold.Reason
 	case v.Waits != "":
 		return v.Waits
 	}
@@ -259,7 +257,7 @@ func inAWord(v Verdict) string {
 // volume, and an existing volume is not created again (S1).
 func TestBarred(t *testing.T) {
 	giver, made := held("east", corev1.PersistentVolumeReclaimDelete), empty("west")
-	giver.Volume.Barred, made.Volume = Problem{Reason: ReasonVolumeNotAllowed}, Volume{Found: true}
+	giver.Volume.Barred, made.Volume = Reason{Reason: ReasonVolumeNotAllowed}, Volume{Found: true}
 	for name, tc := range map[string]struct {
 		pair Pair
 		want bool
@@ -291,7 +289,7 @@ func TestReplaced(t *testing.T) {
 		"not recorded": {on, "", false},
 		"not found":    {empty("east"), Disk("d/h"), false},
 	} {
-		if got := Replaced(tc.holding, tc.disk); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
+		if got := (Pair{Giver: tc.holding, Disk: tc.disk}).Replaced(); (got != nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -324,12 +322,12 @@ func carry(t *testing.T, pair *Pair) {
 		if verdict.Action == nil {
 			verdict = Rebind{}.Transfer(*pair)
 		}
-		if verdict.Blocked != nil {
+		if verdict.Hold != nil {
 			verdict = Rebind{}.Transfer(*pair)
 		}
 		switch {
-		case verdict.Blocked != nil:
-			t.Fatalf("blocked: %+v", verdict.Blocked)
+		case verdict.Hold != nil:
+			t.Fatalf("blocked: %+v", verdict.Hold)
 		case verdict.Done():
 			if !pair.Taker.Bound() || pair.Giver.Bound() {
 				t.Fatalf("done, but not bound: %+v", pair)

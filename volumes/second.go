@@ -16,12 +16,26 @@ import (
 // Snapshot.
 type Second struct{}
 
-// Separate returns true: each side has a volume of its own.
-func (Second) Separate() bool { return true }
+// Facts returns that each side has a volume of its own.
+func (Second) Facts() Facts { return Facts{Separate: true} }
 
-// Free returns why the taker's place is taken, or nil. A claim there that this migration has neither created
+// Check returns why the pair may not go on, or nil. Each method adds its own reasons before the move.
+func (s Second) Check(pair Pair, at Moment) (*Reason, []Reason) {
+	switch at {
+	case BeforeMove:
+		return cmp.Or(Usable(pair.Giver), s.occupied(pair)), nil
+	case BeforeStop:
+		return s.occupied(pair), nil
+	case AfterStop:
+		return s.unknown(pair), nil
+	default:
+		return s.astray(pair), nil
+	}
+}
+
+// occupied returns why the taker's place is taken, or nil. A claim there that this migration has neither created
 // nor left there holds data.
-func (Second) Free(pair Pair) *Problem {
+func (Second) occupied(pair Pair) *Reason {
 	taker := pair.Taker
 	if left(pair) && !pair.Taker.Bound() {
 		return mayStay(taker)
@@ -35,16 +49,16 @@ func (Second) Free(pair Pair) *Problem {
 // left reports whether the taker's claim has lost its volume because this migration has parked that volume.
 func left(pair Pair) bool { return pair.Taker.Parked() && pair.Taker.SecuredBy(pair.Owner) }
 
-// Confirm returns why the giver's volume may not be the one that its ordinal had when it was stopped, or nil.
-func (Second) Confirm(pair Pair, disk string) *Problem {
+// unknown returns why the giver's volume may not be the one that its ordinal had when it was stopped, or nil.
+func (Second) unknown(pair Pair) *Reason {
 	giver := pair.Giver
 	switch {
-	case !giver.Volume.Found || justTaken(pair) || stays(pair.Taker, disk):
+	case !giver.Volume.Found || justTaken(pair) || stays(pair.Taker, pair.Disk):
 		return nil
 	case giver.Volume.Note.By != pair.Owner && !giver.Parked():
 		return NotSecured(giver)
 	}
-	return Replaced(giver, disk)
+	return pair.Replaced()
 }
 
 // stays reports whether the taker has the recorded volume, and it was not carried away from there. The move has
@@ -63,22 +77,22 @@ func justTaken(pair Pair) bool {
 	return seal.Volume == volume.Name && seal.To == Disk(volume.Handle) && seal.Root == volume.Seal && seal.Root != ""
 }
 
-// Carried returns why an ordinal is not known to be on the volume that was filled for it, or nil.
-func (Second) Carried(t Taken) *Problem {
-	at := t.At
+// astray returns why an ordinal is not known to be on the volume that was filled for it, or nil.
+func (Second) astray(pair Pair) *Reason {
+	at, from := pair.Taker, pair.Giver
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
 	look := "inspect its data, and keep it: " + at.Describe()
-	another := func(what string) *Problem {
-		return &Problem{Reason: ReasonAnotherDisk, Message: claim + what, Remedy: look}
+	another := func(what string) *Reason {
+		return Stalled(ReasonAnotherDisk, claim+what, look)
 	}
 	switch {
 	case !at.Claim.Found:
 		return another("does not exist any more: its pod would start without its data")
 	case !at.Volume.Found || at.Claim.Volume != at.Volume.Name:
 		return another(fmt.Sprintf("is on volume %q, which is not the one that was filled for it", at.Claim.Volume))
-	case t.Made && at.Volume.Seal == "":
+	case pair.Carried && at.Volume.Seal == "":
 		return another(fmt.Sprintf("is on volume %s, which has no seal", at.Volume.Name))
-	case t.Made && t.From.Volume.Found && t.From.Volume.Handle == at.Volume.Handle:
+	case pair.Carried && from.Volume.Found && from.Volume.Handle == at.Volume.Handle:
 		return another("is on the disk that it had: no second one was filled")
 	case !at.Bound():
 		return another("is not bound to its volume any more")
@@ -141,10 +155,10 @@ func digest(claim Ref, owner types.UID) string {
 }
 
 // inTheWay returns the problem of a claim at the taker that holds data.
-func inTheWay(h Holding) *Problem {
-	return &Problem{
-		Reason:  ReasonForeignClaim,
-		Message: fmt.Sprintf("claim %s/%s exists and names the volume %q, and this migration did not create it: the new volume cannot take its place", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
-		Remedy:  "look at its data; to free the name and keep the disk: " + h.Delete(),
-	}
+func inTheWay(h Holding) *Reason {
+	return Stalled(
+		ReasonForeignClaim,
+		fmt.Sprintf("claim %s/%s exists and names the volume %q, and this migration did not create it: the new volume cannot take its place", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
+		"look at its data; to free the name and keep the disk: "+h.Delete(),
+	)
 }

@@ -27,7 +27,7 @@ func TestSecondIsFree(t *testing.T) {
 		"secured, and in use": {secure(held("west", "")), ReasonForeignClaim},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantReason(t, Second{}.Free(Pair{Owner: owner, Giver: held("east", ""), Taker: tc.taker}), tc.want)
+			wantReason(t, refusal(Second{}, Pair{Owner: owner, Giver: held("east", ""), Taker: tc.taker}, BeforeStop), tc.want)
 		})
 	}
 }
@@ -71,9 +71,9 @@ func TestSecondIsConfirmed(t *testing.T) {
 		}), ReasonAnotherDisk},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pair := Pair{Separate: true, Owner: owner, Giver: secure(held("east", "")), Taker: empty("west")}
+			pair := Pair{Separate: true, Owner: owner, Giver: secure(held("east", "")), Taker: empty("west"), Disk: recorded}
 			tc.change(&pair)
-			wantReason(t, Second{}.Confirm(pair, recorded), tc.want)
+			wantReason(t, refusal(Second{}, pair, AfterStop), tc.want)
 		})
 	}
 }
@@ -81,34 +81,34 @@ func TestSecondIsConfirmed(t *testing.T) {
 // TestSecondIsCarried: an ordinal that has moved is on the volume that was filled for it and that has a seal.
 func TestSecondIsCarried(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(*Taken)
+		change func(*Pair)
 		want   bool
 	}{
-		"as it was handed over":           {func(*Taken) {}, true},
-		"the claim is gone":               {func(t *Taken) { t.At.Claim = Claim{} }, false},
-		"the volume is gone":              {func(t *Taken) { t.At.Volume = Volume{} }, false},
-		"gone, and the claim names none":  {func(t *Taken) { t.At.Volume, t.At.Claim.Volume = Volume{}, "" }, false},
-		"the claim names another":         {func(t *Taken) { t.At.Claim.Volume = "another" }, false},
-		"without a seal":                  {func(t *Taken) { t.At.Volume.Seal = "" }, false},
-		"without a seal, another's move":  {func(t *Taken) { t.Made, t.At.Volume.Seal = false, "" }, true},
-		"on the disk that it had":         {func(t *Taken) { t.From.Volume.Handle = t.At.Volume.Handle }, false},
-		"on that one, another's move":     {func(t *Taken) { t.Made, t.From.Volume.Handle = false, t.At.Volume.Handle }, true},
-		"nothing is left of the first":    {func(t *Taken) { t.From.Volume = Volume{Handle: t.At.Volume.Handle} }, true},
-		"the claim has lost its volume":   {func(t *Taken) { t.At.Claim.Phase = corev1.ClaimLost }, false},
-		"the claim is of another time":    {func(t *Taken) { t.At.Claim.UID = "another" }, false},
-		"all of it, without a first disk": {func(t *Taken) { t.From = Holding{} }, true},
+		"as it was handed over":           {func(*Pair) {}, true},
+		"the claim is gone":               {func(p *Pair) { p.Taker.Claim = Claim{} }, false},
+		"the volume is gone":              {func(p *Pair) { p.Taker.Volume = Volume{} }, false},
+		"gone, and the claim names none":  {func(p *Pair) { p.Taker.Volume, p.Taker.Claim.Volume = Volume{}, "" }, false},
+		"the claim names another":         {func(p *Pair) { p.Taker.Claim.Volume = "another" }, false},
+		"without a seal":                  {func(p *Pair) { p.Taker.Volume.Seal = "" }, false},
+		"without a seal, another's move":  {func(p *Pair) { p.Carried, p.Taker.Volume.Seal = false, "" }, true},
+		"on the disk that it had":         {func(p *Pair) { p.Giver.Volume.Handle = p.Taker.Volume.Handle }, false},
+		"on that one, another's move":     {func(p *Pair) { p.Carried, p.Giver.Volume.Handle = false, p.Taker.Volume.Handle }, true},
+		"nothing is left of the first":    {func(p *Pair) { p.Giver.Volume = Volume{Handle: p.Taker.Volume.Handle} }, true},
+		"the claim has lost its volume":   {func(p *Pair) { p.Taker.Claim.Phase = corev1.ClaimLost }, false},
+		"the claim is of another time":    {func(p *Pair) { p.Taker.Claim.UID = "another" }, false},
+		"all of it, without a first disk": {func(p *Pair) { p.Giver = Holding{} }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := held("west", "")
 			at.Volume.Handle, at.Volume.Seal = "d/second", "root"
-			taken := Taken{Made: true, From: parked("east"), At: at}
+			taken := Pair{Carried: true, Giver: parked("east"), Taker: at}
 			tc.change(&taken)
-			got := Second{}.Carried(taken)
+			got := refusal(Second{}, taken, AfterArrival)
 			if (got == nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
 				t.Errorf("got %+v", got)
 			}
-			if absent := got != nil && strings.Contains(got.Message, "does not exist"); absent == taken.At.Claim.Found {
-				t.Errorf("claim found %t: %+v", taken.At.Claim.Found, got)
+			if absent := got != nil && strings.Contains(got.Message, "does not exist"); absent == taken.Taker.Claim.Found {
+				t.Errorf("claim found %t: %+v", taken.Taker.Claim.Found, got)
 			}
 		})
 	}

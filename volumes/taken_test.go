@@ -57,7 +57,7 @@ func TestTaken(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&at, &from)
 			}
-			got := Rebind{}.Carried(Taken{Shared: tc.shared, Made: tc.made, From: from, At: at})
+			got := refusal(Rebind{}, Pair{Shared: tc.shared, Carried: tc.made, Giver: from, Taker: at}, AfterArrival)
 			if tc.want == "" {
 				if got != nil {
 					t.Errorf("got %+v", got)

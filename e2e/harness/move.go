@@ -119,7 +119,7 @@ func (v *Move) startAuditor() {
 		Destination: auditor.Side{
 			Name: "destination", Config: v.To.RESTConfig(), Namespace: v.ToNamespace, Set: v.ToName, Resource: resourceOf(v.Migration.Spec.Destination.APIVersion),
 		},
-		Budget: budget, OwnVolumes: v.templates(func(m api.VolumeMethod) bool { return !m.FillsSecond() && methods.Of(m).Separate() }),
+		Budget: budget, OwnVolumes: v.templates(func(m api.VolumeMethod) bool { return !m.FillsSecond() && methods.Of(m).Facts().Separate }),
 		Copied: v.templates(api.VolumeMethod.FillsSecond), Content: v.Content,
 	})
 	v.Must(err)

@@ -12,10 +12,18 @@ import (
 
 // toyMethod is Rebind with an additional step: before the ordinal is stopped, the fence is written on the claim
 // that it leaves behind.
-type toyMethod struct{ volumes.Rebind }
+type toyMethod struct{}
 
-func (m toyMethod) Prepare(pair volumes.Pair) volumes.Verdict {
-	verdict := m.Rebind.Prepare(pair)
+func (toyMethod) Facts() volumes.Facts                             { return volumes.Facts{} }
+func (toyMethod) Ahead(volumes.Pair, volumes.Goal) volumes.Verdict { return volumes.Verdict{} }
+func (toyMethod) Transfer(pair volumes.Pair) volumes.Verdict       { return volumes.Rebind{}.Transfer(pair) }
+func (toyMethod) Settle(pair volumes.Pair) volumes.Verdict         { return volumes.Rebind{}.Settle(pair) }
+func (toyMethod) Check(pair volumes.Pair, at volumes.Moment) (*volumes.Reason, []volumes.Reason) {
+	return volumes.Rebind{}.Check(pair, at)
+}
+
+func (toyMethod) Prepare(pair volumes.Pair) volumes.Verdict {
+	verdict := volumes.Rebind{}.Prepare(pair)
 	if !verdict.Done() || pair.Giver.Claim.Fence == pair.Fence {
 		return verdict
 	}

@@ -50,13 +50,3 @@ func (e *Engine) Ask(ctx context.Context, m *api.Migration) ([]Asked, plan.Snaps
 	group.Wait()
 	return all, snapshot, nil
 }
-
-// wrongGate returns the reason why a gate cannot be queried with its configuration; nil if it can be.
-func (e *Engine) wrongGate(gate api.HealthGate) *health.Answer {
-	_, err := e.askers(gate)
-	if err == nil {
-		return nil
-	}
-	answer := health.AnswerOf(err)
-	return &answer
-}

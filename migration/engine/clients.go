@@ -11,7 +11,6 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/probe"
 )
 
@@ -19,11 +18,9 @@ import (
 // hands it the Migration and writes its counts down. No pass waits for it, and no decision depends on it.
 type clients struct {
 	clock clock.PassiveClock
-	// allowed restricts the addresses of requests, and servers those of a Prometheus server, whose token is in
-	// secrets.
-	allowed, servers health.Addresses
-	secrets          health.Secrets
-	tally            *probe.Tally
+	// access restricts the addresses of requests, and those of a Prometheus server, whose token is in a Secret.
+	access Access
+	tally  *probe.Tally
 	// meter queries a Prometheus server instead of sending requests; nil means none.
 	meter *probe.Meter
 	// asked is the probe that is running; nil means none. stop ends it.
@@ -59,7 +56,7 @@ func (c *clients) follow(m *api.Migration) {
 // start starts the requested probe.
 func (c *clients) start(m *api.Migration) error {
 	if c.asked.Prometheus == nil {
-		target, err := probe.NewTarget(c.asked.URL, c.allowed)
+		target, err := probe.NewTarget(c.asked.URL, c.access.Probes)
 		if err != nil {
 			return err
 		}
@@ -70,7 +67,7 @@ func (c *clients) start(m *api.Migration) error {
 		Migration: client.ObjectKeyFromObject(m), StatefulSet: types.NamespacedName{Namespace: cmp.Or(m.Spec.Source.Namespace, m.Namespace), Name: m.Spec.Source.Name},
 		Began: m.Status.Baseline.StartTime.Time,
 	}
-	meter, err := probe.NewMeter(*c.asked.Prometheus, about, c.servers, c.secrets, c.clock)
+	meter, err := probe.NewMeter(*c.asked.Prometheus, about, c.access.Addresses, c.access.Secrets, c.clock)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func probed(url string) *api.Migration {
 // it is paused between two ordinals. A changed URL takes effect.
 func TestP1ClientsFollow(t *testing.T) {
 	completed := metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved}
-	c := clients{clock: clock.RealClock{}, allowed: health.Addresses{Any: true}}
+	c := clients{clock: clock.RealClock{}, access: Access{Probes: health.Addresses{Any: true}}}
 	t.Cleanup(c.close)
 	m := probed("http://127.0.0.1:1/")
 	for _, step := range []struct {
@@ -85,7 +85,7 @@ func TestP1ClientsOfAPrometheus(t *testing.T) {
 	if refused.follow(m); refused.stop != nil || !strings.Contains(refused.figures(time.Now()).Message, "gates.prometheus") {
 		t.Errorf("%+v", refused.figures(time.Now()))
 	}
-	c := clients{clock: clock.RealClock{}, servers: health.Addresses{Any: true}}
+	c := clients{clock: clock.RealClock{}, access: Access{Addresses: health.Addresses{Any: true}}}
 	t.Cleanup(c.close)
 	c.follow(m)
 	if query := <-asked; !regexp.MustCompile(`^shop/web\[6[0-9]s\]$`).MatchString(query) {
@@ -119,7 +119,7 @@ func TestP1ClientsAreNoReasonToWrite(t *testing.T) {
 	asked := make(chan struct{}, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }))
 	t.Cleanup(server.Close)
-	c, m := clients{clock: clock.RealClock{}, allowed: health.Addresses{Any: true}}, probed(server.URL)
+	c, m := clients{clock: clock.RealClock{}, access: Access{Probes: health.Addresses{Any: true}}}, probed(server.URL)
 	t.Cleanup(c.close)
 	m.Status.Handoff = &api.Handoff{Ordinal: 2, StartTime: metav1.NewMicroTime(time.Now())}
 	c.follow(m)

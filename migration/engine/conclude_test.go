@@ -54,8 +54,8 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 					return nil
 				},
 			}), nil)
-			e := &Engine{clock: clock.RealClock{}, sides: sides, observer: &world.Observer{Pair: sides}}
-			e.world = inClusters{e}
+			both := &inClusters{links: links{pair: sides}, watches: watches{pair: sides}, Observer: &world.Observer{Pair: sides}}
+			e := &Engine{clock: clock.RealClock{}, world: both, clusters: both}
 			e.state.Engaged = true
 			try := func() (planner.Step, bool) {
 				decision := plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Name: "web", Before: plan.SetState{Replicas: 1}}}
@@ -158,7 +158,7 @@ func (k *kept) TurnBack(context.Context, *api.Migration) error { return nil }
 // ones are shown.
 func TestWarningsStay(t *testing.T) {
 	records := &kept{}
-	e := &Engine{clock: clock.RealClock{}, records: records, state: planner.State{Holder: "h"}}
+	e := &Engine{clock: clock.RealClock{}, status: statusStore{records: records}, state: planner.State{Holder: "h"}}
 	m := &api.Migration{}
 	found := func(check string) []plan.Finding {
 		return []plan.Finding{{Check: check, Reason: api.ReasonTrackedByGitOps, Message: "m", Warning: true}}
@@ -228,7 +228,7 @@ func TestTurnBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := &turned{err: tc.err}
-			e := &Engine{clock: clock.RealClock{}, records: kept}
+			e := &Engine{clock: clock.RealClock{}, status: statusStore{records: kept}}
 			m := &api.Migration{Spec: api.MigrationSpec{Mode: tc.mode}}
 			step := planner.Stall(tc.hold)
 			for range 2 {
@@ -293,7 +293,7 @@ func TestNews(t *testing.T) {
 func TestAheadHeld(t *testing.T) {
 	hold := plan.Stalled(api.ReasonWriteRefused, "cluster west refused to create claim a: exceeded quota: few", "kubectl describe quota -n shop").Hold
 	begins := func() *Engine {
-		return &Engine{clock: clock.RealClock{}, records: &kept{}, state: planner.State{Holder: "h"}}
+		return &Engine{clock: clock.RealClock{}, status: statusStore{records: &kept{}}, state: planner.State{Holder: "h"}}
 	}
 	e, m := begins(), &api.Migration{}
 	m.Status.Baseline = &api.Baseline{Replicas: 3}
@@ -306,37 +306,37 @@ func TestAheadHeld(t *testing.T) {
 		return outcome
 	}
 	stalls := plan.Decision{Hold: &plan.Hold{Reason: api.ReasonPaused}}
-	e.holdEarly(1, hold, inAnswer, false)
-	e.holdEarly(0, hold, inAnswer, false)
-	e.holdEarly(2, nil, inAnswer, true)
+	e.early.hold(1, hold, inAnswer, false, e.clock.Now())
+	e.early.hold(0, hold, inAnswer, false, e.clock.Now())
+	e.early.hold(2, nil, inAnswer, true, e.clock.Now())
 	const want = "True|WriteRefused|ordinal 0, and 1 more, to be copied before its turn: cluster west refused to create claim a: exceeded quota: few. " +
 		"It is tried again every 5s, and nothing that is under way waits for it; at its turn the move stalls with that. What to do: kubectl describe quota -n shop"
 	if outcome := report(e, stalls); said(m, api.ConditionAheadHeld) != want || outcome.AheadHeld != api.ReasonWriteRefused {
 		t.Errorf("got %q, news: %q", said(m, api.ConditionAheadHeld), outcome.AheadHeld)
 	}
-	if again := e.held[1].again; !again.After(e.clock.Now()) {
+	if again := e.early.held[1].again; !again.After(e.clock.Now()) {
 		t.Error("it is tried again at once")
 	}
 	if outcome := report(e, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonOutsideWindow}}); outcome.AheadHeld != "" {
 		t.Error("it is news twice")
 	}
-	e.holdEarly(0, nil, inAnswer, false) // a conflict is no reason to hold
-	e.holdEarly(1, nil, inAnswer, true)
+	e.early.hold(0, nil, inAnswer, false, e.clock.Now()) // a conflict is no reason to hold
+	e.early.hold(1, nil, inAnswer, true, e.clock.Now())
 	if report(e, stalls); !strings.Contains(said(m, api.ConditionAheadHeld), "ordinal 0, to be copied") {
 		t.Errorf("one is let pass: %q", said(m, api.ConditionAheadHeld))
 	}
 	if report(begins(), stalls); said(m, api.ConditionAheadHeld) == "" {
 		t.Error("a new process takes it back, and has not tried")
 	}
-	e.holdEarly(0, nil, inAnswer, true)
+	e.early.hold(0, nil, inAnswer, true, e.clock.Now())
 	if report(e, stalls); said(m, api.ConditionAheadHeld) != "" {
 		t.Errorf("all are let pass: %q", said(m, api.ConditionAheadHeld))
 	}
-	e.holdEarly(0, hold, inSnapshot, true)
+	e.early.hold(0, hold, inSnapshot, true, e.clock.Now())
 	if report(e, stalls); said(m, api.ConditionAheadHeld) == "" {
-		t.Errorf("what was seen is not told: %+v", e.held)
+		t.Errorf("what was seen is not told: %+v", e.early.held)
 	}
-	e.holdEarly(0, hold, inAnswer, false)
+	e.early.hold(0, hold, inAnswer, false, e.clock.Now())
 	report(e, stalls)
 	if report(e, plan.Decision{Done: api.ReasonMoved}); said(m, api.ConditionAheadHeld) != "" {
 		t.Errorf("at the end: %q", said(m, api.ConditionAheadHeld))
@@ -368,9 +368,9 @@ func TestWhatHoldsCopies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := &Engine{clock: clock.RealClock{}}
 			for _, l := range tc.looks {
-				e.holdEarly(0, l.hold, l.found, l.ends)
+				e.early.hold(0, l.hold, l.found, l.ends, e.clock.Now())
 			}
-			held, found := e.held[0]
+			held, found := e.early.held[0]
 			if found != (tc.want != nil) || found && held.hold != *tc.want {
 				t.Errorf("held: %t, %+v", found, held)
 			}

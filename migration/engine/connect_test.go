@@ -74,9 +74,9 @@ func TestEngineWithoutTheDestination(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			m := remote(mode, true)
 			engine := NewEngine(m, Options{Source: off, Destination: off, Holder: "test"})
-			engine.sides.Source.Live = clustertest.New()
-			engine.sides.Source.ID = "cluster-east"
-			s := engine.observer.Snapshot(t.Context(), m, planner.Reads{})
+			engine.clusters.links.pair.Source.Live = clustertest.New()
+			engine.clusters.links.pair.Source.ID = "cluster-east"
+			s := engine.clusters.Snapshot(t.Context(), m, planner.Reads{})
 			if s.Destination.Set.Presence != want || s.Destination.Lost != (mode == api.ModeRecover) {
 				t.Errorf("got %v, lost %t", s.Destination.Set.Presence, s.Destination.Lost)
 			}

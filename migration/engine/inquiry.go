@@ -131,6 +131,16 @@ func (q *inquiries) askerOf(gate api.HealthGate) health.Asker {
 	return asker
 }
 
+// fault returns why a gate cannot be queried with its configuration; nil if it can be.
+func (q *inquiries) fault(gate api.HealthGate) *health.Answer {
+	_, err := q.askers(gate)
+	if err == nil {
+		return nil
+	}
+	answer := health.AnswerOf(err)
+	return &answer
+}
+
 // wrong is the client of a gate that cannot be queried.
 type wrong struct{ error }
 

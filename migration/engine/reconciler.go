@@ -205,7 +205,7 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 	if err != nil {
 		return r.refuse(ctx, m, err)
 	}
-	d.engine.queued, d.engine.movedOn = queued, movedOn
+	d.engine.others.queued, d.engine.others.movedOn = queued, movedOn
 	d.engine.newest(m)
 	d.urgency.Store(int32(urgency(m)))
 	if kept, err := r.keep(ctx, m); kept || err != nil {
@@ -311,7 +311,8 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 	created := &driven{uid: m.UID, checked: time.Now(), generation: m.Generation, source: from, destination: to}
 	created.engine = NewEngine(m, Options{
 		Source: from.connection, Destination: to.connection, Holder: r.Holder, Policy: r.Volumes,
-		Secrets: health.Secrets{Reader: r.Connector.Secrets, Kubectl: plan.Kubectl(localName, "")}, Addresses: r.Addresses, Probes: r.Probes, Traffic: traffic{r, key}, Relays: r.relays,
+		Access:  Access{Secrets: health.Secrets{Reader: r.Connector.Secrets, Kubectl: plan.Kubectl(localName, "")}, Addresses: r.Addresses, Probes: r.Probes},
+		Traffic: traffic{r, key}, Relays: r.relays,
 		Records:    records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
 		ServerTime: r.ServerTime,
 		Notify: func() {

@@ -36,35 +36,6 @@ func (t traffic) Take(b berths.Berth) bool {
 	return t.ledger.take(b)
 }
 
-// load returns the use by the handoffs of other migrations.
-func (e *Engine) load() *berths.Load {
-	if e.traffic == nil {
-		return nil
-	}
-	return e.traffic.Load()
-}
-
-// begins reports whether the shared limits permit a record: two migrations that look at the same time may both
-// find room for one more handoff. The way back is never held.
-func (e *Engine) begins(step planner.Step) bool {
-	before, after := step.Snapshot.Record.Handoff, step.Decision.Record.Handoff
-	if e.traffic == nil || after == nil || before != nil && before.Ordinal == after.Ordinal {
-		return true
-	}
-	berth, begun := berths.Of(step.Snapshot.Migration, step.Decision.Record.Baseline, step.Decision.Record.Handoff)
-	return !begun || e.traffic.Take(berth) || step.Decision.Record.Fence != nil && step.Decision.Record.Fence.Direction == api.Back
-}
-
-// hasPlace reports whether the shared limits permit a write: a migration that only waited has released its
-// place.
-func (e *Engine) hasPlace(step planner.Step) bool {
-	if e.traffic == nil || !planner.TakesPlace(step.Snapshot, *step.Decision.Effect) {
-		return true
-	}
-	berth, begun := berths.Of(step.Snapshot.Migration, step.Snapshot.Record.Baseline, step.Snapshot.Record.Handoff)
-	return !begun || e.traffic.Take(berth)
-}
-
 // book records the resources that a Migration's recorded handoff uses. If the result of a write is unknown,
 // they remain booked.
 func (r *Reconciler) book(m *api.Migration, failed bool) {

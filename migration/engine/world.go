@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +11,9 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
+	"github.com/sliceshift/sliceshift/migration/preflight"
 	"github.com/sliceshift/sliceshift/migration/world"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // World is the environment that an Engine reads and writes.
@@ -29,109 +29,77 @@ type World interface {
 }
 
 // inClusters is the World of two real clusters.
-type inClusters struct{ *Engine }
-
-// Snapshot implements World.
-func (e inClusters) Snapshot(ctx context.Context, m *api.Migration, reads planner.Reads) plan.Snapshot {
-	return e.observer.Snapshot(ctx, m, reads)
+type inClusters struct {
+	*world.Observer
+	links     links
+	watches   watches
+	inspector *preflight.Inspector
+	policy    volumes.Policy
+	// parked is the volume that was parked last, and parkedAt is its side.
+	parked   *corev1.PersistentVolume
+	parkedAt plan.SideName
 }
 
-// EndPass implements World.
-func (e inClusters) EndPass() { e.observer.EndPass() }
+func newInClusters(m *api.Migration, options Options) *inClusters {
+	pair := options.endpoints(m)
+	connections := map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination}
+	c := &inClusters{
+		links:     links{clock: options.Clock, pair: pair, connections: connections},
+		watches:   watches{notify: options.Notify, pair: pair},
+		inspector: &preflight.Inspector{Pair: pair, Clock: options.Clock, Policy: options.Policy, Connections: connections},
+		policy:    options.Policy,
+	}
+	c.Observer = &world.Observer{Pair: pair, Clock: options.Clock, Policy: options.Policy, Identify: c.links.identifyAgain, KeepsSlice: c.inspector.KeepsSlice, LetsIn: c.inspector.LetsIn}
+	return c
+}
 
 // Do implements World.
-func (e inClusters) Do(ctx context.Context, m *api.Migration, effect plan.Effect) (client.Object, error) {
-	e.observer.BeforeWrite(effect)
-	executor := world.New(m, e.sides, e.policy)
-	executor.Parked, executor.ParkedAt = e.parked, e.parkedAt
+func (c *inClusters) Do(ctx context.Context, m *api.Migration, effect plan.Effect) (client.Object, error) {
+	c.BeforeWrite(effect)
+	executor := world.New(m, c.links.pair, c.policy)
+	executor.Parked, executor.ParkedAt = c.parked, c.parkedAt
 	object, err := executor.Do(ctx, effect)
 	if err != nil {
 		return nil, err
 	}
-	e.observer.LookAhead(ctx, effect)
+	c.LookAhead(ctx, effect)
 	if effect.Parks() {
-		e.parked, _ = object.(*corev1.PersistentVolume)
-		e.parkedAt = effect.Side
+		c.parked, _ = object.(*corev1.PersistentVolume)
+		c.parkedAt = effect.Side
 	}
 	return object, nil
 }
 
 // Engage implements World. It discovers facts that do not change, and starts to watch. For a migration that has
 // not begun, it first checks the rights and everything that would keep it from completing.
-func (e inClusters) Engage(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
-	places := []*endpoint.Endpoint{&e.sides.Source, &e.sides.Destination}
+func (c *inClusters) Engage(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
+	places := []*endpoint.Endpoint{&c.links.pair.Source, &c.links.pair.Destination}
 	if world.Recovers(m) {
 		places = places[:1]
 	}
-	e.asked = planner.NoSide
+	c.links.identified = planner.NoSide
 	if m.Status.Baseline != nil {
-		if e.watching {
-			return nil, e.learnExports(ctx, m, places)
+		if c.watches.on {
+			return nil, c.links.learnExports(ctx, m, places)
 		}
-		if err := e.learn(ctx, m, places); err != nil {
+		if err := c.links.learn(ctx, m, places); err != nil {
 			return nil, err
 		}
-		return nil, e.watch(ctx, places)
+		return nil, c.watches.begin(ctx, places, c.links.connections)
 	}
-	for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.inspector.KindsNotServed, e.inspector.MissingPermissions} {
+	for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){c.inspector.KindsNotServed, c.inspector.MissingPermissions} {
 		if findings, err := check(ctx, m); err != nil || len(findings) > 0 {
 			return findings, err
 		}
 	}
-	e.exportsAsked, e.sides.Source.ExportVersion, e.sides.Destination.ExportVersion = time.Time{}, "", ""
-	if err := e.learn(ctx, m, places); err != nil {
+	c.links.forgetExports()
+	if err := c.links.learn(ctx, m, places); err != nil {
 		return nil, err
 	}
-	e.asked = planner.BothSides
-	findings, err := e.inspector.Run(ctx, m)
+	c.links.identified = planner.BothSides
+	findings, err := c.inspector.Run(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	return findings, e.watch(ctx, places)
-}
-
-// learn identifies the clusters and discovers the APIs that they serve.
-func (e *Engine) learn(ctx context.Context, m *api.Migration, places []*endpoint.Endpoint) error {
-	for _, p := range places {
-		if err := e.identify(ctx, p); err != nil {
-			return err
-		}
-	}
-	return e.learnExports(ctx, m, places)
-}
-
-// identifyAgain identifies the cluster of a side unless that was done in this pass.
-func (e *Engine) identifyAgain(ctx context.Context, p *endpoint.Endpoint) error {
-	if e.asked.Has(p.Side) {
-		return nil
-	}
-	return e.identify(ctx, p)
-}
-
-// identify reads which cluster a side is in: a kubeconfig, a DNS name or a load balancer may lead to another
-// cluster than before.
-func (e *Engine) identify(ctx context.Context, p *endpoint.Endpoint) error {
-	id, err := e.connections[p.Side].ID(ctx)
-	if err != nil {
-		return fmt.Errorf("cluster %s: %w", p.Cluster, err)
-	}
-	p.ID = id
-	return nil
-}
-
-func (e *Engine) watch(ctx context.Context, places []*endpoint.Endpoint) error {
-	if e.watching || e.notify == nil {
-		return nil
-	}
-	for _, p := range places {
-		view, leave, err := e.connections[p.Side].Watch(ctx, clusters.Scope{Namespace: p.Namespace, Kind: p.APIVersion}, clusters.Subscription{Set: p.Set, Notify: e.notify})
-		if err != nil {
-			e.Close()
-			return err
-		}
-		p.Cached = view
-		e.leave = append(e.leave, leave)
-	}
-	e.watching = true
-	return nil
+	return findings, c.watches.begin(ctx, places, c.links.connections)
 }

@@ -74,8 +74,8 @@ func (b Besides) placed(v OrdinalVolume) place {
 // volumes are created in the same place.
 func (v OrdinalVolume) comesFirst(other OrdinalVolume, behind bool) bool {
 	switch {
-	case v.fillsAhead() != other.fillsAhead():
-		return v.fillsAhead()
+	case v.FillsAhead() != other.FillsAhead():
+		return v.FillsAhead()
 	case v.madeAtOnce() != other.madeAtOnce():
 		return v.madeAtOnce()
 	}

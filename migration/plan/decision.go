@@ -11,6 +11,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/shell"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Decision is the result of package planner. At most one of Record, Effect and Done is set; without any of them,
@@ -39,23 +40,11 @@ func (d Decision) NeedsLiveRead() bool {
 }
 
 // Hold is the reason that nothing is done now.
-type Hold struct {
-	Reason  string
-	Message string
-	// Remedy is the action for the user, where there is one.
-	Remedy string
-	// Stalled is true when something outside the migration must change first.
-	Stalled bool
-	// TurnBack is true when the spec requests a rollback in this case; By is the gate or hook that requests it.
-	TurnBack bool
-	By       string
-	// Until is when the wait ends although nothing has changed; zero: not known.
-	Until time.Time
-}
+type Hold = volumes.Reason
 
 // Stalled returns a decision to wait until something outside the migration has changed.
 func Stalled(reason, message, remedy string) *Decision {
-	return &Decision{Hold: &Hold{Reason: reason, Message: message, Remedy: remedy, Stalled: true}}
+	return &Decision{Hold: volumes.Stalled(reason, message, remedy)}
 }
 
 // Finding is one result of the preflight.
@@ -83,10 +72,13 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 	}{bare(f), shell.Commands(f.Remedy)})
 }
 
-// Hold returns a stall until the finding is fixed.
-func (f Finding) Hold() *Hold {
-	return &Hold{Reason: f.Reason, Message: f.Message, Remedy: f.Remedy, Stalled: true}
+// FindingOf returns what a reason means for an object: an objection if it stalls, else a warning.
+func FindingOf(object string, why volumes.Reason) Finding {
+	return Finding{Reason: why.Reason, Object: object, Message: why.Message, Remedy: why.Remedy, Warning: !why.Stalled}
 }
+
+// Hold returns a stall until the finding is fixed.
+func (f Finding) Hold() *Hold { return volumes.Stalled(f.Reason, f.Message, f.Remedy) }
 
 // Names of the checks of a snapshot.
 const (

@@ -52,7 +52,7 @@ type Dependency struct {
 	// Storage is true for an object that represents storage, which is never replaced. Barred is the reason that it
 	// may not be created, or remain, at the destination.
 	Storage bool
-	Barred  volumes.Problem
+	Barred  volumes.Reason
 	// ClusterWide is true for an object without a namespace.
 	ClusterWide bool
 }

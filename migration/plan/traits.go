@@ -148,7 +148,7 @@ func (e Effect) ForMovers() bool { return e.Carries() && e.Volume.ForMovers() }
 // side has its own volume, that is the parking of the volume. In one cluster, it is the same write that gives the
 // volume to the other side.
 func (e Effect) TakesAway(sameCluster bool) bool {
-	if sameCluster && !methods.Of(e.Carriage.Method).Separate() {
+	if sameCluster && !methods.Of(e.Carriage.Method).Facts().Separate {
 		return e.Gives()
 	}
 	return e.Parks()

@@ -23,16 +23,13 @@ type OrdinalVolume struct {
 func (v OrdinalVolume) Way() volumes.Method { return methods.Of(v.Method) }
 
 // Separate reports whether each side has its own volume.
-func (v OrdinalVolume) Separate() bool { return v.Way().Separate() }
+func (v OrdinalVolume) Separate() bool { return v.Way().Facts().Separate }
 
 // Shared reports whether both sides use one volume: in one cluster, if the method rebinds it.
 func (v OrdinalVolume) Shared(spec Spec) bool { return spec.SameCluster && !v.Separate() }
 
-// fillsAhead reports whether its volume at the taker is created while the ordinal still runs.
-func (v OrdinalVolume) fillsAhead() bool {
-	_, ahead := v.Way().(volumes.Ahead)
-	return ahead
-}
+// FillsAhead reports whether its method fills volumes at the taker while the ordinal still runs.
+func (v OrdinalVolume) FillsAhead() bool { return v.Way().Facts().Fills != nil }
 
 // Holding returns one side's view of a claim.
 func (v *OrdinalVolume) Holding(name SideName) *volumes.Holding {

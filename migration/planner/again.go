@@ -67,7 +67,7 @@ func (p againPlanner) differs() string {
 }
 
 // anotherDisk returns a problem if an ordinal of the destination does not use the disk that was moved there.
-func (p againPlanner) anotherDisk() *volumes.Problem { return lossPlanner(p).anotherDisk() }
+func (p againPlanner) anotherDisk() *volumes.Reason { return lossPlanner(p).anotherDisk() }
 
 // offRecord returns a text if the ordinal in flight does not have the volumes in its record; empty: it has them.
 func (p againPlanner) offRecord() string {
@@ -81,9 +81,11 @@ func (p againPlanner) offRecord() string {
 	}
 	for _, v := range found {
 		recorded := plan.RecordedVolume(handoff, v.Ordinal, v.Template)
-		giver := p.pair(v).Giver
+		pair := p.pair(v)
+		pair.Disk = recorded.Disk
+		giver := pair.Giver
 		had := cmp.Or(giver.Name, recorded.Name)
-		switch problem := volumes.Replaced(giver, recorded.Disk); {
+		switch problem := pair.Replaced(); {
 		case recorded.Name == "" || giver.Claim.Volume != had:
 			return fmt.Sprintf("claim %s/%s names volume %q, and had %q when ordinal %d began to move", giver.Ref.Namespace, giver.Ref.Name, giver.Claim.Volume, had, v.Ordinal)
 		case problem != nil:

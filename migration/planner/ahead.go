@@ -73,24 +73,23 @@ func (p earlyPlanner) copy(k, turns int32) *plan.Decision {
 
 // early returns the next step of a volume whose ordinal is some turns away.
 func (p earlyPlanner) early(v plan.OrdinalVolume, turns int32) volumes.Verdict {
-	method := aheadOf(v)
-	if method == nil || v.Copy == nil {
+	if v.Copy == nil {
 		return volumes.Verdict{}
 	}
-	pair := p.pair(v)
+	method, pair := v.Way(), p.pair(v)
 	if v.Copy.Asked.Prefetch >= turns {
-		return method.Ahead(pair)
+		return method.Ahead(pair, volumes.Warm)
 	}
 	return volumes.First(
-		func() volumes.Verdict { return method.Place(pair) },
-		func() volumes.Verdict { return method.Withdraw(pair) }, // prefetch may have been larger before
+		func() volumes.Verdict { return method.Ahead(pair, volumes.Placed) },
+		func() volumes.Verdict { return method.Ahead(pair, volumes.Withdrawn) }, // prefetch may have been larger before
 	)
 }
 
 // prefetched reports whether any volume of an ordinal is copied that number of turns in advance.
 func (p earlyPlanner) prefetched(k, turns int32) bool {
 	return slices.ContainsFunc(p.Volumes, func(v plan.OrdinalVolume) bool {
-		return v.Ordinal == k && aheadOf(v) != nil && v.Copy != nil && v.Copy.Asked.Prefetch >= turns
+		return v.Ordinal == k && v.FillsAhead() && v.Copy != nil && v.Copy.Asked.Prefetch >= turns
 	})
 }
 
@@ -158,15 +157,9 @@ func EarlyOrdinals(s plan.Snapshot) []int32 {
 // is done, no budget is reserved, and nothing is taken from the ordinal.
 type aheadPlanner struct{ *View }
 
-// aheadOf returns the part of a volume's method that works while its ordinal runs; nil: there is none.
-func aheadOf(v plan.OrdinalVolume) volumes.Ahead {
-	method, _ := v.Way().(volumes.Ahead)
-	return method
-}
-
 // asked reports whether an ordinal may have such work.
 func (p aheadPlanner) asked(k int32) bool {
-	return slices.ContainsFunc(p.Volumes, func(v plan.OrdinalVolume) bool { return v.Ordinal == k && aheadOf(v) != nil })
+	return slices.ContainsFunc(p.Volumes, func(v plan.OrdinalVolume) bool { return v.Ordinal == k && v.FillsAhead() })
 }
 
 // begun reports whether work has been done that would be lost with the handoff.
@@ -184,7 +177,7 @@ func (p aheadPlanner) step(k int32) *plan.Decision {
 	if hold != nil {
 		return p.held(api.StepCopyAhead, *hold)
 	}
-	decision := carryPlanner(p).together(held, carryPlanner(p).claim, p.ahead)
+	decision := carryPlanner(p).together(held, carryPlanner(p).claim, carryPlanner(p).towards(volumes.Warm))
 	if decision == nil {
 		return nil
 	}
@@ -194,23 +187,14 @@ func (p aheadPlanner) step(k int32) *plan.Decision {
 	return p.at(api.StepCopyAhead, decision)
 }
 
-// ahead returns the next step of a volume while its ordinal runs.
-func (p aheadPlanner) ahead(v plan.OrdinalVolume) volumes.Verdict {
-	if method := aheadOf(v); method != nil {
-		return method.Ahead(p.pair(v))
-	}
-	return volumes.Verdict{}
-}
-
 // withdraw stops running copies, whatever the current direction; nil: none is running, or all are already
 // stopping.
 func (p aheadPlanner) withdraw(k int32) *plan.Decision {
 	for _, v := range p.Volumes {
-		method := aheadOf(v)
-		if v.Ordinal != k || method == nil {
+		if v.Ordinal != k || !v.FillsAhead() {
 			continue
 		}
-		if verdict := method.Withdraw(p.pair(v)); verdict.Action != nil {
+		if verdict := v.Way().Ahead(p.pair(v), volumes.Withdrawn); verdict.Action != nil {
 			return p.at(api.StepCopyAhead, carryPlanner(p).volumeDecision(v, verdict))
 		}
 	}
@@ -220,11 +204,10 @@ func (p aheadPlanner) withdraw(k int32) *plan.Decision {
 // drop removes the copies of an ordinal that stays at the giver; nil: none is left.
 func (p aheadPlanner) drop(k int32) *plan.Decision {
 	for _, v := range p.Volumes {
-		method, drops := v.Way().(volumes.Dropper)
-		if v.Ordinal != k || !drops {
+		if v.Ordinal != k {
 			continue
 		}
-		if decision := carryPlanner(p).volumeDecision(v, method.Drop(p.pair(v))); decision != nil {
+		if decision := carryPlanner(p).volumeDecision(v, v.Way().Ahead(p.pair(v), volumes.Dropped)); decision != nil {
 			return p.at(api.StepCopyAhead, decision)
 		}
 	}

@@ -69,11 +69,9 @@ func Split(s plan.Snapshot) []plan.Finding {
 		if !set.Has(v.Ordinal) {
 			continue
 		}
-		if problem := v.Way().Carried(volumes.Taken{Shared: v.Shared(s.Spec), From: v.Source, At: v.Destination}); problem != nil {
-			findings = append(findings, plan.Finding{
-				Reason: problem.Reason, Object: fmt.Sprintf("claim %s/%s of ordinal %d", v.Destination.Ref.Namespace, v.Destination.Ref.Name, v.Ordinal),
-				Message: problem.Message, Remedy: problem.Remedy,
-			})
+		moved := volumes.Pair{Shared: v.Shared(s.Spec), Giver: v.Source, Taker: v.Destination}
+		if problem, _ := v.Way().Check(moved, volumes.AfterArrival); problem != nil {
+			findings = append(findings, plan.FindingOf(fmt.Sprintf("%s of ordinal %d", claimNamed(v.Destination), v.Ordinal), *problem))
 		}
 	}
 	return findings

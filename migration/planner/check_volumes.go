@@ -9,57 +9,36 @@ import (
 )
 
 // Volumes finds reasons why the volumes of the moving ordinals cannot be moved by their methods, and returns the
-// warnings of these methods.
+// warnings of these methods, once for each claim template.
 func Volumes(s plan.Snapshot) []plan.Finding {
-	var findings []plan.Finding
+	var refusals, warnings []plan.Finding
 	for _, v := range s.Volumes {
-		if !s.ToMove(v.Ordinal) {
+		refused, warned := v.Way().Check(volumes.Pair{Shared: v.Shared(s.Spec), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word, Copy: v.Copy}, volumes.BeforeMove)
+		if s.ToMove(v.Ordinal) {
+			refusals = append(refusals, refusalsOf(s, v, refused)...)
+		}
+		template := "claim template " + v.Template
+		if slices.ContainsFunc(warnings, func(f plan.Finding) bool { return f.Object == template }) {
 			continue
 		}
-		for _, finding := range []*plan.Finding{InUse(v.Source), AttachedElsewhere(s.Source, v.Ordinal, v.Source), BeingDeleted(v.Source), BeingDeleted(v.Destination)} {
-			if finding != nil {
-				findings = append(findings, *finding)
-			}
-		}
-		problem := v.Way().Check(volumes.Pair{Shared: v.Shared(s.Spec), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word, Copy: v.Copy})
-		if problem != nil {
-			findings = append(findings, plan.Finding{
-				Reason:  problem.Reason,
-				Object:  fmt.Sprintf("claim %s/%s of ordinal %d", v.Source.Ref.Namespace, v.Source.Ref.Name, v.Ordinal),
-				Message: fmt.Sprintf("source cluster %s, destination cluster %s: %s", s.Source.Cluster, s.Destination.Cluster, problem.Message),
-				Remedy:  problem.Remedy,
-			})
+		for _, problem := range warned {
+			warnings = append(warnings, plan.FindingOf(template, problem))
 		}
 	}
-	return append(findings, methodWarnings(s)...)
+	return append(refusals, warnings...)
 }
 
-// methodWarnings returns the warnings of the methods of the claim templates.
-func methodWarnings(s plan.Snapshot) []plan.Finding {
+// refusalsOf returns why a volume cannot be moved: its own state, and the refusal of its method.
+func refusalsOf(s plan.Snapshot, v plan.OrdinalVolume, refused *volumes.Reason) []plan.Finding {
 	var findings []plan.Finding
-	for _, v := range s.Volumes {
-		object := "claim template " + v.Template
-		if slices.ContainsFunc(findings, func(f plan.Finding) bool { return f.Object == object }) {
-			continue
+	for _, finding := range []*plan.Finding{InUse(v.Source), AttachedElsewhere(s.Source, v.Ordinal, v.Source), BeingDeleted(v.Source), BeingDeleted(v.Destination)} {
+		if finding != nil {
+			findings = append(findings, *finding)
 		}
-		for _, problem := range warningsOf(s, v) {
-			findings = append(findings, plan.Finding{Reason: problem.Reason, Object: object, Message: problem.Message, Remedy: problem.Remedy, Warning: true})
-		}
+	}
+	if refused != nil {
+		refused.Message = fmt.Sprintf("source cluster %s, destination cluster %s: %s", s.Source.Cluster, s.Destination.Cluster, refused.Message)
+		findings = append(findings, plan.FindingOf(fmt.Sprintf("%s of ordinal %d", claimNamed(v.Source), v.Ordinal), *refused))
 	}
 	return findings
-}
-
-// warningsOf returns the warnings of a method, in general and for a claim.
-func warningsOf(s plan.Snapshot, v plan.OrdinalVolume) []volumes.Problem {
-	switch method := v.Way().(type) {
-	case volumes.Warner:
-		if problem := method.Warn(v.Template); problem != nil {
-			return []volumes.Problem{*problem}
-		}
-		return nil
-	case volumes.ClaimWarner:
-		return method.WarnOf(volumes.Pair{Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Copy: v.Copy})
-	default:
-		return nil
-	}
 }

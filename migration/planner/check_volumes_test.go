@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"testing"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -27,19 +28,24 @@ func TestVolumeFindings(t *testing.T) {
 	}, Volumes)
 }
 
+// warnings returns those of the methods.
+func warnings(s plan.Snapshot) []plan.Finding {
+	return slices.DeleteFunc(Volumes(s), func(f plan.Finding) bool { return !f.Warning })
+}
+
 // TestCopyColdIsSaid: the plan warns of the consequence for a claim that no second pod can mount.
 func TestCopyColdIsSaid(t *testing.T) {
 	s := plantest.Unmoved()
 	for i := range s.Volumes {
 		s.Volumes[i].Method, s.Volumes[i].Copy = api.MethodCopy, &volumes.Copying{}
 	}
-	if got := methodWarnings(s); len(got) != 0 {
+	if got := warnings(s); len(got) != 0 {
 		t.Errorf("got %+v", got)
 	}
 	for i := range s.Volumes {
 		s.Volumes[i].Source.Claim.OncePod = true
 	}
-	if got := methodWarnings(s); len(got) != 1 || got[0].Reason != volumes.ReasonCopyCold || !got[0].Warning {
+	if got := warnings(s); len(got) != 1 || got[0].Reason != volumes.ReasonCopyCold || !got[0].Warning {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -235,7 +235,7 @@ func dependencyFindings(s plan.Snapshot) []plan.Finding {
 		if decision == nil || decision.Hold == nil || !decision.Hold.Stalled {
 			return nil
 		}
-		return []plan.Finding{{Reason: decision.Hold.Reason, Object: object, Message: decision.Hold.Message, Remedy: decision.Hold.Remedy}}
+		return []plan.Finding{plan.FindingOf(object, *decision.Hold)}
 	}
 	findings := find(p.unread(), s.Source.Object())
 	for i, d := range s.Dependencies.List {

@@ -66,7 +66,7 @@ func TestCopies(t *testing.T) {
 	}
 	storage := having(func(d *plan.Dependency) { d.Storage, d.Rigid = true, true })
 	barred := having(func(d *plan.Dependency) {
-		d.Barred = volumes.Problem{Reason: volumes.ReasonClaimNotShareable, Message: "m", Remedy: "r"}
+		d.Barred = volumes.Reason{Reason: volumes.ReasonClaimNotShareable, Message: "m", Remedy: "r"}
 	})
 	unbound := func(c *plan.Copy) { c.Marked, c.Copied, c.Unbound = true, "2", true }
 	others := having(func(d *plan.Dependency) { d.SelectsOthers = "shop/cache-0 in cluster east" })
@@ -341,8 +341,8 @@ func TestCopiesOfStorageGo(t *testing.T) {
 // findings are reported, too.
 func TestBarredStorageIsToldOnce(t *testing.T) {
 	p := needing(fresh)
-	barred := volumes.Problem{Reason: volumes.ReasonClaimNotShareable, Message: "m", Remedy: "r"}
-	other := volumes.Problem{Reason: volumes.ReasonClaimNotShareable, Message: "n", Remedy: "r"}
+	barred := volumes.Reason{Reason: volumes.ReasonClaimNotShareable, Message: "m", Remedy: "r"}
+	other := volumes.Reason{Reason: volumes.ReasonClaimNotShareable, Message: "n", Remedy: "r"}
 	p.Dependencies.List = []plan.Dependency{
 		{Kind: "PersistentVolume", Name: "a", Barred: barred},
 		{Kind: "PersistentVolumeClaim", Name: "b", Barred: barred},

@@ -5,14 +5,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// fill returns the next step until a volume that replaces another is filled. All volumes of an ordinal are filled
-// before any is taken over. So the ordinal is down only as long as the longest fill takes, and it can be rolled
-// back until then.
-func (p carryPlanner) fill(v plan.OrdinalVolume) volumes.Verdict {
-	if method, fills := v.Way().(volumes.Filler); fills {
-		return method.Fill(p.pair(v))
-	}
-	return volumes.Verdict{}
+// towards returns the judge of volumes that asks for the next step towards a goal before they are carried over.
+func (p carryPlanner) towards(goal volumes.Goal) func(plan.OrdinalVolume) volumes.Verdict {
+	return func(v plan.OrdinalVolume) volumes.Verdict { return v.Way().Ahead(p.pair(v), goal) }
 }
 
 // together returns the next step of volumes of an ordinal that do not wait for each other; nil: there is none. The
@@ -41,18 +36,17 @@ func (p carryPlanner) together(held []plan.OrdinalVolume, judges ...func(plan.Or
 // exist before any gets a pod. If the class of one does not wait for a pod, its driver chooses where to create the
 // volume, and the other volumes are created in the same place.
 func (p carryPlanner) claim(v plan.OrdinalVolume) volumes.Verdict {
-	method, claims := v.Way().(volumes.Claimer)
-	if !claims || v.Copy == nil || p.Destination.Lost || !p.severalClaimed(v.Ordinal) {
+	if v.Copy == nil || p.Destination.Lost || !p.severalClaimed(v.Ordinal) {
 		return volumes.Verdict{} // nothing is copied from a lost side
 	}
-	return method.Claim(p.pair(v))
+	return v.Way().Ahead(p.pair(v), volumes.Claimed)
 }
 
 // severalClaimed reports whether an ordinal has several volumes whose claims are created before they are filled.
 func (p carryPlanner) severalClaimed(k int32) bool {
 	count := 0
 	for _, v := range p.Volumes {
-		if _, claims := v.Way().(volumes.Claimer); claims && v.Ordinal == k {
+		if v.Ordinal == k && v.FillsAhead() {
 			count++
 		}
 	}

@@ -217,8 +217,8 @@ func (p gatePlanner) shared(k int32) *plan.Hold {
 				return p.going(going)
 			}
 		}
-		if problem := v.Way().Free(p.pair(v)); problem != nil {
-			return &plan.Hold{Reason: problem.Reason, Message: fmt.Sprintf("ordinal %d: %s", k, problem.Message), Remedy: problem.Remedy, Stalled: true}
+		if problem, _ := v.Way().Check(p.pair(v), volumes.BeforeStop); problem != nil {
+			return ofOrdinal(k, *problem)
 		}
 		if hold := inUse(taker); hold != nil && p.direction() != api.Back { // a rollback does not wait for a pod that uses none of its volumes (I8)
 			return hold

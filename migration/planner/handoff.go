@@ -249,18 +249,20 @@ func (p handoffPlanner) confirm(k int32) *plan.Decision {
 		return p.held(api.StepCarryVolumes, *unread)
 	}
 	for _, v := range held {
-		if problem := v.Way().Confirm(p.pair(v), plan.RecordedVolume(p.Record.Handoff, k, v.Template).Disk); problem != nil {
-			return p.at(api.StepCarryVolumes, p.carried.volumeDecision(v, volumes.Verdict{Blocked: problem}))
+		pair := p.pair(v)
+		pair.Disk = plan.RecordedVolume(p.Record.Handoff, k, v.Template).Disk
+		if problem, _ := v.Way().Check(pair, volumes.AfterStop); problem != nil {
+			return p.at(api.StepCarryVolumes, p.carried.volumeDecision(v, volumes.Verdict{Hold: problem}))
 		}
 	}
 	return nil
 }
 
 // fill fills all second volumes of the ordinal before any is taken over. So the ordinal is down only as long as the
-// longest fill takes.
+// longest fill takes, and it can be rolled back until then.
 func (p handoffPlanner) fill(k int32) *plan.Decision {
 	held, _ := p.volumesOf(k)
-	if decision := p.carried.together(held, p.carried.claim, p.carried.fill); decision != nil {
+	if decision := p.carried.together(held, p.carried.claim, p.carried.towards(volumes.Filled)); decision != nil {
 		return p.at(api.StepCarryVolumes, decision)
 	}
 	return nil

@@ -115,7 +115,7 @@ func TestVolumeDecision(t *testing.T) {
 		forward, back string
 	}{
 		"in place":         {volumes.Verdict{}, "", ""},
-		"blocked":          {volumes.Verdict{Blocked: &volumes.Problem{Reason: "Lost"}}, "Lost", "Lost"},
+		"blocked":          {volumes.Verdict{Hold: volumes.Stalled("Lost", "", "")}, "Lost", "Lost"},
 		"the binder":       {volumes.Verdict{Waits: "it is bound"}, api.ReasonVolumeUnbound, api.ReasonVolumeUnbound},
 		"to be secured":    {act(volumes.Secure, true), "CarryVolume source pv", "CarryVolume destination pv"},
 		"to be parked":     {act(volumes.Park, true), "CarryVolume source pv", "CarryVolume destination pv"},

@@ -34,7 +34,7 @@ func (p limitPlanner) turnBack(k int32, held []plan.OrdinalVolume) *plan.Decisio
 		if p.gone(v, pair) {
 			return nil
 		}
-		if limited, is := v.Way().(volumes.Limited); is && late == nil && limited.Overdue(pair, p.downFor()) {
+		if late == nil && volumes.HandingOf(pair).Overdue(p.downFor()) {
 			late = &held[i]
 		}
 	}

@@ -119,11 +119,12 @@ func (p lossPlanner) lostDisks() *plan.Decision {
 	if problem == nil {
 		return nil
 	}
-	return plan.Stalled(problem.Reason, problem.Message, fmt.Sprintf("%s; to use the disk in the state that the source left: %s", problem.Remedy, p.command("recover")))
+	problem.Remedy += "; to use the disk in the state that the source left: " + p.command("recover")
+	return &plan.Decision{Hold: problem}
 }
 
 // anotherDisk returns a problem if an ordinal that the destination must own is not on its disk.
-func (p lossPlanner) anotherDisk() *volumes.Problem {
+func (p lossPlanner) anotherDisk() *volumes.Reason {
 	given := map[int32]bool{}
 	for _, ordinal := range p.given() {
 		given[ordinal] = true
@@ -132,8 +133,8 @@ func (p lossPlanner) anotherDisk() *volumes.Problem {
 		if !given[v.Ordinal] || !p.Destination.Set.Has(v.Ordinal) && !p.left(v) {
 			continue
 		}
-		taken := volumes.Taken{Shared: v.Shared(p.Spec), Made: !p.initially(v.Ordinal), From: v.Source, At: v.Destination}
-		if problem := v.Way().Carried(taken); problem != nil {
+		moved := volumes.Pair{Shared: v.Shared(p.Spec), Carried: !p.initially(v.Ordinal), Giver: v.Source, Taker: v.Destination}
+		if problem, _ := v.Way().Check(moved, volumes.AfterArrival); problem != nil {
 			return problem
 		}
 	}
@@ -158,9 +159,9 @@ func (p lossPlanner) offItsDisk(k int32) *plan.Decision {
 			continue
 		}
 		pair := p.pair(v)
-		taken := volumes.Taken{Shared: pair.Shared, Made: p.takerName == plan.DestinationSide, From: pair.Giver, At: pair.Taker}
-		if problem := v.Way().Carried(taken); problem != nil {
-			return p.at(api.StepAwaitReadiness, plan.Stalled(problem.Reason, problem.Message, problem.Remedy))
+		pair.Carried = p.takerName == plan.DestinationSide
+		if problem, _ := v.Way().Check(pair, volumes.AfterArrival); problem != nil {
+			return p.at(api.StepAwaitReadiness, &plan.Decision{Hold: problem})
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ func (p wholePlanner) accept() *plan.Decision {
 	findings := Preflight(p.Snapshot)
 	for _, finding := range findings {
 		if !finding.Warning {
-			return &plan.Decision{Findings: findings, Hold: &plan.Hold{Reason: finding.Reason, Message: finding.Message, Remedy: finding.Remedy, Stalled: true}}
+			return &plan.Decision{Findings: findings, Hold: finding.Hold()}
 		}
 	}
 	if p.Spec.Mode != api.ModeRun {

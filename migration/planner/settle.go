@@ -256,15 +256,12 @@ func (p settlePlanner) goingAtEnd(d *volumes.Deletion) *plan.Decision {
 // lastRecord stalls if the objects to delete are the last record of an ordinal's disk (I3): the other side must
 // use that disk.
 func (p settlePlanner) lastRecord(name plan.SideName, v plan.OrdinalVolume) *plan.Decision {
-	taken := volumes.Taken{Shared: v.Shared(p.Spec), From: v.Source, At: v.Destination}
-	if name == plan.DestinationSide {
-		taken.From, taken.At = taken.At, taken.From
-	}
-	if !taken.From.Claim.Found && !taken.From.Volume.Found {
+	moved := volumes.Pair{Shared: v.Shared(p.Spec), Giver: *v.Holding(name), Taker: *v.Holding(name.Other())}
+	if !moved.Giver.Claim.Found && !moved.Giver.Volume.Found {
 		return nil // nothing is left to delete
 	}
-	if problem := v.Way().Carried(taken); problem != nil {
-		return plan.Stalled(problem.Reason, problem.Message, problem.Remedy)
+	if problem, _ := v.Way().Check(moved, volumes.AfterArrival); problem != nil {
+		return &plan.Decision{Hold: problem}
 	}
 	return nil
 }

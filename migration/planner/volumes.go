@@ -46,8 +46,7 @@ func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
 
 // fillsAhead reports whether a volume is currently filled while its ordinal runs.
 func (p *View) fillsAhead(v plan.OrdinalVolume) bool {
-	method := aheadOf(v)
-	return method != nil && v.Copy != nil && v.Copy.Asked.Prefetch >= p.turns && method.Fills(p.alone(v))
+	return v.FillsAhead() && v.Copy != nil && v.Copy.Asked.Prefetch >= p.turns && v.Way().Facts().Fills(p.alone(v))
 }
 
 // alone returns the pair of a volume without the location of the ordinal's other volumes.
@@ -141,9 +140,9 @@ func (p carryPlanner) sameVolumes(k int32) *plan.Decision {
 		if pair.Giver.Volume.Found && !pair.Giver.SecuredBy(p.UID) {
 			continue
 		}
-		taken := volumes.Taken{Shared: pair.Shared, From: pair.Taker, At: pair.Giver}
-		if problem := v.Way().Carried(taken); problem != nil {
-			return plan.Stalled(problem.Reason, problem.Message, problem.Remedy)
+		pair.Giver, pair.Taker = pair.Taker, pair.Giver // as if it had arrived where it is
+		if problem, _ := v.Way().Check(pair, volumes.AfterArrival); problem != nil {
+			return &plan.Decision{Hold: problem}
 		}
 	}
 	now := p.volumesNow(k)
@@ -159,8 +158,10 @@ func (p carryPlanner) sameVolumes(k int32) *plan.Decision {
 // volumeDecision converts a verdict into a decision; nil: the volume is in place.
 func (p carryPlanner) volumeDecision(v plan.OrdinalVolume, verdict volumes.Verdict) *plan.Decision {
 	switch {
-	case verdict.Blocked != nil:
-		return plan.Stalled(verdict.Blocked.Reason, fmt.Sprintf("ordinal %d: %s", v.Ordinal, verdict.Blocked.Message), verdict.Blocked.Remedy)
+	case verdict.Hold != nil && verdict.Hold.Stalled:
+		return &plan.Decision{Hold: ofOrdinal(v.Ordinal, *verdict.Hold)}
+	case verdict.Hold != nil:
+		return &plan.Decision{Hold: verdict.Hold}
 	case verdict.Attempt != nil:
 		return p.recordCopy(v, *verdict.Attempt)
 	case verdict.Look > 0 && verdict.Deletion == nil:
@@ -171,6 +172,12 @@ func (p carryPlanner) volumeDecision(v plan.OrdinalVolume, verdict volumes.Verdi
 		return nil
 	}
 	return p.carryVolume(v, *verdict.Action)
+}
+
+// ofOrdinal returns a hold whose message names the ordinal.
+func ofOrdinal(k int32, hold plan.Hold) *plan.Hold {
+	hold.Message = fmt.Sprintf("ordinal %d: %s", k, hold.Message)
+	return &hold
 }
 
 // recordCopy records the progress of a volume's copy before any step relies on it.
@@ -238,9 +245,6 @@ func (p carryPlanner) unbound(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 	}
 	if verdict.Deletion != nil {
 		return &plan.Decision{Hold: p.going(verdict.Deletion), Wait: verdict.Look}
-	}
-	if awaited := verdict.Awaited; awaited != nil {
-		return &plan.Decision{Hold: &plan.Hold{Reason: awaited.Reason, Message: awaited.Message, Remedy: awaited.Remedy}}
 	}
 	decision := &plan.Decision{Hold: &plan.Hold{
 		Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,

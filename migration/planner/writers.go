@@ -128,7 +128,7 @@ func writerFindings(s plan.Snapshot) []plan.Finding {
 		return nil
 	}
 	if hold := p.unread(); hold != nil {
-		return []plan.Finding{{Reason: hold.Reason, Object: s.Source.Object(), Message: hold.Message, Remedy: hold.Remedy}}
+		return []plan.Finding{plan.FindingOf(s.Source.Object(), *hold)}
 	}
 	var findings []plan.Finding
 	for _, w := range p.Writers.List {

@@ -70,7 +70,7 @@ func carriedTemplates(m *api.Migration, source *appsv1.StatefulSet) []string {
 
 // startsAnew reports whether each side has its own volume for a claim template.
 func startsAnew(m *api.Migration, template string) bool {
-	return methods.Of(world.MethodOf(m, template)).Separate()
+	return methods.Of(world.MethodOf(m, template)).Facts().Separate
 }
 
 // claimed returns the volumes of the claims that are carried over. They are listed once for all checks.
@@ -114,7 +114,7 @@ func (e *Inspector) claiming(ctx context.Context, pvs []corev1.PersistentVolume)
 func (e *Inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) []plan.Finding {
 	for i := range pvs {
 		bars := e.Policy.Bars(&pvs[i], world.UseOf(m, e.Destination.Namespace, templateOf(source, pvs[i].Spec.ClaimRef.Name)))
-		if bars != (volumes.Problem{}) {
+		if bars != (volumes.Reason{}) {
 			return []plan.Finding{{Reason: bars.Reason, Object: "volume " + pvs[i].Name, Message: "cluster " + e.Source.Cluster + ": " + bars.Message, Remedy: bars.Remedy}}
 		}
 	}

@@ -19,18 +19,18 @@ import (
 )
 
 // refused returns why an object is not copied at all; zero if it is.
-func (r CopyReader) refused(origin *unstructured.Unstructured, account string) volumes.Problem {
+func (r CopyReader) refused(origin *unstructured.Unstructured, account string) volumes.Reason {
 	if origin == nil {
-		return volumes.Problem{}
+		return volumes.Reason{}
 	}
 	why := dependencies.Refused(origin, account)
 	if origin.GetKind() == dependencies.Secret && slices.Contains(r.Withheld, origin.GetName()) {
 		why = "holds credentials that the Migration itself uses, and these are not copied"
 	}
 	if why == "" {
-		return volumes.Problem{}
+		return volumes.Reason{}
 	}
-	return volumes.Problem{
+	return volumes.Reason{
 		Reason:  api.ReasonDependencyNotCopied,
 		Message: fmt.Sprintf("%s %s/%s, which the pods need, %s", origin.GetKind(), origin.GetNamespace(), origin.GetName(), why),
 		Remedy:  "take it out of the pod template, or create a Secret of that name at the destination yourself; to see it: " + r.Source.Kubectl().Do("get", "secret", "-n", origin.GetNamespace(), origin.GetName()),

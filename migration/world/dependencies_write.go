@@ -85,7 +85,7 @@ func (e *Executor) mayMake(ctx context.Context, at endpoint.Endpoint, copied *un
 	if twin != "" {
 		bars = *volumes.TwinOf(volume.Name, twin, volumes.Holding{Kubectl: at.Kubectl()})
 	}
-	if bars != (volumes.Problem{}) {
+	if bars != (volumes.Reason{}) {
 		return apierrors.NewConflict(corev1.Resource("persistentvolumes"), volume.Name, errors.New(bars.Message))
 	}
 	return nil

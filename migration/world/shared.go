@@ -24,8 +24,8 @@ func text(object *unstructured.Unstructured, path ...string) string {
 // destination. It also removes claims from the needs that the destination keeps or has: within one cluster, kubelets
 // treat two volumes of one storage as one, and a claim that another user has created there is not replaced. The check
 // of shared claims reports a claim on another disk.
-func (r CopyReader) storage(ctx context.Context, needs *Needs) (map[Named]volumes.Problem, error) {
-	barred, left := map[Named]volumes.Problem{}, map[Named]bool{}
+func (r CopyReader) storage(ctx context.Context, needs *Needs) (map[Named]volumes.Reason, error) {
+	barred, left := map[Named]volumes.Reason{}, map[Named]bool{}
 	for _, ref := range needs.References {
 		origin := needs.Origins[namedBy(ref)]
 		if ref.Kind != dependencies.PersistentVolumeClaim || origin == nil {
@@ -67,16 +67,16 @@ func (r CopyReader) keepsOwn(ctx context.Context, ref dependencies.Reference) (b
 }
 
 // bars returns why the volume of a shared claim may not be created at the destination.
-func (r CopyReader) bars(claim, volume *unstructured.Unstructured) (volumes.Problem, error) {
+func (r CopyReader) bars(claim, volume *unstructured.Unstructured) (volumes.Reason, error) {
 	var c corev1.PersistentVolumeClaim
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(claim.Object, &c); err != nil {
-		return volumes.Problem{}, fmt.Errorf("claim %s in cluster %s: %w", claim.GetName(), r.Source.Cluster, err)
+		return volumes.Reason{}, fmt.Errorf("claim %s in cluster %s: %w", claim.GetName(), r.Source.Cluster, err)
 	}
 	var v *corev1.PersistentVolume
 	if volume != nil {
 		v = &corev1.PersistentVolume{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(volume.Object, v); err != nil {
-			return volumes.Problem{}, fmt.Errorf("volume %s in cluster %s: %w", volume.GetName(), r.Source.Cluster, err)
+			return volumes.Reason{}, fmt.Errorf("volume %s in cluster %s: %w", volume.GetName(), r.Source.Cluster, err)
 		}
 	}
 	if problem := volumes.Shareable(&c, v, r.Source.Kubectl()); problem != nil {

@@ -26,34 +26,34 @@ func BaseRef(claim volumes.Ref, owner types.UID, attempt int32) volumes.Ref {
 	return volumes.Ref{Namespace: claim.Namespace, Name: volumes.AttemptName("base", claim, owner, attempt)}
 }
 
-func (v view) baseRef() volumes.Ref { return BaseRef(v.Giver.Ref, v.Owner, v.c.Attempt.Number) }
+func (v view) baseRef() volumes.Ref { return BaseRef(v.Giver.Ref, v.Owner, v.Attempt.Number) }
 
 // auto reports whether the choice of how warm passes read is left to the method.
-func (v view) auto() bool { return v.c.Asked.Warm == "" || v.c.Asked.Warm == api.CopyWarmAuto }
+func (v view) auto() bool { return v.Asked.Warm == "" || v.Asked.Warm == api.CopyWarmAuto }
 
 // based reports whether warm passes read a claim that was restored from a snapshot of the ordinal's.
 func (v view) based() bool {
-	return v.c.Attempt.Warm.By == api.CopyWarmSnapshot && (v.auto() || v.c.Asked.Warm == api.CopyWarmSnapshot)
+	return v.Attempt.Warm.By == api.CopyWarmSnapshot && (v.auto() || v.Asked.Warm == api.CopyWarmSnapshot)
 }
 
 // chooses reports whether warm passes must read a snapshot from now on, and one can be taken. Either the user
 // requested it, or no second pod may mount the ordinal's claim, or a second pod was refused.
 func (v view) chooses() bool {
-	if v.c.Attempt.Number == 0 || v.c.Attempt.Warm.By == api.CopyWarmSnapshot || v.unbased() != "" {
+	if v.Attempt.Number == 0 || v.Attempt.Warm.By == api.CopyWarmSnapshot || v.unbased() != "" {
 		return false
 	}
-	return v.c.Asked.Warm == api.CopyWarmSnapshot || v.oncePod() || v.auto() && v.c.Attempt.Warm.Refused != ""
+	return v.Asked.Warm == api.CopyWarmSnapshot || v.oncePod() || v.auto() && v.Attempt.Warm.Refused != ""
 }
 
 // choose records that choice and its reason, once no pod is left that was to mount the ordinal's claim.
 func (v view) choose() volumes.Verdict {
 	why := "copy.warm is Snapshot"
 	if v.auto() {
-		why = cmp.Or(v.c.Attempt.Warm.Refused, onceOnly)
+		why = cmp.Or(v.Attempt.Warm.Refused, onceOnly)
 	}
 	return volumes.First(v.removeAll, func() volumes.Verdict {
-		next := v.c.Attempt
-		next.Warm = api.CopyWarm{By: api.CopyWarmSnapshot, Why: cut(why), Ended: metav1.NewTime(v.c.Now)}
+		next := v.Attempt
+		next.Warm = api.CopyWarm{By: api.CopyWarmSnapshot, Why: cut(why), Ended: metav1.NewTime(v.Now)}
 		return volumes.Verdict{Attempt: &next}
 	})
 }
@@ -62,7 +62,7 @@ func (v view) choose() volumes.Verdict {
 // snapshot or volume that would never be deleted is not created: this migration deletes nothing that the user
 // has set to Retain.
 func (v view) unbased() string {
-	side := v.c.Snapshot.Giver
+	side := v.Snapshot.Giver
 	driver, _ := volumes.DriverOf(v.Giver.Volume.Handle)
 	switch {
 	case driver == "":
@@ -83,7 +83,7 @@ func (v view) unbased() string {
 // runs, and is restored. Its content is crash-consistent; a warm pass proves nothing anyway. It is done when
 // the claim can be mounted.
 func (v view) base() volumes.Verdict {
-	b, ref := v.c.Base, v.baseRef()
+	b, ref := v.Base, v.baseRef()
 	s := b.Snapshot
 	switch {
 	case !v.warming || !v.based():
@@ -100,10 +100,10 @@ func (v view) base() volumes.Verdict {
 		return v.baseless(fmt.Sprintf("VolumeSnapshot %s/%s was not taken and restored within %s%s", ref.Namespace, ref.Name, restored, says(s.Trouble)))
 	case !s.Found:
 		verdict := v.onBase(volumes.TakeBase)
-		verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Class: v.c.Snapshot.Giver.Class, Claim: v.Giver.Ref.Name}
+		verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Class: v.Snapshot.Giver.Class, Claim: v.Giver.Ref.Name}
 		return verdict
 	case !s.Ready:
-		return v.slowly(v.waits("VolumeSnapshot %s/%s, which the warm pass reads, is ready%s; the ordinal runs", ref.Namespace, ref.Name, says(s.Trouble)))
+		return v.slowly(volumes.Awaits("VolumeSnapshot %s/%s, which the warm pass reads, is ready%s; the ordinal runs", ref.Namespace, ref.Name, says(s.Trouble)))
 	case !b.Claim.Found:
 		verdict := v.onBase(volumes.RestoreBase)
 		verdict.Action.Copy.Snapshot.Source = ref.Name
@@ -115,7 +115,7 @@ func (v view) base() volumes.Verdict {
 // late reports whether the first such claim is not there long after the receiver was created for it, and the
 // user did not request snapshots.
 func (v view) late() bool {
-	return v.auto() && v.c.Attempt.Warm.Passes == 0 && v.c.Warm.Key == "" && v.c.Now.Sub(v.c.Receiver.Made) > restored
+	return v.auto() && v.Attempt.Warm.Passes == 0 && v.Warm.Key == "" && v.Now.Sub(v.Receiver.Made) > restored
 }
 
 // baseless handles a snapshot that cannot be read. The ordinal is then stopped for the whole copy. If the user
@@ -131,21 +131,21 @@ func (v view) baseless(why string) volumes.Verdict {
 
 // dropBase deletes that claim, and then the snapshot. It is done when neither exists.
 func (v view) dropBase() volumes.Verdict {
-	b, ref := v.c.Base, v.baseRef()
+	b, ref := v.Base, v.baseRef()
 	switch verdict := v.dismissBase(); {
 	case !verdict.Done():
 		return verdict
 	case b.Claim.Found && b.Claim.Ours:
-		return v.slowly(v.waits("claim %s/%s, which a warm pass has read, is deleted%s", ref.Namespace, ref.Name, volumes.KeptBy(b.Claim.Keeps)))
+		return v.slowly(volumes.Awaits("claim %s/%s, which a warm pass has read, is deleted%s", ref.Namespace, ref.Name, volumes.KeptBy(b.Claim.Keeps)))
 	case b.Snapshot.Found && b.Snapshot.Ours:
-		return v.slowly(v.waits("VolumeSnapshot %s/%s, which a warm pass has read, is deleted%s%s", ref.Namespace, ref.Name, volumes.KeptBy(b.Snapshot.Keeps), says(b.Snapshot.Trouble)))
+		return v.slowly(volumes.Awaits("VolumeSnapshot %s/%s, which a warm pass has read, is deleted%s%s", ref.Namespace, ref.Name, volumes.KeptBy(b.Snapshot.Keeps), says(b.Snapshot.Trouble)))
 	}
 	return volumes.Verdict{}
 }
 
 // dismissBase deletes both, and waits for nothing.
 func (v view) dismissBase() volumes.Verdict {
-	b := v.c.Base
+	b := v.Base
 	if b.Claim.Found && b.Claim.Ours && !b.Claim.Terminating {
 		verdict := v.onBase(volumes.DropBase)
 		verdict.Action.UID, verdict.Action.ResourceVersion = b.Claim.UID, b.Claim.ResourceVersion
@@ -160,8 +160,8 @@ func (v view) dismissBase() volumes.Verdict {
 }
 
 func (v view) onBase(verb volumes.Verb) volumes.Verdict {
-	verdict := v.act(verb, true)
-	verdict.Action.Ref, verdict.Action.Copy.Attempt = v.baseRef(), v.c.Attempt.Number
+	verdict := v.Act(verb, true)
+	verdict.Action.Ref, verdict.Action.Copy.Attempt = v.baseRef(), v.Attempt.Number
 	return verdict
 }
 

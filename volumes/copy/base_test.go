@@ -22,8 +22,8 @@ func based(t *testing.T, is func(volumes.Base) bool) volumes.Pair {
 // saidOf returns a verdict in a few words.
 func saidOf(v volumes.Verdict) string {
 	switch {
-	case v.Blocked != nil:
-		return "blocked: " + v.Blocked.Reason
+	case v.Hold != nil:
+		return "blocked: " + v.Hold.Reason
 	case v.Attempt != nil && v.Attempt.Warm.Refused != "":
 		return "refused: " + v.Attempt.Warm.Refused
 	case v.Attempt != nil && v.Attempt.Warm.By != "":
@@ -131,7 +131,7 @@ func TestWarmReadsSnapshot(t *testing.T) {
 	if sender.Ref.Name != name || sender.Copy.Role != volumes.RoleWarm || sender.Copy.Node != "" || !sender.AtGiver {
 		t.Errorf("the sender is %+v", sender)
 	}
-	if got := saidOf(Copy{}.Withdraw(made)); got != "DeleteMover" && got != "DropBase" {
+	if got := saidOf(Copy{}.Ahead(made, volumes.Withdrawn)); got != "DeleteMover" && got != "DropBase" {
 		t.Errorf("in a pause: %s", got)
 	}
 }

@@ -80,7 +80,7 @@ func (w *world) checkWarm(t volumestest.Failer) {
 // expectNoBase checks that nothing that warm passes have read is left, except for objects under deletion.
 func (w *world) expectNoBase(t volumestest.Failer) {
 	for range 6 {
-		if action := (Copy{}).Withdraw(w.Pair()).Action; action != nil {
+		if action := (Copy{}).Ahead(w.Pair(), volumes.Withdrawn).Action; action != nil {
 			w.Arrive(t, w.Write(*action))
 		}
 		w.driver()

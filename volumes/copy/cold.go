@@ -12,8 +12,8 @@ import (
 // copy would exceed the downtime budget. It does not apply if the user set copy.warm to None, and so accepted
 // that downtime.
 func (v view) coldly() volumes.Verdict {
-	done := v.c.Attempt.Warm
-	if v.c.Down || v.c.Asked.Warm == api.CopyWarmNone || !v.automatic() {
+	done := v.Attempt.Warm
+	if v.Down || v.Asked.Warm == api.CopyWarmNone || !v.automatic() {
 		return volumes.Verdict{}
 	}
 	p := v.projectCold()
@@ -29,7 +29,7 @@ func (v view) coldly() volumes.Verdict {
 
 // projectCold returns the projected downtime for a copy of the claim's full capacity.
 func (v view) projectCold() projection {
-	done, bytes := v.c.Attempt.Warm, v.c.Asked.Needed
+	done, bytes := v.Attempt.Warm, v.Asked.Needed
 	copied := done.Rate
 	if copied == 0 {
 		copied = v.assumedRate()

@@ -55,30 +55,60 @@ import (
 // Copy is the method that copies bytes, without its writes.
 type Copy struct{ volumes.Second }
 
+// Facts returns that each side has a volume of its own, and that it may be filled while the ordinal runs.
+func (Copy) Facts() volumes.Facts { return volumes.Facts{Separate: true, Fills: fills} }
+
+// fills reports whether there are passes while the ordinal runs.
+func fills(pair volumes.Pair) bool { return viewOf(pair).warms() }
+
 // Check returns why a claim cannot be copied, or nil.
-func (c Copy) Check(pair volumes.Pair) *volumes.Problem {
-	return cmp.Or(volumes.Usable(pair.Giver), c.Free(pair), unasked(pair))
+func (c Copy) Check(pair volumes.Pair, at volumes.Moment) (*volumes.Reason, []volumes.Reason) {
+	refused, _ := c.Second.Check(pair, at)
+	if at != volumes.BeforeMove {
+		return refused, nil
+	}
+	return cmp.Or(refused, unasked(pair)), viewOf(pair).warnings()
+}
+
+// Ahead makes the copy.
+func (Copy) Ahead(pair volumes.Pair, goal volumes.Goal) volumes.Verdict {
+	v := viewOf(pair)
+	switch goal {
+	case volumes.Claimed:
+		return v.claim()
+	case volumes.Warm:
+		return v.ahead()
+	case volumes.Placed:
+		return v.placed()
+	case volumes.Filled:
+		return v.fill()
+	case volumes.Withdrawn:
+		return v.withdraw()
+	case volumes.Dropped:
+		return v.drop()
+	}
+	return volumes.Verdict{}
 }
 
 // unasked returns the problem of a setting that the user must make before a claim can be copied.
-func unasked(pair volumes.Pair) *volumes.Problem {
+func unasked(pair volumes.Pair) *volumes.Reason {
 	template, asked := pair.Template, volumes.CopyAsked{}
 	if pair.Copy != nil {
 		asked = pair.Copy.Asked
 	}
 	switch {
 	case asked.Image == "":
-		return &volumes.Problem{
-			Reason:  volumes.ReasonCopyImageMissing,
-			Message: "method Copy runs pods with the mover's image, and none is set for claim template " + template,
-			Remedy:  fmt.Sprintf("name the image of the manager, of this version: --volume %[1]s=copy,image=IMAGE, or copy.image for claim template %[1]s in spec.volumes", template),
-		}
+		return volumes.Stalled(
+			volumes.ReasonCopyImageMissing,
+			"method Copy runs pods with the mover's image, and none is set for claim template "+template,
+			fmt.Sprintf("name the image of the manager, of this version: --volume %[1]s=copy,image=IMAGE, or copy.image for claim template %[1]s in spec.volumes", template),
+		)
 	case asked.Size > 0 && asked.Size < asked.Needed:
-		return &volumes.Problem{
-			Reason:  volumes.ReasonCopySizeTooSmall,
-			Message: fmt.Sprintf("copy.size of claim template %s is %d bytes, and claim %s/%s has %d: the copy may not fit", template, asked.Size, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, asked.Needed),
-			Remedy:  "ask for at least as much, or leave copy.size out",
-		}
+		return volumes.Stalled(
+			volumes.ReasonCopySizeTooSmall,
+			fmt.Sprintf("copy.size of claim template %s is %d bytes, and claim %s/%s has %d: the copy may not fit", template, asked.Size, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, asked.Needed),
+			"ask for at least as much, or leave copy.size out",
+		)
 	}
 	return nil
 }
@@ -86,7 +116,7 @@ func unasked(pair volumes.Pair) *volumes.Problem {
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Copy) Prepare(pair volumes.Pair) volumes.Verdict {
 	if problem := cmp.Or(volumes.Usable(pair.Giver), unasked(pair)); problem != nil {
-		return volumes.Verdict{Blocked: problem}
+		return volumes.Held(problem)
 	}
 	v := volumes.Handing{Pair: pair} // a copy in the other direction is over
 	return v.Secure(pair.Giver)

@@ -179,14 +179,14 @@ func TestClaimIsNotMadeBesideAReceiver(t *testing.T) {
 	seen := *pair.Copy
 	seen.Incoming.Claim, seen.Incoming.Volume = volumes.Claim{}, volumes.Volume{}
 	pair.Copy = &seen
-	if got := (Copy{}).Claim(pair); !got.Done() {
+	if got := (Copy{}).Ahead(pair, volumes.Claimed); !got.Done() {
 		t.Errorf("got %+v", got)
 	}
-	if got := (Copy{}).Ahead(pair); got.Attempt == nil || !got.Attempt.Dropped {
+	if got := (Copy{}).Ahead(pair, volumes.Warm); got.Attempt == nil || !got.Attempt.Dropped {
 		t.Errorf("what was lost is %+v", got)
 	}
 	seen.Receiver = volumes.Mover{}
-	if got := (Copy{}).Claim(pair); got.Action == nil || got.Action.Verb != volumes.CreateIncoming {
+	if got := (Copy{}).Ahead(pair, volumes.Claimed); got.Action == nil || got.Action.Verb != volumes.CreateIncoming {
 		t.Errorf("without a receiver: %+v", got)
 	}
 }
@@ -225,7 +225,7 @@ func TestPassFails(t *testing.T) {
 	differs := transfer(pair, func(c *volumes.Copying) {
 		c.Attempt.Passes, c.Attempt.Differs, c.Receiver, c.Sender = mostPasses, "etc/passwd", volumes.Mover{}, volumes.Mover{}
 	})
-	if differs.Blocked == nil || differs.Blocked.Reason != volumes.ReasonCopyDiffers || !strings.Contains(differs.Blocked.Message, "etc/passwd") {
+	if differs.Hold == nil || differs.Hold.Reason != volumes.ReasonCopyDiffers || !strings.Contains(differs.Hold.Message, "etc/passwd") {
 		t.Errorf("three times: %+v", differs)
 	}
 	failed := volumes.MoverResult{Message: "connection refused"}
@@ -290,7 +290,7 @@ func TestForeignPods(t *testing.T) {
 				}
 				c.Back = tc.back
 			})
-			if is := got.Blocked != nil && got.Blocked.Reason == volumes.ReasonForeignPod; is != tc.blocked {
+			if is := got.Hold != nil && got.Hold.Reason == volumes.ReasonForeignPod; is != tc.blocked {
 				t.Errorf("got %+v", got)
 			}
 			if a := got.Action; a != nil && a.Verb == volumes.DeleteMover && a.Copy.Role == tc.role {
@@ -338,7 +338,7 @@ func TestContent(t *testing.T) {
 func TestTakenWithoutASeal(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	got := transfer(pair, func(c *volumes.Copying) { c.Incoming.Volume.ClaimRef = pair.Taker.Ref })
-	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyNotSealed {
+	if got.Hold == nil || got.Hold.Reason != volumes.ReasonCopyNotSealed {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -405,7 +405,7 @@ func TestCheck(t *testing.T) {
 			pair, seen := base, *base.Copy
 			pair.Copy = &seen
 			tc.change(&pair, &seen.Asked)
-			got := (Copy{}).Check(pair)
+			got, _ := (Copy{}).Check(pair, volumes.BeforeMove)
 			if tc.want == "" && got != nil || tc.want != "" && (got == nil || got.Reason != tc.want || got.Remedy == "") {
 				t.Errorf("got %+v, want %q", got, tc.want)
 			}
@@ -450,48 +450,55 @@ func TestCarried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at, from := at, from
 			tc.change(&at, &from)
-			if got := (Copy{}).Carried(volumes.Taken{Made: true, From: from, At: at}); (got != nil) != tc.amiss {
+			if got, _ := (Copy{}).Check(volumes.Pair{Carried: true, Giver: from, Taker: at}, volumes.AfterArrival); (got != nil) != tc.amiss {
 				t.Errorf("got %+v", got)
 			}
 		})
 	}
 }
 
+// unconfirmed returns why the giver's volume may not be the one that the ordinal was stopped with, or nil.
+func unconfirmed(pair volumes.Pair, disk string) *volumes.Reason {
+	pair.Disk = disk
+	problem, _ := (Copy{}).Check(pair, volumes.AfterStop)
+	return problem
+}
+
 // TestConfirm: a volume that this migration has not secured before the stop, or that differs from the recorded
 // one, is not copied. A copy that was taken over just before the move was reversed is.
 func TestConfirm(t *testing.T) {
 	pair := until(t, func(w *world) bool { return w.Runs == volumestest.Nowhere }).Pair()
-	if got := (Copy{}).Confirm(pair, volumes.Disk(pair.Giver.Volume.Handle)); got != nil {
+	if got := unconfirmed(pair, volumes.Disk(pair.Giver.Volume.Handle)); got != nil {
 		t.Errorf("as it was stopped: %+v", got)
 	}
-	if got := (Copy{}).Confirm(pair, volumes.Disk("another")); got == nil || got.Reason != volumes.ReasonAnotherDisk {
+	if got := unconfirmed(pair, volumes.Disk("another")); got == nil || got.Reason != volumes.ReasonAnotherDisk {
 		t.Errorf("another disk: %+v", got)
 	}
 	unsecured := pair
 	unsecured.Giver.Volume.Note = volumes.Note{}
-	if got := (Copy{}).Confirm(unsecured, ""); got == nil || got.Reason != volumes.ReasonAnotherDisk {
+	if got := unconfirmed(unsecured, ""); got == nil || got.Reason != volumes.ReasonAnotherDisk {
 		t.Errorf("not secured: %+v", got)
 	}
 	w := until(t, func(w *world) bool { return w.Runs == 1 })
 	was := volumes.Disk(w.Places[0].Holding().Volume.Handle)
 	w.Giver = 1
-	if got := (Copy{}).Confirm(w.Pair(), was); got != nil {
+	if got := unconfirmed(w.Pair(), was); got != nil {
 		t.Errorf("turned round after the take-over: %+v", got)
 	}
 	w.Record = api.CopyAttempt{Number: w.Record.Number, Giver: strconv.Itoa(0)}
-	if got := (Copy{}).Confirm(w.Pair(), was); got == nil {
+	if got := unconfirmed(w.Pair(), was); got == nil {
 		t.Error("a volume without a seal is taken for the copy")
 	}
 	now := volumes.Disk(w.Places[1].Holding().Volume.Handle)
 	w = until(t, func(w *world) bool { return w.Runs == 1 })
-	if got := (Copy{}).Confirm(w.Pair(), now); got != nil {
+	if got := unconfirmed(w.Pair(), now); got != nil {
 		t.Errorf("stopped on its copy to go back, and turned round before that: %+v", got)
 	}
 	w.Giver, w.Record = 0, api.CopyAttempt{Number: w.Record.Number + 1, Giver: strconv.Itoa(1)}
-	if got := (Copy{}).Confirm(w.Pair(), now); got != nil {
+	if got := unconfirmed(w.Pair(), now); got != nil {
 		t.Errorf("turned round twice, and nothing was copied back: %+v", got)
 	}
-	if got := (Copy{}).Confirm(w.Pair(), volumes.Disk("another")); got == nil {
+	if got := unconfirmed(w.Pair(), volumes.Disk("another")); got == nil {
 		t.Error("another volume is taken for what was to be copied back")
 	}
 }
@@ -521,7 +528,7 @@ func TestReceiverIsExported(t *testing.T) {
 			c.Entrance.Exported, c.Entrance.Refused = true, "TypeConflict: of another kind"
 		}, "TypeConflict: of another kind"},
 	} {
-		if verdict := asks(tc.then); verdict.Action != nil || !strings.Contains(fmt.Sprint(verdict.Waits, verdict.Blocked), tc.says) {
+		if verdict := asks(tc.then); verdict.Action != nil || !strings.Contains(fmt.Sprint(verdict.Waits, verdict.Hold), tc.says) {
 			t.Errorf("%s: %+v, want it to say %q", name, verdict, tc.says)
 		}
 	}

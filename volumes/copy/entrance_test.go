@@ -53,7 +53,7 @@ func TestServiceGoesFirst(t *testing.T) {
 // next returns the next step for the ordinal where it is.
 func (w *world) next() volumes.Verdict {
 	if w.Runs == w.Giver {
-		return Copy{}.Ahead(w.Pair())
+		return Copy{}.Ahead(w.Pair(), volumes.Warm)
 	}
 	return Copy{}.Transfer(w.Pair())
 }
@@ -73,7 +73,7 @@ func (w *world) sending() (all []string) {
 func TestServiceThatCannotBeHad(t *testing.T) {
 	pair := until(t, introduced).Pair()
 	pair.Copy.Entrance.Other, pair.Copy.Asked.Export = true, true
-	if got := (Copy{}).Transfer(pair); got.Blocked == nil || got.Blocked.Reason != api.ReasonExportUnsupported {
+	if got := (Copy{}).Transfer(pair); got.Hold == nil || got.Hold.Reason != api.ReasonExportUnsupported {
 		t.Errorf("got %+v", got)
 	}
 	pair.Copy.Asked.ExportVersion = "v1beta1"
@@ -106,7 +106,7 @@ func TestServiceThatStays(t *testing.T) {
 	seen.Entrance = volumes.Entrance{Found: true, Leaving: seen.Now, Keeps: []string{"example.com/balancer"}}
 	seen.Now = seen.Now.Add(unmounted)
 	pair.Copy = &seen
-	if got := (Copy{}).Ahead(pair); got.Attempt == nil || !strings.Contains(got.Attempt.Warm.Trouble, "is not deleted: the finalizers example.com/balancer keep it") {
+	if got := (Copy{}).Ahead(pair, volumes.Warm); got.Attempt == nil || !strings.Contains(got.Attempt.Warm.Trouble, "is not deleted: the finalizers example.com/balancer keep it") {
 		t.Errorf("got %+v", got)
 	}
 }

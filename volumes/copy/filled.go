@@ -10,7 +10,7 @@ import (
 // existing volume, and some provisioners give several claims one directory. A pass would remove everything
 // there that the ordinal does not have.
 func (v view) holds(what string) volumes.Verdict {
-	next := v.c.Attempt
+	next := v.Attempt
 	next.Holds = cut(what)
 	return volumes.Verdict{Attempt: &next}
 }
@@ -20,13 +20,13 @@ func (v view) holds(what string) volumes.Verdict {
 // begins.
 func (v view) notNew() volumes.Verdict {
 	return volumes.First(v.removeAll, func() volumes.Verdict {
-		in := v.c.Incoming
+		in := v.Incoming
 		if !in.Claim.Found || in.Claim.Terminating {
 			return v.begin()
 		}
 		return blocked(volumes.ReasonCopyNotEmpty,
 			fmt.Sprintf("claim %s/%s is not copied: volume %s, which claim %s/%s got for it, is not empty and has %q. Nothing was written there, because a copy deletes all that the source does not have",
-				v.Giver.Ref.Namespace, v.Giver.Ref.Name, in.Volume.Name, in.Ref.Namespace, in.Ref.Name, v.c.Attempt.Holds),
+				v.Giver.Ref.Namespace, v.Giver.Ref.Name, in.Volume.Name, in.Ref.Namespace, in.Ref.Name, v.Attempt.Holds),
 			fmt.Sprintf("find its owner: %s. Name a class that creates empty volumes (--storage-class %s=CLASS), or configure this one to give each claim its own directory; then delete this claim, whose disk is kept: %s",
 				in.DescribeVolume(), v.Template, in.Delete()))
 	})

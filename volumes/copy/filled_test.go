@@ -49,9 +49,9 @@ func TestCopyIntoWhatIsUsed(t *testing.T) {
 func TestNotNew(t *testing.T) {
 	w := newWorld()
 	w.used = true
-	var stuck *volumes.Problem
+	var stuck *volumes.Reason
 	for range 100 {
-		if stuck = (Copy{}).Ahead(w.Pair()).Blocked; stuck != nil {
+		if stuck = (Copy{}).Ahead(w.Pair(), volumes.Warm).Hold; stuck != nil {
 			break
 		}
 		w.Step(t)
@@ -91,7 +91,7 @@ func TestNotNew(t *testing.T) {
 func TestFresh(t *testing.T) {
 	w := newWorld()
 	for range 300 {
-		verdict := (Copy{}).Ahead(w.Pair())
+		verdict := (Copy{}).Ahead(w.Pair(), volumes.Warm)
 		if w.Runs != w.Giver {
 			verdict = (Copy{}).Transfer(w.Pair())
 		}

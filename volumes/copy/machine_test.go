@@ -100,7 +100,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"kubelet": func(t *rapid.T) { w.kubelet(volumestest.AnyOf(t, w.movers)) },
 		"talk":    func(t *rapid.T) { w.talk(rapid.IntRange(0, 3).Draw(t, "what")) },
 		"the handoff ends": func(t *rapid.T) {
-			if w.Runs == 1-w.Giver && (Copy{}).Withdraw(w.Pair()).Done() {
+			if w.Runs == 1-w.Giver && (Copy{}).Ahead(w.Pair(), volumes.Withdrawn).Done() {
 				w.drop(t)
 			}
 		},
@@ -120,7 +120,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			w.kind = rapid.SampledFrom([]string{"", "node port ", "load balancer "}).Draw(t, "kind")
 		},
 		"it rests": func(t *rapid.T) {
-			if action := (Copy{}).Withdraw(w.Pair()).Action; action != nil {
+			if action := (Copy{}).Ahead(w.Pair(), volumes.Withdrawn).Action; action != nil {
 				w.Arrive(t, w.Write(*action))
 			}
 		},

@@ -18,11 +18,11 @@ const pause = 5 * time.Second
 func (v view) mover(role volumes.Role) volumes.Mover {
 	switch role {
 	case volumes.RoleReceiver:
-		return v.c.Receiver
+		return v.Receiver
 	case volumes.RoleWarm:
-		return v.c.Warm
+		return v.Warm
 	default:
-		return v.c.Sender
+		return v.Sender
 	}
 }
 
@@ -53,15 +53,15 @@ func (v view) describe(role volumes.Role) string {
 // pass returns the number of the pass that is due. Warm passes are counted separately.
 func (v view) pass() int32 {
 	if v.warming {
-		return v.c.Attempt.Warm.Passes + 1
+		return v.Attempt.Warm.Passes + 1
 	}
-	return v.c.Attempt.Passes + 1
+	return v.Attempt.Passes + 1
 }
 
 // due reports whether a mover was created for the pass that is due, with the requested transport. A mover of a
 // warm pass is never mistaken for one of the last pass: the ordinal has written since.
 func (v view) due(m volumes.Mover) bool {
-	return m.Attempt == v.c.Attempt.Number && m.Pass == v.pass() && m.Warm == v.warming && m.Relayed == v.relays()
+	return m.Attempt == v.Attempt.Number && m.Pass == v.pass() && m.Warm == v.warming && m.Relayed == v.relays()
 }
 
 // current reports whether a mover belongs to the pass that is due and carries the present fence.
@@ -75,21 +75,21 @@ func (v view) current(role volumes.Role) bool {
 func (v view) need(role volumes.Role) volumes.Verdict {
 	m := v.mover(role)
 	switch {
-	case !m.Found && role == volumes.RoleReceiver && !v.c.Incoming.Bound() && v.c.Beside.Unplaced != "":
-		return v.c.Beside.Wait(v.c.Incoming.Ref)
+	case !m.Found && role == volumes.RoleReceiver && !v.Incoming.Bound() && v.Beside.Unplaced != "":
+		return v.Beside.Wait(v.Incoming.Ref)
 	case !m.Found:
 		verdict := v.onMover(volumes.CreateMover, role)
 		action := &verdict.Action.Copy
-		action.Pass, action.Warm, action.Content = v.pass(), v.warming, !v.warming && v.c.Attempt.Passes > 0
+		action.Pass, action.Warm, action.Content = v.pass(), v.warming, !v.warming && v.Attempt.Passes > 0
 		if action.Verify = v.verify(); action.Verify == api.CopyVerifyChanged {
-			action.Copy = v.c.Incoming.Ref.Name
+			action.Copy = v.Incoming.Ref.Name
 		}
-		action.Relayed, action.Fresh = v.relays(), role == volumes.RoleReceiver && !v.c.Attempt.Filling
+		action.Relayed, action.Fresh = v.relays(), role == volumes.RoleReceiver && !v.Attempt.Filling
 		if role != volumes.RoleReceiver && !action.Relayed {
-			action.Address = cmp.Or(v.c.Asked.Address, v.c.Entrance.Address)
+			action.Address = cmp.Or(v.Asked.Address, v.Entrance.Address)
 		}
 		if role == volumes.RoleWarm && !v.based() {
-			action.Node = v.c.Pod.Node
+			action.Node = v.Pod.Node
 		}
 		return verdict
 	case m.Foreign:
@@ -101,7 +101,7 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 	case m.Fence != v.Fence:
 		return v.onMover(volumes.MarkMover, role)
 	case m.Key == "":
-		return v.waits("the %s pod %s has created its key%s", role, v.pod(role), trouble(m))
+		return volumes.Awaits("the %s pod %s has created its key%s", role, v.pod(role), trouble(m))
 	}
 	return volumes.Verdict{}
 }
@@ -114,7 +114,7 @@ func trouble(m volumes.Mover) string {
 }
 
 func (v view) pod(role volumes.Role) string {
-	return PodName(role, v.ref(role), v.Owner, v.c.Attempt.Number)
+	return PodName(role, v.ref(role), v.Owner, v.Attempt.Number)
 }
 
 // remove deletes a mover in the version that was judged. It is done when the mover does not exist.
@@ -132,7 +132,7 @@ func (v view) remove(role volumes.Role) volumes.Verdict {
 
 // ends waits until a mover that is being deleted does not exist any more.
 func (v view) ends(role volumes.Role) volumes.Verdict {
-	return v.waits("the %s pod %s is deleted%s", role, v.pod(role), volumes.KeptBy(v.mover(role).Keeps))
+	return volumes.Awaits("the %s pod %s is deleted%s", role, v.pod(role), volumes.KeptBy(v.mover(role).Keeps))
 }
 
 // foreignPod returns the problem of a pod with a mover's name that this migration has not created. It may be
@@ -164,12 +164,12 @@ func (v view) dismiss(role volumes.Role) volumes.Verdict {
 
 func (v view) onMover(verb volumes.Verb, role volumes.Role) volumes.Verdict {
 	m := v.mover(role)
-	verdict := v.act(verb, role != volumes.RoleReceiver)
+	verdict := v.Act(verb, role != volumes.RoleReceiver)
 	a := verdict.Action
-	a.UID, a.ResourceVersion, a.Ref = m.UID, m.ResourceVersion, v.c.Incoming.Ref
+	a.UID, a.ResourceVersion, a.Ref = m.UID, m.ResourceVersion, v.Incoming.Ref
 	switch role {
 	case volumes.RoleSender:
-		a.Ref = v.c.Outgoing.Ref
+		a.Ref = v.Outgoing.Ref
 	case volumes.RoleWarm:
 		a.Ref = v.Giver.Ref
 		if v.based() {
@@ -177,18 +177,18 @@ func (v view) onMover(verb volumes.Verb, role volumes.Role) volumes.Verdict {
 		}
 	default:
 	}
-	a.Copy.Role, a.Copy.Attempt, a.Copy.Pod = role, v.c.Attempt.Number, v.pod(role)
+	a.Copy.Role, a.Copy.Attempt, a.Copy.Pod = role, v.Attempt.Number, v.pod(role)
 	return verdict
 }
 
 // introduce writes to each mover the key of the other, the receiver first. It is done when both have it.
 func (v view) introduce() volumes.Verdict {
-	r, s := v.c.Receiver, v.mover(v.sends())
+	r, s := v.Receiver, v.mover(v.sends())
 	switch {
 	case r.Peer != "" && r.Peer != s.Key || s.Peer != "" && s.Peer != r.Key:
 		return v.removeAll() // one of them has replaced an earlier one
-	case !v.c.Attempt.Filling: // the receiver has a key, so the volume is empty
-		next := v.c.Attempt
+	case !v.Attempt.Filling: // the receiver has a key, so the volume is empty
+		next := v.Attempt
 		next.Filling = true
 		return volumes.Verdict{Attempt: &next}
 	case r.Peer == "":
@@ -207,7 +207,7 @@ func (v view) tell(role volumes.Role, peer string) volumes.Verdict {
 
 // ended returns the step that follows from movers that have ended, and whether any has.
 func (v view) ended() (volumes.Verdict, bool) {
-	r, s := v.c.Receiver, v.mover(v.sends())
+	r, s := v.Receiver, v.mover(v.sends())
 	receives, sends := v.current(volumes.RoleReceiver), v.current(v.sends())
 	received, sent := receives && did(r), sends && did(s)
 	if receives {
@@ -235,10 +235,10 @@ func (v view) ended() (volumes.Verdict, bool) {
 func (v view) spoiled(r volumes.Mover) volumes.Verdict {
 	switch {
 	case r.Key != "" && v.lost():
-		next := v.c.Attempt
+		next := v.Attempt
 		next.Dropped = true // first: without its movers the loss could not be detected
 		return volumes.Verdict{Attempt: &next}
-	case r.Result.Holds != "" && !v.c.Attempt.Filling: // otherwise the receiver is late, and has found the copy itself
+	case r.Result.Holds != "" && !v.Attempt.Filling: // otherwise the receiver is late, and has found the copy itself
 		return v.holds(r.Result.Holds)
 	case r.Result.Torn:
 		return v.tore()
@@ -250,7 +250,7 @@ func (v view) spoiled(r volumes.Mover) volumes.Verdict {
 // are then deleted too. Another claim of that name would have another volume, to which the receiver's report
 // does not apply.
 func (v view) lost() bool {
-	claim := v.c.Incoming.Claim
+	claim := v.Incoming.Claim
 	return !claim.Found || claim.Terminating || claim.Phase == corev1.ClaimLost
 }
 
@@ -270,16 +270,16 @@ func did(m volumes.Mover) bool { return m.Ended && m.Result.Done }
 
 // compared records that both sides have shown the same root.
 func (v view) compared() volumes.Verdict {
-	from, to := v.c.Sender.Result, v.c.Receiver.Result
+	from, to := v.Sender.Result, v.Receiver.Result
 	if to.Root == "" || from.Root != to.Root {
 		return v.differs(cmp.Or(to.Differs, from.Differs, "the root directory"))
 	}
-	if to.Verify == api.CopyVerifyChanged && v.c.Asked.Verify != api.CopyVerifyChanged {
+	if to.Verify == api.CopyVerifyChanged && v.Asked.Verify != api.CopyVerifyChanged {
 		return v.removeAll() // a full read was requested meanwhile
 	}
-	next := v.c.Attempt
-	next.Seal.Root, next.Seal.Released, next.Seal.Volume = to.Root, v.Giver.Volume.Released, v.c.Incoming.Volume.Name
-	next.Seal.From, next.Seal.To = volumes.Disk(v.Giver.Volume.Handle), volumes.Disk(v.c.Incoming.Volume.Handle)
+	next := v.Attempt
+	next.Seal.Root, next.Seal.Released, next.Seal.Volume = to.Root, v.Giver.Volume.Released, v.Incoming.Volume.Name
+	next.Seal.From, next.Seal.To = volumes.Disk(v.Giver.Volume.Handle), volumes.Disk(v.Incoming.Volume.Handle)
 	next.Torn = api.CopyTorn{}
 	next.Seal.Verify, next.Seal.Read, next.Seal.Trusted = to.Verify, from.Read+to.Read, from.Trusted+to.Trusted
 	next.Seal.Bytes, next.Seal.Files, next.Seal.Written, next.Seal.Seconds = to.Bytes, to.Files, to.Written, to.Seconds
@@ -288,7 +288,7 @@ func (v view) compared() volumes.Verdict {
 
 // differs records that a pass has ended with different roots. Its movers are then of no further use.
 func (v view) differs(path string) volumes.Verdict {
-	next := v.c.Attempt
+	next := v.Attempt
 	next.Passes, next.Differs = v.pass(), cut(path)
 	return volumes.Verdict{Attempt: &next}
 }
@@ -306,11 +306,11 @@ func cut(path string) string {
 func (v view) failed(role volumes.Role) volumes.Verdict {
 	m := v.mover(role)
 	why := fmt.Sprintf("the %s pod %s failed: %s", role, v.pod(role), cmp.Or(m.Result.Message, m.Trouble, "it reported nothing"))
-	if v.warming && v.c.Attempt.Warm.Trouble != cut(why) {
-		return v.troubled(v.c.Now, why)
+	if v.warming && v.Attempt.Warm.Trouble != cut(why) {
+		return v.troubled(v.Now, why)
 	}
-	if left := pause - v.c.Now.Sub(m.EndedAt); left > 0 && left <= pause {
-		verdict := v.waits("the copy is tried again: %s", why)
+	if left := pause - v.Now.Sub(m.EndedAt); left > 0 && left <= pause {
+		verdict := volumes.Awaits("the copy is tried again: %s", why)
 		verdict.Look = left
 		return verdict
 	}

@@ -42,7 +42,7 @@ func receives(change func(*volumes.Mover)) func(*volumes.Copying) {
 func TestPlace(t *testing.T) {
 	verb := func(want volumes.Verb, pair volumes.Pair) *volumes.Action {
 		t.Helper()
-		got := Copy{}.Ahead(pair)
+		got := Copy{}.Ahead(pair, volumes.Warm)
 		if got.Action == nil || got.Action.Verb != want {
 			t.Fatalf("want %s, got %+v", want, got)
 		}
@@ -53,7 +53,7 @@ func TestPlace(t *testing.T) {
 		t.Errorf("made: %+v", made.Copy)
 	}
 	starts := receives(func(*volumes.Mover) {})
-	if got := (Copy{}).Ahead(unplaced(t, starts)); !strings.Contains(got.Waits, "has created its key; another claim of the ordinal waits for the volume") {
+	if got := (Copy{}).Ahead(unplaced(t, starts), volumes.Warm); !strings.Contains(got.Waits, "has created its key; another claim of the ordinal waits for the volume") {
 		t.Errorf("while it starts: %+v", got)
 	}
 	there := func(c *volumes.Copying) {
@@ -63,14 +63,14 @@ func TestPlace(t *testing.T) {
 		c.Incoming.Volume = volumes.Volume{Found: true, Name: "new", Handle: "d/new", ClaimRef: ref}
 	}
 	verb(volumes.DeleteMover, unplaced(t, starts, there))
-	if got := (Copy{}).Ahead(unplaced(t, there)); !got.Done() {
+	if got := (Copy{}).Ahead(unplaced(t, there), volumes.Warm); !got.Done() {
 		t.Errorf("once it is there: %+v", got)
 	}
 	for name, change := range map[string]func(*volumes.Copying){
 		"nobody waits for it":      func(c *volumes.Copying) { c.Beside.Awaited = false },
 		"its class waits for none": func(c *volumes.Copying) { c.WaitsForPod = false },
 	} {
-		if got := (Copy{}).Ahead(unplaced(t, change)); !got.Done() {
+		if got := (Copy{}).Ahead(unplaced(t, change), volumes.Warm); !got.Done() {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -80,14 +80,14 @@ func TestPlace(t *testing.T) {
 // back gets none.
 func TestPlaceLater(t *testing.T) {
 	later := func(c *volumes.Copying) { c.Asked.Warm = api.CopyWarmAuto }
-	if got := (Copy{}).Place(unplaced(t, later)); got.Action == nil || got.Action.Verb != volumes.CreateMover || got.Action.Copy.Role != volumes.RoleReceiver {
+	if got := (Copy{}).Ahead(unplaced(t, later), volumes.Placed); got.Action == nil || got.Action.Verb != volumes.CreateMover || got.Action.Copy.Role != volumes.RoleReceiver {
 		t.Errorf("got %+v", got)
 	}
 	for name, change := range map[string]func(*volumes.Copying){
 		"nobody waits for it": func(c *volumes.Copying) { c.Beside.Awaited = false },
 		"it goes back":        func(c *volumes.Copying) { c.Back = true },
 	} {
-		if got := (Copy{}).Place(unplaced(t, later, change)); !got.Done() {
+		if got := (Copy{}).Ahead(unplaced(t, later, change), volumes.Placed); !got.Done() {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -101,11 +101,11 @@ func TestPlacedAfterTrouble(t *testing.T) {
 		c.Attempt.Warm.Trouble, c.Attempt.Warm.TroubleSince = "no node has room", metav1.NewTime(c.Now.Add(-unmounted))
 	}
 	there := func(c *volumes.Copying) { c.Beside.Awaited = false }
-	got := Copy{}.Place(unplaced(t, trouble, there)).Attempt
+	got := Copy{}.Ahead(unplaced(t, trouble, there), volumes.Placed).Attempt
 	if got == nil || got.Warm.Trouble != "" || !got.Warm.TroubleSince.IsZero() {
 		t.Fatalf("recorded is %+v", got)
 	}
-	if got := (Copy{}).Place(unplaced(t, trouble, there, func(c *volumes.Copying) { c.Attempt = *got })); !got.Done() {
+	if got := (Copy{}).Ahead(unplaced(t, trouble, there, func(c *volumes.Copying) { c.Attempt = *got }), volumes.Placed); !got.Done() {
 		t.Errorf("then: %+v", got)
 	}
 }
@@ -118,28 +118,28 @@ func TestPlaceFails(t *testing.T) {
 		c.Now = c.Now.Add(anew - time.Second)
 		c.Pod = volumes.CopyPod{Found: true, Ready: true, Node: "node"}
 	}
-	recorded := Copy{}.Ahead(unplaced(t, late))
+	recorded := Copy{}.Ahead(unplaced(t, late), volumes.Warm)
 	if recorded.Attempt == nil || !strings.Contains(recorded.Attempt.Warm.Trouble, "no node has room") {
 		t.Fatalf("nothing is recorded: %+v", recorded)
 	}
-	got := Copy{}.Ahead(unplaced(t, late, func(c *volumes.Copying) { c.Attempt = *recorded.Attempt }))
-	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Blocked.Message, "Another claim of the ordinal waits for it") || !strings.Contains(got.Blocked.Message, "no node has room") {
+	got := Copy{}.Ahead(unplaced(t, late, func(c *volumes.Copying) { c.Attempt = *recorded.Attempt }), volumes.Warm)
+	if got.Hold == nil || got.Hold.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Hold.Message, "Another claim of the ordinal waits for it") || !strings.Contains(got.Hold.Message, "no node has room") {
 		t.Errorf("a person is told: %+v", got)
 	}
 	holds := receives(func(m *volumes.Mover) { m.Ended, m.Result.Holds = true, "ledger" })
-	if got := (Copy{}).Ahead(unplaced(t, holds)); got.Attempt == nil || got.Attempt.Holds == "" {
+	if got := (Copy{}).Ahead(unplaced(t, holds), volumes.Warm); got.Attempt == nil || got.Attempt.Holds == "" {
 		t.Fatalf("what it holds is not recorded: %+v", got)
 	}
 	torn := func(c *volumes.Copying) {
 		c.Attempt.Torn = api.CopyTorn{Times: 1, Attempt: c.Attempt.Number, Time: metav1.NewTime(c.Now)}
 	}
-	if got := (Copy{}).Ahead(unplaced(t, torn)); got.Done() || got.Action != nil && got.Action.Verb == volumes.CreateMover {
+	if got := (Copy{}).Ahead(unplaced(t, torn), volumes.Warm); got.Done() || got.Action != nil && got.Action.Verb == volumes.CreateMover {
 		t.Errorf("a receiver is made for a volume of a disk that has failed: %+v", got)
 	}
-	if got := (Copy{}).Ahead(unplaced(t, func(c *volumes.Copying) { c.Attempt.Dropped = true })); got.Attempt == nil && got.Action == nil || got.Action != nil && got.Action.Verb == volumes.CreateMover {
+	if got := (Copy{}).Ahead(unplaced(t, func(c *volumes.Copying) { c.Attempt.Dropped = true }), volumes.Warm); got.Attempt == nil && got.Action == nil || got.Action != nil && got.Action.Verb == volumes.CreateMover {
 		t.Errorf("a receiver is made for a copy that was dropped: %+v", got)
 	}
-	if got := (Copy{}).Ahead(unplaced(t, func(c *volumes.Copying) { c.Attempt.Holds = "ledger" })); got.Done() || got.Action != nil && got.Action.Verb == volumes.CreateMover {
+	if got := (Copy{}).Ahead(unplaced(t, func(c *volumes.Copying) { c.Attempt.Holds = "ledger" }), volumes.Warm); got.Done() || got.Action != nil && got.Action.Verb == volumes.CreateMover {
 		t.Errorf("a receiver is made for a volume that holds something: %+v", got)
 	}
 }

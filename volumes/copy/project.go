@@ -54,8 +54,8 @@ func (p projection) settles(budget time.Duration) bool {
 
 // project returns the projection from the warm passes so far.
 func (v view) project() projection {
-	done := v.c.Attempt.Warm
-	since := v.c.Now.Sub(began(done))
+	done := v.Attempt.Warm
+	since := v.Now.Sub(began(done))
 	p := projection{bytes: done.Bytes, rate: readRate(done), measured: done.ReadRate > 0}
 	if v.changes() {
 		p.trusted = min(done.Known, done.Bytes)
@@ -121,10 +121,10 @@ func measure(now *api.CopyWarm, before api.CopyWarm, proving int64) {
 
 // automatic reports whether the ordinal is stopped without the user's confirmation once its downtime fits.
 func (v view) automatic() bool {
-	return !v.c.Returns && (v.c.Asked.Cutover == "" || v.c.Asked.Cutover == api.CutoverAutomatic)
+	return !v.Returns && (v.Asked.Cutover == "" || v.Asked.Cutover == api.CutoverAutomatic)
 }
 
-func (v view) budget() time.Duration { return cmp.Or(v.c.Asked.Budget, volumes.DefaultDowntimeBudget) }
+func (v view) budget() time.Duration { return cmp.Or(v.Asked.Budget, volumes.DefaultDowntimeBudget) }
 
 // cutover returns why an ordinal that was copied while it ran is not to be stopped yet. It is done if it may be
 // stopped.
@@ -136,7 +136,7 @@ func (v view) cutover() volumes.Verdict {
 	case p.downtime() <= v.budget():
 		return volumes.Verdict{}
 	case p.helps(v.budget()), p.settles(v.budget()):
-		return v.slowly(v.waits("the next warm pass of claim %s/%s has left less for the last pass. %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, p))
+		return v.slowly(volumes.Awaits("the next warm pass of claim %s/%s has left less for the last pass. %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, p))
 	}
 	return blocked(volumes.ReasonCopyOverBudget,
 		fmt.Sprintf("claim %s/%s: %s. copy.downtimeBudget is %s, which is %s less, and more warm passes do not help", v.Giver.Ref.Namespace, v.Giver.Ref.Name, p, v.budget(), rounded(p.downtime()-v.budget())),
@@ -150,18 +150,18 @@ const atLook = 30 * time.Second
 // word waits for the user's confirmation, or until the time that the user has set. An ordinal that goes back
 // waits for neither.
 func (v view) word() volumes.Verdict {
-	cutover, at := v.c.Asked.Cutover, v.c.Asked.CutoverAt
-	left := at.Sub(v.c.Now)
+	cutover, at := v.Asked.Cutover, v.Asked.CutoverAt
+	left := at.Sub(v.Now)
 	switch {
-	case v.c.Returns, cutover != api.CutoverManual && cutover != api.CutoverAt, cutover == api.CutoverAt && !at.IsZero() && left <= 0:
+	case v.Returns, cutover != api.CutoverManual && cutover != api.CutoverAt, cutover == api.CutoverAt && !at.IsZero() && left <= 0:
 		return volumes.Verdict{}
 	}
 	expected := "Nothing is copied while it runs: it would be down for its whole copy"
-	if v.c.Attempt.Warm.Passes > 0 {
+	if v.Attempt.Warm.Passes > 0 {
 		expected = v.project().String()
 	}
 	if cutover == api.CutoverAt && !at.IsZero() {
-		verdict := v.waits("it is %s, the copy.cutoverAt of claim %s/%s: its ordinal is not stopped before. %s", at.UTC().Format(time.RFC3339), v.Giver.Ref.Namespace, v.Giver.Ref.Name, expected)
+		verdict := volumes.Awaits("it is %s, the copy.cutoverAt of claim %s/%s: its ordinal is not stopped before. %s", at.UTC().Format(time.RFC3339), v.Giver.Ref.Namespace, v.Giver.Ref.Name, expected)
 		verdict.Look = min(left, atLook)
 		return verdict
 	}
@@ -199,13 +199,13 @@ func (p projection) roomy() time.Duration {
 // were full, reading all of it again would exceed the downtime budget even on fast disks. Warm passes leave
 // next to nothing else to the last one. The amount of data is not known at that time, so it is only a warning.
 // Once a pass has ended well, the measured values decide, and cutover reports them.
-func (v view) doubt() *volumes.Problem {
-	p := projection{bytes: v.c.Asked.Needed, rate: fast, proof: lasts(float64(v.c.Asked.Needed), fast)}
+func (v view) doubt() *volumes.Reason {
+	p := projection{bytes: v.Asked.Needed, rate: fast, proof: lasts(float64(v.Asked.Needed), fast)}
 	budget := v.budget()
-	if !v.automatic() || !v.warms() || v.c.Attempt.Warm.Passes > 0 || p.downtime() <= budget {
+	if !v.automatic() || !v.warms() || v.Attempt.Warm.Passes > 0 || p.downtime() <= budget {
 		return nil
 	}
-	return &volumes.Problem{
+	return &volumes.Reason{
 		Reason: volumes.ReasonCopyMayNotFit,
 		Message: fmt.Sprintf("copy.downtimeBudget of claim template %s is %s, and claim %s/%s holds up to %s. Reading that again takes %s while its ordinal is down, plus %s for pods and volumes, if both disks are read at %s a second, "+
 			"which is assumed until it is measured, and nothing has changed since the warm passes. The move would stall with %s, because an ordinal is not stopped if its projected downtime exceeds the budget",

@@ -45,7 +45,7 @@ func TestCutover(t *testing.T) {
 	later := func(since time.Duration) func(*volumes.Copying) {
 		return func(c *volumes.Copying) { c.Now = c.Now.Add(since) }
 	}
-	over := warmedAt(t, large, is("")).Blocked
+	over := warmedAt(t, large, is("")).Hold
 	if got := warmedAt(t, small, at(time.Second)); got.Look != time.Second || !strings.Contains(got.Waits, "2026-01-01T00:") || !strings.Contains(got.Waits, "down for about 1") {
 		t.Errorf("before its time: %+v", got)
 	}
@@ -83,8 +83,8 @@ func TestCutover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, have := warmedAt(t, tc.done, tc.change), stops
 			switch {
-			case got.Blocked != nil:
-				have = got.Blocked.Reason
+			case got.Hold != nil:
+				have = got.Hold.Reason
 			case got.Waits != "":
 				have = waits
 			case got.Action != nil:
@@ -158,13 +158,13 @@ func TestReadRate(t *testing.T) {
 // TestDoubt: a warning says in advance that an ordinal with so large a claim may never be stopped
 // automatically, and for which budget it would be.
 func TestDoubt(t *testing.T) {
-	of := func(change func(*volumes.Pair, *volumes.Copying)) *volumes.Problem {
+	of := func(change func(*volumes.Pair, *volumes.Copying)) *volumes.Reason {
 		pair := newWorld().Pair()
 		seen := *pair.Copy
 		pair.Copy = &seen
 		seen.Asked.Needed = 100 * gib
 		change(&pair, &seen)
-		if found := (Copy{}).WarnOf(pair); len(found) > 0 {
+		if found := warned(pair); len(found) > 0 {
 			return &found[0]
 		}
 		return nil
@@ -214,9 +214,9 @@ func TestProjection(t *testing.T) {
 			Rate:     rapid.Int64Range(0, 1<<33).Draw(t, "rate"), Changes: rapid.Int64Range(0, 1<<33).Draw(t, "changes"), Ended: metav1.NewTime(time.Unix(1000, 0)),
 		}
 		at := func(since time.Duration, more int64) projection {
-			v := view{c: volumes.Copying{Now: done.Ended.Add(since)}}
-			v.c.Attempt.Warm = done
-			v.c.Attempt.Warm.Bytes += more
+			v := view{Handing: volumes.Handing{Copying: volumes.Copying{Now: done.Ended.Add(since)}}}
+			v.Attempt.Warm = done
+			v.Attempt.Warm.Bytes += more
 			return v.project()
 		}
 		since := time.Duration(rapid.Int64Range(0, 1e13).Draw(t, "since"))

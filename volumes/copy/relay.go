@@ -28,7 +28,7 @@ type End struct {
 func Relays(pair volumes.Pair) (sender, receiver End, due bool) {
 	v := viewOf(pair)
 	for _, role := range []volumes.Role{volumes.RoleWarm, volumes.RoleSender} {
-		r, s := v.c.Receiver, v.mover(role)
+		r, s := v.Receiver, v.mover(role)
 		if !carried(r) || !carried(s) || r.Peer != s.Key || s.Peer != r.Key {
 			continue
 		}
@@ -46,7 +46,7 @@ func (v view) end(role volumes.Role) End {
 }
 
 // relays reports whether the movers are connected by a relay.
-func (v view) relays() bool { return v.c.Asked.Transport == api.TransportRelay }
+func (v view) relays() bool { return v.Asked.Transport == api.TransportRelay }
 
 // assumedRate returns the send rate in bytes a second that is assumed if none was measured.
 func (v view) assumedRate() int64 {
@@ -58,22 +58,22 @@ func (v view) assumedRate() int64 {
 
 // hampered returns why the relay does not connect the movers, as the end of a sentence.
 func (v view) hampered() string {
-	if !v.relays() || v.c.RelayTrouble == "" {
+	if !v.relays() || v.RelayTrouble == "" {
 		return ""
 	}
-	return "; the relay does not connect them: " + v.c.RelayTrouble
+	return "; the relay does not connect them: " + v.RelayTrouble
 }
 
 // slow returns a warning about the effect of a relay on a claim, before anything is copied.
-func (v view) slow() *volumes.Problem {
+func (v view) slow() *volumes.Reason {
 	if !v.relays() {
 		return nil
 	}
-	took := time.Duration(v.c.Asked.Needed/relayed) * time.Second
-	return &volumes.Problem{
+	took := time.Duration(v.Asked.Needed/relayed) * time.Second
+	return &volumes.Reason{
 		Reason: volumes.ReasonCopyRelayed,
 		Message: fmt.Sprintf("copy.transport of claim template %s is Relay: all data passes through the process that runs the move and through both API servers. At %s a second, which is assumed until it is measured, claim %s/%s takes %s if it is full (%s). The final comparison sends almost nothing, because each side reads its own disk",
-			v.Template, size(relayed), v.Giver.Ref.Namespace, v.Giver.Ref.Name, rounded(took), size(v.c.Asked.Needed)),
+			v.Template, size(relayed), v.Giver.Ref.Namespace, v.Giver.Ref.Name, rounded(took), size(v.Asked.Needed)),
 		Remedy: fmt.Sprintf("if the source's pods reach the destination's, a direct copy is faster: --volume %[1]s=copy,...,transport=direct,service=load-balancer (node-port, cluster-ip), or copy.transport: Direct and copy.serviceType for claim template %[1]s in spec.volumes. Otherwise leave it: if this process exits, the next one reconnects and the copy resumes", v.Template),
 	}
 }

@@ -91,7 +91,7 @@ func TestRelaySaid(t *testing.T) {
 	pair := w.Pair()
 	pair.Copy.Asked.Transport, pair.Copy.Asked.Needed, pair.Template = api.TransportRelay, 10<<30, "data"
 	pair.Copy.Asked.Warm = api.CopyWarmNone
-	warnings := Copy{}.WarnOf(pair)
+	warnings := warned(pair)
 	if len(warnings) != 1 || warnings[0].Reason != volumes.ReasonCopyRelayed {
 		t.Fatalf("got %+v", warnings)
 	}
@@ -106,7 +106,13 @@ func TestRelaySaid(t *testing.T) {
 		t.Errorf("it waits until: %s", got)
 	}
 	pair.Copy.Asked.Transport = api.TransportDirect
-	if warnings := (Copy{}).WarnOf(pair); len(warnings) != 0 {
+	if warnings := warned(pair); len(warnings) != 0 {
 		t.Errorf("without a relay: %+v", warnings)
 	}
+}
+
+// warned returns the warnings before a move.
+func warned(pair volumes.Pair) []volumes.Reason {
+	_, warnings := (Copy{}).Check(pair, volumes.BeforeMove)
+	return warnings
 }

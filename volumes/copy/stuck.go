@@ -23,11 +23,11 @@ const (
 // start.
 func (v view) hindered() volumes.Verdict {
 	since, why := v.missing()
-	waited := v.c.Now.Sub(since)
+	waited := v.Now.Sub(since)
 	switch {
 	case why == "" || waited < unmounted:
 		return volumes.Verdict{}
-	case v.c.Attempt.Warm.TroubleSince.IsZero():
+	case v.Attempt.Warm.TroubleSince.IsZero():
 		return v.troubled(since, why)
 	case waited >= anew:
 		return v.removeAll()
@@ -42,18 +42,18 @@ func (v view) missing() (since time.Time, why string) {
 			return m.Made, fmt.Sprintf("the %s pod %s/%s does not start: %s", role, v.ref(role).Namespace, v.pod(role), cmp.Or(m.Trouble, "no reason is known; see its events"))
 		}
 	}
-	if leaving := v.c.Entrance.Leaving; !leaving.IsZero() && !v.relays() {
-		return leaving, fmt.Sprintf("Service %s/%s is not deleted%s", v.c.Incoming.Ref.Namespace, v.c.Incoming.Ref.Name, volumes.KeptBy(v.c.Entrance.Keeps))
+	if leaving := v.Entrance.Leaving; !leaving.IsZero() && !v.relays() {
+		return leaving, fmt.Sprintf("Service %s/%s is not deleted%s", v.Incoming.Ref.Namespace, v.Incoming.Ref.Name, volumes.KeptBy(v.Entrance.Keeps))
 	}
-	if r := v.c.Receiver; v.current(volumes.RoleReceiver) && !r.Made.IsZero() && !v.reached().Done() {
-		return r.Made, fmt.Sprintf("Service %s/%s gets no address", v.c.Incoming.Ref.Namespace, v.c.Incoming.Ref.Name)
+	if r := v.Receiver; v.current(volumes.RoleReceiver) && !r.Made.IsZero() && !v.reached().Done() {
+		return r.Made, fmt.Sprintf("Service %s/%s gets no address", v.Incoming.Ref.Namespace, v.Incoming.Ref.Name)
 	}
 	return since, ""
 }
 
 // troubled records what prevents a warm pass. The time that was recorded first is kept.
 func (v view) troubled(since time.Time, why string) volumes.Verdict {
-	next := v.c.Attempt
+	next := v.Attempt
 	next.Warm.Trouble = cut(why)
 	if next.Warm.TroubleSince.IsZero() {
 		next.Warm.TroubleSince = metav1.NewTime(since)
@@ -64,10 +64,10 @@ func (v view) troubled(since time.Time, why string) volumes.Verdict {
 // untroubled clears the recorded trouble of a provisioning or a pass that is not tried now, so that the next
 // pass does not appear late.
 func (v view) untroubled() volumes.Verdict {
-	if v.c.Attempt.Warm.TroubleSince.IsZero() {
+	if v.Attempt.Warm.TroubleSince.IsZero() {
 		return volumes.Verdict{}
 	}
-	next := v.c.Attempt
+	next := v.Attempt
 	next.Warm.Trouble, next.Warm.TroubleSince = "", metav1.Time{}
 	return volumes.Verdict{Attempt: &next}
 }
@@ -85,7 +85,7 @@ func (v view) told(verdict volumes.Verdict) volumes.Verdict {
 
 // toldUnplaced reports to the user that a volume was not provisioned for which another claim waits.
 func (v view) toldUnplaced(verdict volumes.Verdict) volumes.Verdict {
-	in := v.c.Incoming.Ref
+	in := v.Incoming.Ref
 	if !v.overdue(verdict) {
 		if verdict.Waits != "" {
 			verdict.Waits += "; another claim of the ordinal waits for the volume of this one"
@@ -94,31 +94,31 @@ func (v view) toldUnplaced(verdict volumes.Verdict) volumes.Verdict {
 	}
 	return blocked(volumes.ReasonCopyStuck,
 		fmt.Sprintf("for %s claim %s/%s has had no volume: %s. Another claim of the ordinal waits for it, because one node must reach both. The ordinal is not stopped until then", v.inTrouble(), in.Namespace, in.Name, v.trouble()),
-		fmt.Sprintf("see the pod that needs the volume: %s, and the claim: %s. The migration retries with a new pod, also after you correct copy.image of claim template %s in spec.volumes, or with --volume", v.describe(volumes.RoleReceiver), v.c.Incoming.Describe(), v.Template))
+		fmt.Sprintf("see the pod that needs the volume: %s, and the claim: %s. The migration retries with a new pod, also after you correct copy.image of claim template %s in spec.volumes, or with --volume", v.describe(volumes.RoleReceiver), v.Incoming.Describe(), v.Template))
 }
 
 // overdue reports whether a wait before the stop has had trouble long enough to be reported to the user.
 func (v view) overdue(verdict volumes.Verdict) bool {
-	since := v.c.Attempt.Warm.TroubleSince
-	return verdict.Waits != "" && !since.IsZero() && v.c.Now.Sub(since.Time) >= unmounted && !v.underWay() && v.c.Pod.Runs() && v.c.Pod.Ready
+	since := v.Attempt.Warm.TroubleSince
+	return verdict.Waits != "" && !since.IsZero() && v.Now.Sub(since.Time) >= unmounted && !v.underWay() && v.Pod.Runs() && v.Pod.Ready
 }
 
 func (v view) inTrouble() time.Duration {
-	return rounded(v.c.Now.Sub(v.c.Attempt.Warm.TroubleSince.Time))
+	return rounded(v.Now.Sub(v.Attempt.Warm.TroubleSince.Time))
 }
 
 // trouble returns what a warm pass lacks now, or lacked when that was recorded.
 func (v view) trouble() string {
 	_, why := v.missing()
-	return cmp.Or(why, v.c.Attempt.Warm.Trouble)
+	return cmp.Or(why, v.Attempt.Warm.Trouble)
 }
 
 // underWay reports whether both movers know each other for longer than it takes to notice that they cannot
 // connect.
 func (v view) underWay() bool {
-	r, s := v.c.Receiver, v.c.Warm
+	r, s := v.Receiver, v.Warm
 	if !v.current(volumes.RoleReceiver) || !v.current(volumes.RoleWarm) || r.Ended || s.Ended || r.Peer == "" || s.Peer == "" {
 		return false
 	}
-	return v.c.Now.Sub(r.Made) >= heard && v.c.Now.Sub(s.Made) >= heard
+	return v.Now.Sub(r.Made) >= heard && v.Now.Sub(s.Made) >= heard
 }

@@ -30,15 +30,15 @@ func tornPause(times int32) time.Duration {
 
 // torn reports whether the disk of this attempt has failed.
 func (v view) torn() bool {
-	return v.c.Attempt.Number > 0 && v.c.Attempt.Torn.Attempt == v.c.Attempt.Number
+	return v.Attempt.Number > 0 && v.Attempt.Torn.Attempt == v.Attempt.Number
 }
 
 // tore records that the disk of this attempt has failed: nothing that was written there can be trusted.
 func (v view) tore() volumes.Verdict {
-	next := v.c.Attempt
+	next := v.Attempt
 	next.Torn = api.CopyTorn{
-		Times: v.c.Attempt.Torn.Times + 1, Attempt: next.Number, Time: metav1.NewTime(v.c.Now),
-		Message: cut(cmp.Or(v.c.Receiver.Result.Message, "its mover did not say why")),
+		Times: v.Attempt.Torn.Times + 1, Attempt: next.Number, Time: metav1.NewTime(v.Now),
+		Message: cut(cmp.Or(v.Receiver.Result.Message, "its mover did not say why")),
 	}
 	return volumes.Verdict{Attempt: &next}
 }
@@ -47,9 +47,9 @@ func (v view) tore() volumes.Verdict {
 // failed disk can be inspected. If the user deletes its claim, the next attempt begins at once.
 func (v view) afterTorn() volumes.Verdict {
 	return volumes.First(v.removeAll, func() volumes.Verdict {
-		in, torn := v.c.Incoming, v.c.Attempt.Torn
+		in, torn := v.Incoming, v.Attempt.Torn
 		next := torn.Time.Add(tornPause(torn.Times))
-		if !in.Claim.Found || in.Claim.Terminating || !v.c.Now.Before(next) {
+		if !in.Claim.Found || in.Claim.Terminating || !v.Now.Before(next) {
 			return v.begin()
 		}
 		rests := "Its ordinal runs on meanwhile"
@@ -66,7 +66,7 @@ func (v view) afterTorn() volumes.Verdict {
 
 // tornBefore describes the failed disks of earlier attempts; empty if there were none.
 func (v view) tornBefore() string {
-	torn := v.c.Attempt.Torn
+	torn := v.Attempt.Torn
 	if torn.Times == 0 {
 		return ""
 	}

@@ -31,7 +31,7 @@ func TestTornIsBounded(t *testing.T) {
 		if w.Runs != w.Giver {
 			t.Fatalf("it is stopped, and has no copy: %+v", w.Record)
 		}
-		problem := (Copy{}).Ahead(w.Pair()).Blocked
+		problem := (Copy{}).Ahead(w.Pair(), volumes.Warm).Hold
 		if problem == nil {
 			continue
 		}
@@ -100,7 +100,7 @@ func TestTornAtOnce(t *testing.T) {
 		"one of another attempt does": {3, func(_ *volumes.Pair, c *volumes.Copying) { c.Attempt.Torn.Attempt-- }, false},
 	} {
 		got := torn(tc.times, tc.change)
-		if (got.Blocked != nil) != tc.waits {
+		if (got.Hold != nil) != tc.waits {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -122,12 +122,12 @@ func TestTornWhileDown(t *testing.T) {
 		c.Attempt = *tore.Attempt
 		c.Attempt.Torn.Times, c.Receiver, c.Sender = 2, volumes.Mover{}, volumes.Mover{}
 	}
-	got := transfer(pair, twice).Blocked
+	got := transfer(pair, twice).Hold
 	if got == nil || got.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Message, "down meanwhile") || !strings.Contains(got.Message, "Rollback") {
 		t.Errorf("got %+v", got)
 	}
 	pair.Giver, pair.Taker = pair.Taker, pair.Giver
-	if got := transfer(pair, func(c *volumes.Copying) { twice(c); c.Back = true }); got.Blocked != nil || got.Done() {
+	if got := transfer(pair, func(c *volumes.Copying) { twice(c); c.Back = true }); got.Hold != nil || got.Done() {
 		t.Errorf("on its way back: %+v", got)
 	}
 }

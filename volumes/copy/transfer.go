@@ -2,7 +2,6 @@ package copy
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -10,110 +9,85 @@ import (
 // mostPasses is how many last passes may end with different roots.
 const mostPasses = 3
 
-// view is a pair whose giver is that of the attempt.
+// view is a pair in the direction of its attempt.
 type view struct {
-	volumes.Pair
-	c volumes.Copying
+	volumes.Handing
 	// warming is true for passes while the ordinal runs.
 	warming bool
 }
 
-// viewOf returns a pair in the direction of its attempt. If the move has been reversed since, its giver is the
-// pair's taker.
-func viewOf(pair volumes.Pair) view {
-	h := volumes.HandingOf(pair)
-	return view{Pair: h.Pair, c: h.Copying}
-}
-
-// handing returns the steps for the claims and the volumes.
-func (v view) handing() volumes.Handing { return volumes.Handing{Pair: v.Pair, Copying: v.c} }
-
-func (v view) act(verb volumes.Verb, atGiver bool) volumes.Verdict {
-	return v.handing().Act(verb, atGiver)
-}
-
-func (view) waits(format string, a ...any) volumes.Verdict { return volumes.Awaits(format, a...) }
+func viewOf(pair volumes.Pair) view { return view{Handing: volumes.HandingOf(pair)} }
 
 func blocked(reason, message, remedy string) volumes.Verdict {
-	return volumes.Verdict{Blocked: &volumes.Problem{Reason: reason, Message: message, Remedy: remedy}}
+	return volumes.Held(volumes.Stalled(reason, message, remedy))
 }
 
 // Transfer carries the copy to the taker. If the move has been reversed since the attempt began, it returns the
 // volume to its former side, as long as the copy has not been taken over. When it is done, the ordinal may be
 // started at the pair's taker.
-func (c Copy) Transfer(pair volumes.Pair) volumes.Verdict {
-	if verdict := c.Fill(pair); !verdict.Done() {
+func (Copy) Transfer(pair volumes.Pair) volumes.Verdict {
+	v := viewOf(pair)
+	if verdict := v.fill(); !verdict.Done() {
 		return verdict
 	}
-	v := viewOf(pair)
-	h := v.handing()
 	switch {
-	case v.c.Back:
+	case v.Back:
 		return v.back()
-	case v.c.Attempt.Number == 0:
+	case v.Attempt.Number == 0:
 		return volumes.Return(pair)
-	case h.Taken():
-		return volumes.First(h.TakeOver, h.LetGo)
+	case v.Taken():
+		return volumes.First(v.TakeOver, v.LetGo)
+	default:
+		return v.HandOver()
 	}
-	return h.HandOver()
 }
 
-// Fill makes and seals the copy, and deletes its movers.
-func (Copy) Fill(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
-	return volumes.First(func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) }, v.dismissBase, v.fill)
+// fill makes and seals the copy, and deletes its movers.
+func (v view) fill() volumes.Verdict {
+	return volumes.First(func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) }, v.dismissBase, v.copied)
 }
 
-// Claim creates the incoming claim, to which no mover writes yet.
-func (Copy) Claim(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
-	h, attempt := v.handing(), v.c.Attempt
+// claim creates the incoming claim, to which no mover writes yet.
+func (v view) claim() volumes.Verdict {
+	attempt := v.Attempt
 	switch {
-	case v.c.Back && h.Taken():
+	case v.Back && v.Taken():
 		return v.turned()
-	case v.c.Back, attempt.Number == 0 && volumes.Returns(v.Pair), h.Taken(), h.Sealed():
+	case v.Back, attempt.Number == 0 && volumes.Returns(v.Pair), v.Taken(), v.Sealed():
 		return volumes.Verdict{}
 	case attempt.Number == 0, attempt.Dropped:
 		return v.begin()
 	case attempt.Holds != "", v.torn():
 		return volumes.Verdict{} // another attempt begins for it, or nothing happens before the user has inspected it
-	case v.c.Receiver.Found:
+	case v.Receiver.Found:
 		return volumes.Verdict{} // it has mounted that claim's volume: if the claim is deleted, another claim of its name would have another volume
 	}
 	return v.incoming()
 }
 
-// fill makes the copy, if there is one to make.
-func (v view) fill() volumes.Verdict {
-	h := v.handing()
+// copied makes the copy, if there is one to make.
+func (v view) copied() volumes.Verdict {
 	switch {
-	case v.c.Back && h.Taken():
+	case v.Back && v.Taken():
 		return v.turned()
-	case v.c.Back, v.c.Attempt.Number == 0 && volumes.Returns(v.Pair), h.Taken():
+	case v.Back, v.Attempt.Number == 0 && volumes.Returns(v.Pair), v.Taken():
 		return volumes.Verdict{}
-	case v.c.Attempt.Number == 0, v.c.Attempt.Dropped:
+	case v.Attempt.Number == 0, v.Attempt.Dropped:
 		return v.begin()
-	case v.c.Attempt.Holds != "":
+	case v.Attempt.Holds != "":
 		return v.notNew()
 	case v.torn():
 		return v.afterTorn()
 	case v.outgrown():
 		return v.tooSmall()
 	}
-	return volumes.First(h.Release, v.seal)
-}
-
-// Overdue reports whether copying an ordinal that is down takes longer than its limit, and the ordinal can
-// still go back to its former volume.
-func (Copy) Overdue(pair volumes.Pair, down time.Duration) bool {
-	v := viewOf(pair)
-	return v.c.Asked.Limit > 0 && down > v.c.Asked.Limit && !v.c.Back && !v.handing().Taken()
+	return volumes.First(v.Release, v.seal)
 }
 
 // seal lets both sides be read and recorded as equal. The movers are deleted after that: nothing writes to
 // sealed content.
 func (v view) seal() volumes.Verdict {
-	if v.handing().Sealed() {
+	if v.Sealed() {
 		return v.removeAll()
 	}
 	return v.lastPass()
@@ -122,37 +96,36 @@ func (v view) seal() volumes.Verdict {
 // begin begins another attempt, once the one before was dropped. The count of failed disks continues, unless
 // the attempt goes in the other direction.
 func (v view) begin() volumes.Verdict {
-	return volumes.First(v.removeAll, v.handing().Drop, func() volumes.Verdict {
-		next := v.handing().Begun()
-		if !v.c.Back {
-			next.Torn = v.c.Attempt.Torn
+	return volumes.First(v.removeAll, v.Drop, func() volumes.Verdict {
+		next := v.Begun()
+		if !v.Back {
+			next.Torn = v.Attempt.Torn
 		}
 		return volumes.Verdict{Attempt: next}
 	})
 }
 
-// Drop removes an abandoned copy, with its movers.
-func (Copy) Drop(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
+// drop removes an abandoned copy, with its movers.
+func (v view) drop() volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) },
 		func() volumes.Verdict { return v.dismiss(volumes.RoleSender) },
 		func() volumes.Verdict { return v.dismiss(volumes.RoleReceiver) },
-		v.handing().Drop,
+		v.Drop,
 	)
 }
 
 // incoming creates the claim of the copy.
 func (v view) incoming() volumes.Verdict {
-	in := v.c.Incoming
+	in := v.Incoming
 	switch {
 	case in.Parked():
 		return v.begin() // it was about to be taken over when the move was reversed
-	case !in.Claim.Found && (v.c.Attempt.Begun != v.Fence || v.c.Attempt.Filling):
+	case !in.Claim.Found && (v.Attempt.Begun != v.Fence || v.Attempt.Filling):
 		return v.begin() // a late claim of this attempt may still be created; or another claim's volume was never inspected
 	case !in.Claim.Found:
-		verdict := v.act(volumes.CreateIncoming, false)
-		verdict.Action.Ref, verdict.Action.Copy.Attempt, verdict.Action.Copy.Class = in.Ref, v.c.Attempt.Number, v.Taker.Volume.Class
+		verdict := v.Act(volumes.CreateIncoming, false)
+		verdict.Action.Ref, verdict.Action.Copy.Attempt, verdict.Action.Copy.Class = in.Ref, v.Attempt.Number, v.Taker.Volume.Class
 		return verdict
 	case !in.Claim.Ours || in.Claim.Terminating:
 		return blocked(volumes.ReasonForeignClaim, fmt.Sprintf("claim %s/%s, for a copy, was not created by this migration, or is being deleted", in.Ref.Namespace, in.Ref.Name),
@@ -163,8 +136,8 @@ func (v view) incoming() volumes.Verdict {
 
 // filled waits until the incoming claim has its volume. If its class waits for a pod, the receiver is that pod.
 func (v view) filled() volumes.Verdict {
-	if in := v.c.Incoming; !in.Bound() {
-		return v.waits("claim %s/%s is bound to a new volume", in.Ref.Namespace, in.Ref.Name)
+	if in := v.Incoming; !in.Bound() {
+		return volumes.Awaits("claim %s/%s is bound to a new volume", in.Ref.Namespace, in.Ref.Name)
 	}
 	return volumes.Verdict{}
 }
@@ -174,9 +147,9 @@ func (v view) lastPass() volumes.Verdict {
 	if verdict, over := v.ended(); over {
 		return verdict
 	}
-	if v.c.Attempt.Passes >= mostPasses {
+	if v.Attempt.Passes >= mostPasses {
 		return volumes.First(v.removeAll, func() volumes.Verdict {
-			return blocked(volumes.ReasonCopyDiffers, fmt.Sprintf("after %d passes the copy of claim %s/%s differs from it, first in %q", v.c.Attempt.Passes, v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.c.Attempt.Differs),
+			return blocked(volumes.ReasonCopyDiffers, fmt.Sprintf("after %d passes the copy of claim %s/%s differs from it, first in %q", v.Attempt.Passes, v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.Attempt.Differs),
 				"find what writes there, or what the other side's file system cannot store; to return the ordinal: spec.mode: Rollback")
 		})
 	}
@@ -184,7 +157,7 @@ func (v view) lastPass() volumes.Verdict {
 		v.incoming, v.entrance,
 		func() volumes.Verdict { return v.meet(volumes.RoleSender) },
 		func() volumes.Verdict {
-			return v.waits("pass %d of pod %s to pod %s has ended%s%s", v.pass(), v.pod(volumes.RoleSender), v.pod(volumes.RoleReceiver), v.tornBefore(), v.hampered())
+			return volumes.Awaits("pass %d of pod %s to pod %s has ended%s%s", v.pass(), v.pod(volumes.RoleSender), v.pod(volumes.RoleReceiver), v.tornBefore(), v.hampered())
 		},
 	)
 }
@@ -205,6 +178,6 @@ func (v view) back() volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.remove(volumes.RoleSender) },
 		func() volumes.Verdict { return v.dismiss(volumes.RoleReceiver) },
-		v.handing().GoBack,
+		v.GoBack,
 	)
 }

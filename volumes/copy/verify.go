@@ -9,7 +9,7 @@ import (
 
 // changes reports whether unchanged content that a warm pass has read is not read again.
 func (v view) changes() bool {
-	return v.c.Asked.Verify == api.CopyVerifyChanged && !v.based()
+	return v.Asked.Verify == api.CopyVerifyChanged && !v.based()
 }
 
 // verify returns what the pass that is due reads at its end. A warm pass reads on behalf of the last one only.
@@ -17,7 +17,7 @@ func (v view) changes() bool {
 // in memory. Once the sides have differed, nothing is trusted any more.
 func (v view) verify() api.CopyVerify {
 	switch {
-	case v.changes() && (v.warming || v.c.Attempt.Passes == 0):
+	case v.changes() && (v.warming || v.Attempt.Passes == 0):
 		return api.CopyVerifyChanged
 	case v.warming:
 		return ""
@@ -30,20 +30,20 @@ func (v view) verify() api.CopyVerify {
 var trusted = map[string]bool{"ext4": true, "xfs": true, "btrfs": true}
 
 // trusts returns a warning about unchanged content that is not read again, if that is requested.
-func (v view) trusts() *volumes.Problem {
-	if v.c.Asked.Verify != api.CopyVerifyChanged {
+func (v view) trusts() *volumes.Reason {
+	if v.Asked.Verify != api.CopyVerifyChanged {
 		return nil
 	}
 	template := v.Template
 	back := fmt.Sprintf("to read all of it: --volume %[1]s=copy,...,verify=full, or copy.verify: Full for claim template %[1]s in spec.volumes, which is the default", template)
 	if why := v.untrusted(); why != "" {
-		return &volumes.Problem{
+		return &volumes.Reason{
 			Reason:  volumes.ReasonCopyReadsAll,
 			Message: fmt.Sprintf("copy.verify of claim template %s is Changed, but all of claim %s/%s may still be read while its ordinal is down: %s", template, v.Giver.Ref.Namespace, v.Giver.Ref.Name, why),
 			Remedy:  "expect the downtime of verify: Full; the status shows what warm passes find, and the projection uses it",
 		}
 	}
-	return &volumes.Problem{
+	return &volumes.Reason{
 		Reason: volumes.ReasonCopyTrusts,
 		Message: fmt.Sprintf("copy.verify of claim template %s is Changed: while its ordinal is down, a file is not read again if its inode, size and times have not changed since a warm pass read it. "+
 			"Disk damage since then, and writes that bypass the file system, are not detected. If either side's file system is not ext4, xfs or btrfs, all is read", template),
@@ -54,12 +54,12 @@ func (v view) trusts() *volumes.Problem {
 // untrusted returns why everything may be read; empty if no reason is known.
 func (v view) untrusted() string {
 	switch {
-	case v.c.Asked.Warm == api.CopyWarmNone:
+	case v.Asked.Warm == api.CopyWarmNone:
 		return "copy.warm is None, and only a warm pass records which files need no second read"
-	case v.c.Asked.Warm == api.CopyWarmSnapshot, v.based(), v.oncePod():
+	case v.Asked.Warm == api.CopyWarmSnapshot, v.based(), v.oncePod():
 		return "its warm passes do not read the volume itself"
 	}
-	for _, h := range []volumes.Holding{v.Giver, v.c.Incoming} {
+	for _, h := range []volumes.Holding{v.Giver, v.Incoming} {
 		switch system := h.Volume.FileSystem; {
 		case !h.Volume.Found || trusted[system]:
 		case system == "":

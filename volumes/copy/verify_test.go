@@ -14,16 +14,16 @@ import (
 // TestVerify: how much is read at the end of a pass. Nothing is trusted unless the user requested it, and never
 // from a restored snapshot or once the sides have differed.
 func TestVerify(t *testing.T) {
-	asked := func(v *view) { v.c.Asked.Verify = api.CopyVerifyChanged }
+	asked := func(v *view) { v.Asked.Verify = api.CopyVerifyChanged }
 	for name, tc := range map[string]struct {
 		change     []func(*view)
 		last, warm api.CopyVerify
 	}{
 		"nobody has said":           {nil, api.CopyVerifyFull, ""},
-		"Full":                      {[]func(*view){func(v *view) { v.c.Asked.Verify = api.CopyVerifyFull }}, api.CopyVerifyFull, ""},
+		"Full":                      {[]func(*view){func(v *view) { v.Asked.Verify = api.CopyVerifyFull }}, api.CopyVerifyFull, ""},
 		"Changed":                   {[]func(*view){asked}, api.CopyVerifyChanged, api.CopyVerifyChanged},
-		"both sides were different": {[]func(*view){asked, func(v *view) { v.c.Attempt.Passes = 1 }}, api.CopyVerifyFull, api.CopyVerifyChanged},
-		"by a snapshot":             {[]func(*view){asked, func(v *view) { v.c.Attempt.Warm.By = api.CopyWarmSnapshot }}, api.CopyVerifyFull, ""},
+		"both sides were different": {[]func(*view){asked, func(v *view) { v.Attempt.Passes = 1 }}, api.CopyVerifyFull, api.CopyVerifyChanged},
+		"by a snapshot":             {[]func(*view){asked, func(v *view) { v.Attempt.Warm.By = api.CopyWarmSnapshot }}, api.CopyVerifyFull, ""},
 	} {
 		var v view
 		for _, change := range tc.change {
@@ -42,8 +42,8 @@ func TestVerify(t *testing.T) {
 func TestProjectChanged(t *testing.T) {
 	done := api.CopyWarm{Passes: 2, Bytes: 1000 * gib, Known: 990 * gib, Young: 2 * gib, ReadRate: gib, Seconds: 1, Ended: metav1.NewTime(time.Unix(1000, 0))}
 	of := func(verify api.CopyVerify, change func(*view)) projection {
-		v := view{c: volumes.Copying{Now: done.Ended.Time}}
-		v.c.Attempt.Warm, v.c.Asked.Verify = done, verify
+		v := view{Handing: volumes.Handing{Copying: volumes.Copying{Now: done.Ended.Time}}}
+		v.Attempt.Warm, v.Asked.Verify = done, verify
 		change(&v)
 		return v.project()
 	}
@@ -55,16 +55,16 @@ func TestProjectChanged(t *testing.T) {
 	if p.proof != 10*time.Second || !strings.Contains(p.String(), "10s for reading 10Gi again") || !strings.Contains(p.String(), "990Gi are not read again, since copy.verify is Changed") {
 		t.Errorf("got %s", p)
 	}
-	if p := of(api.CopyVerifyChanged, func(v *view) { v.c.Attempt.Warm.By = api.CopyWarmSnapshot }); p.proof != 1000*time.Second {
+	if p := of(api.CopyVerifyChanged, func(v *view) { v.Attempt.Warm.By = api.CopyWarmSnapshot }); p.proof != 1000*time.Second {
 		t.Errorf("by a snapshot: %s", p)
 	}
 	if !p.settles(19*time.Second) || p.settles(17*time.Second) || p.settles(21*time.Second) {
 		t.Errorf("another pass leaves 8 s of reading, of %s", p)
 	}
-	if p := of(api.CopyVerifyChanged, func(v *view) { v.c.Attempt.Warm.Passes = settling }); p.settles(19 * time.Second) {
+	if p := of(api.CopyVerifyChanged, func(v *view) { v.Attempt.Warm.Passes = settling }); p.settles(19 * time.Second) {
 		t.Error("what is young after so many passes is what it writes all the time")
 	}
-	if p := of(api.CopyVerifyChanged, func(v *view) { v.c.Attempt.Warm.Known = 2000 * gib }); p.proof != 0 || p.bytes != 0 {
+	if p := of(api.CopyVerifyChanged, func(v *view) { v.Attempt.Warm.Known = 2000 * gib }); p.proof != 0 || p.bytes != 0 {
 		t.Errorf("more is known than there is: %s", p)
 	}
 }
@@ -76,14 +76,14 @@ func TestSettling(t *testing.T) {
 	changed := func(since time.Duration) func(*volumes.Copying) {
 		return func(c *volumes.Copying) { c.Now, c.Asked.Verify = c.Now.Add(since), api.CopyVerifyChanged }
 	}
-	if got := warmedAt(t, done, changed(10*time.Second)); got.Waits == "" || got.Blocked != nil {
+	if got := warmedAt(t, done, changed(10*time.Second)); got.Waits == "" || got.Hold != nil {
 		t.Errorf("at once: %+v", got)
 	}
 	if got := warmedAt(t, done, changed(aging)); got.Action == nil || got.Action.Verb != volumes.CreateMover || got.Action.Copy.Verify != api.CopyVerifyChanged || got.Action.Copy.Copy == "" {
 		t.Errorf("a while later: %+v", got)
 	}
 	done.Passes = settling
-	if got := warmedAt(t, done, changed(aging)); got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyOverBudget {
+	if got := warmedAt(t, done, changed(aging)); got.Hold == nil || got.Hold.Reason != volumes.ReasonCopyOverBudget {
 		t.Errorf("after %d passes: %+v", settling, got)
 	}
 }
@@ -91,13 +91,13 @@ func TestSettling(t *testing.T) {
 // TestSealSaysHow: a seal records how much was read and how much was trusted.
 func TestSealSaysHow(t *testing.T) {
 	v := view{}
-	v.c.Asked.Verify = api.CopyVerifyChanged
-	v.c.Sender.Result = volumes.MoverResult{Root: "r", Read: 1, Trusted: 10, Verify: ""}
-	v.c.Receiver.Result = volumes.MoverResult{Root: "r", Read: 2, Trusted: 20, Verify: api.CopyVerifyChanged}
+	v.Asked.Verify = api.CopyVerifyChanged
+	v.Sender.Result = volumes.MoverResult{Root: "r", Read: 1, Trusted: 10, Verify: ""}
+	v.Receiver.Result = volumes.MoverResult{Root: "r", Read: 2, Trusted: 20, Verify: api.CopyVerifyChanged}
 	if seal := v.compared().Attempt.Seal; seal.Verify != api.CopyVerifyChanged || seal.Read != 3 || seal.Trusted != 30 {
 		t.Errorf("%+v", seal)
 	}
-	v.c.Attempt.Warm = api.CopyWarm{Passes: 1, Known: 5, Young: 5}
+	v.Attempt.Warm = api.CopyWarm{Passes: 1, Known: 5, Young: 5}
 	if warm := v.unsealed().Attempt.Warm; warm.Known != 0 || warm.Young != 0 {
 		t.Errorf("what the last pass has removed counts: %+v", warm)
 	}
@@ -116,15 +116,15 @@ func TestFullIsAskedMeanwhile(t *testing.T) {
 
 // TestTrustsIsSaid: a plan states what is trusted, and when everything may be read.
 func TestTrustsIsSaid(t *testing.T) {
-	of := func(change func(*volumes.Pair, *volumes.Copying)) *volumes.Problem {
+	of := func(change func(*volumes.Pair, *volumes.Copying)) *volumes.Reason {
 		pair := newWorld().Pair()
 		seen := *pair.Copy
 		pair.Copy = &seen
 		seen.Asked.Needed, seen.Asked.Verify = 100*gib, api.CopyVerifyChanged
 		pair.Giver.Volume.FileSystem = "ext4"
 		change(&pair, &seen)
-		for _, warned := range (Copy{}).WarnOf(pair) {
-			return &warned
+		for _, found := range warned(pair) {
+			return &found
 		}
 		return nil
 	}

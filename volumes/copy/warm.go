@@ -28,54 +28,49 @@ const (
 	aging = 70 * time.Second
 )
 
-// Ahead makes passes while the ordinal runs, so that its downtime covers only the latest changes and the proof.
+// ahead makes passes while the ordinal runs, so that its downtime covers only the latest changes and the proof.
 // It is done if a recent pass has ended well and the downtime fits, or if no passes are wanted. No mover
 // is left then.
-func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
-	if v.c.Back {
+func (v view) ahead() volumes.Verdict {
+	if v.Back {
 		return v.turned()
 	}
 	v.warming = true
 	switch {
 	case !v.warms():
 		return volumes.First(v.place, v.removeAll, v.coldly, v.word)
-	case v.c.Attempt.Number == 0, v.c.Attempt.Dropped:
+	case v.Attempt.Number == 0, v.Attempt.Dropped:
 		return v.begin()
-	case v.c.Attempt.Holds != "":
+	case v.Attempt.Holds != "":
 		return v.slowly(v.notNew())
 	case v.torn():
 		return v.slowly(v.afterTorn())
-	case v.c.Attempt.Warm.Passes > 0 && v.lost():
+	case v.Attempt.Warm.Passes > 0 && v.lost():
 		return v.begin() // what these passes have copied is lost
 	case v.outgrown():
 		return v.grow()
 	case v.chooses():
 		return v.choose()
-	case v.c.Asked.Warm == api.CopyWarmSnapshot && !v.based():
+	case v.Asked.Warm == api.CopyWarmSnapshot && !v.based():
 		return v.baseless(v.unbased())
 	case v.oncePod() && !v.based():
 		return v.cold(fmt.Sprintf("%s, and no snapshot can be read: %s", onceOnly, v.unbased()))
-	case v.c.Attempt.Seal.Root != "":
+	case v.Attempt.Seal.Root != "":
 		return v.unsealed()
 	case v.astray():
 		return v.removeWarm()
 	case v.old():
 		return v.slowly(v.warmPass())
 	}
-	if v.c.Early {
+	if v.Early {
 		return v.removeAll() // whether it may be stopped is decided when it is its turn
 	}
 	return volumes.First(v.removeAll, v.cutover)
 }
 
-// Fills reports whether there are passes while the ordinal runs.
-func (Copy) Fills(pair volumes.Pair) bool { return viewOf(pair).warms() }
-
-// Place creates the new volume while the ordinal runs, for a volume that is copied later.
-func (Copy) Place(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
-	if v.c.Back {
+// placed creates the new volume while the ordinal runs, for a volume that is copied later.
+func (v view) placed() volumes.Verdict {
+	if v.Back {
 		return volumes.Verdict{}
 	}
 	v.warming = true
@@ -87,11 +82,11 @@ func (Copy) Place(pair volumes.Pair) volumes.Verdict {
 // mounts it and gets no peer.
 func (v view) place() volumes.Verdict {
 	switch {
-	case !v.c.Beside.Awaited || !v.c.WaitsForPod || v.c.Incoming.Bound():
+	case !v.Beside.Awaited || !v.WaitsForPod || v.Incoming.Bound():
 		return v.untroubled()
-	case v.c.Attempt.Dropped:
+	case v.Attempt.Dropped:
 		return v.begin()
-	case v.c.Attempt.Holds != "":
+	case v.Attempt.Holds != "":
 		return v.slowly(v.notNew())
 	case v.torn():
 		return v.slowly(v.afterTorn())
@@ -102,13 +97,12 @@ func (v view) place() volumes.Verdict {
 	return v.toldUnplaced(volumes.First(v.hindered, v.incoming, func() volumes.Verdict { return v.need(volumes.RoleReceiver) }, v.filled))
 }
 
-// Withdraw deletes the movers of a warm pass. Their copied data stay and count.
-func (Copy) Withdraw(pair volumes.Pair) volumes.Verdict {
-	v := viewOf(pair)
+// withdraw deletes the movers of a warm pass. Their copied data stay and count.
+func (v view) withdraw() volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) },
 		func() volumes.Verdict {
-			if !v.c.Receiver.Warm {
+			if !v.Receiver.Warm {
 				return volumes.Verdict{}
 			}
 			return v.dismiss(volumes.RoleReceiver)
@@ -120,8 +114,8 @@ func (Copy) Withdraw(pair volumes.Pair) volumes.Verdict {
 // turned handles an ordinal that runs on its copy and must go back. It goes back by a new copy, once the
 // take-over is complete.
 func (v view) turned() volumes.Verdict {
-	if v.handing().Taken() {
-		return volumes.First(v.handing().TakeOver, v.handing().LetGo, v.begin)
+	if v.Taken() {
+		return volumes.First(v.TakeOver, v.LetGo, v.begin)
 	}
 	return v.begin()
 }
@@ -129,10 +123,10 @@ func (v view) turned() volumes.Verdict {
 // warms reports whether there are passes while the ordinal runs.
 func (v view) warms() bool {
 	switch {
-	case v.c.Down, v.c.Asked.Warm == api.CopyWarmNone:
+	case v.Down, v.Asked.Warm == api.CopyWarmNone:
 		return false
 	case v.auto():
-		return v.c.Attempt.Warm.Refused == "" || v.chooses()
+		return v.Attempt.Warm.Refused == "" || v.chooses()
 	default:
 		return true
 	}
@@ -145,18 +139,17 @@ func (v view) oncePod() bool {
 
 // cold records that there is no warm pass.
 func (v view) cold(why string) volumes.Verdict {
-	next := v.c.Attempt
-	next.Warm.Refused, next.Warm.Ended = cut(why), metav1.NewTime(v.c.Now)
+	next := v.Attempt
+	next.Warm.Refused, next.Warm.Ended = cut(why), metav1.NewTime(v.Now)
 	next.Warm.Trouble, next.Warm.TroubleSince = "", metav1.Time{}
 	return volumes.Verdict{Attempt: &next}
 }
 
-// WarnOf returns the warnings for a claim: that it cannot be copied while its ordinal runs, or what is trusted,
-// or that its downtime may exceed the budget; and that a relay is slow.
-func (Copy) WarnOf(pair volumes.Pair) []volumes.Problem {
-	v := viewOf(pair)
-	var found []volumes.Problem
-	for _, problem := range []*volumes.Problem{cmp.Or(v.once(), v.trusts(), v.doubt()), v.slow()} {
+// warnings returns those for a claim: that it cannot be copied while its ordinal runs, or what is trusted, or that
+// its downtime may exceed the budget; and that a relay is slow.
+func (v view) warnings() []volumes.Reason {
+	var found []volumes.Reason
+	for _, problem := range []*volumes.Reason{cmp.Or(v.once(), v.trusts(), v.doubt()), v.slow()} {
 		if problem != nil {
 			found = append(found, *problem)
 		}
@@ -165,11 +158,11 @@ func (Copy) WarnOf(pair volumes.Pair) []volumes.Problem {
 }
 
 // once returns the warning that a claim cannot be copied while its ordinal runs.
-func (v view) once() *volumes.Problem {
+func (v view) once() *volumes.Reason {
 	if !v.oncePod() {
 		return nil
 	}
-	return &volumes.Problem{
+	return &volumes.Reason{
 		Reason: volumes.ReasonCopyCold,
 		Message: fmt.Sprintf("claim %s/%s of claim template %s has access mode ReadWriteOncePod: no second pod can copy it while its ordinal runs. Where no snapshot of it can be taken and deleted again, each ordinal is down for its whole copy",
 			v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.Template),
@@ -180,13 +173,13 @@ func (v view) once() *volumes.Problem {
 // astray reports whether a warm sender may be in the way. The ordinal's pod is being deleted, does not exist,
 // or runs on another node, where it needs the volume.
 func (v view) astray() bool {
-	m := v.c.Warm
-	return m.Found && !v.based() && (!v.c.Pod.Runs() || m.Node != "" && m.Node != v.c.Pod.Node)
+	m := v.Warm
+	return m.Found && !v.based() && (!v.Pod.Runs() || m.Node != "" && m.Node != v.Pod.Node)
 }
 
 // unsealed clears a seal: the ordinal has run since, and the copy is written to again.
 func (v view) unsealed() volumes.Verdict {
-	next := v.c.Attempt
+	next := v.Attempt
 	next.Seal, next.Passes, next.Differs = api.CopySeal{}, 0, ""
 	next.Warm.Known, next.Warm.Young = 0, 0 // the last pass has removed the kept results
 	return volumes.Verdict{Attempt: &next}
@@ -206,15 +199,15 @@ func (view) slowly(verdict volumes.Verdict) volumes.Verdict {
 // old reports whether another warm pass is due: none has ended well, the last one is too long ago, or another
 // one would reduce the last pass.
 func (v view) old() bool {
-	done := v.c.Attempt.Warm
+	done := v.Attempt.Warm
 	if done.Passes == 0 {
 		return true
 	}
-	took, since := time.Duration(done.Seconds)*time.Second, v.c.Now.Sub(done.Ended.Time)
+	took, since := time.Duration(done.Seconds)*time.Second, v.Now.Sub(done.Ended.Time)
 	if since > max(stale, took) {
 		return true
 	}
-	if v.c.Early || !v.automatic() {
+	if v.Early || !v.automatic() {
 		return false
 	}
 	p := v.project()
@@ -238,13 +231,13 @@ func (v view) onePass() volumes.Verdict {
 	return volumes.First(
 		v.incoming, v.entrance,
 		func() volumes.Verdict {
-			if amiss := v.c.Pod.Amiss(); !begun && amiss != "" {
-				return v.waits("pod %s/%s of the ordinal is Ready: %s, and a warm pass runs only beside a Ready pod", v.Giver.Ref.Namespace, v.c.Pod.Name, amiss)
+			if amiss := v.Pod.Amiss(); !begun && amiss != "" {
+				return volumes.Awaits("pod %s/%s of the ordinal is Ready: %s, and a warm pass runs only beside a Ready pod", v.Giver.Ref.Namespace, v.Pod.Name, amiss)
 			}
 			return v.meet(volumes.RoleWarm)
 		},
 		func() volumes.Verdict {
-			return v.waits("warm pass %d of pod %s to pod %s has ended; the ordinal runs%s%s", v.pass(), v.pod(volumes.RoleWarm), v.pod(volumes.RoleReceiver), v.tornBefore(), v.hampered())
+			return volumes.Awaits("warm pass %d of pod %s to pod %s has ended; the ordinal runs%s%s", v.pass(), v.pod(volumes.RoleWarm), v.pod(volumes.RoleReceiver), v.tornBefore(), v.hampered())
 		},
 	)
 }
@@ -253,14 +246,14 @@ func (v view) onePass() volumes.Verdict {
 // when the ordinal is stopped, if that fits the budget. If the user requested warm passes with Mount, the
 // problem is reported and nothing is stopped.
 func (v view) refused() volumes.Verdict {
-	m := v.c.Warm
-	if !v.current(volumes.RoleWarm) || m.Key != "" || m.Ended || m.Broken || m.Node == "" || m.Refuses == "" || v.c.Now.Sub(m.Made) < unmounted {
+	m := v.Warm
+	if !v.current(volumes.RoleWarm) || m.Key != "" || m.Ended || m.Broken || m.Node == "" || m.Refuses == "" || v.Now.Sub(m.Made) < unmounted {
 		return volumes.Verdict{}
 	}
 	if v.based() {
 		return v.baseless(fmt.Sprintf("pod %s does not start on node %s: %s", v.pod(volumes.RoleWarm), m.Node, m.Refuses))
 	}
-	if v.c.Asked.Warm == api.CopyWarmMount {
+	if v.Asked.Warm == api.CopyWarmMount {
 		return blocked(volumes.ReasonCopyNotWarm,
 			fmt.Sprintf("pod %s does not start on node %s beside the ordinal's own: %s. copy.warm of claim template %s is Mount, so its ordinal is not stopped before a warm pass", v.pod(volumes.RoleWarm), m.Node, m.Refuses, v.Template),
 			fmt.Sprintf("%s; to copy without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.describe(volumes.RoleWarm), v.Template))
@@ -270,17 +263,17 @@ func (v view) refused() volumes.Verdict {
 
 // warmed records the result of a warm pass. It is no seal: the ordinal continues to write.
 func (v view) warmed() volumes.Verdict {
-	from, next := v.c.Receiver.Result, v.c.Attempt
+	from, next := v.Receiver.Result, v.Attempt
 	before := next.Warm
 	next.Warm = api.CopyWarm{
-		Passes: v.pass(), Ended: metav1.NewTime(v.c.Now),
+		Passes: v.pass(), Ended: metav1.NewTime(v.Now),
 		Bytes: from.Bytes, Files: from.Files, Written: from.Written, Seconds: from.Seconds,
-		Rate: before.Rate, Changes: before.Changes, ReadRate: cmp.Or(slower(from.ReadRate, v.c.Warm.Result.ReadRate), before.ReadRate),
+		Rate: before.Rate, Changes: before.Changes, ReadRate: cmp.Or(slower(from.ReadRate, v.Warm.Result.ReadRate), before.ReadRate),
 		Known: from.Known, Young: from.Young,
 		By: before.By, Why: before.Why,
 	}
 	if v.based() {
-		next.Warm.Taken = metav1.NewTime(v.c.Receiver.Made) // the receiver is created before the snapshot is requested
+		next.Warm.Taken = metav1.NewTime(v.Receiver.Made) // the receiver is created before the snapshot is requested
 	}
 	next.Torn = api.CopyTorn{}
 	measure(&next.Warm, before, from.Proving)

@@ -24,7 +24,7 @@ func ahead(pair volumes.Pair, change func(*volumes.Pair, *volumes.Copying)) volu
 	seen := *pair.Copy
 	pair.Copy = &seen
 	change(&pair, &seen)
-	return Copy{}.Ahead(pair)
+	return Copy{}.Ahead(pair, volumes.Warm)
 }
 
 // TestWarmSenderGoes: a pod that reads beside the ordinal's own is deleted as soon as that pod is not there to
@@ -63,7 +63,7 @@ func TestWarmSenderGoes(t *testing.T) {
 // down for its whole copy.
 func TestWarmCopyIsLost(t *testing.T) {
 	pair := until(t, func(w *world) bool {
-		return w.Record.Warm.Passes > 0 && (Copy{}).Ahead(w.Pair()).Done()
+		return w.Record.Warm.Passes > 0 && (Copy{}).Ahead(w.Pair(), volumes.Warm).Done()
 	}).Pair()
 	for name, change := range map[string]func(*volumes.Claim){
 		"its claim is gone":        func(c *volumes.Claim) { *c = volumes.Claim{} },
@@ -83,17 +83,17 @@ func TestWarmCopyIsLost(t *testing.T) {
 func TestWithdraw(t *testing.T) {
 	pair := until(t, warming).Pair()
 	t.Run("M-047: of a warm pass", func(t *testing.T) {
-		first := Copy{}.Withdraw(pair).Action
+		first := Copy{}.Ahead(pair, volumes.Withdrawn).Action
 		if first == nil || first.Verb != volumes.DeleteMover || first.Copy.Role != volumes.RoleWarm {
 			t.Fatalf("got %+v", first)
 		}
 		pair.Copy.Warm.Terminating = true
-		if then := (Copy{}).Withdraw(pair).Action; then == nil || then.Copy.Role != volumes.RoleReceiver {
+		if then := (Copy{}).Ahead(pair, volumes.Withdrawn).Action; then == nil || then.Copy.Role != volumes.RoleReceiver {
 			t.Errorf("got %+v", then)
 		}
 	})
 	t.Run("M-047: of the last pass", func(t *testing.T) {
-		if got := (Copy{}).Withdraw(until(t, introduced).Pair()); !got.Done() {
+		if got := (Copy{}).Ahead(until(t, introduced).Pair(), volumes.Withdrawn); !got.Done() {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -128,24 +128,24 @@ func TestWhereNothingIsWarm(t *testing.T) {
 // ordinal is stopped, and that is recorded.
 func TestOncePod(t *testing.T) {
 	pair := newWorld().Pair()
-	if got := (Copy{}).WarnOf(pair); len(got) != 0 {
+	if got := warned(pair); len(got) != 0 {
 		t.Errorf("as it is: %+v", got)
 	}
 	pair.Giver.Claim.OncePod = true
-	if got := (Copy{}).WarnOf(pair); len(got) != 1 || got[0].Reason != volumes.ReasonCopyCold || !strings.Contains(got[0].Message, "east/data-web-0") {
+	if got := warned(pair); len(got) != 1 || got[0].Reason != volumes.ReasonCopyCold || !strings.Contains(got[0].Message, "east/data-web-0") {
 		t.Errorf("one pod at once: %+v", got)
 	}
 	pair.Copy.Attempt.Number = 1
-	next := Copy{}.Ahead(pair).Attempt
+	next := Copy{}.Ahead(pair, volumes.Warm).Attempt
 	if next == nil || !strings.Contains(next.Warm.Refused, "ReadWriteOncePod") {
 		t.Fatalf("got %+v", next)
 	}
 	pair.Copy.Attempt = *next
-	if got := (Copy{}).Ahead(pair); !got.Done() {
+	if got := (Copy{}).Ahead(pair, volumes.Warm); !got.Done() {
 		t.Errorf("recorded: %+v", got)
 	}
 	pair.Copy.Asked.Warm = api.CopyWarmNone
-	if got := (Copy{}).WarnOf(pair); len(got) != 0 {
+	if got := warned(pair); len(got) != 0 {
 		t.Errorf("a person has said so: %+v", got)
 	}
 }
@@ -155,20 +155,20 @@ func TestOncePod(t *testing.T) {
 func TestColdAsksToo(t *testing.T) {
 	pair := newWorld().Pair()
 	pair.Copy.Asked.Warm, pair.Copy.Asked.Cutover = api.CopyWarmNone, api.CutoverManual
-	if got := (Copy{}).Ahead(pair).Blocked; got == nil || got.Reason != volumes.ReasonCopyAwaitsWord || !strings.Contains(got.Message, "whole copy") {
+	if got := (Copy{}).Ahead(pair, volumes.Warm).Hold; got == nil || got.Reason != volumes.ReasonCopyAwaitsWord || !strings.Contains(got.Message, "whole copy") {
 		t.Errorf("got %+v", got)
 	}
 	pair.Copy.Asked.Cutover, pair.Copy.Asked.CutoverAt = api.CutoverAt, pair.Copy.Now.Add(time.Minute)
-	if got := (Copy{}).Ahead(pair); got.Look != atLook || !strings.Contains(got.Waits, "whole copy") {
+	if got := (Copy{}).Ahead(pair, volumes.Warm); got.Look != atLook || !strings.Contains(got.Waits, "whole copy") {
 		t.Errorf("before its time: %+v", got)
 	}
 	pair.Copy.Now = pair.Copy.Asked.CutoverAt
-	if got := (Copy{}).Ahead(pair); !got.Done() {
+	if got := (Copy{}).Ahead(pair, volumes.Warm); !got.Done() {
 		t.Errorf("its time has come: %+v", got)
 	}
 	pair.Copy.Asked.Cutover = api.CutoverManual
 	pair.Copy.Returns = true
-	if got := (Copy{}).Ahead(pair); !got.Done() {
+	if got := (Copy{}).Ahead(pair, volumes.Warm); !got.Done() {
 		t.Errorf("it goes back: %+v", got)
 	}
 }
@@ -189,12 +189,12 @@ func TestRefused(t *testing.T) {
 	if got := stuck("", unmounted, "Multi-Attach").Attempt; got == nil || got.Warm.Refused != "Multi-Attach" {
 		t.Errorf("Auto: %+v", got)
 	}
-	if got := stuck(api.CopyWarmMount, unmounted, "Multi-Attach").Blocked; got == nil || got.Reason != volumes.ReasonCopyNotWarm || !strings.Contains(got.Message, "Multi-Attach") {
+	if got := stuck(api.CopyWarmMount, unmounted, "Multi-Attach").Hold; got == nil || got.Reason != volumes.ReasonCopyNotWarm || !strings.Contains(got.Message, "Multi-Attach") {
 		t.Errorf("Mount: %+v", got)
 	}
 	t.Run("H5: age is not evidence", func(t *testing.T) {
 		for _, mode := range []api.CopyWarmMode{"", api.CopyWarmAuto, api.CopyWarmMount} {
-			if got := stuck(mode, 2*unmounted-time.Second, ""); got.Attempt == nil || got.Attempt.Warm.Refused != "" || got.Attempt.Warm.Trouble == "" || got.Blocked != nil {
+			if got := stuck(mode, 2*unmounted-time.Second, ""); got.Attempt == nil || got.Attempt.Warm.Refused != "" || got.Attempt.Warm.Trouble == "" || got.Hold != nil {
 				t.Errorf("%q: %+v", mode, got)
 			}
 		}
@@ -214,7 +214,7 @@ func TestH5ColdIsProjected(t *testing.T) {
 			}
 		})
 	}
-	got := refused(2*tib, nil).Blocked
+	got := refused(2*tib, nil).Hold
 	if got == nil || got.Reason != volumes.ReasonCopyOverBudget || !strings.Contains(got.Message, "Multi-Attach") || !strings.Contains(got.Message, "2Ti") {
 		t.Errorf("2 TiB within 30 s: %+v", got)
 	}
@@ -302,8 +302,8 @@ func TestStuck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, have, said := ahead(pair, tc.change), "", ""
 			switch {
-			case got.Blocked != nil:
-				have, said = got.Blocked.Reason, got.Blocked.Message
+			case got.Hold != nil:
+				have, said = got.Hold.Reason, got.Hold.Message
 			case got.Attempt != nil:
 				have, said = records, got.Attempt.Warm.Trouble
 			case got.Waits != "":
@@ -411,19 +411,19 @@ func TestWarmMoverIsOfNoLastPass(t *testing.T) {
 // unless this one's volume exists. The first volume decides where this one may be.
 func TestReceiverComesAfter(t *testing.T) {
 	pair := until(t, func(w *world) bool {
-		action := (Copy{}).Ahead(w.Pair()).Action
+		action := (Copy{}).Ahead(w.Pair(), volumes.Warm).Action
 		return action != nil && action.Verb == volumes.CreateMover && action.Copy.Role == volumes.RoleReceiver
 	}).Pair()
 	pair.Copy.Beside.Unplaced = "in-first"
-	if got := (Copy{}).Ahead(pair); got.Action == nil || got.Action.Verb != volumes.CreateMover {
+	if got := (Copy{}).Ahead(pair, volumes.Warm); got.Action == nil || got.Action.Verb != volumes.CreateMover {
 		t.Errorf("where it has its own volume: %+v", got)
 	}
 	pair.Copy.Incoming.Claim.Phase, pair.Copy.Incoming.Volume = corev1.ClaimPending, volumes.Volume{}
-	if got := (Copy{}).Ahead(pair); got.Action != nil || !strings.Contains(got.Waits, "in-first") {
+	if got := (Copy{}).Ahead(pair, volumes.Warm); got.Action != nil || !strings.Contains(got.Waits, "in-first") {
 		t.Errorf("got %+v", got)
 	}
 	pair.Copy.Beside = volumes.Beside{Taken: []string{"pv-first"}}
-	if got := (Copy{}).Ahead(pair); got.Action == nil || got.Action.Verb != volumes.CreateMover {
+	if got := (Copy{}).Ahead(pair, volumes.Warm); got.Action == nil || got.Action.Verb != volumes.CreateMover {
 		t.Errorf("once it has its volume: %+v", got)
 	}
 }
@@ -436,7 +436,7 @@ func TestWarmPassIsMeasured(t *testing.T) {
 		m.Ended, m.Result = true, volumes.MoverResult{Done: true, Written: 10 * telling, Seconds: 5}
 	}
 	pair.Copy = &seen
-	if got := (Copy{}).Ahead(pair); got.Attempt == nil || got.Attempt.Warm.Rate != 2*telling {
+	if got := (Copy{}).Ahead(pair, volumes.Warm); got.Attempt == nil || got.Attempt.Warm.Rate != 2*telling {
 		t.Errorf("got %+v", got.Attempt)
 	}
 }

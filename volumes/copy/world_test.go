@@ -77,7 +77,7 @@ func (m ofSeveral) Transfer(pair volumes.Pair) volumes.Verdict {
 
 // claimed returns the next step of the claim, or else that of then.
 func claimed(pair volumes.Pair, then func(volumes.Pair) volumes.Verdict) volumes.Verdict {
-	if verdict := (Copy{}).Claim(pair); verdict.Action != nil || verdict.Attempt != nil {
+	if verdict := (Copy{}).Ahead(pair, volumes.Claimed); verdict.Action != nil || verdict.Attempt != nil {
 		return verdict
 	}
 	return then(pair)
@@ -85,7 +85,7 @@ func claimed(pair volumes.Pair, then func(volumes.Pair) volumes.Verdict) volumes
 
 func newWorld() *world { return newWorldOf(Copy{}) }
 
-func newWorldOf(method volumestest.Method) *world {
+func newWorldOf(method volumes.Method) *world {
 	w := &world{World: volumestest.New(method), movers: map[string]*pod{}, entrances: map[string]*door{}, made: map[string]bool{}, bases: map[string]*base{}}
 	w.Around = w
 	return w
@@ -129,9 +129,11 @@ func (w *world) mover(role volumes.Role, claim volumes.Ref) volumes.Mover {
 
 // Leave makes passes while the ordinal runs, first.
 func (w *world) Leave(pair volumes.Pair) volumes.Verdict {
-	ahead := (Copy{}).Ahead
+	ahead := func(pair volumes.Pair) volumes.Verdict { return Copy{}.Ahead(pair, volumes.Warm) }
 	if w.several {
-		ahead = func(pair volumes.Pair) volumes.Verdict { return claimed(pair, (Copy{}).Ahead) }
+		ahead = func(pair volumes.Pair) volumes.Verdict {
+			return claimed(pair, func(pair volumes.Pair) volumes.Verdict { return Copy{}.Ahead(pair, volumes.Warm) })
+		}
 	}
 	if verdict := ahead(pair); !verdict.Done() {
 		return verdict
@@ -145,7 +147,7 @@ func (w *world) Leave(pair volumes.Pair) volumes.Verdict {
 // Decide first takes back an ordinal that has been copied for too long while it is down.
 func (w *world) Decide(t volumestest.Failer) *volumestest.Late {
 	pair, down := w.Pair(), w.Runs == volumestest.Nowhere
-	if down && (Copy{}).Overdue(pair, w.Now.Sub(w.stopped)) {
+	if down && volumes.HandingOf(pair).Overdue(w.Now.Sub(w.stopped)) {
 		if volumes.HandingOf(pair).Taken() {
 			t.Fatal("it is taken back although its copy was taken over")
 		}

@@ -43,24 +43,24 @@ func Of(name api.VolumeMethod) volumes.Method {
 // unknown is the name of a method that this program does not know, perhaps of a newer version.
 type unknown string
 
-func (u unknown) problem() *volumes.Problem {
+func (u unknown) problem() *volumes.Reason {
 	known := make([]string, len(methods))
 	for i, name := range Names() {
 		known[i] = string(name)
 	}
-	return &volumes.Problem{
-		Reason:  volumes.ReasonUnknownMethod,
-		Message: fmt.Sprintf("this version has no volume method %q", string(u)),
-		Remedy:  "use one of " + strings.Join(known, ", ") + " in spec.volumes, or a version that has it",
-	}
+	return volumes.Stalled(
+		volumes.ReasonUnknownMethod,
+		fmt.Sprintf("this version has no volume method %q", string(u)),
+		"use one of "+strings.Join(known, ", ")+" in spec.volumes, or a version that has it",
+	)
 }
 
-func (unknown) Separate() bool                                  { return false }
-func (u unknown) Check(volumes.Pair) *volumes.Problem           { return u.problem() }
-func (u unknown) Free(volumes.Pair) *volumes.Problem            { return u.problem() }
-func (u unknown) Confirm(volumes.Pair, string) *volumes.Problem { return u.problem() }
-func (u unknown) Carried(volumes.Taken) *volumes.Problem        { return u.problem() }
-func (u unknown) Prepare(volumes.Pair) volumes.Verdict          { return u.blocked() }
-func (u unknown) Transfer(volumes.Pair) volumes.Verdict         { return u.blocked() }
-func (u unknown) Settle(volumes.Pair) volumes.Verdict           { return u.blocked() }
-func (u unknown) blocked() volumes.Verdict                      { return volumes.Verdict{Blocked: u.problem()} }
+func (unknown) Facts() volumes.Facts                             { return volumes.Facts{} }
+func (unknown) Ahead(volumes.Pair, volumes.Goal) volumes.Verdict { return volumes.Verdict{} }
+func (u unknown) Prepare(volumes.Pair) volumes.Verdict           { return u.blocked() }
+func (u unknown) Transfer(volumes.Pair) volumes.Verdict          { return u.blocked() }
+func (u unknown) Settle(volumes.Pair) volumes.Verdict            { return u.blocked() }
+func (u unknown) blocked() volumes.Verdict                       { return volumes.Held(u.problem()) }
+func (u unknown) Check(volumes.Pair, volumes.Moment) (*volumes.Reason, []volumes.Reason) {
+	return u.problem(), nil
+}

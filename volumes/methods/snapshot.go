@@ -33,7 +33,7 @@ func (w writer) mark() snapshotmanifest.Mark {
 // content returns the content that makes the snapshot known, with the mode of the volume that it was taken of.
 // The giver's cluster reports its driver, so the policy judges that driver again.
 func (w writer) content(ctx context.Context) (client.Object, error) {
-	if bars := w.Policy.BarsSnapshot(w.action.Copy.Snapshot.Driver); bars != (volumes.Problem{}) {
+	if bars := w.Policy.BarsSnapshot(w.action.Copy.Snapshot.Driver); bars != (volumes.Reason{}) {
 		return nil, apierrors.NewConflict(schema.GroupResource{Group: snapshotmanifest.ContentKind.Group, Resource: "volumesnapshotcontents"}, w.action.Ref.Name, errors.New(bars.Message))
 	}
 	from, err := w.original(ctx)

@@ -128,20 +128,18 @@ func (v view) deletePlaceholder() volumes.Verdict {
 	return verdict
 }
 
-func blockedBy(problem *volumes.Problem) volumes.Verdict { return volumes.Verdict{Blocked: problem} }
-
-func foreign(kind string, at volumes.Holding, ref volumes.Ref) *volumes.Problem {
+func foreign(kind string, at volumes.Holding, ref volumes.Ref) *volumes.Reason {
 	look := at.Command("describe volumesnapshotcontent %s", ref.Name)
 	remove := retainContent(at, ref.Name) + " && " + at.Command("delete volumesnapshotcontent %s", ref.Name)
 	if ref.Namespace != "" {
 		look = at.Command("describe volumesnapshot -n %s %s", ref.Namespace, ref.Name)
 		remove = retainContent(at, "CONTENT") + " && " + at.Command("delete volumesnapshot -n %s %s", ref.Namespace, ref.Name)
 	}
-	return &volumes.Problem{
-		Reason:  volumes.ReasonForeignSnapshot,
-		Message: fmt.Sprintf("%s %s exists, and this migration did not create it: it may hold other data", kind, named(ref)),
-		Remedy:  fmt.Sprintf("inspect it and its content (%s); to free the name and keep the snapshot: %s", look, remove),
-	}
+	return volumes.Stalled(
+		volumes.ReasonForeignSnapshot,
+		fmt.Sprintf("%s %s exists, and this migration did not create it: it may hold other data", kind, named(ref)),
+		fmt.Sprintf("inspect it and its content (%s); to free the name and keep the snapshot: %s", look, remove),
+	)
 }
 
 // retainContent returns the command that makes a snapshot survive its VolumeSnapshotContent.

@@ -47,14 +47,31 @@ import (
 type Snapshot struct{ volumes.Second }
 
 // Check returns why a claim cannot move by a snapshot, or nil.
-func (s Snapshot) Check(pair volumes.Pair) *volumes.Problem {
-	return cmp.Or(volumes.Usable(pair.Giver), s.Free(pair), unable(pair))
+func (s Snapshot) Check(pair volumes.Pair, at volumes.Moment) (*volumes.Reason, []volumes.Reason) {
+	refused, _ := s.Second.Check(pair, at)
+	if at == volumes.BeforeMove {
+		refused = cmp.Or(refused, unable(pair))
+	}
+	return refused, nil
+}
+
+// Ahead restores a volume from a snapshot once the ordinal is stopped.
+func (Snapshot) Ahead(pair volumes.Pair, goal volumes.Goal) volumes.Verdict {
+	v := view{volumes.HandingOf(pair)}
+	switch goal {
+	case volumes.Filled:
+		return v.fill()
+	case volumes.Dropped:
+		return volumes.First(v.clearTaker, v.clearGiver, v.Drop)
+	default:
+		return volumes.Verdict{}
+	}
 }
 
 // Prepare makes the giver's volume survive the loss of its claim.
 func (Snapshot) Prepare(pair volumes.Pair) volumes.Verdict {
 	if problem := cmp.Or(volumes.Usable(pair.Giver), unable(pair)); problem != nil {
-		return volumes.Verdict{Blocked: problem}
+		return volumes.Held(problem)
 	}
 	h := volumes.Handing{Pair: pair} // a restore in the other direction is over
 	return h.Secure(pair.Giver)
@@ -62,35 +79,35 @@ func (Snapshot) Prepare(pair volumes.Pair) volumes.Verdict {
 
 // unable returns why no snapshot of the giver's volume can be taken, or restored at the taker; nil if no reason
 // is known.
-func unable(pair volumes.Pair) *volumes.Problem {
+func unable(pair volumes.Pair) *volumes.Reason {
 	driver, _ := volumes.DriverOf(pair.Giver.Volume.Handle)
 	if driver == "" {
-		return &volumes.Problem{
-			Reason:  volumes.ReasonSnapshotUnsupported,
-			Message: fmt.Sprintf("volume %s of claim %s/%s has no CSI driver: only CSI drivers take snapshots that another cluster can import", pair.Giver.Volume.Name, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name),
-			Remedy:  fmt.Sprintf("name another method for claim template %s in spec.volumes: Copy needs no driver", pair.Template),
-		}
+		return volumes.Stalled(
+			volumes.ReasonSnapshotUnsupported,
+			fmt.Sprintf("volume %s of claim %s/%s has no CSI driver: only CSI drivers take snapshots that another cluster can import", pair.Giver.Volume.Name, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name),
+			fmt.Sprintf("name another method for claim template %s in spec.volumes: Copy needs no driver", pair.Template),
+		)
 	}
 	if pair.Copy == nil {
 		return unknown(pair, "they have not been checked")
 	}
 	seen := pair.Copy.Snapshot
-	if barred := pair.Giver.Volume.Barred; barred != (volumes.Problem{}) {
+	if barred := pair.Giver.Volume.Barred; barred != (volumes.Reason{}) {
 		return &barred
 	}
 	return cmp.Or(cannot(pair, seen.Giver), cannot(pair, seen.Taker), classless(pair, seen.Giver, driver), tooSmall(pair))
 }
 
-func unknown(pair volumes.Pair, why string) *volumes.Problem {
-	return &volumes.Problem{
-		Reason:  volumes.ReasonSnapshotsNotServed,
-		Message: "it is unknown whether both clusters can take and import snapshots: " + why,
-		Remedy:  fmt.Sprintf("check it: kubectl migrate plan, with --volume %s=snapshot", pair.Template),
-	}
+func unknown(pair volumes.Pair, why string) *volumes.Reason {
+	return volumes.Stalled(
+		volumes.ReasonSnapshotsNotServed,
+		"it is unknown whether both clusters can take and import snapshots: "+why,
+		fmt.Sprintf("check it: kubectl migrate plan, with --volume %s=snapshot", pair.Template),
+	)
 }
 
 // cannot returns the problem of a cluster without snapshot support.
-func cannot(pair volumes.Pair, side volumes.SnapshotSide) *volumes.Problem {
+func cannot(pair volumes.Pair, side volumes.SnapshotSide) *volumes.Reason {
 	switch {
 	case side.Trouble != "":
 		return unknown(pair, fmt.Sprintf("cluster %s: %s", side.Cluster, side.Trouble))
@@ -99,35 +116,35 @@ func cannot(pair volumes.Pair, side volumes.SnapshotSide) *volumes.Problem {
 	case side.Served:
 		return nil
 	}
-	return &volumes.Problem{
-		Reason:  volumes.ReasonSnapshotsNotServed,
-		Message: fmt.Sprintf("cluster %s has no API snapshot.storage.k8s.io/v1: nothing takes or restores snapshots there", side.Cluster),
-		Remedy:  fmt.Sprintf("install the CustomResourceDefinitions and the snapshot-controller of kubernetes-csi/external-snapshotter there, and the driver's csi-snapshotter; or name another method for claim template %s in spec.volumes", pair.Template),
-	}
+	return volumes.Stalled(
+		volumes.ReasonSnapshotsNotServed,
+		fmt.Sprintf("cluster %s has no API snapshot.storage.k8s.io/v1: nothing takes or restores snapshots there", side.Cluster),
+		fmt.Sprintf("install the CustomResourceDefinitions and the snapshot-controller of kubernetes-csi/external-snapshotter there, and the driver's csi-snapshotter; or name another method for claim template %s in spec.volumes", pair.Template),
+	)
 }
 
 // classless returns the problem of a cluster without a snapshot class for the driver.
-func classless(pair volumes.Pair, side volumes.SnapshotSide, driver string) *volumes.Problem {
+func classless(pair volumes.Pair, side volumes.SnapshotSide, driver string) *volumes.Reason {
 	if side.Class != "" {
 		return nil
 	}
-	return &volumes.Problem{
-		Reason:  volumes.ReasonSnapshotClassMissing,
-		Message: fmt.Sprintf("no snapshot of claim %s/%s can be taken in cluster %s: %s", pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, side.Cluster, side.Lacks),
-		Remedy:  fmt.Sprintf("create a VolumeSnapshotClass of driver %[1]s there, or name an existing one: --volume %[2]s=snapshot,class=CLASS, or snapshot.className for claim template %[2]s in spec.volumes", driver, pair.Template),
-	}
+	return volumes.Stalled(
+		volumes.ReasonSnapshotClassMissing,
+		fmt.Sprintf("no snapshot of claim %s/%s can be taken in cluster %s: %s", pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, side.Cluster, side.Lacks),
+		fmt.Sprintf("create a VolumeSnapshotClass of driver %[1]s there, or name an existing one: --volume %[2]s=snapshot,class=CLASS, or snapshot.className for claim template %[2]s in spec.volumes", driver, pair.Template),
+	)
 }
 
-func tooSmall(pair volumes.Pair) *volumes.Problem {
+func tooSmall(pair volumes.Pair) *volumes.Reason {
 	asked := pair.Copy.Asked
 	if asked.Size == 0 || asked.Size >= asked.Needed {
 		return nil
 	}
-	return &volumes.Problem{
-		Reason:  volumes.ReasonCopySizeTooSmall,
-		Message: fmt.Sprintf("snapshot.size of claim template %s is %d bytes, and claim %s/%s has %d: no driver restores into less", pair.Template, asked.Size, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, asked.Needed),
-		Remedy:  "ask for at least as much, or leave snapshot.size out",
-	}
+	return volumes.Stalled(
+		volumes.ReasonCopySizeTooSmall,
+		fmt.Sprintf("snapshot.size of claim template %s is %d bytes, and claim %s/%s has %d: no driver restores into less", pair.Template, asked.Size, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, asked.Needed),
+		"ask for at least as much, or leave snapshot.size out",
+	)
 }
 
 // TakenRef names the VolumeSnapshot of an attempt, beside the ordinal's claim at the side that it leaves.

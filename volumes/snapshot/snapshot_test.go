@@ -34,8 +34,8 @@ func before(t *testing.T, verb volumes.Verb, waits bool) volumes.Pair {
 // said returns a verdict in a few words.
 func said(v volumes.Verdict) string {
 	switch {
-	case v.Blocked != nil:
-		return "blocked: " + v.Blocked.Reason
+	case v.Hold != nil:
+		return "blocked: " + v.Hold.Reason
 	case v.Attempt != nil && v.Attempt.Seal.Root != "":
 		return "sealed"
 	case v.Attempt != nil && v.Attempt.Snapshot.Handle != "":
@@ -224,7 +224,7 @@ func TestUnable(t *testing.T) {
 			pair := newWorld().Pair()
 			pair.Copy.Snapshot.Giver.Cluster, pair.Copy.Snapshot.Taker.Cluster = "east", "west"
 			tc.change(&pair)
-			problem := (Snapshot{}).Check(pair)
+			problem, _ := (Snapshot{}).Check(pair, volumes.BeforeMove)
 			if tc.reason == "" {
 				if problem != nil || said((Snapshot{}).Prepare(pair)) != string(volumes.Secure) {
 					t.Errorf("%+v, %s", problem, said((Snapshot{}).Prepare(pair)))
@@ -236,10 +236,10 @@ func TestUnable(t *testing.T) {
 			}
 			for _, part := range tc.says {
 				if !strings.Contains(problem.Message+" "+problem.Remedy, part) {
-					t.Errorf("%q does not say %q", problem, part)
+					t.Errorf("%+v does not say %q", problem, part)
 				}
 			}
-			if v := (Snapshot{}).Prepare(pair); name != "place taken" && (v.Blocked == nil || v.Blocked.Reason != tc.reason) {
+			if v := (Snapshot{}).Prepare(pair); name != "place taken" && (v.Hold == nil || v.Hold.Reason != tc.reason) {
 				t.Errorf("it is prepared: %s", said(v))
 			}
 		})

@@ -13,11 +13,11 @@ type view struct{ volumes.Handing }
 // Transfer carries the data to the taker. If the move has been reversed since the attempt began, it returns the
 // volume to its former side, as long as the restored one has not been taken over. When it is done, the ordinal
 // may be started at the pair's taker.
-func (s Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
-	if verdict := s.Fill(pair); !verdict.Done() {
+func (Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
+	v := view{volumes.HandingOf(pair)}
+	if verdict := v.fill(); !verdict.Done() {
 		return verdict
 	}
-	v := view{volumes.HandingOf(pair)}
 	switch {
 	case v.Back:
 		return volumes.First(v.removePlaceholder, v.GoBack, v.clearTaker, v.clearGiver)
@@ -29,13 +29,12 @@ func (s Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
 	return v.HandOver()
 }
 
-// Fill restores a volume from a snapshot, and seals it.
-func (Snapshot) Fill(pair volumes.Pair) volumes.Verdict {
-	v := view{volumes.HandingOf(pair)}
+// fill restores a volume from a snapshot, and seals it.
+func (v view) fill() volumes.Verdict {
 	switch {
 	case v.Back && v.Taken():
 		return volumes.First(v.arrive, v.begin) // the ordinal goes back by a new snapshot
-	case v.Back, v.Attempt.Number == 0 && volumes.Returns(pair), v.Taken():
+	case v.Back, v.Attempt.Number == 0 && volumes.Returns(v.Pair), v.Taken():
 		return volumes.Verdict{}
 	case v.Attempt.Number == 0:
 		return v.begin()
@@ -45,12 +44,6 @@ func (Snapshot) Fill(pair volumes.Pair) volumes.Verdict {
 		return v.begin()
 	}
 	return volumes.First(v.Release, v.take, v.restore)
-}
-
-// Drop removes an abandoned restored volume, and the objects that it was restored from.
-func (Snapshot) Drop(pair volumes.Pair) volumes.Verdict {
-	v := view{volumes.HandingOf(pair)}
-	return volumes.First(v.clearTaker, v.clearGiver, v.Drop)
 }
 
 // arrive completes the take-over of a restored volume that was pointed at the ordinal's claim.
@@ -90,7 +83,7 @@ func (v view) take() volumes.Verdict {
 	case v.Attempt.Snapshot.Handle != "":
 		return v.begin()
 	case s.Found && !s.Ours:
-		return blockedBy(foreign("VolumeSnapshot", v.Giver, v.takenRef()))
+		return volumes.Held(foreign("VolumeSnapshot", v.Giver, v.takenRef()))
 	case s.Found && (s.Terminating || s.Released != v.Giver.Volume.Released || s.Claim != v.Outgoing.Ref.Name || len(attachments) > 0):
 		return v.begin() // it may have been taken while a pod could write
 	case len(attachments) > 0:
@@ -108,7 +101,7 @@ func (v view) take() volumes.Verdict {
 // ask requests a snapshot.
 func (v view) ask() volumes.Verdict {
 	if problem := unable(v.Pair); problem != nil {
-		return blockedBy(problem)
+		return volumes.Held(problem)
 	}
 	verdict := v.on(volumes.CreateSnapshot, v.takenRef(), true)
 	verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Class: v.Snapshot.Giver.Class, Claim: v.Outgoing.Ref.Name, Released: v.Giver.Volume.Released}
@@ -127,12 +120,12 @@ func (v view) record() volumes.Verdict {
 	c, ref := s.Content, v.takenRef()
 	switch {
 	case !c.For.Names(ref) || c.For.UID != s.UID || !isOf(c, v.Giver.Volume):
-		return blockedBy(&volumes.Problem{
-			Reason:  volumes.ReasonForeignSnapshot,
-			Message: fmt.Sprintf("VolumeSnapshotContent %s, to which VolumeSnapshot %s is bound, is not for it or not of volume %s, but of %s/%s: it may hold other data", c.Name, named(ref), v.Giver.Volume.Name, c.Driver, c.Volume),
-			Remedy: fmt.Sprintf("find what created it (%s); then delete the VolumeSnapshot and keep its content: %s && %s; the migration then takes another one",
+		return volumes.Held(volumes.Stalled(
+			volumes.ReasonForeignSnapshot,
+			fmt.Sprintf("VolumeSnapshotContent %s, to which VolumeSnapshot %s is bound, is not for it or not of volume %s, but of %s/%s: it may hold other data", c.Name, named(ref), v.Giver.Volume.Name, c.Driver, c.Volume),
+			fmt.Sprintf("find what created it (%s); then delete the VolumeSnapshot and keep its content: %s && %s; the migration then takes another one",
 				v.Giver.Command("describe volumesnapshotcontent %s", c.Name), retainContent(v.Giver, c.Name), v.Giver.Command("delete volumesnapshot -n %s %s", ref.Namespace, ref.Name)),
-		})
+		))
 	case c.Terminating:
 		return v.begin()
 	case !c.Retain || c.Note.By != v.Owner:
@@ -166,7 +159,7 @@ func (v view) known() volumes.Verdict {
 		verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Driver: taken.Driver, Handle: taken.Handle}
 		return verdict
 	case !c.Ours:
-		return blockedBy(foreign("VolumeSnapshotContent", v.Taker, volumes.Ref{Name: ref.Name}))
+		return volumes.Held(foreign("VolumeSnapshotContent", v.Taker, volumes.Ref{Name: ref.Name}))
 	case c.Terminating || !c.Retain || c.Source != taken.Handle || c.Driver != taken.Driver || !c.For.Names(ref):
 		return v.again()
 	}
@@ -184,7 +177,7 @@ func (v view) imported(late bool) volumes.Verdict {
 		verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Content: c.Name}
 		return verdict
 	case !s.Ours:
-		return blockedBy(foreign("VolumeSnapshot", v.Taker, ref))
+		return volumes.Held(foreign("VolumeSnapshot", v.Taker, ref))
 	case s.Terminating || c.For.UID != "" && c.For.UID != s.UID:
 		return v.again()
 	case !s.Ready || c.Handle != v.Attempt.Snapshot.Handle || c.For.UID != s.UID:
@@ -205,13 +198,13 @@ func (v view) filled() volumes.Verdict {
 		a.Class, a.Size, a.Snapshot.Source = v.Taker.Volume.Class, max(v.Asked.Size, v.Asked.Needed, v.Attempt.Snapshot.Size), at
 		return verdict
 	case !in.Claim.Ours || in.Claim.Terminating:
-		return blockedBy(&volumes.Problem{
-			Reason:  volumes.ReasonForeignClaim,
-			Message: fmt.Sprintf("claim %s, for a volume restored from a snapshot, was not created by this migration, or is being deleted", named(in.Ref)),
-			Remedy:  "look at its data; to free the name and keep the disk: " + in.Delete(),
-		})
+		return volumes.Held(volumes.Stalled(
+			volumes.ReasonForeignClaim,
+			fmt.Sprintf("claim %s, for a volume restored from a snapshot, was not created by this migration, or is being deleted", named(in.Ref)),
+			"look at its data; to free the name and keep the disk: "+in.Delete(),
+		))
 	case v.Snapshot.Source != at:
-		return blockedBy(v.unrestored("claim %s does not name VolumeSnapshot %s as its data source: something has removed it", named(in.Ref), at))
+		return volumes.Held(v.unrestored("claim %s does not name VolumeSnapshot %s as its data source: something has removed it", named(in.Ref), at))
 	case !in.Bound() && v.WaitsForPod && !v.Placeholder.Found && v.Beside.Unplaced != "":
 		return v.Beside.Wait(in.Ref)
 	case !in.Bound() && v.WaitsForPod && !v.Placeholder.Found:
@@ -230,11 +223,11 @@ func (v view) filled() volumes.Verdict {
 func (v view) seal() volumes.Verdict {
 	in, taken := v.Incoming.Volume, v.Attempt.Snapshot
 	if in.Chosen {
-		return blockedBy(v.unrestored("volume %s of claim %s existed before: the binder has chosen it, and it is not restored from the snapshot", in.Name, named(v.Incoming.Ref)))
+		return volumes.Held(v.unrestored("volume %s of claim %s existed before: the binder has chosen it, and it is not restored from the snapshot", in.Name, named(v.Incoming.Ref)))
 	}
 	driver, _ := volumes.DriverOf(in.Handle)
 	if driver != taken.Driver || in.Handle == v.Giver.Volume.Handle {
-		return blockedBy(v.unrestored("volume %s of claim %s is of %q, and the snapshot is of CSI driver %s: its provisioner does not know the snapshot, and has created an empty volume", in.Name, named(v.Incoming.Ref), driver, taken.Driver))
+		return volumes.Held(v.unrestored("volume %s of claim %s is of %q, and the snapshot is of CSI driver %s: its provisioner does not know the snapshot, and has created an empty volume", in.Name, named(v.Incoming.Ref), driver, taken.Driver))
 	}
 	next := v.Attempt
 	next.Seal.Root, next.Seal.Released, next.Seal.Volume = api.SnapshotRoot+volumes.Disk(taken.Driver+"/"+taken.Handle), taken.Released, in.Name
@@ -242,9 +235,10 @@ func (v view) seal() volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-func (v view) unrestored(format string, a ...any) *volumes.Problem {
-	return &volumes.Problem{
-		Reason: volumes.ReasonNotRestored, Message: fmt.Sprintf(format, a...),
-		Remedy: fmt.Sprintf("go back with spec.mode: Rollback, name a StorageClass of CSI driver %s for claim template %s, and look for webhooks that change claims", v.Attempt.Snapshot.Driver, v.Template),
-	}
+func (v view) unrestored(format string, a ...any) *volumes.Reason {
+	return volumes.Stalled(
+		volumes.ReasonNotRestored,
+		fmt.Sprintf(format, a...),
+		fmt.Sprintf("go back with spec.mode: Rollback, name a StorageClass of CSI driver %s for claim template %s, and look for webhooks that change claims", v.Attempt.Snapshot.Driver, v.Template),
+	)
 }

@@ -19,7 +19,7 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	known := reasons(all)
 	declared := regexp.MustCompile(`(?m)^\s+Reason\w+\s*=\s*"(\w+)"`)
 	count := 0
-	for _, file := range []string{"../../../api/migration/v1alpha1/reasons.go", "../../../volumes/problem.go"} {
+	for _, file := range []string{"../../../api/migration/v1alpha1/reasons.go", "../../../volumes/reason.go"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -56,7 +56,7 @@ func (d driver) drive(ctx context.Context) error {
 	bell := engine.NewBell()
 	e := engine.NewEngine(m, engine.Options{
 		Source: d.task.source, Destination: d.task.destination, Records: d.task.store, Holder: d.holder(), Notify: bell.Ring, Clock: d.Clock,
-		Policy: volumes.Unrestricted(), Secrets: health.Secrets{Reader: d.task.source.Live(), Kubectl: d.task.kubectl()}, Addresses: health.Addresses{Any: true}, Probes: health.Addresses{Any: true},
+		Policy: volumes.Unrestricted(), Access: engine.Access{Secrets: health.Secrets{Reader: d.task.source.Live(), Kubectl: d.task.kubectl()}, Addresses: health.Addresses{Any: true}, Probes: health.Addresses{Any: true}},
 		Onward: d.movedOn, ServerTime: d.task.source.ServerTime,
 	})
 	err = engine.Loop{Engine: e, Store: d.task.store, Bell: bell, Changes: changes, Report: d.report, Unsaved: d.unsaved}.Run(running)

@@ -122,7 +122,7 @@ func (o *gatesOptions) ask(ctx context.Context, k *storedMigration) ([]gateAnswe
 	}
 	e := engine.NewEngine(k.Migration, engine.Options{
 		Source: source, Destination: destination, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted(), Clock: o.Clock,
-		Secrets: health.Secrets{Reader: k.connection.Live(), Kubectl: k.kubectl()}, Addresses: health.Addresses{Any: true},
+		Access: engine.Access{Secrets: health.Secrets{Reader: k.connection.Live(), Kubectl: k.kubectl()}, Addresses: health.Addresses{Any: true}},
 	})
 	defer e.Close()
 	asked, snapshot, err := e.Ask(ctx, k.Migration)

@@ -33,7 +33,7 @@ func (w *World) Send(t *rapid.T, write Late) {
 // Drop returns the next write before a handoff ends; nil if a record was written, or the handoff has ended.
 func (w *World) Drop(t Failer) *Late {
 	pair := w.Around.Pair()
-	switch verdict := w.method.Drop(pair); {
+	switch verdict := w.method.Ahead(pair, volumes.Dropped); {
 	case verdict.Attempt != nil:
 		w.Record = *verdict.Attempt
 	case verdict.Action != nil:
@@ -63,7 +63,7 @@ func (w *World) Decide(t Failer) *Late {
 			w.Runs = Nowhere
 			return nil
 		}
-	} else if problem := w.method.Confirm(pair, ""); problem != nil {
+	} else if problem, _ := w.method.Check(pair, volumes.AfterStop); problem != nil {
 		t.Fatalf("it is no longer known: %+v", problem)
 	}
 	switch {

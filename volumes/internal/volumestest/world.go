@@ -51,14 +51,6 @@ type Place struct {
 	Disks    map[string]*Disk
 }
 
-// Method is the method under test.
-type Method interface {
-	Prepare(pair volumes.Pair) volumes.Verdict
-	Confirm(pair volumes.Pair, disk string) *volumes.Problem
-	Transfer(pair volumes.Pair) volumes.Verdict
-	Drop(pair volumes.Pair) volumes.Verdict
-}
-
 // Surroundings is a world with the means that carry the data. A type that embeds a World overrides the parts
 // that differ.
 type Surroundings interface {
@@ -91,12 +83,12 @@ type World struct {
 	// Around is the world with the means that carry the data.
 	Around Surroundings
 
-	method Method
+	method volumes.Method
 	serial int
 }
 
 // New returns a world in which the ordinal runs at the first side. Its Around must be set.
-func New(method Method) *World {
+func New(method volumes.Method) *World {
 	w := &World{Epoch: 1, Written: 1, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), method: method}
 	for i, namespace := range []string{"east", "west"} {
 		w.Places[i] = &Place{Ref: volumes.Ref{Namespace: namespace, Name: "data-web-0"}, Incoming: map[string]volumes.Claim{}, Disks: map[string]*Disk{}}

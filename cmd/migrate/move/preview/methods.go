@@ -110,18 +110,19 @@ func methodsOf(m *api.Migration, s plan.Snapshot, found []plan.Finding) []Templa
 
 func choice(s plan.Snapshot, v plan.OrdinalVolume, name api.VolumeMethod, found []plan.Finding) Choice {
 	method := methods.Of(name)
-	pair := volumes.Pair{Shared: s.Spec.SameCluster && !method.Separate(), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word, Copy: v.Copy}
-	if method.Separate() != v.Separate() {
+	separate := method.Facts().Separate
+	pair := volumes.Pair{Shared: s.Spec.SameCluster && !separate, Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word, Copy: v.Copy}
+	if separate != v.Separate() {
 		pair.Taker.Volume = volumes.Volume{} // it was read for a method of the other kind
 	}
-	if problem := method.Check(pair); problem != nil {
+	if problem, _ := method.Check(pair, volumes.BeforeMove); problem != nil {
 		return Choice{name, problem.Reason, problem.Message, problem.Remedy}
 	}
-	if bars := v.Source.Volume.Barred; !method.Separate() && bars.Reason != "" {
+	if bars := v.Source.Volume.Barred; !separate && bars.Reason != "" {
 		return Choice{name, bars.Reason, bars.Message, bars.Remedy}
 	}
 	at := slices.IndexFunc(found, func(f plan.Finding) bool { return !f.Warning && slices.Contains(ofStorage, f.Reason) })
-	if at >= 0 && !method.Separate() {
+	if at >= 0 && !separate {
 		return Choice{name, found[at].Reason, found[at].Message, found[at].Remedy}
 	}
 	return Choice{Method: name}

@@ -41,7 +41,7 @@ func TestMethods(t *testing.T) {
 			s.Spec.SameCluster, s.Volumes[0].Destination.Volume = true, s.Volumes[0].Source.Volume
 		}, nil, "", ""},
 		"a path": {api.MethodRebind, said, func(s *plan.Snapshot) {
-			s.Volumes[0].Source.Volume.Barred = volumes.Problem{Reason: volumes.ReasonVolumeIsLocal}
+			s.Volumes[0].Source.Volume.Barred = volumes.Reason{Reason: volumes.ReasonVolumeIsLocal}
 		}, nil, volumes.ReasonVolumeIsLocal, ""},
 		"nothing is said": {api.MethodRebind, volumes.Word{}, nothing, nil, "", volumes.ReasonEmptyUnconfirmed},
 		"no driver there": {api.MethodRebind, said, nothing, missing, volumes.ReasonDriverMissing, ""},
@@ -105,7 +105,7 @@ func TestPreflightSaysItOnce(t *testing.T) {
 func TestMethodsAreTold(t *testing.T) {
 	said := volumes.Word{FillsFromPeers: true, FilledShown: true}
 	s := withData("", said)
-	s.Volumes[0].Source.Volume.Barred = volumes.Problem{Reason: volumes.ReasonVolumeIsLocal, Message: "volume pv is a path on a machine"}
+	s.Volumes[0].Source.Volume.Barred = volumes.Reason{Reason: volumes.ReasonVolumeIsLocal, Message: "volume pv is a path on a machine"}
 	s.Preflight = []plan.Finding{{Reason: volumes.ReasonVolumeIsLocal, Message: "volume pv is a path on a machine"}}
 	var out bytes.Buffer
 	if err := (Printer{Out: &out}).Print(NewPlan(&api.Migration{}, Beginning, s)); err != nil {

@@ -109,7 +109,7 @@ func (c *steps) add(planned simulate.Step) {
 
 // carries counts the volume that a write carries over or leaves behind.
 func (c *steps) carries(e plan.Effect, volume string) {
-	separate := methods.Of(e.Carriage.Method).Separate()
+	separate := methods.Of(e.Carriage.Method).Facts().Separate
 	if !separate && volume != "" || e.TakesOver() {
 		c.carried[volume] = cmp.Or(e.Carriage.Method, api.MethodRebind)
 	}

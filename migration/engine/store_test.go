@@ -80,7 +80,7 @@ func accepted(p *pruning) (*Engine, *api.Migration) {
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "m", ResourceVersion: "1"}}
 	m.Status.Baseline, m.Status.Fence = &api.Baseline{Replicas: 3}, &api.Fence{Epoch: 1, Holder: "h"}
 	p.stored = *m.DeepCopy()
-	return &Engine{clock: clock.RealClock{}, records: p, state: planner.State{Holder: "h", Engaged: true}}, m
+	return &Engine{clock: clock.RealClock{}, status: statusStore{records: p}, state: planner.State{Holder: "h", Engaged: true}}, m
 }
 
 // TestStatusNotStored: a record with a field that was not stored does not count. The previous status is
@@ -158,10 +158,10 @@ func TestNothingIsWrittenOnPrunedRecords(t *testing.T) {
 	}
 	t.Run("the definition lacks what it had", func(t *testing.T) {
 		server, e, _ := fails()
-		e.kept.Status.Handoff = begins().Decision.Record.Handoff // it was stored once
+		e.status.kept.Status.Handoff = begins().Decision.Record.Handoff // it was stored once
 		for range 2 {
 			m := server.stored.DeepCopy()
-			e.recall(m)
+			e.status.recall(m, e.state.Holder)
 			outcome, err := e.conclude(t.Context(), m, stops) // a write would call a nil cluster
 			if hold := outcome.Decision.Hold; err != nil || outcome.Wrote || hold == nil || hold.Reason != api.ReasonStatusNotStored {
 				t.Fatalf("%v, %+v", err, outcome)
@@ -173,18 +173,18 @@ func TestNothingIsWrittenOnPrunedRecords(t *testing.T) {
 	})
 	t.Run("it is put back first", func(t *testing.T) {
 		server, e, m := fails()
-		if e.recall(m); m.Status.Handoff != nil || m.Status.HookTurns != 7 {
+		if e.status.recall(m, e.state.Holder); m.Status.Handoff != nil || m.Status.HookTurns != 7 {
 			t.Errorf("it has forgotten: %+v", m.Status)
 		}
 		hold := planner.Step{Do: planner.Report, Decision: plan.Decision{Hold: &plan.Hold{Reason: api.ReasonReplicaUnavailable}}}
-		if _, err := e.conclude(t.Context(), m, hold); err != nil || server.stored.Status.Handoff != nil || server.stored.Status.HookTurns != 7 || e.kept != nil {
+		if _, err := e.conclude(t.Context(), m, hold); err != nil || server.stored.Status.Handoff != nil || server.stored.Status.HookTurns != 7 || e.status.kept != nil {
 			t.Errorf("it is not stored again: %v, %+v", err, server.stored.Status)
 		}
 	})
 	t.Run("another has taken over", func(t *testing.T) {
 		_, e, m := fails()
 		m.Status.Fence = &api.Fence{Epoch: 2, Holder: "other"}
-		if e.recall(m); m.Status.Fence.Holder != "other" || e.kept != nil {
+		if e.status.recall(m, e.state.Holder); m.Status.Fence.Holder != "other" || e.status.kept != nil {
 			t.Errorf("what it has written is taken back: %+v", m.Status)
 		}
 	})
@@ -197,12 +197,12 @@ func TestStatusNotStoredAhead(t *testing.T) {
 	e, m := accepted(server)
 	before := m.DeepCopy()
 	applyRecord(m, *begins().Decision.Record)
-	err := e.store(t.Context(), m)
+	err := e.status.write(t.Context(), m)
 	if err = e.holdUnstoredEarly(t.Context(), before, m, notStored(err), 1); err != nil {
 		t.Fatal(err)
 	}
-	if server.stored.Status.Handoff != nil || m.Status.Handoff != nil || e.kept != nil || e.held[1].hold.Reason != api.ReasonStatusNotStored {
-		t.Errorf("stored %+v, held %+v", server.stored.Status, e.held)
+	if server.stored.Status.Handoff != nil || m.Status.Handoff != nil || e.status.kept != nil || e.early.held[1].hold.Reason != api.ReasonStatusNotStored {
+		t.Errorf("stored %+v, held %+v", server.stored.Status, e.early.held)
 	}
 	before = m.DeepCopy()
 	if err = e.holdUnstoredEarly(t.Context(), before, m, &records.NotStoredError{Fields: []string{"status.ahead"}}, 1); err != nil || server.saves != 2 {

@@ -57,13 +57,13 @@ func TestExportsInstalledLater(t *testing.T) {
 	}
 	defer release()
 	now := clocktest.NewFakePassiveClock(time.Unix(1, 0))
-	e := &Engine{clock: now, connections: map[plan.SideName]*clusters.Connection{plan.DestinationSide: connection}}
+	l := &links{clock: now, connections: map[plan.SideName]*clusters.Connection{plan.DestinationSide: connection}}
 	m := &api.Migration{Spec: api.MigrationSpec{Services: api.ServicesSpec{Export: true}}}
 	at := &endpoint.Endpoint{Side: plan.DestinationSide}
 	learn := func(want string, again bool) {
 		t.Helper()
 		before := asked.Load()
-		if err := e.learnExports(t.Context(), m, []*endpoint.Endpoint{at}); err != nil {
+		if err := l.learnExports(t.Context(), m, []*endpoint.Endpoint{at}); err != nil {
 			t.Fatal(err)
 		}
 		if at.ExportVersion != want || again != (asked.Load() > before) {

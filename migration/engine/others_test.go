@@ -96,7 +96,7 @@ func TestMovesOn(t *testing.T) {
 // migration was found or while it fences nothing. An error does not count as none found.
 func TestRunFindsWhoMovedOn(t *testing.T) {
 	asked, name, fails := 0, "", error(nil)
-	e := &Engine{onward: func(context.Context, *api.Migration) (string, error) {
+	o := &others{onward: func(context.Context, *api.Migration) (string, error) {
 		asked++
 		return name, fails
 	}}
@@ -104,8 +104,8 @@ func TestRunFindsWhoMovedOn(t *testing.T) {
 	learn := func(mode api.Mode, want string, times int, wantErr bool) {
 		t.Helper()
 		asked, m.Spec.Mode = 0, mode
-		if err := e.learnOnward(t.Context(), m); (err != nil) != wantErr || e.movedOn != want || asked != times {
-			t.Errorf("%s: %q, asked %d times: %v", mode, e.movedOn, asked, err)
+		if err := o.learn(t.Context(), m); (err != nil) != wantErr || o.movedOn != want || asked != times {
+			t.Errorf("%s: %q, asked %d times: %v", mode, o.movedOn, asked, err)
 		}
 	}
 	learn(api.ModeRun, "", 0, false)
