@@ -19,6 +19,10 @@ LDFLAGS := -s -w -X github.com/sliceshift/sliceshift/internal/version.Version=$(
 CACHE   ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 export XDG_CACHE_HOME := $(abspath $(CACHE))
 
+# KUBERNETES=1.37 runs the tests on control planes of that version: of those with a module file in e2e/controlplane. Without
+# it they have the version of go.mod there.
+export E2E_KUBERNETES := $(or $(KUBERNETES),$(E2E_KUBERNETES))
+
 # Tests are counted for the table at the end; FORMAT is how they are shown, RACE= is without the race
 # detector. Tests against control planes wait for most of their time: PARALLEL of them run at once.
 FORMAT  ?= pkgname-and-test-fails
@@ -166,7 +170,7 @@ skopeo: # what pushes an image as the pages say
 packages-made: skopeo controlplane # what is published: the chart, and a release, pushed to a registry of the tests; helm and others are built the first time
 	@$(GOTEST) -timeout 30m $$(./hack/packages . tools)
 
-controlplane: # the binary of the control planes: minutes the first time
+controlplane: # the binary of the control planes, of version KUBERNETES: minutes the first time
 	$(E2E) run ./cluster/build
 
 sidecars: # what runs beside the CSI driver of the tests, and what judges it: minutes the first time
@@ -196,6 +200,17 @@ smoke-moves: disks
 	@$(CLUSTERTEST) -run "$$(./hack/named e2e/$(MOVES) $(SMOKE_MOVES))" $(MOVES)
 smoke-slices:
 	@$(CLUSTERTEST) -run "$$(./hack/named e2e/$(SLICES) $(SMOKE_SLICES))" $(SLICES)
+
+# The smoke tests on control planes of another version, which are built first.
+VERSIONS := kubernetes-1.34 kubernetes-1.35 kubernetes-1.37
+.PHONY: $(VERSIONS)
+$(VERSIONS): FORMAT = testname
+$(VERSIONS): RACE =
+$(VERSIONS): PARALLEL = 8
+$(VERSIONS): export E2E_KUBERNETES = $(@:kubernetes-%=%)
+kubernetes-1.34 kubernetes-1.35 kubernetes-1.37: disks
+	$(E2E) run ./cluster/build
+	@$(CLUSTERTEST) -p 1 -run "$$(./hack/named e2e/$(SLICES) $(SMOKE_SLICES))|$$(./hack/named e2e/$(MOVES) $(SMOKE_MOVES))" $(SLICES) $(MOVES)
 
 slices: # our own StatefulSet kind beside the native one
 	@$(CLUSTERTEST) $(SLICES)
@@ -269,7 +284,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	$(GO) mod tidy -diff
 	$(GO) run ./hack/licences -check docs/licences.md
 	$(E2E) mod tidy -diff
-	cd e2e/controlplane && $(GO) mod tidy -diff
+	cd e2e/controlplane && for each in *.mod; do $(GO) mod tidy -diff -modfile=$$each || exit 1; done
 	cd e2e/csi/sidecars && $(GO) mod tidy -diff
 	cd e2e/kind/tools && $(GO) mod tidy -diff
 	cd e2e/mcs/coredns && $(GO) mod tidy -diff

@@ -4,7 +4,6 @@ package built
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +25,8 @@ type Program struct {
 	Name string
 	// Module is the folder of the module, see Module.
 	Module string
+	// ModuleFile is the path of the module file; empty: go.mod in Module. The sums are next to it.
+	ModuleFile string
 	// Package is the package to build: "." or the path of a package that the module requires.
 	Package string
 	// Flags are linker flags.
@@ -52,17 +53,26 @@ func (p Program) Path(ctx context.Context, progress io.Writer) (string, error) {
 	return p.cached(ctx, version, filepath.Join(cache, "sliceshift"), func(target string) error { return p.build(ctx, target, progress) })
 }
 
-// digest returns a digest of the module's go.mod, go.sum and sources, the Go version and the build settings.
+// digest returns a digest of the module file, its sums and the sources, the Go version and the build settings.
 func (p Program) digest(goVersion string) (string, error) {
 	made := fmt.Sprintf("%s\n%s\n%s/%s\n", goVersion, p.Flags, runtime.GOOS, runtime.GOARCH)
 	if p.Package != "." {
 		made += p.Package + "\n"
 	}
-	sum, err := program.Fingerprint(made, filepath.Join(p.Module, "go.*"), filepath.Join(p.Module, "*.go"))
+	sum, err := program.Fingerprint(made, p.Sources()...)
 	if err != nil {
 		return "", fmt.Errorf("hash the sources of %s: %w", p.Name, err)
 	}
 	return sum, nil
+}
+
+// Sources returns the patterns of the files that a build reads in its module: the module file, its sums and the sources.
+func (p Program) Sources() []string {
+	module := filepath.Join(p.Module, "go")
+	if p.ModuleFile != "" {
+		module = strings.TrimSuffix(p.ModuleFile, ".mod")
+	}
+	return []string{module + ".*", filepath.Join(p.Module, "*.go")}
 }
 
 // cached returns the program in a folder. If it does not exist, cached builds it and removes older builds, which are
@@ -126,6 +136,9 @@ func (p Program) build(ctx context.Context, target string, progress io.Writer) e
 	start := clock.RealClock{}.Now()
 	in := program.In{Dir: p.Module, Env: []string{"CGO_ENABLED=0", "GOWORK=off"}}
 	flags := []string{"-trimpath", "-ldflags", p.Flags}
+	if p.ModuleFile != "" {
+		flags = append(flags, "-modfile", p.ModuleFile)
+	}
 	stale, err := in.Output(ctx, "go", append(append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, flags...), p.Package)...)
 	if err != nil {
 		return fmt.Errorf("list the packages of %s: %w", p.Name, err)
@@ -183,16 +196,16 @@ func Command(ctx context.Context, name, file string, flags ...string) error {
 
 var kubernetesVersion = regexp.MustCompile(`(?m)k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)$`)
 
-// Kubernetes returns the version of Kubernetes that a module requires, and the linker flags by which its programs report
-// it. Without them they report v0.0.0, which breaks every check of a server's version.
-func Kubernetes(module string) (version, flags string, err error) {
-	content, err := os.ReadFile(filepath.Join(module, "go.mod"))
+// Kubernetes returns the version of Kubernetes that a module file requires, and the linker flags by which its programs
+// report it. Without them they report v0.0.0, which breaks every check of a server's version.
+func Kubernetes(moduleFile string) (version, flags string, err error) {
+	content, err := os.ReadFile(moduleFile)
 	if err != nil {
-		return "", "", fmt.Errorf("read the control plane's module: %w", err)
+		return "", "", fmt.Errorf("read a control plane's module file: %w", err)
 	}
 	found := kubernetesVersion.FindSubmatch(content)
 	if found == nil {
-		return "", "", errors.New("the control plane's module does not require k8s.io/kubernetes")
+		return "", "", fmt.Errorf("%s does not require k8s.io/kubernetes", moduleFile)
 	}
 	const set = " -X %s.gitVersion=%s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s"
 	component := fmt.Sprintf(set, "k8s.io/component-base/version", found[1], found[2], found[3])

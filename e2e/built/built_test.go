@@ -70,6 +70,28 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// TestY13DigestOfAModuleFile: a program of another module file depends on that file, its sums and the sources.
+func TestY13DigestOfAModuleFile(t *testing.T) {
+	p := makeProgram(t)
+	of := digestOf(t, p, goVersion)
+	p.ModuleFile = filepath.Join(p.Module, "1.37.mod")
+	writeFile(t, p.ModuleFile, "module x\n")
+	other := digestOf(t, p, goVersion)
+	if other == of {
+		t.Error("two module files have one digest")
+	}
+	for _, change := range []struct {
+		file string
+		same bool
+	}{{"go.mod", true}, {"go.sum", true}, {"1.37.mod", false}, {"1.37.sum", false}, {"main.go", false}} {
+		before := digestOf(t, p, goVersion)
+		writeFile(t, filepath.Join(p.Module, change.file), "package main // changed\n")
+		if same := digestOf(t, p, goVersion) == before; same != change.same {
+			t.Errorf("after a change of %s the same digest: %t", change.file, same)
+		}
+	}
+}
+
 func TestDigestIgnoresTheFolder(t *testing.T) {
 	one, other := makeProgram(t), makeProgram(t)
 	if digestOf(t, one, goVersion) != digestOf(t, other, goVersion) {
@@ -163,7 +185,7 @@ func TestLinkerFlags(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module x\n\nrequire k8s.io/kubernetes v1.36.3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	version, flags, err := Kubernetes(dir)
+	version, flags, err := Kubernetes(filepath.Join(dir, "go.mod"))
 	if err != nil || version != "v1.36.3" {
 		t.Fatal(version, err)
 	}

@@ -1,6 +1,7 @@
 // Package cluster runs real Kubernetes control planes on this machine, for the tests, the demo and the benchmarks. A
 // cluster is five processes of one binary (the nested module e2e/controlplane): etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler and kwok, which simulates the kubelets.
+// kube-controller-manager, kube-scheduler and kwok, which simulates the kubelets. Package versions selects the version of
+// Kubernetes.
 //
 // Each process is one Role, so that a test can kill, freeze and restart it alone. Every cluster guarantees:
 //
@@ -38,12 +39,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/cluster/process"
+	"github.com/sliceshift/sliceshift/e2e/versions"
 )
 
 // Options configure a cluster.
@@ -65,6 +67,9 @@ type Options struct {
 	Attach bool
 	// Keep leaves the folder, with the data of etcd, when the cluster stops.
 	Keep bool
+	// Gates are feature gates of the API server and the controller manager, such as MaxUnavailableStatefulSet=true. All
+	// others have the default of the version.
+	Gates []string
 	// Args are additional flags of roles; they override the cluster's own flags.
 	Args map[Role][]string
 }
@@ -74,7 +79,8 @@ type Cluster struct {
 	options Options
 	dir     string
 	binary  string
-	lock    *os.File // marks dir as in use, see sweep
+	version *version.Version // of Kubernetes
+	lock    *os.File         // marks dir as in use, see sweep
 	ports   map[Role]port
 	ca      *authority
 	config  *rest.Config
@@ -162,8 +168,11 @@ func (c *Cluster) start(ctx context.Context) error {
 
 // prepare creates the files of the roles in the cluster's folder.
 func (c *Cluster) prepare() error {
-	c.linkBinary()
 	var err error
+	if c.version, err = versions.Of(c.options.Binary); err != nil {
+		return err
+	}
+	c.linkBinary()
 	if c.ports, err = reservePorts(); err != nil {
 		return err
 	}
@@ -261,17 +270,13 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 	return w.writer.Write(p)
 }
 
-// Build returns the control plane binary. If no binary of the same sources exists, Build builds it first, which takes
-// about 5 minutes with cold caches. Several processes may call it at once; one builds, the others wait for it. Only a
-// build writes to progress, which may be nil.
+// Build returns the control plane binary of the version that versions.Variable selects. If no binary of the same sources
+// exists, Build builds it first, which takes about 5 minutes with cold caches. Several processes may call it at once; one
+// builds, the others wait for it. Only a build writes to progress, which may be nil.
 func Build(ctx context.Context, progress io.Writer) (string, error) {
-	module, err := built.Module("e2e", "controlplane")
+	v, err := versions.Selected()
 	if err != nil {
 		return "", err
 	}
-	_, flags, err := built.Kubernetes(module)
-	if err != nil {
-		return "", err
-	}
-	return built.Program{Name: "controlplane", Module: module, Package: ".", Flags: flags, Takes: "about 5 minutes"}.Path(ctx, progress)
+	return v.Build(ctx, progress)
 }

@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // Annotations of a pod that delay its kubelet. All take a Go duration such as "3s". The time runs from the last change
@@ -73,8 +74,9 @@ const (
 	firstServiceIP = "10.96.0.1"
 )
 
-// featureGates enables maxUnavailable of the native StatefulSet, which the benchmarks compare with our own kind.
-const featureGates = "--feature-gates=MaxUnavailableStatefulSet=true"
+// MaxUnavailable is the feature gate of maxUnavailable in apps/v1, for what compares our own kind with the native
+// StatefulSet. It is off by default before Kubernetes 1.37.
+const MaxUnavailable = "MaxUnavailableStatefulSet=true"
 
 // Client limits of the roles. The defaults (20 requests a second) throttle the native StatefulSet controller, and
 // every comparison would favour our kind.
@@ -84,27 +86,43 @@ var clientLimits = []string{"--kube-api-qps=1000", "--kube-api-burst=2000"}
 const attachController = "persistentvolume-attach-detach-controller"
 
 // idleControllers would do nothing here and only cost time: these clusters have no clouds, no attachable volumes, no
-// device plugins and no certificate requests.
-var idleControllers = []string{
-	"certificatesigningrequest-approving-controller",
-	"certificatesigningrequest-cleaner-controller",
-	"certificatesigningrequest-signing-controller",
-	"cloud-node-lifecycle-controller",
-	"device-taint-eviction-controller",
-	"kube-apiserver-serving-clustertrustbundle-publisher-controller",
-	"legacy-serviceaccount-token-cleaner-controller",
-	"node-ipam-controller",
-	"node-route-controller",
-	attachController,
-	"podcertificaterequest-cleaner-controller",
-	"podgroup-protection-controller",
-	"resourcepoolstatusrequest-controller",
-	"service-cidr-controller",
-	"service-lb-controller",
-	"storage-version-migrator-controller",
-	"storageversion-garbage-collector-controller",
-	"ttl-controller",
-	"volumeattributesclass-protection-controller",
+// device plugins and no certificate requests. A controller manager refuses names that it does not know: since and until are
+// the first and the last minor version of Kubernetes 1 that knows the controller, and 0 means that there is none.
+var idleControllers = []struct {
+	name         string
+	since, until uint
+}{
+	{name: "certificatesigningrequest-approving-controller"},
+	{name: "certificatesigningrequest-cleaner-controller"},
+	{name: "certificatesigningrequest-signing-controller"},
+	{name: "cloud-node-lifecycle-controller", until: 36},
+	{name: "device-taint-eviction-controller"},
+	{name: "kube-apiserver-serving-clustertrustbundle-publisher-controller"},
+	{name: "legacy-serviceaccount-token-cleaner-controller"},
+	{name: "node-ipam-controller"},
+	{name: "node-route-controller", until: 36},
+	{name: attachController},
+	{name: "podcertificaterequest-cleaner-controller"},
+	{name: "podgroup-protection-controller", since: 36},
+	{name: "resourcepoolstatusrequest-controller", since: 36},
+	{name: "service-cidr-controller"},
+	{name: "service-lb-controller", until: 36},
+	{name: "storage-version-migrator-controller"},
+	{name: "storageversion-garbage-collector-controller"},
+	{name: "ttl-controller"},
+	{name: "volumeattributesclass-protection-controller"},
+}
+
+// disabled returns the arguments of --controllers that disable the idle controllers of a version.
+func disabled(v *version.Version, attach bool) string {
+	var all strings.Builder
+	for _, each := range idleControllers {
+		known := v.Minor() >= each.since && (each.until == 0 || v.Minor() <= each.until)
+		if known && (each.name != attachController || !attach) {
+			all.WriteString(",-" + each.name)
+		}
+	}
+	return all.String()
 }
 
 // arguments returns the command line of a role. It depends only on constant input, so that a restarted role is the
@@ -115,9 +133,9 @@ func (c *Cluster) arguments(role Role) []string {
 	case Etcd:
 		flags = etcdFlags()
 	case APIServer:
-		flags = apiServerFlags(c.ports[APIServer])
+		flags = append(apiServerFlags(c.ports[APIServer]), c.gates()...)
 	case ControllerManager:
-		flags = append(c.clientFlags(role), controllerManagerFlags(c.options.Attach)...)
+		flags = append(append(c.clientFlags(role), c.controllerManagerFlags()...), c.gates()...)
 	case Scheduler:
 		flags = c.clientFlags(role)
 	case Kwok:
@@ -149,7 +167,6 @@ func etcdFlags() []string {
 
 func apiServerFlags(p port) []string {
 	return append(servingFlags(p),
-		featureGates,
 		"--etcd-servers=unix://"+etcdSocket,
 		"--client-ca-file="+caFile,
 		"--authorization-mode=RBAC",
@@ -163,14 +180,9 @@ func apiServerFlags(p port) []string {
 	)
 }
 
-func controllerManagerFlags(attach bool) []string {
-	idle := idleControllers
-	if attach {
-		idle = slices.DeleteFunc(slices.Clone(idle), func(name string) bool { return name == attachController })
-	}
+func (c *Cluster) controllerManagerFlags() []string {
 	return []string{
-		featureGates,
-		"--controllers=*,-" + strings.Join(idle, ",-"),
+		"--controllers=*" + disabled(c.version, c.options.Attach),
 		"--enable-hostpath-provisioner=true",
 		// When a node has been silent for long, the node controller marks all its pods as not Ready, and no kubelet
 		// reverts that. Tests that freeze a role for a while would have no Ready pod left.
@@ -178,6 +190,14 @@ func controllerManagerFlags(attach bool) []string {
 		"--root-ca-file=" + caFile,
 		"--service-account-private-key-file=" + accountKeyFile,
 	}
+}
+
+// gates returns the flag of the cluster's feature gates.
+func (c *Cluster) gates() []string {
+	if len(c.options.Gates) == 0 {
+		return nil
+	}
+	return []string{"--feature-gates=" + strings.Join(c.options.Gates, ",")}
 }
 
 // clientFlags returns the common flags of controller manager and scheduler. Their metrics need no authorization: a

@@ -91,6 +91,8 @@ func inLines(found []difference) string {
 // moment is the input of an explanation.
 type moment struct {
 	wish *wish
+	// minor is the minor version of Kubernetes 1 whose controller is on the native side.
+	minor uint
 	// refused is true while writes are refused.
 	refused bool
 	// settled is true if the sides had settled when the step was made.
@@ -107,6 +109,8 @@ type moment struct {
 type explanation struct {
 	// id is its name in the table of docs/slices.md, section "Beside the native controller".
 	id string
+	// since and until are the first and the last minor version of Kubernetes 1 whose controller differs; 0: there is none.
+	since, until uint
 	// explains reports whether the explanation is the cause of a difference.
 	explains func(m *moment, d difference) bool
 }
@@ -118,13 +122,20 @@ const (
 	explainedLeaving = "pods that leave do not wait for one that is broken"
 )
 
-// explanationIDs returns the ids of all explanations.
-func explanationIDs() []string {
+// explanationIDs returns the ids of the explanations for a version of Kubernetes.
+func explanationIDs(minor uint) []string {
 	ids := []string{explainedBroken, explainedBackoff, explainedLeaving}
 	for _, one := range explanations {
-		ids = append(ids, one.id)
+		if one.holds(minor) {
+			ids = append(ids, one.id)
+		}
 	}
 	return ids
+}
+
+// holds reports whether the native controller of a version differs.
+func (e explanation) holds(minor uint) bool {
+	return minor >= e.since && (e.until == 0 || minor <= e.until)
 }
 
 // explain finds the explanations of all differences; unexplained are those without one. Three kinds of difference
@@ -134,7 +145,7 @@ func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	var follow []difference
 	carried := false
 	for _, d := range m.found {
-		at := slices.IndexFunc(explanations, func(e explanation) bool { return e.explains(m, d) })
+		at := slices.IndexFunc(explanations, func(e explanation) bool { return e.holds(m.minor) && e.explains(m, d) })
 		switch {
 		case m.carried(d):
 			carried = true

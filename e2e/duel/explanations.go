@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// explanations are all intended differences that a script may meet. Each is as narrow as possible: a difference that
-// none explains fails the script.
+// explanations are all intended differences that a script may meet, and the versions of Kubernetes whose controller has
+// them. Each is as narrow as possible: a difference that none explains fails the script.
 var explanations = []explanation{
 	{
 		id: "percentages round up",
@@ -73,7 +73,16 @@ var explanations = []explanation{
 		},
 	},
 	{
-		id: "OnDelete gets complete",
+		id:    "pods that lose Ready count in the budget",
+		since: 37, // with MaxUnavailableStatefulSet
+		explains: func(m *moment, d difference) bool {
+			ordinal, pod, is := m.aboutOrdinal(d)
+			return is && pod && m.wish.parallel() && m.wish.inScope(ordinal) && m.native.pods[ordinal].updated && !m.ours.pods[ordinal].updated && m.ours.overBudget(m.wish)
+		},
+	},
+	{
+		id:    "OnDelete gets complete",
+		until: 36, // kubernetes/kubernetes#136833
 		explains: func(m *moment, d difference) bool {
 			const current = "status.currentRevision"
 			st, want := m.ours.status, *m.wish.Replicas
@@ -116,6 +125,17 @@ func (m *moment) leavingStuck() (ordinal int32, stuck bool) {
 	}
 	first := down[len(down)-1]
 	return ordinal, !first.ready && !first.updated && !first.terminating && slices.ContainsFunc(down[:len(down)-1], func(pod podState) bool { return !pod.ready })
+}
+
+// overBudget reports whether more of the owned pods are not Ready than the budget allows.
+func (s state) overBudget(w *wish) bool {
+	down := int(*w.Replicas)
+	for ordinal, pod := range s.pods {
+		if w.owns(ordinal) && pod.ready && !pod.terminating {
+			down--
+		}
+	}
+	return down > w.mostUnavailable(true)
 }
 
 // terminates reports whether an owned pod is terminating on the native side.

@@ -9,10 +9,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // Report holds the results of a run.
 type Report struct {
+	// Kubernetes is the version of the native controller, for example 1.37.2.
+	Kubernetes             string
 	Scripts, Rushed, Steps int
 	Took                   time.Duration
 	// Kinds counts the steps by kind, Explained the differences by explanation.
@@ -22,10 +26,15 @@ type Report struct {
 	Once []string
 }
 
+// explanations returns the ids of the explanations for the version of the native controller.
+func (r Report) explanations() []string {
+	return explanationIDs(version.MustParseGeneric(r.Kubernetes).Minor())
+}
+
 // Unused returns the explanations that no script has met.
 func (r Report) Unused() []string {
 	var unused []string
-	for _, id := range explanationIDs() {
+	for _, id := range r.explanations() {
 		if r.Explained[id] == 0 {
 			unused = append(unused, id)
 		}
@@ -36,9 +45,9 @@ func (r Report) Unused() []string {
 // Page returns the text about a run for the documentation.
 func (r Report) Page(seed int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d scripts in %s, from seed %d on: %d steps of %d kinds. %d of the scripts were rushed. Steps after which the sides differed, and why:\n\n| difference | steps |\n|---|---|\n",
-		r.Scripts, r.Took.Round(time.Minute), seed, r.Steps, len(r.Kinds), r.Rushed)
-	for _, id := range explanationIDs() {
+	fmt.Fprintf(&b, "Beside Kubernetes %s: %d scripts in %s, from seed %d on: %d steps of %d kinds. %d of the scripts were rushed. Steps after which the sides differed, and why:\n\n| difference | steps |\n|---|---|\n",
+		r.Kubernetes, r.Scripts, r.Took.Round(time.Minute), seed, r.Steps, len(r.Kinds), r.Rushed)
+	for _, id := range r.explanations() {
 		fmt.Fprintf(&b, "| %s | %d |\n", id, r.Explained[id])
 	}
 	fmt.Fprintf(&b, "\nNo other difference came twice. Scripts that differed once, and then not in %d plays with nothing beside them: %s.\n", replays, cmp.Or(strings.Join(r.Once, ", "), "none"))
@@ -52,7 +61,7 @@ func (r Report) Table() string {
 		lines = append(lines, fmt.Sprintf("%7d  %s", r.Kinds[kind], kind))
 	}
 	lines = append(lines, "differences that are explained:")
-	for _, id := range explanationIDs() {
+	for _, id := range r.explanations() {
 		lines = append(lines, fmt.Sprintf("%7d  %s", r.Explained[id], id))
 	}
 	if unused := r.Unused(); len(unused) > 0 {

@@ -11,8 +11,8 @@
 //
 // A rushed script does not wait, so that edits meet rollouts at any moment: only its end is compared.
 //
-// The intended differences are in one list, the explanations. Each defines when it applies, and where it is
-// documented. Any other difference fails the script.
+// The intended differences are in one list, the explanations. Each defines when it applies, to which versions of
+// Kubernetes, and where it is documented. Any other difference fails the script.
 package duel
 
 import (
@@ -28,7 +28,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -67,6 +69,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) (Report, error) {
 		return Report{}, err
 	}
 	t := newTally()
+	t.total.Kubernetes = a.version
 	end := time.Now().Add(o.For)
 	var group sync.WaitGroup
 	for lane := range o.Lanes {
@@ -114,6 +117,9 @@ func (a *arena) playAgain(ctx context.Context, script Script, o Options, t *tall
 type arena struct {
 	client client.Client
 	cache  cache.Cache
+	// version is the version of the API server, of which minor is the second number.
+	version string
+	minor   uint
 
 	mu sync.Mutex
 	// sides maps each namespace to the side that receives the events of its pods.
@@ -130,6 +136,9 @@ func newArena(ctx context.Context, config *rest.Config, lanes int) (*arena, erro
 	}
 	a := &arena{sides: map[string]*side{}}
 	var err error
+	if a.version, a.minor, err = versionServed(unthrottled); err != nil {
+		return nil, err
+	}
 	if a.client, err = client.New(unthrottled, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
@@ -146,6 +155,23 @@ func newArena(ctx context.Context, config *rest.Config, lanes int) (*arena, erro
 		return nil, err
 	}
 	return a, a.start(ctx)
+}
+
+// versionServed returns the version of an API server, and its second number: it decides which differences are expected.
+func versionServed(config *rest.Config) (text string, minor uint, err error) {
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return "", 0, err
+	}
+	info, err := d.ServerVersion()
+	if err != nil {
+		return "", 0, fmt.Errorf("reading the version of the API server: %w", err)
+	}
+	v, err := version.ParseSemantic(info.GitVersion)
+	if err != nil {
+		return "", 0, fmt.Errorf("the version of the API server: %w", err)
+	}
+	return v.String(), v.Minor(), nil
 }
 
 func namespaceOf(lane int, native bool) string {

@@ -270,6 +270,9 @@ var staged = []Script{
 	}},
 	{Name: "percent", Settings: Settings{Replicas: 6}, Steps: []Step{{Kind: stepMaxUnavailable, A: 1}, {Kind: stepImage}}},
 	{Name: "percent-broken", Settings: Settings{Replicas: 6, Parallel: true}, Steps: []Step{{Kind: stepMaxUnavailable, A: 1}, {Kind: stepBroken}, {Kind: stepImage}}},
+	{Name: "lose-ready", Settings: Settings{Replicas: 4, Parallel: true}, Steps: []Step{
+		{Kind: stepUnready}, {Kind: stepUnready, A: 1}, {Kind: stepImage}, {Kind: stepReady},
+	}},
 	{Name: "batch", Settings: Settings{Replicas: 4}, Steps: []Step{
 		{Kind: stepMaxUnavailable, A: 1, B: 3}, {Kind: stepDeleteHeld, A: 1}, {Kind: stepImage}, {Kind: stepLetGo},
 	}},

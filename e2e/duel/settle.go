@@ -120,7 +120,7 @@ func (p *play) judgeEvents() error {
 }
 
 func (p *play) moment(found []difference) *moment {
-	return &moment{wish: p.wish, refused: p.refused, settled: !p.script.Settings.Rushed, before: p.before, native: p.native.last, ours: p.ours.last, found: found}
+	return &moment{wish: p.wish, minor: p.native.minor, refused: p.refused, settled: !p.script.Settings.Rushed, before: p.before, native: p.native.last, ours: p.ours.last, found: found}
 }
 
 // quiet returns how long nothing may happen before both sides count as settled.

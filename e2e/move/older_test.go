@@ -26,6 +26,10 @@ import (
 func TestOlderDestination(t *testing.T) {
 	t.Parallel()
 	older := startBare(t, "older", cluster.Options{Args: map[cluster.Role][]string{cluster.APIServer: {"--feature-gates=PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false,MaxUnavailableStatefulSet=false"}}})
+	newer := startBare(t, "newer", cluster.Options{Gates: []string{cluster.MaxUnavailable}})
+	if err := fixture.InstallCRDs(t.Context(), newer.client); err != nil {
+		t.Fatal(err)
+	}
 	ofPods := func(set *appsv1.StatefulSet) {
 		set.Spec.Template.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m")}}
 	}
@@ -45,7 +49,7 @@ func TestOlderDestination(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			app := harness.Usual(2)
 			app.Adapt = tc.adapt
-			v := newMove(t, app, to(older))
+			v := newMove(t, app, to(older), func(v *harness.Move) { v.From = newer.Cluster })
 			if tc.exists {
 				v.Must(v.makeNamespace())
 			}

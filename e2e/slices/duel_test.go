@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/duel"
+	"github.com/sliceshift/sliceshift/e2e/versions"
 	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
@@ -35,7 +36,15 @@ func TestDuel(t *testing.T) {
 	if os.Getenv(figuresVariable) == "" {
 		return
 	}
-	if err := figures.Write("duel", report.Page(options.Seed)); err != nil {
+	beside, err := versions.Selected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := "duel"
+	if !beside.Default {
+		target += " KUBERNETES=" + beside.Number
+	}
+	if err := figures.Write(target, report.Page(options.Seed)); err != nil {
 		t.Fatal(err)
 	}
 }

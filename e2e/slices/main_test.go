@@ -52,7 +52,7 @@ func startEmbedded(ctx context.Context) (end func(failed bool) error, err error)
 		return nil, err
 	}
 	often := map[cluster.Role][]string{cluster.ControllerManager: {"--horizontal-pod-autoscaler-sync-period=1s"}}
-	c, err := cluster.Start(ctx, cluster.Options{Name: "one", Binary: binary, Args: often})
+	c, err := cluster.Start(ctx, cluster.Options{Name: "one", Binary: binary, Gates: []string{cluster.MaxUnavailable}, Args: often})
 	if err != nil {
 		return nil, err
 	}

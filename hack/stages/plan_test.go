@@ -19,7 +19,7 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	var targets []string
-	for _, found := range regexp.MustCompile(`(?m)^([a-z0-9 -]+):`).FindAllSubmatch(makefile, -1) {
+	for _, found := range regexp.MustCompile(`(?m)^([a-z0-9 .-]+):`).FindAllSubmatch(makefile, -1) {
 		targets = append(targets, strings.Fields(string(found[1]))...)
 	}
 	named := slices.Clone(p.ByHand)

@@ -18,10 +18,11 @@ import (
 // Page is the page of the figures, from the root of the module.
 const Page = "docs/engineering/figures.md"
 
-// block matches the figures of one make target.
-var block = regexp.MustCompile(`(?s)<!-- figures: written by make ([a-z0-9-]+) -->\n.*?<!-- end of figures -->\n`)
+// block matches the figures of one make target, or of one version of Kubernetes.
+var block = regexp.MustCompile(`(?s)<!-- figures: written by make ([a-z0-9-]+(?: KUBERNETES=[0-9.]+)?) -->\n.*?<!-- end of figures -->\n`)
 
-// Write replaces the figures of a make target in Page. The page has a place for each target; another target is an error.
+// Write replaces the figures of a make target in Page, for example duel or duel KUBERNETES=1.37. The page has a place for
+// each target; another target is an error.
 func Write(target, text string) error {
 	path, err := path()
 	if err != nil {

@@ -19,6 +19,11 @@ kept
 
 Measured at commit 2.
 <!-- end of figures -->
+<!-- figures: written by make chaos KUBERNETES=1.37 -->
+old
+
+Measured at commit 3.
+<!-- end of figures -->
 `
 
 // inModule makes a folder with a page of figures the working directory of the test, or a folder below it.
@@ -52,9 +57,13 @@ func TestWrite(t *testing.T) {
 	if err := Write("hostile", "new\n"); err != nil {
 		t.Fatal(err)
 	}
+	if err := Write("chaos KUBERNETES=1.37", "newer"); err != nil {
+		t.Fatal(err)
+	}
 	got := read(t)
 	if !strings.Contains(got, "make hostile -->\nnew\n\nMeasured at commit unknown, on ") || !strings.Contains(got, " processors") ||
-		!strings.Contains(got, "make chaos -->\nkept\n\nMeasured at commit 2.\n<!-- end of figures -->\n") || strings.Contains(got, "old") {
+		!strings.Contains(got, "make chaos -->\nkept\n\nMeasured at commit 2.\n<!-- end of figures -->\n") || strings.Contains(got, "old") ||
+		!strings.Contains(got, "make chaos KUBERNETES=1.37 -->\nnewer\n") {
 		t.Errorf("got %s", got)
 	}
 	if err := Write("swing", "new"); err == nil {

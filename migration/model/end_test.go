@@ -32,6 +32,9 @@ type runKey struct {
 type goal struct {
 	mode  api.Mode
 	heals bool
+	// deletesFirst lets StatefulSet controllers delete before they create. That matters for the end only while a side
+	// accepts no pods: otherwise both orders reach the same state.
+	deletesFirst bool
 }
 
 func newEnding(p *printer) *ending {
@@ -40,12 +43,18 @@ func newEnding(p *printer) *ending {
 
 // reached returns the fault in the ends of a state, and the steps that led to it.
 func (e *ending) reached(w *model) (wrong string, after []string) {
-	goals := []goal{{api.ModeRun, true}, {api.ModeRollback, true}}
+	goals := []goal{{mode: api.ModeRun, heals: true}, {mode: api.ModeRollback, heals: true}}
 	if w.edit != nil || w.disturbed() || len(w.cut)+len(w.astray) > 0 || w.State.Spec.Mode == api.ModePause {
-		goals = append(goals, goal{w.State.Spec.Mode, false})
+		goals = append(goals, goal{mode: w.State.Spec.Mode})
 	}
 	if w.disturbed() && w.State.Spec.Mode != api.ModeRollback {
-		goals = append(goals, goal{api.ModeRollback, false})
+		goals = append(goals, goal{mode: api.ModeRollback})
+	}
+	for _, g := range goals {
+		if w.shut != "" && !g.heals {
+			g.deletesFirst = true
+			goals = append(goals, g)
+		}
 	}
 	for _, g := range goals {
 		if wrong := e.run(w, g); wrong != "" {
@@ -83,7 +92,7 @@ func (e *ending) helps(w *model) bool {
 	if len(w.late) > 0 {
 		return false
 	}
-	g := goal{api.ModeRun, true}
+	g := goal{mode: api.ModeRun, heals: true}
 	return e.runOnce(w, g, true) == "" || e.runOnce(w, g, false) != ""
 }
 
@@ -172,6 +181,9 @@ func (e *ending) settle(w *model, g goal) string {
 	for changed := true; changed && wrong == ""; {
 		changed = false
 		for i := range w.steps {
+			if w.steps[i].kind == deletes && !g.deletesFirst {
+				continue
+			}
 			if wrong == "" && w.try(move{acts, int8(i), 0}) {
 				changed = true
 				wrong = w.wrong()

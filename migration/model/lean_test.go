@@ -57,7 +57,7 @@ func TestPodThatTheWatchDoesNotShow(t *testing.T) {
 	y := twoWithClaims(t)
 	y.until(plan.ScaleDown, 1)
 	y.machine.pass(y.p, y.fair())
-	y.settle(without1(ends))
+	y.settle(without(ends))
 	if _, runs := y.State.Source.Pod(1); !runs {
 		t.Fatal("its pod has gone")
 	}
@@ -69,7 +69,7 @@ func TestPodThatTheWatchDoesNotShow(t *testing.T) {
 	})
 	for range 4 {
 		y.machine.pass(y.p, gone)
-		y.settle(without1(ends))
+		y.settle(without(ends))
 	}
 	y.unparked()
 }

@@ -342,6 +342,7 @@ type kind string
 const (
 	learns   kind = "StatefulSet controller learns"
 	controls kind = "StatefulSet controller acts"
+	deletes  kind = "StatefulSet controller deletes before it creates"
 	budgets  kind = "disruption controller acts"
 	binds    kind = "volume controller acts"
 	readies  kind = "pod is Ready"
@@ -355,7 +356,7 @@ const (
 	jobGoes  kind = "Job is removed"
 )
 
-var kinds = []kind{learns, controls, budgets, binds, confirms, provides, readies, ends, evicts, detaches, updates}
+var kinds = []kind{learns, controls, deletes, budgets, binds, confirms, provides, readies, ends, evicts, detaches, updates}
 
 // step is one act of a controller or a kubelet. Steps of a pod have its ordinal.
 type step struct {
@@ -365,13 +366,13 @@ type step struct {
 }
 
 // ofPods are the kinds of steps that have an ordinal.
-var ofPods = kinds[6:]
+var ofPods = kinds[7:]
 
 // stepsOf returns all possible steps of controllers and kubelets in a world.
 func stepsOf(begin plan.Snapshot) []step {
 	var steps []step
 	for _, name := range plan.SideNames {
-		for _, k := range kinds[:6] {
+		for _, k := range kinds[:7] {
 			steps = append(steps, step{k, name, -1})
 		}
 		for ordinal := begin.Source.Set.Start; ordinal < begin.Source.Set.End(); ordinal++ {
@@ -394,7 +395,9 @@ func (m *machine) do(s step) bool {
 	case learns:
 		return m.relearn(s.side) || m.endRollOut(s.side)
 	case controls:
-		return (m.shut != s.side || !m.createsPod(s.side)) && m.ControlSet(s.side)
+		return (m.shut != s.side || !m.Lacks(s.side)) && m.ControlSet(s.side)
+	case deletes:
+		return m.DeleteFirst(s.side)
 	case budgets:
 		return m.syncBudget(s.side)
 	case binds:

@@ -61,17 +61,6 @@ func (m *machine) replaceOrigin() bool {
 	return false
 }
 
-// createsPod reports whether the controller of a side would create a pod next.
-func (m *machine) createsPod(name plan.SideName) bool {
-	known, side := m.Controllers[name], m.State.Side(name)
-	for ordinal := known.Start; ordinal < known.Start+known.Replicas; ordinal++ {
-		if _, found := side.Pod(ordinal); !found {
-			return true
-		}
-	}
-	return false
-}
-
 // askArrival returns a process's knowledge about the next ordinal's start on the other side. The process asks
 // when a decision depends on it, and again while the answer is negative.
 func (m *machine) askArrival(p *process, s *plan.Snapshot, ordinal *int32) {

@@ -24,7 +24,9 @@ import (
 
 // Each test here is a way in which the plan once broke an invariant.
 
-func without1(k kind) func(step) bool { return func(s step) bool { return s.kind != k } }
+func without(some ...kind) func(step) bool {
+	return func(s step) bool { return !slices.Contains(some, s.kind) }
+}
 
 // evictAll evicts every pod that may be evicted, while only the disruption controller acts.
 func (y *play) evictAll() int {
@@ -57,7 +59,7 @@ func TestNoEvictionBetweenScaleDownAndEndOfPod(t *testing.T) {
 			y.until(plan.ScaleDown, 1)
 			y.machine.pass(y.p, y.fair())
 			y.evictAll()
-			y.settle(without1(readies))
+			y.settle(without(readies))
 			y.end()
 		})
 	}
@@ -73,7 +75,7 @@ func TestOneBudgetAndASliceWithoutPods(t *testing.T) {
 	if !y.evict(plan.DestinationSide, 3) {
 		t.Fatalf("nothing can be evicted during a pause\n%s", y.story())
 	}
-	y.settle(without1(controls))
+	y.settle(without(controls, deletes))
 	if n := y.evictAll(); n > 0 {
 		t.Fatalf("%d more were evicted", n)
 	}
@@ -87,7 +89,7 @@ func TestEvictedReplicasOutliveTheirShare(t *testing.T) {
 	if n := y.evictAll(); n != 1 {
 		t.Fatalf("%d were evicted at the destination", n)
 	}
-	slow := without1(readies)
+	slow := without(readies)
 	y.settle(slow)
 	y.setMode(api.ModeRollback)
 	for range 40 {
@@ -162,7 +164,7 @@ func TestUnansweredStop(t *testing.T) {
 	y.fail(plan.SourceSide, 0)
 	for range 8 {
 		y.machine.pass(y.p, y.fair())
-		y.settle(without1(readies))
+		y.settle(without(readies))
 	}
 	if err := y.land(y.late[0].effect, true); !errors.Is(err, simulate.ErrConflict) {
 		t.Errorf("the stop was not refused: %v", err)
@@ -214,7 +216,7 @@ func TestBudgetDoesNotGrowOnACache(t *testing.T) {
 	y.setMode(api.ModePause)
 	y.writes(2)
 	y.fail(plan.SourceSide, 0)
-	y.settle(without1(readies))
+	y.settle(without(readies))
 	y.setMode(api.ModeRun)
 	before, record := y.Snapshot(), *y.p
 	y.settle(everyone)
@@ -232,7 +234,7 @@ func TestLateDeletionOfAClaim(t *testing.T) {
 	y.until(plan.ScaleUp, 1)
 	y.pass(lands)
 	y.setMode(api.ModeRollback)
-	slow := without1(binds)
+	slow := without(binds)
 	for range 40 {
 		if next := y.next().Effect; next != nil && next.Verb == plan.DeleteClaim {
 			t.Fatalf("a claim is deleted that the binder takes for bound\n%s", y.story())
@@ -453,10 +455,10 @@ func TestEvictionThatTheWatchHasNotToldOf(t *testing.T) {
 		s.Source.Pods = pods
 		return s
 	}
-	y.settle(without1(controls))
+	y.settle(without(controls, deletes))
 	for range 6 {
 		y.machine.pass(y.p, c)
-		y.settle(without1(controls))
+		y.settle(without(controls, deletes))
 	}
 	y.end()
 }
@@ -570,7 +572,7 @@ func TestEvictedWhileTheBudgetsShrink(t *testing.T) {
 	if !y.evict(plan.DestinationSide, 2) {
 		t.Fatalf("ordinal 2 cannot be evicted\n%s", y.story())
 	}
-	slow := without1(readies)
+	slow := without(readies)
 	for range 10 {
 		y.machine.pass(y.p, y.fair())
 		y.settle(slow)

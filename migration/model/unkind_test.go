@@ -63,7 +63,7 @@ func TestReturnedOrdinalLosesItsClaim(t *testing.T) {
 		y.setMode(api.ModeRollback)
 		y.until(plan.ScaleUp, 1)
 		y.machine.pass(y.p, y.fair())
-		y.settle(without1(controls))
+		y.settle(without(controls, deletes))
 		y.emptied(plan.SourceSide, 1, true)
 		for _, mode := range []api.Mode{api.ModeRollback, api.ModeRun, api.ModePause, api.ModeRun} {
 			y.setMode(mode)
@@ -122,7 +122,7 @@ func TestStartedOrdinalLosesItsClaim(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.ScaleUp, 1)
 	y.machine.pass(y.p, y.fair())
-	y.settle(without1(controls))
+	y.settle(without(controls, deletes))
 	v := &y.State.Volumes[1]
 	v.Destination.Claim = volumes.Claim{Found: true, UID: "empty", ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: fresh}
 	y.State.Side(plan.DestinationSide).SetPod(plan.Pod{Ordinal: 1, UID: "on the empty one", Ready: true, ReadySince: plantest.Epoch, Owned: true})

@@ -11,11 +11,10 @@ import (
 )
 
 // ControlSet lets a StatefulSet controller act once on the range that it has observed, and reports whether it did
-// anything. It observes a new range only in Learn. With OrderedReady, it continues only when every replica below
-// is Ready.
+// anything. It observes a new range only in Learn. It creates before it deletes, as Kubernetes does up to 1.37. With
+// OrderedReady, it continues only when every replica below is Ready.
 func (w *World) ControlSet(name plan.SideName) bool {
-	side := w.State.Side(name)
-	if side.Set.Presence != plan.Seen {
+	if w.State.Side(name).Set.Presence != plan.Seen {
 		return false
 	}
 	known := w.Controllers[name]
@@ -29,6 +28,18 @@ func (w *World) ControlSet(name plan.SideName) bool {
 	acted := w.controlPods(name, known)
 	rest.rests, rest.restsAt = !acted, known
 	return acted
+}
+
+// DeleteFirst lets a StatefulSet controller act once in the other order, and reports whether it did anything: it deletes
+// a pod outside of its range although a replica is missing. Kubernetes does so from 1.38 on with Parallel
+// (kubernetes/kubernetes#141057), and our own kind with either policy when a quota refuses its pods. If no replica is
+// missing, ControlSet does the same.
+func (w *World) DeleteFirst(name plan.SideName) bool {
+	set := w.State.Side(name).Set
+	if set.Presence != plan.Seen || set.Ordered && !set.Rolls.Own || !w.Lacks(name) {
+		return false
+	}
+	return w.deletePod(name, w.Controllers[name])
 }
 
 // controlPods creates or deletes one pod, for the range that the controller has observed.
@@ -47,9 +58,16 @@ func (w *World) controlPods(name plan.SideName, known Controller) bool {
 			return false
 		}
 	}
+	return w.deletePod(name, known)
+}
+
+// deletePod deletes the highest pod outside of the range that the controller has observed. With OrderedReady it waits
+// for one that terminates.
+func (w *World) deletePod(name plan.SideName, known Controller) bool {
+	side := w.State.Side(name)
 	for i := len(side.Pods) - 1; i >= 0; i-- {
 		pod := &side.Pods[i]
-		if pod.Ordinal >= known.Start && pod.Ordinal < known.Start+known.Replicas {
+		if known.Has(pod.Ordinal) {
 			continue
 		}
 		if !pod.Terminating {
@@ -59,6 +77,17 @@ func (w *World) controlPods(name plan.SideName, known Controller) bool {
 		}
 		if side.Set.Ordered {
 			return false
+		}
+	}
+	return false
+}
+
+// Lacks reports whether an ordinal that the controller of a side has observed as its own has no pod.
+func (w *World) Lacks(name plan.SideName) bool {
+	side, known := w.State.Side(name), w.Controllers[name]
+	for ordinal := known.Start; ordinal < known.Start+known.Replicas; ordinal++ {
+		if _, found := side.Pod(ordinal); !found {
+			return true
 		}
 	}
 	return false

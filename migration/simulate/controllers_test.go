@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
@@ -75,6 +76,69 @@ func TestWorldControlSet(t *testing.T) {
 	if w.State.Source.Set.Presence = plan.Absent; w.ControlSet(plan.SourceSide) || len(w.State.Source.Pods) > 0 {
 		t.Errorf("a set that is not there has made %+v", w.State.Source.Pods)
 	}
+}
+
+// TestY13DeleteFirst: with Parallel a controller may delete the highest pod outside of its range while a replica is
+// missing. With OrderedReady only one of our own kind does, one pod at a time.
+func TestY13DeleteFirst(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods         []plan.Pod
+		ordered, own bool
+		want         string
+	}{
+		"one is missing, and one above":              {podsUp(1, 3, 4), false, false, "end 4"},
+		"one is missing, and one below":              {podsUp(0, 1, 2), false, false, "end 0"},
+		"one is missing, and two above":              {podsUp(1, 3, 4, 5), false, false, "end 5"},
+		"all are missing":                            {podsUp(0, 7), false, false, "end 7"},
+		"the next one ends as well":                  {withPod(podsUp(1, 3, 4, 5), 3, goesDown), false, false, "end 4"},
+		"those outside end already":                  {withPod(podsUp(1, 3, 4), 2, goesDown), false, false, ""},
+		"none is missing":                            {podsUp(1, 2, 3, 4), false, false, ""},
+		"none is outside":                            {podsUp(1, 3), false, false, ""},
+		"in order":                                   {podsUp(1, 3, 4), true, false, ""},
+		"in order, of our own kind":                  {podsUp(1, 3, 4, 5), true, true, "end 5"},
+		"in order, of our own kind, the highest one": {withPod(podsUp(1, 3, 4, 5), 3, goesDown), true, true, ""},
+		"at once, of our own kind":                   {withPod(podsUp(1, 3, 4, 5), 3, goesDown), false, true, "end 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &World{Controllers: map[plan.SideName]Controller{plan.SourceSide: {Start: 1, Replicas: 3}}}
+			w.State.Source = plan.Side{Set: plan.Set{Presence: plan.Seen, Ordered: tc.ordered, Rolls: plan.Rolls{Own: tc.own}}, Pods: slices.Clone(tc.pods)}
+			if acts := w.DeleteFirst(plan.SourceSide); acts != (tc.want != "") {
+				t.Errorf("it reports that it acts: %t", acts)
+			}
+			if got := podsDid(tc.pods, w.State.Source.Pods); got != tc.want {
+				t.Errorf("it does %q, want %q", got, tc.want)
+			}
+			if w.State.Source.Set.Presence = plan.Absent; w.DeleteFirst(plan.SourceSide) {
+				t.Error("a set that does not exist deletes a pod")
+			}
+		})
+	}
+}
+
+// TestY13BothOrdersEndEqually: a controller reaches the same pods in either order.
+func TestY13BothOrdersEndEqually(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var pods []plan.Pod
+		for ordinal := range int32(7) {
+			if rapid.Bool().Draw(t, "exists") {
+				pods = append(pods, plan.Pod{Ordinal: ordinal, Ready: rapid.Bool().Draw(t, "Ready"), Terminating: rapid.Bool().Draw(t, "Terminating")})
+			}
+		}
+		known := Controller{Start: rapid.Int32Range(0, 3).Draw(t, "start"), Replicas: rapid.Int32Range(0, 4).Draw(t, "replicas")}
+		var ends [2][]string
+		for i, first := range []bool{false, true} {
+			w := &World{Controllers: map[plan.SideName]Controller{plan.SourceSide: known}}
+			w.State.Source = plan.Side{Set: plan.Set{Presence: plan.Seen}, Pods: slices.Clone(pods)}
+			for first && w.DeleteFirst(plan.SourceSide) || w.ControlSet(plan.SourceSide) {
+			}
+			for _, pod := range w.State.Source.Pods {
+				ends[i] = append(ends[i], fmt.Sprint(pod.Ordinal, pod.Terminating))
+			}
+		}
+		if diff := cmp.Diff(ends[0], ends[1]); diff != "" {
+			t.Errorf("-creates first +deletes first\n%s", diff)
+		}
+	})
 }
 
 // podsDid describes the change of pods: the created or the deleted one.

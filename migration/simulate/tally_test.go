@@ -91,6 +91,7 @@ func someEvent(t *rapid.T) func(*World) bool {
 	ordinal, n := rapid.Int32Range(0, 6).Draw(t, "ordinal"), rapid.Int32Range(0, 4).Draw(t, "n")
 	return rapid.SampledFrom([]func(*World) bool{
 		func(w *World) bool { return w.ControlSet(name) },
+		func(w *World) bool { return w.DeleteFirst(name) },
 		func(w *World) bool { return w.Learn(name) },
 		func(w *World) bool { return w.Ready(name, ordinal) },
 		func(w *World) bool { return w.Gone(name, ordinal) },

@@ -48,6 +48,11 @@ type Controller struct {
 	RollsOut         bool
 }
 
+// Has reports whether the controller has observed an ordinal as its own.
+func (c Controller) Has(ordinal int32) bool {
+	return c.Start <= ordinal && ordinal < c.Start+c.Replicas
+}
+
 // Cap is how many pods a rollout may take down at once; Set is false when there is no limit.
 type Cap struct {
 	Set  bool

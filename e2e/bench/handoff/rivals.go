@@ -20,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/measure"
+	"github.com/sliceshift/sliceshift/e2e/versions"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
@@ -192,12 +192,12 @@ func (s *script) move(ctx context.Context, app fixture.App) (measure.Timing, err
 // control plane, which would be unfair to the script.
 func (b *bench) kubectl(ctx context.Context) (string, error) {
 	b.Say("building kubectl")
-	module, err := built.Module("e2e", "controlplane")
+	v, err := versions.Selected()
 	if err != nil {
 		return "", err
 	}
 	target := filepath.Join(b.Dir, "kubectl")
-	in := program.In{Dir: module, Env: []string{"CGO_ENABLED=0", "GOWORK=off"}}
-	_, err = in.Output(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", target, "k8s.io/kubernetes/cmd/kubectl")
+	in := program.In{Dir: v.Module, Env: []string{"CGO_ENABLED=0", "GOWORK=off"}}
+	_, err = in.Output(ctx, "go", "build", "-modfile", v.File, "-trimpath", "-ldflags=-s -w", "-o", target, "k8s.io/kubernetes/cmd/kubectl")
 	return target, err
 }

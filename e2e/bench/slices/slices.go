@@ -47,7 +47,7 @@ func Scenario(set *flag.FlagSet) *measure.Scenario {
 func (b *bench) begin(ctx context.Context, w measure.Workshop) (end func() error, err error) {
 	b.Workshop = w
 	w.Say("starting a cluster")
-	if b.cluster, err = cluster.Start(ctx, cluster.Options{Name: "bench", Log: os.Stderr}); err != nil {
+	if b.cluster, err = cluster.Start(ctx, cluster.Options{Name: "bench", Log: os.Stderr, Gates: []string{cluster.MaxUnavailable}}); err != nil {
 		return nil, err
 	}
 	if err := b.prepare(ctx); err != nil {

@@ -24,17 +24,17 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
+	"github.com/sliceshift/sliceshift/e2e/versions"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // recipe holds the inputs that determine an image.
 type recipe struct {
-	sourceDir  string // this package
-	controlDir string // the module of the control plane
-	kindDir    string // kind's module
-	goVersion  string
-	version    string // of Kubernetes
-	flags      string // of the linker, by which every component reports that version: kubeadm compares them
+	sourceDir string // this package
+	// control is the version of Kubernetes. Every component reports its release: kubeadm compares them.
+	control   versions.Version
+	kindDir   string // kind's module
+	goVersion string
 }
 
 func newRecipe(ctx context.Context, kindDir string) (r recipe, err error) {
@@ -42,23 +42,18 @@ func newRecipe(ctx context.Context, kindDir string) (r recipe, err error) {
 	if r.sourceDir, err = built.Module("e2e", "kind", "nodeimage"); err != nil {
 		return r, err
 	}
-	if r.controlDir, err = built.Module("e2e", "controlplane"); err != nil {
+	if r.control, err = versions.Selected(); err != nil {
 		return r, err
 	}
-	if r.version, r.flags, err = built.Kubernetes(r.controlDir); err != nil {
-		return r, err
-	}
-	r.goVersion, err = program.In{Dir: r.controlDir}.Output(ctx, "go", "env", "GOVERSION")
+	r.goVersion, err = program.In{Dir: r.control.Module}.Output(ctx, "go", "env", "GOVERSION")
 	return r, err
 }
 
 // fingerprint hashes the sources of this package, of the Debian below it and of the control plane, the versions of Go and
 // of kind.
 func (r recipe) fingerprint() (string, error) {
-	return r.hash(
-		filepath.Join(r.sourceDir, "*"), filepath.Join(r.sourceDir, "pause", "*"),
-		filepath.Join(r.controlDir, "go.*"), filepath.Join(r.controlDir, "*.go"), r.bootstrap(),
-	)
+	own := []string{filepath.Join(r.sourceDir, "*"), filepath.Join(r.sourceDir, "pause", "*")}
+	return r.hash(append(append(own, r.control.Program().Sources()...), r.bootstrap())...)
 }
 
 // bootstrap returns the path of the source that installs a Debian of packages.
@@ -90,7 +85,7 @@ func Build(ctx context.Context, kindDir string, progress io.Writer) (string, err
 	if err != nil {
 		return "", err
 	}
-	image := name + ":" + r.version
+	image := name + ":" + r.control.Release
 	if isFresh(ctx, image, fingerprint) {
 		return image, nil
 	}
@@ -148,7 +143,7 @@ const binary = "kubernetes"
 
 // programs builds the programs of a node.
 func (b *build) programs(ctx context.Context) error {
-	if err := goBuild(ctx, b.controlDir, b.path(binary), "-tags", "node", "-ldflags", b.flags, "."); err != nil {
+	if err := goBuild(ctx, b.control.Module, b.path(binary), "-modfile", b.control.File, "-tags", "node", "-ldflags", b.control.Flags, "."); err != nil {
 		return err
 	}
 	return goBuild(ctx, filepath.Join(b.sourceDir, "pause"), b.path("pause"), "-ldflags", "-s -w", ".")

@@ -53,7 +53,7 @@ func (b *build) parts(ctx context.Context, base string) error {
 
 // imagesOfKubeadm returns kubeadm's list of the images of its version.
 func (b *build) imagesOfKubeadm(ctx context.Context) ([]string, error) {
-	output, err := exec.CommandContext(ctx, b.path(binary), "kubeadm", "config", "images", "list", "--kubernetes-version", b.version).Output()
+	output, err := exec.CommandContext(ctx, b.path(binary), "kubeadm", "config", "images", "list", "--kubernetes-version", b.control.Release).Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask kubeadm for its images: %w", err)
 	}
@@ -141,7 +141,7 @@ func (b *build) node(ctx context.Context, base string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, docker.Run(context.WithoutCancel(ctx), "rm", "-f", "-v", id)) }()
-	if err := docker.Run(ctx, "exec", id, "bash", "/source/node.sh", b.version); err != nil {
+	if err := docker.Run(ctx, "exec", id, "bash", "/source/node.sh", b.control.Release); err != nil {
 		return err
 	}
 	old, _ := docker.Output(ctx, "image", "inspect", "--format", "{{.Id}}", b.image)

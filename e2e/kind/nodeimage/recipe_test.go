@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/sliceshift/sliceshift/e2e/versions"
 )
 
 func TestFingerprint(t *testing.T) {
@@ -17,7 +19,8 @@ func TestFingerprint(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	r := recipe{sourceDir: filepath.Join(dir, "nodeimage"), controlDir: filepath.Join(dir, "controlplane"), kindDir: "kind@v1", goVersion: "go1"}
+	control := versions.Version{Module: filepath.Join(dir, "controlplane"), File: filepath.Join(dir, "controlplane", "1.37.mod")}
+	r := recipe{sourceDir: filepath.Join(dir, "nodeimage"), control: control, kindDir: "kind@v1", goVersion: "go1"}
 	of := func(r recipe) string {
 		t.Helper()
 		sum, err := r.fingerprint()
@@ -29,13 +32,16 @@ func TestFingerprint(t *testing.T) {
 	write(filepath.Join(r.sourceDir, "node.sh"), "a")
 	write(filepath.Join(r.sourceDir, "x_test.go"), "a")
 	write(filepath.Join(r.sourceDir, "pause", "main.go"), "a")
-	write(filepath.Join(r.controlDir, "main.go"), "a")
+	write(filepath.Join(control.Module, "main.go"), "a")
+	write(filepath.Join(control.Module, "go.mod"), "a")
+	write(control.File, "a")
 	before := of(r)
 	write(filepath.Join(r.sourceDir, "x_test.go"), "b")
+	write(filepath.Join(control.Module, "go.mod"), "b")
 	if of(r) != before {
-		t.Error("a change of a test makes another image")
+		t.Error("a change of a test, or of another version of Kubernetes, makes another image")
 	}
-	for _, file := range []string{filepath.Join(r.sourceDir, "node.sh"), filepath.Join(r.sourceDir, "pause", "main.go"), filepath.Join(r.controlDir, "main.go")} {
+	for _, file := range []string{filepath.Join(r.sourceDir, "node.sh"), filepath.Join(r.sourceDir, "pause", "main.go"), filepath.Join(control.Module, "main.go"), control.File} {
 		write(file, "b")
 		if of(r) == before {
 			t.Errorf("a change of %s makes no other image", file)
