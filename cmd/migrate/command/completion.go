@@ -11,9 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -168,14 +166,7 @@ func (c *Common) list(ctx context.Context, namespace string, kinds ...schema.Gro
 	defer cancel()
 	var found []string
 	for _, kind := range kinds {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := connection.Live().List(ctx, list, client.InNamespace(namespace)); err != nil {
-			continue // completes the other kinds; the command itself reports the error
-		}
-		for i := range list.Items {
-			found = append(found, list.Items[i].GetName())
-		}
+		found = append(found, NamesIn(ctx, connection.Live(), kind, namespace)...) // the command itself reports an error
 	}
 	slices.Sort(found)
 	return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp

@@ -24,6 +24,9 @@ type budgetOptions struct {
 	to    *command.Choice
 }
 
+// splitBudgets maps the words of --to.
+var splitBudgets = map[string]api.SplitBudget{"both": api.SplitBudgetProportional, "source": api.SplitBudgetSource, "destination": api.SplitBudgetDestination}
+
 const budgetHelp = `Sets which side of a split application has its disruption budget: how many of its
 replicas may be unavailable at once, and so what kubectl drain may do there. Both sides
 together never have more than the whole. One side shrinks first; the other grows when the
@@ -87,7 +90,7 @@ func (o *budgetOptions) run(ctx context.Context) error {
 	if o.dryRun {
 		return o.show(budgetDocument{Before: now, After: after})
 	}
-	if err := k.change(ctx, records.Change{SplitBudget: flags.SplitBudgets[o.to.Value]}); err != nil {
+	if err := k.change(ctx, records.Change{SplitBudget: splitBudgets[o.to.Value]}); err != nil {
 		return err
 	}
 	if o.wait {
@@ -133,7 +136,7 @@ func recordedSplit(m *api.Migration) preview.Split {
 
 // requested returns the split after the budget is handed over.
 func (o *budgetOptions) requested(now preview.Split) preview.Split {
-	want := planner.SplitShare(flags.SplitBudgets[o.to.Value], now.Budget, pdb.Share{Source: now.Source.Replicas, Destination: now.Destination.Replicas})
+	want := planner.SplitShare(splitBudgets[o.to.Value], now.Budget, pdb.Share{Source: now.Source.Replicas, Destination: now.Destination.Replicas})
 	after := now
 	after.Source.MaxUnavailable, after.Destination.MaxUnavailable = &want.Source, &want.Destination
 	return after

@@ -12,7 +12,6 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
-	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 )
 
@@ -54,7 +53,7 @@ func (o *budgetOptions) handOver(ctx context.Context, k *storedMigration) error 
 		return err
 	}
 	m := k.DeepCopy()
-	m.Spec.SplitBudget = flags.SplitBudgets[o.to.Value]
+	m.Spec.SplitBudget = splitBudgets[o.to.Value]
 	snapshot, err := t.observe(ctx, m)
 	if err != nil {
 		return err
@@ -104,31 +103,19 @@ func (o *budgetOptions) reconnect(ctx context.Context, k *storedMigration, write
 		if reach == (flags.Destination{}) {
 			reach.Context = k.Annotations[records.DestinationNameAnnotationKey]
 		}
-		if t.destination, err = o.otherCluster(ctx, reach, writes, string(base.DestinationCluster)); err != nil {
+		to, err := reach.Endpoint(o.Common)
+		if err != nil {
+			return nil, err
+		}
+		if t.destination, err = to.Connect(writes.Wrap); err != nil {
+			return nil, err
+		}
+		if err := command.Verify(ctx, t.destination, base.DestinationCluster, "the destination of the move", "--to-context or --to-kubeconfig"); err != nil {
 			return nil, err
 		}
 	}
 	t.store = records.ConfigMap{Client: t.source.Live(), Namespace: k.Namespace, Name: k.Name}
 	return t, nil
-}
-
-func (o *budgetOptions) otherCluster(ctx context.Context, reach flags.Destination, writes *drain.Writes, want string) (*clusters.Connection, error) {
-	to, err := reach.Endpoint(o.Common)
-	if err != nil {
-		return nil, err
-	}
-	connection, err := to.Connect(writes.Wrap)
-	if err != nil {
-		return nil, err
-	}
-	id, err := connection.ID(ctx)
-	switch {
-	case err != nil:
-		return nil, command.Unreachable(connection.Name(), err)
-	case string(id) != want:
-		return nil, fmt.Errorf("cluster %s is not the destination of the move: the UID of its namespace kube-system is %s instead of %s; give --to-context or --to-kubeconfig", connection.Name(), id, want)
-	}
-	return connection, nil
 }
 
 // await waits until the status shows the new split.
