@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/view"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -87,24 +87,17 @@ func Name(ctx context.Context, c client.Reader, s *plan.Snapshot) {
 
 // migrations returns the migrations of a cluster by UID. It skips objects that may not be read.
 func migrations(ctx context.Context, c client.Reader) (map[types.UID]*api.Migration, error) {
-	known := map[types.UID]*api.Migration{}
-	var resources api.MigrationList
-	if err := c.List(ctx, &resources); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-		return nil, err
-	}
-	for i := range resources.Items {
-		known[resources.Items[i].UID] = &resources.Items[i]
-	}
-	var maps corev1.ConfigMapList
-	if err := c.List(ctx, &maps, client.HasLabels{records.LabelKey}); err != nil && !apierrors.IsForbidden(err) {
-		return nil, err
-	}
-	for i := range maps.Items {
-		if m, err := records.Decode(&maps.Items[i]); err == nil {
-			known[m.UID] = m
+	all, err := records.List(true, func(list client.ObjectList, options ...client.ListOption) error {
+		if err := c.List(ctx, list, options...); !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			return err
 		}
+		return nil
+	})
+	known := map[types.UID]*api.Migration{}
+	for _, m := range all {
+		known[m.UID] = m.Migration
 	}
-	return known, nil
+	return known, err
 }
 
 // volumeOf returns the Volume of a kept volume. m is its migration, or nil if unknown. The command names its cluster,
@@ -130,7 +123,7 @@ func Lines(cluster string, all []Volume) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%s in cluster %s: ordinals have left them, and no migration deletes them", terminal.Count(len(all), "volume"), cluster)}
+	lines := []string{fmt.Sprintf("%s in cluster %s: ordinals have left them, and no migration deletes them", view.Count(len(all), "volume"), cluster)}
 	for _, v := range all {
 		lines = append(lines, v.line())
 	}

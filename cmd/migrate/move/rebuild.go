@@ -2,9 +2,7 @@ package move
 
 import (
 	"context"
-	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,25 +62,16 @@ func (t *task) recordAt(ctx context.Context, at *clusters.Connection) (string, e
 	if err != nil {
 		return "", err
 	}
-	if served {
-		all := &api.MigrationList{}
-		if err := listed(ctx, at.Live(), all, t.store.Namespace); err != nil && !apierrors.IsForbidden(err) {
-			return "", err
+	all, err := records.List(served, func(list client.ObjectList, options ...client.ListOption) error {
+		if err := listed(ctx, at.Live(), list, t.store.Namespace, options...); !apierrors.IsForbidden(err) {
+			return err
 		}
-		for i := range all.Items {
-			if other := &all.Items[i]; other.UID == t.resume {
-				return fmt.Sprintf("Migration %s/%s", other.Namespace, other.Name), nil
-			}
-		}
-	}
-	kept := &corev1.ConfigMapList{}
-	if err := listed(ctx, at.Live(), kept, t.store.Namespace, client.HasLabels{records.LabelKey}); err != nil && !apierrors.IsForbidden(err) {
-		return "", err
-	}
-	for i := range kept.Items {
-		if other, err := records.Decode(&kept.Items[i]); err == nil && other.UID == t.resume {
-			return fmt.Sprintf("ConfigMap %s/%s", other.Namespace, kept.Items[i].Name), nil
+		return nil
+	})
+	for _, other := range all {
+		if other.UID == t.resume {
+			return other.Title(), nil
 		}
 	}
-	return "", nil
+	return "", err
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // answer returns the first line of a plan: whether the application can move, and the effect on its users. If it cannot
@@ -18,7 +18,7 @@ func (d Plan) answer() string {
 	switch {
 	case d.Refused:
 		first := d.Findings[slices.IndexFunc(d.Findings, func(f plan.Finding) bool { return !f.Warning })]
-		return fmt.Sprintf("No: %s cannot move yet: %s. Correct %s first.", what, terminal.Count(Refusals(d.Findings), "refusal"), first.Reason)
+		return fmt.Sprintf("No: %s cannot move yet: %s. Correct %s first.", what, view.Count(Refusals(d.Findings), "refusal"), first.Reason)
 	case d.Stalled != nil && d.Summary.Ordinals == 0:
 		return fmt.Sprintf("No: the move of %s would begin, and stall before an ordinal has moved: %s.", what, d.Stalled.Reason)
 	case d.Stalled != nil:
@@ -43,13 +43,13 @@ func haveOf(ordinals int32) string {
 // much data is copied.
 func (d Plan) comesTo() string {
 	sum := d.Summary
-	text := terminal.Count(int(sum.Ordinals), "ordinal")
+	text := view.Count(int(sum.Ordinals), "ordinal")
 	if sum.HandoffSeconds > 0 {
-		text += " in about " + terminal.Coarse(sum.each()*time.Duration(sum.Ordinals))
+		text += " in about " + view.Coarse(sum.each()*time.Duration(sum.Ordinals))
 	}
 	text += fmt.Sprintf(", %d of %d down at once", sum.Replicas-sum.FewestAvailable, sum.Replicas)
 	if sum.HandoffSeconds > 0 {
-		text += ", each for about " + terminal.Coarse(sum.each())
+		text += ", each for about " + view.Coarse(sum.each())
 	}
 	if sum.HandoffSource == HandoffAssumed {
 		text += " (assumed)"
@@ -66,9 +66,9 @@ func (s Summary) copiedText() string {
 	case count == 0:
 		return ""
 	case s.CopiedBytes == 0:
-		return terminal.Count(count, "volume") + " copied"
+		return view.Count(count, "volume") + " copied"
 	default:
-		return fmt.Sprintf("%s copied, of %s", terminal.Count(count, "volume"), terminal.Size(s.CopiedBytes))
+		return fmt.Sprintf("%s copied, of %s", view.Count(count, "volume"), view.Size(s.CopiedBytes))
 	}
 }
 

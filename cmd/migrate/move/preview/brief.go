@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // mostHandoffs is how many handoffs are shown, so that the plan of a large application fits on a screen. The last
@@ -86,7 +87,7 @@ func volumesText(sum Summary) string {
 		texts = append(texts, fmt.Sprintf("%d by %s", sum.VolumesByMethod[method], method))
 	}
 	if sum.Kept > 0 {
-		texts = append(texts, terminal.Count(sum.Kept, "volume")+" left behind, parked and kept")
+		texts = append(texts, view.Count(sum.Kept, "volume")+" left behind, parked and kept")
 	}
 	return strings.Join(texts, ", ")
 }
@@ -96,7 +97,7 @@ func (s Summary) timeText() string {
 	if s.HandoffSeconds == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("about %s, with %s for each handoff", terminal.Coarse(s.each()*time.Duration(s.Ordinals)), terminal.Coarse(s.each()))
+	text := fmt.Sprintf("about %s, with %s for each handoff", view.Coarse(s.each()*time.Duration(s.Ordinals)), view.Coarse(s.each()))
 	switch s.HandoffSource {
 	case HandoffMeasured:
 		return text + " as the longest so far"

@@ -9,7 +9,9 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Printer prints a plan as text.
@@ -40,7 +42,7 @@ func (p Printer) Print(d Plan) error {
 		}
 	}
 	if d.Refused {
-		_, err := fmt.Fprintf(p.Out, "Nothing would be changed: %s.\n", terminal.Count(Refusals(d.Findings), "error"))
+		_, err := fmt.Fprintf(p.Out, "Nothing would be changed: %s.\n", view.Count(Refusals(d.Findings), "error"))
 		return err
 	}
 	if err := p.steps(d); err != nil {
@@ -129,7 +131,7 @@ func sliceCell(slice *simulate.Forecast) string {
 	if slice == nil {
 		return "-"
 	}
-	return terminal.Span(slice.Start, slice.Replicas)
+	return plan.Span(slice.Start, slice.Replicas)
 }
 
 func budgetCell(slice *simulate.Forecast) string {
@@ -150,12 +152,12 @@ func (p Printer) conclusion(d Plan) []string {
 		}[d.Outcome]+".")
 	case len(d.Steps) > 0 && p.Wide:
 		text := fmt.Sprintf("%s to move in %s; never fewer than %d of %d replicas available (disruption budget %d)",
-			terminal.Count(int(sum.Ordinals), "ordinal"), terminal.Count(sum.Writes, "write"), sum.FewestAvailable, sum.Replicas, sum.Budget)
+			view.Count(int(sum.Ordinals), "ordinal"), view.Count(sum.Writes, "write"), sum.FewestAvailable, sum.Replicas, sum.Budget)
 		if sum.Volumes > 0 {
-			text += fmt.Sprintf("; %s carried over", terminal.Count(sum.Volumes, "volume"))
+			text += fmt.Sprintf("; %s carried over", view.Count(sum.Volumes, "volume"))
 		}
 		if sum.Kept > 0 {
-			text += fmt.Sprintf("; %s left behind, parked and kept", terminal.Count(sum.Kept, "volume"))
+			text += fmt.Sprintf("; %s left behind, parked and kept", view.Count(sum.Kept, "volume"))
 		}
 		lines = append(lines, p.Paint.Bold(text+"."))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/preflight"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Report prints the findings and the number of checks with each verdict. Wide output shows each check, by group.
@@ -19,7 +20,7 @@ func (p Printer) Report(r preflight.Report) error {
 	if r.Skipped > 0 {
 		counts = append(counts, fmt.Sprintf("%d could not run because of earlier failures", r.Skipped))
 	}
-	_, err := fmt.Fprintf(p.Out, "%s: %s.\n", terminal.Count(r.Passed+r.Warned+r.Failed+r.Skipped, "check"), strings.Join(counts, ", "))
+	_, err := fmt.Fprintf(p.Out, "%s: %s.\n", view.Count(r.Passed+r.Warned+r.Failed+r.Skipped, "check"), strings.Join(counts, ", "))
 	return err
 }
 

@@ -2,7 +2,6 @@ package progress
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,11 +22,14 @@ func (b Meter) lines(p State, now time.Time, width int) []string {
 	if width < terminal.LeastWidth {
 		return nil
 	}
-	figures := fmt.Sprintf("  %d/%d moved  %s%s", p.Moved, p.Total, terminal.Coarse(now.Sub(p.start)), left(p, now))
+	figures := fmt.Sprintf("  %d/%d moved  %s", p.Moved, p.Total, view.Ago(now, p.Began))
+	if left := p.LeftText(now); left != "" {
+		figures += "  " + left
+	}
 	room := min(widestBar, width-len(figures)-3)
 	lines := terminal.Fold(strings.TrimLeft(figures, " "), width-1)
 	if room >= slimmest {
-		lines = []string{"  " + b.Draw(p.fraction(), room) + b.Paint.Bold(figures)}
+		lines = []string{"  " + b.Draw(p.Fraction(), room) + b.Paint.Bold(figures)}
 	}
 	paint := func(text string) string { return text }
 	switch {
@@ -47,30 +49,6 @@ func folded(text string, width int, paint func(string) string) []string {
 		lines[i] = paint(indent + line)
 	}
 	return lines
-}
-
-// fraction returns the completed fraction. The step of an ordinal in flight counts in part.
-func (p State) fraction() float64 {
-	if p.Total == 0 {
-		return 0
-	}
-	part := 0.0
-	if p.Handoff != nil {
-		steps := view.Steps()
-		part = float64(max(0, slices.IndexFunc(steps, func(s view.Step) bool { return s.Name == p.Handoff.Step }))) / float64(len(steps))
-	}
-	if p.back {
-		part = -part
-	}
-	return min(1, max(0, (float64(p.Moved)+part)/float64(p.Total)))
-}
-
-// left returns the remaining time as text, or an empty string if it is unknown.
-func left(p State, now time.Time) string {
-	if left := p.Left(now); left >= time.Second {
-		return "  about " + terminal.Coarse(left) + " left"
-	}
-	return ""
 }
 
 // doing describes the ordinal in flight, how long it has been down, and what the move waits for.
@@ -94,11 +72,11 @@ func (b Meter) doing(p State, now time.Time) string {
 		words = append(words, p.between())
 	case hold == nil:
 	case hold.Stalled:
-		words = append(words, fmt.Sprintf("STALLED for %s: %s", terminal.Coarse(now.Sub(hold.Since)), hold.Message))
+		words = append(words, fmt.Sprintf("STALLED for %s: %s", view.Ago(now, hold.Since), hold.Message))
 	case hold.Reason == api.ReasonPaused:
-		words = append(words, fmt.Sprintf("paused for %s: %s", terminal.Coarse(now.Sub(hold.Since)), hold.Message))
+		words = append(words, fmt.Sprintf("paused for %s: %s", view.Ago(now, hold.Since), hold.Message))
 	default:
-		words = append(words, fmt.Sprintf("%s, for %s", hold.Message, terminal.Coarse(now.Sub(hold.Since))))
+		words = append(words, fmt.Sprintf("%s, for %s", hold.Message, view.Ago(now, hold.Since)))
 	}
 	return strings.Join(words, dot)
 }
@@ -106,7 +84,7 @@ func (b Meter) doing(p State, now time.Time) string {
 // between describes the work while no ordinal is in flight.
 func (p State) between() string {
 	switch {
-	case p.back && p.Moved == 0, !p.back && p.Moved == p.Total && p.Total > 0:
+	case p.Back && p.Moved == 0, !p.Back && p.Moved == p.Total && p.Total > 0:
 		return "restoring what the move had changed"
 	default:
 		return "preparing"

@@ -57,61 +57,49 @@ func (d brief) Show(e Event) {
 func newDisplay(c *command.Common, format Format, s Steering) Display {
 	switch {
 	case format.Quiet:
-		return quietDisplay{c.ErrOut}
+		return quiet(c.ErrOut)
 	case format.Kind == "json":
-		return jsonDisplay{c.Out}
+		return jsonLines(c.Out)
 	case c.Terminal() && c.Interactive():
 		return NewLive(c, s)
 	case c.Terminal():
 		return newScreen(c.Environment, c.Paint())
 	default:
-		return plainDisplay{c.Out, c.Paint()}
+		return plain(c.Out, c.Paint())
 	}
 }
 
-// plainDisplay writes lines, for a file or a pipe.
-type plainDisplay struct {
-	out   io.Writer
-	paint terminal.Painter
-}
+// printer is a display that only writes events.
+type printer func(Event)
 
 // Show implements Display.
-func (d plainDisplay) Show(e Event) { fmt.Fprintln(d.out, strings.Join(e.lines(d.paint, 0), "\n")) }
+func (show printer) Show(e Event) { show(e) }
 
 // Update implements Display.
-func (d plainDisplay) Update(State) {}
+func (show printer) Update(State) {}
 
 // Close implements Display.
-func (d plainDisplay) Close() {}
+func (show printer) Close() {}
 
-// jsonDisplay writes one JSON object a line.
-type jsonDisplay struct{ out io.Writer }
-
-// Show implements Display.
-func (d jsonDisplay) Show(e Event) {
-	encoder := json.NewEncoder(d.out)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(e) // the exit of the reader must not stop a move
+// plain writes lines, for a file or a pipe.
+func plain(out io.Writer, paint terminal.Painter) printer {
+	return func(e Event) { fmt.Fprintln(out, strings.Join(e.lines(paint, 0), "\n")) }
 }
 
-// Update implements Display.
-func (d jsonDisplay) Update(State) {}
-
-// Close implements Display.
-func (d jsonDisplay) Close() {}
-
-// quietDisplay writes only what the user must know.
-type quietDisplay struct{ errOut io.Writer }
-
-// Show implements Display.
-func (d quietDisplay) Show(e Event) {
-	if e.Kind == Stalled || e.Kind == Finding && !e.Warning {
-		fmt.Fprintln(d.errOut, e.text())
+// jsonLines writes one JSON object a line. The exit of the reader must not stop a move.
+func jsonLines(out io.Writer) printer {
+	return func(e Event) {
+		encoder := json.NewEncoder(out) // one that has failed writes nothing more
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(e)
 	}
 }
 
-// Update implements Display.
-func (d quietDisplay) Update(State) {}
-
-// Close implements Display.
-func (d quietDisplay) Close() {}
+// quiet writes only what the user must know.
+func quiet(errOut io.Writer) printer {
+	return func(e Event) {
+		if e.Kind == Stalled || e.Kind == Finding && !e.Warning {
+			fmt.Fprintln(errOut, e.text())
+		}
+	}
+}

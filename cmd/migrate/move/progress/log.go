@@ -10,7 +10,7 @@ import (
 type logged struct {
 	Display
 	file   *os.File
-	log    jsonDisplay
+	log    printer
 	errOut io.Writer
 	broken error
 }
@@ -27,7 +27,7 @@ func WithLog(d Display, path string, errOut io.Writer) (Display, error) {
 		_, _ = file.WriteString("\n") // separates a line that a crash has truncated
 	}
 	l := &logged{Display: d, file: file, errOut: errOut}
-	l.log = jsonDisplay{l}
+	l.log = jsonLines(l)
 	return l, nil
 }
 
@@ -43,7 +43,7 @@ func (l *logged) Write(line []byte) (int, error) {
 
 // Show implements Display.
 func (l *logged) Show(e Event) {
-	l.log.Show(e)
+	l.log(e)
 	l.Display.Show(e)
 }
 

@@ -1,9 +1,6 @@
 package progress
 
 import (
-	"fmt"
-	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,16 +17,14 @@ const redrawEvery = 100 * time.Millisecond
 // screen writes lines on a terminal and keeps a bar below them. A ticker updates the bar while there are no events,
 // under the same mutex as the lines.
 type screen struct {
-	out   io.Writer
 	width func() int
 	clock clock.WithTicker
 	bar   Meter
-	paint terminal.Painter
 
 	mu    sync.Mutex
+	area  terminal.Area
 	state State
 	known bool
-	drawn []string
 	last  time.Time
 
 	stop func()
@@ -37,25 +32,32 @@ type screen struct {
 
 func newScreen(env command.Environment, paint terminal.Painter) *screen {
 	s := &screen{
-		out: printable.Behind(env.Out), width: env.Width, clock: env.Clock, paint: paint,
+		area: terminal.Area{Out: printable.Behind(env.Out)}, width: env.Width, clock: env.Clock,
 		bar: Meter{terminal.Bar{Paint: paint, Unicode: env.Unicode()}},
 	}
 	s.stop = terminal.Redraw(s.clock, redrawEvery, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.draw()
+		s.draw(nil)
 	})
 	return s
+}
+
+// draw draws the bar below further lines.
+func (s *screen) draw(lines []string) {
+	var bar []string
+	if s.known {
+		s.last = s.clock.Now()
+		bar = s.bar.lines(s.state, s.last, s.width())
+	}
+	s.area.Draw(lines, bar)
 }
 
 // Show writes an event's lines above the bar.
 func (s *screen) Show(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := s.erased() + printable.Coloured(strings.Join(e.lines(s.paint, s.width()), "\n")) + "\n"
-	s.drawn = nil
-	text += s.drawing()
-	_, _ = io.WriteString(s.out, text) // a closed terminal must not stop a move
+	s.draw(e.lines(s.bar.Paint, s.width()))
 }
 
 // Update updates the bar.
@@ -64,38 +66,8 @@ func (s *screen) Update(p State) {
 	defer s.mu.Unlock()
 	s.state, s.known = p, true
 	if s.clock.Since(s.last) >= redrawEvery {
-		s.draw()
+		s.draw(nil)
 	}
-}
-
-// draw draws the bar if it has changed.
-func (s *screen) draw() {
-	before := s.drawn
-	erase := s.erased()
-	text := s.drawing()
-	if strings.Join(before, "\n") != strings.Join(s.drawn, "\n") {
-		_, _ = io.WriteString(s.out, erase+text)
-	}
-}
-
-// erased returns the sequence that erases the bar: up to its first line, and clear to the end.
-func (s *screen) erased() string {
-	if len(s.drawn) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("\r\x1b[%dA\x1b[J", len(s.drawn))
-}
-
-func (s *screen) drawing() string {
-	if !s.known {
-		return ""
-	}
-	s.last = s.clock.Now()
-	s.drawn = s.bar.lines(s.state, s.last, s.width())
-	if len(s.drawn) == 0 {
-		return ""
-	}
-	return printable.Coloured(strings.Join(s.drawn, "\n")) + "\n"
 }
 
 // Close erases the bar.
@@ -103,6 +75,6 @@ func (s *screen) Close() {
 	s.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = io.WriteString(s.out, s.erased())
-	s.drawn, s.known = nil, false
+	s.area.Draw(nil, nil)
+	s.known = false
 }

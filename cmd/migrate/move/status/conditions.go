@@ -3,13 +3,11 @@ package status
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
@@ -45,7 +43,7 @@ func (g *Page) condition(kind string, c *metav1.Condition, said *view.Stall) (te
 	if holds || !stalled {
 		text += "  " + c.Reason
 	}
-	text += fmt.Sprintf(" (%s)", terminal.Coarse(since(g.Now, c.LastTransitionTime.Time)))
+	text += fmt.Sprintf(" (%s)", view.Ago(g.Now, c.LastTransitionTime.Time))
 	if message, _ := records.CutRemedy(c.Message); message != "" && !stalled && (said == nil || message != said.Message) {
 		text += ": " + message
 	}
@@ -57,9 +55,4 @@ func (g *Page) condition(kind string, c *metav1.Condition, said *view.Stall) (te
 	default:
 		return text, g.Paint.Dim
 	}
-}
-
-// since returns the time since then. It is never negative, even with clock skew.
-func since(now, then time.Time) time.Duration {
-	return max(0, now.Sub(then))
 }

@@ -60,7 +60,7 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 		g.field("Cluster", cluster)
 	}
 	if row.AsOf != nil {
-		g.field("As of", fmt.Sprintf("%s, %s ago", row.AsOf.Format(time.RFC3339), terminal.Coarse(since(g.Now, *row.AsOf))))
+		g.field("As of", fmt.Sprintf("%s, %s ago", row.AsOf.Format(time.RFC3339), view.Ago(g.Now, *row.AsOf)))
 	}
 	g.field("Mode", string(row.Mode))
 	if turn := status.AutomaticRollback; turn != nil {
@@ -73,10 +73,10 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	g.field("Destination", sideText(row.Sides[1], status.Destination))
 	if status.Baseline != nil {
 		const width = 20
-		bar := terminal.Bar{Paint: g.Paint, Unicode: g.Unicode}.Draw(float64(row.Moved)/float64(max(row.Total, 1)), width)
+		bar := terminal.Bar{Paint: g.Paint, Unicode: g.Unicode}.Draw(row.Fraction(), width)
 		text := fmt.Sprintf(" %d of %d", row.Moved, row.Total)
-		if left := row.Left(g.Now); left >= time.Second {
-			text += ", about " + terminal.Coarse(left) + " left"
+		if left := row.LeftText(g.Now); left != "" {
+			text += ", " + left
 		}
 		g.line(terminal.Pad("Moved", fieldWidth)+bar, text, nil)
 		g.field("Budget", row.BudgetText())
@@ -188,7 +188,7 @@ func scheduleText(s api.ScheduleStatus, by *schedule.Schedule) string {
 	if s.ClosesTime != nil {
 		text += ", the window closes at " + by.Text(s.ClosesTime.Time)
 	}
-	return text + fmt.Sprintf("; %s left, %s each", terminal.Count(int(s.Left), "ordinal"), time.Duration(s.HandoffSeconds)*time.Second)
+	return text + fmt.Sprintf("; %s left, %s each", view.Count(int(s.Left), "ordinal"), time.Duration(s.HandoffSeconds)*time.Second)
 }
 
 func recoveryText(m *api.Migration) string {
@@ -220,14 +220,11 @@ func handoffText(h *view.Handoff, now time.Time) string {
 	if h == nil {
 		return "none in flight"
 	}
-	text := fmt.Sprintf("ordinal %d", h.Ordinal)
-	if h.Step != "" {
-		text += ": " + view.StepText(h.Step)
-	}
+	text := h.Text()
 	if h.StepTime != nil {
-		text += ", for " + terminal.Coarse(since(now, *h.StepTime))
+		text += ", for " + view.Ago(now, *h.StepTime)
 	}
-	text += fmt.Sprintf(", begun %s ago", terminal.Coarse(since(now, h.StartTime)))
+	text += fmt.Sprintf(", begun %s ago", view.Ago(now, h.StartTime))
 	if h.Attempts > 1 {
 		text += fmt.Sprintf(" (attempt %d)", h.Attempts)
 	}
