@@ -30,7 +30,7 @@ const examples = `  # What a reason means, and what to do
 
 // New returns the command explain.
 func New(c *command.Common) *cobra.Command {
-	o := &options{Common: c, output: command.NewChoice("table", "table", "json", "yaml")}
+	o := &options{Common: c}
 	cmd := c.Command(o, &cobra.Command{Use: "explain [REASON]", Short: "Explain a reason, and what to do about it", Long: help, Example: examples})
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -38,7 +38,7 @@ func New(c *command.Common) *cobra.Command {
 		}
 		return reasons(Entries()), cobra.ShellCompDirectiveNoFileComp
 	}
-	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "table", "json", "yaml")
 	return cmd
 }
 

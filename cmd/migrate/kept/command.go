@@ -36,9 +36,9 @@ const examples = `  # The volumes left in the two clusters
 
 // New returns the command kept.
 func New(c *command.Common) *cobra.Command {
-	o := &options{Common: c, output: command.NewChoice("table", "table", "json", "yaml")}
+	o := &options{Common: c}
 	cmd := c.Command(o, &cobra.Command{Use: "kept", Short: "List the volumes that ordinals have left behind", Long: help, Example: examples})
-	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "table", "json", "yaml")
 	return cmd
 }
 

@@ -44,12 +44,12 @@ const reportExamples = `  # As text
   migrate report web -n shop --context east -o json | jq .handoffs`
 
 func newReport(c *command.Common) *cobra.Command {
-	o := &reportOptions{named: named{Common: c}, output: command.NewChoice("md", "md", "html", "json")}
+	o := &reportOptions{named: named{Common: c}}
 	cmd := c.Command(o, &cobra.Command{
 		Use: "report NAME", Short: "Report what a migration has done",
 		Long: reportHelp, Example: reportExamples,
 	})
-	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "md", "html", "json")
 	cmd.Flags().StringArrayVar(&o.logs, "log", nil, "a file that run --log has written; may be given several times")
 	return cmd
 }

@@ -22,29 +22,29 @@ const pollEvery = 200 * time.Millisecond
 
 // awaitGone waits until the garbage collector has orphaned the dependents of the object, and the object is deleted.
 func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
-	ticker, limit := a.Clock.NewTicker(pollEvery), a.Clock.NewTimer(a.timeout)
-	defer ticker.Stop()
-	defer limit.Stop()
-	for {
+	var failed, last error
+	ended := command.Poll(ctx, a.Clock, pollEvery, a.timeout, func() bool {
 		found, err := a.get(ctx, a.from)
-		switch {
+		switch last = err; {
 		case err == nil && found == nil:
-			return nil
+			return true
 		case err == nil && found.GetUID() != uid:
-			return a.unfinished(command.ExitFailure, fmt.Errorf("another client recreated %s in cluster %s: it owns the pods again; stop that client (a repository that is synchronised?), remove %s and repeat the command",
+			failed = a.unfinished(command.ExitFailure, fmt.Errorf("another client recreated %s in cluster %s: it owns the pods again; stop that client (a repository that is synchronised?), remove %s and repeat the command",
 				a.title(a.from), a.connection.Name(), a.manifest), false)
+			return true
 		case err == nil && a.from == slicesapi.GroupVersion:
-			err = a.releaseFinalizer(ctx, found)
+			last = a.releaseFinalizer(ctx, found)
 		}
-		select {
-		case <-ctx.Done():
-			return a.unfinished(command.ExitFailure, command.Cause(ctx), true)
-		case <-limit.C():
-			return a.unfinished(command.ExitTimeout, errors.Join(fmt.Errorf("%s still exists in cluster %s after %s; its finalizers: %s",
-				a.title(a.from), a.connection.Name(), a.timeout, a.kubectl().Do("get", "statefulsets."+a.from.Group, a.name, "-n", a.namespace, "-o", "yaml")), err), true)
-		case <-ticker.C():
-		}
+		return false
+	})
+	switch {
+	case ended == nil:
+		return failed
+	case errors.Is(ended, command.ErrLate):
+		return a.unfinished(command.ExitTimeout, errors.Join(fmt.Errorf("%s still exists in cluster %s after %s; its finalizers: %s",
+			a.title(a.from), a.connection.Name(), a.timeout, a.kubectl().Do("get", "statefulsets."+a.from.Group, a.name, "-n", a.namespace, "-o", "yaml")), last), true)
 	}
+	return a.unfinished(command.ExitFailure, ended, true)
 }
 
 // releaseFinalizer removes our finalizer from a deleted set whose pods remain. They need no termination reason, and the
@@ -63,22 +63,18 @@ func (a *adoption) releaseFinalizer(ctx context.Context, found *unstructured.Uns
 
 // awaitAdopted waits until the controller of the new object counts all pods as its own.
 func (a *adoption) awaitAdopted(ctx context.Context) error {
-	ticker, limit := a.Clock.NewTicker(pollEvery), a.Clock.NewTimer(a.timeout)
-	defer ticker.Stop()
-	defer limit.Stop()
-	for {
-		done, err := a.adopted(ctx)
-		if done {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return a.notAdopted(command.ExitFailure, command.Cause(ctx))
-		case <-limit.C():
-			return a.notAdopted(command.ExitTimeout, errors.Join(fmt.Errorf("its controller has not adopted the pods after %s", a.timeout), err))
-		case <-ticker.C():
-		}
+	var last error
+	ended := command.Poll(ctx, a.Clock, pollEvery, a.timeout, func() (done bool) {
+		done, last = a.adopted(ctx)
+		return done
+	})
+	switch {
+	case ended == nil:
+		return nil
+	case errors.Is(ended, command.ErrLate):
+		return a.notAdopted(command.ExitTimeout, errors.Join(fmt.Errorf("its controller has not adopted the pods after %s", a.timeout), last))
 	}
+	return a.notAdopted(command.ExitFailure, ended)
 }
 
 // adopted reports whether the controller has written the status of the new object, with all pods.

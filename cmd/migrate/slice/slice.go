@@ -89,15 +89,8 @@ func (o *named) notFound(ctx context.Context, connection *clusters.Connection, k
 	if err := connection.Live().Get(ctx, key, &appsv1.StatefulSet{}); err == nil {
 		return fmt.Errorf("%w, but one of apps/v1: use kubectl rollout for it, or %q first", missing, o.Again("adopt", key.Name, key.Namespace))
 	}
-	var all slicesapi.StatefulSetList
-	if err := connection.Live().List(ctx, &all, client.InNamespace(key.Namespace)); err == nil {
-		var names []string
-		for i := range all.Items {
-			names = append(names, all.Items[i].Name)
-		}
-		if meant := command.DidYouMean(key.Name, names); meant != "" {
-			return fmt.Errorf("%w%s", missing, meant)
-		}
+	if meant := command.DidYouMean(key.Name, command.NamesIn(ctx, connection.Live(), slicesapi.GroupVersion.WithKind("StatefulSet"), key.Namespace)); meant != "" {
+		return fmt.Errorf("%w%s", missing, meant)
 	}
 	return fmt.Errorf("%w; look for it: %s", missing, plan.Kubectl(connection.Name(), connection.Flags()).Do("get", "statefulsets."+slicesapi.GroupVersion.Group, "-A"))
 }
