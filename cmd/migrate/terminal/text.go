@@ -88,3 +88,55 @@ func Wrap(text string, width int) []string {
 	}
 	return append(lines, line)
 }
+
+// Bar draws a progress bar.
+type Bar struct {
+	Paint   Painter
+	Unicode bool
+}
+
+// Draw returns a bar of the given width, filled to fraction, which is limited to the range 0 to 1.
+func (b Bar) Draw(fraction float64, width int) string {
+	full, empty := "=", "."
+	if b.Unicode {
+		full, empty = "━", "─"
+	}
+	filled := int(min(1, max(0, fraction))*float64(width) + 0.5)
+	return b.Paint.Green(strings.Repeat(full, filled)) + b.Paint.Dim(strings.Repeat(empty, width-filled))
+}
+
+// Painter colours text, or leaves it unchanged.
+type Painter struct {
+	// On is false if text remains unchanged.
+	On bool
+}
+
+func (p Painter) sgr(code, text string) string {
+	if !p.On || text == "" {
+		return text
+	}
+	// Each line has its own sequence, because a pager or a redraw may begin in the middle.
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = "\x1b[" + code + "m" + line + "\x1b[0m"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Bold formats headings.
+func (p Painter) Bold(text string) string { return p.sgr("1", text) }
+
+// Dim formats text of minor importance.
+func (p Painter) Dim(text string) string { return p.sgr("2", text) }
+
+// Red formats errors and stalls.
+func (p Painter) Red(text string) string { return p.sgr("31", text) }
+
+// Green formats success.
+func (p Painter) Green(text string) string { return p.sgr("32", text) }
+
+// Yellow formats warnings.
+func (p Painter) Yellow(text string) string { return p.sgr("33", text) }
+
+// Remedy returns a remedy in the form that every screen uses.
+func Remedy(text string) string { return "what to do: " + text }

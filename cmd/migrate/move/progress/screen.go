@@ -1,14 +1,18 @@
 package progress
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/printable"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // redrawEvery is the minimal interval between drawings of the bar.
@@ -77,4 +81,85 @@ func (s *screen) Close() {
 	defer s.mu.Unlock()
 	s.area.Draw(nil, nil)
 	s.known = false
+}
+
+// Meter draws the progress of a run in two lines.
+type Meter struct{ terminal.Bar }
+
+const (
+	widestBar = 40
+	slimmest  = 10
+)
+
+func (b Meter) lines(p State, now time.Time, width int) []string {
+	if width < terminal.LeastWidth {
+		return nil
+	}
+	figures := fmt.Sprintf("  %d/%d moved  %s", p.Moved, p.Total, view.Ago(now, p.Began))
+	if left := p.LeftText(now); left != "" {
+		figures += "  " + left
+	}
+	room := min(widestBar, width-len(figures)-3)
+	lines := terminal.Fold(strings.TrimLeft(figures, " "), width-1)
+	if room >= slimmest {
+		lines = []string{"  " + b.Draw(p.Fraction(), room) + b.Paint.Bold(figures)}
+	}
+	paint := func(text string) string { return text }
+	switch {
+	case p.Hold != nil && p.Hold.Stalled:
+		paint = b.Paint.Red
+	case p.Reason() == api.ReasonPaused:
+		paint = b.Paint.Yellow
+	}
+	return append(lines, folded(b.doing(p, now), width, paint)...)
+}
+
+// folded wraps text to a width, with an indent.
+func folded(text string, width int, paint func(string) string) []string {
+	const indent = "  "
+	lines := terminal.Fold(text, width-1-len(indent))
+	for i, line := range lines {
+		lines[i] = paint(indent + line)
+	}
+	return lines
+}
+
+// doing describes the ordinal in flight, how long it has been down, and what the move waits for.
+func (b Meter) doing(p State, now time.Time) string {
+	dot := " - "
+	if b.Unicode {
+		dot = " · "
+	}
+	var words []string
+	if h := p.Handoff; h != nil {
+		words = append(words, fmt.Sprintf("ordinal %d", h.Ordinal))
+		if h.Down != nil {
+			words = append(words, h.Down.Text(now))
+		}
+		if text := view.StepText(h.Step); text != "" && p.Hold == nil {
+			words = append(words, text)
+		}
+	}
+	switch hold := p.Hold; {
+	case hold == nil && p.Handoff == nil:
+		words = append(words, p.between())
+	case hold == nil:
+	case hold.Stalled:
+		words = append(words, fmt.Sprintf("STALLED for %s: %s", view.Ago(now, hold.Since), hold.Message))
+	case hold.Reason == api.ReasonPaused:
+		words = append(words, fmt.Sprintf("paused for %s: %s", view.Ago(now, hold.Since), hold.Message))
+	default:
+		words = append(words, fmt.Sprintf("%s, for %s", hold.Message, view.Ago(now, hold.Since)))
+	}
+	return strings.Join(words, dot)
+}
+
+// between describes the work while no ordinal is in flight.
+func (p State) between() string {
+	switch {
+	case p.Back && p.Moved == 0, !p.Back && p.Moved == p.Total && p.Total > 0:
+		return "restoring what the move had changed"
+	default:
+		return "preparing"
+	}
 }
