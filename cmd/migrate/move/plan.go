@@ -11,7 +11,6 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
-	"github.com/sliceshift/sliceshift/migration/report/page"
 )
 
 // planOptions are the options of the command plan.
@@ -130,12 +129,7 @@ func (o *planOptions) show(d preview.Plan, changes func() preview.Changes) error
 	printer := preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}
 	switch {
 	case o.output.Value == "html":
-		html, err := page.HTML(d.Page())
-		if err != nil {
-			return err
-		}
-		_, err = o.Out.Write(html)
-		return err
+		return printPage(o.Out, d.Page())
 	case o.output.Value == "svg" && !d.Refused && len(d.Steps) > 0:
 		image, err := chart.SVG(d.Chart())
 		if err != nil {

@@ -3,6 +3,7 @@ package move
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -88,14 +89,19 @@ func (o *reportOptions) print(r report.Report) error {
 	case "json":
 		return terminal.Encode(o.Out, "json", r)
 	case "html":
-		html, err := page.HTML(r.Page())
-		if err != nil {
-			return err
-		}
-		_, err = o.Out.Write(html)
-		return err
+		return printPage(o.Out, r.Page())
 	}
 	_, err := o.Out.Write(page.Markdown(r.Page()))
+	return err
+}
+
+// printPage prints a document as one HTML file.
+func printPage(out io.Writer, p page.Page) error {
+	html, err := page.HTML(p)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(html)
 	return err
 }
 

@@ -52,11 +52,8 @@ type statefulSet struct {
 
 // find reads the StatefulSet, which must be of our kind.
 func (o *named) find(ctx context.Context) (*statefulSet, error) {
-	connection, namespace, err := o.ConnectTo()
+	connection, namespace, err := connect(ctx, o.Common)
 	if err != nil {
-		return nil, err
-	}
-	if err := served(ctx, connection); err != nil {
 		return nil, err
 	}
 	set, key := &slicesapi.StatefulSet{}, client.ObjectKey{Namespace: namespace, Name: o.name}
@@ -70,17 +67,20 @@ func (o *named) find(ctx context.Context) (*statefulSet, error) {
 	return &statefulSet{set, connection}, nil
 }
 
-// served returns an error if the cluster does not serve our kind.
-func served(ctx context.Context, connection *clusters.Connection) error {
+// connect connects to the cluster of the flags, which must serve our kind, and returns the selected namespace.
+func connect(ctx context.Context, c *command.Common) (connection *clusters.Connection, namespace string, err error) {
+	if connection, namespace, err = c.ConnectTo(); err != nil {
+		return nil, "", err
+	}
 	known, err := connection.Serves(ctx, &slicesapi.StatefulSet{})
 	switch {
 	case err != nil:
-		return command.Unreachable(connection.Name(), err)
+		return nil, "", command.Unreachable(connection.Name(), err)
 	case !known:
-		return fmt.Errorf("cluster %s does not serve %s StatefulSets: install their resource definition and the manager there first: %s",
+		return nil, "", fmt.Errorf("cluster %s does not serve %s StatefulSets: install their resource definition and the manager there first: %s",
 			connection.Name(), slicesapi.GroupVersion, plan.Kubectl(connection.Name(), connection.Flags()).Do("apply", "-k", "config"))
 	}
-	return nil
+	return connection, namespace, nil
 }
 
 // notFound returns the error if there is none, and a remedy if there is one of apps/v1.
