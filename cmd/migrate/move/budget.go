@@ -167,7 +167,7 @@ func (o *budgetOptions) showText(d budgetDocument) error {
 		fmt.Fprintf(o.Out, "Now: %s\n\n", strings.Join(d.Before.Text(), "\n  "))
 	}
 	if d.plan != nil && len(d.Steps) > 0 {
-		if err := (preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}).Steps(*d.plan); err != nil {
+		if err := o.printer().Steps(*d.plan); err != nil {
 			return err
 		}
 		fmt.Fprintln(o.Out)

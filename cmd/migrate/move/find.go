@@ -13,6 +13,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/shell"
@@ -54,6 +55,11 @@ type dryRunnable struct {
 
 func newDryRunnable(c *command.Common) dryRunnable {
 	return dryRunnable{named: named{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml")}
+}
+
+// printer returns the printer of the dry run.
+func (o *dryRunnable) printer() preview.Printer {
+	return preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}
 }
 
 // Validate rejects invalid combinations of flags.

@@ -153,7 +153,7 @@ func (o *recoverOptions) show(d preview.Recovery) error {
 	if o.quiet && !o.dryRun {
 		return nil
 	}
-	return terminal.Print(o.Out, o.output.Value, d, preview.RecoveryPrinter{Printer: preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}}.Print)
+	return terminal.Print(o.Out, o.output.Value, d, o.printer().Recovery)
 }
 
 // examine reads the source and probes the destination. It writes nothing.

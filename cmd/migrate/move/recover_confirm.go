@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/view"
+	"github.com/sliceshift/sliceshift/migration/world"
 )
 
 // confirmed obtains the user's confirmation that the destination is off and, for a completed migration, that nothing was
@@ -135,8 +135,7 @@ func (o *recoverOptions) probe(ctx context.Context, k *storedMigration, there pl
 	}
 	var h heard
 	for i := range pods.Items {
-		rest, found := strings.CutPrefix(pods.Items[i].Name, there.Set.Name+"-")
-		if _, err := strconv.ParseUint(rest, 10, 31); found && err == nil {
+		if _, is := world.OrdinalOf(there.Set.Name, pods.Items[i].Name); is {
 			h.running = append(h.running, pods.Items[i].Name)
 		}
 	}

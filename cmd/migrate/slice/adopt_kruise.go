@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
@@ -43,7 +44,7 @@ func convertKruise(spec map[string]any) {
 	if err != nil {
 		return // the checks reject it
 	}
-	set.Spec.Replicas = new(int32(min(kept, int64(cmp.Or(replicasOf(set), mostReplicas)))))
+	set.Spec.Replicas = new(int32(min(kept, int64(cmp.Or(ptr.Deref(set.Spec.Replicas, 1), mostReplicas)))))
 	if known, err := decide.SpecOf(set); err == nil {
 		ordinals := known.Ordinals()
 		_ = unstructured.SetNestedField(spec, int64(ordinals[len(ordinals)-1])+1, path...) // the path was found
@@ -52,13 +53,6 @@ func convertKruise(spec map[string]any) {
 
 // mostReplicas is the maximum of replicas in our kind.
 const mostReplicas = 1_000_000
-
-func replicasOf(set *slicesapi.StatefulSet) int32 {
-	if set.Spec.Replicas == nil {
-		return 1
-	}
-	return *set.Spec.Replicas
-}
 
 // sliceOf decodes an object as our kind, and ignores unknown fields.
 func sliceOf(object map[string]any) (*slicesapi.StatefulSet, error) {
@@ -141,7 +135,7 @@ func (a *adoption) kruiseOnly(set *slicesapi.StatefulSet) []string {
 	slices.Sort(problems)
 	rolling := set.Spec.UpdateStrategy.RollingUpdate
 	kept, _, _ := unstructured.NestedInt64(a.old.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
-	if rolling != nil && rolling.UnorderedUpdate != nil && kept > 0 && kept < int64(replicasOf(set)) {
+	if rolling != nil && rolling.UnorderedUpdate != nil && kept > 0 && kept < int64(ptr.Deref(set.Spec.Replicas, 1)) {
 		problems = append(problems, fmt.Sprintf(
 			"its updateStrategy.rollingUpdate.partition keeps %d pods of any ordinal, because it has unorderedUpdate; ours is an ordinal: set partition to 0, or remove unorderedUpdate", kept))
 	}

@@ -1,10 +1,8 @@
 package preview
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -23,7 +21,7 @@ const mostHandoffs = 12
 
 // brief prints a plan on one screen: the summary, the first handoff in full, and for each other handoff its range of
 // writes and the state of both sides after it.
-func (p Printer) brief(d Plan) error {
+func (p Printer) brief(d Plan) {
 	var prepare, restore []Step
 	for _, step := range d.Steps {
 		switch step.Phase {
@@ -34,28 +32,18 @@ func (p Printer) brief(d Plan) error {
 		case phaseHandoff:
 		}
 	}
-	parts := []func() error{
-		func() error { return p.part("Before the first handoff", prepare) },
-		func() error { return p.handoffs(d.stretches(), d) },
-		func() error { return p.part("In the end", restore) },
-	}
-	for _, part := range parts {
-		if err := part(); err != nil {
-			return err
-		}
-	}
-	return nil
+	p.part("Before the first handoff", prepare)
+	p.handoffs(d.stretches(), d)
+	p.part("In the end", restore)
 }
 
 // facts prints the summary of a plan, one fact a line.
-func (p Printer) facts(d Plan) error {
-	var b strings.Builder
+func (p Printer) facts(d Plan) {
 	for _, fact := range d.facts() {
 		const width = 10
-		b.WriteString("  " + terminal.Pad(fact[0], width) + fact[1] + "\n")
+		fmt.Fprintln(p.Out, "  "+terminal.Pad(fact[0], width)+fact[1])
 	}
-	_, err := io.WriteString(p.Out, b.String()+"\n")
-	return err
+	fmt.Fprintln(p.Out)
 }
 
 // facts returns the names and values of the summary.
@@ -112,30 +100,26 @@ func (s Summary) timeText() string {
 }
 
 // part prints steps under a heading. Without steps it prints nothing.
-func (p Printer) part(title string, steps []Step) error {
+func (p Printer) part(title string, steps []Step) {
 	if len(steps) == 0 {
-		return nil
+		return
 	}
-	text := bufio.NewWriter(p.Out)
-	fmt.Fprintln(text, p.Paint.Bold(title))
+	fmt.Fprintln(p.Out, p.Paint.Bold(title))
 	for _, r := range folded(steps) {
-		fmt.Fprintln(text, p.line(r))
+		fmt.Fprintln(p.Out, p.line(r))
 	}
-	fmt.Fprintln(text)
-	return text.Flush()
+	fmt.Fprintln(p.Out)
 }
 
 // handoffs prints the first handoff in full and the others in one line each.
-func (p Printer) handoffs(all []stretch, d Plan) error {
+func (p Printer) handoffs(all []stretch, d Plan) {
 	if len(all) == 0 {
-		return nil
+		return
 	}
-	if err := p.part(fmt.Sprintf("Handoff of ordinal %d%s", all[0].ordinal, d.after(all[0].steps)), all[0].steps); err != nil {
-		return err
-	}
+	p.part(fmt.Sprintf("Handoff of ordinal %d%s", all[0].ordinal, d.after(all[0].steps)), all[0].steps)
 	rest := all[1:]
 	if len(rest) == 0 {
-		return nil
+		return
 	}
 	table := terminal.Table{Head: []string{"The others, in the same way", "WRITES", "SOURCE", "DESTINATION", "PDB", "AVAILABLE"}}
 	for i, h := range rest {
@@ -149,11 +133,8 @@ func (p Printer) handoffs(all []stretch, d Plan) error {
 		table.Add(nil, fmt.Sprintf("  ordinal %d", h.ordinal), between(first.Step, last.Step), sliceCell(last.Source), sliceCell(last.Destination),
 			budgetCell(last.Source)+"/"+budgetCell(last.Destination), fmt.Sprintf("%d/%d", fewest(h.steps), d.Summary.Replicas))
 	}
-	if err := table.Write(p.Out, p.Paint); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(p.Out)
-	return err
+	_ = table.Write(p.Out, p.Paint) // Flush returns its error
+	fmt.Fprintln(p.Out)
 }
 
 // between returns a range of writes, or a single number.

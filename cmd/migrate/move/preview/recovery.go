@@ -168,47 +168,39 @@ func LostCluster(m *api.Migration) string {
 	return "local"
 }
 
-// RecoveryPrinter prints a Recovery as text.
-type RecoveryPrinter struct{ Printer }
+// Recovery prints a recovery.
+func (p Printer) Recovery(d Recovery) error {
+	return p.buffered(func(p Printer) { p.recovery(d) })
+}
 
-// Print prints the recovery.
-func (p RecoveryPrinter) Print(d Recovery) error {
+func (p Printer) recovery(d Recovery) {
 	fmt.Fprintf(p.Out, "%s\n\n", p.Paint.Bold(fmt.Sprintf("Recover StatefulSet %s to %s, without %s", d.Source.StatefulSet, d.Source, d.Destination)))
 	t := terminal.Table{Head: []string{"ORDINAL", "WAS AT", "TEMPLATE", "VOLUME HERE", "POLICY", "STATE", "HANDLE"}}
 	const widest = 64
 	for _, o := range d.Ordinals {
+		ordinal := strconv.Itoa(int(o.Ordinal))
 		if len(o.Disks) == 0 {
-			t.Add(nil, strconv.Itoa(int(o.Ordinal)), o.At, "-", "-", "-", "no volumes", "-")
+			t.Add(nil, ordinal, o.At, "-", "-", "-", "no volumes", "-")
 		}
 		for _, disk := range o.Disks {
 			handle := disk.Handle
 			if !p.Wide {
 				handle = terminal.Clip(handle, widest)
 			}
-			t.Add(nil, strconv.Itoa(int(o.Ordinal)), o.At, disk.Template, disk.Volume, disk.Policy, disk.condition(), handle)
+			t.Add(nil, ordinal, o.At, disk.Template, disk.Volume, disk.Policy, disk.condition(), handle)
 		}
 	}
-	if err := t.Write(p.Out, p.Paint); err != nil {
-		return err
-	}
+	_ = t.Write(p.Out, p.Paint) // Flush returns its error
 	fmt.Fprintf(p.Out, "\nCluster %s (UID %s) %s.\n\n", d.Destination.Cluster, d.DestinationCluster, d.Answers)
 	p.list(p.Paint.Red("Lost with it, whatever is done here:"), d.Lost)
 	p.list(p.Paint.Yellow("Unknown, and impossible to find out from here:"), d.Unknown)
 	if len(d.Steps) > 0 && !p.Wide {
-		if err := p.facts(d.Plan); err != nil {
-			return err
-		}
+		p.facts(d.Plan)
 	}
-	if err := p.steps(d.Plan); err != nil {
-		return err
-	}
-	for _, line := range p.conclusion(d.Plan) {
-		fmt.Fprintln(p.Out, line)
-	}
-	return nil
+	p.steps(d.Plan)
 }
 
-func (p RecoveryPrinter) list(head string, texts []string) {
+func (p Printer) list(head string, texts []string) {
 	if len(texts) == 0 {
 		return
 	}
