@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
 	"github.com/sliceshift/sliceshift/e2e/player"
 	"github.com/sliceshift/sliceshift/internal/treediff"
+	"github.com/sliceshift/sliceshift/migration/view"
 	"github.com/sliceshift/sliceshift/mover/report"
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
@@ -141,7 +141,7 @@ func (c *copies) about(said map[string]report.Result, volume *corev1.PersistentV
 		}
 	}
 	const short = len("blake3:") + 8
-	return fmt.Sprintf("%s\t%d\t%.1f\t%s\t%s", terminal.Size(result.Bytes), result.Files, result.Seconds, seal[:min(short, len(seal))], verdict)
+	return fmt.Sprintf("%s\t%d\t%.1f\t%s\t%s", view.Size(result.Bytes), result.Files, result.Seconds, seal[:min(short, len(seal))], verdict)
 }
 
 func (m move) explain() {

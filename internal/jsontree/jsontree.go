@@ -21,36 +21,47 @@ func Of(value any) any {
 	return out
 }
 
-// Differ returns the paths at which two JSON trees differ, in a stable order.
-func Differ(path string, a, b any) []string {
+// Difference is a value that differs in two JSON trees; nil where a tree has none.
+type Difference struct {
+	Path          string
+	Before, After any
+}
+
+// Differences returns the values in which two JSON trees differ, in a stable order. Lists of other lengths differ as a
+// whole.
+func Differences(path string, a, b any) []Difference {
+	var found []Difference
 	switch left := a.(type) {
 	case map[string]any:
 		right, ok := b.(map[string]any)
 		if !ok {
-			return []string{path}
+			return []Difference{{path, a, b}}
 		}
-		keys := slices.Collect(maps.Keys(left))
-		keys = append(keys, slices.Collect(maps.Keys(right))...)
+		keys := slices.AppendSeq(slices.Collect(maps.Keys(left)), maps.Keys(right))
 		slices.Sort(keys)
-		var paths []string
 		for _, key := range slices.Compact(keys) {
-			paths = append(paths, Differ(path+"."+key, left[key], right[key])...)
+			found = append(found, Differences(path+"."+key, left[key], right[key])...)
 		}
-		return paths
 	case []any:
 		right, ok := b.([]any)
 		if !ok || len(left) != len(right) {
-			return []string{path}
+			return []Difference{{path, a, b}}
 		}
-		var paths []string
 		for i := range left {
-			paths = append(paths, Differ(fmt.Sprintf("%s[%d]", path, i), left[i], right[i])...)
+			found = append(found, Differences(fmt.Sprintf("%s[%d]", path, i), left[i], right[i])...)
 		}
-		return paths
 	default:
 		if a != b {
-			return []string{path}
+			return []Difference{{path, a, b}}
 		}
-		return nil
 	}
+	return found
+}
+
+// Differ returns the paths of the Differences of two JSON trees.
+func Differ(path string, a, b any) (paths []string) {
+	for _, d := range Differences(path, a, b) {
+		paths = append(paths, d.Path)
+	}
+	return paths
 }

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -66,10 +65,7 @@ type Finding struct {
 // MarshalJSON adds the remedy's commands.
 func (f Finding) MarshalJSON() ([]byte, error) {
 	type bare Finding
-	return json.Marshal(struct {
-		bare
-		Commands []string `json:"commands,omitempty"`
-	}{bare(f), shell.Commands(f.Remedy)})
+	return shell.WithCommands(bare(f), f.Remedy)
 }
 
 // FindingOf returns what a reason means for an object: an objection if it stalls, else a warning.

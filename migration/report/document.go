@@ -9,6 +9,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/report/page"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Page returns the report as a document.
@@ -102,7 +103,7 @@ func (r Report) facts() []page.Fact {
 	for _, s := range r.Stops {
 		stood += s.length(r.end())
 	}
-	facts = append(facts, page.Fact{Name: "Stood still", Value: fmt.Sprintf("%s in %s", length(stood), counted(len(r.Stops)+int(r.DroppedStops), "stop"))})
+	facts = append(facts, page.Fact{Name: "Stood still", Value: fmt.Sprintf("%s in %s", length(stood), view.Count(len(r.Stops)+int(r.DroppedStops), "stop"))})
 	if r.AsOf != nil && r.Ended == nil {
 		facts = append(facts, page.Fact{Name: "As of", Value: moment(*r.AsOf)})
 	}
@@ -275,12 +276,4 @@ func length(d time.Duration) string {
 		return d.Round(time.Second / 10).String()
 	}
 	return d.Round(time.Second).String()
-}
-
-// counted returns a number with its noun.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -19,15 +19,12 @@ func (r *Report) measure() {
 			continue
 		}
 		down := view.Down{Since: *h.Stopped, Ready: h.Ready}
-		h.DownSeconds = exact(down.Outage(r.until(*h)))
+		h.DownSeconds = new(view.Exact(down.Outage(r.until(*h))))
 		if h.Ready != nil {
-			h.SoakSeconds = exact(down.Soak(r.until(*h)))
+			h.SoakSeconds = new(view.Exact(down.Soak(r.until(*h))))
 		}
 	}
 }
-
-// exact returns a duration in seconds, to the millisecond.
-func exact(d time.Duration) *float64 { return new(d.Round(time.Millisecond).Seconds()) }
 
 // untilReady returns when the downtime in a handoff ended: the ordinal serves from when it is Ready.
 func (r *Report) untilReady(h Handoff) time.Time {

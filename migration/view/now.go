@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -13,23 +14,48 @@ const longestNow = 100
 
 // now describes the current action or wait in one short sentence.
 func (r Row) now() string {
-	switch {
-	case r.State == StateMoved:
-		return "every ordinal that was asked for runs at the destination"
-	case r.State == StateRolledBack, r.State == StateRecovered:
-		return "every ordinal runs at the source"
-	case r.State == StateReleased:
-		return "deleted; each ordinal runs where it was"
+	switch text, ended := ends[r.State]; {
+	case ended:
+		return text
 	case r.Hold != nil && r.Hold.Message != "":
 		return brief(r.Hold.Message)
 	case r.Handoff != nil:
-		return strings.TrimSuffix(fmt.Sprintf("ordinal %d: %s", r.Handoff.Ordinal, StepText(r.Handoff.Step)), ": ")
+		return r.Handoff.Text()
 	case r.State == StatePaused:
 		return "paused; no ordinal is in flight"
 	case r.State == StateWaiting:
 		return "waiting for the manager to look at it"
 	}
 	return "about to begin the next ordinal"
+}
+
+// ends holds the states of a completed migration, each with its text.
+var ends = map[State]string{
+	StateMoved:      "every ordinal that was asked for runs at the destination",
+	StateRolledBack: "every ordinal runs at the source",
+	StateRecovered:  "every ordinal runs at the source",
+	StateReleased:   "deleted; each ordinal runs where it was",
+}
+
+// endOf returns the state of a migration that is completed for a reason.
+func endOf(reason string) State {
+	switch reason {
+	case api.ReasonRolledBack:
+		return StateRolledBack
+	case api.ReasonRecovered:
+		return StateRecovered
+	case api.ReasonReleased:
+		return StateReleased
+	}
+	return StateMoved
+}
+
+// EndText returns the state of a migration that is completed for a reason, and what that means.
+func EndText(reason string) string { return string(endOf(reason)) + ": " + ends[endOf(reason)] }
+
+// Text returns the ordinal in flight and its step.
+func (h Handoff) Text() string {
+	return strings.TrimSuffix(fmt.Sprintf("ordinal %d: %s", h.Ordinal, StepText(h.Step)), ": ")
 }
 
 // brief returns the first sentence of a message, short enough for a column.
@@ -56,4 +82,30 @@ func StepText(step api.Step) string {
 		}
 	}
 	return ""
+}
+
+// Line returns the state of a migration in one line.
+func (r Row) Line(now time.Time) string {
+	words := []string{fmt.Sprintf("%d/%d moved", r.Moved, r.Total)}
+	if r.Mode != api.ModeRun {
+		words = append(words, "mode "+string(r.Mode))
+	}
+	if _, ended := ends[r.State]; ended {
+		return strings.Join(append(words, string(r.State)+": "+r.Now), "  ")
+	}
+	if h := r.Handoff; h != nil {
+		text := h.Text()
+		if h.Down != nil {
+			text += "; " + h.Down.Text(now)
+		}
+		words = append(words, text)
+	}
+	switch hold := r.Hold; {
+	case hold == nil:
+	case hold.Stalled:
+		words = append(words, "STALLED "+hold.Reason+": "+hold.Message)
+	case hold.Message != "":
+		words = append(words, hold.Message)
+	}
+	return strings.Join(words, "  ")
 }

@@ -19,6 +19,16 @@ type Pace struct {
 	left int32
 }
 
+// Spread is the shortest, the median and the longest of some durations.
+type Spread struct{ Shortest, Median, Longest time.Duration }
+
+// SpreadOf returns the spread of at least one duration.
+func SpreadOf(durations []time.Duration) Spread {
+	sorted := slices.Sorted(slices.Values(durations))
+	last := len(sorted) - 1
+	return Spread{sorted[0], (sorted[last/2] + sorted[len(sorted)/2]) / 2, sorted[last]}
+}
+
 // Left returns the remaining time if each remaining ordinal takes the mean; 0 if none remains. The ordinal in
 // flight has already used a part of its mean.
 func (p Pace) Left(handoff *Handoff, now time.Time) time.Duration {
@@ -47,10 +57,8 @@ func PaceOf(m *api.Migration) *Pace {
 	if len(took) == 0 {
 		return nil
 	}
-	slices.Sort(took)
-	pace := &Pace{
-		Handoffs: len(took), MedianSeconds: seconds(took[len(took)/2]), ShortestSeconds: seconds(took[0]), LongestSeconds: seconds(took[len(took)-1]),
-	}
+	of := SpreadOf(took)
+	pace := &Pace{Handoffs: len(took), MedianSeconds: seconds(of.Median), ShortestSeconds: seconds(of.Shortest), LongestSeconds: seconds(of.Longest)}
 	pace.mean, pace.left = sum/time.Duration(len(took)), m.Status.Total-m.Status.Moved
 	if direction == api.Back {
 		pace.left = m.Status.Moved

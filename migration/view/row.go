@@ -4,8 +4,8 @@ package view
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +99,9 @@ type Row struct {
 	Driven *bool `json:"driven,omitempty"`
 	// Warnings is the number of warnings that were found before the first write.
 	Warnings int `json:"warnings,omitempty"`
+	// Back is true while ordinals return to the source. Began is when the migration began; zero if it has not.
+	Back  bool      `json:"-"`
+	Began time.Time `json:"-"`
 
 	pace *Pace
 }
@@ -111,9 +114,9 @@ func (r Row) At(m *api.Migration, now time.Time) Row {
 	}
 	if r.Handoff != nil && r.Handoff.Down != nil {
 		handoff := *r.Handoff
-		handoff.OutageSeconds = new(exact(handoff.Down.Outage(now)))
+		handoff.OutageSeconds = new(Exact(handoff.Down.Outage(now)))
 		if handoff.Down.Ready != nil {
-			handoff.SoakSeconds = new(exact(handoff.Down.Soak(now)))
+			handoff.SoakSeconds = new(Exact(handoff.Down.Soak(now)))
 		}
 		r.Handoff = &handoff
 	}
@@ -134,15 +137,36 @@ func (r Row) At(m *api.Migration, now time.Time) Row {
 	return r
 }
 
-// exact returns a duration in seconds, to the millisecond.
-func exact(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
-
 // Left returns the estimated remaining time; 0 if it is unknown, or if the migration does not progress.
 func (r Row) Left(now time.Time) time.Duration {
 	if r.pace == nil || r.Hold != nil && (r.Hold.Stalled || r.Hold.Reason == api.ReasonPaused) {
 		return 0
 	}
 	return r.pace.Left(r.Handoff, now)
+}
+
+// LeftText returns the estimated remaining time as text; empty if it is unknown, or less than a second.
+func (r Row) LeftText(now time.Time) string {
+	if left := r.Left(now); left >= time.Second {
+		return "about " + Coarse(left) + " left"
+	}
+	return ""
+}
+
+// Fraction returns the completed fraction. The step of an ordinal in flight counts in part.
+func (r Row) Fraction() float64 {
+	if r.Total == 0 {
+		return 0
+	}
+	part := 0.0
+	if r.Handoff != nil {
+		steps := Steps()
+		part = float64(max(0, slices.IndexFunc(steps, func(s Step) bool { return s.Name == r.Handoff.Step }))) / float64(len(steps))
+	}
+	if r.Back {
+		part = -part
+	}
+	return min(1, max(0, (float64(r.Moved)+part)/float64(r.Total)))
 }
 
 // Side is one of the two slices as last observed.
@@ -216,10 +240,7 @@ type Hold struct {
 // MarshalJSON adds the commands of the remedy.
 func (h Hold) MarshalJSON() ([]byte, error) {
 	type bare Hold
-	return json.Marshal(struct {
-		bare
-		Commands []string `json:"commands,omitempty"`
-	}{bare(h), shell.Commands(h.Remedy)})
+	return shell.WithCommands(bare(h), h.Remedy)
 }
 
 // NewRow returns the row of a migration.
@@ -228,13 +249,13 @@ func NewRow(m *api.Migration, record bool) Row {
 	row := Row{
 		Key: KeyOf(m.Namespace, m.Name, record), Namespace: m.Namespace, Name: m.Name, Record: record,
 		State: stateOf(m), Mode: cmp.Or(m.Spec.Mode, api.ModeRun), Sides: sidesOf(m),
-		Moved: s.Moved, Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings),
+		Moved: s.Moved, Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings), Back: directionOf(m) == api.Back,
 	}
 	if beat := s.Heartbeat; beat != nil {
 		row.AsOf = new(beat.Time.UTC())
 	}
 	if base := s.Baseline; base != nil {
-		row.First, row.Replicas, row.Budget = base.Start, base.Replicas, base.Budget
+		row.First, row.Replicas, row.Budget, row.Began = base.Start, base.Replicas, base.Budget, base.StartTime.Time
 	}
 	if records.Completed(m) != "" {
 		row.Now = row.now()
@@ -288,16 +309,8 @@ func sideOf(s *api.SliceStatus, name string) Side {
 
 func stateOf(m *api.Migration) State {
 	s := m.Status
-	switch completed := records.Completed(m); completed {
-	case "":
-	case api.ReasonRolledBack:
-		return StateRolledBack
-	case api.ReasonRecovered:
-		return StateRecovered
-	case api.ReasonReleased:
-		return StateReleased
-	default:
-		return StateMoved
+	if completed := records.Completed(m); completed != "" {
+		return endOf(completed)
 	}
 	accepted := meta.FindStatusCondition(s.Conditions, api.ConditionAccepted)
 	progressing := meta.FindStatusCondition(s.Conditions, api.ConditionProgressing)

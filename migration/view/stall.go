@@ -10,10 +10,21 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
 // Stall is the reason why a migration is stalled.
-type Stall struct{ Reason, Message, Remedy string }
+type Stall struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+// MarshalJSON adds the commands of the remedy.
+func (s Stall) MarshalJSON() ([]byte, error) {
+	type bare Stall
+	return shell.WithCommands(bare(s), s.Remedy)
+}
 
 // StallOf returns the reason why a migration is stalled; nil if it is not.
 func StallOf(m *api.Migration) *Stall {

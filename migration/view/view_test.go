@@ -164,7 +164,7 @@ func TestPace(t *testing.T) {
 		left time.Duration
 	}{
 		"none yet":         {viewtest.Moving(0, 4), nil, nil, 0},
-		"two of four":      {viewtest.Moving(2, 4), past(api.Forward, 30, 50), &Pace{Handoffs: 2, MedianSeconds: 50, ShortestSeconds: 30, LongestSeconds: 50}, 80 * time.Second},
+		"two of four":      {viewtest.Moving(2, 4), past(api.Forward, 30, 50), &Pace{Handoffs: 2, MedianSeconds: 40, ShortestSeconds: 30, LongestSeconds: 50}, 80 * time.Second},
 		"all":              {viewtest.Moving(4, 4), past(api.Forward, 30, 50, 40), &Pace{Handoffs: 3, MedianSeconds: 40, ShortestSeconds: 30, LongestSeconds: 50}, 0},
 		"back, none yet":   {back, past(api.Forward, 30), nil, 0},
 		"back, one by now": {back, append(past(api.Forward, 30), past(api.Back, 10)...), &Pace{Handoffs: 1, MedianSeconds: 10, ShortestSeconds: 10, LongestSeconds: 10}, 20 * time.Second},

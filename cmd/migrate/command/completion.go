@@ -168,15 +168,39 @@ func (c *Common) list(ctx context.Context, namespace string, kinds ...schema.Gro
 	defer cancel()
 	var found []string
 	for _, kind := range kinds {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := connection.Live().List(ctx, list, client.InNamespace(namespace)); err != nil {
-			continue // completes the other kinds; the command itself reports the error
-		}
-		for i := range list.Items {
-			found = append(found, list.Items[i].GetName())
-		}
+		found = append(found, NamesIn(ctx, connection.Live(), kind, namespace)...) // the command itself reports an error
 	}
 	slices.Sort(found)
 	return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp
+}
+
+// Near returns the names that are similar to a mistyped one.
+func Near(name string, names []string) []string {
+	known := &cobra.Command{SuggestionsMinimumDistance: mostMistyped}
+	for _, each := range names {
+		known.AddCommand(&cobra.Command{Use: each, Run: func(*cobra.Command, []string) {}})
+	}
+	return known.SuggestionsFor(name)
+}
+
+// NamesIn returns the names of the objects of a kind in a namespace, or none if they cannot be listed.
+func NamesIn(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, namespace string) (names []string) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].GetName())
+	}
+	return names
+}
+
+// DidYouMean returns a suggestion such as "; did you mean web?", or an empty string if no name is similar.
+func DidYouMean(name string, names []string) string {
+	near := Near(name, names)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -97,13 +98,17 @@ func flagsOf(config *genericclioptions.ConfigFlags, kubecontext string) string {
 	if kubecontext == "" {
 		return ""
 	}
-	var words []string
-	for _, flag := range []struct{ name, value string }{{"--kubeconfig", *config.KubeConfig}, {"--context", kubecontext}, {"--server", *config.APIServer}} {
-		if flag.value != "" {
-			words = append(words, flag.name, Quote(flag.value))
+	return strings.Join(FlagWords("--kubeconfig", *config.KubeConfig, "--context", kubecontext, "--server", *config.APIServer), " ")
+}
+
+// FlagWords returns names and values of flags for the shell, without those that have no value.
+func FlagWords(flags ...string) (words []string) {
+	for flag := range slices.Chunk(flags, 2) {
+		if flag[1] != "" {
+			words = append(words, flag[0], Quote(flag[1]))
 		}
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
 func contextsOf(config clientcmdapi.Config) string {
@@ -117,12 +122,7 @@ func contextsOf(config clientcmdapi.Config) string {
 // Again returns another command for the given object, quoted for the shell, with the flags of this command that select
 // the cluster.
 func (c *Common) Again(verb, name, namespace string) string {
-	words := []string{c.Program, verb, Quote(name), "-n", Quote(namespace)}
-	for _, flag := range []struct{ name, value string }{{"--kubeconfig", *c.Config.KubeConfig}, {"--context", *c.Config.Context}} {
-		if flag.value != "" {
-			words = append(words, flag.name, Quote(flag.value))
-		}
-	}
+	words := append([]string{c.Program, verb, Quote(name)}, FlagWords("-n", namespace, "--kubeconfig", *c.Config.KubeConfig, "--context", *c.Config.Context)...)
 	return strings.Join(words, " ")
 }
 
@@ -190,6 +190,19 @@ func Distinguish(source, destination *Endpoint) {
 		source.name += " (" + source.address + ")"
 		destination.name += " (" + destination.address + ")"
 	}
+}
+
+// Verify returns an error if a connection leads to another cluster than the one with this ID. what describes that one, and
+// flags select it. An empty ID accepts any cluster.
+func Verify(ctx context.Context, connection *clusters.Connection, id types.UID, what, flags string) error {
+	found, err := connection.ID(ctx)
+	switch {
+	case err != nil:
+		return Unreachable(connection.Name(), err)
+	case id != "" && found != id:
+		return Usagef("cluster %s is not %s: the UID of its namespace kube-system is %s instead of %s; give %s", connection.Name(), what, found, id, flags)
+	}
+	return nil
 }
 
 // Unreachable returns an error for a cluster that did not answer, or refused the request.

@@ -64,7 +64,10 @@ const mostMistyped = 2
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
+	var explained *ExitError
 	switch {
+	case errors.As(err, &explained):
+		return explained // its value has said what is wrong
 	case errors.As(err, &unknown):
 		return unknownFlag(cmd, unknown)
 	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration":

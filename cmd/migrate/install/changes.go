@@ -3,68 +3,37 @@ package install
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
-	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/jsontree"
 )
 
 // mostChanges limits how many changed fields of one object are shown.
 const mostChanges = 8
 
 // ofServer lists the fields that the API server sets.
-var ofServer = map[string]bool{
-	"status": true, "metadata.managedFields": true, "metadata.resourceVersion": true, "metadata.generation": true,
-	"metadata.creationTimestamp": true, "metadata.uid": true,
+var ofServer = []string{
+	"status", "metadata.managedFields", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp", "metadata.uid",
 }
 
 // changes returns the fields in which two states of an object differ, with their values if those are short.
-func changes(before, after map[string]any) []string {
-	var found []string
-	compare("", before, after, &found)
+func changes(before, after map[string]any) (found []string) {
+	before, after = runtime.DeepCopyJSON(before), runtime.DeepCopyJSON(after)
+	for _, path := range ofServer {
+		unstructured.RemoveNestedField(before, strings.Split(path, ".")...)
+		unstructured.RemoveNestedField(after, strings.Split(path, ".")...)
+	}
+	for _, d := range jsontree.Differences("", before, after) {
+		found = append(found, fmt.Sprintf("%s: %s -> %s", strings.TrimPrefix(d.Path, "."), short(d.Before), short(d.After)))
+	}
 	if more := len(found) - mostChanges; more > 0 {
 		found = append(found[:mostChanges], fmt.Sprintf("and %d more", more))
 	}
 	return found
-}
-
-func compare(path string, before, after any, found *[]string) {
-	if ofServer[path] || reflect.DeepEqual(before, after) {
-		return
-	}
-	switch after := after.(type) {
-	case map[string]any:
-		if before, ok := before.(map[string]any); ok {
-			compareMaps(path, before, after, found)
-			return
-		}
-	case []any:
-		if before, ok := before.([]any); ok && len(before) == len(after) {
-			for i := range after {
-				compare(fmt.Sprintf("%s[%d]", path, i), before[i], after[i], found)
-			}
-			return
-		}
-	}
-	*found = append(*found, fmt.Sprintf("%s: %s -> %s", path, short(before), short(after)))
-}
-
-func compareMaps(path string, before, after map[string]any, found *[]string) {
-	keys := map[string]bool{}
-	for key := range before {
-		keys[key] = true
-	}
-	for key := range after {
-		keys[key] = true
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		child := key
-		if path != "" {
-			child = path + "." + key
-		}
-		compare(child, before[key], after[key], found)
-	}
 }
 
 // short returns a value in a short form.

@@ -6,6 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
 // The flags of the admission policies.
@@ -80,4 +83,47 @@ func (p policy) settle(ctx context.Context, t *target) error {
 		fmt.Fprintf(t.out, "  %s\n", p.means)
 	}
 	return err
+}
+
+// The values of --impersonation.
+const (
+	impersonationFlag = "impersonation"
+	constrained       = "constrained"
+	legacy            = "legacy"
+	automatic         = "auto"
+)
+
+// firstConstrained is the first version of Kubernetes with constrained impersonation enabled by default.
+var firstConstrained = version.MustParseGeneric("1.36.0")
+
+// constrains reports whether impersonation by the manager is constrained. Before Kubernetes 1.36 it must not be: the
+// verbs of the roles are unknown there, so the manager could impersonate no account.
+func (o *installOptions) constrains(ctx context.Context, t *target) (bool, error) {
+	if o.impersonation.Value == legacy || o.crdsOnly {
+		return false, nil
+	}
+	said, err := t.version(ctx)
+	if err != nil {
+		return false, command.Unreachable(t.cluster, err)
+	}
+	found, err := version.ParseGeneric(said)
+	known := err == nil && found.AtLeast(firstConstrained)
+	if !known && o.impersonation.Value == constrained {
+		return false, command.Refusedf("cluster %s runs version %s, and constrained impersonation needs Kubernetes 1.36: the manager could not impersonate any ServiceAccount; omit --%s", t.cluster, said, impersonationFlag)
+	}
+	return known, nil
+}
+
+// applyManager applies the objects of the manager. It applies the roles for constrained impersonation first, or deletes
+// them if they are no longer needed.
+func (o *installOptions) applyManager(ctx context.Context, t *target, p *parts, bounded bool) error {
+	if bounded {
+		if err := t.applyAll(ctx, p.bounds); err != nil {
+			return err
+		}
+	}
+	if err := t.applyAll(ctx, p.manager); err != nil || bounded {
+		return err
+	}
+	return t.removeAll(ctx, p.bounds)
 }

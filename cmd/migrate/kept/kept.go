@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,10 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/view"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -87,24 +90,17 @@ func Name(ctx context.Context, c client.Reader, s *plan.Snapshot) {
 
 // migrations returns the migrations of a cluster by UID. It skips objects that may not be read.
 func migrations(ctx context.Context, c client.Reader) (map[types.UID]*api.Migration, error) {
-	known := map[types.UID]*api.Migration{}
-	var resources api.MigrationList
-	if err := c.List(ctx, &resources); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-		return nil, err
-	}
-	for i := range resources.Items {
-		known[resources.Items[i].UID] = &resources.Items[i]
-	}
-	var maps corev1.ConfigMapList
-	if err := c.List(ctx, &maps, client.HasLabels{records.LabelKey}); err != nil && !apierrors.IsForbidden(err) {
-		return nil, err
-	}
-	for i := range maps.Items {
-		if m, err := records.Decode(&maps.Items[i]); err == nil {
-			known[m.UID] = m
+	all, err := records.List(true, func(list client.ObjectList, options ...client.ListOption) error {
+		if err := c.List(ctx, list, options...); !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			return err
 		}
+		return nil
+	})
+	known := map[types.UID]*api.Migration{}
+	for _, m := range all {
+		known[m.UID] = m.Migration
 	}
-	return known, nil
+	return known, err
 }
 
 // volumeOf returns the Volume of a kept volume. m is its migration, or nil if unknown. The command names its cluster,
@@ -130,7 +126,7 @@ func Lines(cluster string, all []Volume) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%s in cluster %s: ordinals have left them, and no migration deletes them", terminal.Count(len(all), "volume"), cluster)}
+	lines := []string{fmt.Sprintf("%s in cluster %s: ordinals have left them, and no migration deletes them", view.Count(len(all), "volume"), cluster)}
 	for _, v := range all {
 		lines = append(lines, v.line())
 	}
@@ -143,4 +139,62 @@ func (v Volume) line() string {
 		return text + ": migration " + v.Migration + " is in progress, and may need it"
 	}
 	return fmt.Sprintf("%s; to remove the object: %s; disk %s stays: delete that in the storage once no volume of any cluster uses it", text, v.Remove, v.Disk)
+}
+
+// options are the options of the command kept.
+type options struct {
+	*command.Common
+	output *command.Choice
+}
+
+const help = `Lists the volumes of a cluster that ordinals have left behind, of all migrations: parked, with
+the policy Retain, and named by no claim. No migration deletes a disk, so they stay until
+you remove them. Run it once for each cluster: a rollback by a copy leaves some on both
+sides, the volume from before the move and the copy that the ordinal has left since.
+
+The printed command removes the object and leaves the disk, whose handle in the storage
+is DISK. Delete that there once no PersistentVolume of any cluster uses it: an ordinal that was
+moved by Rebind runs on the disk that it has left here. The command names its context: in the
+other cluster a volume of the same name may be in use.`
+
+const examples = `  # The volumes left in the two clusters
+  migrate kept --context east
+  migrate kept --context west
+
+  # The commands alone
+  migrate kept --context west -o json | jq -r '.[].remove'`
+
+// New returns the command kept.
+func New(c *command.Common) *cobra.Command {
+	o := &options{Common: c}
+	cmd := c.Command(o, &cobra.Command{Use: "kept", Short: "List the volumes that ordinals have left behind", Long: help, Example: examples})
+	o.output = command.AddOutput(cmd, "table", "json", "yaml")
+	return cmd
+}
+
+// Run lists the volumes.
+func (o *options) Run(ctx context.Context) error {
+	connection, err := o.Connect()
+	if err != nil {
+		return err
+	}
+	all, err := All(ctx, connection.Live(), plan.Kubectl(connection.Name(), connection.Flags()))
+	if err != nil {
+		return command.Unreachable(connection.Name(), err)
+	}
+	return terminal.Print(o.Out, o.output.Value, all, func(all []Volume) error {
+		if len(all) == 0 {
+			fmt.Fprintf(o.Out, "cluster %s: no volume was left behind\n", connection.Name())
+			return nil
+		}
+		t := terminal.Table{Head: []string{"VOLUME", "CLAIM", "MIGRATION", "DISK", "TO REMOVE IT"}}
+		for _, v := range all {
+			remove := v.Remove
+			if remove == "" {
+				remove = "not before its migration is completed"
+			}
+			t.Add(nil, v.Name, v.Claim, v.Migration, string(v.Disk), remove)
+		}
+		return t.Write(o.Out, o.Paint())
+	})
 }

@@ -33,7 +33,7 @@ type createOptions struct {
 	// sourceSecret and destinationSecret are NAME or NAME/KEY.
 	sourceSecret, destinationSecret string
 	serviceAccount                  string
-	mode                            *command.Choice
+	mode                            api.Mode
 	dryRun                          command.DryRun
 	result                          command.Result
 
@@ -59,7 +59,7 @@ const createExamples = `  # From the manager's cluster to the one whose kubeconf
   migrate create web -n shop --source-secret east --destination-secret west/kubeconfig --dry-run=client -o yaml`
 
 func newCreate(c *command.Common) *cobra.Command {
-	o := &createOptions{Common: c, mode: command.NewChoice("run", "run", "pause")}
+	o := &createOptions{Common: c, mode: api.ModeRun}
 	cmd := c.Command(o, &cobra.Command{
 		Use: "create STATEFULSET", Short: "Write a Migration for a manager to carry out",
 		Long: createHelp, Example: createExamples,
@@ -71,7 +71,7 @@ func newCreate(c *command.Common) *cobra.Command {
 	flags.StringVar(&o.sourceSecret, "source-secret", "", "Secret with the kubeconfig of the source's cluster, as `NAME[/KEY]` (default: the manager's cluster; KEY: value)")
 	flags.StringVar(&o.destinationSecret, "destination-secret", "", "Secret with the kubeconfig of the destination's cluster, as `NAME[/KEY]` (default: the manager's cluster; KEY: value)")
 	flags.StringVar(&o.serviceAccount, "service-account", "", "ServiceAccount under which the manager's cluster is read and written")
-	flags.Var(o.mode, "mode", "begin at once, or wait for migrate resume")
+	flags.Var(command.ChoiceOf(&o.mode, api.ModeRun, api.ModeRun, api.ModePause), "mode", "begin at once, or wait for migrate resume")
 	o.dryRun = command.AddDryRun(flags, "only print")
 	o.result = command.AddResult(cmd)
 	return cmd
@@ -87,11 +87,8 @@ func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	spec, err := o.spec.Spec(set, o.to)
+	spec, err := specOf(cmd.Context(), &o.spec, set, o.to)
 	if err != nil {
-		return err
-	}
-	if err := admitted(cmd.Context(), spec); err != nil {
 		return err
 	}
 	if nonsense := admission.Sense(spec); nonsense != "" {
@@ -103,10 +100,7 @@ func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 	if spec.Destination.KubeConfigSecretRef, err = secretRef("destination-secret", o.destinationSecret); err != nil {
 		return err
 	}
-	spec.ServiceAccountName = o.serviceAccount
-	if o.mode.Value == "pause" {
-		spec.Mode = api.ModePause
-	}
+	spec.ServiceAccountName, spec.Mode = o.serviceAccount, o.mode
 	if o.name == "" {
 		o.name = set
 	}

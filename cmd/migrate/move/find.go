@@ -13,6 +13,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/shell"
@@ -54,6 +55,11 @@ type dryRunnable struct {
 
 func newDryRunnable(c *command.Common) dryRunnable {
 	return dryRunnable{named: named{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml")}
+}
+
+// printer returns the printer of the dry run.
+func (o *dryRunnable) printer() preview.Printer {
+	return preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}
 }
 
 // Validate rejects invalid combinations of flags.
@@ -98,20 +104,19 @@ func (o *named) find(ctx context.Context) (*storedMigration, error) {
 			return nil, fmt.Errorf("cluster %s: reading %s: %w", connection.Name(), k.where, err)
 		}
 	}
+	missing := &missingError{
+		short: fmt.Sprintf("no migration %s/%s in cluster %s", namespace, o.name, connection.Name()),
+		more: fmt.Sprintf(": neither a Migration nor a ConfigMap %s, the record of a run; look for it: %s",
+			record.ObjectName(), plan.Kubectl(connection.Name(), connection.Flags()).Do("get", "configmaps", "-A", "-l", records.LabelKey)),
+	}
 	if all, err := storedIn(ctx, connection, namespace); err == nil {
 		var names []string
 		for _, k := range all {
 			names = append(names, k.Name)
 		}
-		if meant := command.DidYouMean(o.name, names); meant != "" {
-			return nil, &missingError{short: fmt.Sprintf("no migration %s/%s in cluster %s", namespace, o.name, connection.Name()), more: meant}
-		}
+		missing.more = cmp.Or(command.DidYouMean(o.name, names), missing.more)
 	}
-	return nil, &missingError{
-		short: fmt.Sprintf("no migration %s/%s in cluster %s", namespace, o.name, connection.Name()),
-		more: fmt.Sprintf(": neither a Migration nor a ConfigMap %s, the record of a run; look for it: %s",
-			record.ObjectName(), plan.Kubectl(connection.Name(), connection.Flags()).Do("get", "configmaps", "-A", "-l", records.LabelKey)),
-	}
+	return nil, missing
 }
 
 // missingError is the error if no migration has the name: a short form, and where else to look.
@@ -136,27 +141,18 @@ func (o *named) appear(ctx context.Context, timeout time.Duration) (*storedMigra
 	}
 	fmt.Fprintf(o.ErrOut, "%s yet; waiting until it appears\n", missing.short)
 	within := cmp.Or(timeout, appearsWithin)
-	late := command.WithCode(command.ExitTimeout, fmt.Errorf("%w; it has not appeared within %s", missing, within))
-	limit := o.Clock.NewTimer(within)
-	defer limit.Stop()
-	ticker := o.Clock.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			if cause := command.Cause(ctx); errors.Is(cause, command.ErrInterrupted) {
-				return nil, cause
-			}
-			return nil, late
-		case <-limit.C():
-			return nil, late
-		case <-ticker.C():
-		}
+	ended := command.Poll(ctx, o.Clock, lookEvery, within, func() bool {
 		k, err = o.find(ctx)
-		if _, still := errors.AsType[*missingError](err); !still {
-			return k, err
-		}
+		_, still := errors.AsType[*missingError](err)
+		return !still
+	})
+	switch {
+	case ended == nil:
+		return k, err
+	case errors.Is(ended, command.ErrInterrupted):
+		return nil, ended
 	}
+	return nil, command.WithCode(command.ExitTimeout, fmt.Errorf("%w; it has not appeared within %s", missing, within))
 }
 
 // title returns the name of the migration for messages.

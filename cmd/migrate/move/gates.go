@@ -12,12 +12,12 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/look"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/health"
-	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -51,12 +51,12 @@ const gatesExamples = `  # What the gates answer
   migrate gates web -n shop -o json | jq '.[] | select(.verdict != "Passed")'`
 
 func newGates(c *command.Common) *cobra.Command {
-	o := &gatesOptions{named: named{Common: c}, output: command.NewChoice("table", "table", "json", "yaml")}
+	o := &gatesOptions{named: named{Common: c}}
 	cmd := c.Command(o, &cobra.Command{
 		Use: "gates NAME", Short: "Ask the health gates of a migration now, and show their answers",
 		Long: gatesHelp, Example: gatesExamples,
 	})
-	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "table", "json", "yaml")
 	cmd.Flags().StringVar(&o.sourceContext, "source-context", "", "context of the source's cluster, when the Migration is in another one")
 	cmd.Flags().StringVar(&o.to.Context, "to-context", "", "context of the destination's cluster, when the Migration is in another one")
 	cmd.Flags().StringVar(&o.to.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the one that is used)")
@@ -127,12 +127,10 @@ func (o *gatesOptions) ask(ctx context.Context, k *storedMigration) ([]gateAnswe
 	defer e.Close()
 	asked, snapshot, err := e.Ask(ctx, k.Migration)
 	if err != nil {
-		return nil, fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
+		return nil, look.Unread(err)
 	}
-	for _, side := range []plan.Side{snapshot.Source, snapshot.Destination} {
-		if side.Reach != plan.Seen {
-			return nil, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", side.Cluster, side.ReachError)
-		}
+	if err := look.Seen(snapshot.Source, snapshot.Destination); err != nil {
+		return nil, err
 	}
 	answers := make([]gateAnswer, 0, len(asked))
 	for _, each := range asked {
@@ -187,14 +185,7 @@ func (o *gatesOptions) side(ctx context.Context, k *storedMigration, s gatesSide
 	if connection, err = where.Connect(nil); err != nil {
 		return nil, err
 	}
-	id, err = connection.ID(ctx)
-	switch {
-	case err != nil:
-		return nil, command.Unreachable(connection.Name(), err)
-	case s.id != "" && id != s.id:
-		return nil, command.Usagef("cluster %s is not that of %s: the UID of its namespace kube-system is %s instead of %s; give %s", connection.Name(), k.title(), id, s.id, s.flags)
-	}
-	return connection, nil
+	return connection, command.Verify(ctx, connection, s.id, "that of "+k.title(), s.flags)
 }
 
 func gatesTable(out io.Writer, paint terminal.Painter, all []gateAnswer) error {
@@ -211,21 +202,9 @@ func gatesTable(out io.Writer, paint terminal.Painter, all []gateAnswer) error {
 		case notAsked:
 			colour = nil
 		}
-		t.Add(colour, a.Gate, string(a.At), orDash(a.Pod), a.Cluster, yes(a.Now), yes(a.Holds), a.Verdict, a.Message)
+		t.Add(colour, a.Gate, string(a.At), cmp.Or(a.Pod, "-"), a.Cluster, yes[a.Now], yes[a.Holds], a.Verdict, a.Message)
 	}
 	return t.Write(out, paint)
 }
 
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
-func yes(is bool) string {
-	if is {
-		return "yes"
-	}
-	return "no"
-}
+var yes = map[bool]string{true: "yes", false: "no"}

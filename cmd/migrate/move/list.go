@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,30 +26,17 @@ func storedIn(ctx context.Context, connection *clusters.Connection, namespace st
 	if err != nil {
 		return nil, err
 	}
-	var all []*storedMigration
-	if served {
-		var resources api.MigrationList
-		if err := connection.Live().List(ctx, &resources, client.InNamespace(namespace)); err != nil {
-			return nil, err
-		}
-		for i := range resources.Items {
-			all = append(all, &storedMigration{Migration: &resources.Items[i], connection: connection})
-		}
-	}
-	var maps corev1.ConfigMapList
-	if err := connection.Live().List(ctx, &maps, client.InNamespace(namespace), client.HasLabels{records.LabelKey}); err != nil {
-		return nil, err
-	}
-	for i := range maps.Items {
-		if m, err := records.Decode(&maps.Items[i]); err == nil { // status NAME reports an unreadable record
-			m.CreationTimestamp = maps.Items[i].CreationTimestamp
-			all = append(all, &storedMigration{Migration: m, connection: connection, record: true})
-		}
+	found, err := records.List(served, func(list client.ObjectList, options ...client.ListOption) error {
+		return connection.Live().List(ctx, list, append(options, client.InNamespace(namespace))...)
+	})
+	all := make([]*storedMigration, 0, len(found))
+	for _, m := range found { // status NAME reports an unreadable record
+		all = append(all, &storedMigration{Migration: m.Migration, connection: connection, record: m.Record != ""})
 	}
 	slices.SortFunc(all, func(a, b *storedMigration) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	return all, nil
+	return all, err
 }
 
 // list prints the migrations of a namespace, or of all.

@@ -112,14 +112,14 @@ func (o *modeOptions) Run(ctx context.Context) error {
 		fmt.Fprintf(o.Out, "%s %s\n", k.title(), o.done)
 	}
 	return command.Within(ctx, o.timeout, func(ctx context.Context) error {
-		err := o.expectDriver(ctx, k)
-		if o.wait && (err == nil || errors.Is(err, errUnnoticed)) {
-			if err != nil {
-				fmt.Fprintln(o.ErrOut, err)
-			}
-			return o.await(ctx, k)
+		unnoticed, err := o.expectDriver(ctx, k)
+		if err != nil || !o.wait {
+			return cmp.Or(err, unnoticed)
 		}
-		return err
+		if unnoticed != nil {
+			fmt.Fprintln(o.ErrOut, unnoticed)
+		}
+		return o.await(ctx, k)
 	})
 }
 
@@ -218,38 +218,25 @@ func noticeWithin(k *storedMigration) time.Duration {
 // errUnnoticed ends the wait for a driver.
 var errUnnoticed = errors.New("no process has taken notice")
 
-// unnoticed returns the error for a mode that no process acts upon.
-func unnoticed(text string) error {
-	return &command.ExitError{Code: command.ExitStalled, Err: unnoticedError(text)}
-}
-
-type unnoticedError string
-
-// Error implements error.
-func (e unnoticedError) Error() string { return string(e) }
-
-// Is implements matching for errors.Is.
-func (e unnoticedError) Is(target error) bool { return target == errUnnoticed }
-
-// expectDriver waits until the driver of the migration reacts to the new mode. If none does, the error has the command
+// expectDriver waits until the driver of the migration reacts to the new mode. If none does, unnoticed has the command
 // that starts one. A driver of an older version reports only its direction.
-func (o *modeOptions) expectDriver(ctx context.Context, k *storedMigration) error {
+func (o *modeOptions) expectDriver(ctx context.Context, k *storedMigration) (unnoticed, err error) {
 	fresh, err := k.store.Load(ctx)
 	if err != nil {
-		return fmt.Errorf("cluster %s: reading %s: %w", k.connection.Name(), k.where, err)
+		return nil, fmt.Errorf("cluster %s: reading %s: %w", k.connection.Name(), k.where, err)
 	}
 	k.Migration = fresh
 	if _, known := records.Noticed(fresh, k.record); !known && !o.turns(fresh) {
 		fmt.Fprintf(o.ErrOut, "The process that runs it takes notice. If none does: %s\n", o.goOn(fresh))
-		return nil
+		return nil, nil
 	}
 	if err := o.awaitNotice(ctx, k); !errors.Is(err, errUnnoticed) {
-		return err
+		return nil, err
 	}
-	if err := o.refuseUndriven(k); err != nil {
-		return unnoticed(err.Error())
+	if undriven := o.refuseUndriven(k); undriven != nil {
+		return undriven, nil
 	}
-	return unnoticed(fmt.Sprintf("%s: no process has taken notice within %s, and nothing is done before one does; if none drives it, %s", k.title(), noticeWithin(k), o.howOn(k)))
+	return command.Refusedf("%s: no process has taken notice within %s, and nothing is done before one does; if none drives it, %s", k.title(), noticeWithin(k), o.howOn(k)), nil
 }
 
 // noticed reports whether a process acts upon the mode.
@@ -302,18 +289,21 @@ func (o *modeOptions) awaitNotice(ctx context.Context, k *storedMigration) error
 // goOn returns the command that continues the record of a run. The destination's context is only known by the name that
 // it had where the move began.
 func (o *named) goOn(m *api.Migration) string {
-	words := []string{o.Again("run", o.name, m.Namespace)}
-	add := func(flag, value, but string) {
-		if value != but {
-			words = append(words, flag, command.Quote(value))
-		}
+	to := ""
+	if !within(m) {
+		to = cmp.Or(m.Annotations[records.DestinationNameAnnotationKey], "CONTEXT")
 	}
-	if base := m.Status.Baseline; base == nil || base.SourceCluster != base.DestinationCluster {
-		add("--to-context", cmp.Or(m.Annotations[records.DestinationNameAnnotationKey], "CONTEXT"), "")
-	}
-	add("--to-namespace", m.Spec.Destination.Namespace, m.Namespace)
-	add("--to-name", m.Spec.Destination.Name, m.Spec.Source.Name)
+	words := append([]string{o.Again("run", o.name, m.Namespace)}, command.FlagWords("--to-context", to,
+		"--to-namespace", unless(m.Namespace, m.Spec.Destination.Namespace), "--to-name", unless(m.Spec.Source.Name, m.Spec.Destination.Name))...)
 	return strings.Join(words, " ")
+}
+
+// unless returns a value that differs from the default, or an empty string.
+func unless(standard, value string) string {
+	if value == standard {
+		return ""
+	}
+	return value
 }
 
 // otherWay returns the command that plans the reverse of a completed move.
@@ -344,20 +334,10 @@ func wayBack(c *command.Common, m *api.Migration, lead string) string {
 	if lead != "" {
 		words = []string{c.Program, "plan", command.Quote(set), "-n", command.Quote(namespace), lead}
 	}
-	if home := cmp.Or(from.Namespace, m.Namespace); home != namespace {
-		words = append(words, "--to-namespace", command.Quote(home))
-	}
-	if from.Name != set {
-		words = append(words, "--to-name", command.Quote(from.Name))
-	}
 	native := appsv1.SchemeGroupVersion.String()
 	was, is := cmp.Or(from.APIVersion, native), cmp.Or(to.APIVersion, from.APIVersion, native)
-	if is != native {
-		words = append(words, "--"+flags.Kind, is)
-	}
-	if was != is {
-		words = append(words, "--"+flags.ToKind, was)
-	}
+	words = append(words, command.FlagWords("--to-namespace", unless(namespace, cmp.Or(from.Namespace, m.Namespace)), "--to-name", unless(set, from.Name),
+		"--"+flags.Kind, unless(native, is), "--"+flags.ToKind, unless(is, was))...)
 	return strings.Join(append(words, flags.Back(m.Spec.Volumes)...), " ")
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
-	"github.com/sliceshift/sliceshift/migration/report/page"
 )
 
 // planOptions are the options of the command plan.
@@ -62,14 +61,14 @@ const planExamples = `  # To another cluster of the same kubeconfig
   migrate plan web -n shop --context east --to-context west -o json | jq .summary`
 
 func newPlan(c *command.Common) *cobra.Command {
-	o := &planOptions{moveOptions: moveOptions{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml", "html", "svg")}
+	o := &planOptions{moveOptions: moveOptions{Common: c}}
 	cmd := c.Command(o, &cobra.Command{
 		Use: "plan STATEFULSET", Short: "Show each step of a move and what stands in its way; writes nothing",
 		Long: planHelp, Example: planExamples,
 	})
 	o.to.Add(cmd.Flags())
 	o.spec.Add(cmd.Flags())
-	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "table", "wide", "json", "yaml", "html", "svg")
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "show the objects that will have changed in the end, as a diff")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 0 when there is nothing to do, 1 when steps are pending, above 1 on an error")
 	return cmd
@@ -130,12 +129,7 @@ func (o *planOptions) show(d preview.Plan, changes func() preview.Changes) error
 	printer := preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}
 	switch {
 	case o.output.Value == "html":
-		html, err := page.HTML(d.Page())
-		if err != nil {
-			return err
-		}
-		_, err = o.Out.Write(html)
-		return err
+		return printPage(o.Out, d.Page())
 	case o.output.Value == "svg" && !d.Refused && len(d.Steps) > 0:
 		image, err := chart.SVG(d.Chart())
 		if err != nil {

@@ -52,7 +52,7 @@ const preflightExamples = `  # May web move to another cluster of the same kubec
   migrate preflight web -n shop --to-namespace store -o json | jq '.groups[].checks[] | select(.verdict != "pass")'`
 
 func newPreflight(c *command.Common) *cobra.Command {
-	o := &preflightOptions{moveOptions: moveOptions{Common: c}, output: command.NewChoice("table", "table", "json", "yaml")}
+	o := &preflightOptions{moveOptions: moveOptions{Common: c}}
 	cmd := c.Command(o, &cobra.Command{
 		Use: "preflight (STATEFULSET | -f FILE)", Short: "Run every check before a move; writes nothing",
 		Long: preflightHelp, Example: preflightExamples,
@@ -61,7 +61,7 @@ func newPreflight(c *command.Common) *cobra.Command {
 	o.spec.Add(cmd.Flags())
 	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "`FILE` with the Migration to check; - is the standard input")
 	cmd.Flags().BoolVarP(&o.all, "verbose", "v", false, "show each check, also those that passed")
-	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "table", "json", "yaml")
 	return cmd
 }
 

@@ -5,14 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -100,82 +98,23 @@ func (t *task) isBack(ctx context.Context, m *api.Migration) (bool, error) {
 // compares the destination, and other settings only if their flag was set.
 func (t *task) differences() []string {
 	have, want := t.recorded.Spec, t.requested.Spec
+	have.Volumes, have.Services = t.recorded.VolumesAsAccepted(), t.recorded.AcceptedServices()
 	var out []string
-	add := func(given bool, what, recorded, asked string) {
-		if given && recorded != asked {
-			out = append(out, fmt.Sprintf("%s: recorded %s, asked for %s", what, recorded, asked))
-		}
+	add := func(what, recorded, asked string) {
+		out = append(out, fmt.Sprintf("%s: recorded %s, asked for %s", what, recorded, asked))
 	}
 	if id := t.recorded.Annotations[records.DestinationAnnotationKey]; id != t.requested.Annotations[records.DestinationAnnotationKey] {
 		name := t.recorded.Annotations[records.DestinationNameAnnotationKey]
 		if name == t.destination.Name() || name == "" {
 			name += " (another one of that name)"
 		}
-		add(true, "destination cluster", strings.TrimSpace(name), t.destination.Name())
+		add("destination cluster", strings.TrimSpace(name), t.destination.Name())
 	}
 	place := func(d api.DestinationReference) string { return d.Namespace + "/" + d.Name }
-	add(true, "destination", place(have.Destination), place(want.Destination))
-	add(t.spec.Given(flags.Kind), flags.Kind, have.Source.APIVersion, want.Source.APIVersion)
-	add(t.spec.Given(flags.ToKind), flags.ToKind, have.Destination.APIVersion, want.Destination.APIVersion)
-	add(t.spec.Given(flags.Order) || t.spec.Orders(), "order", string(have.Ordinals.Order), string(want.Ordinals.Order))
-	add(t.spec.Given(flags.Count), "count", number(have.Ordinals.Count, "all"), number(want.Ordinals.Count, "all"))
-	if t.spec.Given(flags.MaxUnavailable) && !equality.Semantic.DeepEqual(have.MaxUnavailable, want.MaxUnavailable) {
-		recorded := "the PodDisruptionBudget's"
-		if have.MaxUnavailable != nil {
-			recorded = have.MaxUnavailable.String()
-		}
-		add(true, "max-unavailable", recorded, want.MaxUnavailable.String())
+	if was, is := place(have.Destination), place(want.Destination); was != is {
+		add("destination", was, is)
 	}
-	add(t.spec.Given(flags.StorageClass), "storage classes", classes(t.recorded.VolumesAsAccepted()), classes(want.Volumes))
-	add(t.spec.Given(flags.AccessModes), "access modes", accessModes(t.recorded.VolumesAsAccepted()), accessModes(want.Volumes))
-	add(t.spec.Given(flags.Shared), "shared paths", shared(have.Volumes), shared(want.Volumes))
-	add(t.spec.Given(flags.Volume), "methods of volumes", methodsOf(t.recorded.VolumesAsAccepted()), methodsOf(want.Volumes))
-	made, asked := t.recorded.AcceptedServices(), want.Services.Spelled()
-	add(t.spec.Given(flags.ExportServices), "export-services", strconv.FormatBool(made.Export), strconv.FormatBool(asked.Export))
-	add(t.spec.Given(flags.ExportOrdinals), flags.ExportOrdinals, string(made.PerOrdinal), string(asked.PerOrdinal))
-	return out
-}
-
-func number(n *int32, none string) string {
-	if n == nil {
-		return none
-	}
-	return strconv.Itoa(int(*n))
-}
-
-func classes(volumes []api.VolumeSpec) string {
-	return mapped(volumes, func(v api.VolumeSpec) string { return ptr.Deref(v.StorageClassName, "") })
-}
-
-func accessModes(volumes []api.VolumeSpec) string {
-	return mapped(volumes, func(v api.VolumeSpec) string { return api.Modes(v.AccessModes) })
-}
-
-// mapped returns the setting of each claim template that differs from the source's, as text.
-func mapped(volumes []api.VolumeSpec, word func(api.VolumeSpec) string) string {
-	words := make([]string, 0, len(volumes))
-	for _, v := range volumes {
-		if is := word(v); is != "" {
-			words = append(words, v.ClaimTemplate+"="+is)
-		}
-	}
-	if len(words) == 0 {
-		return "the source's"
-	}
-	return strings.Join(words, ",")
-}
-
-func shared(volumes []api.VolumeSpec) string {
-	var words []string
-	for _, v := range volumes {
-		if v.Shared {
-			words = append(words, v.ClaimTemplate)
-		}
-	}
-	if len(words) == 0 {
-		return "none"
-	}
-	return strings.Join(words, ",")
+	return append(out, t.spec.Differences(have, want)...)
 }
 
 func (t *task) refuse(why string, different []string, remedy string) error {
@@ -185,30 +124,6 @@ func (t *task) refuse(why string, different []string, remedy string) error {
 
 // adopt applies the flags that may change during a move.
 func (t *task) adopt(m *api.Migration) {
-	if t.spec.Given(flags.MinReady) {
-		m.Spec.Handoff.MinReadySeconds = t.requested.Spec.Handoff.MinReadySeconds
-	}
-	if t.spec.Given(flags.Deadline) {
-		m.Spec.Handoff.ProgressDeadlineSeconds = t.requested.Spec.Handoff.ProgressDeadlineSeconds
-	}
-	if t.spec.Given(flags.SplitBudget) {
-		m.Spec.SplitBudget = t.requested.Spec.SplitBudget
-	}
-	if t.spec.Given(flags.Gates) || t.spec.Cooked() {
-		m.Spec.Gates = t.requested.Spec.Gates
-	}
-	if t.spec.Given(flags.Probe) {
-		m.Spec.Probe = t.requested.Spec.Probe
-	}
-	if t.spec.Given(flags.Hooks) || t.spec.Cooked() {
-		m.Spec.Hooks = t.requested.Spec.Hooks
-	}
-	if t.spec.Given(flags.PauseWriters) {
-		m.Spec.Writers.Pause = t.requested.Spec.Writers.Pause
-	}
-	if t.spec.Given(flags.PausedByHand) {
-		m.Spec.Writers.PausedByHand = t.requested.Spec.Writers.PausedByHand
-	}
 	if t.spec.Given(flags.Volume) || t.spec.Given(flags.StorageClass) {
 		restore(m)
 	}
@@ -218,44 +133,22 @@ func (t *task) adopt(m *api.Migration) {
 	if t.spec.Given(flags.Volume) {
 		say(m.Spec.Volumes, t.requested.Spec.Volumes)
 	}
-	if t.spec.Schedules() {
-		m.Spec.Schedule = t.requested.Spec.Schedule
-	}
-	t.spec.SetDependencies(&m.Spec.Dependencies)
-	if t.spec.Given(flags.Cleanup) {
-		m.Spec.Cleanup = t.requested.Spec.Cleanup
-	}
+	t.spec.Adopt(&m.Spec, t.requested.Spec)
 }
 
 // save writes the record of a migration that resolve returned.
 func (t *task) save(ctx context.Context, m *api.Migration) error {
-	if t.recorded == nil {
-		if err := t.store.Create(ctx, m); err != nil {
-			return fmt.Errorf("cluster %s: writing the record, ConfigMap %s/%s: %w", t.source.Name(), t.store.Namespace, t.store.ObjectName(), err)
-		}
+	write := t.store.Save
+	switch {
+	case t.recorded == nil:
+		write = t.store.Create
+	case equality.Semantic.DeepEqual(t.recorded, m):
 		return nil
 	}
-	if equality.Semantic.DeepEqual(t.recorded, m) {
-		return nil
-	}
-	if err := t.store.Save(ctx, m); err != nil {
+	if err := write(ctx, m); err != nil {
 		return fmt.Errorf("cluster %s: writing the record, ConfigMap %s/%s: %w", t.source.Name(), t.store.Namespace, t.store.ObjectName(), err)
 	}
 	return nil
-}
-
-// methodsOf returns the methods of claim templates as text, for comparison.
-func methodsOf(volumes []api.VolumeSpec) string {
-	var words []string
-	for _, v := range volumes {
-		if v.Method != "" && v.Method != api.MethodRebind {
-			words = append(words, v.ClaimTemplate+"="+strings.ToLower(string(v.Method)))
-		}
-	}
-	if len(words) == 0 {
-		return "rebind"
-	}
-	return strings.Join(words, ",")
 }
 
 // restore restores the accepted methods and storage classes in the spec of a migration, if they have been changed.

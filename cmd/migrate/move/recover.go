@@ -10,13 +10,13 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/drain"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/look"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/engine"
-	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -153,7 +153,7 @@ func (o *recoverOptions) show(d preview.Recovery) error {
 	if o.quiet && !o.dryRun {
 		return nil
 	}
-	return terminal.Print(o.Out, o.output.Value, d, preview.RecoveryPrinter{Printer: preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}}.Print)
+	return terminal.Print(o.Out, o.output.Value, d, o.printer().Recovery)
 }
 
 // examine reads the source and probes the destination. It writes nothing.
@@ -174,8 +174,8 @@ func (o *recoverOptions) examine(ctx context.Context, k *storedMigration) (previ
 	if err != nil {
 		return preview.Recovery{}, command.Unreachable(source.Name(), err)
 	}
-	if snapshot.Source.Reach != plan.Seen {
-		return preview.Recovery{}, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", source.Name(), snapshot.Source.ReachError)
+	if err := look.Seen(snapshot.Source); err != nil {
+		return preview.Recovery{}, err
 	}
 	if k.record {
 		if err := verify(records.ConfigMap{Namespace: k.Namespace, Name: k.Name}, m, snapshot); err != nil {
@@ -209,14 +209,7 @@ func (o *recoverOptions) sourceOf(ctx context.Context, k *storedMigration) (*clu
 		}
 		source.ReachedBy("") // commands about the migration use the cluster that stores it
 	}
-	id, err := source.ID(ctx)
-	if err != nil {
-		return nil, command.Unreachable(source.Name(), err)
-	}
-	if base := k.Status.Baseline; id != base.SourceCluster {
-		return nil, fmt.Errorf("cluster %s is not the source of %s: the UID of its namespace kube-system is %s instead of %s; give --source-context", source.Name(), k.title(), id, base.SourceCluster)
-	}
-	return source, nil
+	return source, command.Verify(ctx, source, k.Status.Baseline.SourceCluster, "the source of "+k.title(), "--source-context")
 }
 
 // back returns the command that moves a migration back whose destination works.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,11 +17,12 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
-	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/view"
+	"github.com/sliceshift/sliceshift/migration/world"
 )
 
 // confirmed obtains the user's confirmation that the destination is off and, for a completed migration, that nothing was
@@ -135,12 +135,11 @@ func (o *recoverOptions) probe(ctx context.Context, k *storedMigration, there pl
 	}
 	var h heard
 	for i := range pods.Items {
-		rest, found := strings.CutPrefix(pods.Items[i].Name, there.Set.Name+"-")
-		if _, err := strconv.ParseUint(rest, 10, 31); found && err == nil {
+		if _, is := world.OrdinalOf(there.Set.Name, pods.Items[i].Name); is {
 			h.running = append(h.running, pods.Items[i].Name)
 		}
 	}
-	h.answers = fmt.Sprintf("ANSWERS, and has %s of the application", terminal.Count(len(h.running), "pod"))
+	h.answers = fmt.Sprintf("ANSWERS, and has %s of the application", view.Count(len(h.running), "pod"))
 	if h.movedOn, err = movedOnAt(ctx, connection, there.Namespace, k.Migration); err != nil {
 		h.answers += fmt.Sprintf("; whether anything was moved on from there could not be seen: %v", err)
 	}
@@ -154,28 +153,26 @@ func movedOnAt(ctx context.Context, at *clusters.Connection, namespace string, m
 	if err != nil {
 		return "", err
 	}
-	if served {
-		all := &api.MigrationList{}
-		if err := listed(ctx, at.Live(), all, namespace); err != nil {
-			return "", fmt.Errorf("listing the Migrations of cluster %s: %w", at.Name(), err)
+	all, err := records.List(served, func(list client.ObjectList, options ...client.ListOption) error {
+		err := listed(ctx, at.Live(), list, namespace, options...)
+		if _, resources := list.(*api.MigrationList); err != nil && resources {
+			return fmt.Errorf("listing the Migrations of cluster %s: %w", at.Name(), err)
 		}
-		for i := range all.Items {
-			if other := &all.Items[i]; engine.MovesOn(m, other) {
-				return fmt.Sprintf("Migration %s/%s in cluster %s", other.Namespace, other.Name, at.Name()), nil
-			}
+		if err != nil {
+			return fmt.Errorf("listing the records of runs in cluster %s: %w", at.Name(), err)
 		}
-	}
-	kept := &corev1.ConfigMapList{}
-	if err := listed(ctx, at.Live(), kept, namespace, client.HasLabels{records.LabelKey}); err != nil {
-		return "", fmt.Errorf("listing the records of runs in cluster %s: %w", at.Name(), err)
-	}
-	for i := range kept.Items {
-		other, err := records.Decode(&kept.Items[i])
-		if err == nil && engine.MovesOn(m, other) {
-			return fmt.Sprintf("a run of cluster %s (ConfigMap %s/%s)", at.Name(), other.Namespace, kept.Items[i].Name), nil
+		return nil
+	})
+	for _, other := range all {
+		switch {
+		case !engine.MovesOn(m, other.Migration):
+		case other.Record != "":
+			return fmt.Sprintf("a run of cluster %s (%s)", at.Name(), other.Title()), nil
+		default:
+			return fmt.Sprintf("%s in cluster %s", other.Title(), at.Name()), nil
 		}
 	}
-	return "", nil
+	return "", err
 }
 
 // listed lists objects in all namespaces, or in one if listing all is forbidden.

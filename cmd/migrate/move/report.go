@@ -3,6 +3,7 @@ package move
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -44,12 +45,12 @@ const reportExamples = `  # As text
   migrate report web -n shop --context east -o json | jq .handoffs`
 
 func newReport(c *command.Common) *cobra.Command {
-	o := &reportOptions{named: named{Common: c}, output: command.NewChoice("md", "md", "html", "json")}
+	o := &reportOptions{named: named{Common: c}}
 	cmd := c.Command(o, &cobra.Command{
 		Use: "report NAME", Short: "Report what a migration has done",
 		Long: reportHelp, Example: reportExamples,
 	})
-	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "md", "html", "json")
 	cmd.Flags().StringArrayVar(&o.logs, "log", nil, "a file that run --log has written; may be given several times")
 	return cmd
 }
@@ -88,14 +89,19 @@ func (o *reportOptions) print(r report.Report) error {
 	case "json":
 		return terminal.Encode(o.Out, "json", r)
 	case "html":
-		html, err := page.HTML(r.Page())
-		if err != nil {
-			return err
-		}
-		_, err = o.Out.Write(html)
-		return err
+		return printPage(o.Out, r.Page())
 	}
 	_, err := o.Out.Write(page.Markdown(r.Page()))
+	return err
+}
+
+// printPage prints a document as one HTML file.
+func printPage(out io.Writer, p page.Page) error {
+	html, err := page.HTML(p)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(html)
 	return err
 }
 

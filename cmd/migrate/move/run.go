@@ -17,6 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/preflight"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // runOptions are the options of the command run.
@@ -67,7 +68,7 @@ const runExamples = `  # To another cluster
   migrate run web -n shop --context east --to-context west -o json`
 
 func newRun(c *command.Common) *cobra.Command {
-	o := &runOptions{moveOptions: moveOptions{Common: c}, output: command.NewChoice("text", "text", "json")}
+	o := &runOptions{moveOptions: moveOptions{Common: c}}
 	cmd := c.Command(o, &cobra.Command{
 		Use: "run STATEFULSET", Short: "Move a StatefulSet from here, or continue a move",
 		Long: runHelp, Example: runExamples,
@@ -75,7 +76,7 @@ func newRun(c *command.Common) *cobra.Command {
 	flags := cmd.Flags()
 	o.to.Add(flags)
 	o.spec.Add(flags)
-	flags.VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "text", "json")
 	flags.StringVar(&o.log, "log", "", "append each event to this file, too, as one JSON object a line: see report --log")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print only errors and stalls, on stderr")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show each write and each wait on a terminal, too; elsewhere they are always shown")
@@ -188,7 +189,7 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 		}
 	}
 	if refused := preview.Refusals(findings); refused > 0 {
-		return command.Refusedf("the move of StatefulSet %s/%s is refused (%s); nothing has been changed", o.namespace, o.set, terminal.Count(refused, "error"))
+		return command.Refusedf("the move of StatefulSet %s/%s is refused (%s); nothing has been changed", o.namespace, o.set, view.Count(refused, "error"))
 	}
 	text := fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s", o.namespace, o.set, t.source.Name(), destinationName(t, m))
 	if first := planner.Plan(snapshot); first.Record != nil && first.Record.Baseline != nil {

@@ -60,12 +60,12 @@ const statusExamples = `  # All migrations
   migrate status web -n shop --context east -o json | jq .view.moved`
 
 func newStatus(c *command.Common) *cobra.Command {
-	o := &statusOptions{named: named{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml")}
+	o := &statusOptions{named: named{Common: c}}
 	cmd := c.Command(o, &cobra.Command{
 		Use: "status [NAME]", Short: "List migrations, or show the state of one",
 		Long: statusHelp, Example: statusExamples,
 	})
-	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "table", "wide", "json", "yaml")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "without a name: list the migrations of all namespaces")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until it is completed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with -w: give up after this time (default: never, once it exists)")

@@ -15,7 +15,6 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/internal/records"
@@ -77,7 +76,7 @@ func (o *statusOptions) lineOfChange(k *storedMigration, last *string) error {
 func (o *statusOptions) line(k *storedMigration) string {
 	row := k.row(o.Common)
 	row.Handoff = withoutDown(row.Handoff)
-	text := status.Line(row, o.Clock.Now())
+	text := row.Line(o.Clock.Now())
 	if u := k.undriven(o.Common); u != nil {
 		text += "  " + o.howOn(k)
 	}
@@ -124,13 +123,13 @@ func (o *statusOptions) documentOfChange(k *storedMigration, last *string, write
 type redrawing struct {
 	o     *statusOptions
 	mu    sync.Mutex
+	area  terminal.Area
 	shown *storedMigration
-	drawn int
 	stop  func()
 }
 
 func newRedrawing(o *statusOptions) *redrawing {
-	r := &redrawing{o: o}
+	r := &redrawing{o: o, area: terminal.Area{Out: printable.Behind(o.Out)}}
 	r.stop = terminal.Redraw(o.Clock, redrawStatusEvery, r.draw)
 	return r
 }
@@ -142,24 +141,16 @@ func (r *redrawing) set(k *storedMigration, _ *string) error {
 	return nil
 }
 
-// draw overwrites the previous text line by line, which avoids flicker.
 func (r *redrawing) draw() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.shown == nil {
-		return
+	if r.shown != nil {
+		r.area.Draw(nil, r.lines(r.o.Width()-1))
 	}
-	lines := strings.Split(strings.TrimRight(r.o.page(r.o.Width()-1, r.shown), "\n"), "\n")
-	var b strings.Builder
-	if r.drawn > 0 {
-		fmt.Fprintf(&b, "\r\x1b[%dA", r.drawn)
-	}
-	for _, line := range lines {
-		b.WriteString("\x1b[2K" + printable.Coloured(line) + "\n")
-	}
-	b.WriteString("\x1b[J")
-	r.drawn = len(lines)
-	_, _ = io.WriteString(printable.Behind(r.o.Out), b.String()) // if the terminal is closed, the next signal ends the command
+}
+
+func (r *redrawing) lines(width int) []string {
+	return strings.Split(strings.TrimRight(r.o.page(width, r.shown), "\n"), "\n")
 }
 
 // close leaves the complete last state on the terminal.
@@ -167,14 +158,9 @@ func (r *redrawing) close() {
 	r.stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.shown == nil {
-		return
+	if r.shown != nil {
+		r.area.Draw(r.lines(0), nil)
 	}
-	erase := ""
-	if r.drawn > 0 {
-		erase = fmt.Sprintf("\r\x1b[%dA\x1b[J", r.drawn)
-	}
-	_, _ = io.WriteString(printable.Behind(r.o.Out), erase+printable.Coloured(r.o.page(0, r.shown)))
 }
 
 // watchedLive shows a status on a terminal. It is read-only: of its keys only ^C has an effect.

@@ -55,24 +55,25 @@ func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 	if to.Name == "" {
 		to.Name = o.set
 	}
-	spec, err := o.spec.Spec(o.set, to)
+	spec, err := specOf(cmd.Context(), &o.spec, o.set, to)
 	if err != nil {
-		return err
-	}
-	if err := admitted(cmd.Context(), spec); err != nil {
 		return err
 	}
 	o.requested = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.set}, Spec: spec}
 	return nil
 }
 
-// admitted rejects a spec that is not valid in a Migration. Files and recipes that flags name may contain anything.
-func admitted(ctx context.Context, spec api.MigrationSpec) error {
-	err := admission.Spec(ctx, spec)
-	if refused, is := errors.AsType[admission.Refused](err); is {
-		return command.Usagef("these settings make no valid Migration:\n%w", refused)
+// specOf returns the spec of the flags. It rejects one that is not valid in a Migration: files and recipes that flags name
+// may contain anything.
+func specOf(ctx context.Context, f *flags.Spec, set string, to flags.Destination) (api.MigrationSpec, error) {
+	spec, err := f.Spec(set, to)
+	if err == nil {
+		err = admission.Spec(ctx, spec)
 	}
-	return err
+	if refused, is := errors.AsType[admission.Refused](err); is {
+		return spec, command.Usagef("these settings make no valid Migration:\n%s", refused.Text(f.Origin))
+	}
+	return spec, err
 }
 
 // Validate rejects invalid combinations of flags.
@@ -155,16 +156,7 @@ func (o *moveOptions) hintName(ctx context.Context, t *task) {
 	if t.recorded != nil || !apierrors.IsNotFound(t.source.Live().Get(ctx, client.ObjectKey{Namespace: o.namespace, Name: o.set}, set)) {
 		return
 	}
-	all := &unstructured.UnstructuredList{}
-	all.SetGroupVersionKind(set.GroupVersionKind().GroupVersion().WithKind("StatefulSetList"))
-	if err := t.source.Live().List(ctx, all, client.InNamespace(o.namespace)); err != nil {
-		return
-	}
-	var names []string
-	for i := range all.Items {
-		names = append(names, all.Items[i].GetName())
-	}
-	if meant := command.DidYouMean(o.set, names); meant != "" {
+	if meant := command.DidYouMean(o.set, command.NamesIn(ctx, t.source.Live(), set.GroupVersionKind(), o.namespace)); meant != "" {
 		fmt.Fprintf(o.ErrOut, "no StatefulSet %s/%s in cluster %s%s\n", o.namespace, o.set, t.source.Name(), meant)
 	}
 }

@@ -122,11 +122,8 @@ func (o *adoptOptions) Validate() error {
 
 // Run checks the object and converts it to the other kind.
 func (o *adoptOptions) Run(ctx context.Context) error {
-	connection, err := o.Connect()
+	connection, _, err := connect(ctx, o.Common)
 	if err != nil {
-		return err
-	}
-	if err := served(ctx, connection); err != nil {
 		return err
 	}
 	a := &adoption{adoptOptions: o, connection: connection, live: connection.Live()}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,7 +29,8 @@ func (o *logsOptions) logs(pods []*corev1.Pod) ([]logOf, error) {
 	var logs []logOf
 	for _, pod := range pods {
 		if o.allContainers {
-			for _, name := range append(initContainersOf(pod), append(containersOf(pod), ephemeralOf(pod)...)...) {
+			regular, initial, ephemeral := containersOf(pod)
+			for _, name := range slices.Concat(initial, regular, ephemeral) {
 				logs = append(logs, logOf{pod.Name, name})
 			}
 			continue
@@ -47,7 +49,8 @@ func (o *logsOptions) logs(pods []*corev1.Pod) ([]logOf, error) {
 
 // containerOf returns the container whose log is printed.
 func (o *logsOptions) containerOf(pod *corev1.Pod) (string, error) {
-	all := append(containersOf(pod), append(marked(ephemeralOf(pod), "ephem"), marked(initContainersOf(pod), "init")...)...)
+	regular, initial, ephemeral := containersOf(pod)
+	all := slices.Concat(regular, marked(ephemeral, "ephem"), marked(initial, "init"))
 	has := func(name string) bool {
 		for _, each := range all {
 			if known, _, _ := strings.Cut(each, " "); known == name {
@@ -75,25 +78,18 @@ func (o *logsOptions) containerOf(pod *corev1.Pod) (string, error) {
 	return first, nil
 }
 
-func containersOf(pod *corev1.Pod) (names []string) {
+// containersOf returns the names of a pod's containers, and of its init and ephemeral ones.
+func containersOf(pod *corev1.Pod) (regular, initial, ephemeral []string) {
 	for i := range pod.Spec.Containers {
-		names = append(names, pod.Spec.Containers[i].Name)
+		regular = append(regular, pod.Spec.Containers[i].Name)
 	}
-	return names
-}
-
-func initContainersOf(pod *corev1.Pod) (names []string) {
 	for i := range pod.Spec.InitContainers {
-		names = append(names, pod.Spec.InitContainers[i].Name)
+		initial = append(initial, pod.Spec.InitContainers[i].Name)
 	}
-	return names
-}
-
-func ephemeralOf(pod *corev1.Pod) (names []string) {
 	for i := range pod.Spec.EphemeralContainers {
-		names = append(names, pod.Spec.EphemeralContainers[i].Name)
+		ephemeral = append(ephemeral, pod.Spec.EphemeralContainers[i].Name)
 	}
-	return names
+	return regular, initial, ephemeral
 }
 
 // marked adds the type of containers to their names, as kubectl lists them.

@@ -52,11 +52,8 @@ type statefulSet struct {
 
 // find reads the StatefulSet, which must be of our kind.
 func (o *named) find(ctx context.Context) (*statefulSet, error) {
-	connection, namespace, err := o.ConnectTo()
+	connection, namespace, err := connect(ctx, o.Common)
 	if err != nil {
-		return nil, err
-	}
-	if err := served(ctx, connection); err != nil {
 		return nil, err
 	}
 	set, key := &slicesapi.StatefulSet{}, client.ObjectKey{Namespace: namespace, Name: o.name}
@@ -70,17 +67,20 @@ func (o *named) find(ctx context.Context) (*statefulSet, error) {
 	return &statefulSet{set, connection}, nil
 }
 
-// served returns an error if the cluster does not serve our kind.
-func served(ctx context.Context, connection *clusters.Connection) error {
+// connect connects to the cluster of the flags, which must serve our kind, and returns the selected namespace.
+func connect(ctx context.Context, c *command.Common) (connection *clusters.Connection, namespace string, err error) {
+	if connection, namespace, err = c.ConnectTo(); err != nil {
+		return nil, "", err
+	}
 	known, err := connection.Serves(ctx, &slicesapi.StatefulSet{})
 	switch {
 	case err != nil:
-		return command.Unreachable(connection.Name(), err)
+		return nil, "", command.Unreachable(connection.Name(), err)
 	case !known:
-		return fmt.Errorf("cluster %s does not serve %s StatefulSets: install their resource definition and the manager there first: %s",
+		return nil, "", fmt.Errorf("cluster %s does not serve %s StatefulSets: install their resource definition and the manager there first: %s",
 			connection.Name(), slicesapi.GroupVersion, plan.Kubectl(connection.Name(), connection.Flags()).Do("apply", "-k", "config"))
 	}
-	return nil
+	return connection, namespace, nil
 }
 
 // notFound returns the error if there is none, and a remedy if there is one of apps/v1.
@@ -89,15 +89,8 @@ func (o *named) notFound(ctx context.Context, connection *clusters.Connection, k
 	if err := connection.Live().Get(ctx, key, &appsv1.StatefulSet{}); err == nil {
 		return fmt.Errorf("%w, but one of apps/v1: use kubectl rollout for it, or %q first", missing, o.Again("adopt", key.Name, key.Namespace))
 	}
-	var all slicesapi.StatefulSetList
-	if err := connection.Live().List(ctx, &all, client.InNamespace(key.Namespace)); err == nil {
-		var names []string
-		for i := range all.Items {
-			names = append(names, all.Items[i].Name)
-		}
-		if meant := command.DidYouMean(key.Name, names); meant != "" {
-			return fmt.Errorf("%w%s", missing, meant)
-		}
+	if meant := command.DidYouMean(key.Name, command.NamesIn(ctx, connection.Live(), slicesapi.GroupVersion.WithKind("StatefulSet"), key.Namespace)); meant != "" {
+		return fmt.Errorf("%w%s", missing, meant)
 	}
 	return fmt.Errorf("%w; look for it: %s", missing, plan.Kubectl(connection.Name(), connection.Flags()).Do("get", "statefulsets."+slicesapi.GroupVersion.Group, "-A"))
 }

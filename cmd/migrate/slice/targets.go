@@ -118,11 +118,8 @@ func (o *targets) find(ctx context.Context) (found []*statefulSet, err error) {
 
 // list reads all StatefulSets with the labels.
 func (o *targets) list(ctx context.Context) (found []*statefulSet, err error) {
-	connection, namespace, err := o.ConnectTo()
+	connection, namespace, err := connect(ctx, o.Common)
 	if err != nil {
-		return nil, err
-	}
-	if err := served(ctx, connection); err != nil {
 		return nil, err
 	}
 	selector, err := labels.Parse(o.selector)

@@ -1,12 +1,10 @@
-// Package terminal formats text output: colours, tables, durations, and lines that fit a width.
+// Package terminal formats text output: colours, tables, and lines that fit a width.
 package terminal
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
@@ -35,51 +33,6 @@ func Print[T any](out io.Writer, format string, value T, text func(T) error) err
 	}
 	return text(value)
 }
-
-// Duration returns a short duration with a stable width: 0.4s, 12.3s, 2m05s, 1h02m.
-func Duration(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	default:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-}
-
-// Size returns a number of bytes with a binary unit: 512 B, 1.5 KiB, 8.0 MiB.
-func Size(bytes int64) string {
-	const unit = 1024
-	if bytes < unit {
-		return fmt.Sprintf("%d B", bytes)
-	}
-	value, prefix := float64(bytes)/unit, 0
-	for value >= unit && prefix < len("KMGTPE")-1 {
-		value /= unit
-		prefix++
-	}
-	return fmt.Sprintf("%.1f %ciB", value, "KMGTPE"[prefix])
-}
-
-// Coarse returns a duration for display while it grows, without fractions of a second.
-func Coarse(d time.Duration) string {
-	if d < time.Minute {
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	}
-	return Duration(d)
-}
-
-// Count returns a number with its noun.
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// Span returns a slice's range of ordinals.
-func Span(start, replicas int32) string { return fmt.Sprintf("[%d,%d)", start, start+replicas) }
 
 // Pad pads text to a width.
 func Pad(text string, width int) string {
@@ -135,3 +88,55 @@ func Wrap(text string, width int) []string {
 	}
 	return append(lines, line)
 }
+
+// Bar draws a progress bar.
+type Bar struct {
+	Paint   Painter
+	Unicode bool
+}
+
+// Draw returns a bar of the given width, filled to fraction, which is limited to the range 0 to 1.
+func (b Bar) Draw(fraction float64, width int) string {
+	full, empty := "=", "."
+	if b.Unicode {
+		full, empty = "━", "─"
+	}
+	filled := int(min(1, max(0, fraction))*float64(width) + 0.5)
+	return b.Paint.Green(strings.Repeat(full, filled)) + b.Paint.Dim(strings.Repeat(empty, width-filled))
+}
+
+// Painter colours text, or leaves it unchanged.
+type Painter struct {
+	// On is false if text remains unchanged.
+	On bool
+}
+
+func (p Painter) sgr(code, text string) string {
+	if !p.On || text == "" {
+		return text
+	}
+	// Each line has its own sequence, because a pager or a redraw may begin in the middle.
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = "\x1b[" + code + "m" + line + "\x1b[0m"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Bold formats headings.
+func (p Painter) Bold(text string) string { return p.sgr("1", text) }
+
+// Dim formats text of minor importance.
+func (p Painter) Dim(text string) string { return p.sgr("2", text) }
+
+// Red formats errors and stalls.
+func (p Painter) Red(text string) string { return p.sgr("31", text) }
+
+// Green formats success.
+func (p Painter) Green(text string) string { return p.sgr("32", text) }
+
+// Yellow formats warnings.
+func (p Painter) Yellow(text string) string { return p.sgr("33", text) }
+
+// Remedy returns a remedy in the form that every screen uses.
+func Remedy(text string) string { return "what to do: " + text }

@@ -32,10 +32,13 @@ import (
 type Refused field.ErrorList
 
 // Error implements error. It returns one line for each error.
-func (r Refused) Error() string {
+func (r Refused) Error() string { return r.Text(func(string) string { return "" }) }
+
+// Text returns one line for each error, which begins with the origin of its field.
+func (r Refused) Text(origin func(field string) string) string {
 	lines := make([]string, 0, len(r))
 	for _, each := range r {
-		lines = append(lines, "  "+line(each))
+		lines = append(lines, "  "+origin(each.Field)+line(each))
 	}
 	return strings.Join(lines, "\n")
 }

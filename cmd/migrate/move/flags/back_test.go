@@ -23,7 +23,7 @@ func TestBack(t *testing.T) {
 		"--volume data=copy,image=m,size=5Gi,transport=auto,warm=auto,verify=full,cutover=manual":                                                         "--volume data=copy,image=m",
 		"--volume data=copy,image=m,service=export":                                                                                                       "--volume data=copy,image=m,service=export",
 		"--volume data=copy,image=m,address=gate:1,service=node-port":                                                                                     "--volume data=copy,image=m,service=node-port,address=HOST:PORT",
-		"--volume data=copy,image=m,transport=relay,bandwidth=50Mi,run-as=7:8,warm=none,downtime=2m0s,limit=5m0s,verify=changed,devices=allow,prefetch=2": "--volume data=copy,image=m,transport=relay,bandwidth=50Mi,run-as=7:8,warm=none,downtime=2m0s,limit=5m0s,verify=changed,devices=allow,prefetch=2",
+		"--volume data=copy,image=m,transport=relay,bandwidth=50Mi,run-as=7:8,warm=none,downtime=2m0s,limit=5m0s,prefetch=2,verify=changed,devices=allow": "--volume data=copy,image=m,transport=relay,bandwidth=50Mi,run-as=7:8,warm=none,downtime=2m0s,limit=5m0s,prefetch=2,verify=changed,devices=allow",
 		"--volume data=copy,image=m,run-as=7 --volume logs=empty":                                                                                         "--volume data=copy,image=m,run-as=7 --volume logs=empty",
 	} {
 		asked, err := parseSpec(strings.Fields(given)...)

@@ -9,6 +9,12 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
+// Names of flags of a probe.
+const (
+	flagProbe      = "probe"
+	flagProbeQuery = "probe-query"
+)
+
 // ofPrometheus is the prefix of a --probe value that is not a URL to request.
 const ofPrometheus = "prom="
 
@@ -19,8 +25,8 @@ type probeFlags struct {
 }
 
 func (f *probeFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.target, Probe, "", "request this `URL` five times a second during the move, and report errors and latency as clients see them; prom=URL asks a Prometheus instead. The move does not wait for the answers")
-	flags.StringArrayVar(&f.queries, ProbeQuery, nil, "a query for --probe prom=URL, as `NAME=PROMQL`: requests and failed, how many there were since the move began, and p99 in seconds; ${since} stands for that time")
+	flags.StringVar(&f.target, flagProbe, "", "request this `URL` five times a second during the move, and report errors and latency as clients see them; prom=URL asks a Prometheus instead. The move does not wait for the answers")
+	flags.StringArrayVar(&f.queries, flagProbeQuery, nil, "a query for --probe prom=URL, as `NAME=PROMQL`: requests and failed, how many there were since the move began, and p99 in seconds; ${since} stands for that time")
 }
 
 // spec returns the probe of the flags, or nil if none is set.
@@ -28,7 +34,7 @@ func (f *probeFlags) spec() (*api.ProbeSpec, error) {
 	server, metrics := strings.CutPrefix(f.target, ofPrometheus)
 	switch {
 	case !metrics && len(f.queries) > 0:
-		return nil, command.Usagef("--%s is a query for a Prometheus: name it with --%s %sURL", ProbeQuery, Probe, ofPrometheus)
+		return nil, command.Usagef("--%s is a query for a Prometheus: name it with --%s %sURL", flagProbeQuery, flagProbe, ofPrometheus)
 	case f.target == "":
 		return nil, nil
 	case !metrics:
@@ -41,14 +47,14 @@ func (f *probeFlags) spec() (*api.ProbeSpec, error) {
 		to, known := into[name]
 		switch {
 		case !known:
-			return nil, command.Usagef("--%s has requests=PROMQL, failed=PROMQL and p99=PROMQL, and no %q", ProbeQuery, name)
+			return nil, command.Usagef("--%s has requests=PROMQL, failed=PROMQL and p99=PROMQL, and no %q", flagProbeQuery, name)
 		case *to != "" || query == "":
-			return nil, command.Usagef("--%s %s=PROMQL needs one query", ProbeQuery, name)
+			return nil, command.Usagef("--%s %s=PROMQL needs one query", flagProbeQuery, name)
 		}
 		*to = query
 	}
 	if asked.Requests == "" || asked.Failed == "" {
-		return nil, command.Usagef("--%s %sURL needs two queries: --%s 'requests=sum(increase(http_requests_total[${since}]))' and --%s 'failed=...'", Probe, ofPrometheus, ProbeQuery, ProbeQuery)
+		return nil, command.Usagef("--%s %sURL needs two queries: --%s 'requests=sum(increase(http_requests_total[${since}]))' and --%s 'failed=...'", flagProbe, ofPrometheus, flagProbeQuery, flagProbeQuery)
 	}
 	return &api.ProbeSpec{Prometheus: asked}, nil
 }

@@ -18,7 +18,7 @@ type schedule struct {
 	windows             []string
 	timeZone            string
 	notBefore, notAfter string
-	expected            time.Duration
+	expected            *int32
 }
 
 // Names of flags of a schedule.
@@ -35,7 +35,7 @@ func (f *schedule) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.timeZone, flagTimeZone, "", "time zone of the windows, as Europe/Berlin (default: UTC)")
 	flags.StringVar(&f.notBefore, flagNotBefore, "", "no ordinal is stopped before this `TIME`, as 2006-01-02T15:04:05Z, or \"2006-01-02 15:04\" in the time zone")
 	flags.StringVar(&f.notAfter, flagNotAfter, "", "no ordinal is stopped whose handoff would end after this `TIME`")
-	flags.DurationVar(&f.expected, flagExpected, 0, "how long one handoff takes: none begins that does not fit into its window (default: as long as the longest so far, at least 1m)")
+	flags.Var(secondsOf(&f.expected, flagExpected, 1, longestDeadline), flagExpected, "how long one handoff takes: none begins that does not fit into its window (default: as long as the longest so far, at least 1m)")
 }
 
 // any reports whether a flag of the schedule is set.
@@ -52,17 +52,12 @@ func (f *schedule) spec(given func(string) bool) (*api.ScheduleSpec, error) {
 	if err != nil {
 		return nil, command.Usagef("--%s: %v", flagTimeZone, err)
 	}
-	spec := &api.ScheduleSpec{TimeZone: f.timeZone}
+	spec := &api.ScheduleSpec{TimeZone: f.timeZone, ExpectedHandoffSeconds: f.expected}
 	if spec.NotBefore, err = timeFlag(flagNotBefore, f.notBefore, zone); err != nil {
 		return nil, err
 	}
 	if spec.NotAfter, err = timeFlag(flagNotAfter, f.notAfter, zone); err != nil {
 		return nil, err
-	}
-	if given(flagExpected) {
-		if spec.ExpectedHandoffSeconds, err = seconds(flagExpected, f.expected, 1, longestDeadline); err != nil {
-			return nil, err
-		}
 	}
 	for _, text := range f.windows {
 		if text == "" && len(f.windows) == 1 {

@@ -110,10 +110,6 @@ func TestSpecFlagsRefused(t *testing.T) {
 		want string
 	}{
 		"modes of nothing":    {[]string{"--access-modes", "data="}, "TEMPLATE=MODE"},
-		"no mode":             {[]string{"--access-modes", "data=RWX", "--volume", "data=copy,image=m"}, "ReadWriteOnce+ReadOnlyMany"},
-		"modes of a disk":     {[]string{"--access-modes", "data=ReadWriteMany"}, "rebind creates none"},
-		"modes to read":       {[]string{"--access-modes", "data=ReadOnlyMany", "--volume", "data=copy,image=m"}, "let pods write"},
-		"two for one pod":     {[]string{"--access-modes", "data=ReadWriteOncePod+ReadWriteOnce", "--volume", "data=copy,image=m"}, "must be the only mode"},
 		"order":               {[]string{"--order", "random"}, "highest-first"},
 		"no count":            {[]string{"--count", "0"}, "at least 1"},
 		"count of words":      {[]string{"--count", "all"}, "invalid"},

@@ -2,7 +2,6 @@ package flags
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,52 +14,69 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
+// methodFlags holds the settings of each method in --volume.
+var methodFlags = map[api.VolumeMethod]methodFlag{
+	api.MethodRebind:   {},
+	api.MethodEmpty:    settingsOf(func(v *api.VolumeSpec) *api.EmptySpec { return &v.Empty }, emptySettings),
+	api.MethodCopy:     settingsOf(func(v *api.VolumeSpec) *api.CopySpec { return &v.Copy }, copySettings),
+	api.MethodSnapshot: settingsOf(func(v *api.VolumeSpec) *api.SnapshotSpec { return &v.Snapshot }, snapshotSettings),
+}
+
 // volumeHelp is the help of --volume.
-const volumeHelp = "how the data of a claim template moves, as `TEMPLATE=METHOD` (repeatable): rebind; or empty,WORD,... with what you know of the application: " + emptyWords +
-	"; or copy,image=IMAGE,... with more of " + copyWords + "; or snapshot,... with " + snapshotWords
+var volumeHelp = "how the data of a claim template moves, as `TEMPLATE=METHOD` (repeatable): rebind; or empty,WORD,... with what you know of the application: " +
+	methodFlags[api.MethodEmpty].forms + "; or copy,image=IMAGE,... with more of " + strings.TrimPrefix(methodFlags[api.MethodCopy].forms, "image=IMAGE, ") +
+	"; or snapshot,... with " + methodFlags[api.MethodSnapshot].forms
 
-const (
-	emptyWords = "fills-from-peers, ready-when-filled, returns-to-kept"
-	copyWords  = "size=SIZE, transport=auto|direct|relay, service=cluster-ip|node-port|load-balancer|export, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP], warm=auto|mount|snapshot|none, downtime=DURATION, limit=DURATION, cutover=automatic|manual|now|2026-12-01T02:00:00Z, prefetch=0..8, verify=full|changed, devices=refuse|allow"
+var emptySettings = []setting[api.EmptySpec]{
+	word("fills-from-peers", func(e *api.EmptySpec) *bool { return &e.FillsFromPeers }),
+	word("ready-when-filled", func(e *api.EmptySpec) *bool { return &e.ReadyWhenFilled }),
+	word("returns-to-kept", func(e *api.EmptySpec) *bool { return &e.ReturnsToKept }).oneWay(),
+}
 
-	snapshotWords = "class=VOLUMESNAPSHOTCLASS, size=SIZE"
-)
+var copySettings = []setting[api.CopySpec]{
+	text("image", "IMAGE", func(c *api.CopySpec) *string { return &c.Image }),
+	parsed("size", "SIZE", func(c *api.CopySpec) **resource.Quantity { return &c.Size }, quantity, (*resource.Quantity).String).oneWay(),
+	choice("transport", func(c *api.CopySpec) *api.CopyTransport { return &c.Transport }, api.TransportAuto, api.TransportAuto, api.TransportDirect, api.TransportRelay),
+	choice("service", func(c *api.CopySpec) *corev1.ServiceType { return &c.ServiceType }, "", corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, api.ServiceTypeExport),
+	text("address", "HOST:PORT", func(c *api.CopySpec) *string { return &c.Address }).asForm(),
+	parsed("bandwidth", "BYTES", func(c *api.CopySpec) **resource.Quantity { return &c.Bandwidth }, quantity, (*resource.Quantity).String),
+	{key: "run-as", form: "USER[:GROUP]", read: readRunAs, back: runAs},
+	choice("warm", func(c *api.CopySpec) *api.CopyWarmMode { return &c.Warm }, api.CopyWarmAuto, api.CopyWarmAuto, api.CopyWarmMount, api.CopyWarmSnapshot, api.CopyWarmNone),
+	parsed("downtime", "DURATION", func(c *api.CopySpec) **metav1.Duration { return &c.DowntimeBudget }, duration, durationText),
+	parsed("limit", "DURATION", func(c *api.CopySpec) **metav1.Duration { return &c.DowntimeLimit }, duration, durationText),
+	cutover,
+	{key: "prefetch", form: "0..8", read: readPrefetch, back: prefetch},
+	choice("verify", func(c *api.CopySpec) *api.CopyVerify { return &c.Verify }, api.CopyVerifyFull, api.CopyVerifyFull, api.CopyVerifyChanged),
+	{key: "devices", form: "refuse|allow", read: readDevices, back: devices},
+}
 
-// mostPrefetch is also the limit of copy.prefetch in the resource definition. Pods and disks of all prefetched ordinals
-// exist at the same time.
-const mostPrefetch = 8
-
-// methodWords maps the words of --volume to methods.
-var methodWords = map[string]api.VolumeMethod{"rebind": api.MethodRebind, "empty": api.MethodEmpty, "copy": api.MethodCopy, "snapshot": api.MethodSnapshot}
+var snapshotSettings = []setting[api.SnapshotSpec]{
+	text("class", "VOLUMESNAPSHOTCLASS", func(s *api.SnapshotSpec) *string { return &s.ClassName }).oneWay(),
+	parsed("size", "SIZE", func(s *api.SnapshotSpec) **resource.Quantity { return &s.Size }, quantity, (*resource.Quantity).String).oneWay(),
+}
 
 // readVolume parses one --volume into the spec of its claim template.
 func readVolume(text string, of func(template string) *api.VolumeSpec) error {
 	template, rest, _ := strings.Cut(text, "=")
-	words := strings.Split(rest, ",")
-	method, known := methodWords[words[0]]
-	if template == "" || !known {
-		return command.Usagef("--%s must be TEMPLATE=METHOD, with method rebind, empty, copy or snapshot, not %q", Volume, text)
-	}
-	asked := of(template)
-	asked.Method = method
-	for _, word := range words[1:] {
-		switch {
-		case method == api.MethodEmpty && readEmpty(word, &asked.Empty):
-		case method == api.MethodCopy && readCopy(word, &asked.Copy):
-		case method == api.MethodSnapshot && readSnapshot(word, &asked.Snapshot):
-		default:
-			return command.Usagef("--%s %s: %s", Volume, text, wrongWord(words[0], word))
+	name, settings, more := strings.Cut(rest, ",")
+	for method, flag := range methodFlags {
+		if template == "" || command.Word(method) != name {
+			continue
 		}
+		asked := of(template)
+		asked.Method = method
+		for each := range strings.SplitSeq(settings, ",") {
+			if more && (flag.read == nil || !flag.read(asked, each)) {
+				return command.Usagef("--%s %s: %s", Volume, text, wrongWord(name, flag.forms, each))
+			}
+		}
+		return nil
 	}
-	return nil
+	return command.Usagef("--%s must be TEMPLATE=METHOD, with method rebind, empty, copy or snapshot, not %q", Volume, text)
 }
 
-// wordsOf lists the settings of each method.
-var wordsOf = map[string]string{"empty": emptyWords, "copy": "image=IMAGE, " + copyWords, "snapshot": snapshotWords}
-
 // wrongWord returns why a setting is invalid for a method: it is unknown, or its value is invalid.
-func wrongWord(method, word string) string {
-	known := wordsOf[method]
+func wrongWord(method, known, word string) string {
 	if known == "" {
 		return fmt.Sprintf("method %s has no settings, and %q was given", method, word)
 	}
@@ -73,138 +89,84 @@ func wrongWord(method, word string) string {
 	return fmt.Sprintf("method %s has no setting %q, only: %s", method, word, known)
 }
 
-// knownModes lists the access modes of claims.
-var knownModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOncePod}
-
-// wrongModes returns why new volumes of a claim template cannot have the access modes, with the rules of the resource
-// definition. It is empty if they can.
-func wrongModes(asked api.VolumeSpec) string {
-	modes := asked.AccessModes
-	switch {
-	case len(modes) == 0:
-		return ""
-	case asked.Method == api.MethodRebind:
-		return "they are for new volumes, and method rebind creates none: name another method with --" + Volume
-	case len(modes) == 1 && modes[0] == corev1.ReadOnlyMany:
-		return "at least one must let pods write"
-	case len(modes) > 1 && slices.Contains(modes, corev1.ReadWriteOncePod):
-		return "ReadWriteOncePod must be the only mode"
-	}
-	return ""
-}
-
-// readEmpty parses a setting of method Empty and reports whether it is known.
-func readEmpty(word string, said *api.EmptySpec) bool {
-	switch word {
-	case "fills-from-peers":
-		said.FillsFromPeers = true
-	case "ready-when-filled":
-		said.ReadyWhenFilled = true
-	case "returns-to-kept":
-		said.ReturnsToKept = true
-	default:
-		return false
-	}
-	return true
-}
-
-// serviceWords maps words to types of a receiver's Service.
-var serviceWords = map[string]corev1.ServiceType{
-	"cluster-ip": corev1.ServiceTypeClusterIP, "node-port": corev1.ServiceTypeNodePort, "load-balancer": corev1.ServiceTypeLoadBalancer, "export": api.ServiceTypeExport,
-}
-
-// transportWords maps words to the transports between two movers.
-var transportWords = map[string]api.CopyTransport{"auto": api.TransportAuto, "direct": api.TransportDirect, "relay": api.TransportRelay}
-
-// warmWords maps words to the modes of passes while an ordinal runs.
-var warmWords = map[string]api.CopyWarmMode{"auto": api.CopyWarmAuto, "mount": api.CopyWarmMount, "snapshot": api.CopyWarmSnapshot, "none": api.CopyWarmNone}
-
-// cutoverWords maps words to when a copied ordinal is stopped.
-var cutoverWords = map[string]api.CopyCutover{"automatic": api.CutoverAutomatic, "manual": api.CutoverManual, "now": api.CutoverNow}
-
-// verifyWords maps words to which data of the two sides is compared once an ordinal is down.
-var verifyWords = map[string]api.CopyVerify{"full": api.CopyVerifyFull, "changed": api.CopyVerifyChanged}
-
-// deviceWords maps words to whether device nodes are copied.
-var deviceWords = map[string]bool{"refuse": false, "allow": true}
-
-// readCopy parses a setting of method Copy and reports whether it is valid.
-func readCopy(word string, asked *api.CopySpec) (read bool) {
-	key, value, _ := strings.Cut(word, "=")
-	switch key {
-	case "image":
-		asked.Image = value
-	case "size":
-		asked.Size = quantity(value)
-		return asked.Size != nil
-	case "transport":
-		asked.Transport, read = transportWords[value]
-		return read
-	case "service":
-		asked.ServiceType, read = serviceWords[value]
-		return read
-	case "address":
-		asked.Address = value
-	case "bandwidth":
-		asked.Bandwidth = quantity(value)
-		return asked.Bandwidth != nil
-	case "warm":
-		asked.Warm, read = warmWords[value]
-		return read
-	case "downtime":
-		asked.DowntimeBudget = duration(value)
-		return asked.DowntimeBudget != nil
-	case "limit":
-		asked.DowntimeLimit = duration(value)
-		return asked.DowntimeLimit != nil
-	case "verify":
-		asked.Verify, read = verifyWords[value]
-		return read
-	case "devices":
-		asked.Devices, read = deviceWords[value]
-		return read
-	case "cutover":
-		return readCutover(value, asked)
-	case "prefetch":
-		ordinals, err := strconv.ParseInt(value, 10, 32)
-		asked.Prefetch = int32(ordinals)
-		return err == nil && 0 <= ordinals && ordinals <= mostPrefetch
-	case "run-as":
-		user, group, both := strings.Cut(value, ":")
-		if asked.RunAsUser = number(user); both {
-			asked.RunAsGroup = number(group)
+// Back returns the flags of the reverse move for volumes moved with these specs, quoted for a shell: the methods, and
+// the settings that hold in both directions. A word in capitals stands for a value that only the user knows, such as the
+// storage class of the other side.
+func Back(volumes []api.VolumeSpec) []string {
+	var words []string
+	add := func(given bool, flag, value string) {
+		if given {
+			words = append(words, "--"+flag, command.Quote(value))
 		}
-		return asked.RunAsUser != nil && (!both || asked.RunAsGroup != nil)
-	default:
-		return false
 	}
-	return value != ""
+	for _, v := range volumes {
+		add(v.Shared, flagShared, v.ClaimTemplate)
+		add(v.StorageClassName != nil, StorageClass, v.ClaimTemplate+"=CLASS")
+		add(len(v.AccessModes) > 0, flagAccessModes, v.ClaimTemplate+"=MODE")
+		if method := methodFlags[v.Method]; method.back != nil {
+			add(true, Volume, strings.Join(append([]string{v.ClaimTemplate + "=" + command.Word(v.Method)}, method.back(v)...), ","))
+		}
+	}
+	return words
 }
 
-// readCutover parses a cutover word or a time (RFC 3339).
-func readCutover(value string, asked *api.CopySpec) (read bool) {
-	if asked.Cutover, read = cutoverWords[value]; read {
-		return true
+func readRunAs(to *api.CopySpec, value string) bool {
+	user, group, both := strings.Cut(value, ":")
+	if to.RunAsUser = number(user); both {
+		to.RunAsGroup = number(group)
 	}
-	at, err := time.Parse(time.RFC3339, value)
-	asked.Cutover, asked.CutoverAt = api.CutoverAt, new(metav1.NewTime(at))
-	return err == nil
+	return to.RunAsUser != nil && (!both || to.RunAsGroup != nil)
 }
 
-// readSnapshot parses a setting of method Snapshot and reports whether it is valid.
-func readSnapshot(word string, asked *api.SnapshotSpec) bool {
-	key, value, _ := strings.Cut(word, "=")
-	switch key {
-	case "class":
-		asked.ClassName = value
-		return value != ""
-	case "size":
-		asked.Size = quantity(value)
-		return asked.Size != nil
-	default:
-		return false
+func runAs(from *api.CopySpec) string {
+	switch {
+	case from.RunAsUser == nil:
+		return ""
+	case from.RunAsGroup == nil:
+		return strconv.FormatInt(*from.RunAsUser, 10)
 	}
+	return fmt.Sprintf("%d:%d", *from.RunAsUser, *from.RunAsGroup)
 }
+
+// cutover is a word or a time (RFC 3339). The way back has its own.
+var cutover = func() setting[api.CopySpec] {
+	c := choice("cutover", func(c *api.CopySpec) *api.CopyCutover { return &c.Cutover }, "", api.CutoverAutomatic, api.CutoverManual, api.CutoverNow).oneWay()
+	readWord := c.read
+	c.form += "|2026-12-01T02:00:00Z"
+	c.read = func(to *api.CopySpec, value string) bool {
+		if readWord(to, value) {
+			return true
+		}
+		at, err := time.Parse(time.RFC3339, value)
+		to.Cutover, to.CutoverAt = api.CutoverAt, new(metav1.NewTime(at))
+		return err == nil
+	}
+	return c
+}()
+
+// mostPrefetch is also the limit of copy.prefetch in the resource definition. Pods and disks of all prefetched ordinals
+// exist at the same time.
+const mostPrefetch = 8
+
+func readPrefetch(to *api.CopySpec, value string) bool {
+	ordinals, err := strconv.ParseInt(value, 10, 32)
+	to.Prefetch = int32(ordinals)
+	return err == nil && 0 <= ordinals && ordinals <= mostPrefetch
+}
+
+func prefetch(from *api.CopySpec) string {
+	if from.Prefetch == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(from.Prefetch))
+}
+
+func readDevices(to *api.CopySpec, value string) bool {
+	to.Devices = value == "allow"
+	return to.Devices || value == "refuse"
+}
+
+func devices(from *api.CopySpec) string { return map[bool]string{true: "allow"}[from.Devices] }
 
 // quantity parses a quantity. It returns nil if the quantity is invalid or not above 0.
 func quantity(text string) *resource.Quantity {
@@ -223,6 +185,8 @@ func duration(text string) *metav1.Duration {
 	}
 	return &metav1.Duration{Duration: d}
 }
+
+func durationText(d *metav1.Duration) string { return d.Duration.String() }
 
 func number(text string) *int64 {
 	n, err := strconv.ParseInt(text, 10, 64)

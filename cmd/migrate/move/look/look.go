@@ -29,16 +29,29 @@ func Both(ctx context.Context, source, destination *clusters.Connection, store r
 	defer e.Close()
 	snapshot, err := e.Look(ctx, m)
 	if err != nil {
-		return snapshot, fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
+		return snapshot, Unread(err)
 	}
 	if len(snapshot.Preflight) > 0 && m.Status.Baseline == nil {
 		return snapshot, nil // without permissions the sides cannot be read
 	}
-	for _, side := range []plan.Side{snapshot.Source, snapshot.Destination} {
-		if side.Reach != plan.Seen {
-			return snapshot, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", side.Cluster, side.ReachError)
-		}
+	if err := Seen(snapshot.Source, snapshot.Destination); err != nil {
+		return snapshot, err
 	}
 	kept.Name(ctx, destination.Live(), &snapshot)
 	return snapshot, nil
+}
+
+// Seen returns an error if one of the sides could not be read.
+func Seen(sides ...plan.Side) error {
+	for _, side := range sides {
+		if side.Reach != plan.Seen {
+			return fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", side.Cluster, side.ReachError)
+		}
+	}
+	return nil
+}
+
+// Unread adds to the error of a read what to check.
+func Unread(err error) error {
+	return fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
 }

@@ -1,16 +1,18 @@
 package preview
 
 import (
-	"bufio"
+	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // mostHandoffs is how many handoffs are shown, so that the plan of a large application fits on a screen. The last
@@ -19,7 +21,7 @@ const mostHandoffs = 12
 
 // brief prints a plan on one screen: the summary, the first handoff in full, and for each other handoff its range of
 // writes and the state of both sides after it.
-func (p Printer) brief(d Plan) error {
+func (p Printer) brief(d Plan) {
 	var prepare, restore []Step
 	for _, step := range d.Steps {
 		switch step.Phase {
@@ -30,28 +32,18 @@ func (p Printer) brief(d Plan) error {
 		case phaseHandoff:
 		}
 	}
-	parts := []func() error{
-		func() error { return p.part("Before the first handoff", prepare) },
-		func() error { return p.handoffs(d.stretches(), d) },
-		func() error { return p.part("In the end", restore) },
-	}
-	for _, part := range parts {
-		if err := part(); err != nil {
-			return err
-		}
-	}
-	return nil
+	p.part("Before the first handoff", prepare)
+	p.handoffs(d.stretches(), d)
+	p.part("In the end", restore)
 }
 
 // facts prints the summary of a plan, one fact a line.
-func (p Printer) facts(d Plan) error {
-	var b strings.Builder
+func (p Printer) facts(d Plan) {
 	for _, fact := range d.facts() {
 		const width = 10
-		b.WriteString("  " + terminal.Pad(fact[0], width) + fact[1] + "\n")
+		fmt.Fprintln(p.Out, "  "+terminal.Pad(fact[0], width)+fact[1])
 	}
-	_, err := io.WriteString(p.Out, b.String()+"\n")
-	return err
+	fmt.Fprintln(p.Out)
 }
 
 // facts returns the names and values of the summary.
@@ -86,7 +78,7 @@ func volumesText(sum Summary) string {
 		texts = append(texts, fmt.Sprintf("%d by %s", sum.VolumesByMethod[method], method))
 	}
 	if sum.Kept > 0 {
-		texts = append(texts, terminal.Count(sum.Kept, "volume")+" left behind, parked and kept")
+		texts = append(texts, view.Count(sum.Kept, "volume")+" left behind, parked and kept")
 	}
 	return strings.Join(texts, ", ")
 }
@@ -96,7 +88,7 @@ func (s Summary) timeText() string {
 	if s.HandoffSeconds == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("about %s, with %s for each handoff", terminal.Coarse(s.each()*time.Duration(s.Ordinals)), terminal.Coarse(s.each()))
+	text := fmt.Sprintf("about %s, with %s for each handoff", view.Coarse(s.each()*time.Duration(s.Ordinals)), view.Coarse(s.each()))
 	switch s.HandoffSource {
 	case HandoffMeasured:
 		return text + " as the longest so far"
@@ -108,30 +100,26 @@ func (s Summary) timeText() string {
 }
 
 // part prints steps under a heading. Without steps it prints nothing.
-func (p Printer) part(title string, steps []Step) error {
+func (p Printer) part(title string, steps []Step) {
 	if len(steps) == 0 {
-		return nil
+		return
 	}
-	text := bufio.NewWriter(p.Out)
-	fmt.Fprintln(text, p.Paint.Bold(title))
+	fmt.Fprintln(p.Out, p.Paint.Bold(title))
 	for _, r := range folded(steps) {
-		fmt.Fprintln(text, p.line(r))
+		fmt.Fprintln(p.Out, p.line(r))
 	}
-	fmt.Fprintln(text)
-	return text.Flush()
+	fmt.Fprintln(p.Out)
 }
 
 // handoffs prints the first handoff in full and the others in one line each.
-func (p Printer) handoffs(all []stretch, d Plan) error {
+func (p Printer) handoffs(all []stretch, d Plan) {
 	if len(all) == 0 {
-		return nil
+		return
 	}
-	if err := p.part(fmt.Sprintf("Handoff of ordinal %d%s", all[0].ordinal, d.after(all[0].steps)), all[0].steps); err != nil {
-		return err
-	}
+	p.part(fmt.Sprintf("Handoff of ordinal %d%s", all[0].ordinal, d.after(all[0].steps)), all[0].steps)
 	rest := all[1:]
 	if len(rest) == 0 {
-		return nil
+		return
 	}
 	table := terminal.Table{Head: []string{"The others, in the same way", "WRITES", "SOURCE", "DESTINATION", "PDB", "AVAILABLE"}}
 	for i, h := range rest {
@@ -145,11 +133,8 @@ func (p Printer) handoffs(all []stretch, d Plan) error {
 		table.Add(nil, fmt.Sprintf("  ordinal %d", h.ordinal), between(first.Step, last.Step), sliceCell(last.Source), sliceCell(last.Destination),
 			budgetCell(last.Source)+"/"+budgetCell(last.Destination), fmt.Sprintf("%d/%d", fewest(h.steps), d.Summary.Replicas))
 	}
-	if err := table.Write(p.Out, p.Paint); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(p.Out)
-	return err
+	_ = table.Write(p.Out, p.Paint) // Flush returns its error
+	fmt.Fprintln(p.Out)
 }
 
 // between returns a range of writes, or a single number.
@@ -202,4 +187,85 @@ func (p Printer) line(r run) string {
 		return "  " + terminal.Pad(number, width) + "  " + p.action(r.Step)
 	}
 	return "  " + terminal.Pad(number+"-"+strconv.Itoa(r.Step.Step+r.alike), width) + "  " + p.action(r.Step) + fmt.Sprintf(", and %d more like it", r.alike)
+}
+
+// answer returns the first line of a plan: whether the application can move, and the effect on its users. If it cannot
+// move, the line states what to correct first.
+func (d Plan) answer() string {
+	what := fmt.Sprintf("StatefulSet %s from %s to %s", d.Source.StatefulSet, d.Source, d.Destination)
+	switch {
+	case d.Refused:
+		first := d.Findings[slices.IndexFunc(d.Findings, func(f plan.Finding) bool { return !f.Warning })]
+		return fmt.Sprintf("No: %s cannot move yet: %s. Correct %s first.", what, view.Count(Refusals(d.Findings), "refusal"), first.Reason)
+	case d.Stalled != nil && d.Summary.Ordinals == 0:
+		return fmt.Sprintf("No: the move of %s would begin, and stall before an ordinal has moved: %s.", what, d.Stalled.Reason)
+	case d.Stalled != nil:
+		return fmt.Sprintf("No: the move of %s would stall once %s moved: %s.", what, haveOf(d.Summary.Ordinals), d.Stalled.Reason)
+	case d.Mode == api.ModeRollback || d.Mode == api.ModeRecover || len(d.Steps) == 0 || d.Summary.Ordinals == 0:
+		return what
+	case d.Standing == Underway:
+		return fmt.Sprintf("Yes: %s can continue. %s", what, d.comesTo())
+	default:
+		return fmt.Sprintf("Yes: %s can move. %s", what, d.comesTo())
+	}
+}
+
+func haveOf(ordinals int32) string {
+	if ordinals == 1 {
+		return "1 ordinal has"
+	}
+	return fmt.Sprintf("%d ordinals have", ordinals)
+}
+
+// comesTo returns how many ordinals move, how long that takes, how many are down at once and for how long each, and how
+// much data is copied.
+func (d Plan) comesTo() string {
+	sum := d.Summary
+	text := view.Count(int(sum.Ordinals), "ordinal")
+	if sum.HandoffSeconds > 0 {
+		text += " in about " + view.Coarse(sum.each()*time.Duration(sum.Ordinals))
+	}
+	text += fmt.Sprintf(", %d of %d down at once", sum.Replicas-sum.FewestAvailable, sum.Replicas)
+	if sum.HandoffSeconds > 0 {
+		text += ", each for about " + view.Coarse(sum.each())
+	}
+	if sum.HandoffSource == HandoffAssumed {
+		text += " (assumed)"
+	}
+	return text + "; " + cmp.Or(sum.copiedText(), "nothing is copied") + "."
+}
+
+func (s Summary) each() time.Duration { return time.Duration(s.HandoffSeconds) * time.Second }
+
+// copiedText returns how much data is copied, or an empty string if none is.
+func (s Summary) copiedText() string {
+	count := s.VolumesByMethod[api.MethodCopy] + s.VolumesByMethod[api.MethodSnapshot]
+	switch {
+	case count == 0:
+		return ""
+	case s.CopiedBytes == 0:
+		return view.Count(count, "volume") + " copied"
+	default:
+		return fmt.Sprintf("%s copied, of %s", view.Count(count, "volume"), view.Size(s.CopiedBytes))
+	}
+}
+
+// wayBack returns how to move back, and until when each way is possible.
+func wayBack(m *api.Migration) string {
+	const back = "migrate rollback, at any moment until the move is completed; then "
+	if m.Spec.Cleanup.Source == api.CleanupDelete {
+		return back + "the StatefulSet of the source is deleted, and a move the other way creates it again"
+	}
+	return back + "a move the other way"
+}
+
+// filled returns, for each ordinal, the bytes of its volumes that are filled from other volumes.
+func filled(s plan.Snapshot) map[int32]int64 {
+	bytes := map[int32]int64{}
+	for i := range s.Volumes {
+		if v := &s.Volumes[i]; v.Method.FillsSecond() {
+			bytes[v.Ordinal] += v.Source.Volume.Size
+		}
+	}
+	return bytes
 }

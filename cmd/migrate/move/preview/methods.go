@@ -2,7 +2,6 @@ package preview
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,10 +77,7 @@ type Choice struct {
 // MarshalJSON adds the commands of the remedy.
 func (c Choice) MarshalJSON() ([]byte, error) {
 	type bare Choice
-	return json.Marshal(struct {
-		bare
-		Commands []string `json:"commands,omitempty"`
-	}{bare(c), shell.Commands(c.Remedy)})
+	return shell.WithCommands(bare(c), c.Remedy)
 }
 
 // ofStorage lists the reasons for which one disk cannot serve both sides.

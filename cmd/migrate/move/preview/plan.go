@@ -2,14 +2,12 @@
 package preview
 
 import (
-	"encoding/json"
-
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/preflight"
 	"github.com/sliceshift/sliceshift/migration/simulate"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Standing is the state of a move when a command begins.
@@ -51,7 +49,7 @@ type Plan struct {
 	// Outcome is how the move ends: Moved or RolledBack.
 	Outcome string `json:"outcome,omitempty"`
 	// Stalled is why the move does not complete.
-	Stalled *Stall `json:"stalled,omitempty"`
+	Stalled *view.Stall `json:"stalled,omitempty"`
 	// Split is set if the application is split over both slices now, and SplitAfter if it is split at the end.
 	Split      *Split `json:"split,omitempty"`
 	SplitAfter *Split `json:"splitAfter,omitempty"`
@@ -62,22 +60,6 @@ type Side struct {
 	Cluster     string `json:"cluster"`
 	Namespace   string `json:"namespace"`
 	StatefulSet string `json:"statefulSet"`
-}
-
-// Stall is why a move does not complete.
-type Stall struct {
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	Remedy  string `json:"remedy,omitempty"`
-}
-
-// MarshalJSON adds the commands of the remedy.
-func (s Stall) MarshalJSON() ([]byte, error) {
-	type bare Stall
-	return json.Marshal(struct {
-		bare
-		Commands []string `json:"commands,omitempty"`
-	}{bare(s), shell.Commands(s.Remedy)})
 }
 
 // Summary is the summary of a move.
@@ -164,7 +146,7 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	d.Summary.Writes, d.Summary.FewestAvailable = len(d.Steps), simulation.Fewest
 	d.Outcome = simulation.Outcome
 	if hold := simulation.Held; hold != nil && d.Outcome == "" {
-		d.Stalled = &Stall{hold.Reason, hold.Message, hold.Remedy}
+		d.Stalled = &view.Stall{Reason: hold.Reason, Message: hold.Message, Remedy: hold.Remedy}
 	}
 	return d
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/schedule"
+	"github.com/sliceshift/sliceshift/migration/view"
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
@@ -254,9 +255,9 @@ func TestV13Answer(t *testing.T) {
 			d.Refused, d.Findings = true, []plan.Finding{{Reason: "BudgetZero"}, {Reason: "NoNodeFits"}, {Reason: "GitOps", Warning: true}}
 		},
 		"would begin, and stall before an ordinal has moved: VolumeAttached.": func(d *Plan) {
-			d.Stalled, d.Summary.Ordinals = &Stall{Reason: "VolumeAttached"}, 0
+			d.Stalled, d.Summary.Ordinals = &view.Stall{Reason: "VolumeAttached"}, 0
 		},
-		"would stall once 1 ordinal has moved: VolumeAttached.":           func(d *Plan) { d.Stalled, d.Summary.Ordinals = &Stall{Reason: "VolumeAttached"}, 1 },
+		"would stall once 1 ordinal has moved: VolumeAttached.":           func(d *Plan) { d.Stalled, d.Summary.Ordinals = &view.Stall{Reason: "VolumeAttached"}, 1 },
 		"StatefulSet web from shop (cluster east) to shop (cluster west)": func(d *Plan) { d.Mode = api.ModeRollback },
 	} {
 		d := sides

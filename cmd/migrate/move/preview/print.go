@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -9,7 +10,9 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Printer prints a plan as text.
@@ -22,14 +25,24 @@ type Printer struct {
 
 // Print prints the summary, the findings and the steps.
 func (p Printer) Print(d Plan) error {
+	return p.buffered(func(p Printer) { p.plan(d) })
+}
+
+// buffered prints by a buffer, which keeps the first error of Out.
+func (p Printer) buffered(show func(Printer)) error {
+	out := bufio.NewWriter(p.Out)
+	p.Out = out
+	show(p)
+	return out.Flush()
+}
+
+func (p Printer) plan(d Plan) {
 	fmt.Fprintf(p.Out, "%s\n\n", p.Paint.Bold(d.Answer))
 	if d.Split != nil {
 		fmt.Fprintf(p.Out, "The application is split: %s\n\n", strings.Join(d.Split.Text(), "\n  "))
 	}
 	if len(d.Steps) > 0 && !p.Wide {
-		if err := p.facts(d); err != nil {
-			return err
-		}
+		p.facts(d)
 	}
 	if text := FindingsText(d.Findings, p.Paint); text != "" {
 		fmt.Fprintln(p.Out, text)
@@ -40,31 +53,25 @@ func (p Printer) Print(d Plan) error {
 		}
 	}
 	if d.Refused {
-		_, err := fmt.Fprintf(p.Out, "Nothing would be changed: %s.\n", terminal.Count(Refusals(d.Findings), "error"))
-		return err
+		fmt.Fprintf(p.Out, "Nothing would be changed: %s.\n", view.Count(Refusals(d.Findings), "error"))
+		return
 	}
-	if err := p.steps(d); err != nil {
-		return err
+	p.steps(d)
+}
+
+// steps prints the steps on one screen, or each of them, and the conclusion.
+func (p Printer) steps(d Plan) {
+	switch {
+	case len(d.Steps) == 0:
+	case p.Wide:
+		_ = p.Steps(d) // Flush returns its error
+		fmt.Fprintln(p.Out)
+	default:
+		p.brief(d)
 	}
 	for _, line := range p.conclusion(d) {
 		fmt.Fprintln(p.Out, line)
 	}
-	return nil
-}
-
-// steps prints the steps on one screen, or each of them.
-func (p Printer) steps(d Plan) error {
-	if len(d.Steps) == 0 {
-		return nil
-	}
-	if !p.Wide {
-		return p.brief(d)
-	}
-	if err := p.Steps(d); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(p.Out)
-	return err
 }
 
 // String returns the side for display.
@@ -129,7 +136,7 @@ func sliceCell(slice *simulate.Forecast) string {
 	if slice == nil {
 		return "-"
 	}
-	return terminal.Span(slice.Start, slice.Replicas)
+	return plan.Span(slice.Start, slice.Replicas)
 }
 
 func budgetCell(slice *simulate.Forecast) string {
@@ -150,12 +157,12 @@ func (p Printer) conclusion(d Plan) []string {
 		}[d.Outcome]+".")
 	case len(d.Steps) > 0 && p.Wide:
 		text := fmt.Sprintf("%s to move in %s; never fewer than %d of %d replicas available (disruption budget %d)",
-			terminal.Count(int(sum.Ordinals), "ordinal"), terminal.Count(sum.Writes, "write"), sum.FewestAvailable, sum.Replicas, sum.Budget)
+			view.Count(int(sum.Ordinals), "ordinal"), view.Count(sum.Writes, "write"), sum.FewestAvailable, sum.Replicas, sum.Budget)
 		if sum.Volumes > 0 {
-			text += fmt.Sprintf("; %s carried over", terminal.Count(sum.Volumes, "volume"))
+			text += fmt.Sprintf("; %s carried over", view.Count(sum.Volumes, "volume"))
 		}
 		if sum.Kept > 0 {
-			text += fmt.Sprintf("; %s left behind, parked and kept", terminal.Count(sum.Kept, "volume"))
+			text += fmt.Sprintf("; %s left behind, parked and kept", view.Count(sum.Kept, "volume"))
 		}
 		lines = append(lines, p.Paint.Bold(text+"."))
 	}
@@ -170,7 +177,7 @@ func (p Printer) conclusion(d Plan) []string {
 		lines = append(lines, "The move is under way: these are the steps that are left.")
 	}
 	if d.SplitAfter != nil {
-		lines = append(lines, p.splitAfter(d)...)
+		lines = append(lines, d.SplitAfter.after())
 	}
 	if len(d.Gates) > 0 && len(d.Steps) > 0 {
 		lines = append(lines, "It waits until its health gates pass, which are not asked here: "+gatesText(d.Gates))
@@ -204,12 +211,12 @@ func gatesText(gates []api.HealthGate) string {
 	return strings.Join(texts, "; ")
 }
 
-// splitAfter describes an application that remains split. If the budget of one side blocks a drain on the other, it adds
-// the remedy.
-func (p Printer) splitAfter(d Plan) []string {
-	text := "In the end it stays split: " + strings.Join(d.SplitAfter.Text(), "\n  ")
-	if d.SplitAfter.Remedy != "" {
-		text += "\n  " + d.SplitAfter.Remedy
+// after describes an application that remains split. If the budget of one side blocks a drain on the other, it adds the
+// remedy.
+func (s Split) after() string {
+	text := "In the end it stays split: " + strings.Join(s.Text(), "\n  ")
+	if s.Remedy != "" {
+		text += "\n  " + s.Remedy
 	}
-	return []string{text}
+	return text
 }

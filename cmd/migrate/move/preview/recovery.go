@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -162,4 +166,56 @@ func LostCluster(m *api.Migration) string {
 		return ref.Name
 	}
 	return "local"
+}
+
+// Recovery prints a recovery.
+func (p Printer) Recovery(d Recovery) error {
+	return p.buffered(func(p Printer) { p.recovery(d) })
+}
+
+func (p Printer) recovery(d Recovery) {
+	fmt.Fprintf(p.Out, "%s\n\n", p.Paint.Bold(fmt.Sprintf("Recover StatefulSet %s to %s, without %s", d.Source.StatefulSet, d.Source, d.Destination)))
+	t := terminal.Table{Head: []string{"ORDINAL", "WAS AT", "TEMPLATE", "VOLUME HERE", "POLICY", "STATE", "HANDLE"}}
+	const widest = 64
+	for _, o := range d.Ordinals {
+		ordinal := strconv.Itoa(int(o.Ordinal))
+		if len(o.Disks) == 0 {
+			t.Add(nil, ordinal, o.At, "-", "-", "-", "no volumes", "-")
+		}
+		for _, disk := range o.Disks {
+			handle := disk.Handle
+			if !p.Wide {
+				handle = terminal.Clip(handle, widest)
+			}
+			t.Add(nil, ordinal, o.At, disk.Template, disk.Volume, disk.Policy, disk.condition(), handle)
+		}
+	}
+	_ = t.Write(p.Out, p.Paint) // Flush returns its error
+	fmt.Fprintf(p.Out, "\nCluster %s (UID %s) %s.\n\n", d.Destination.Cluster, d.DestinationCluster, d.Answers)
+	p.list(p.Paint.Red("Lost with it, whatever is done here:"), d.Lost)
+	p.list(p.Paint.Yellow("Unknown, and impossible to find out from here:"), d.Unknown)
+	if len(d.Steps) > 0 && !p.Wide {
+		p.facts(d.Plan)
+	}
+	p.steps(d.Plan)
+}
+
+func (p Printer) list(head string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	fmt.Fprintln(p.Out, head)
+	for _, text := range texts {
+		const width = 100
+		fmt.Fprintf(p.Out, "  - %s\n", strings.Join(terminal.Wrap(text, width), "\n    "))
+	}
+	fmt.Fprintln(p.Out)
+}
+
+// condition returns the state of a disk and the age of its data.
+func (d Disk) condition() string {
+	if d.Before == nil {
+		return d.State
+	}
+	return d.State + ", as of before " + d.Before.UTC().Format(time.RFC3339)
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/schedule"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Schedule shows which part of a move fits into which windows, if each handoff takes the expected time.
@@ -86,13 +86,13 @@ func (d Schedule) text() string {
 		lines = append(lines, "  "+d.line(opening))
 	}
 	if d.Left > 0 {
-		lines = append(lines, fmt.Sprintf("  %s after that", terminal.Count(int(d.Left), "ordinal")))
+		lines = append(lines, fmt.Sprintf("  %s after that", view.Count(int(d.Left), "ordinal")))
 	}
 	return strings.Join(lines, "\n")
 }
 
 func (d Schedule) line(s Opening) string {
-	text := terminal.Count(int(s.Ordinals), "ordinal")
+	text := view.Count(int(s.Ordinals), "ordinal")
 	switch {
 	case s.Opens == nil && s.Closes == nil:
 		return text + " at any time"

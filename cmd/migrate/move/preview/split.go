@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -90,7 +89,7 @@ func splitOf(s plan.Snapshot, source, destination Share, budget int32) *Split {
 
 // Text describes the shares of a split application, and what a drain may do on each side.
 func (s Split) Text() []string {
-	lines := []string{fmt.Sprintf("ordinals %s; the source owns %s, the destination %s", terminal.Span(s.Start, s.Replicas), terminal.Span(s.Source.Start, s.Source.Replicas), terminal.Span(s.Destination.Start, s.Destination.Replicas))}
+	lines := []string{fmt.Sprintf("ordinals %s; the source owns %s, the destination %s", plan.Span(s.Start, s.Replicas), plan.Span(s.Source.Start, s.Source.Replicas), plan.Span(s.Destination.Start, s.Destination.Replicas))}
 	if s.Budget > 0 {
 		lines[0] += fmt.Sprintf("; %d of the whole may be unavailable at once", s.Budget)
 	}

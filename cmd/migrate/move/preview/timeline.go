@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
 	"github.com/sliceshift/sliceshift/migration/report/page"
 	"github.com/sliceshift/sliceshift/migration/simulate"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // assumedHandoff is the duration of a handoff in the drawing if none is known, as in a rollback.
@@ -64,7 +64,7 @@ func (d Plan) Chart() chart.Chart {
 		Begin: begin, End: begin.Add(each * time.Duration(max(1, len(handoffs)))), Relative: true,
 		Replicas: d.Summary.Replicas, Budget: d.Summary.Budget, Available: []chart.Level{{From: begin, Value: d.Summary.Replicas}},
 	}
-	c.Description = fmt.Sprintf("%s, %s each; never fewer than %d of %d replicas are available.", terminal.Count(len(handoffs), "handoff"), terminal.Coarse(each), d.Summary.FewestAvailable, d.Summary.Replicas)
+	c.Description = fmt.Sprintf("%s, %s each; never fewer than %d of %d replicas are available.", view.Count(len(handoffs), "handoff"), view.Coarse(each), d.Summary.FewestAvailable, d.Summary.Replicas)
 	spans := map[int32][]chart.Span{}
 	for i, h := range handoffs {
 		from, to := begin.Add(each*time.Duration(i)), begin.Add(each*time.Duration(i+1))

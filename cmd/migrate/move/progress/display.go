@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
@@ -57,61 +58,96 @@ func (d brief) Show(e Event) {
 func newDisplay(c *command.Common, format Format, s Steering) Display {
 	switch {
 	case format.Quiet:
-		return quietDisplay{c.ErrOut}
+		return quiet(c.ErrOut)
 	case format.Kind == "json":
-		return jsonDisplay{c.Out}
+		return jsonLines(c.Out)
 	case c.Terminal() && c.Interactive():
 		return NewLive(c, s)
 	case c.Terminal():
 		return newScreen(c.Environment, c.Paint())
 	default:
-		return plainDisplay{c.Out, c.Paint()}
+		return plain(c.Out, c.Paint())
 	}
 }
 
-// plainDisplay writes lines, for a file or a pipe.
-type plainDisplay struct {
-	out   io.Writer
-	paint terminal.Painter
-}
+// printer is a display that only writes events.
+type printer func(Event)
 
 // Show implements Display.
-func (d plainDisplay) Show(e Event) { fmt.Fprintln(d.out, strings.Join(e.lines(d.paint, 0), "\n")) }
+func (show printer) Show(e Event) { show(e) }
 
 // Update implements Display.
-func (d plainDisplay) Update(State) {}
+func (show printer) Update(State) {}
 
 // Close implements Display.
-func (d plainDisplay) Close() {}
+func (show printer) Close() {}
 
-// jsonDisplay writes one JSON object a line.
-type jsonDisplay struct{ out io.Writer }
-
-// Show implements Display.
-func (d jsonDisplay) Show(e Event) {
-	encoder := json.NewEncoder(d.out)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(e) // the exit of the reader must not stop a move
+// plain writes lines, for a file or a pipe.
+func plain(out io.Writer, paint terminal.Painter) printer {
+	return func(e Event) { fmt.Fprintln(out, strings.Join(e.lines(paint, 0), "\n")) }
 }
 
-// Update implements Display.
-func (d jsonDisplay) Update(State) {}
-
-// Close implements Display.
-func (d jsonDisplay) Close() {}
-
-// quietDisplay writes only what the user must know.
-type quietDisplay struct{ errOut io.Writer }
-
-// Show implements Display.
-func (d quietDisplay) Show(e Event) {
-	if e.Kind == Stalled || e.Kind == Finding && !e.Warning {
-		fmt.Fprintln(d.errOut, e.text())
+// jsonLines writes one JSON object a line. The exit of the reader must not stop a move.
+func jsonLines(out io.Writer) printer {
+	return func(e Event) {
+		encoder := json.NewEncoder(out) // one that has failed writes nothing more
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(e)
 	}
 }
 
-// Update implements Display.
-func (d quietDisplay) Update(State) {}
+// quiet writes only what the user must know.
+func quiet(errOut io.Writer) printer {
+	return func(e Event) {
+		if e.Kind == Stalled || e.Kind == Finding && !e.Warning {
+			fmt.Fprintln(errOut, e.text())
+		}
+	}
+}
+
+// logged is a display that also writes its events to a file.
+type logged struct {
+	Display
+	file   *os.File
+	log    printer
+	errOut io.Writer
+	broken error
+}
+
+// WithLog also appends each event to a file, as one JSON object a line. Only this user may read the file, because events
+// name objects of the clusters. A move continues without its log; an incomplete log is reported once, at once.
+func WithLog(d Display, path string, errOut io.Writer) (Display, error) {
+	const private = 0o600
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, private)
+	if err != nil {
+		return nil, err
+	}
+	if size, err := file.Seek(0, io.SeekEnd); err == nil && size > 0 {
+		_, _ = file.WriteString("\n") // separates a line that a crash has truncated
+	}
+	l := &logged{Display: d, file: file, errOut: errOut}
+	l.log = jsonLines(l)
+	return l, nil
+}
+
+// Write implements io.Writer. It appends to the file and reports the first error.
+func (l *logged) Write(line []byte) (int, error) {
+	n, err := l.file.Write(line)
+	if err != nil && l.broken == nil {
+		l.broken = err
+		fmt.Fprintf(l.errOut, "the log is incomplete, and the move continues: %v\n", err)
+	}
+	return n, err
+}
+
+// Show implements Display.
+func (l *logged) Show(e Event) {
+	l.log(e)
+	l.Display.Show(e)
+}
 
 // Close implements Display.
-func (d quietDisplay) Close() {}
+func (l *logged) Close() {
+	l.Display.Close()
+	_ = l.file.Close()
+}

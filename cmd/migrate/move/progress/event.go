@@ -1,9 +1,7 @@
 package progress
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/report"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Kind is the kind of an event.
@@ -73,10 +72,7 @@ type Event struct {
 // MarshalJSON adds the commands of the remedy.
 func (e Event) MarshalJSON() ([]byte, error) {
 	type bare Event
-	return json.Marshal(struct {
-		bare
-		Commands []string `json:"commands,omitempty"`
-	}{bare(e), shell.Commands(e.Remedy)})
+	return shell.WithCommands(bare(e), e.Remedy)
 }
 
 // Seal is the result of comparing both sides of a copy: the digest of all data, the amount that was read, and how
@@ -116,16 +112,9 @@ func (s *Summary) times(took []time.Duration) {
 	if s.Ordinals = len(took); len(took) == 0 {
 		return
 	}
-	sorted := slices.Sorted(slices.Values(took))
-	middle := sorted[len(sorted)/2]
-	if len(sorted)%2 == 0 {
-		middle = (sorted[len(sorted)/2-1] + middle) / 2
-	}
-	s.MinSeconds, s.MedianSeconds, s.MaxSeconds = rounded(sorted[0]), rounded(middle), rounded(sorted[len(sorted)-1])
+	of := view.SpreadOf(took)
+	s.MinSeconds, s.MedianSeconds, s.MaxSeconds = view.Exact(of.Shortest), view.Exact(of.Median), view.Exact(of.Longest)
 }
-
-// rounded returns a duration in seconds, rounded to milliseconds.
-func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
 // indent is the column at which the text of an event begins.
 const indent = 15
@@ -142,7 +131,7 @@ func (e Event) lines(p terminal.Painter, width int) []string {
 		text = append(text, terminal.Wrap(line, width-indent-1)...)
 	}
 	paint := e.color(p)
-	out := []string{fmt.Sprintf("%s %s  %s", p.Dim(fmt.Sprintf("%8s", terminal.Duration(e.elapsed))), p.Dim(fmt.Sprintf("%4s", ordinal)), paint(text[0]))}
+	out := []string{fmt.Sprintf("%s %s  %s", p.Dim(fmt.Sprintf("%8s", view.Duration(e.elapsed))), p.Dim(fmt.Sprintf("%4s", ordinal)), paint(text[0]))}
 	for _, more := range text[1:] {
 		out = append(out, strings.Repeat(" ", indent)+paint(more))
 	}
@@ -181,8 +170,8 @@ func (s *Summary) text() string {
 	if s == nil {
 		return ""
 	}
-	took := func(seconds float64) string { return terminal.Duration(time.Duration(seconds * float64(time.Second))) }
-	text := fmt.Sprintf("\n%s in %s", terminal.Count(s.Writes, "write"), took(s.TotalSeconds))
+	took := func(seconds float64) string { return view.Duration(time.Duration(seconds * float64(time.Second))) }
+	text := fmt.Sprintf("\n%s in %s", view.Count(s.Writes, "write"), took(s.TotalSeconds))
 	switch s.Ordinals {
 	case 0:
 	case 1:

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/printable"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Steering lets a user steer the run from its display.
@@ -31,7 +33,8 @@ const liveEvery = 250 * time.Millisecond
 type Live struct {
 	program   *tea.Program
 	ended     chan struct{}
-	plain     plainDisplay
+	out       io.Writer
+	paint     terminal.Painter
 	width     func() int
 	interrupt func()
 }
@@ -41,7 +44,7 @@ func NewLive(c *command.Common, s Steering) *Live {
 	m := liveModel{panel: panel{Meter{terminal.Bar{Paint: c.Paint(), Unicode: c.Unicode()}}}, now: c.Clock.Now, width: c.Width(), orders: orders{write: s.Steer, name: s.Name}}
 	l := &Live{
 		program: tea.NewProgram(m, tea.WithInput(c.In), tea.WithOutput(printable.Behind(c.Out)), tea.WithoutSignalHandler()),
-		ended:   make(chan struct{}), plain: plainDisplay{c.Out, c.Paint()}, width: c.Width, interrupt: s.Interrupt,
+		ended:   make(chan struct{}), out: c.Out, paint: c.Paint(), width: c.Width, interrupt: s.Interrupt,
 	}
 	go l.run()
 	return l
@@ -53,11 +56,11 @@ func (l *Live) run() {
 	left, known := last.(liveModel)
 	if err != nil {
 		// An unusable terminal does not stop a move: its events are plain lines from here on.
-		fmt.Fprintf(l.plain.out, "cannot draw on the terminal: %v\n", err)
+		fmt.Fprintf(l.out, "cannot draw on the terminal: %v\n", err)
 		return
 	}
 	if order := left.orders.unwritten(); known && order != "" {
-		fmt.Fprintf(l.plain.out, "the order %s may not have been written: repeat it with the command of that name\n", wordOf(order))
+		fmt.Fprintf(l.out, "the order %s may not have been written: repeat it with the command of that name\n", wordOf(order))
 	}
 	if known && left.interrupted && l.interrupt != nil {
 		l.interrupt()
@@ -68,9 +71,9 @@ func (l *Live) run() {
 func (l *Live) Show(e Event) {
 	select {
 	case <-l.ended:
-		l.plain.Show(e)
+		plain(l.out, l.paint)(e)
 	default:
-		l.program.Println(printable.Coloured(strings.Join(e.lines(l.plain.paint, l.width()), "\n")))
+		l.program.Println(printable.Coloured(strings.Join(e.lines(l.paint, l.width()), "\n")))
 	}
 }
 
@@ -87,7 +90,7 @@ func (l *Live) Close() {
 func (l *Live) Line(text string) {
 	select {
 	case <-l.ended:
-		fmt.Fprintln(l.plain.out, text)
+		fmt.Fprintln(l.out, text)
 	default:
 		l.program.Println(printable.Coloured(text))
 	}
@@ -166,7 +169,7 @@ func (m liveModel) key(key tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	case m.orders.write == nil:
 		return m, nil
 	}
-	return m.ordered(m.orders.key(key.Key(), m.now(), m.state.back))
+	return m.ordered(m.orders.key(key.Key(), m.now(), m.state.Back))
 }
 
 func (m liveModel) ordered(o orders, command tea.Cmd) (tea.Model, tea.Cmd) {
@@ -193,7 +196,7 @@ func (m liveModel) foot() []string {
 	}
 	switch {
 	case m.lost != nil:
-		since := terminal.Coarse(m.now().Sub(m.lostSince))
+		since := view.Ago(m.now(), m.lostSince)
 		return line(m.panel.Paint.Red, fmt.Sprintf("no connection for %s, the shown state is older: %v", since, m.lost))
 	case o.asks != "":
 		return line(m.panel.Paint.Yellow, o.question()+strings.TrimRight("   > "+o.line, " "))

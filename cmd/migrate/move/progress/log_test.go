@@ -17,7 +17,7 @@ func TestWithLog(t *testing.T) {
 	events, _ := aMove().events()
 	var shown, errOut bytes.Buffer
 	for range 2 {
-		d, err := WithLog(plainDisplay{&shown, terminal.Painter{}}, path, &errOut)
+		d, err := WithLog(plain(&shown, terminal.Painter{}), path, &errOut)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestWithLog(t *testing.T) {
 // TestLogBreaks: a write error of the file is reported once, and all events are still shown.
 func TestLogBreaks(t *testing.T) {
 	var shown, errOut bytes.Buffer
-	d, err := WithLog(plainDisplay{&shown, terminal.Painter{}}, filepath.Join(t.TempDir(), "web.log"), &errOut)
+	d, err := WithLog(plain(&shown, terminal.Painter{}), filepath.Join(t.TempDir(), "web.log"), &errOut)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestV1Orders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var wrote []api.Mode
 			state := inFlight()
-			state.back = tc.back
+			state.Back = tc.back
 			m := send(t, model(&wrote, nil), state)
 			for _, line := range tc.lines {
 				m = send(t, later(m), typed(line)...)

@@ -2,16 +2,17 @@ package progress
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/printable"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // redrawEvery is the minimal interval between drawings of the bar.
@@ -20,16 +21,14 @@ const redrawEvery = 100 * time.Millisecond
 // screen writes lines on a terminal and keeps a bar below them. A ticker updates the bar while there are no events,
 // under the same mutex as the lines.
 type screen struct {
-	out   io.Writer
 	width func() int
 	clock clock.WithTicker
 	bar   Meter
-	paint terminal.Painter
 
 	mu    sync.Mutex
+	area  terminal.Area
 	state State
 	known bool
-	drawn []string
 	last  time.Time
 
 	stop func()
@@ -37,25 +36,32 @@ type screen struct {
 
 func newScreen(env command.Environment, paint terminal.Painter) *screen {
 	s := &screen{
-		out: printable.Behind(env.Out), width: env.Width, clock: env.Clock, paint: paint,
+		area: terminal.Area{Out: printable.Behind(env.Out)}, width: env.Width, clock: env.Clock,
 		bar: Meter{terminal.Bar{Paint: paint, Unicode: env.Unicode()}},
 	}
 	s.stop = terminal.Redraw(s.clock, redrawEvery, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.draw()
+		s.draw(nil)
 	})
 	return s
+}
+
+// draw draws the bar below further lines.
+func (s *screen) draw(lines []string) {
+	var bar []string
+	if s.known {
+		s.last = s.clock.Now()
+		bar = s.bar.lines(s.state, s.last, s.width())
+	}
+	s.area.Draw(lines, bar)
 }
 
 // Show writes an event's lines above the bar.
 func (s *screen) Show(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := s.erased() + printable.Coloured(strings.Join(e.lines(s.paint, s.width()), "\n")) + "\n"
-	s.drawn = nil
-	text += s.drawing()
-	_, _ = io.WriteString(s.out, text) // a closed terminal must not stop a move
+	s.draw(e.lines(s.bar.Paint, s.width()))
 }
 
 // Update updates the bar.
@@ -64,38 +70,8 @@ func (s *screen) Update(p State) {
 	defer s.mu.Unlock()
 	s.state, s.known = p, true
 	if s.clock.Since(s.last) >= redrawEvery {
-		s.draw()
+		s.draw(nil)
 	}
-}
-
-// draw draws the bar if it has changed.
-func (s *screen) draw() {
-	before := s.drawn
-	erase := s.erased()
-	text := s.drawing()
-	if strings.Join(before, "\n") != strings.Join(s.drawn, "\n") {
-		_, _ = io.WriteString(s.out, erase+text)
-	}
-}
-
-// erased returns the sequence that erases the bar: up to its first line, and clear to the end.
-func (s *screen) erased() string {
-	if len(s.drawn) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("\r\x1b[%dA\x1b[J", len(s.drawn))
-}
-
-func (s *screen) drawing() string {
-	if !s.known {
-		return ""
-	}
-	s.last = s.clock.Now()
-	s.drawn = s.bar.lines(s.state, s.last, s.width())
-	if len(s.drawn) == 0 {
-		return ""
-	}
-	return printable.Coloured(strings.Join(s.drawn, "\n")) + "\n"
 }
 
 // Close erases the bar.
@@ -103,6 +79,87 @@ func (s *screen) Close() {
 	s.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = io.WriteString(s.out, s.erased())
-	s.drawn, s.known = nil, false
+	s.area.Draw(nil, nil)
+	s.known = false
+}
+
+// Meter draws the progress of a run in two lines.
+type Meter struct{ terminal.Bar }
+
+const (
+	widestBar = 40
+	slimmest  = 10
+)
+
+func (b Meter) lines(p State, now time.Time, width int) []string {
+	if width < terminal.LeastWidth {
+		return nil
+	}
+	figures := fmt.Sprintf("  %d/%d moved  %s", p.Moved, p.Total, view.Ago(now, p.Began))
+	if left := p.LeftText(now); left != "" {
+		figures += "  " + left
+	}
+	room := min(widestBar, width-len(figures)-3)
+	lines := terminal.Fold(strings.TrimLeft(figures, " "), width-1)
+	if room >= slimmest {
+		lines = []string{"  " + b.Draw(p.Fraction(), room) + b.Paint.Bold(figures)}
+	}
+	paint := func(text string) string { return text }
+	switch {
+	case p.Hold != nil && p.Hold.Stalled:
+		paint = b.Paint.Red
+	case p.Reason() == api.ReasonPaused:
+		paint = b.Paint.Yellow
+	}
+	return append(lines, folded(b.doing(p, now), width, paint)...)
+}
+
+// folded wraps text to a width, with an indent.
+func folded(text string, width int, paint func(string) string) []string {
+	const indent = "  "
+	lines := terminal.Fold(text, width-1-len(indent))
+	for i, line := range lines {
+		lines[i] = paint(indent + line)
+	}
+	return lines
+}
+
+// doing describes the ordinal in flight, how long it has been down, and what the move waits for.
+func (b Meter) doing(p State, now time.Time) string {
+	dot := " - "
+	if b.Unicode {
+		dot = " · "
+	}
+	var words []string
+	if h := p.Handoff; h != nil {
+		words = append(words, fmt.Sprintf("ordinal %d", h.Ordinal))
+		if h.Down != nil {
+			words = append(words, h.Down.Text(now))
+		}
+		if text := view.StepText(h.Step); text != "" && p.Hold == nil {
+			words = append(words, text)
+		}
+	}
+	switch hold := p.Hold; {
+	case hold == nil && p.Handoff == nil:
+		words = append(words, p.between())
+	case hold == nil:
+	case hold.Stalled:
+		words = append(words, fmt.Sprintf("STALLED for %s: %s", view.Ago(now, hold.Since), hold.Message))
+	case hold.Reason == api.ReasonPaused:
+		words = append(words, fmt.Sprintf("paused for %s: %s", view.Ago(now, hold.Since), hold.Message))
+	default:
+		words = append(words, fmt.Sprintf("%s, for %s", hold.Message, view.Ago(now, hold.Since)))
+	}
+	return strings.Join(words, dot)
+}
+
+// between describes the work while no ordinal is in flight.
+func (p State) between() string {
+	switch {
+	case p.Back && p.Moved == 0, !p.Back && p.Moved == p.Total && p.Total > 0:
+		return "restoring what the move had changed"
+	default:
+		return "preparing"
+	}
 }

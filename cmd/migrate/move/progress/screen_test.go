@@ -27,7 +27,7 @@ func TestScreen(t *testing.T) {
 	for i, e := range events {
 		s.Show(e)
 		if i == 6 {
-			s.Update(State{start: commandtest.Noon, Row: view.Row{Total: 2, Handoff: &view.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: commandtest.Noon}}})
+			s.Update(State{Row: view.Row{Began: commandtest.Noon, Total: 2, Handoff: &view.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: commandtest.Noon}}})
 			golden.Compare(t, "screen.txt", shown.Shown()+"\n")
 		}
 	}
@@ -45,8 +45,8 @@ func TestScreen(t *testing.T) {
 // TestScreenIsCalm: the bar is not drawn more often than redrawEvery, nor without a change.
 func TestScreenIsCalm(t *testing.T) {
 	out, clock := &commandtest.Terminal{}, clocktesting.NewFakeClock(commandtest.Noon)
-	s := &screen{out: out, clock: clock, width: func() int { return 80 }}
-	p := State{start: commandtest.Noon, Row: view.Row{Total: 1000}}
+	s := &screen{area: terminal.Area{Out: out}, clock: clock, width: func() int { return 80 }}
+	p := State{Row: view.Row{Began: commandtest.Noon, Total: 1000}}
 	for moved := range int32(100) {
 		p.Moved = moved
 		s.Update(p)
@@ -70,7 +70,7 @@ func TestScreenTicks(t *testing.T) {
 	shown := c.OnTerminal(80)
 	s := newScreen(c.Environment, terminal.Painter{})
 	defer s.Close()
-	s.Update(State{start: commandtest.Noon, Row: view.Row{Total: 1, Hold: &view.Hold{Message: "waiting", Since: commandtest.Noon}}})
+	s.Update(State{Row: view.Row{Began: commandtest.Noon, Total: 1, Hold: &view.Hold{Message: "waiting", Since: commandtest.Noon}}})
 	commandtest.Await(t, func() bool {
 		if c.Clock.Since(commandtest.Noon) < 7*time.Second {
 			c.Clock.Step(time.Second)
@@ -89,7 +89,7 @@ func TestScreenOfManyWriters(t *testing.T) {
 		group.Go(func() {
 			for i := range int32(50) {
 				c.Clock.Step(time.Millisecond)
-				s.Update(State{start: commandtest.Noon, Row: view.Row{Moved: i, Total: 50}})
+				s.Update(State{Row: view.Row{Began: commandtest.Noon, Moved: i, Total: 50}})
 				s.Show(Event{Kind: Waiting, Message: "line"})
 			}
 		})
@@ -109,7 +109,7 @@ func TestBar(t *testing.T) {
 	waiting := func(ago time.Duration) *view.Hold {
 		return since(ago, api.ReasonPodNotReady, "waiting until pod shop/web-1 in cluster west is Ready", false)
 	}
-	half := State{start: commandtest.Noon, Row: view.Row{Moved: 2, Total: 4, Handoff: &view.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: at.Add(-4 * time.Second)}}}
+	half := State{Row: view.Row{Began: commandtest.Noon, Moved: 2, Total: 4, Handoff: &view.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: at.Add(-4 * time.Second)}}}
 	with := func(change func(*State)) State {
 		p := half
 		change(&p)
@@ -122,8 +122,8 @@ func TestBar(t *testing.T) {
 		width   int
 		unicode bool
 	}{
-		{"before anything", State{start: at}, 100, true},
-		{"preparing", State{start: at.Add(-time.Second), Row: view.Row{Total: 4}}, 100, true},
+		{"before anything", State{Row: view.Row{Began: at}}, 100, true},
+		{"preparing", State{Row: view.Row{Began: at.Add(-time.Second), Total: 4}}, 100, true},
 		{"in flight", half, 100, true},
 		{"waiting", with(func(p *State) { p.Hold = waiting(3 * time.Second) }), 100, true},
 		{"stalled", with(func(p *State) {
@@ -132,9 +132,9 @@ func TestBar(t *testing.T) {
 		{"paused", with(func(p *State) {
 			p.Handoff, p.Hold = nil, since(5*time.Second, api.ReasonPaused, "mode is Pause; ordinal 1 is next", false)
 		}), 100, true},
-		{"in flight, back", with(func(p *State) { p.back = true }), 100, true},
+		{"in flight, back", with(func(p *State) { p.Back = true }), 100, true},
 		{"restoring", with(func(p *State) { p.Handoff, p.Moved = nil, 4 }), 100, true},
-		{"restoring at the source", with(func(p *State) { p.Handoff, p.Moved, p.back = nil, 0, true }), 100, true},
+		{"restoring at the source", with(func(p *State) { p.Handoff, p.Moved, p.Back = nil, 0, true }), 100, true},
 		{"ASCII", with(func(p *State) { p.Hold = waiting(0) }), 100, false},
 		{"slim", with(func(p *State) { p.Hold = waiting(0) }), 60, true},
 		{"slimmer", with(func(p *State) { p.Hold = waiting(0) }), 30, true},

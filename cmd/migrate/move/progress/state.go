@@ -12,10 +12,6 @@ import (
 // State is the state of a migration that is drawn in place. It contains the figures of its row, which all screens share.
 type State struct {
 	view.Row
-	// start is when the migration began, or when this process began if the migration has not.
-	start time.Time
-	// back is true while ordinals return to the source.
-	back bool
 	// ready is the readiness of each ordinal, if a snapshot has shown it.
 	ready map[int32]view.Readiness
 	// clients holds the results of the probe; nil if there is none.
@@ -24,17 +20,7 @@ type State struct {
 
 // Recorded returns the state in the status of a migration, at a time of the API server that stores it.
 func Recorded(m *api.Migration, record bool, now time.Time) State {
-	p := State{Row: view.NewRow(m, record).At(m, now), clients: m.Status.Probe}
-	p.begun(m)
-	return p
-}
-
-// begun sets the fields that are not in the row.
-func (p *State) begun(m *api.Migration) {
-	p.back = m.Status.Fence != nil && m.Status.Fence.Direction == api.Back
-	if base := m.Status.Baseline; base != nil {
-		p.start = base.StartTime.Time
-	}
+	return State{Row: view.NewRow(m, record).At(m, now), clients: m.Status.Probe}
 }
 
 // WithHold returns the state with another hold.
@@ -65,7 +51,6 @@ func (t *Tracker) measure(m *api.Migration, outcome engine.Outcome) {
 	hold := t.Hold
 	t.Row = view.NewRow(engine.AsSeen(m, s), true)
 	t.Hold = hold
-	t.begun(m)
 	t.ready = map[int32]view.Readiness{}
 	for _, side := range []plan.Side{s.Source, s.Destination} {
 		for ordinal := side.Set.Start; ordinal < side.Set.End(); ordinal++ {

@@ -9,7 +9,6 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
-	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -42,8 +41,8 @@ type Tracker struct {
 func NewTracker(now time.Time, m *api.Migration) *Tracker {
 	t := &Tracker{State: Recorded(m, true, now), began: now, mode: m.Spec.Mode, fewestAvailable: -1}
 	t.Hold = nil // until a pass has found it
-	if t.start.IsZero() {
-		t.start = now
+	if t.Began.IsZero() {
+		t.Began = now // of this process
 	}
 	if t.Handoff != nil {
 		t.seen = new(t.Handoff.Ordinal)
@@ -58,7 +57,7 @@ func (t *Tracker) Expect(total, replicas int32) { t.Total, t.Replicas = total, r
 // Event returns an event with the fields that all events have.
 func (t *Tracker) Event(now time.Time, kind Kind, message string) Event {
 	elapsed := now.Sub(t.began)
-	return Event{Time: now.UTC(), ElapsedSeconds: rounded(elapsed), elapsed: elapsed, Kind: kind, Message: message, Moved: t.Moved, Total: t.Total}
+	return Event{Time: now.UTC(), ElapsedSeconds: view.Exact(elapsed), elapsed: elapsed, Kind: kind, Message: message, Moved: t.Moved, Total: t.Total}
 }
 
 // of sets the ordinal and step of an event.
@@ -120,7 +119,7 @@ func (t *Tracker) sealed(now time.Time, m *api.Migration) (events []Event) {
 			if seals[v.ClaimTemplate] = seal.Root; t.seals[v.ClaimTemplate] == seal.Root {
 				continue
 			}
-			text := fmt.Sprintf("%s was copied, %s in %s, and %s: %s", v.ClaimTemplate, terminal.Size(seal.Bytes), terminal.Count(int(seal.Files), "file"), equal(seal), short(seal.Root))
+			text := fmt.Sprintf("%s was copied, %s in %s, and %s: %s", v.ClaimTemplate, view.Size(seal.Bytes), view.Count(int(seal.Files), "file"), equal(seal), short(seal.Root))
 			e := t.Event(now, Sealed, text).of(t.inFlight())
 			e.Seal = &Seal{ClaimTemplate: v.ClaimTemplate, Root: seal.Root, Bytes: seal.Bytes, Files: seal.Files, Seconds: seal.Seconds, Verify: string(seal.Verify), Read: seal.Read, Trusted: seal.Trusted}
 			events = append(events, e)
@@ -135,7 +134,7 @@ func equal(seal api.CopySeal) string {
 	if seal.Verify != api.CopyVerifyChanged {
 		return "both sides are equal"
 	}
-	return fmt.Sprintf("both sides are equal by verify: Changed (%s were read again on the two sides; %s were not, because they have not changed since a warm pass read them)", terminal.Size(seal.Read), terminal.Size(seal.Trusted))
+	return fmt.Sprintf("both sides are equal by verify: Changed (%s were read again on the two sides; %s were not, because they have not changed since a warm pass read them)", view.Size(seal.Read), view.Size(seal.Trusted))
 }
 
 // short returns the part of a root that people compare.
@@ -181,16 +180,16 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 	if t.fresh && !past.Stayed {
 		t.handoffs = append(t.handoffs, took)
 	}
-	text := terminal.Duration(took)
+	text := view.Duration(took)
 	down, soak := downOf(past)
 	switch {
 	case down != nil && past.StopTime.Before(&past.StartTime): // in a handoff that was turned back
-		text += fmt.Sprintf(", down for %s in all", terminal.Duration(*down))
+		text += fmt.Sprintf(", down for %s in all", view.Duration(*down))
 	case down != nil:
-		text += fmt.Sprintf(", %s of it down", terminal.Duration(*down))
+		text += fmt.Sprintf(", %s of it down", view.Duration(*down))
 	}
 	if soak != nil && *soak >= time.Second {
-		text += ", then Ready for " + terminal.Duration(*soak)
+		text += ", then Ready for " + view.Duration(*soak)
 	}
 	if past.Clients != nil {
 		text += ", " + report.FailedText(*past.Clients)
@@ -198,18 +197,18 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 	switch {
 	case past.Stayed:
 		text = fmt.Sprintf("ordinal %d is available where it was: it had not been stopped (%s)", done.Ordinal, t.left())
-	case t.back:
+	case t.Back:
 		text = fmt.Sprintf("ordinal %d is available at the source again after %s (%s)", done.Ordinal, text, t.left())
 	default:
 		text = fmt.Sprintf("ordinal %d is available at the destination after %s (%s)", done.Ordinal, text, t.left())
 	}
 	e := t.Event(now, OrdinalDone, text).of(&done.Ordinal, "")
-	e.Seconds, e.Stayed, e.Clients = new(rounded(took)), past.Stayed, past.Clients
+	e.Seconds, e.Stayed, e.Clients = new(view.Exact(took)), past.Stayed, past.Clients
 	if down != nil {
-		e.DownSeconds = new(rounded(*down))
+		e.DownSeconds = new(view.Exact(*down))
 	}
 	if soak != nil {
-		e.SoakSeconds = new(rounded(*soak))
+		e.SoakSeconds = new(view.Exact(*soak))
 	}
 	return e
 }
@@ -229,7 +228,7 @@ func downOf(past api.PastHandoff) (outage, soak *time.Duration) {
 
 // left returns the progress of the move, or in a rollback how many ordinals are left.
 func (t *Tracker) left() string {
-	if t.back {
+	if t.Back {
 		return fmt.Sprintf("%d left", t.Moved)
 	}
 	return fmt.Sprintf("%d/%d", t.Moved, t.Total)
@@ -300,13 +299,9 @@ func same(a, b plan.Hold) bool {
 }
 
 func (t *Tracker) completed(now time.Time, decision plan.Decision) Event {
-	text := map[string]string{
-		api.ReasonMoved:      "moved: every ordinal that was asked for runs at the destination",
-		api.ReasonRolledBack: "rolled back: every ordinal runs at the source",
-		api.ReasonRecovered:  "recovered: every ordinal runs at the source, on the disk that it had left",
-	}[decision.Done]
-	if text == "" {
-		text = "completed: " + decision.Done
+	text := view.EndText(decision.Done)
+	if decision.Done == api.ReasonRecovered {
+		text += ", on the disk that it had left"
 	}
 	e := t.Event(now, Completed, text)
 	e.Reason = decision.Done
@@ -315,7 +310,7 @@ func (t *Tracker) completed(now time.Time, decision plan.Decision) Event {
 }
 
 func (t *Tracker) summary(now time.Time, outcome string) *Summary {
-	s := &Summary{Outcome: outcome, TotalSeconds: rounded(now.Sub(t.began)), FewestAvailable: t.fewestAvailable, Replicas: t.Replicas, Writes: t.writes, Clients: withoutCounts(t.clients)}
+	s := &Summary{Outcome: outcome, TotalSeconds: view.Exact(now.Sub(t.began)), FewestAvailable: t.fewestAvailable, Replicas: t.Replicas, Writes: t.writes, Clients: withoutCounts(t.clients)}
 	s.times(t.handoffs)
 	return s
 }

@@ -153,11 +153,11 @@ func TestRunOutput(t *testing.T) {
 		story *story
 		show  func(*bytes.Buffer) Display
 	}{
-		"run.txt":          {aMove(), func(out *bytes.Buffer) Display { return plainDisplay{out: out} }},
-		"run_color.txt":    {aMove(), func(out *bytes.Buffer) Display { return plainDisplay{out, terminal.Painter{On: true}} }},
-		"run.json":         {aMove(), func(out *bytes.Buffer) Display { return jsonDisplay{out} }},
-		"run_quiet.txt":    {aMove(), func(out *bytes.Buffer) Display { return quietDisplay{out} }},
-		"run_rollback.txt": {aReturn(), func(out *bytes.Buffer) Display { return plainDisplay{out: out} }},
+		"run.txt":          {aMove(), func(out *bytes.Buffer) Display { return plain(out, terminal.Painter{}) }},
+		"run_color.txt":    {aMove(), func(out *bytes.Buffer) Display { return plain(out, terminal.Painter{On: true}) }},
+		"run.json":         {aMove(), func(out *bytes.Buffer) Display { return jsonLines(out) }},
+		"run_quiet.txt":    {aMove(), func(out *bytes.Buffer) Display { return quiet(out) }},
+		"run_rollback.txt": {aReturn(), func(out *bytes.Buffer) Display { return plain(out, terminal.Painter{}) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -178,7 +178,7 @@ func TestJSONLines(t *testing.T) {
 	var out bytes.Buffer
 	events, _ := aMove().events()
 	for _, e := range events {
-		jsonDisplay{&out}.Show(e)
+		jsonLines(&out)(e)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != len(events) {

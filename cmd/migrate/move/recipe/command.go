@@ -37,9 +37,9 @@ const listExamples = `  # All recipes
 
 // New returns the command recipes, with the subcommand show.
 func New(c *command.Common) *cobra.Command {
-	o := &listOptions{Common: c, output: command.NewChoice("table", "table", "json", "yaml")}
+	o := &listOptions{Common: c}
 	cmd := c.Command(o, &cobra.Command{Use: "recipes", Short: "List the recipes for systems that move", Long: listHelp, Example: listExamples})
-	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "table", "json", "yaml")
 	cmd.AddCommand(newShow(c))
 	return cmd
 }
@@ -102,9 +102,9 @@ const showExamples = `  # For people
   migrate create db -n shop --destination-secret west --recipe etcd --dry-run=client -o yaml`
 
 func newShow(c *command.Common) *cobra.Command {
-	o := &showOptions{Common: c, output: command.NewChoice("text", "text", "json", "yaml")}
+	o := &showOptions{Common: c}
 	cmd := c.Command(o, &cobra.Command{Use: "show (NAME | FILE)", Short: "Show a recipe", Long: showHelp, Example: showExamples})
-	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	o.output = command.AddOutput(cmd, "text", "json", "yaml")
 	return cmd
 }
 

@@ -3,9 +3,13 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
@@ -60,7 +64,7 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 		g.field("Cluster", cluster)
 	}
 	if row.AsOf != nil {
-		g.field("As of", fmt.Sprintf("%s, %s ago", row.AsOf.Format(time.RFC3339), terminal.Coarse(since(g.Now, *row.AsOf))))
+		g.field("As of", fmt.Sprintf("%s, %s ago", row.AsOf.Format(time.RFC3339), view.Ago(g.Now, *row.AsOf)))
 	}
 	g.field("Mode", string(row.Mode))
 	if turn := status.AutomaticRollback; turn != nil {
@@ -73,10 +77,10 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	g.field("Destination", sideText(row.Sides[1], status.Destination))
 	if status.Baseline != nil {
 		const width = 20
-		bar := terminal.Bar{Paint: g.Paint, Unicode: g.Unicode}.Draw(float64(row.Moved)/float64(max(row.Total, 1)), width)
+		bar := terminal.Bar{Paint: g.Paint, Unicode: g.Unicode}.Draw(row.Fraction(), width)
 		text := fmt.Sprintf(" %d of %d", row.Moved, row.Total)
-		if left := row.Left(g.Now); left >= time.Second {
-			text += ", about " + terminal.Coarse(left) + " left"
+		if left := row.LeftText(g.Now); left != "" {
+			text += ", " + left
 		}
 		g.line(terminal.Pad("Moved", fieldWidth)+bar, text, nil)
 		g.field("Budget", row.BudgetText())
@@ -188,7 +192,7 @@ func scheduleText(s api.ScheduleStatus, by *schedule.Schedule) string {
 	if s.ClosesTime != nil {
 		text += ", the window closes at " + by.Text(s.ClosesTime.Time)
 	}
-	return text + fmt.Sprintf("; %s left, %s each", terminal.Count(int(s.Left), "ordinal"), time.Duration(s.HandoffSeconds)*time.Second)
+	return text + fmt.Sprintf("; %s left, %s each", view.Count(int(s.Left), "ordinal"), time.Duration(s.HandoffSeconds)*time.Second)
 }
 
 func recoveryText(m *api.Migration) string {
@@ -220,14 +224,11 @@ func handoffText(h *view.Handoff, now time.Time) string {
 	if h == nil {
 		return "none in flight"
 	}
-	text := fmt.Sprintf("ordinal %d", h.Ordinal)
-	if h.Step != "" {
-		text += ": " + view.StepText(h.Step)
-	}
+	text := h.Text()
 	if h.StepTime != nil {
-		text += ", for " + terminal.Coarse(since(now, *h.StepTime))
+		text += ", for " + view.Ago(now, *h.StepTime)
 	}
-	text += fmt.Sprintf(", begun %s ago", terminal.Coarse(since(now, h.StartTime)))
+	text += fmt.Sprintf(", begun %s ago", view.Ago(now, h.StartTime))
 	if h.Attempts > 1 {
 		text += fmt.Sprintf(" (attempt %d)", h.Attempts)
 	}
@@ -235,4 +236,49 @@ func handoffText(h *view.Handoff, now time.Time) string {
 		text += "; " + h.Down.Text(now)
 	}
 	return text
+}
+
+// conditionOrder lists the conditions in the order of a migration's life.
+var conditionOrder = []string{api.ConditionAccepted, api.ConditionProgressing, api.ConditionStalled, api.ConditionCompleted}
+
+// conditions writes the conditions as a tree. It omits the message of the stall, which the page already shows.
+func (g *Page) conditions(conditions []metav1.Condition, said *view.Stall) {
+	branch, last := "|- ", "`- "
+	if g.Unicode {
+		branch, last = "├─ ", "└─ "
+	}
+	kinds := conditionOrder
+	if meta.FindStatusCondition(conditions, api.ConditionAheadHeld) != nil {
+		kinds = slices.Insert(slices.Clone(kinds), len(kinds)-1, api.ConditionAheadHeld)
+	}
+	for i, kind := range kinds {
+		if i == len(kinds)-1 {
+			branch = last
+		}
+		text, paint := g.condition(kind, meta.FindStatusCondition(conditions, kind), said)
+		g.line(branch, text, paint)
+	}
+}
+
+func (g *Page) condition(kind string, c *metav1.Condition, said *view.Stall) (text string, paint func(string) string) {
+	if c == nil {
+		return fmt.Sprintf("%-12s -", kind), g.Paint.Dim
+	}
+	text = fmt.Sprintf("%-12s %-5s", kind, c.Status)
+	holds, stalled := c.Status == metav1.ConditionTrue, kind == api.ConditionStalled || kind == api.ConditionAheadHeld
+	if holds || !stalled {
+		text += "  " + c.Reason
+	}
+	text += fmt.Sprintf(" (%s)", view.Ago(g.Now, c.LastTransitionTime.Time))
+	if message, _ := records.CutRemedy(c.Message); message != "" && !stalled && (said == nil || message != said.Message) {
+		text += ": " + message
+	}
+	switch {
+	case holds && stalled:
+		return text, g.Paint.Red
+	case holds:
+		return text, g.Paint.Green
+	default:
+		return text, g.Paint.Dim
+	}
 }

@@ -92,7 +92,7 @@ func TestChangeText(t *testing.T) {
 		"completed":  {movetest.Completed(), "4/4 moved  moved: every ordinal that was asked for runs at the destination"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Line(view.NewRow(tc.m, false), commandtest.Noon); got != tc.want {
+			if got := view.NewRow(tc.m, false).Line(commandtest.Noon); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})

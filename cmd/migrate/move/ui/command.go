@@ -205,10 +205,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 
 // store returns the store of a migration.
 func (o *options) store(namespace, name string, record bool) records.Store {
-	if record {
-		return records.ConfigMap{Client: o.connection.Live(), Namespace: namespace, Name: name}
-	}
-	return records.Resource{Client: o.connection.Live(), Namespace: namespace, Name: name}
+	return records.StoreOf(o.connection.Live(), namespace, name, record)
 }
 
 // launch opens a page in the user's browser.

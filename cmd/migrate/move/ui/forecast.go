@@ -75,12 +75,5 @@ func (o *options) destination(ctx context.Context, m board.Migration) (*clusters
 	if err != nil {
 		return nil, err
 	}
-	id, err := to.ID(ctx)
-	switch {
-	case err != nil:
-		return nil, command.Unreachable(to.Name(), err)
-	case known != "" && id != known:
-		return nil, fmt.Errorf("its destination is another cluster than %s, which --to-context or --to-kubeconfig lead to", to.Name())
-	}
-	return to, nil
+	return to, command.Verify(ctx, to, known, "its destination", "--to-context or --to-kubeconfig")
 }

@@ -132,10 +132,7 @@ func enter(w http.ResponseWriter, room chan struct{}) (leave func()) {
 // as returns the user of a client, limited to that client's permissions.
 func (s *remote) as(asks client.WithWatch) *user {
 	store := func(namespace, name string, record bool) records.Store {
-		if record {
-			return records.ConfigMap{Client: asks, Namespace: namespace, Name: name}
-		}
-		return records.Resource{Client: asks, Namespace: namespace, Name: name}
+		return records.StoreOf(asks, namespace, name, record)
 	}
 	return &user{Options: Options{Cluster: s.Cluster, Board: board.New(), Store: store, Clock: s.Clock}, remote: true}
 }
