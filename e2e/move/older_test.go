@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/e2e/versions"
 	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
@@ -25,7 +26,7 @@ import (
 // namespace (G8).
 func TestOlderDestination(t *testing.T) {
 	t.Parallel()
-	older := startBare(t, "older", cluster.Options{Args: map[cluster.Role][]string{cluster.APIServer: {"--feature-gates=PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false,MaxUnavailableStatefulSet=false"}}})
+	older := startBare(t, "older", cluster.Options{Gates: olderGates(t)})
 	newer := startBare(t, "newer", cluster.Options{Gates: []string{cluster.MaxUnavailable}})
 	if err := fixture.InstallCRDs(t.Context(), newer.client); err != nil {
 		t.Fatal(err)
@@ -77,6 +78,25 @@ func TestOlderDestination(t *testing.T) {
 	}
 	t.Run("U-35: an older definition of our own kind", older.dropsOfOurs)
 	t.Run("U-35: an older version of what pods need", older.servesAnOlderVersion)
+}
+
+// olderGates returns feature gates without which an API server drops the resources of whole pods, and maxUnavailable of a
+// set. A gate that is on needs those that it depends on, and an API server refuses gates that it does not know.
+func olderGates(t *testing.T) []string {
+	t.Helper()
+	v, err := versions.Selected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gates := []string{"PodLevelResources=false", "MaxUnavailableStatefulSet=false"}
+	for gate, since := range map[string]uint{
+		"InPlacePodLevelResourcesVerticalScaling": 36, "PodLevelResourcesFixDefaulting": 37, "PodLevelResourcesFixKubeletQOSClass": 37,
+	} {
+		if v.Minor() >= since {
+			gates = append(gates, gate+"=false")
+		}
+	}
+	return gates
 }
 
 // to moves from the first cluster of the tests to another cluster.

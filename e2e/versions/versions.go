@@ -93,6 +93,9 @@ func of(file string) (Version, error) {
 	return v, nil
 }
 
+// Minor returns the second number, for example 37.
+func (v Version) Minor() uint { return v.parsed().Minor() }
+
 func (v Version) parsed() *version.Version { return version.MustParseSemantic(v.Release) }
 
 // Selected returns the version that Variable selects.

@@ -37,6 +37,9 @@ func TestY13Versions(t *testing.T) {
 	if diff := cmp.Diff(want, all, cmpopts.IgnoreFields(Version{}, "Module", "File", "Flags")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
+	if minor := all[2].Minor(); minor != 37 {
+		t.Errorf("1.37 has the minor version %d", minor)
+	}
 	for number, want := range map[string]string{"": "v1.36.3", "1.36": "v1.36.3", "1.37": "v1.37.2", "1.9": "v1.9.1"} {
 		if v, err := choose(all, number); err != nil || v.Release != want {
 			t.Errorf("%q selects %s: %v", number, v.Release, err)
