@@ -202,13 +202,13 @@ smoke-slices:
 	@$(CLUSTERTEST) -run "$$(./hack/named e2e/$(SLICES) $(SMOKE_SLICES))" $(SLICES)
 
 # The smoke tests on control planes of another version, which are built first.
-VERSIONS := kubernetes-1.34 kubernetes-1.35 kubernetes-1.37
+VERSIONS := kubernetes-1.37
 .PHONY: $(VERSIONS)
 $(VERSIONS): FORMAT = testname
 $(VERSIONS): RACE =
 $(VERSIONS): PARALLEL = 8
 $(VERSIONS): export E2E_KUBERNETES = $(@:kubernetes-%=%)
-kubernetes-1.34 kubernetes-1.35 kubernetes-1.37: disks
+kubernetes-1.37: disks
 	$(E2E) run ./cluster/build
 	@$(CLUSTERTEST) -p 1 -run "$$(./hack/named e2e/$(SLICES) $(SMOKE_SLICES))|$$(./hack/named e2e/$(MOVES) $(SMOKE_MOVES))" $(SLICES) $(MOVES)
 
