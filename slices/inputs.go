@@ -2,7 +2,6 @@ package slices
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -134,6 +133,6 @@ func (r *Reconciler) tellOfInputs(set *api.StatefulSet, problem string) {
 	known.blocked = problem
 	r.memorise(set, known)
 	if problem != "" {
-		r.told.Eventf(set, nil, corev1.EventTypeWarning, api.ReasonRevisionInput, "Update", "%s", fmt.Sprintf("no pod is updated: %s", problem))
+		r.told.Eventf(set, nil, corev1.EventTypeWarning, api.ReasonRevisionInput, "Update", "no pod is updated: %s", problem)
 	}
 }

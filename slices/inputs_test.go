@@ -3,6 +3,7 @@ package slices
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -402,34 +403,7 @@ func TestRevisionInputsWorld(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
-			switch rapid.SampledFrom([]string{"value", "image", "partition", "lost", "delete", "refuse", "restart", "pass", "pass"}).Draw(rt, "step") {
-			case "value":
-				s.configure(fmt.Sprint(rapid.IntRange(1, 3).Draw(rt, "value")))
-			case "image":
-				s.image(fmt.Sprint("a:", rapid.IntRange(1, 2).Draw(rt, "image")))
-			case "partition":
-				s.change(func(spec *api.StatefulSetSpec) {
-					spec.UpdateStrategy.RollingUpdate.Partition = new(rapid.Int32Range(0, 2).Draw(rt, "partition"))
-				})
-			case "lost":
-				if s.pods()["web-1"] != nil {
-					s.happen("lost", "web-1")
-				}
-			case "delete":
-				_ = s.server.Delete(s.ctx, config("")) // it may not exist
-			case "refuse":
-				refuses := rapid.Bool().Draw(rt, "refuses")
-				s.refuse = func(verb string, o client.Object) error {
-					if _, is := o.(*corev1.ConfigMap); is && refuses && verb != "get" {
-						return errQuota
-					}
-					return nil
-				}
-			case "restart":
-				s.r.memory = map[client.ObjectKey]memory{}
-			case "pass":
-				_ = s.passes(rapid.IntRange(1, 3).Draw(rt, "passes"))
-			}
+			s.anyStepOfInputs(rt)
 			_ = s.passes(1) // a refused write is an error
 			check()
 		}
@@ -442,4 +416,36 @@ func TestRevisionInputsWorld(t *testing.T) {
 			rt.Fatalf("the pods read %s: %v; %+v", s.reads(), err, s.set().Status)
 		}
 	})
+}
+
+// anyStepOfInputs changes the template, the ConfigMap, the strategy, the pods or the controller.
+func (s *stage) anyStepOfInputs(rt *rapid.T) {
+	switch rapid.SampledFrom([]string{"value", "image", "partition", "lost", "delete", "refuse", "restart", "pass", "pass"}).Draw(rt, "step") {
+	case "value":
+		s.configure(strconv.Itoa(rapid.IntRange(1, 3).Draw(rt, "value")))
+	case "image":
+		s.image(fmt.Sprint("a:", rapid.IntRange(1, 2).Draw(rt, "image")))
+	case "partition":
+		s.change(func(spec *api.StatefulSetSpec) {
+			spec.UpdateStrategy.RollingUpdate.Partition = new(rapid.Int32Range(0, 2).Draw(rt, "partition"))
+		})
+	case "lost":
+		if s.pods()["web-1"] != nil {
+			s.happen("lost", "web-1")
+		}
+	case "delete":
+		_ = s.server.Delete(s.ctx, config("")) // it may not exist
+	case "refuse":
+		refuses := rapid.Bool().Draw(rt, "refuses")
+		s.refuse = func(verb string, o client.Object) error {
+			if _, is := o.(*corev1.ConfigMap); is && refuses && verb != "get" {
+				return errQuota
+			}
+			return nil
+		}
+	case "restart":
+		s.r.memory = map[client.ObjectKey]memory{}
+	case "pass":
+		_ = s.passes(rapid.IntRange(1, 3).Draw(rt, "passes"))
+	}
 }

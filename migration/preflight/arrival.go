@@ -248,7 +248,7 @@ func (c arrivalChecks) named(ctx context.Context) (*plan.Finding, error) {
 	copies := c.about.To == plan.DestinationSide && c.copies(c.about.Migration)
 	refs := append(dependencies.Walk(spec, templates), dependencies.SharedClaims(spec, templates)...)
 	needs := needed(refs, func(kind dependencies.Kind) bool {
-		return !slices.Contains(admitted, kind.Name) && !(copies && kind.Copied)
+		return !slices.Contains(admitted, kind.Name) && (!copies || !kind.Copied)
 	})
 	claims, err := c.namedByClaims(ctx, c.newClaims(), c.forms, c.about.From)
 	if err != nil {

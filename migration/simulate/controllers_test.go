@@ -129,7 +129,8 @@ func TestY13BothOrdersEndEqually(t *testing.T) {
 		for i, first := range []bool{false, true} {
 			w := &World{Controllers: map[plan.SideName]Controller{plan.SourceSide: known}}
 			w.State.Source = plan.Side{Set: plan.Set{Presence: plan.Seen}, Pods: slices.Clone(pods)}
-			for first && w.DeleteFirst(plan.SourceSide) || w.ControlSet(plan.SourceSide) {
+			for acts := true; acts; {
+				acts = first && w.DeleteFirst(plan.SourceSide) || w.ControlSet(plan.SourceSide)
 			}
 			for _, pod := range w.State.Source.Pods {
 				ends[i] = append(ends[i], fmt.Sprint(pod.Ordinal, pod.Terminating))

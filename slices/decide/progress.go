@@ -26,6 +26,11 @@ func (d rollout) progress() Progress {
 	case d.Spec.Paused || d.strategy.order == nil || d.scope() == 0:
 		return Progress{}
 	}
+	return d.advanced(p)
+}
+
+// advanced returns the progress after that of the previous pass.
+func (d rollout) advanced(p Progress) Progress {
 	updated, isReady, available := d.got()
 	if p.Revision != d.Revisions.Update || p.Blocked {
 		p = Progress{Revision: d.Revisions.Update, Since: d.Now, Updated: updated, Ready: isReady, Available: available}

@@ -51,16 +51,11 @@ func (d rollout) readiness(p Progress) Readiness {
 		message += fmt.Sprintf(", %d must be deleted", leaving)
 	}
 	not := func(reason string) Readiness { return Readiness{Reason: reason, Message: message} }
+	if reason, why := d.failure(p); reason != "" {
+		message += "; " + why
+		return not(reason)
+	}
 	switch {
-	case d.Revisions.Blocked != "" && !d.Spec.Deleting && (p.Blocked || !p.Failed):
-		message += "; no pod is updated: " + d.Revisions.Blocked
-		return not(api.ReasonRevisionInput)
-	case p.Failed:
-		message += "; " + p.Message
-		if d.failedRevision() != "" {
-			return not(api.ReasonRevisionFailed)
-		}
-		return not(ReasonRolloutDeadline)
 	case outdated == 0 && leaving == 0 && available == d.size:
 		return Readiness{Ready: true, Reason: reasonAvailable, Message: message}
 	case d.Spec.Deleting:
@@ -73,5 +68,19 @@ func (d rollout) readiness(p Progress) Readiness {
 		return not(reasonUnavailable)
 	default:
 		return Readiness{Waiting: true, Reason: ReasonRolloutPaused, Message: message}
+	}
+}
+
+// failure returns why the roll-out does not continue and the message about it, or an empty reason.
+func (d rollout) failure(p Progress) (reason, message string) {
+	switch {
+	case d.Revisions.Blocked != "" && !d.Spec.Deleting && (p.Blocked || !p.Failed):
+		return api.ReasonRevisionInput, "no pod is updated: " + d.Revisions.Blocked
+	case !p.Failed:
+		return "", ""
+	case d.failedRevision() != "":
+		return api.ReasonRevisionFailed, p.Message
+	default:
+		return ReasonRolloutDeadline, p.Message
 	}
 }

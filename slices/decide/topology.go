@@ -213,7 +213,7 @@ func (d *decider) topologyWarning(waiting []*Pod) string {
 	}
 	const remedy = ": each such pod is updated alone; label the nodes, or correct updateStrategy.rollingUpdate.topologyKey"
 	if !slices.ContainsFunc(d.pods, func(pod *Pod) bool { return pod.Domain.Labeled }) {
-		return fmt.Sprintf("no node of the pods has the label %s", d.Spec.TopologyKey) + remedy
+		return "no node of the pods has the label " + d.Spec.TopologyKey + remedy
 	}
 	return fmt.Sprintf("node %s does not have the label %s", waiting[at].Domain.Node, d.Spec.TopologyKey) + remedy
 }

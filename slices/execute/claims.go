@@ -16,6 +16,18 @@ import (
 // claimControl executes actions on the claims of the pods.
 type claimControl struct{ *PodControl }
 
+// one executes an action on the claims of a pod.
+func (c claimControl) one(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
+	switch action.Verb {
+	case decide.CreateClaims:
+		return c.makeClaims(ctx, action.Ordinal, pod)
+	case decide.OwnClaims:
+		return c.ownClaims(ctx, action.Ordinal, pod)
+	default:
+		return c.growClaims(ctx, action.Ordinal)
+	}
+}
+
 // createClaims creates the missing claims of a new pod. It fails while a claim is being deleted: a pod that mounts it would
 // delay the deletion and lose the data afterwards.
 func (c claimControl) createClaims(ctx context.Context, ordinal int32) error {

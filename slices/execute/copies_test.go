@@ -25,6 +25,39 @@ func revisionOf(name string, records ...inputs.Record) *appsv1.ControllerRevisio
 	}}
 }
 
+// forbidding refuses the requests of a verb, and counts the writes.
+func forbidding(refused string, writes *int) interceptor.Funcs {
+	fail := func(verb string) error {
+		if verb != "get" {
+			*writes++
+		}
+		if verb == refused {
+			return apierrors.NewForbidden(corev1.Resource("configmaps"), "app", errors.New("no"))
+		}
+		return nil
+	}
+	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if err := fail("get"); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if err := fail("create"); err != nil {
+				return err
+			}
+			return c.Create(ctx, o, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if err := fail("patch"); err != nil {
+				return err
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
+	}
+}
+
 // TestRevisionInputsCopied: a copy is created once, belongs to each revision that uses it, and is never that of another client.
 func TestRevisionInputsCopied(t *testing.T) {
 	original := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Data: map[string]string{"a": "b"}}
@@ -49,7 +82,6 @@ func TestRevisionInputsCopied(t *testing.T) {
 			}
 		}
 	}
-	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "app", errors.New("no"))
 	for name, tc := range map[string]struct {
 		record  inputs.Record
 		now     *corev1.ConfigMap
@@ -76,35 +108,7 @@ func TestRevisionInputsCopied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			writes := 0
-			fail := func(verb string) error {
-				if verb != "get" {
-					writes++
-				}
-				if tc.fails == verb {
-					return forbidden
-				}
-				return nil
-			}
-			h, ears := newControl(t, interceptor.Funcs{
-				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-					if err := fail("get"); err != nil {
-						return err
-					}
-					return c.Get(ctx, key, o, opts...)
-				},
-				Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-					if err := fail("create"); err != nil {
-						return err
-					}
-					return c.Create(ctx, o, opts...)
-				},
-				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-					if err := fail("patch"); err != nil {
-						return err
-					}
-					return c.Patch(ctx, o, p, opts...)
-				},
-			}, tc.objects...)
+			h, ears := newControl(t, forbidding(tc.fails, &writes), tc.objects...)
 			objects := map[inputs.Ref]client.Object{}
 			if tc.now != nil {
 				objects[record.Ref()] = tc.now

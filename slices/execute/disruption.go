@@ -59,8 +59,7 @@ func byBudget(err error) error {
 
 // isByBudget returns the reason of a PodDisruptionBudget, and whether it has refused a write.
 func isByBudget(err error) (reason string, is bool) {
-	var refused *errBudget
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*errBudget](err); is {
 		return refused.message, true
 	}
 	return "", false
@@ -84,6 +83,14 @@ func (c *PodControl) evictWithin(ctx context.Context, action decide.Action, pod 
 
 // budgetControl writes the status of PodDisruptionBudgets.
 type budgetControl struct{ *PodControl }
+
+// count charges the budget of a pod, or ends the charge.
+func (c budgetControl) count(ctx context.Context, verb decide.Verb, pod *corev1.Pod) error {
+	if verb == decide.ReleaseBudget {
+		return c.release(ctx, pod)
+	}
+	return c.charge(ctx, pod)
+}
 
 // charge counts a pod as disrupted in the status of its budget, as the API server does before an eviction. The disruption
 // controller keeps the entry for two minutes, or until release.

@@ -58,24 +58,18 @@ func (c *PodControl) one(ctx context.Context, action decide.Action, pod *corev1.
 		return c.delete(ctx, action, pod)
 	case decide.Evict:
 		return c.evictWithin(ctx, action, pod)
-	case decide.ChargeBudget:
-		return budgetControl{c}.charge(ctx, pod)
-	case decide.ReleaseBudget:
-		return budgetControl{c}.release(ctx, pod)
+	case decide.ChargeBudget, decide.ReleaseBudget:
+		return budgetControl{c}.count(ctx, action.Verb, pod)
 	case decide.Announce:
 		return c.announce(ctx, action, pod)
 	case decide.Relabel:
 		return c.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": map[string]any{appsv1.StatefulSetRevisionLabel: action.Revision}}})
 	case decide.NoteAvailable:
 		return c.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"annotations": map[string]any{api.NotYetAvailableAnnotationKey: nil}}})
-	case decide.CreateClaims:
-		return claimControl{c}.makeClaims(ctx, action.Ordinal, pod)
-	case decide.OwnClaims:
-		return claimControl{c}.ownClaims(ctx, action.Ordinal, pod)
+	case decide.CreateClaims, decide.OwnClaims, decide.GrowClaims:
+		return claimControl{c}.one(ctx, action, pod)
 	case decide.Repair:
 		return c.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": observe.IdentityLabels(c.Set.Name, action.Ordinal)}})
-	case decide.GrowClaims:
-		return claimControl{c}.growClaims(ctx, action.Ordinal)
 	case decide.BeginInPlace:
 		return inPlaceControl{c}.beginInPlace(ctx, action, pod)
 	case decide.PatchInPlace:

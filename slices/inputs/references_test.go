@@ -24,7 +24,8 @@ func mounting() *corev1.PodTemplateSpec {
 			{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named("app")}}},
 			{Name: "secret", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "key"}}},
 			{Name: "both", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named("app")}}, {Secret: &corev1.SecretProjection{LocalObjectReference: named("key")}},
+				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named("app")}},
+				{Secret: &corev1.SecretProjection{LocalObjectReference: named("key")}},
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
 			}}}},
 			{Name: "driver", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", NodePublishSecretRef: new(named("key"))}}},
@@ -36,7 +37,8 @@ func mounting() *corev1.PodTemplateSpec {
 		Containers: []corev1.Container{{Name: "web", Env: []corev1.EnvVar{
 			{Name: "A", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: named("app"), Key: "a"}}},
 			{Name: "B", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: named("key"), Key: "b"}}},
-			{Name: "C", Value: "app"}, {Name: "D", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+			{Name: "C", Value: "app"},
+			{Name: "D", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
 		}}},
 	}}
 }
@@ -132,6 +134,7 @@ func eachReference(value reflect.Value, do func(reflect.Value)) {
 				eachReference(value.Field(i), do)
 			}
 		}
+	default:
 	}
 }
 

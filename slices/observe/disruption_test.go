@@ -158,15 +158,18 @@ func TestReadsDomains(t *testing.T) {
 		want   []decide.Domain
 	}{
 		"kubernetes#114010: two zones": {
-			[]client.Object{node("node-web-0", map[string]string{"zone": "a"}), node("node-web-1", map[string]string{"zone": "b"})}, nil, "zone",
+			[]client.Object{node("node-web-0", map[string]string{"zone": "a"}), node("node-web-1", map[string]string{"zone": "b"})},
+			nil, "zone",
 			[]decide.Domain{{Node: "node-web-0", Value: "a", Labeled: true}, {Node: "node-web-1", Value: "b", Labeled: true}},
 		},
 		"two pods of a node": {
-			[]client.Object{node("node-web-0", map[string]string{"zone": "a"})}, func(r Reader) { r.Pods[1].Spec.NodeName = "node-web-0" }, "zone",
+			[]client.Object{node("node-web-0", map[string]string{"zone": "a"})},
+			func(r Reader) { r.Pods[1].Spec.NodeName = "node-web-0" }, "zone",
 			[]decide.Domain{{Node: "node-web-0", Value: "a", Labeled: true}, {Node: "node-web-0", Value: "a", Labeled: true}},
 		},
 		"a label without a value, and none": {
-			[]client.Object{node("node-web-0", map[string]string{"zone": ""}), node("node-web-1", map[string]string{"area": "b"})}, nil, "zone",
+			[]client.Object{node("node-web-0", map[string]string{"zone": ""}), node("node-web-1", map[string]string{"area": "b"})},
+			nil, "zone",
 			[]decide.Domain{{Node: "node-web-0", Labeled: true}, {Node: "node-web-1"}},
 		},
 		"a node that does not exist, and no node": {

@@ -61,6 +61,7 @@ func (u unknown) Prepare(volumes.Pair) volumes.Verdict           { return u.bloc
 func (u unknown) Transfer(volumes.Pair) volumes.Verdict          { return u.blocked() }
 func (u unknown) Settle(volumes.Pair) volumes.Verdict            { return u.blocked() }
 func (u unknown) blocked() volumes.Verdict                       { return volumes.Held(u.problem()) }
+
 func (u unknown) Check(volumes.Pair, volumes.Moment) (*volumes.Reason, []volumes.Reason) {
 	return u.problem(), nil
 }
