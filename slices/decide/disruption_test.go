@@ -256,6 +256,9 @@ func TestNoneWithoutADisruption(t *testing.T) {
 				mustAllow(t, in, pod, used)
 			}
 			charged[a.Ordinal] = charged[a.Ordinal] || a.Verb == ChargeBudget
+			if a.Verb == ReleaseBudget && (!pod.OwnCharge || !pod.Ready || pod.InPlace != nil || pod.Terminating) {
+				t.Fatalf("released too early: %+v", pod)
+			}
 			if wrong := pastBudget(in, a, pod, charged[a.Ordinal]); wrong != "" {
 				t.Fatalf("D9: %s: %+v on %+v", wrong, a, pod)
 			}
@@ -272,7 +275,6 @@ func pastBudget(in Input, a Action, pod *Pod, charged bool) string {
 	forUpdate := a.Reason == api.TerminationUpdate || a.Reason == api.TerminationDeletion
 	free := charged || pod.Charged || len(pod.Budgets) == 0
 	begins := (pod.InPlace == nil || pod.InPlace.Serves) && isReady(in, pod)
-	serves := pod.Ready && pod.InPlace == nil && !pod.Terminating
 	switch {
 	case a.Verb == Evict && !forUpdate:
 		return "evicted although it goes for another reason"
@@ -280,8 +282,6 @@ func pastBudget(in Input, a Action, pod *Pod, charged bool) string {
 		return "deleted past its budget"
 	case a.Verb == BeginInPlace && !free && begins:
 		return "it begins without a charge"
-	case a.Verb == ReleaseBudget && (!pod.OwnCharge || !serves):
-		return "released too early"
 	default:
 		return ""
 	}
