@@ -17,7 +17,9 @@ type toyMethod struct{}
 func (toyMethod) Facts() volumes.Facts                             { return volumes.Facts{} }
 func (toyMethod) Ahead(volumes.Pair, volumes.Goal) volumes.Verdict { return volumes.Verdict{} }
 func (toyMethod) Transfer(pair volumes.Pair) volumes.Verdict       { return volumes.Rebind{}.Transfer(pair) }
-func (toyMethod) Settle(pair volumes.Pair) volumes.Verdict         { return volumes.Rebind{}.Settle(pair) }
+
+func (toyMethod) Settle(pair volumes.Pair) volumes.Verdict { return volumes.Rebind{}.Settle(pair) }
+
 func (toyMethod) Check(pair volumes.Pair, at volumes.Moment) (*volumes.Reason, []volumes.Reason) {
 	return volumes.Rebind{}.Check(pair, at)
 }
