@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -43,8 +44,12 @@ func TestY1Y9ApplyAfterMove(t *testing.T) {
 					t.Errorf("the migration still manages %s", entry.FieldsV1.GetRawString())
 				}
 			}
-			v.Must(inBytes(there))
-			if err := c.Update(v.Ctx, there, client.DryRunAll); err != nil {
+			err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its controller writes the status
+				v.Must(c.Get(v.Ctx, client.ObjectKeyFromObject(there), there))
+				v.Must(inBytes(there))
+				return c.Update(v.Ctx, there, client.DryRunAll)
+			})
+			if err != nil {
 				t.Errorf("the same claim templates in another notation: %v", err)
 			}
 		})

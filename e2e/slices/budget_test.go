@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
@@ -19,6 +20,9 @@ import (
 func keeping(replicas int32, policy sliceapi.PodUpdatePolicy) *sliceapi.StatefulSet {
 	set := inPlace(replicas, policy)
 	set.Spec.PodManagementPolicy = "Parallel"
+	// A pod that is Terminating for less time than the disruption controller needs to see it counts as disrupted for two
+	// minutes, because the next pod has its name. No kubelet stops a pod so fast.
+	metav1.SetMetaDataAnnotation(&set.Spec.Template.ObjectMeta, cluster.DeleteDelayAnnotationKey, "1s")
 	rolling := set.Spec.UpdateStrategy.RollingUpdate
 	rolling.Budget, rolling.MaxUnavailable = sliceapi.BudgetPodDisruptionBudget, new(intstr.FromString("100%"))
 	return set

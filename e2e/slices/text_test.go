@@ -185,6 +185,7 @@ func TestY1TypedClient(t *testing.T) {
 // TestY1Y9AdoptThenApply: after the adoption of a set that was written in any way, its manifest, which is text, is applied in
 // the same way: without force, and without what it no longer has. So is the manifest of apps/v1 after the way back.
 func TestY1Y9AdoptThenApply(t *testing.T) {
+	harness.Program(t, "migrate") // the time to build it is none of the plays'
 	for by, write := range writers {
 		t.Run(by, func(t *testing.T) {
 			p := newPlay(t, slice(0))
