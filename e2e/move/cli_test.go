@@ -59,6 +59,7 @@ func codeOf(err error) int {
 // ended.
 func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
+	harness.Program(t, "migrate") // the time to build it is not the move's
 	v := newMove(t, harness.Usual(5), harness.AcrossClusters)
 	log := filepath.Join(t.TempDir(), "web.log")
 	for _, stop := range []struct {

@@ -87,6 +87,7 @@ func TestAccountCorrected(t *testing.T) {
 // state with a new epoch.
 func TestManagerKilled(t *testing.T) {
 	t.Parallel()
+	harness.Program(t, "manager") // the time to build it is not the move's
 	v := newMove(t, harness.Usual(4), harness.AcrossClusters, attached)
 	c := v.Managed()
 	process := harness.StartManager(t, v.App.Namespace, harness.Hasty...)
