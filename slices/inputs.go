@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/execute"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/slices/observe"
@@ -93,11 +94,11 @@ func (r *Reconciler) awaitInputs(ctx context.Context, set *api.StatefulSet, prob
 	if status.LastProgressTime == nil {
 		status.LastProgressTime = &metav1.Time{Time: r.now().Truncate(time.Second)}
 	}
-	deadline := time.Duration(0)
-	if seconds := set.Spec.ProgressDeadlineSeconds; seconds != nil {
-		deadline = time.Duration(*seconds) * time.Second
+	spec, err := decide.SpecOf(set)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	late := deadline > 0 && r.now().Sub(status.LastProgressTime.Time) >= deadline
+	late := spec.Deadline > 0 && r.now().Sub(status.LastProgressTime.Time) >= spec.Deadline
 	message := "no pod is created: " + problem
 	condition(set, status, api.ConditionReady, false, api.ReasonRevisionInput, message)
 	condition(set, status, api.ConditionProgressing, !late, api.ReasonRevisionInput, message)
@@ -112,7 +113,7 @@ func (r *Reconciler) awaitInputs(ctx context.Context, set *api.StatefulSet, prob
 	if equality.Semantic.DeepEqual(set.Status, next.Status) {
 		return again, nil
 	}
-	err := r.Client.Status().Update(ctx, next)
+	err = r.Client.Status().Update(ctx, next)
 	execute.RecordWrite(writeStatus, err)
 	if err != nil {
 		return whenChanged(client.IgnoreNotFound(err))

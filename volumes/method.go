@@ -6,7 +6,7 @@ package volumes
 // All functions are pure: the same pair gives the same answer. A Verdict is requested again and again until it is
 // done. In between anything can happen, including a crash of this process.
 type Method interface {
-	// Facts returns what is always true of the method.
+	// Facts returns the facts of the method, which never change.
 	Facts() Facts
 	// Check returns why the pair may not go on at a moment, or nil. Before the move it also returns the warnings
 	// for the user.

@@ -67,7 +67,7 @@ func in(module string) ([]Version, error) {
 		all = append(all, v)
 	}
 	if !slices.ContainsFunc(all, func(v Version) bool { return v.Default }) {
-		return nil, fmt.Errorf("%s has no go.mod, which is the default version", module)
+		return nil, fmt.Errorf("%s has no go.mod: the version in it is the default", module)
 	}
 	slices.SortFunc(all, func(a, b Version) int { return slices.Compare(a.parsed().Components(), b.parsed().Components()) })
 	return all, nil

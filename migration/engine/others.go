@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/planner"
 )
 
-// others is what the other migrations mean for one.
+// others holds how other migrations limit one.
 type others struct {
 	// queued is the reason why it may not begin yet; nil means that it may begin, or has begun.
 	queued *plan.Hold

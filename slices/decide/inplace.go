@@ -47,8 +47,8 @@ func (d *decider) settleInPlace() {
 }
 
 // changeInPlace takes the next step of an in-place update: it charges the PodDisruptionBudget of the pod, closes the readiness
-// gate, and patches the pod after the grace period. A pod in an update to another revision restarts from the gate. The patch waits until the kubelet reports the pod
-// as not Ready, because the pod would look available too early otherwise.
+// gate, and patches the pod after the grace period. A pod in an update to another revision restarts from the gate. The patch
+// waits until the kubelet reports the pod as not Ready, because the pod would look available too early otherwise.
 func (d *decider) changeInPlace(pod *Pod) {
 	begun := pod.InPlace != nil && pod.InPlace.Revision == d.target
 	switch {

@@ -107,8 +107,7 @@ func (w writer) outgoing(ctx context.Context, pair volumes.Pair) (client.Object,
 	if err != nil {
 		return nil, err
 	}
-	claim := w.outgoingOf(from)
-	return claim, nil
+	return w.outgoingOf(from), nil
 }
 
 // ownRef names the ordinal's claim on the side of the write.
