@@ -76,7 +76,6 @@ func TestLifecycleStates(t *testing.T) {
 		spec.Template.Labels["hold"] = "yes"
 		spec.Lifecycle = &api.Lifecycle{InPlaceUpdate: &api.LifecycleHook{LabelsHandler: map[string]string{"hold": "yes"}}}
 	}
-	// The removal of the mark NotYetAvailable is one write.
 	check := func(t *testing.T, l *lived, passes, most int, want ...api.LifecycleState) {
 		t.Helper()
 		if states, writes := l.live(t, passes); !slices.Equal(states, want) || writes > most {
@@ -85,13 +84,13 @@ func TestLifecycleStates(t *testing.T) {
 	}
 	t.Run("U-05 by three writes", func(t *testing.T) {
 		l := newLived(t, none)
-		check(t, l, 4, 1, normal)
+		check(t, l, 4, 0, normal)
 		l.tier("back")
 		check(t, l, 10, 3, preparing, updating, normal)
 	})
 	t.Run("U-05 a hook", func(t *testing.T) {
 		l := newLived(t, hooked)
-		check(t, l, 4, 1, normal)
+		check(t, l, 4, 0, normal)
 		l.tier("back")
 		check(t, l, 5, 1, preparing)
 		l.label(t, "hold", "no")
@@ -99,7 +98,7 @@ func TestLifecycleStates(t *testing.T) {
 	})
 	t.Run("U-05 a hook whose marks come back later", func(t *testing.T) {
 		l := newLived(t, func(spec *api.StatefulSetSpec) { hooked(spec); delete(spec.Template.Labels, "hold") })
-		check(t, l, 4, 1, normal)
+		check(t, l, 4, 0, normal)
 		l.label(t, "hold", "yes")
 		check(t, l, 2, 0, normal)
 		l.tier("back")
@@ -111,7 +110,7 @@ func TestLifecycleStates(t *testing.T) {
 	})
 	t.Run("U-05 a hold that is taken back", func(t *testing.T) {
 		l := newLived(t, hooked)
-		check(t, l, 4, 1, normal)
+		check(t, l, 4, 0, normal)
 		l.tier("back")
 		check(t, l, 5, 1, preparing)
 		l.change(func(spec *api.StatefulSetSpec) { spec.Paused = true })
@@ -122,7 +121,7 @@ func TestLifecycleStates(t *testing.T) {
 			hooked(spec)
 			spec.Lifecycle.PreDelete = spec.Lifecycle.InPlaceUpdate
 		})
-		check(t, l, 4, 1, normal)
+		check(t, l, 4, 0, normal)
 		l.image("b:1")
 		l.change(func(spec *api.StatefulSetSpec) { spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = api.ReCreate })
 		check(t, l, 5, 1, api.LifecyclePreparingDelete)

@@ -75,6 +75,8 @@ type memory struct {
 	refused []decide.Refusal
 	// place is the topology domain that the last pass updated.
 	place decide.Place
+	// served holds the pods that may have been available before.
+	served map[types.UID]bool
 	// charges are the times at which PodDisruptionBudgets were charged for pods.
 	charges map[types.UID]time.Time
 	// budgetHold is since when a PodDisruptionBudget holds a pod.
@@ -273,7 +275,7 @@ func (r *Reconciler) observe(ctx context.Context, set *api.StatefulSet) (observa
 	if recorded.Update == nil {
 		return observation{awaits: recorded.problems.Template}, historyErr
 	}
-	in, objects, err := observe.Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded.Result, Inputs: recorded.problems, Failed: cmp.Or(set.Status.FailedRevision, known.failedRevision), PrePullRefused: known.unpulled, Charges: known.charges, Now: now}.Read(ctx)
+	in, objects, err := observe.Reader{Client: r.Client, Set: set, Spec: spec, Pods: pods, History: recorded.Result, Inputs: recorded.problems, Failed: cmp.Or(set.Status.FailedRevision, known.failedRevision), PrePullRefused: known.unpulled, Served: known.served, Charges: known.charges, Now: now}.Read(ctx)
 	if err != nil {
 		return observation{}, err
 	}
@@ -295,7 +297,7 @@ func (r *Reconciler) tell(ctx context.Context, c *execute.PodControl, in decide.
 	known := r.recall(set)
 	known.progress, known.failures, known.unpulled = decision.Progress, decision.Failures, c.StillUnpulled(known.unpulled)
 	known.refused, known.failedRevision, known.place = slices.Concat(decision.Refused, c.Refusals()), "", decision.Domain
-	known.charges = c.Charges(known.charges)
+	known.charges, known.served = c.Charges(known.charges), decision.Served
 	if execute.Unsettled(failed) {
 		known.unsettled = r.now().Add(answerWithin)
 	}

@@ -170,7 +170,7 @@ func causesFirst(held []decide.Hold) []decide.Hold {
 func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed error) {
 	for kind, verbs := range map[string][]decide.Verb{
 		api.ConditionFailedCreatePod: {decide.Create},
-		api.ConditionFailedUpdatePod: {decide.BeginInPlace, decide.PatchInPlace, decide.FinishInPlace, decide.GrowClaims, decide.CreateClaims, decide.OwnClaims, decide.Repair, decide.Relabel, decide.NoteAvailable, decide.Announce, decide.Delete, decide.Evict, decide.ChargeBudget, decide.ReleaseBudget, execute.OpenGate, execute.CloseGate, execute.TellState},
+		api.ConditionFailedUpdatePod: {decide.BeginInPlace, decide.PatchInPlace, decide.FinishInPlace, decide.GrowClaims, decide.CreateClaims, decide.OwnClaims, decide.Repair, decide.Relabel, decide.Announce, decide.Delete, decide.Evict, decide.ChargeBudget, decide.ReleaseBudget, execute.OpenGate, execute.CloseGate, execute.TellState},
 	} {
 		message := refusal(failed, verbs)
 		switch {

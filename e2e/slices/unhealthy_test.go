@@ -30,10 +30,11 @@ func mortalSet(set *sliceapi.StatefulSet) *sliceapi.StatefulSet {
 	return set
 }
 
-// noted reports whether no pod has the mark of a pod that was never available.
-func (p *play) noted() bool {
+// aged reports whether all pods began so long ago that their status shows a loss of Ready to a process that has not seen
+// them Ready.
+func (p *play) aged() bool {
 	for _, pod := range p.pods() {
-		if _, marked := pod.Annotations[sliceapi.NotYetAvailableAnnotationKey]; marked {
+		if pod.Status.StartTime == nil || time.Since(pod.Status.StartTime.Time) < 3*time.Second {
 			return false
 		}
 	}
@@ -51,7 +52,7 @@ func TestY2UnhealthyPodsStay(t *testing.T) {
 		set.Spec.PodManagementPolicy = policy
 		p := newPlay(t, set)
 		p.must(api.Create(p.ctx, set))
-		p.lives(life{}, func() bool { return p.isComplete() && p.noted() })
+		p.lives(life{}, func() bool { return p.isComplete() && p.aged() })
 		before := p.uids()
 		p.areReady(corev1.ConditionFalse)
 		p.image("web:2")

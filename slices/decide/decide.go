@@ -54,6 +54,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
@@ -70,7 +72,7 @@ func Decide(in Input) Decision {
 	} else {
 		for _, stage := range []func(){
 			d.settleInPlace, scaling.mend, scaling.create, scaling.scaleDown, scaling.endSurge,
-			updates.release, updates.update, d.releaseBudgets, d.withdraw, updates.merge, d.note, d.explain, d.askNodes,
+			updates.release, updates.update, d.releaseBudgets, d.withdraw, updates.merge, d.explain, d.askNodes,
 		} {
 			stage()
 		}
@@ -80,7 +82,7 @@ func Decide(in Input) Decision {
 		Actions: d.actions, Held: d.held, HeldMore: d.heldMore, Status: status, Progress: progress, Failures: d.failures,
 		Complete: rolling.complete(status, progress), Readiness: rolling.readiness(progress), FailedRevision: d.failedRevision(),
 		RangeWarning: d.rangeWarning(), Refused: d.evictions, Domain: d.topology.place, TopologyWarning: d.topology.warning,
-		Finalizer: finalizer, AskNodes: d.asks, Wait: d.wait,
+		Finalizer: finalizer, AskNodes: d.asks, Served: d.served(), Wait: d.wait,
 	}
 }
 
@@ -262,14 +264,15 @@ func (d *facts) current(pod *Pod) bool {
 	return pod.Revision == d.Revisions.Current || pod.SameAs != "" && pod.SameAs == d.Revisions.Current
 }
 
-// note removes the mark of pods that became available for the first time and that no other action concerns.
-func (d *decider) note() {
+// served returns the pods that are available, or may have been available before.
+func (d *facts) served() map[types.UID]bool {
+	served := map[types.UID]bool{}
 	for _, pod := range d.pods {
-		acted := slices.ContainsFunc(d.actions, func(a Action) bool { return a.Ordinal == pod.Ordinal })
-		if pod.NeverAvailable && d.available(pod) && !acted {
-			d.act(NoteAvailable, pod, pod.Revision, "")
+		if !pod.NeverAvailable || d.available(pod) {
+			served[pod.UID] = true
 		}
 	}
+	return served
 }
 
 // ready reports whether a pod is Running and Ready.

@@ -41,7 +41,7 @@ func short(d Decision) string {
 	var words []string
 	for _, a := range d.Actions {
 		switch {
-		case a.Verb == Announce && deleted[a.Ordinal], a.Verb == NoteAvailable: // this does not change the pod
+		case a.Verb == Announce && deleted[a.Ordinal]: // this does not change the pod
 		case a.Verb == Announce:
 			words = append(words, fmt.Sprintf("Announce %d %s", a.Ordinal, a.Reason))
 		case a.Verb == Create:

@@ -154,7 +154,7 @@ type Pod struct {
 	Ready       bool
 	ReadySince  time.Time
 	Terminating bool
-	// NeverAvailable is true when the pod has certainly not been available since its creation. False means unknown.
+	// NeverAvailable is true when the pod has certainly not been available before this pass. False means unknown.
 	NeverAvailable bool
 	// GoneBy is the end of the grace period of a Terminating pod. Finalizers are its finalizers.
 	GoneBy     time.Time
@@ -297,8 +297,6 @@ const (
 	BeginInPlace  Verb = "BeginInPlace"
 	PatchInPlace  Verb = "PatchInPlace"
 	FinishInPlace Verb = "FinishInPlace"
-	// NoteAvailable removes the mark of a pod that was never available before.
-	NoteAvailable Verb = "NoteAvailable"
 	// GrowClaims raises the storage requests of a pod's claims before the pod is updated.
 	GrowClaims Verb = "GrowClaims"
 	// PrePull creates a pod that pulls the images of a revision on the node of the pod.
@@ -387,6 +385,8 @@ type Decision struct {
 	Finalizer bool
 	// AskNodes lists the nodes of pods that are not Ready, which may be lost.
 	AskNodes []string
+	// Served holds the pods that are available, or may have been available before. The next pass needs it.
+	Served map[types.UID]bool
 	// Wait is the time after which to reconcile again without a change. 0 means only on a change.
 	Wait time.Duration
 }

@@ -80,30 +80,29 @@ func TestY2NotReadyIsNotBroken(t *testing.T) {
 	}
 }
 
-// TestY2Noted: a pod that becomes available for the first time loses its mark, unless it has another action.
-func TestY2Noted(t *testing.T) {
+// TestY2Served: the next pass knows each pod that is or may have been available.
+func TestY2Served(t *testing.T) {
 	never := func(p *Pod) { p.NeverAvailable = true }
 	settled := settledAt("b")
 	for name, tc := range map[string]struct {
 		in   Input
 		want []int32
 	}{
-		"it is available":         {slice(2, "b b", settled).with(1, never), []int32{1}},
-		"it is not Ready":         {slice(2, "b b-", settled).with(1, never), nil},
+		"it is available":         {slice(2, "b b", settled).with(0, never).with(1, never), []int32{0, 1}},
+		"it is not Ready":         {slice(2, "b b-", settled).with(1, never), []int32{0}},
 		"not for minReadySeconds": {slice(1, "b3", settled, minReady(5)).with(0, never), nil},
-		"it is on its way out":    {slice(2, "b bt", settled).with(1, never), nil},
-		"it is known":             {slice(1, "b", settled), nil},
-		"it goes":                 {slice(2, "a a").with(1, never), nil},
-		"others go":               {slice(2, "a a").with(0, never), []int32{0}},
+		"it is on its way out":    {slice(2, "b bt", settled).with(1, never), []int32{0}},
+		"it may have been":        {slice(1, "b-", settled), []int32{0}},
 	} {
-		var noted []int32
-		for _, a := range Decide(tc.in).Actions {
-			if a.Verb == NoteAvailable {
-				noted = append(noted, a.Ordinal)
+		served, in := []int32(nil), tc.in
+		known := Decide(in).Served
+		for _, pod := range in.Pods {
+			if known[pod.UID] {
+				served = append(served, pod.Ordinal)
 			}
 		}
-		if !slices.Equal(noted, tc.want) {
-			t.Errorf("%s: noted of %v, want %v", name, noted, tc.want)
+		if !slices.Equal(served, tc.want) {
+			t.Errorf("%s: %v, want %v", name, served, tc.want)
 		}
 	}
 }

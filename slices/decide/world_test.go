@@ -103,6 +103,9 @@ func (w *world) reconcile(most int) Decision {
 	w.verify(before, d)
 	checkReady(w.t, before, d)
 	w.in.Progress, w.in.Failures, w.in.Topology.Current = d.Progress, d.Failures, d.Domain
+	for _, pod := range w.pods {
+		pod.NeverAvailable = pod.NeverAvailable && !d.Served[pod.UID]
+	}
 	w.in.Revisions.Current = d.Status.CurrentRevision
 	if most >= len(d.Actions) {
 		w.rolledBack += int(one(d.FailedRevision != "" && !before.Revisions.Failed))
@@ -138,8 +141,6 @@ func (w *world) do(a Action) {
 		pod.ClaimsOK = true
 	case Relabel:
 		pod.Revision = a.Revision
-	case NoteAvailable:
-		pod.NeverAvailable = false
 	case BeginInPlace, PatchInPlace, FinishInPlace:
 		w.doInPlace(a, pod)
 	case GrowClaims:

@@ -64,8 +64,6 @@ func (c *PodControl) one(ctx context.Context, action decide.Action, pod *corev1.
 		return c.announce(ctx, action, pod)
 	case decide.Relabel:
 		return c.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"labels": map[string]any{appsv1.StatefulSetRevisionLabel: action.Revision}}})
-	case decide.NoteAvailable:
-		return c.patch(ctx, action, pod, map[string]any{"metadata": map[string]any{"annotations": map[string]any{api.NotYetAvailableAnnotationKey: nil}}})
 	case decide.CreateClaims, decide.OwnClaims, decide.GrowClaims:
 		return claimControl{c}.one(ctx, action, pod)
 	case decide.Repair:
@@ -113,7 +111,6 @@ func (c *PodControl) create(ctx context.Context, action decide.Action) error {
 		return err
 	}
 	pod := observe.NewPod(c.Set, template, action.Revision, action.Ordinal)
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, api.NotYetAvailableAnnotationKey, "true")
 	labelState(c.Set, pod)
 	if !spec.Owns(action.Ordinal) {
 		return c.createStandIn(ctx, action.Ordinal, pod)

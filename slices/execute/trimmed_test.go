@@ -50,7 +50,7 @@ func writesOf(t *testing.T, pod *corev1.Pod) (writes []string) {
 		},
 	})
 	h.Templates = map[string]*corev1.PodTemplateSpec{"r1": slicetest.TemplateWith("a:1", "1"), "r2": slicetest.TemplateWith("a:2", "2")}
-	for _, verb := range []decide.Verb{decide.Announce, decide.CreateClaims, decide.OwnClaims, decide.Repair, decide.Relabel, decide.NoteAvailable, decide.BeginInPlace, decide.PatchInPlace, decide.FinishInPlace, decide.PrePull, TellState} {
+	for _, verb := range []decide.Verb{decide.Announce, decide.CreateClaims, decide.OwnClaims, decide.Repair, decide.Relabel, decide.BeginInPlace, decide.PatchInPlace, decide.FinishInPlace, decide.PrePull, TellState} {
 		action := decide.Action{Verb: verb, UID: pod.UID, Revision: "r2", Reason: api.TerminationUpdate}
 		if err := h.one(t.Context(), action, pod.DeepCopy()); err != nil {
 			writes = append(writes, fmt.Sprintf("%s: %v", verb, err))

@@ -34,6 +34,8 @@ type Reader struct {
 	Inputs InputProblems
 	// PrePullRefused are the pods, with the revision, for which images cannot be pulled.
 	PrePullRefused map[types.UID]string
+	// Served holds the pods that may have been available before, as the last pass has found.
+	Served map[types.UID]bool
 	// Charges are the times at which this process has charged PodDisruptionBudgets for pods.
 	Charges map[types.UID]time.Time
 	// Now is the time of the read.
@@ -48,7 +50,7 @@ func (r Reader) Read(ctx context.Context) (decide.Input, Seen, error) {
 	}
 	objects := Seen{
 		Set: r.Set, Claims: map[string]*corev1.PersistentVolumeClaim{}, Templates: revisions.templates, inputs: revisions.inputs, target: revisions.target(),
-		failed: revisions.failed, minReady: r.Spec.MinReady, changes: map[string]decide.Change{}, Collisions: revisions.collisions,
+		failed: revisions.failed, minReady: r.Spec.MinReady, served: r.Served, changes: map[string]decide.Change{}, Collisions: revisions.collisions,
 	}
 	if err := r.readAllClaims(ctx, &objects); err != nil {
 		return decide.Input{}, Seen{}, err

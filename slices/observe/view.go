@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
@@ -28,6 +29,8 @@ type Seen struct {
 	target   string
 	failed   bool
 	minReady time.Duration
+	// served holds the pods that may have been available before, as this process has seen them.
+	served map[types.UID]bool
 	// changes caches, by revision, the change to the target.
 	changes map[string]decide.Change
 	// Collisions is the collision count of the history.
@@ -50,7 +53,7 @@ func (s Seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) decide.Pod {
 		Reason:      api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
 	}
 	view.Ready, view.ReadySince = Readiness(pod)
-	view.NeverAvailable = neverAvailable(pod, s.minReady)
+	view.NeverAvailable = !s.served[pod.UID] && neverAvailable(pod, s.minReady)
 	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
 	view.ClaimsMissing = s.awaitsClaims(pod, ordinal)
 	view.ClaimsOK, view.Growth = s.claimsMatch(pod, ordinal, owned), s.growthOf(ordinal)
@@ -127,27 +130,26 @@ func lostSince(pod *corev1.Pod) time.Time {
 	return since
 }
 
-// neverAvailable reports whether a pod has certainly not been available since its creation: it still has the mark of its
-// creation, or no node. A pod without the mark may have been available, because an earlier version or another controller
-// created it. Without minReadySeconds, a transition of the condition Ready shows that the pod was available while no
-// controller ran.
+// neverAvailable reports whether a pod that is not Ready has certainly not been available since its creation: it has no node,
+// its kubelet has not reported the condition Ready, or that condition changed too early. For a pod that is Ready it is true,
+// since only this process can have seen it available before.
+//
+// When a kubelet starts a pod, it writes both times at once, in whole seconds (kubernetes/pkg/kubelet/status). Another clock
+// has written a condition that precedes the start, for example that of the node lifecycle controller.
 func neverAvailable(pod *corev1.Pod, minReady time.Duration) bool {
-	if _, marked := pod.Annotations[api.NotYetAvailableAnnotationKey]; !marked {
-		isReady, _ := Readiness(pod)
-		return pod.Spec.NodeName == "" && !isReady
+	if isReady, _ := Readiness(pod); isReady || pod.Spec.NodeName == "" {
+		return true
 	}
-	return minReady > 0 || !wasReady(pod)
-}
-
-// wasReady reports whether a pod that is not Ready was Ready before. When a kubelet starts a pod, it writes both times at
-// once, in whole seconds.
-func wasReady(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady && condition.Status != corev1.ConditionTrue && pod.Status.StartTime != nil {
-			return condition.LastTransitionTime.Sub(pod.Status.StartTime.Time) > time.Second
+		if condition.Type == corev1.PodReady {
+			if pod.Status.StartTime == nil {
+				return false
+			}
+			after := condition.LastTransitionTime.Sub(pod.Status.StartTime.Time)
+			return after >= 0 && (after <= time.Second || after < minReady)
 		}
 	}
-	return false
+	return true
 }
 
 func (s Seen) viewChange(view *decide.Pod, pod *corev1.Pod) {

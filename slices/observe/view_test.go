@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/decide"
@@ -219,7 +220,7 @@ func TestViewPod(t *testing.T) {
 	}
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}}}
 	full := decide.Pod{
-		Ordinal: 3, UID: "u", Revision: "r1", Phase: decide.Running, Terminating: true, GoneBy: slicetest.Noon, Node: "node-1", Finalizers: []string{"hold"}, Ready: true, ReadySince: since,
+		Ordinal: 3, UID: "u", Revision: "r1", Phase: decide.Running, Terminating: true, GoneBy: slicetest.Noon, Node: "node-1", Finalizers: []string{"hold"}, Ready: true, ReadySince: since, NeverAvailable: true,
 		IdentityOK: true, ClaimsOK: true, AskedToGo: true,
 		Reason: "ScaleDown", ReasonSince: told, HeldForDelete: true, HeldForUpdate: true,
 		Change: decide.Change{InPlace: true}, InPlace: &decide.InPlace{Revision: "r2", Since: slicetest.Noon, Patched: true, Done: true},
@@ -438,36 +439,41 @@ func TestPhase(t *testing.T) {
 	}
 }
 
-// TestY2NeverAvailable: which pods that are not Ready were never available.
+// TestY2NeverAvailable: which pods were never available, as far as their status shows.
 func TestY2NeverAvailable(t *testing.T) {
 	began := slicetest.Noon
-	at := func(node string, marked bool, conditions ...corev1.PodCondition) *corev1.Pod {
-		pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &metav1.Time{Time: began}, Conditions: conditions}}
-		if marked {
-			pod.Annotations = map[string]string{api.NotYetAvailableAnnotationKey: "true"}
-		}
-		return pod
+	at := func(node string, conditions ...corev1.PodCondition) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "it"}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &metav1.Time{Time: began}, Conditions: conditions}}
 	}
 	ready := func(status corev1.ConditionStatus, after time.Duration) corev1.PodCondition {
 		return corev1.PodCondition{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.NewTime(began.Add(after))}
 	}
+	lost := func(after time.Duration) *corev1.Pod { return at("n", ready(corev1.ConditionFalse, after)) }
+	unbegun, timeless := lost(0), lost(0)
+	unbegun.Status.StartTime = nil
+	timeless.Status.Conditions[0].LastTransitionTime = metav1.Time{}
 	for name, tc := range map[string]struct {
 		pod      *corev1.Pod
 		minReady time.Duration
+		served   bool
 		want     bool
 	}{
-		"no mark":                                 {at("n", false, ready(corev1.ConditionFalse, 0)), 0, false},
-		"no mark, no condition":                   {at("n", false), 0, false},
-		"no mark, on no node":                     {at("", false), 0, true},
-		"no mark, on no node, and Ready":          {at("", false, ready(corev1.ConditionTrue, 0)), 0, false},
-		"the mark, not Ready since it began":      {at("n", true, ready(corev1.ConditionFalse, time.Second)), 0, true},
-		"the mark, no condition":                  {at("n", true), 0, true},
-		"the mark, not Ready since later":         {at("n", true, ready(corev1.ConditionFalse, time.Minute)), 0, false},
-		"the mark, for minReadySeconds it was so": {at("n", true, ready(corev1.ConditionFalse, time.Minute)), time.Minute, true},
-		"the mark, Ready":                         {at("n", true, ready(corev1.ConditionTrue, time.Minute)), 0, true},
+		"on no node":                            {pod: at(""), want: true},
+		"no condition":                          {pod: at("n"), want: true},
+		"no start":                              {pod: unbegun},
+		"no time":                               {pod: timeless},
+		"not Ready since it began":              {pod: lost(time.Second), want: true},
+		"not Ready since later":                 {pod: lost(2 * time.Second)},
+		"not Ready since before it began":       {pod: lost(-time.Second)},
+		"Ready for less than minReadySeconds":   {pod: lost(59 * time.Second), minReady: time.Minute, want: true},
+		"Ready for minReadySeconds, or flapped": {pod: lost(time.Minute), minReady: time.Minute},
+		"Ready":                                 {pod: at("n", ready(corev1.ConditionTrue, time.Minute)), want: true},
+		"Ready, seen available":                 {pod: at("n", ready(corev1.ConditionTrue, time.Minute)), served: true},
+		"not Ready since it began, and seen available before": {pod: lost(0), served: true},
 	} {
-		if got := neverAvailable(tc.pod, tc.minReady); got != tc.want {
-			t.Errorf("%s: %t", name, got)
+		view := Seen{Set: slicetest.NamedSet("web", nil), changes: map[string]decide.Change{}, minReady: tc.minReady, served: map[types.UID]bool{"it": tc.served}}.viewPod(tc.pod, 0, true)
+		if view.NeverAvailable != tc.want {
+			t.Errorf("%s: %t", name, view.NeverAvailable)
 		}
 	}
 }

@@ -17,9 +17,6 @@ const (
 	TerminationTimeAnnotationKey = "apps.sliceshift.io/termination-time"
 	// InPlaceUpdateAnnotationKey holds the state of the pod's in-place update (JSON).
 	InPlaceUpdateAnnotationKey = "apps.sliceshift.io/in-place-update"
-	// NotYetAvailableAnnotationKey is on a pod from its creation until it is available for the first time. Only for such a
-	// pod is it certain that an update removes no capacity.
-	NotYetAvailableAnnotationKey = "apps.sliceshift.io/not-yet-available"
 )
 
 // RestartedAtAnnotationKey is the annotation that kubectl rollout restart writes on a template to recreate the pods.
