@@ -62,8 +62,9 @@ type View struct {
 	takerName    plan.SideName
 	// turns is the number of turns until the ordinal that is copied early.
 	turns int32
-	// downs caches the results of down.
-	downs map[plan.SideName][]int32
+	// downs caches the results of down, and claims the volumes of ordinals.
+	downs  map[plan.SideName][]int32
+	claims map[int32][]plan.OrdinalVolume
 }
 
 func viewOf(s plan.Snapshot) *View {

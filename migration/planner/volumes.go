@@ -18,13 +18,7 @@ type carryPlanner struct{ *View }
 // volumesOf returns the claims of an ordinal, one for each claim template. It holds if any was not read, because
 // an ordinal must never start without its volume.
 func (p *View) volumesOf(ordinal int32) ([]plan.OrdinalVolume, *plan.Hold) {
-	var found []plan.OrdinalVolume
-	for _, v := range p.Volumes {
-		if v.Ordinal == ordinal {
-			found = append(found, v)
-		}
-	}
-	templates := p.Source.Set.Templates
+	found, templates := p.claimsOf(ordinal), p.Source.Set.Templates
 	if p.Source.Set.Presence != plan.Seen || len(found) != len(templates) {
 		return found, &plan.Hold{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("the claims of ordinal %d were not all read: %d of %d", ordinal, len(found), len(templates))}
 	}
@@ -34,6 +28,24 @@ func (p *View) volumesOf(ordinal int32) ([]plan.OrdinalVolume, *plan.Hold) {
 		}
 	}
 	return found, nil
+}
+
+// claimsOf returns the claims of an ordinal that were read.
+func (p *View) claimsOf(ordinal int32) []plan.OrdinalVolume {
+	if found, known := p.claims[ordinal]; known {
+		return found
+	}
+	var found []plan.OrdinalVolume
+	for _, v := range p.Volumes {
+		if v.Ordinal == ordinal {
+			found = append(found, v)
+		}
+	}
+	if p.claims == nil {
+		p.claims = map[int32][]plan.OrdinalVolume{}
+	}
+	p.claims[ordinal] = found
+	return found
 }
 
 func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
