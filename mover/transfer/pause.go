@@ -14,7 +14,8 @@ type pauses struct{ next *backoff.ExponentialBackOff }
 
 const (
 	firstPause = 50 * time.Millisecond
-	lastPause  = 5 * time.Second
+	// lastPause is short: a sender that stands by dials until its receiver listens, and its ordinal is down then.
+	lastPause = 250 * time.Millisecond
 )
 
 func (p *pauses) wait(ctx context.Context) {
