@@ -35,6 +35,9 @@ type Copying struct {
 	WaitsForPod bool
 	// Pod is the ordinal's own pod, at the pair's giver.
 	Pod CopyPod
+	// Stopped is true once the slice at the attempt's giver does not have the ordinal any more. Its pod may still be
+	// stopping.
+	Stopped bool
 	// Early is true if it is not the ordinal's turn yet.
 	Early bool
 	// Returns is true if the move goes back. It then waits for no user's confirmation.
@@ -151,6 +154,8 @@ type Mover struct {
 	Warm          bool
 	// Relayed is true if it listens for a relay and accepts no other connection.
 	Relayed bool
+	// Claim is the claim that it mounts.
+	Claim string
 	// Node is the node that it runs on; empty if it has none yet. Made is its creation time.
 	Node string
 	Made time.Time

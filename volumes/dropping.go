@@ -2,6 +2,18 @@ package volumes
 
 import corev1 "k8s.io/api/core/v1"
 
+// Tidy removes what an attempt has left. After a take-over these are the claims in which the volume was filled and
+// from which it was read. Otherwise it is the abandoned copy. It does not wait for the deletions.
+func (h Handing) Tidy() Verdict {
+	switch {
+	case !h.Taken():
+		return h.Drop()
+	case !h.Taker.Bound():
+		return Verdict{}
+	}
+	return h.LetGo()
+}
+
 // Drop removes the incoming claim of an abandoned attempt. Its volume is then deleted or retained as its class
 // defines. The abandonment is recorded first, so that a removed object is never created again under the same
 // name. Drop does not wait for the deletions.

@@ -115,9 +115,12 @@ func (h Handing) Overdue(down time.Duration) bool {
 	return h.Asked.Limit > 0 && down > h.Asked.Limit && !h.Back && !h.Taken()
 }
 
-// Release sets the claimRef of the giver's volume to the outgoing claim. From then on nothing mounts it under
-// the ordinal's name.
-func (h Handing) Release() Verdict {
+// Release takes the giver's volume from the ordinal's claim, and binds the outgoing claim to it.
+func (h Handing) Release() Verdict { return First(h.TakeAway, h.BindOutgoing) }
+
+// TakeAway sets the claimRef of the giver's volume to the outgoing claim, which need not exist. From then on
+// nothing mounts the volume under the ordinal's name.
+func (h Handing) TakeAway() Verdict {
 	out, volume := h.Outgoing.Ref, h.Giver.Volume
 	out.UID = h.Outgoing.Claim.UID
 	have := volume.ClaimRef
@@ -130,7 +133,7 @@ func (h Handing) Release() Verdict {
 		return Verdict{Waits: h.Outgoing.claimDeletion().waits(), Deletion: h.Outgoing.claimDeletion(), Look: Look}
 	case h.Outgoing.Claim.Found && h.Outgoing.Claim.Ours && h.Outgoing.Claim.Volume != volume.Name:
 		return h.deleteLost(h.Outgoing, true) // a late write created it, for a volume that was copied before
-	case !have.Names(out) && h.Sender.Found && !h.Sender.Foreign && h.Sender.Pass > h.Attempt.Passes:
+	case !have.Names(out) && h.passBegun():
 		return h.givenBack()
 	case !have.Names(out) || volume.Released == "" || have.UID != "" && have.UID != out.UID:
 		verdict := h.repoint(true, Release, volume, out)
@@ -139,6 +142,16 @@ func (h Handing) Release() Verdict {
 			verdict.Action.After.Released = h.mark()
 		}
 		return verdict
+	}
+	return Verdict{}
+}
+
+// BindOutgoing creates the outgoing claim, and waits until it is bound to the volume that was taken away. The
+// claim does not exist before: the binder syncs a claim when the claim changes, not when its volume does, so an
+// older claim would need a write of its own (see MarkClaim).
+func (h Handing) BindOutgoing() Verdict {
+	out, volume := h.Outgoing.Ref, h.Giver.Volume
+	switch {
 	case !h.Outgoing.Claim.Found:
 		verdict := h.Act(CreateOutgoing, true)
 		verdict.Action.Ref, verdict.Action.Volume, verdict.Action.Copy.Class = out, volume.Name, volume.Class
@@ -147,6 +160,23 @@ func (h Handing) Release() Verdict {
 		return Awaits("claim %s/%s is bound to volume %s", out.Namespace, out.Name, volume.Name)
 	}
 	return Verdict{}
+}
+
+// passBegun reports whether the last pass may have begun. A sender that was created beside the ordinal's pod waits
+// until its receiver is introduced to it. A receiver that replaces that one has another key, and the sender never
+// meets it.
+func (h Handing) passBegun() bool {
+	s := h.Sender
+	waits := s.Claim == h.Giver.Ref.Name && h.Receiver.Peer == "" && !s.Ended
+	return s.Found && !s.Foreign && s.Pass > h.Attempt.Passes && !waits
+}
+
+// SecureIncoming makes the second volume survive the loss of the claim in which it is filled.
+func (h Handing) SecureIncoming() Verdict {
+	if h.secured(h.Incoming) {
+		return Verdict{}
+	}
+	return h.keep(h.Incoming, false)
 }
 
 // unreleasable returns why the giver's volume cannot be pointed at the outgoing claim; nil if it can, or
@@ -211,7 +241,7 @@ func (h Handing) HandOver() Verdict {
 	case h.going():
 		return Verdict{Attempt: h.anew()}
 	case !h.secured(in):
-		return h.keep(in, false)
+		return h.SecureIncoming()
 	case !in.Parked():
 		return h.repoint(false, Park, in.Volume, Parked(in.Ref))
 	}

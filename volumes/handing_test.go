@@ -144,6 +144,50 @@ func TestReleasedTwice(t *testing.T) {
 	}
 }
 
+// TestPassBegun: a sender that was created beside the ordinal's pod has read nothing before its receiver is introduced
+// to it, so that no pass is repeated for it.
+func TestPassBegun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Handing)
+		counts bool
+	}{
+		"it waits":                       {as, true},
+		"its receiver knows it":          {func(h *Handing) { h.Receiver.Peer = "sender" }, false},
+		"it has ended":                   {func(h *Handing) { h.Sender.Ended = true }, false},
+		"it reads the outgoing claim":    {func(h *Handing) { h.Sender.Claim = h.Outgoing.Ref.Name }, false},
+		"it is of a pass that is over":   {func(h *Handing) { h.Sender.Claim, h.Attempt.Passes = "", 1 }, true},
+		"it is not this migration's":     {func(h *Handing) { h.Sender.Claim, h.Sender.Foreign = "", true }, true},
+		"its receiver knows it, foreign": {func(h *Handing) { h.Receiver.Peer, h.Sender.Foreign = "sender", true }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := filledSecond()
+			h.Giver.Volume.ClaimRef = Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
+			h.Sender = Mover{Found: true, Attempt: 7, Pass: 1, Claim: h.Giver.Ref.Name, Key: "sender", Peer: "receiver"}
+			h.Receiver = Mover{Found: true, Attempt: 7, Pass: 1, Key: "receiver"}
+			tc.change(&h)
+			if got := h.TakeAway(); (got.Action != nil && got.Action.Verb == Release) != tc.counts {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// TestTidy: after a take-over the two claims beside the ordinal's own are deleted, once that is bound. Otherwise the
+// copy is dropped.
+func TestTidy(t *testing.T) {
+	handingSteps{
+		"both claims are left":   {as, "DeleteLost at the taker"},
+		"one is left":            {func(h *Handing) { h.Incoming.Claim = Claim{} }, "DeleteLost at the giver"},
+		"nothing is left":        {func(h *Handing) { h.Incoming.Claim, h.Outgoing.Claim = Claim{}, Claim{} }, ""},
+		"its claim is not bound": {func(h *Handing) { h.Taker.Claim.Phase = corev1.ClaimLost }, ""},
+	}.run(t, takenOver, Handing.Tidy)
+	h := filledSecond()
+	h.Incoming.Claim.Ours = true
+	if got := h.Tidy(); got.Attempt == nil || !got.Attempt.Dropped {
+		t.Errorf("not taken over: %+v", got)
+	}
+}
+
 // TestAnotherAttempt: an attempt that has lost its second volume is followed by another one, under other names,
 // for the same snapshot.
 func TestAnotherAttempt(t *testing.T) {

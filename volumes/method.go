@@ -61,15 +61,18 @@ const (
 	Claimed Goal = iota
 	// Warm: the ordinal runs, and may be stopped: what can be done before is done, and no work is in progress.
 	Warm
+	// Standby: the ordinal runs, is Warm, and is stopped next: the movers of its last pass exist as far as they can
+	// before the stop. They copy nothing yet.
+	Standby
 	// Placed: the ordinal runs, and the volume exists that another volume of the ordinal waits for
 	// (Beside.Awaited). Warm includes this; Placed is for a volume that is not to be filled yet.
 	Placed
 	// Filled: the ordinal is stopped, and the second volume has its data and is not taken over, so the ordinal can
 	// still go back.
 	Filled
-	// Withdrawn: no work of Warm or Placed is in progress, and its results are kept. It waits for nothing.
+	// Withdrawn: no work of Warm, Standby or Placed is in progress, and its results are kept. It waits for nothing.
 	Withdrawn
-	// Dropped: nothing is left of an abandoned attempt that this migration may remove. The ordinal runs where it was
-	// when the attempt began, or has arrived, and the record then forgets the attempt.
+	// Dropped: nothing is left of an attempt that this migration may remove. The ordinal runs where it was when the
+	// attempt began, or has arrived on the second volume, and the record then forgets the attempt.
 	Dropped
 )

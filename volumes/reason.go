@@ -62,6 +62,7 @@ const (
 	ReasonCopyAwaitsWord   = "CopyAwaitsWord"
 	ReasonCopyNotSealed    = "CopyNotSealed"
 	ReasonCopyRelayed      = "CopyRelayed"
+	ReasonCopySendsLate    = "CopySendsLate"
 	// Reasons of method Snapshot.
 	ReasonSnapshotUnsupported  = "SnapshotUnsupported"
 	ReasonSnapshotsNotServed   = "SnapshotsNotServed"

@@ -419,7 +419,7 @@ func (m *machine) do(s step) bool {
 	case updates:
 		return m.update(s.side, s.ordinal)
 	default:
-		return !m.readWarm(s.side, s.ordinal) && m.Detach(s.side, s.ordinal)
+		return !m.readBeside(s.side, s.ordinal) && m.Detach(s.side, s.ordinal)
 	}
 }
 

@@ -30,10 +30,15 @@ func (m *machine) currentVolumes() string {
 			if !usable(h) {
 				continue
 			}
+			if s, r := y.peers(); s != nil && s.role == volumes.RoleSender && s.mounted == h.Volume.Handle && !s.Ended && !r.Ended {
+				return fmt.Sprintf("I3: the last pass reads volume %s, which can be mounted as %s on the %s", h.Volume.Name, h.Ref.Name, name)
+			}
 			if got := y.content[h.Volume.Handle]; got != y.written {
 				return fmt.Sprintf("I3: volume %s can be mounted as %s on the %s, and has write %d of %d", h.Volume.Name, h.Ref.Name, name, got, y.written)
 			}
-			if slices.ContainsFunc(y.movers, func(pod mover) bool { return pod.role == volumes.RoleReceiver && pod.mounted == h.Volume.Handle }) {
+			if slices.ContainsFunc(y.movers, func(pod mover) bool {
+				return pod.role == volumes.RoleReceiver && pod.mounted == h.Volume.Handle && !pod.Ended
+			}) {
 				return fmt.Sprintf("I3: a mover can still write into volume %s of %s on the %s", h.Volume.Name, h.Ref.Name, name)
 			}
 		}
@@ -85,9 +90,18 @@ func (m *machine) startedOn(i int, e plan.Effect) bool {
 	case v.Method == api.MethodEmpty && h.Claim.Ours: // it is filled by its peers
 		return h.Claim.Found && !usable(other)
 	case fillsSecond(v):
-		return h.Bound() && m.yards[i].content[h.Volume.Handle] == m.yards[i].written
+		return h.Bound() && m.yards[i].content[h.Volume.Handle] == m.yards[i].written && !m.moverSurvives(i, e)
 	}
 	return h.Bound() && h.Volume.Handle == m.disks[i]
+}
+
+// moverSurvives reports whether an ordinal starts on its copy while a mover of that copy still runs.
+func (m *machine) moverSurvives(i int, e plan.Effect) bool {
+	v := m.State.Volumes[i]
+	attempt := plan.RecordedVolume(m.State.Record.Handoff, v.Ordinal, v.Template).Copy
+	return attempt.Number > 0 && attempt.Giver != string(e.Side) && slices.ContainsFunc(m.yards[i].movers, func(pod mover) bool {
+		return pod.Attempt == attempt.Number && pod.role != volumes.RolePlaceholder && pod.mounted != "" && !pod.Ended
+	})
 }
 
 // settledVolume returns the final fault of a claim whose sides have separate volumes, and that must be on one
@@ -226,7 +240,7 @@ func (p *printer) mover(pod *mover) {
 	p.number(int(pod.Pass))
 	p.bools(pod.Warm, pod.Terminating, pod.Ended, pod.Result.Done, pod.Result.Torn, pod.Result.Differs != "")
 	p.fence(pod.Fence)
-	for _, name := range []string{pod.pod, string(pod.UID), pod.ResourceVersion, pod.Key, pod.Peer, pod.Result.Root} {
+	for _, name := range []string{pod.pod, pod.claim, string(pod.UID), pod.ResourceVersion, pod.Key, pod.Peer, pod.Result.Root} {
 		p.name(name)
 	}
 }
@@ -299,6 +313,7 @@ func calmMethodBounds() []bound {
 func smallMethodBounds() []bound {
 	return append(calmMethodBounds(),
 		bound{"copy, troubles", moved(api.MethodCopy, 1), 1, kindsOfFault{breaksCopy, mounts}, nil},
+		bound{"copy, unattached, troubles", unattached(api.MethodCopy), 1, kindsOfFault{breaksCopy}, nil},
 		bound{"copy, ahead", ahead(1), 0, nil, nil},
 		bound{"copy, 2 claims, calm", both(moved(api.MethodCopy, 1)), 0, nil, nil},
 		bound{"copy, writes", moved(api.MethodCopy, 1), 1, kindsOfFault{faulty}, nil},
@@ -312,6 +327,7 @@ func fullMethodBounds() []bound {
 	return append(smallMethodBounds(),
 		bound{"empty, turns", moved(api.MethodEmpty, 1), 1, kindsOfFault{turns}, nil},
 		bound{"copy, any", moved(api.MethodCopy, 1), 1, ofMovers, nil},
+		bound{"copy, unattached, any", unattached(api.MethodCopy), 1, ofMovers, nil},
 		bound{"copy, 2 claims, turns", both(moved(api.MethodCopy, 1)), 1, kindsOfFault{turns}, nil},
 		bound{"copy, 2 claims, troubles", both(moved(api.MethodCopy, 1)), 1, kindsOfFault{breaksCopy}, nil},
 		bound{"copy, overruns, turns, 2", limited(moved(api.MethodCopy, 1)), 2, kindsOfFault{overruns, turns}, nil},

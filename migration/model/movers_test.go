@@ -150,7 +150,7 @@ func (m *machine) startMover(i int, side plan.SideName) bool {
 		if pod.side != side || pod.Terminating || pod.Ended || pod.mounted != "" || pod.role == volumes.RolePlaceholder {
 			continue
 		}
-		if h := m.State.Volumes[i].Holding(side); pod.role == volumes.RoleWarm {
+		if h := m.State.Volumes[i].Holding(side); pod.beside(h.Ref.Name) {
 			if h.Bound() {
 				pod.mounted, pod.Key, pod.ResourceVersion = h.Volume.Handle, "key-"+string(pod.UID), m.NewVersion()
 				return true
@@ -198,7 +198,9 @@ func (m *machine) detachFromMovers(i int, side plan.SideName) bool {
 	y := &m.yards[i]
 	for at := range y.spare {
 		spare := &y.spare[at]
-		used := slices.ContainsFunc(y.movers, func(pod mover) bool { return pod.side == side && pod.mounted == spare.Handle })
+		used := slices.ContainsFunc(y.movers, func(pod mover) bool {
+			return pod.side == side && pod.mounted == spare.Handle && !pod.Ended
+		})
 		if spare.side == side && len(spare.Attachments) > 0 && !used {
 			spare.Attachments = nil
 			return true
@@ -263,10 +265,18 @@ func (m *machine) talkWarm(y *yard, k kind) bool {
 	return true
 }
 
-// readWarm reports whether a mover reads next to the pod of an ordinal on a side: its volumes remain attached.
-func (m *machine) readWarm(name plan.SideName, ordinal int32) bool {
+// beside reports whether a mover reads next to the pod of an ordinal, on the ordinal's claim.
+func (pod mover) beside(claim string) bool {
+	return pod.role == volumes.RoleWarm || pod.role == volumes.RoleSender && pod.claim == claim
+}
+
+// readBeside reports whether a mover reads next to the pod of an ordinal on a side: its volumes remain attached.
+func (m *machine) readBeside(name plan.SideName, ordinal int32) bool {
 	for i := range m.yards {
-		reads := func(pod mover) bool { return pod.side == name && pod.role == volumes.RoleWarm && pod.mounted != "" }
+		claim := m.State.Volumes[i].Holding(name).Ref.Name
+		reads := func(pod mover) bool {
+			return pod.side == name && pod.beside(claim) && pod.mounted != "" && !pod.Ended
+		}
 		if m.State.Volumes[i].Ordinal == ordinal && slices.ContainsFunc(m.yards[i].movers, reads) {
 			return true
 		}
@@ -307,10 +317,11 @@ const (
 	claimVanishes
 	takenVanishes
 	importVanishes
+	endedVanishes
 	copyBreaks
 )
 
-var copyTroubles = [copyBreaks]string{"the receiver dies", "the sender dies", "the receiver's disk fails", "a pass finds a difference", "somebody deletes the claim of the copy", "somebody deletes the VolumeSnapshot that was taken", "somebody deletes the imported VolumeSnapshot"}
+var copyTroubles = [copyBreaks]string{"the receiver dies", "the sender dies", "the receiver's disk fails", "a pass finds a difference", "somebody deletes the claim of the copy", "somebody deletes the VolumeSnapshot that was taken", "somebody deletes the imported VolumeSnapshot", "somebody deletes the pod of a mover that has ended"}
 
 // breakCopy applies one of them.
 func (m *machine) breakCopy(what int8) bool {
@@ -332,6 +343,12 @@ func (m *machine) breakCopyOf(i int, what int8) bool {
 		return m.loseIncoming(i)
 	case takenVanishes, importVanishes:
 		return m.loseSnapshot(i, what == importVanishes)
+	case endedVanishes:
+		at := slices.IndexFunc(y.movers, func(pod mover) bool { return pod.Ended && !pod.Terminating })
+		if at >= 0 {
+			y.movers = slices.Delete(y.movers, at, at+1)
+		}
+		return at >= 0
 	}
 	receives := what != senderDies
 	for at := range y.movers {

@@ -288,7 +288,7 @@ func (m *machine) writeMover(y *yard, e plan.Effect) error {
 		}
 		y.movers = append(y.movers, mover{side: e.Side, role: a.Copy.Role, pod: a.Copy.Pod, claim: a.Ref.Name, Mover: volumes.Mover{
 			Found: true, UID: m.NewUID(), ResourceVersion: m.NewVersion(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Fence: a.Fence,
-			Warm: a.Copy.Warm, Node: a.Copy.Node, Made: m.State.Now,
+			Warm: a.Copy.Warm, Claim: a.Ref.Name, Node: a.Copy.Node, Made: m.State.Now,
 		}, near: nearOf(e)})
 		return nil
 	}

@@ -285,7 +285,7 @@ func (e Effect) bytesString(on string) string {
 	case volumes.MarkMover:
 		return fmt.Sprintf("write the fence on pod %s/%s%s", a.Ref.Namespace, a.Copy.Pod, on)
 	case volumes.TellMover:
-		return fmt.Sprintf("let %s pod %s/%s%s begin", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
+		return fmt.Sprintf("give %s pod %s/%s%s the key of its peer", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
 	case volumes.DeleteMover:
 		return fmt.Sprintf("delete %s pod %s/%s%s", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
 	default:

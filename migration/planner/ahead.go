@@ -168,8 +168,19 @@ func (p aheadPlanner) begun() bool {
 	return handoff != nil && slices.ContainsFunc(handoff.Volumes, func(v api.HandoffVolume) bool { return v.Copy.Number > 0 })
 }
 
-// step returns the next step of the work; nil: it is done. The volumes of an ordinal do not wait for each other.
+// step returns the next step of the work; nil: it is done.
 func (p aheadPlanner) step(k int32) *plan.Decision {
+	return p.work(k, carryPlanner(p).claim, carryPlanner(p).towards(volumes.Warm))
+}
+
+// standby returns the next step until the movers of the last passes stand by; nil: they do.
+func (p aheadPlanner) standby(k int32) *plan.Decision {
+	return p.work(k, carryPlanner(p).claim, carryPlanner(p).towards(volumes.Standby))
+}
+
+// work returns the next step towards some goals; nil: they are reached. The volumes of an ordinal do not wait for
+// each other.
+func (p aheadPlanner) work(k int32, judges ...func(plan.OrdinalVolume) volumes.Verdict) *plan.Decision {
 	if !p.asked(k) {
 		return nil
 	}
@@ -177,7 +188,7 @@ func (p aheadPlanner) step(k int32) *plan.Decision {
 	if hold != nil {
 		return p.held(api.StepCopyAhead, *hold)
 	}
-	decision := carryPlanner(p).together(held, carryPlanner(p).claim, carryPlanner(p).towards(volumes.Warm))
+	decision := carryPlanner(p).together(held, judges...)
 	if decision == nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -45,6 +46,20 @@ func reading(a *api.CopyAttempt, c *volumes.Copying) {
 	c.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
 	c.Receiver = volumes.Mover{Found: true, UID: "r", Attempt: 7, Pass: 1, Warm: true, Fence: "migration.1"}
 	c.Warm = volumes.Mover{Found: true, UID: "w", Attempt: 7, Pass: 1, Warm: true, Fence: "migration.1"}
+}
+
+// poised sets movers of the last pass that stand by.
+func poised(a *api.CopyAttempt, c *volumes.Copying) {
+	warmCopy(a, c)
+	a.Filling = true
+	c.Incoming.Claim = volumes.Claim{Found: true, Ours: true, UID: "in", Phase: corev1.ClaimBound, Volume: "copy"}
+	c.Incoming.Volume = volumes.Volume{
+		Found: true, Name: "copy", ClaimRef: volumes.Ref{UID: "in"}, Policy: corev1.PersistentVolumeReclaimRetain,
+		Note: volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: "migration"}, Fence: "migration.1",
+	}
+	c.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
+	c.Receiver = volumes.Mover{Found: true, UID: "r", Attempt: 7, Pass: 1, Fence: "migration.1", Key: "r"}
+	c.Sender = volumes.Mover{Found: true, UID: "s", Attempt: 7, Pass: 1, Fence: "migration.1", Claim: "data-web-2", Key: "s", Peer: "r"}
 }
 
 // TestAhead: while an ordinal runs its volume is copied, before anything is reserved for its stop. The copy is
@@ -86,12 +101,17 @@ func TestAhead(t *testing.T) {
 		return midway(from(byCopy(reading), pause)...).way(2, atGiver).Effect.Name
 	}(t)
 	incoming := midway(from(byCopy(dropped), isDeleted)...).way(2, atGiver).Effect.Name
+	door := midway(from(byCopy(there))...).way(2, atGiver).Effect.Name
+	sender := midway(from(byCopy(poised), closed)...).way(2, atGiver).Effect.Name
 	wantSteps(t, map[string]stepCase{
 		"nothing was copied yet":       {from(byCopy(nothing)), "recorded: a handoff", api.StepCopyAhead},
 		"the claim is not there":       {from(byCopy(begunCopy)), "CarryVolume destination " + midway(from(byCopy(begunCopy))...).way(2, atGiver).Effect.Name, api.StepCopyAhead},
 		"it is copied while it runs":   {from(byCopy(reading)), api.ReasonCopying, api.StepCopyAhead},
-		"a pass has ended":             {from(byCopy(there)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
-		"there is to be none":          {from(byCopy(cold)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
+		"a pass has ended":             {from(byCopy(there)), "CarryVolume destination " + door, api.StepCopyAhead},
+		"the last movers stand by":     {from(byCopy(poised)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
+		"closed, and they stand by":    {from(byCopy(poised), closed), "CarryVolume source " + sender, api.StepCopyAhead},
+		"in a pause they go":           {from(byCopy(poised), pause), "CarryVolume source " + sender, api.StepCopyAhead},
+		"there is to be none":          {from(byCopy(cold)), "recorded: a handoff", api.StepCopyAhead},
 		"not all claims were read":     {from(byCopy(nothing), unread), api.ReasonVolumeUnbound, api.StepCopyAhead},
 		"others alone are copied":      {from(byCopy(nothing), rebound, unread), api.ReasonVolumeUnbound, api.StepSecureVolumes},
 		"closed before it was begun":   {from(byCopy(nothing), closed), ends, api.StepGate},

@@ -66,6 +66,7 @@ func (p handoffPlanner) way(k int32, at place) *plan.Decision {
 			p.mayStop,             // no gate holds; otherwise its handoff ends, or waits (I5, I6)
 			p.copyAhead,           // as long as the ordinal runs; may take days
 			p.letThrough,          // no gate has closed since
+			p.ahead.standby,       // the movers of its last pass wait for the stop
 			p.runHooks,            // those of the user, before the stop
 			p.reserve,             // the budgets of both sides cover it (I4)
 			p.secure,              // its volumes are set to Retain (I3)
@@ -76,7 +77,7 @@ func (p handoffPlanner) way(k int32, at place) *plan.Decision {
 			p.reserveForLost,
 			p.turnBack,       // its copy takes longer than its limit: it goes back
 			p.recordLeft,     // which pods could still have its volumes (I2)
-			p.ahead.withdraw, // no copy runs beside it any more
+			p.ahead.withdraw, // no warm pass runs any more
 			p.awaitRelease,   // no pod and no attachment, on either side (I1, I2)
 			p.moveName,       // its Service and its export
 			p.confirm,        // its disks are those with which it was stopped (I3)
@@ -89,7 +90,7 @@ func (p handoffPlanner) way(k int32, at place) *plan.Decision {
 			lossPlanner{p.View}.offItsDisk, // it still runs on the disk that was handed over (I3)
 			p.ahead.withdraw,
 			p.comesUp,    // it is available, for minReadySeconds
-			p.ahead.drop, // nothing of its copies is left
+			p.ahead.drop, // nothing is left beside the volumes on which it runs
 			p.arrive,     // its handoff ends, or the next one begins
 		)
 	}
@@ -131,10 +132,11 @@ func (p handoffPlanner) copyAhead(k int32) *plan.Decision {
 	return p.ahead.step(k)
 }
 
-// letThrough waits for a gate. What was copied is kept, and updated periodically until the gate opens.
-func (p handoffPlanner) letThrough(int32) *plan.Decision {
+// letThrough waits for a gate. What was copied is kept, and updated periodically until the gate opens. No mover
+// stands by for so long.
+func (p handoffPlanner) letThrough(k int32) *plan.Decision {
 	if hold := p.hold; hold != nil {
-		return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), p.held(api.StepCopyAhead, *hold))
+		return cmp.Or(p.ahead.withdraw(k), p.budget.reserveBudget(0), p.budget.recordMarks(), p.held(api.StepCopyAhead, *hold))
 	}
 	return nil
 }

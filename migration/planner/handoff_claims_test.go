@@ -124,12 +124,27 @@ func TestPlacedBeforeTheStop(t *testing.T) {
 	}
 }
 
-// TestOneClaimIsNotMadeEarly: a single claim that is not copied while its ordinal runs is not created before the
-// ordinal is down.
-func TestOneClaimIsNotMadeEarly(t *testing.T) {
-	cold := func(_ *api.CopyAttempt, c *volumes.Copying) { c.Asked.Warm = api.CopyWarmNone }
-	if got := midway(unbudgeted, sends(2), byCopy(cold)).way(2, atGiver); got.Record != nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.Secure {
-		t.Errorf("got %q", inShort(got))
+// TestColdClaimIsMadeBeforeTheStop: the new volume of a claim that is not copied while its ordinal runs is provisioned
+// and mounted before the ordinal is stopped. No sender reads beside its pod. Nothing is created while a gate is closed.
+func TestColdClaimIsMadeBeforeTheStop(t *testing.T) {
+	cold := func(a *api.CopyAttempt, c *volumes.Copying) {
+		begunCopy(a, c)
+		c.Asked.Warm = api.CopyWarmNone
+	}
+	mounts := func(a *api.CopyAttempt, c *volumes.Copying) {
+		poised(a, c)
+		a.Warm, a.Filling, c.Asked.Warm, c.Sender = api.CopyWarm{}, false, api.CopyWarmNone, volumes.Mover{}
+	}
+	for name, tc := range map[string]struct {
+		change func(*api.CopyAttempt, *volumes.Copying)
+		want   volumes.Verb
+	}{"it has no claim": {cold, volumes.CreateIncoming}, "it is mounted": {mounts, volumes.Secure}} {
+		if got := midway(unbudgeted, sends(2), byCopy(tc.change)).way(2, atGiver); got.Effect == nil || got.Effect.Volume.Verb != tc.want {
+			t.Errorf("%s: got %q", name, inShort(got))
+		}
+	}
+	if got := midway(unbudgeted, sends(2), byCopy(cold), closedGate("Numbers")).way(2, atGiver); got.Effect != nil || got.Hold == nil || got.Hold.Reason != "Numbers" {
+		t.Errorf("while a gate is closed: got %q", inShort(got))
 	}
 }
 

@@ -79,12 +79,22 @@ func (p *View) alone(v plan.OrdinalVolume) volumes.Pair {
 		seen.Returns = p.direction() == api.Back
 		seen.Down = gatePlanner{p}.takesBackDown(v.Ordinal)
 		seen.Back = seen.Attempt.Number > 0 && seen.Attempt.Giver != string(p.giverName)
+		seen.Stopped = p.leftGiver(v.Ordinal, seen.Attempt)
 		if p.giverName == plan.DestinationSide {
 			seen.Snapshot.Giver, seen.Snapshot.Taker = seen.Snapshot.Taker, seen.Snapshot.Giver
 		}
 		pair.Copy = &seen
 	}
 	return pair
+}
+
+// leftGiver reports whether the side from which an attempt copies does not have the ordinal any more.
+func (p *View) leftGiver(k int32, attempt api.CopyAttempt) bool {
+	giver := p.giver
+	if attempt.Number > 0 {
+		giver = p.Side(plan.SideName(attempt.Giver))
+	}
+	return giver.Set.Presence == plan.Seen && !giver.Set.Has(k)
 }
 
 // volumesNow returns the volumes that the giver's claims of an ordinal currently reference. For a lost giver, the

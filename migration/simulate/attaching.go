@@ -66,7 +66,7 @@ func (w *World) attaching() {
 	}
 }
 
-// releaseCopy removes the attachments of deleted movers: those of the volume being filled, and those of the
+// releaseCopy removes the attachments of movers that were deleted or have ended: those of the volume being filled, and those of the
 // giver's volume while it is released for movers. Nothing else mounts these two.
 func (w *World) releaseCopy(v *plan.OrdinalVolume) {
 	c := v.Copy
@@ -74,10 +74,10 @@ func (w *World) releaseCopy(v *plan.OrdinalVolume) {
 		return
 	}
 	giver := plan.SideName(c.Attempt.Giver)
-	if !c.Receiver.Found && !c.Placeholder.Found && !c.Incoming.Volume.ClaimRef.Names(v.Holding(giver.Other()).Ref) {
+	if (!c.Receiver.Found || c.Receiver.Ended) && !c.Placeholder.Found && !c.Incoming.Volume.ClaimRef.Names(v.Holding(giver.Other()).Ref) {
 		w.detachFilled(v, func(volumes.Attachment) bool { return true })
 	}
-	if h := v.Holding(giver); !c.Sender.Found && h.Volume.Released != "" && !h.Volume.ClaimRef.Names(h.Ref) {
+	if h := v.Holding(giver); (!c.Sender.Found || c.Sender.Ended) && h.Volume.Released != "" && !h.Volume.ClaimRef.Names(h.Ref) {
 		w.release(v, giver, func(volumes.Attachment) bool { return true })
 	}
 }
@@ -105,7 +105,7 @@ func (w *World) putFilled(v *plan.OrdinalVolume, attachments []volumes.Attachmen
 	}
 }
 
-// leftBy removes the attachments of a mover that is deleted.
+// leftBy removes the attachments of a mover that is deleted or has ended.
 func (w *World) leftBy(v *plan.OrdinalVolume, role volumes.Role, node string) {
 	giver := plan.SideName(v.Copy.Attempt.Giver)
 	switch role {

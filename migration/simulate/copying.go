@@ -134,7 +134,7 @@ func (a apiServer) applyMover(v *plan.OrdinalVolume, action volumes.Action) erro
 	case action.Change() == volumes.Creates && m.Found, action.Change() != volumes.Creates && (m.UID != action.UID || m.ResourceVersion != action.ResourceVersion):
 		return ErrConflict
 	case action.Change() == volumes.Creates:
-		*m = volumes.Mover{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Attempt: action.Copy.Attempt, Pass: action.Copy.Pass, Warm: action.Copy.Warm, Node: action.Copy.Node, Made: a.State.Now, Fence: action.Fence}
+		*m = volumes.Mover{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Attempt: action.Copy.Attempt, Pass: action.Copy.Pass, Warm: action.Copy.Warm, Claim: action.Ref.Name, Node: action.Copy.Node, Made: a.State.Now, Fence: action.Fence}
 	case action.Change() == volumes.Updates:
 		m.ResourceVersion, m.Fence, m.Peer = a.NewVersion(), action.Fence, cmp.Or(action.Copy.Peer, m.Peer)
 	default:
@@ -247,10 +247,14 @@ func (w *World) settleMovers(v *plan.OrdinalVolume) bool {
 	if r.Warm {
 		s = &v.Copy.Warm
 	}
+	reads := v.Copy.Outgoing
+	if v.Copy.Sender.Claim == own.Ref.Name {
+		reads = *own
+	}
 	for _, each := range []struct {
 		mover *volumes.Mover
 		on    volumes.Holding
-	}{{r, v.Copy.Incoming}, {&v.Copy.Sender, v.Copy.Outgoing}, {&v.Copy.Warm, *own}} {
+	}{{r, v.Copy.Incoming}, {&v.Copy.Sender, reads}, {&v.Copy.Warm, *own}} {
 		if each.mover.Found && each.mover.Key == "" && each.on.Bound() {
 			each.mover.Key, each.mover.ResourceVersion = "key-"+string(each.mover.UID), w.NewVersion()
 			if each.mover == r {
@@ -268,5 +272,7 @@ func (w *World) settleMovers(v *plan.OrdinalVolume) bool {
 			m.Result.Root = "root-" + v.Copy.Outgoing.Volume.Handle
 		}
 	}
+	w.leftBy(v, volumes.RoleReceiver, r.Node) // a kubelet unmounts the volumes of a pod that has ended
+	w.leftBy(v, volumes.RoleSender, v.Copy.Sender.Node)
 	return true
 }

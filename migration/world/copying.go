@@ -341,7 +341,7 @@ func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 	seen := manifest.Observe(pod)
 	m := volumes.Mover{
 		Found: seen.Found, Foreign: seen.Found && seen.Owner != owner, Terminating: seen.Terminating, UID: seen.UID, ResourceVersion: seen.ResourceVersion,
-		Attempt: seen.Attempt, Pass: seen.Pass, Warm: seen.Warm, Relayed: seen.Relayed, Node: seen.Node, Made: seen.Made, Fence: seen.Fence, Key: seen.Key, Peer: seen.Peer, Ended: seen.Ended, Trouble: seen.Trouble, Broken: seen.Broken,
+		Attempt: seen.Attempt, Pass: seen.Pass, Warm: seen.Warm, Relayed: seen.Relayed, Claim: seen.Claim, Node: seen.Node, Made: seen.Made, Fence: seen.Fence, Key: seen.Key, Peer: seen.Peer, Ended: seen.Ended, Trouble: seen.Trouble, Broken: seen.Broken,
 	}
 	if seen.Terminating {
 		m.Keeps = volumes.KeepersOf(pod)

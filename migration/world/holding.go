@@ -135,17 +135,19 @@ func (f *observed) ours(theirs int64) int64 {
 	return f.endpoint.Ours(time.Unix(theirs, 0)).Unix()
 }
 
-// addUsers adds the pods that reference a claim, other than the ordinal's own.
+// addUsers adds the pods that reference a claim, other than the ordinal's own and the sender of this migration that
+// stays beside it for the last pass. That sender only reads.
 func (f *observed) addUsers(claim *volumes.Claim, m *api.Migration, name string, ordinal int32) {
 	for _, pod := range f.mountedBy[name] {
-		if pod.Name == plan.PodName(f.endpoint.Set, ordinal) {
+		ours := m.UID != "" && pod.Labels[api.MigrationLabelKey] == string(m.UID)
+		if pod.Name == plan.PodName(f.endpoint.Set, ordinal) || ours && pod.Labels[manifest.RoleLabelKey] == string(manifest.RoleLast) {
 			continue
 		}
 		claim.Users = append(claim.Users, pod.Name)
 		if pod.Spec.NodeName != "" && !f.noneLeft {
 			claim.Mounters = append(claim.Mounters, pod.Name+"/"+string(pod.UID))
 		}
-		if m.UID != "" && pod.Labels[api.MigrationLabelKey] == string(m.UID) {
+		if ours {
 			claim.Own = append(claim.Own, pod.Name)
 		}
 	}

@@ -7,10 +7,12 @@
 //	warm      while the ordinal runs: a receiver on the incoming claim, and a warm sender beside its pod, on the
 //	          same claim and node, read-only. Passes repeat until little is left to the last one. If no second
 //	          pod may mount that claim, each pass reads a claim that is restored from a new snapshot of it
+//	standby   while the ordinal runs: the movers of the last pass start, the sender beside the ordinal's pod
 //	stop      the ordinal is scaled down; its volume is pointed at the outgoing claim
-//	pass      a receiver on the incoming claim, a sender on the outgoing one; passes repeat until both roots
-//	          are equal, and these are recorded
-//	take over the movers are deleted, the incoming volume is parked, then pointed at the ordinal's claim
+//	pass      the receiver is introduced to the sender; a sender that could not stand by, or has died, is created
+//	          on the outgoing claim. Passes repeat until both roots are equal, and these are recorded
+//	take over the movers have ended; the incoming volume is parked, then pointed at the ordinal's claim
+//	start     the ordinal starts; then the movers and the claims of the copy are deleted
 //
 // Until the take-over the ordinal can go back: the giver's volume is intact, and is pointed back.
 //
@@ -23,9 +25,12 @@
 //   - A warm pass is never mistaken for the last one. Its movers carry a mark and report no root, and its
 //     sender has another name. The last pass compares every byte again, except files
 //     that are trusted with copy.verify Changed.
-//   - A warm sender cannot write and does not pin the ordinal's pod. It runs on that pod's node, and is
-//     deleted as soon as that pod is, and before the ordinal is stopped. A sender that starts late is deleted,
-//     and also exits on its own.
+//   - A sender beside the ordinal's pod cannot write and does not pin that pod. It runs on that pod's node, and is
+//     deleted as soon as that pod is, unless this migration stops the ordinal. Then the sender of the last pass
+//     stays, if it does not keep the volume attached: see exclusive. A sender that starts late is deleted, and also
+//     exits on its own.
+//   - The last pass begins when the receiver gets the key of the sender, and it gets that only after the giver's
+//     volume was taken from the ordinal's claim.
 //   - A receiver that finds files on a volume to which no mover could have written yet creates no key, so
 //     that nothing is written. A pass removes whatever the ordinal does not have. That volume is not deleted
 //     either.
@@ -35,8 +40,8 @@
 //     older process then succeeds.
 //   - An incoming claim is created under the fence under which its attempt began, or not at all. A late one
 //     has a name that is no longer used.
-//   - The incoming volume is pointed elsewhere only if no mover is left and nothing is attached. The incoming
-//     claim stays until the ordinal's claim is bound.
+//   - The incoming volume is pointed elsewhere only if no mover runs and nothing is attached. The ordinal starts only
+//     if no mover runs that has one of the two volumes mounted. The incoming claim stays until the ordinal runs.
 //   - An abandoned copy is removed while the ordinal has its own volume, after it is recorded that the
 //     attempt does not continue. Only a disk that no other volume refers to is removed.
 //
@@ -78,6 +83,8 @@ func (Copy) Ahead(pair volumes.Pair, goal volumes.Goal) volumes.Verdict {
 		return v.claim()
 	case volumes.Warm:
 		return v.ahead()
+	case volumes.Standby:
+		return v.standby()
 	case volumes.Placed:
 		return v.placed()
 	case volumes.Filled:

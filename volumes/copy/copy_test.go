@@ -67,12 +67,18 @@ func TestLongNames(t *testing.T) {
 // until lets everything act as intended until a condition holds.
 func until(t *testing.T, so func(*world) bool) *world {
 	t.Helper()
+	return untilIn(t, newWorld, so)
+}
+
+// untilIn is until in another world.
+func untilIn(t *testing.T, another func() *world, so func(*world) bool) *world {
+	t.Helper()
 	var found *world
 	rapid.Check(t, func(t *rapid.T) {
 		if found != nil {
 			return
 		}
-		w := newWorld()
+		w := another()
 		for range 200 {
 			if so(w) {
 				found = w
@@ -85,6 +91,14 @@ func until(t *testing.T, so func(*world) bool) *world {
 		t.Fatal("it never comes to that")
 	}
 	return found
+}
+
+// attached returns a world in which VolumeAttachments show where volumes are mounted. No sender stands by there: it is
+// created on the outgoing claim.
+func attached() *world {
+	w := newWorld()
+	w.attaches = true
+	return w
 }
 
 // introduced reports whether both movers know each other.
@@ -110,7 +124,7 @@ func end(from, to volumes.MoverResult) func(*volumes.Copying) {
 
 // TestPassEnds: the results of both sides are recorded, and a difference leads to another pass.
 func TestPassEnds(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	whole := volumes.MoverResult{Done: true, Root: "r"}
 	seal := transfer(pair, end(whole, whole)).Attempt
 	if seal == nil || seal.Seal.Root != "r" || seal.Seal.Released != pair.Giver.Volume.Released || seal.Seal.Volume != pair.Copy.Incoming.Volume.Name || seal.Number != pair.Copy.Attempt.Number {
@@ -137,7 +151,7 @@ func TestLostIncomingClaim(t *testing.T) {
 			"it is Terminating": func(c volumes.Claim) volumes.Claim { c.Terminating = true; return c },
 		} {
 			t.Run(name+", "+how, func(t *testing.T) {
-				w := until(t, introduced)
+				w := untilIn(t, attached, introduced)
 				for what := 1; what <= ended; what++ {
 					w.talk(what)
 				}
@@ -194,7 +208,7 @@ func TestClaimIsNotMadeBesideAReceiver(t *testing.T) {
 // TestSealIsOfWhatWasWritten: the claim of a copy is deleted once its receiver has ended, and before its sender
 // is seen to have ended. Their results are not applied to the empty volume that another claim gets (I3).
 func TestSealIsOfWhatWasWritten(t *testing.T) {
-	w := until(t, introduced)
+	w := untilIn(t, attached, introduced)
 	w.talk(1)
 	w.talk(2)
 	w.Places[1].Incoming = map[string]volumes.Claim{}
@@ -220,7 +234,7 @@ func TestSealIsOfWhatWasWritten(t *testing.T) {
 // TestPassFails: three passes with a difference stall the copy, a failed pass is retried after a pause, and a
 // failed disk is recorded.
 func TestPassFails(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	whole := volumes.MoverResult{Done: true, Root: "r"}
 	differs := transfer(pair, func(c *volumes.Copying) {
 		c.Attempt.Passes, c.Attempt.Differs, c.Receiver, c.Sender = mostPasses, "etc/passwd", volumes.Mover{}, volumes.Mover{}
@@ -257,7 +271,7 @@ func TestPassFails(t *testing.T) {
 // either direction. On the way back the volume of a foreign receiver is not used, so that receiver does not
 // block the way back.
 func TestForeignPods(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	whole := volumes.MoverResult{Done: true, Root: "r"}
 	foreign := func(role volumes.Role) func(*volumes.Copying) {
 		return func(c *volumes.Copying) {
@@ -306,7 +320,7 @@ func TestForeignPods(t *testing.T) {
 // TestAddressOfANode: the receiver is created before its Service has an address, which may be that of its node.
 // The sender is created once there is an address.
 func TestAddressOfANode(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	unknown := func(c *volumes.Copying) { c.Entrance.Address, c.Receiver.Peer, c.Sender = "", "", volumes.Mover{} }
 	got := transfer(pair, func(c *volumes.Copying) {
 		unknown(c)
@@ -325,7 +339,7 @@ func TestAddressOfANode(t *testing.T) {
 
 // TestContent: a pass after one that has ended with different roots also compares files that look alike.
 func TestContent(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	got := transfer(pair, func(c *volumes.Copying) {
 		c.Attempt.Passes, c.Receiver, c.Sender = 1, volumes.Mover{}, volumes.Mover{}
 	})
@@ -336,7 +350,7 @@ func TestContent(t *testing.T) {
 
 // TestTakenWithoutASeal: the ordinal is not started on a volume that another client has pointed at its claim.
 func TestTakenWithoutASeal(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	got := transfer(pair, func(c *volumes.Copying) { c.Incoming.Volume.ClaimRef = pair.Taker.Ref })
 	if got.Hold == nil || got.Hold.Reason != volumes.ReasonCopyNotSealed {
 		t.Errorf("got %+v", got)
@@ -349,7 +363,7 @@ func TestTakenWithoutASeal(t *testing.T) {
 func TestLateWrites(t *testing.T) {
 	due := func(verb volumes.Verb, back bool) *world {
 		return until(t, func(w *world) bool {
-			if back && w.Giver == 0 && w.Pair().Copy.Outgoing.Bound() {
+			if back && w.Giver == 0 && w.Runs == volumestest.Nowhere && w.Pair().Giver.Volume.Released != "" {
 				w.Turn()
 			}
 			action := (Copy{}).Transfer(w.Pair()).Action
@@ -506,7 +520,7 @@ func TestConfirm(t *testing.T) {
 // TestReceiverIsExported: if it is requested, the receiver's Service is exported before its address is used,
 // and obstacles are reported.
 func TestReceiverIsExported(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	asks := func(then func(*volumes.Copying)) volumes.Verdict {
 		return transfer(pair, func(c *volumes.Copying) {
 			c.Asked.Export, c.Asked.ExportVersion = true, "v1beta1"

@@ -41,7 +41,7 @@ func TestServiceTypeChanges(t *testing.T) {
 
 // TestServiceGoesFirst: a Service that is being deleted is awaited, and its address is not used.
 func TestServiceGoesFirst(t *testing.T) {
-	w := until(t, introduced)
+	w := untilIn(t, attached, introduced)
 	for _, d := range w.entrances {
 		d.Leaving = w.Now
 	}
@@ -71,7 +71,7 @@ func (w *world) sending() (all []string) {
 // TestServiceThatCannotBeHad: a Service is not replaced by an exported one if the cluster does not serve
 // exports. The copy in progress continues.
 func TestServiceThatCannotBeHad(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	pair.Copy.Entrance.Other, pair.Copy.Asked.Export = true, true
 	if got := (Copy{}).Transfer(pair); got.Hold == nil || got.Hold.Reason != api.ReasonExportUnsupported {
 		t.Errorf("got %+v", got)
@@ -87,7 +87,7 @@ func TestH7MoverThatStays(t *testing.T) {
 	for role, of := range map[volumes.Role]func(*volumes.Copying) *volumes.Mover{
 		volumes.RoleSender: func(c *volumes.Copying) *volumes.Mover { return &c.Sender }, volumes.RoleReceiver: func(c *volumes.Copying) *volumes.Mover { return &c.Receiver },
 	} {
-		pair := until(t, introduced).Pair()
+		pair := untilIn(t, attached, introduced).Pair()
 		seen := *pair.Copy
 		of(&seen).Terminating, of(&seen).Keeps = true, []string{"example.com/audit", "example.com/bill"}
 		pair.Copy = &seen
@@ -113,7 +113,7 @@ func TestServiceThatStays(t *testing.T) {
 
 // TestAskedAddress: if the user sets the receiver's address, the address of its Service is not awaited.
 func TestAskedAddress(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	seen := *pair.Copy
 	seen.Entrance.Address, seen.Sender = "", volumes.Mover{}
 	seen.Receiver.Peer = ""

@@ -133,7 +133,7 @@ func TestClaimLostBetweenPasses(t *testing.T) {
 // TestHoldsItsOwn: a receiver that was requested before anything was written, and starts late, finds the copy.
 // It is recreated.
 func TestHoldsItsOwn(t *testing.T) {
-	w := until(t, introduced)
+	w := untilIn(t, attached, introduced)
 	var name string
 	for _, mover := range w.names() {
 		if m := w.movers[mover]; m.role == volumes.RoleReceiver {

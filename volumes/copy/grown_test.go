@@ -26,7 +26,7 @@ func TestH12ClaimThatGrows(t *testing.T) {
 	if got := ahead(running, func(p *volumes.Pair, c *volumes.Copying) { grows(20, 10)(p, c); c.Asked.Size = 10 }).Hold; got == nil || got.Reason != volumes.ReasonCopySizeTooSmall {
 		t.Errorf("a person has asked for a size: %+v", got)
 	}
-	stopped := until(t, introduced).Pair()
+	stopped := untilIn(t, attached, introduced).Pair()
 	seen := *stopped.Copy
 	seen.Asked.Needed, seen.Incoming.Volume.Size = 20, 10
 	stopped.Copy = &seen

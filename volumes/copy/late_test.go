@@ -13,7 +13,7 @@ import (
 // TestLateOutgoingClaim: an outgoing claim that is created late, for a volume that was copied before, is
 // deleted: nothing would ever be bound to it.
 func TestLateOutgoingClaim(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	late := func(change func(*volumes.Claim)) volumes.Verdict {
 		return transfer(pair, func(c *volumes.Copying) {
 			c.Outgoing.Claim.Volume, c.Outgoing.Claim.Phase = "of-before", corev1.ClaimLost
@@ -96,7 +96,7 @@ func turned(t *testing.T) (*world, volumestest.Late) {
 // TestTurnedInTheLastPass: if the move is reversed in the last pass, both movers are deleted before the volume
 // is pointed back. The sender has it mounted, and the receiver would be left over.
 func TestTurnedInTheLastPass(t *testing.T) {
-	w := until(t, introduced)
+	w := untilIn(t, attached, introduced)
 	w.Turn()
 	pair := w.Pair()
 	seen := *pair.Copy

@@ -32,7 +32,9 @@ func (w *world) kubelet(name string) {
 	case volumes.RoleWarm:
 		m.mounted = w.reads(m)
 	default:
-		m.mounted = p.Bound(p.Outgoing, ref)
+		if m.mounted = p.Bound(p.Outgoing, ref); m.claim == p.Ref.Name {
+			m.mounted = p.Own()
+		}
 	}
 	switch {
 	case m.mounted != nil && m.fresh && m.mounted.Content != 0:
@@ -129,6 +131,13 @@ func (w *world) actions() map[string]func(*rapid.T) {
 				m.Ended, m.ResourceVersion = true, w.Next()
 			}
 		},
+		"somebody deletes a mover that has ended": func(t *rapid.T) {
+			if name := volumestest.AnyOf(t, w.movers); name != "" && w.movers[name].Ended {
+				delete(w.movers, name)
+			}
+		},
+		"it is copied only once it is down, or not": func(t *rapid.T) { w.cold = rapid.IntRange(0, 3).Draw(t, "cold") == 0 },
+		"volumes are attached, or not":              func(t *rapid.T) { w.attaches = rapid.IntRange(0, 3).Draw(t, "attaches") == 0 },
 		"a disk fails": func(t *rapid.T) {
 			if m := w.movers[volumestest.AnyOf(t, w.movers)]; m != nil && rapid.IntRange(0, 20).Draw(t, "fails") == 0 && !m.Ended && m.role == volumes.RoleReceiver {
 				m.Ended, m.Result.Torn, m.ResourceVersion = true, true, w.Next()
@@ -155,15 +164,31 @@ func (w *world) Check(t volumestest.Failer) {
 	for _, p := range w.Places {
 		d := p.Own()
 		for name, m := range w.movers {
-			if d != nil && m.role == volumes.RoleReceiver && m.mounted == d {
+			if d != nil && m.role == volumes.RoleReceiver && m.mounted == d && !m.Ended {
 				t.Fatalf("mover %s can still write into volume %s", name, d.Name)
 			}
 		}
 	}
 	w.checkTheirs(t)
+	for _, pair := range w.peers() {
+		if s := pair[0]; s.role == volumes.RoleSender && !s.Ended && !pair[1].Ended && w.Places[s.side].Own() != nil {
+			t.Fatalf("I3: the last pass runs, and volume %s can be mounted under the ordinal's name", s.mounted.Name)
+		}
+	}
 	if v := volumes.HandingOf(w.Pair()); v.Sealed() && w.Runs == volumestest.Nowhere && !v.Taken() {
 		if to := w.Places[1-w.From()].Disks[v.Incoming.Volume.Name]; to.Content != w.Written {
 			t.Fatalf("I3: a seal counts, and the copy has %d, the ordinal %d", to.Content, w.Written)
+		}
+	}
+}
+
+// checkStarted verifies that no mover of the attempt runs when the ordinal has started on its copy.
+func (w *world) checkStarted(t volumestest.Failer) {
+	for _, claim := range []volumes.Ref{w.Places[0].Ref, w.Places[1].Ref} {
+		for _, role := range []volumes.Role{volumes.RoleReceiver, volumes.RoleSender, volumes.RoleWarm} {
+			if m := w.movers[PodName(role, claim, owner, w.Record.Number)]; m != nil && m.mounted != nil && !m.Ended {
+				t.Fatalf("I2: the ordinal starts on its copy, and its %s still has volume %s mounted", role, m.mounted.Name)
+			}
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 		if role != volumes.RoleReceiver && !action.Relayed {
 			action.Address = cmp.Or(v.Asked.Address, v.Entrance.Address)
 		}
-		if role == volumes.RoleWarm && !v.based() {
+		if role == volumes.RoleWarm && !v.based() || role == volumes.RoleSender && v.beside {
 			action.Node = v.Pod.Node
 		}
 		return verdict
@@ -96,7 +96,7 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 		return v.foreignPod(role)
 	case m.Terminating:
 		return v.ends(role)
-	case !v.due(m):
+	case !v.due(m), role == volumes.RoleSender && !v.beside && v.besides(m) && !v.serves():
 		return v.remove(role)
 	case m.Fence != v.Fence:
 		return v.onMover(volumes.MarkMover, role)
@@ -169,7 +169,9 @@ func (v view) onMover(verb volumes.Verb, role volumes.Role) volumes.Verdict {
 	a.UID, a.ResourceVersion, a.Ref = m.UID, m.ResourceVersion, v.Incoming.Ref
 	switch role {
 	case volumes.RoleSender:
-		a.Ref = v.Outgoing.Ref
+		if a.Ref = v.Outgoing.Ref; v.beside {
+			a.Ref = v.Giver.Ref
+		}
 	case volumes.RoleWarm:
 		a.Ref = v.Giver.Ref
 		if v.based() {

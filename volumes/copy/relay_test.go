@@ -65,7 +65,7 @@ func TestRelays(t *testing.T) {
 // TestTransportChanges: movers with another transport than the requested one are recreated, and their copied
 // data count.
 func TestTransportChanges(t *testing.T) {
-	w := until(t, introduced)
+	w := untilIn(t, attached, introduced)
 	attempt := w.Pair().Copy.Attempt.Number
 	w.relayed = true
 	verdict := Copy{}.Transfer(w.Pair())
@@ -87,7 +87,7 @@ func TestTransportChanges(t *testing.T) {
 // TestRelaySaid: before anything is copied, the user is warned about a relay. While it does not connect, the
 // reason is reported.
 func TestRelaySaid(t *testing.T) {
-	w := until(t, introduced)
+	w := untilIn(t, attached, introduced)
 	pair := w.Pair()
 	pair.Copy.Asked.Transport, pair.Copy.Asked.Needed, pair.Template = api.TransportRelay, 10<<30, "data"
 	pair.Copy.Asked.Warm = api.CopyWarmNone

@@ -113,7 +113,7 @@ func TestTornAtOnce(t *testing.T) {
 // TestTornWhileDown: the same holds in the last pass, while the ordinal is down. The message says how the ordinal goes
 // back, and it does.
 func TestTornWhileDown(t *testing.T) {
-	pair := until(t, introduced).Pair()
+	pair := untilIn(t, attached, introduced).Pair()
 	tore := transfer(pair, end(volumes.MoverResult{}, volumes.MoverResult{Torn: true, Message: "input/output error"}))
 	if tore.Attempt == nil || tore.Attempt.Torn.Times != 1 || tore.Attempt.Torn.Message != "input/output error" || tore.Attempt.Torn.Attempt != pair.Copy.Attempt.Number {
 		t.Fatalf("got %+v", tore)

@@ -2,18 +2,25 @@ package copy
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// mostPasses is how many last passes may end with different roots.
-const mostPasses = 3
+const (
+	// mostPasses is how many last passes may end with different roots.
+	mostPasses = 3
+	// lastLook is how often the movers of a last pass are read: the ordinal is down until both have ended.
+	lastLook = 200 * time.Millisecond
+)
 
 // view is a pair in the direction of its attempt.
 type view struct {
 	volumes.Handing
 	// warming is true for passes while the ordinal runs.
 	warming bool
+	// beside is true while the sender of the last pass is created beside the ordinal's pod.
+	beside bool
 }
 
 func viewOf(pair volumes.Pair) view { return view{Handing: volumes.HandingOf(pair)} }
@@ -36,13 +43,13 @@ func (Copy) Transfer(pair volumes.Pair) volumes.Verdict {
 	case v.Attempt.Number == 0:
 		return volumes.Return(pair)
 	case v.Taken():
-		return volumes.First(v.TakeOver, v.LetGo)
+		return volumes.First(v.TakeOver, v.quiet) // once both volumes were pointed elsewhere, a late mover mounts none
 	default:
 		return v.HandOver()
 	}
 }
 
-// fill makes and seals the copy, and deletes its movers.
+// fill makes and seals the copy. No process of its movers is left then.
 func (v view) fill() volumes.Verdict {
 	return volumes.First(func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) }, v.dismissBase, v.copied)
 }
@@ -81,14 +88,13 @@ func (v view) copied() volumes.Verdict {
 	case v.outgrown():
 		return v.tooSmall()
 	}
-	return volumes.First(v.Release, v.seal)
+	return volumes.First(v.takenAway, v.seal)
 }
 
-// seal lets both sides be read and recorded as equal. The movers are deleted after that: nothing writes to
-// sealed content.
+// seal lets both sides be read and recorded as equal. No mover runs after that: nothing writes to sealed content.
 func (v view) seal() volumes.Verdict {
 	if v.Sealed() {
-		return v.removeAll()
+		return v.quiet()
 	}
 	return v.lastPass()
 }
@@ -105,13 +111,13 @@ func (v view) begin() volumes.Verdict {
 	})
 }
 
-// drop removes an abandoned copy, with its movers.
+// drop removes an abandoned copy, or what is left beside a copy on which the ordinal has started, with its movers.
 func (v view) drop() volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) },
 		func() volumes.Verdict { return v.dismiss(volumes.RoleSender) },
 		func() volumes.Verdict { return v.dismiss(volumes.RoleReceiver) },
-		v.Drop,
+		v.Tidy,
 	)
 }
 
@@ -157,7 +163,9 @@ func (v view) lastPass() volumes.Verdict {
 		v.incoming, v.entrance,
 		func() volumes.Verdict { return v.meet(volumes.RoleSender) },
 		func() volumes.Verdict {
-			return volumes.Awaits("pass %d of pod %s to pod %s has ended%s%s", v.pass(), v.pod(volumes.RoleSender), v.pod(volumes.RoleReceiver), v.tornBefore(), v.hampered())
+			verdict := volumes.Awaits("pass %d of pod %s to pod %s has ended%s%s", v.pass(), v.pod(volumes.RoleSender), v.pod(volumes.RoleReceiver), v.tornBefore(), v.hampered())
+			verdict.Look = lastLook
+			return verdict
 		},
 	)
 }
@@ -172,12 +180,17 @@ func (v view) meet(sender volumes.Role) volumes.Verdict {
 	)
 }
 
-// back returns the volume to the giver as long as the copy has not been taken over. The copy is dropped once
-// the ordinal runs again.
+// back returns the volume to the giver as long as the copy has not been taken over. The copy and its ended movers are
+// dropped once the ordinal runs again.
 func (v view) back() volumes.Verdict {
 	return volumes.First(
-		func() volumes.Verdict { return v.remove(volumes.RoleSender) },
-		func() volumes.Verdict { return v.dismiss(volumes.RoleReceiver) },
+		func() volumes.Verdict { return v.finish(volumes.RoleSender) },
+		func() volumes.Verdict {
+			if v.Receiver.Ended {
+				return volumes.Verdict{}
+			}
+			return v.dismiss(volumes.RoleReceiver)
+		},
 		v.GoBack,
 	)
 }

@@ -106,7 +106,7 @@ func TestSealSaysHow(t *testing.T) {
 // TestFullIsAskedMeanwhile: a last pass that has trusted earlier reads does not count once a full read is
 // requested.
 func TestFullIsAskedMeanwhile(t *testing.T) {
-	got := transfer(until(t, introduced).Pair(), func(c *volumes.Copying) {
+	got := transfer(untilIn(t, attached, introduced).Pair(), func(c *volumes.Copying) {
 		end(volumes.MoverResult{Done: true, Root: "r"}, volumes.MoverResult{Done: true, Root: "r", Verify: api.CopyVerifyChanged, Trusted: 1 << 40})(c)
 	})
 	if got.Attempt != nil || got.Action == nil || got.Action.Verb != volumes.DeleteMover {

@@ -30,7 +30,7 @@ const (
 
 // ahead makes passes while the ordinal runs, so that its downtime covers only the latest changes and the proof.
 // It is done if a recent pass has ended well and the downtime fits, or if no passes are wanted. No mover
-// is left then.
+// of a pass is left then.
 func (v view) ahead() volumes.Verdict {
 	if v.Back {
 		return v.turned()
@@ -38,7 +38,7 @@ func (v view) ahead() volumes.Verdict {
 	v.warming = true
 	switch {
 	case !v.warms():
-		return volumes.First(v.place, v.removeAll, v.coldly, v.word)
+		return volumes.First(v.place, func() volumes.Verdict { return v.poised(volumes.First(v.coldly, v.word)) })
 	case v.Attempt.Number == 0, v.Attempt.Dropped:
 		return v.begin()
 	case v.Attempt.Holds != "":
@@ -58,14 +58,22 @@ func (v view) ahead() volumes.Verdict {
 	case v.Attempt.Seal.Root != "":
 		return v.unsealed()
 	case v.astray():
-		return v.removeWarm()
+		return v.removeBeside()
 	case v.old():
-		return v.slowly(v.warmPass())
+		return v.slowly(volumes.First(func() volumes.Verdict { return v.dismiss(volumes.RoleSender) }, v.warmPass))
 	}
 	if v.Early {
 		return v.removeAll() // whether it may be stopped is decided when it is its turn
 	}
-	return volumes.First(v.removeAll, v.cutover)
+	return v.poised(v.cutover())
+}
+
+// poised removes the movers of warm passes. If the ordinal is not to be stopped yet, none stands by either.
+func (v view) poised(held volumes.Verdict) volumes.Verdict {
+	if !held.Done() {
+		return volumes.First(v.removeAll, func() volumes.Verdict { return held })
+	}
+	return v.unwarm()
 }
 
 // placed creates the new volume while the ordinal runs, for a volume that is copied later.
@@ -97,18 +105,10 @@ func (v view) place() volumes.Verdict {
 	return v.toldUnplaced(volumes.First(v.hindered, v.incoming, func() volumes.Verdict { return v.need(volumes.RoleReceiver) }, v.filled))
 }
 
-// withdraw deletes the movers of a warm pass. Their copied data stay and count.
+// withdraw deletes the movers of a warm pass, and those that stand by for the last one. The copied data stay and
+// count.
 func (v view) withdraw() volumes.Verdict {
-	return volumes.First(
-		func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) },
-		func() volumes.Verdict {
-			if !v.Receiver.Warm {
-				return volumes.Verdict{}
-			}
-			return v.dismiss(volumes.RoleReceiver)
-		},
-		v.dismissBase,
-	)
+	return volumes.First(func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) }, v.standDown, v.dismissBase)
 }
 
 // turned handles an ordinal that runs on its copy and must go back. It goes back by a new copy, once the
@@ -146,10 +146,10 @@ func (v view) cold(why string) volumes.Verdict {
 }
 
 // warnings returns those for a claim: that it cannot be copied while its ordinal runs, or what is trusted, or that
-// its downtime may exceed the budget; and that a relay is slow.
+// its downtime may exceed the budget; that a relay is slow; and that its last sender starts after the stop.
 func (v view) warnings() []volumes.Reason {
 	var found []volumes.Reason
-	for _, problem := range []*volumes.Reason{cmp.Or(v.once(), v.trusts(), v.doubt()), v.slow()} {
+	for _, problem := range []*volumes.Reason{cmp.Or(v.once(), v.trusts(), v.doubt()), v.slow(), v.sendsLate()} {
 		if problem != nil {
 			found = append(found, *problem)
 		}
@@ -170,11 +170,11 @@ func (v view) once() *volumes.Reason {
 	}
 }
 
-// astray reports whether a warm sender may be in the way. The ordinal's pod is being deleted, does not exist,
-// or runs on another node, where it needs the volume.
+// astray reports whether a sender beside the ordinal's pod may be in the way. That pod is being deleted, does not
+// exist, or runs on another node, where it needs the volume.
 func (v view) astray() bool {
-	m := v.Warm
-	return m.Found && !v.based() && (!v.Pod.Runs() || m.Node != "" && m.Node != v.Pod.Node)
+	astray := func(m volumes.Mover) bool { return !v.Pod.Runs() || m.Node != "" && m.Node != v.Pod.Node }
+	return v.Warm.Found && !v.based() && astray(v.Warm) || v.besides(v.Sender) && astray(v.Sender)
 }
 
 // unsealed clears a seal: the ordinal has run since, and the copy is written to again.
@@ -185,8 +185,14 @@ func (v view) unsealed() volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-// removeWarm deletes the warm sender at once, and then waits.
-func (v view) removeWarm() volumes.Verdict { return v.slowly(v.remove(volumes.RoleWarm)) }
+// removeBeside deletes the senders beside the ordinal's pod at once, and then waits.
+func (v view) removeBeside() volumes.Verdict {
+	return v.slowly(volumes.First(
+		func() volumes.Verdict { return v.dismiss(volumes.RoleSender) },
+		func() volumes.Verdict { return v.remove(volumes.RoleWarm) },
+		func() volumes.Verdict { return v.remove(volumes.RoleSender) },
+	))
+}
 
 // slowly reduces how often an awaited object is read.
 func (view) slowly(verdict volumes.Verdict) volumes.Verdict {

@@ -45,6 +45,10 @@ type world struct {
 	// by name.
 	alone bool
 	bases map[string]*base
+	// attaches is true if a VolumeAttachment shows where a pod has the volume mounted.
+	attaches bool
+	// cold is true if the ordinal is copied only once it is down.
+	cold bool
 	// unready is true if the ordinal's own pod is not Ready, and node is the node that it runs on.
 	unready bool
 	node    int
@@ -96,8 +100,14 @@ func (w *world) Pair() volumes.Pair {
 	pair := w.World.Pair()
 	seen := pair.Copy
 	seen.Asked, seen.Early = volumes.CopyAsked{Image: "mover", Limit: w.limit}, w.early
+	if w.cold {
+		seen.Asked.Warm = api.CopyWarmNone
+	}
 	if w.relayed {
 		seen.Asked.Transport = api.TransportRelay
+	}
+	if w.attaches && w.Runs == w.Giver {
+		pair.Giver.Volume.Attachments = []volumes.Attachment{{Name: "own", Node: strconv.Itoa(w.node)}}
 	}
 	if pair.Giver.Claim.OncePod = w.alone; w.alone {
 		seen.Snapshot.Giver = volumes.SnapshotSide{Cluster: "here", Asked: true, Served: true, Class: "class"}
@@ -127,7 +137,7 @@ func (w *world) mover(role volumes.Role, claim volumes.Ref) volumes.Mover {
 	return volumes.Mover{}
 }
 
-// Leave makes passes while the ordinal runs, first.
+// Leave makes passes while the ordinal runs, first, and then lets the movers of the last pass stand by.
 func (w *world) Leave(pair volumes.Pair) volumes.Verdict {
 	ahead := func(pair volumes.Pair) volumes.Verdict { return Copy{}.Ahead(pair, volumes.Warm) }
 	if w.several {
@@ -140,6 +150,9 @@ func (w *world) Leave(pair volumes.Pair) volumes.Verdict {
 	}
 	if w.early {
 		return volumes.Awaits("it is its turn")
+	}
+	if verdict := (Copy{}).Ahead(pair, volumes.Standby); !verdict.Done() {
+		return verdict
 	}
 	return w.World.Leave(pair)
 }
@@ -157,6 +170,9 @@ func (w *world) Decide(t volumestest.Failer) *volumestest.Late {
 	write := w.World.Decide(t)
 	if !down && w.Runs == volumestest.Nowhere {
 		w.stopped = w.Now
+	}
+	if h := volumes.HandingOf(pair); down && w.Runs != volumestest.Nowhere && h.Taken() && !h.Back {
+		w.checkStarted(t)
 	}
 	return write
 }
@@ -224,7 +240,7 @@ func (w *world) writeMover(write volumestest.Late) {
 	if a.Verb == volumes.CreateMover {
 		if m == nil {
 			w.movers[a.Copy.Pod] = &pod{role: a.Copy.Role, fresh: a.Copy.Fresh, side: write.Side, claim: a.Ref.Name, address: a.Copy.Address, Mover: volumes.Mover{
-				Found: true, UID: types.UID("pod" + w.Next()), ResourceVersion: w.Next(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Warm: a.Copy.Warm, Relayed: a.Copy.Relayed, Node: a.Copy.Node, Made: w.Now, Fence: a.Fence,
+				Found: true, UID: types.UID("pod" + w.Next()), ResourceVersion: w.Next(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Warm: a.Copy.Warm, Relayed: a.Copy.Relayed, Claim: a.Ref.Name, Node: a.Copy.Node, Made: w.Now, Fence: a.Fence,
 			}}
 		}
 		return

@@ -45,7 +45,7 @@ func TestOf(t *testing.T) {
 func TestGoals(t *testing.T) {
 	pair := volumes.Pair{Fence: "migration.1", Owner: "migration"}
 	for name, want := range map[api.VolumeMethod][]volumes.Goal{
-		api.MethodRebind: nil, api.MethodEmpty: nil, api.MethodSnapshot: {volumes.Filled}, api.MethodCopy: {volumes.Claimed, volumes.Warm, volumes.Filled},
+		api.MethodRebind: nil, api.MethodEmpty: nil, api.MethodSnapshot: {volumes.Filled}, api.MethodCopy: {volumes.Claimed, volumes.Warm, volumes.Standby, volumes.Filled},
 	} {
 		method := Of(name)
 		for goal := volumes.Claimed; goal <= volumes.Dropped; goal++ {

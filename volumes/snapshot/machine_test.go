@@ -78,6 +78,15 @@ func TestSnapshotArrives(t *testing.T) {
 	})
 }
 
+// ends ends the handoff of an ordinal that runs.
+func (w *world) ends(t *rapid.T) {
+	for w.Record.Number > 0 {
+		if write := w.Drop(t); write != nil {
+			w.Around.Arrive(t, *write)
+		}
+	}
+}
+
 // TestSnapshotLeavesNothing: without failures nothing remains of a snapshot, no object and nothing in the
 // storage. This holds whether the move completes, is reversed before, or comes back.
 func TestSnapshotLeavesNothing(t *testing.T) {
@@ -87,16 +96,12 @@ func TestSnapshotLeavesNothing(t *testing.T) {
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			w.Step(t)
 		}
-		w.Turn()
 		if w.Runs != volumestest.Nowhere {
-			w.End()
+			w.ends(t)
 		}
+		w.Turn()
 		w.Arrives(t)
-		for w.Record.Number > 0 {
-			if write := w.Drop(t); write != nil {
-				w.Around.Arrive(t, *write)
-			}
-		}
+		w.ends(t)
 		for range 5 {
 			w.controller()
 			w.sidecar()

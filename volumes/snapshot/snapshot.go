@@ -62,7 +62,7 @@ func (Snapshot) Ahead(pair volumes.Pair, goal volumes.Goal) volumes.Verdict {
 	case volumes.Filled:
 		return v.fill()
 	case volumes.Dropped:
-		return volumes.First(v.clearTaker, v.clearGiver, v.Drop)
+		return volumes.First(v.clearTaker, v.clearGiver, v.Tidy)
 	default:
 		return volumes.Verdict{}
 	}

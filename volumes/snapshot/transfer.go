@@ -24,7 +24,7 @@ func (Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
 	case v.Attempt.Number == 0:
 		return volumes.Return(pair)
 	case v.Taken():
-		return v.arrive()
+		return v.TakeOver()
 	}
 	return v.HandOver()
 }
@@ -46,7 +46,8 @@ func (v view) fill() volumes.Verdict {
 	return volumes.First(v.Release, v.take, v.restore)
 }
 
-// arrive completes the take-over of a restored volume that was pointed at the ordinal's claim.
+// arrive completes the take-over of a restored volume that was pointed at the ordinal's claim, and removes what it
+// was restored from.
 func (v view) arrive() volumes.Verdict {
 	return volumes.First(v.TakeOver, v.clearTaker, v.clearGiver, v.LetGo)
 }

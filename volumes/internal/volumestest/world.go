@@ -122,7 +122,7 @@ func (w *World) From() int {
 
 // Pair returns the pair that an observer sees, without the means that carry the data.
 func (w *World) Pair() volumes.Pair {
-	seen := volumes.Copying{Now: w.Now, Attempt: w.Record}
+	seen := volumes.Copying{Now: w.Now, Attempt: w.Record, Stopped: w.Runs != w.From()}
 	pair := volumes.Pair{Separate: true, Fence: w.Fence(), Owner: Owner, Giver: w.Places[w.Giver].Holding(), Taker: w.Places[1-w.Giver].Holding(), Template: "data", Copy: &seen}
 	if w.Record.Number == 0 {
 		return pair
