@@ -212,7 +212,14 @@ type reader struct{ device *Device }
 
 // Open returns the device, whatever the path: its only entry has none.
 func (r reader) Open(string) (tree.Content, error) { return shared{r.device}, nil }
-func (reader) Close()                              {}
+
+// Small refuses files: a device has none.
+func (r reader) Small([]tree.Small, func(*tree.Small) error) error {
+	return fmt.Errorf("%s is a device, and files were requested", r.device.path)
+}
+
+// Close does nothing: the device stays open.
+func (reader) Close() {}
 
 // shared is the device for one of several readers, whose Close must not close it.
 type shared struct{ *Device }

@@ -123,6 +123,8 @@ func (a *answer) acks(st *stream) error {
 
 func (a *answer) tell(ctx context.Context, st *stream, next uint64) error {
 	const full = 64 << 10 // bytes of a frame
+	// A frame for each entry would cost more than the entry. A few milliseconds later there are hundreds.
+	const pause = 2 * time.Millisecond
 	quiet := time.NewTicker(alive)
 	defer quiet.Stop()
 	var room []*entry.Entry
@@ -137,6 +139,7 @@ func (a *answer) tell(ctx context.Context, st *stream, next uint64) error {
 		if len(entries) == 0 {
 			select {
 			case <-changed:
+				time.Sleep(pause)
 			case <-quiet.C:
 				if err := a.conn.reply(ctx, wire.TypeAlive, nil); err != nil {
 					return err
@@ -167,11 +170,22 @@ func (a *answer) tell(ctx context.Context, st *stream, next uint64) error {
 func (a *answer) files(ctx context.Context, files []wire.Wanted) error {
 	a.leave()
 	a.payload = a.payload[:0]
-	q := queue{reader: a.reader, files: files}
-	defer q.close()
+	small, bytes := make([]tree.Small, len(files)), 0
 	for i, f := range files {
-		m := a.file(ctx, f, q.next())
-		m.Index = uint64(i)
+		small[i] = tree.Small{Path: f.Path, Size: f.Size}
+		bytes += int(f.Size)
+	}
+	if err := wait(ctx, a.sender.options.ReadRate, bytes); err != nil {
+		return err
+	}
+	next := 0
+	err := a.reader.Small(small, func(f *tree.Small) error {
+		m := contentOf(files[next], f)
+		m.Index = uint64(next)
+		next++
+		if a.sender.options.Forget {
+			f.Drop()
+		}
 		if len(a.payload) > 0 && len(a.payload)+len(m.Data)+len(m.Problem) > wire.MaxData {
 			if err := a.conn.send(ctx, wire.TypeFile, a.payload); err != nil {
 				return err
@@ -179,6 +193,10 @@ func (a *answer) files(ctx context.Context, files []wire.Wanted) error {
 			a.payload = a.payload[:0]
 		}
 		a.payload = m.Append(a.payload)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(a.payload) > 0 {
 		if err := a.conn.send(ctx, wire.TypeFile, a.payload); err != nil {
@@ -188,66 +206,12 @@ func (a *answer) files(ctx context.Context, files []wire.Wanted) error {
 	return a.conn.reply(ctx, wire.TypeEnd, wire.End{}.Append(nil))
 }
 
-// queue opens files in order, some of them ahead of the one that is read: a disk answers many requests in the
-// time of one.
-type queue struct {
-	reader tree.Reader
-	files  []wire.Wanted // not opened yet
-	opened []opening
-}
-
-type opening struct {
-	content tree.Content
-	err     error
-}
-
-// next returns the next file, which the caller must close.
-func (q *queue) next() opening {
-	const ahead = 16
-	for len(q.files) > 0 && len(q.opened) < ahead {
-		content, err := q.reader.Open(q.files[0].Path)
-		if err == nil {
-			content.Prefetch(0, q.files[0].Size)
-		}
-		q.files, q.opened = q.files[1:], append(q.opened, opening{content, err})
+// contentOf returns the answer for a file that was read. A read error is one even if some data were read before it.
+func contentOf(wanted wire.Wanted, f *tree.Small) wire.Content {
+	if f.Err != nil {
+		return failed(f.Err)
 	}
-	first := q.opened[0]
-	q.opened = q.opened[1:]
-	return first
-}
-
-func (q *queue) close() {
-	for _, each := range q.opened {
-		if each.err == nil {
-			_ = each.content.Close()
-		}
-	}
-}
-
-func (a *answer) file(ctx context.Context, f wire.Wanted, from opening) wire.Content {
-	content, err := from.content, from.err
-	if err != nil {
-		return failed(err)
-	}
-	defer func() { _ = content.Close() }()
-	if a.sender.options.Forget {
-		defer content.Drop()
-	}
-	data := a.room(int(f.Size))
-	if err := wait(ctx, a.sender.options.ReadRate, len(data)); err != nil {
-		return failed(err)
-	}
-	n, err := content.ReadAt(data, 0)
-	if n < len(data) {
-		data = data[:n]
-	} else if err != nil {
-		return failed(err)
-	}
-	status, err := unchanged(content, f)
-	if err != nil {
-		return failed(err)
-	}
-	return wire.Content{Status: status, Data: data}
+	return wire.Content{Status: compare(&f.Now, wanted), Data: f.Data}
 }
 
 func (a *answer) room(n int) []byte {
@@ -263,10 +227,14 @@ func unchanged(content tree.Content, f wire.Wanted) (wire.Status, error) {
 	if err != nil {
 		return wire.Failed, err
 	}
+	return compare(&now, f), nil
+}
+
+func compare(now *entry.Entry, f wire.Wanted) wire.Status {
 	if now.Size != f.Size || now.Modified != f.Modified {
-		return wire.Changed, nil
+		return wire.Changed
 	}
-	return wire.OK, nil
+	return wire.OK
 }
 
 func failed(err error) wire.Content {

@@ -19,6 +19,7 @@ import (
 // pass makes the destination equal, except for concurrent changes of the source.
 func (r *Receiver) pass(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
+	r.beside = group.Go
 	list := r.listPeer(false)
 	jobs := make(chan job, r.options.Workers)
 	group.Go(func() error { return list.run(ctx) })

@@ -98,6 +98,8 @@ type Receiver struct {
 	// runs.
 	unsynced atomic.Int64
 	syncing  atomic.Bool
+	// beside does something while a pass runs, which ends with its error.
+	beside func(func() error)
 	// open are the large files that are being written.
 	open sync.Map
 	// failed is the first error of the destination's disk: the system reports it once.

@@ -60,26 +60,26 @@ func (w *worker) write(f *small, content wire.Content) (err error) {
 	if w.receiver.options.Tree.ReportsErrors() {
 		// The sync of the whole file system reports its errors. An fsync for each of many small files would
 		// take longer than everything else.
-		if err := w.receiver.flush(len(data)); err != nil {
-			return err
-		}
+		w.receiver.flush(len(data))
 	} else if err := file.Sync(); err != nil {
 		return err
 	}
 	return w.receiver.settle(file.SetMetadata, f.entry, content.Status)
 }
 
-// flush counts written bytes that are not synced, and syncs them once they are many. The disk then writes long
-// runs while other requests continue, so that little is left to the end. The system reports an error only in
-// this sync, so it is recorded here.
-func (r *Receiver) flush(n int) error {
+// flush counts written bytes that are not synced, and syncs them once they are many, while requests continue. The disk
+// then writes long runs, and little is left to the end. The system reports an error only in this sync, so it ends the
+// pass.
+func (r *Receiver) flush(n int) {
 	const much, least = 64 << 20, 4 << 10 // bytes; each file takes a block
 	if r.unsynced.Add(int64(max(n, least))) < much || !r.syncing.CompareAndSwap(false, true) {
-		return nil
+		return
 	}
-	defer r.syncing.Store(false)
 	r.unsynced.Store(0)
-	return r.note(r.options.Tree.Sync())
+	r.beside(func() error {
+		defer r.syncing.Store(false)
+		return full(r.note(r.options.Tree.Sync()))
+	})
 }
 
 // fill writes a content. If a file has holes at the source, pages of zeros become holes: a request for their

@@ -29,6 +29,13 @@ func (r busyReader) Open(path string) (tree.Content, error) {
 	return r.Reader.Open(path)
 }
 
+func (r busyReader) Small(files []tree.Small, done func(*tree.Small) error) error {
+	for _, f := range files {
+		r.happen(f.Path)
+	}
+	return r.Reader.Small(files, done)
+}
+
 // TestBusySource: in a warm pass a file that vanishes or changes is left to the next one. In the last pass it
 // is an error that names the file.
 func TestBusySource(t *testing.T) {

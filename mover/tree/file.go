@@ -18,6 +18,7 @@ type File struct {
 	tree   *Tree
 	cursor *Cursor // of the goroutine that opened the file, while it uses it
 	path   string
+	ino    uint64
 }
 
 // Open opens a file for reading. It leaves the access time unchanged if that is allowed.
@@ -41,20 +42,25 @@ func (c *Cursor) openToRead(path string, more int) (*File, error) {
 	return c.file(path, fd)
 }
 
-// openPastCache opens a file to read it from the disk itself (open(2), O_DIRECT). It needs buffers of Aligned,
-// and reads whole sectors, of which the last may end early. If its file system does not support that, the
-// file's data are dropped from the system's cache.
+// openPastCache opens a file to read it from the disk itself. If its file system does not support that, the file's data
+// are dropped from the system's cache.
 func (c *Cursor) openPastCache(path string) (*File, error) {
+	file, err := c.openDirect(path)
+	if err == nil && !file.direct.Load() {
+		file.Drop()
+	}
+	return file, err
+}
+
+// openDirect opens a file to read it past the cache (open(2), O_DIRECT), or through it if its file system does not
+// support that. Such reads need buffers of Aligned, and read whole sectors, of which the last may end early.
+func (c *Cursor) openDirect(path string) (*File, error) {
 	file, err := c.openToRead(path, unix.O_DIRECT)
+	if errors.Is(err, unix.EINVAL) {
+		return c.openToRead(path, 0)
+	}
 	if err == nil {
 		file.direct.Store(true)
-		return file, nil
-	}
-	if !errors.Is(err, unix.EINVAL) {
-		return nil, err
-	}
-	if file, err = c.openToRead(path, 0); err == nil {
-		file.Drop()
 	}
 	return file, err
 }
@@ -88,7 +94,7 @@ func (c *Cursor) file(path string, fd int) (*File, error) {
 	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, errors.Join(c.tree.wrap("open", path, ErrChanged), unix.Close(fd))
 	}
-	return &File{fd: fd, tree: c.tree, cursor: c, path: path}, nil
+	return &File{fd: fd, tree: c.tree, cursor: c, path: path, ino: stat.Ino}, nil
 }
 
 // ReadAt reads as io.ReaderAt does.

@@ -41,14 +41,13 @@ type Source interface {
 	NewReader() Reader
 }
 
-// Reader opens contents, for one goroutine.
+// Reader reads contents, for one goroutine.
 type Reader interface {
 	Open(path string) (Content, error)
+	// Small reads small files whole, and calls done with each of them, in their order. An error of done ends it.
+	Small(files []Small, done func(*Small) error) error
 	Close()
 }
-
-// NewReader returns a Reader.
-func (t *Tree) NewReader() Reader { return t.Cursor() }
 
 // Listed is the result of a list.
 type Listed struct {
@@ -61,24 +60,18 @@ type Listed struct {
 func (t *Tree) List(ctx context.Context, options ListOptions, emit func(*entry.Entry) error) (Listed, error) {
 	l := lister{tree: t, options: options, handles: t.Cursor(), hasher: NewHasher(options.Throttle), links: NewLinks(), root: blake3.New(), emit: emit}
 	group, ctx := errgroup.WithContext(ctx)
-	const ahead = 256 // entries whose content is being read
+	const ahead = 2 * window // entries whose content is being read
 	queue := make(chan *reading, ahead)
 	work := make(chan *reading, ahead)
+	runs := make(chan []*reading)
 	group.Go(func() error {
 		defer close(queue)
 		defer close(work)
 		return l.walk(ctx, queue, work)
 	})
+	group.Go(func() error { return gather(ctx, work, runs) })
 	for range readers {
-		group.Go(func() error {
-			cursor := t.Cursor()
-			defer cursor.Close()
-			for r := range work {
-				r.digest, r.read, r.err = l.read(ctx, cursor, r.entry)
-				close(r.done)
-			}
-			return nil
-		})
+		group.Go(func() error { return l.readRuns(ctx, runs) })
 	}
 	group.Go(func() error { return l.collect(ctx, queue) })
 	err := group.Wait()
@@ -190,7 +183,7 @@ func (l *lister) read(ctx context.Context, cursor *Cursor, e *entry.Entry) (dige
 		return digest, read, err
 	}
 	now, err := content.Stat()
-	if err == nil && (now.Size != e.Size || now.Modified != e.Modified || now.Inode != e.Inode) {
+	if err == nil && !sameState(e, &now) {
 		err = ErrChanged
 	}
 	return digest, read, err
