@@ -1,8 +1,10 @@
 package treetest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -23,6 +25,34 @@ func NewDisk(t testing.TB, system string) *Disk {
 		t.Skip(err)
 	}
 	device, image := Loop(t, sizes[system])
+	return newDisk(t, mkfs, device, image)
+}
+
+// NewFailingDisk returns an ext4 disk of 64 MiB whose writes fail after some bytes. Data in the cache that are written to
+// it later are lost, and the kernel reports that (EIO) when they are synced.
+func NewFailingDisk(t testing.TB, bytes int64) *Disk {
+	t.Helper()
+	NeedRoot(t)
+	const size = 64 << 20
+	mkfs, err := exec.LookPath("mkfs.ext4")
+	if err != nil {
+		t.Skip(err)
+	}
+	store := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d", bytes), "tmpfs", store).CombinedOutput(); err != nil {
+		t.Skipf("no tmpfs: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", store).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	image := filepath.Join(store, "image")
+	return newDisk(t, mkfs, loop(t, image, size), image)
+}
+
+func newDisk(t testing.TB, mkfs, device, image string) *Disk {
+	t.Helper()
 	d := &Disk{TB: t, Device: device, Image: image, Root: t.TempDir()}
 	d.run(mkfs, device)
 	d.Mount()

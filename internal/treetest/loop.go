@@ -12,8 +12,14 @@ import (
 // skipped, or fails if judges are Required.
 func Loop(t testing.TB, size int64) (device, image string) {
 	t.Helper()
-	NeedRoot(t)
 	image = filepath.Join(t.TempDir(), "image")
+	return loop(t, image, size), image
+}
+
+// loop returns a block device on a new file.
+func loop(t testing.TB, image string, size int64) (device string) {
+	t.Helper()
+	NeedRoot(t)
 	if err := os.WriteFile(image, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -33,5 +39,5 @@ func Loop(t testing.TB, size int64) (device, image string) {
 			t.Errorf("losetup: %v: %s", err, out)
 		}
 	})
-	return device, image
+	return device
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/sliceshift/sliceshift/internal/treetest"
+	"github.com/sliceshift/sliceshift/mover/wire"
 )
 
 // TestDiscard: a volume is only to be discarded if the destination's own disk has failed.
@@ -53,6 +55,26 @@ func TestDiscardBeside(t *testing.T) {
 	}
 }
 
+// TestDiskFails: writes succeed, and only a sync reports that they never reached the disk. Small files have no sync of
+// their own on this file system, so that of the whole file system must report it.
+func TestDiskFails(t *testing.T) {
+	for name, size := range map[string]int{"small files": 10_000, "larger files": wire.SmallFile + 1} {
+		t.Run(name, func(t *testing.T) {
+			disk := treetest.NewFailingDisk(t, 16<<20)
+			p := newPair(t)
+			p.pipes, p.destination = newPipes(), disk.Root
+			t.Cleanup(p.closeTrees)
+			from := treetest.In(t, p.source)
+			for i := range 32 << 20 / size {
+				from.File(fmt.Sprintf("%d/%d", i%7, i), treetest.Bytes(uint64(i)+1, size))
+			}
+			if _, err := p.run(true); !errors.Is(err, ErrDiscard) && !errors.Is(err, syscall.ENOSPC) { // of the file below
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 // TestFull: a full destination is reported as full, and is no reason to discard it. It has a lost+found, which
 // stays.
 func TestFull(t *testing.T) {
@@ -76,11 +98,20 @@ func TestFull(t *testing.T) {
 	from := treetest.In(t, p.source)
 	from.File("small", treetest.Bytes(1, 1000))
 	p.mustRun(true)
-	from.File("large", treetest.Bytes(2, 16<<20))
-	_, err := p.run(true)
-	if err == nil || !strings.Contains(err.Error(), "the destination is full: enlarge its claim") || errors.Is(err, ErrDiscard) {
-		t.Errorf("got %v", err)
+	full := func(files string) {
+		t.Helper()
+		_, err := p.run(true)
+		if err == nil || !strings.Contains(err.Error(), "the destination is full: enlarge its claim") || errors.Is(err, ErrDiscard) {
+			t.Errorf("%s: got %v", files, err)
+		}
 	}
+	from.File("large", treetest.Bytes(2, 16<<20))
+	full("a large file")
+	from.Must(os.Remove(p.source + "/large"))
+	for i := range 400 {
+		from.File(fmt.Sprintf("many/%d", i), treetest.Bytes(uint64(i)+1, 40_000))
+	}
+	full("small files, several to a request")
 	if out, err := exec.Command("test", "-d", p.destination+"/lost+found").CombinedOutput(); err != nil {
 		t.Errorf("lost+found: %v %s", err, out)
 	}

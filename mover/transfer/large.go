@@ -21,7 +21,7 @@ type writable interface {
 	WriteAt(p []byte, offset int64) (int, error)
 	Punch(offset, length int64) error
 	WriteBack(offset, length int64) error
-	Sync() error
+	Settle() error
 }
 
 // large is a file that is requested in pieces. The goroutine that ends the last piece finishes it.
@@ -176,7 +176,7 @@ func (r *Receiver) release(cursor *tree.Cursor, f *large) error {
 		return nil
 	}
 	r.open.Delete(f)
-	err := f.file.Sync()
+	err := f.file.Settle()
 	// The written data are not needed soon, but other cached data may be.
 	f.file.Drop()
 	err = errors.Join(err, f.file.Close())

@@ -157,6 +157,20 @@ func (f *File) WriteBack(offset, length int64) error {
 	return f.tree.wrap("write back", f.path, err)
 }
 
+// Settle makes sure that the file is written to the disk at the next sync of its tree, or earlier. It reports any write
+// error since the file was opened. If that sync reports such errors, Settle only waits until the data are written.
+func (f *File) Settle() error {
+	if !f.tree.ReportsErrors() {
+		return f.Sync()
+	}
+	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
+	_, err := retry(func() (int, error) { return 0, unix.SyncFileRange(f.fd, 0, 0, all) })
+	if unsupported(err) {
+		return f.Sync()
+	}
+	return f.tree.wrap("write", f.path, err)
+}
+
 // Sync writes the file to the disk. It reports any write error since the file was opened.
 func (f *File) Sync() error {
 	_, err := retry(func() (int, error) { return 0, unix.Fsync(f.fd) })

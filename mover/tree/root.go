@@ -69,8 +69,9 @@ func (t *Tree) Lock() error {
 	return nil
 }
 
-// Sync writes all cached data of its file system. It reports any write error since Open: the descriptor is
-// older than the first write (syncfs(2), since Linux 5.8).
+// Sync writes all cached data of its file system. It reports any write error since Open, because the descriptor is older
+// than the first write: since Linux 5.8 (commit 735e4ae5ba28) each failed write of a page is recorded for its file
+// system, and syncfs(2) reports what was recorded since its descriptor was opened.
 func (t *Tree) Sync() error {
 	if err := unix.Syncfs(t.fd); err != nil {
 		return &fs.PathError{Op: "syncfs", Path: t.name, Err: err}
