@@ -1,9 +1,7 @@
 package mover
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -129,87 +127,4 @@ func serveRsync(ctx context.Context, outer net.Listener, config string) error {
 		return fmt.Errorf("rsync's daemon: %w: %s", err, complaints.String())
 	}
 	return nil
-}
-
-// floor is the minimum of any copy: read, TLS, write, fsync. It knows the parts to copy: of an existing file, one page
-// of each hundred.
-func floor(ctx context.Context, source, destination string) error {
-	here, there, err := tunnel(ctx)
-	if err != nil {
-		return err
-	}
-	var group errgroup.Group
-	group.Go(func() error {
-		out := bufio.NewWriterSize(here, 256<<10)
-		err := each(source, func(path string) error {
-			return give(out, path, strings.TrimPrefix(path, source), exists(destination+strings.TrimPrefix(path, source)))
-		})
-		return errors.Join(err, out.Flush(), here.Close())
-	})
-	group.Go(func() error { return take(bufio.NewReaderSize(there, 256<<10), destination) })
-	return group.Wait()
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// give sends a name, a size and the bytes; of an existing file it reads all and sends a part.
-func give(out io.Writer, path, name string, there bool) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	size := info.Size()
-	if there {
-		if _, err := io.Copy(io.Discard, io.LimitReader(file, size-size/changed)); err != nil {
-			return err
-		}
-		size /= changed
-	}
-	head := binary.BigEndian.AppendUint32(nil, uint32(len(name)))
-	head = binary.BigEndian.AppendUint64(append(head, name...), uint64(size))
-	if _, err := out.Write(head); err != nil {
-		return err
-	}
-	_, err = io.CopyN(out, file, size)
-	return err
-}
-
-func take(in *bufio.Reader, destination string) error {
-	for {
-		var head [4]byte
-		if _, err := io.ReadFull(in, head[:]); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		name := make([]byte, binary.BigEndian.Uint32(head[:])+8)
-		if _, err := io.ReadFull(in, name); err != nil {
-			return err
-		}
-		size := int64(binary.BigEndian.Uint64(name[len(name)-8:]))
-		path := destination + string(name[:len(name)-8])
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = io.CopyN(file, in, size)
-		const large = 1 << 20 // bytes: the sync at the end writes smaller files to the disk
-		if size > large {
-			err = errors.Join(err, file.Sync())
-		}
-		if err = errors.Join(err, file.Close()); err != nil {
-			return err
-		}
-	}
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,11 +28,11 @@ const (
 func scenes(f *figures) []scene {
 	total, count := int64(bigBytes/max(f.Scale, 1)), smallFiles/max(f.Scale, 1)
 	return []scene{
-		{"big", "one file of " + size(total), func(source, _ string) error { return random(source+"/file", total) }, false, 1, &f.Big},
-		{"small", fmt.Sprintf("%d files of 1 to 16 KiB", count), func(source, _ string) error { return many(source, count) }, true, 2, &f.Small},
+		{"big", "one file of " + size(total), func(source, _ string) error { return random(source+"/file", total) }, wholeWays, false, 1, &f.Big},
+		{"small", fmt.Sprintf("%d files of 1 to 16 KiB", count), func(source, _ string) error { return many(source, count) }, wholeWays[:1], true, 2, &f.Small},
 		{"delta", size(total) + ", of which 1 % was changed", func(source, destination string) error {
 			return errors.Join(random(destination+"/file", total), random(source+"/file", total), change(source+"/file", total))
-		}, false, 3, &f.Delta},
+		}, changedWays, false, 3, &f.Delta},
 	}
 }
 
@@ -75,15 +75,26 @@ func change(path string, size int64) error {
 	if err != nil {
 		return err
 	}
-	places := rand.New(rand.NewPCG(3, 4))
 	content := make([]byte, page)
-	for range size / page / changed {
-		content[places.IntN(page)]++
-		if _, err := file.WriteAt(content, places.Int64N(size/page)*page); err != nil {
+	for offset := range places(size) {
+		content[offset/page%page]++
+		if _, err := file.WriteAt(content, offset); err != nil {
 			return errors.Join(err, file.Close())
 		}
 	}
 	return errors.Join(file.Sync(), file.Close())
+}
+
+// places yields the offsets of the changed pages of a file, the same in each run. One may come twice.
+func places(size int64) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		random := rand.New(rand.NewPCG(3, 4))
+		for range size / page / changed {
+			if !yield(random.Int64N(size/page) * page) {
+				return
+			}
+		}
+	}
 }
 
 // each calls do with each regular file of a tree.
@@ -126,13 +137,6 @@ func duplicate(from, to string) error {
 	return os.CopyFS(to, os.DirFS(from))
 }
 
-// filesFigures are the measurements with very many files.
-type filesFigures struct {
-	Files   int     `json:"files"`
-	Seconds float64 `json:"seconds"`
-	Peak    float64 `json:"mover_peak_mib"`
-}
-
 // copyFiles copies and verifies empty files, half of them in one folder.
 func (b *bench) copyFiles(ctx context.Context) error {
 	source, destination := filepath.Join(b.place, "source"), filepath.Join(b.place, "ours")
@@ -171,47 +175,4 @@ func empty(root string, count int) error {
 		}
 	}
 	return nil
-}
-
-// show prints the figures, and reports whether each goal is met.
-func (f *figures) show(out io.Writer) bool {
-	good := f.Peak <= mostMemory
-	for _, s := range scenes(f) {
-		if s.times.Ours == 0 {
-			continue // it was not measured
-		}
-		factor := s.times.Rsync / s.times.Ours
-		good = good && factor >= s.goal
-		fmt.Fprintf(out, "%-6s ours %7.2f s (%.2f s of it comparing)  rsync %7.2f s  floor %7.2f s  %.1fx, goal %.0fx\n", s.name, s.times.Ours, s.times.Verifying, s.times.Rsync, s.times.Floor, factor, s.goal)
-	}
-	fmt.Fprintf(out, "peak   %.0f MiB, goal %d MiB\n", f.Peak, mostMemory)
-	return good
-}
-
-// page returns the table of the documentation.
-func (f *figures) page() string {
-	var b strings.Builder
-	b.WriteString("| copied | the mover, s | of that proving, s | rsync, s | floor, s | rsync / mover |\n|---|---|---|---|---|---|\n")
-	for _, s := range scenes(f) {
-		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.2f | %.2f | %.2f |\n", s.about, s.times.Ours, s.times.Verifying, s.times.Rsync, s.times.Floor, s.times.Rsync/s.times.Ours)
-	}
-	fmt.Fprintf(&b, "\nNeither mover had more than %.0f MiB in memory.", f.Peak)
-	if f.Scale > 1 {
-		fmt.Fprintf(&b, " This was `SCALE=%d`.", f.Scale)
-	}
-	return b.String() + "\n"
-}
-
-// page returns the sentence of the documentation.
-func (f *filesFigures) page() string {
-	return fmt.Sprintf("A tree of %d empty files was copied and proven in %.0f s; neither mover had more than %.0f MiB in memory.\n", f.Files, f.Seconds, f.Peak)
-}
-
-// size formats a number of bytes.
-func size(bytes int64) string {
-	const gib, mib = 1 << 30, 1 << 20
-	if bytes >= gib {
-		return fmt.Sprintf("%d GiB", bytes/gib)
-	}
-	return fmt.Sprintf("%d MiB", bytes/mib)
 }
