@@ -25,10 +25,10 @@ import (
 const (
 	// hands is how many jobs run at once.
 	hands = 16
-	// part is how much of a large file one job reads, and small the most bytes of a file that is read with others.
-	part, small = 4 << 20, 64 << 10
-	// batch is how many small files are read at once.
-	batch = part / small
+	// short and long are how much of a large file one job reads. Which is faster depends on the disk.
+	short, long = 1 << 20, 4 << 20
+	// small is the most bytes of a file that is read with others, and batch how many are read at once.
+	small, batch = 16 << 10, short / small
 	// sector is the alignment of reads and writes past the cache.
 	sector = 4096
 )
@@ -48,8 +48,9 @@ type parts interface {
 	end() error
 }
 
-// read reads a tree once, and passes its content on.
-func read(ctx context.Context, root string, to target) error {
+// read reads a tree once, large files in parts of a size, and passes its content on. One hand does all small files of a
+// folder, because only one at a time can create a file in a folder.
+func read(ctx context.Context, root string, part int64, to target) error {
 	var jobs []job
 	var open []parts
 	var sources []*os.File
@@ -65,9 +66,14 @@ func read(ctx context.Context, root string, to target) error {
 			return err
 		}
 		smalls := slices.DeleteFunc(slices.Clone(files), func(f file) bool { return f.size > small })
-		for some := range slices.Chunk(smalls, batch) {
-			jobs = append(jobs, func(h *hand) error { return h.files(root, some, to) })
-		}
+		jobs = append(jobs, func(h *hand) error {
+			for some := range slices.Chunk(smalls, batch) {
+				if err := h.files(root, some, to); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 		for _, f := range files {
 			if f.size <= small {
 				continue
@@ -89,7 +95,7 @@ func read(ctx context.Context, root string, to target) error {
 		return nil
 	})
 	if err == nil {
-		err = together(ctx, jobs)
+		err = together(ctx, part, jobs)
 	}
 	for _, each := range open {
 		err = errors.Join(err, each.end())
@@ -133,23 +139,19 @@ func regular(folder string) ([]file, error) {
 // hand does jobs, one after another.
 type hand struct {
 	room   []byte
-	engine *aio.Reader
+	engine *aio.Reader // nil until it is needed
 }
 
 type job func(*hand) error
 
-// together does jobs, several at once.
-func together(ctx context.Context, jobs []job) error {
+// together does jobs, several at once, with room for a part of a large file.
+func together(ctx context.Context, part int64, jobs []job) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for range hands {
+	for range min(hands, len(jobs)) {
 		group.Go(func() error {
-			engine, err := aio.New(batch)
-			if err != nil {
-				return err
-			}
-			defer engine.Close()
-			h := &hand{room: aligned(part), engine: engine}
+			h := &hand{room: aligned(part)}
+			defer h.end()
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(jobs) {
@@ -165,8 +167,19 @@ func together(ctx context.Context, jobs []job) error {
 	return group.Wait()
 }
 
+func (h *hand) end() {
+	if h.engine != nil {
+		go h.engine.Close() // it has no reads any more, and still takes milliseconds
+	}
+}
+
 // files reads small files at once, and passes each on.
-func (h *hand) files(root string, some []file, to target) error {
+func (h *hand) files(root string, some []file, to target) (err error) {
+	if h.engine == nil {
+		if h.engine, err = aio.New(batch); err != nil {
+			return err
+		}
+	}
 	reads := make([]aio.Read, len(some))
 	defer func() {
 		for _, r := range reads {
@@ -210,7 +223,7 @@ func (h *hand) part(source *os.File, at, size int64, to parts) error {
 func whole(size int64) int64 { return (size + sector - 1) / sector * sector }
 
 // aligned returns a buffer for reads and writes past the cache.
-func aligned(size int) []byte {
+func aligned(size int64) []byte {
 	room := make([]byte, size+sector)
 	over := int(uintptr(unsafe.Pointer(unsafe.SliceData(room))) % sector)
 	return room[sector-over:][:size:size]

@@ -27,16 +27,16 @@ func content(t *testing.T, root string) map[string]string {
 
 // TestFloor: the floor copies all that it is timed for, in each of its ways.
 func TestFloor(t *testing.T) {
-	const total = 3*part + 4*page // the last part is short
+	const total = 3*long + 4*page // the last part is short
 	for _, tc := range []struct {
 		name    string
 		ways    []way
 		prepare func(source, before string) error
 	}{
-		{"large", wholeWays, func(source, _ string) error {
+		{"large", largeWays, func(source, _ string) error {
 			return errors.Join(random(source+"/file", total+5), os.Mkdir(source+"/empty", 0o755), random(source+"/above", small+1))
 		}},
-		{"small", wholeWays, func(source, _ string) error { return many(source, perFolder+batch+1) }},
+		{"small", smallWays, func(source, _ string) error { return many(source, perFolder+batch+1) }},
 		{"changed", changedWays, func(source, before string) error {
 			return errors.Join(random(before+"/file", total), random(source+"/file", total), change(source+"/file", total))
 		}},
@@ -57,7 +57,7 @@ func TestFloor(t *testing.T) {
 		if same := cmp.Equal(content(t, source), content(t, before)); same {
 			t.Errorf("%s: there was nothing to copy", tc.name)
 		}
-		if err := readBoth(t.Context(), source, before); err != nil {
+		if err := readBoth(t.Context(), short, source, before); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}

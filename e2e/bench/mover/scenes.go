@@ -28,8 +28,8 @@ const (
 func scenes(f *figures) []scene {
 	total, count := int64(bigBytes/max(f.Scale, 1)), smallFiles/max(f.Scale, 1)
 	return []scene{
-		{"big", "one file of " + size(total), func(source, _ string) error { return random(source+"/file", total) }, wholeWays, false, 1, &f.Big},
-		{"small", fmt.Sprintf("%d files of 1 to 16 KiB", count), func(source, _ string) error { return many(source, count) }, wholeWays[:1], true, 2, &f.Small},
+		{"big", "one file of " + size(total), func(source, _ string) error { return random(source+"/file", total) }, largeWays, false, 1, &f.Big},
+		{"small", fmt.Sprintf("%d files of 1 to 16 KiB", count), func(source, _ string) error { return many(source, count) }, smallWays, true, 2, &f.Small},
 		{"delta", size(total) + ", of which 1 % was changed", func(source, destination string) error {
 			return errors.Join(random(destination+"/file", total), random(source+"/file", total), change(source+"/file", total))
 		}, changedWays, false, 3, &f.Delta},

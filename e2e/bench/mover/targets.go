@@ -16,26 +16,37 @@ type way struct {
 	copy func(ctx context.Context, source, destination string) error
 }
 
-// wholeWays copy all of a tree, large files past the cache or through it.
-var wholeWays = []way{
-	{"floor, past the cache", func(ctx context.Context, source, destination string) error {
-		return read(ctx, source, copier{root: destination, open: past})
-	}},
-	{"floor, through the cache", func(ctx context.Context, source, destination string) error {
-		return read(ctx, source, copier{root: destination, open: cached})
-	}},
+// copies is a way to copy all of a tree, with writes to large files that are opened by open.
+func copies(name string, part int64, open func(path string, flags int) (*os.File, error)) way {
+	return way{name, func(ctx context.Context, source, destination string) error {
+		return read(ctx, source, part, copier{root: destination, open: open})
+	}}
 }
 
-// changedWays read all of a tree, and write what change has changed.
-var changedWays = []way{{"floor", func(ctx context.Context, source, destination string) error {
-	return read(ctx, source, changer{root: destination})
-}}}
+var (
+	// largeWays copy all of a tree, large files past the cache or through it.
+	largeWays = []way{
+		copies("floor, past the cache", short, past),
+		copies("floor, past the cache in long parts", long, past),
+		copies("floor, through the cache", short, cached),
+	}
+	// smallWays copy all of a tree. Small files are written through the cache, from where the system writes many at once.
+	smallWays = []way{copies("floor", short, cached)}
+	// changedWays read all of a tree, and write what change has changed.
+	changedWays = []way{changes("floor", short), changes("floor in long parts", long)}
+)
+
+func changes(name string, part int64) way {
+	return way{name, func(ctx context.Context, source, destination string) error {
+		return read(ctx, source, part, changer{root: destination})
+	}}
+}
 
 // readBoth reads two trees, as a proof does.
-func readBoth(ctx context.Context, one, two string) error {
+func readBoth(ctx context.Context, part int64, one, two string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, root := range []string{one, two} {
-		group.Go(func() error { return read(ctx, root, nowhere{}) })
+		group.Go(func() error { return read(ctx, root, part, nowhere{}) })
 	}
 	return group.Wait()
 }
