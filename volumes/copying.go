@@ -38,6 +38,8 @@ type Copying struct {
 	// Stopped is true once the slice at the attempt's giver does not have the ordinal any more. Its pod may still be
 	// stopping.
 	Stopped bool
+	// Outage is how long the ordinal is expected to be down, apart from the last pass.
+	Outage Outage
 	// Early is true if it is not the ordinal's turn yet.
 	Early bool
 	// Returns is true if the move goes back. It then waits for no user's confirmation.

@@ -160,7 +160,7 @@ func TestP1StatusWithAProbe(t *testing.T) {
 		m.Status.History.Handoffs[i].Clients = m.Status.Probe.Moving
 	}
 	render(m, plan.Snapshot{}, plan.Decision{})
-	const room = 8 << 10 // for the counts of each handoff
+	const room = 9 << 10 // for the counts of each handoff, and the parts of the newest outages
 	if got := sized(t, m); got > mostStatus+room {
 		t.Errorf("its status has %d bytes", got)
 	}

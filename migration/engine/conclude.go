@@ -31,6 +31,7 @@ func unreachable(err error) plan.Decision {
 func (e *Engine) conclude(ctx context.Context, m *api.Migration, step planner.Step) (Outcome, error) {
 	outcome := Outcome{Snapshot: step.Snapshot, Decision: step.Decision, Done: step.Decision.Done != ""}
 	e.seen.note(m, step.Snapshot)
+	e.seen.down.reached(step.Decision.Step, step.Snapshot.Now)
 	if step.Do == planner.SaveRecord && !e.others.begins(step) {
 		return Outcome{Snapshot: step.Snapshot, RequeueAfter: planner.RequeueUnobserved}, nil
 	}

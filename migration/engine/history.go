@@ -14,6 +14,7 @@ import (
 // Limits of the history, and the maximum size of a stop's message in bytes of encoded JSON.
 const (
 	mostHandoffs  = 64
+	mostOutages   = 8
 	mostStops     = 16
 	mostDrivers   = 8
 	mostSeals     = 32
@@ -31,7 +32,7 @@ func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, 
 	switch {
 	case finished != nil:
 		past := pastOf(*finished, m.Status.Fence, down)
-		past.EndTime, past.ReadyTime = metav1.NewMicroTime(now), down.readyOf(*finished)
+		past.EndTime, past.ReadyTime, past.Outage = metav1.NewMicroTime(now), down.readyOf(*finished), down.partsOf(*finished)
 		noteHandoff(&h, before.Handoff, past)
 		noteSeals(&h, *finished, now)
 	case turnsRound(before, m.Status):
@@ -74,21 +75,14 @@ func noteTurned(h *api.History, before api.MigrationStatus, at metav1.MicroTime,
 // turnsRound reports whether the direction of the current handoff was reversed.
 func turnsRound(before, after api.MigrationStatus) bool {
 	was, is := before.Handoff, after.Handoff
-	return was != nil && is != nil && was.Ordinal == is.Ordinal && directionOf(before.Fence) != directionOf(after.Fence)
-}
-
-func directionOf(fence *api.Fence) api.Direction {
-	if fence == nil {
-		return api.Forward
-	}
-	return fence.Direction
+	return was != nil && is != nil && was.Ordinal == is.Ordinal && before.Fence.Heading() != after.Fence.Heading()
 }
 
 // pastOf returns the history entry of a handoff, without its outcome.
 func pastOf(handoff api.Handoff, fence *api.Fence, down downtime) api.PastHandoff {
 	past := api.PastHandoff{
 		Ordinal: handoff.Ordinal, StartTime: handoff.StartTime, Attempts: handoff.Attempts,
-		Direction: directionOf(fence), FewestAvailable: handoff.FewestAvailable,
+		Direction: fence.Heading(), FewestAvailable: handoff.FewestAvailable,
 	}
 	if stopped := down.stopped(&handoff); stopped != nil {
 		past.StopTime = stopped.StopTime
@@ -114,6 +108,9 @@ func neverLeft(h api.History, last api.PastHandoff) bool {
 
 func keepHandoff(h *api.History, past api.PastHandoff) {
 	h.Handoffs = append(h.Handoffs, past)
+	if older := len(h.Handoffs) - mostOutages; older > 0 {
+		h.Handoffs[older-1].Outage = api.OutageParts{}
+	}
 	if over := len(h.Handoffs) - mostHandoffs; over > 0 {
 		h.Handoffs, h.Dropped = slices.Clone(h.Handoffs[over:]), h.Dropped+int32(over)
 	}

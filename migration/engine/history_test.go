@@ -279,6 +279,13 @@ func TestSealsInHistory(t *testing.T) {
 	}
 }
 
+// longOutage has parts of days, to the millisecond.
+func longOutage() api.OutageParts {
+	const part = 999*time.Hour + 59*time.Minute + 59*time.Second + 999*time.Millisecond
+	long := metav1.Duration{Duration: part}
+	return api.OutageParts{Stop: long, Detach: long, Carry: long, Copy: long, Start: long}
+}
+
 // fullHistory returns the history of n ordinals that stalled and then moved.
 func fullHistory(n int32) *api.History {
 	h := newHistorian()
@@ -288,6 +295,9 @@ func fullHistory(n int32) *api.History {
 		h.m.Status.Handoff.Volumes = []api.HandoffVolume{{ClaimTemplate: fmt.Sprintf("%063d", ordinal), Copy: api.CopyAttempt{Giver: string(plan.SourceSide), Seal: api.CopySeal{
 			Root: "blake3:" + strings.Repeat("f", 64), Verify: api.CopyVerifyChanged, Bytes: 1 << 40, Files: 1 << 30, Trusted: 1 << 41,
 		}}}}
+		if n := len(h.m.Status.History.Handoffs); n > 0 {
+			h.m.Status.History.Handoffs[n-1].Outage = longOutage()
+		}
 		if ordinal%100 == 0 {
 			h.pass(time.Second, 3, h.progressing(metav1.ConditionFalse, api.ReasonPodNotReady), nil)
 			h.m.Status.Conditions[0].Message = strings.Repeat("waiting until a pod is available; ", 6)

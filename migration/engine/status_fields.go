@@ -172,7 +172,7 @@ func progressOf(m *api.Migration, s plan.Snapshot) (moved, total int32) {
 		moved, total = moved-base.DestinationReplicas, plan.Total(s.Spec, total-base.DestinationReplicas)
 	}
 	if h := m.Status.Handoff; h != nil {
-		switch there, back := has.Has(h.Ordinal), directionOf(m.Status.Fence) == api.Back; {
+		switch there, back := has.Has(h.Ordinal), m.Status.Fence.Heading() == api.Back; {
 		case there && !back:
 			moved--
 		case !there && back:

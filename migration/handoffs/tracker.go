@@ -57,6 +57,8 @@ type Ending struct {
 	End      time.Time
 	Outcome  Outcome
 	Attempts int32
+	// Past is the entry of the history; nil if the ordinal has not arrived.
+	Past *api.PastHandoff
 }
 
 // Changes are the differences between two looks. The zero value is none.
@@ -94,8 +96,6 @@ type underway struct {
 	Handoff
 	attempts int32
 	stay     Stay
-	// down is since when the ordinal has been down; zero: it is not.
-	down time.Time
 }
 
 // See processes the status after a pass. A handoff that was in flight before the first look is tracked from there,
@@ -115,9 +115,6 @@ func (t *Tracker) See(m *api.Migration, look Look) Changes {
 		if t.looked {
 			changes.Begun = seen
 		}
-		if changes.Ended != nil && changes.Ended.Outcome == TurnedBack {
-			t.current.down = before.down
-		}
 	default:
 		if stay := t.current.see(look); stay != nil {
 			changes.Of, changes.Stay = *seen, stay
@@ -129,24 +126,12 @@ func (t *Tracker) See(m *api.Migration, look Look) Changes {
 	return changes
 }
 
-// Down returns since when the ordinal in flight has been down; false: it is not down, or none is in flight.
-func (t *Tracker) Down() (since time.Time, down bool) {
-	if t.current == nil || t.current.down.IsZero() {
-		return time.Time{}, false
-	}
-	return t.current.down, true
-}
-
 func handoffOf(m *api.Migration) *Handoff {
 	handoff := m.Status.Handoff
 	if handoff == nil {
 		return nil
 	}
-	direction := api.Forward
-	if fence := m.Status.Fence; fence != nil {
-		direction = fence.Direction
-	}
-	return &Handoff{Migration: m.UID, Ordinal: handoff.Ordinal, Direction: direction, Start: micro(handoff.StartTime.Time)}
+	return &Handoff{Migration: m.UID, Ordinal: handoff.Ordinal, Direction: m.Status.Fence.Heading(), Start: micro(handoff.StartTime.Time)}
 }
 
 // micro rounds a time to the precision of the status.
@@ -157,17 +142,13 @@ func begin(h Handoff, recorded *api.Handoff, fresh bool, look Look) *underway {
 	if fresh {
 		return u
 	}
-	// Another process has begun the handoff. The start of the current stay is known only if it was recorded, and
-	// the ordinal counts as down if it may be.
+	// Another process has begun the handoff. The start of the current stay is known only if it was recorded.
 	u.stay.Start = look.Now
 	if !recorded.StepTime.IsZero() && (look.Step == "" || look.Step == recorded.Step) {
 		u.stay.Start = recorded.StepTime.Time
 	}
 	if look.Step != "" {
 		u.stay.Step = look.Step
-	}
-	if stopped(u.stay.Step) {
-		u.down = h.Start
 	}
 	u.wait(look)
 	return u
@@ -179,12 +160,6 @@ func (u *underway) see(look Look) *Stay {
 	if look.Step != "" && look.Step != u.stay.Step {
 		ended = u.leave(look.Now, Done)
 		u.stay = Stay{Step: look.Step, Start: look.Now}
-		switch {
-		case !stopped(look.Step):
-			u.down = time.Time{}
-		case u.down.IsZero():
-			u.down = look.Now
-		}
 	}
 	u.wait(look)
 	return ended
@@ -210,7 +185,7 @@ func (u *underway) leave(now time.Time, outcome Outcome) *Stay {
 func (u *underway) end(m *api.Migration, next *Handoff, now time.Time) *Ending {
 	ending := &Ending{Handoff: u.Handoff, End: later(now, u.Start), Outcome: Withdrawn, Attempts: u.attempts}
 	if past := lastOf(m.Status.History); past != nil && past.Outcome == "" && past.Ordinal == u.Ordinal && micro(past.StartTime.Time).Equal(u.Start) {
-		ending.Outcome, ending.Attempts, ending.End = Arrived, past.Attempts, later(past.EndTime.Time, u.Start)
+		ending.Outcome, ending.Attempts, ending.End, ending.Past = Arrived, past.Attempts, later(past.EndTime.Time, u.Start), new(*past)
 	} else if next != nil && next.Ordinal == u.Ordinal && next.Direction != u.Direction {
 		ending.Outcome = TurnedBack
 	}
@@ -237,14 +212,4 @@ func stepOutcome(of Outcome) Outcome {
 		return Done
 	}
 	return of
-}
-
-// stopped reports whether an ordinal at a step is down.
-func stopped(step api.Step) bool {
-	switch step {
-	case api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness:
-		return true
-	default:
-		return false
-	}
 }

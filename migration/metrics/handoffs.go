@@ -9,6 +9,7 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/metric"
 	"github.com/sliceshift/sliceshift/migration/handoffs"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 var (
@@ -36,6 +37,16 @@ var (
 		Name: "sliceshift_migration_handoff_duration_seconds", Labels: []string{"direction", "outcome"},
 		Help: "Seconds from the beginning of a handoff to its end, by outcome: arrived, turned_back, withdrawn.",
 		Use:  "What a move costs each replica. Its exemplars lead to the trace of a slow one.",
+	})
+	outageSeconds = metric.Seconds(metric.Definition{
+		Name: "sliceshift_migration_outage_seconds", Labels: []string{"direction"},
+		Help: "Seconds for which no pod of an ordinal was Ready in a handoff that has arrived.",
+		Use:  "What a move costs users. The time that the pod must then stay Ready is in sliceshift_migration_soak_seconds.",
+	})
+	soakSeconds = metric.Seconds(metric.Definition{
+		Name: "sliceshift_migration_soak_seconds", Labels: []string{"direction"},
+		Help: "Seconds from when the pod of an ordinal was Ready until the ordinal was available, in a handoff that has arrived.",
+		Use:  "What minReadySeconds costs a move; users are served meanwhile.",
 	})
 	stepSeconds = metric.Seconds(metric.Definition{
 		Name: "sliceshift_migration_handoff_step_duration_seconds", Labels: []string{"step", "outcome"},
@@ -68,12 +79,25 @@ func Handoff(changes handoffs.Changes, trace string) {
 	switch ended.Outcome {
 	case handoffs.Arrived:
 		completedTotal.WithLabelValues(direction).Inc()
+		served(*ended, trace)
 	case handoffs.TurnedBack:
 		turnedTotal.WithLabelValues(direction).Inc()
 	default:
 		withdrawnTotal.WithLabelValues(direction).Inc()
 	}
 	observe(handoffSeconds.WithLabelValues(direction, string(ended.Outcome)), ended.End.Sub(ended.Start).Seconds(), trace)
+}
+
+// served records the outage of an ordinal that has arrived, and its soak, if they are known.
+func served(ended handoffs.Ending, trace string) {
+	if ended.Past == nil {
+		return
+	}
+	if down := view.DownIn(*ended.Past); down != nil {
+		end, direction := ended.Past.EndTime.Time, string(ended.Direction)
+		observe(outageSeconds.WithLabelValues(direction), down.Outage(end).Seconds(), trace)
+		observe(soakSeconds.WithLabelValues(direction), down.Soak(end).Seconds(), trace)
+	}
 }
 
 // observe adds a value with its trace as an exemplar.

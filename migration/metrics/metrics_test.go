@@ -94,15 +94,18 @@ func TestMigration(t *testing.T) {
 	s.after(10)
 	waits := migration(condition(api.ConditionProgressing, metav1.ConditionTrue, api.ReasonPodNotReady))
 	waits.Status.Handoff = &api.Handoff{Ordinal: 2, StartTime: metav1.NewMicroTime(begin)}
-	s.Track(waits, handoffs.Look{Step: api.StepAwaitReadiness})
+	waits.Status.History = &api.History{Stopped: &api.StoppedOrdinal{Ordinal: 2, StopTime: metav1.NewMicroTime(begin.Add(10 * time.Second))}}
 	s.See(waits, "west")
 	s.after(13)
 	s.See(waits, "west")
-	check("waiting", of(map[string]float64{"migrations west active": 1, "migration_waiting_seconds web shop PodNotReady false": 3, "migration_ordinal_down_seconds web shop": 13}))
+	check("waiting", of(map[string]float64{"migrations west active": 1, "migration_waiting_seconds web shop PodNotReady false": 3, "migration_ordinal_down_seconds web shop": 3}))
+
+	waits.Status.History.Stopped.ReadyTime = metav1.NewMicroTime(begin.Add(12 * time.Second))
+	s.See(waits, "west")
+	check("V4 Ready", of(map[string]float64{"migrations west active": 1, "migration_waiting_seconds web shop PodNotReady false": 3, "migration_ordinal_soak_seconds web shop": 1}))
 
 	s.after(100)
 	stalls := migration(condition(api.ConditionProgressing, metav1.ConditionFalse, api.ReasonPodNotReady), condition(api.ConditionStalled, metav1.ConditionTrue, api.ReasonPodNotReady))
-	s.Track(stalls, handoffs.Look{})
 	s.See(stalls, "west")
 	check("stalled since the status says so", of(map[string]float64{"migrations west stalled": 1, "migrations_stalled PodNotReady": 1, "migration_waiting_seconds web shop PodNotReady true": 100}))
 
@@ -178,6 +181,38 @@ func TestExemplars(t *testing.T) {
 		}
 		if len(histogram.Bucket) == 0 || len(histogram.PositiveSpan) == 0 {
 			t.Errorf("%s is not both classic and native", name)
+		}
+	}
+}
+
+// TestV4OutageAndSoakAreMeasured: the outage of an ordinal that has arrived and its soak are two figures, and neither
+// is guessed.
+func TestV4OutageAndSoakAreMeasured(t *testing.T) {
+	micro := func(seconds float64) metav1.MicroTime {
+		return metav1.NewMicroTime(begin.Add(time.Duration(seconds * float64(time.Second))))
+	}
+	sums := func() [2]float64 {
+		var sums [2]float64
+		for i, name := range []string{"sliceshift_migration_outage_seconds", "sliceshift_migration_soak_seconds"} {
+			if found := one(t, name, "Forward"); found != nil {
+				sums[i] = found.GetHistogram().GetSampleSum()
+			}
+		}
+		return sums
+	}
+	for name, tc := range map[string]struct {
+		past *api.PastHandoff
+		want [2]float64
+	}{
+		"both known":   {&api.PastHandoff{StopTime: micro(1), ReadyTime: micro(3.5), EndTime: micro(33.5)}, [2]float64{2.5, 30}},
+		"one unknown":  {&api.PastHandoff{StopTime: micro(1), EndTime: micro(33.5)}, [2]float64{}},
+		"not recorded": {nil, [2]float64{}},
+	} {
+		before := sums()
+		Handoff(handoffs.Changes{Ended: &handoffs.Ending{Handoff: handoffs.Handoff{Direction: api.Forward, Start: begin}, End: begin.Add(time.Minute), Outcome: handoffs.Arrived, Past: tc.past}}, "")
+		after := sums()
+		if got := [2]float64{after[0] - before[0], after[1] - before[1]}; got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
 }

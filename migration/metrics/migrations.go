@@ -27,8 +27,10 @@ var (
 		"0 is usual during a handoff. 0 for long means that no node can be drained, and below 0 that another replica has failed.", "namespace", "name")
 	waitingGauge = gauge("waiting_seconds", "Seconds that a migration has been waiting for a reason; stalled: true when something outside must change first.",
 		"What holds moves up now. kubectl migrate explain prints what the reason means.", "namespace", "name", "reason", "stalled")
-	downGauge = gauge("ordinal_down_seconds", "Seconds that the ordinal in handoff has been down; absent while none is.",
+	downGauge = gauge("ordinal_down_seconds", "Seconds since when no pod of the ordinal in handoff is Ready; absent while one is.",
 		"Compare it with sliceshift_migration_handoff_longest_seconds of the same migration.", "namespace", "name")
+	soakGauge = gauge("ordinal_soak_seconds", "Seconds that the pod of the ordinal in handoff has been Ready after its start; absent before, and once the ordinal is available.",
+		"It serves meanwhile: the handoff waits for minReadySeconds.", "namespace", "name")
 	longestGauge = gauge("handoff_longest_seconds", "Seconds of a migration's longest handoff that reached the destination; absent before the first.",
 		"The expected duration of the next handoff.", "namespace", "name")
 	lookGauge = gauge("last_pass_timestamp_seconds", "When a migration that has not ended, and is not in line, was last looked at, in seconds since 1970.",
@@ -124,7 +126,7 @@ func (all *Migrations) follow(m *api.Migration) *followed {
 // Describe implements prometheus.Collector.
 func (all *Migrations) Describe(to chan<- *prometheus.Desc) {
 	for _, each := range []*prometheus.Desc{
-		ordinalsGauge, movedGauge, budgetGauge, leftGauge, waitingGauge, downGauge, longestGauge, lookGauge, stateGauge, stalledGauge,
+		ordinalsGauge, movedGauge, budgetGauge, leftGauge, waitingGauge, downGauge, soakGauge, longestGauge, lookGauge, stateGauge, stalledGauge,
 	} {
 		to <- each
 	}
@@ -167,8 +169,12 @@ func (f *followed) collect(to chan<- prometheus.Metric, key types.NamespacedName
 	if f.facts.reason != "" {
 		tell(waitingGauge, now.Sub(f.since).Seconds(), f.facts.reason, strconv.FormatBool(f.facts.state == StateStalled))
 	}
-	if since, down := f.tracker.Down(); down {
-		tell(downGauge, now.Sub(since).Seconds())
+	switch down := f.facts.down; {
+	case down == nil:
+	case down.Ready == nil:
+		tell(downGauge, down.Outage(now).Seconds())
+	default:
+		tell(soakGauge, down.Soak(now).Seconds())
 	}
 	if f.facts.longestSeconds > 0 {
 		tell(longestGauge, float64(f.facts.longestSeconds))

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // State is the state of a migration; it has exactly one at a time.
@@ -36,6 +37,8 @@ type facts struct {
 	accepted       bool
 	budget, left   int32
 	longestSeconds int32
+	// down is the downtime of the ordinal in flight; nil if it is not down, or if that is unknown.
+	down *view.Down
 	// reason is the reason why it waits, stalled or not; empty if it does not wait.
 	reason string
 	// since is when the wait began according to the status; zero if unknown.
@@ -45,7 +48,7 @@ type facts struct {
 // factsOf returns the facts of a migration. destination is the name of its destination cluster.
 func factsOf(m *api.Migration, destination string) facts {
 	status := m.Status
-	f := facts{destination: destination, state: stateOf(m), total: status.Total, moved: status.Moved}
+	f := facts{destination: destination, state: stateOf(m), total: status.Total, moved: status.Moved, down: view.DownOf(m)}
 	if pace := status.Pace; pace != nil {
 		f.longestSeconds = pace.LongestSeconds
 	}

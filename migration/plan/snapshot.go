@@ -10,6 +10,7 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/schedule"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Snapshot is the complete input of a decision: the user's spec, the record, and the observed state of both sides.
@@ -149,6 +150,8 @@ type Record struct {
 	HookTurns int32
 	// Pace is the duration of past handoffs; nil: no ordinal has arrived at the destination yet.
 	Pace *api.Pace
+	// Outage is how long the next ordinal is expected to be down; nil: no outage was measured.
+	Outage *volumes.Outage
 	// TurnedBack is the ordinal that was last rolled back automatically; nil: none since a handoff began.
 	TurnedBack *api.CopyTurnedBack
 	// StartWithdrawn is the start that was undone because another writer has started the same ordinal; nil: none

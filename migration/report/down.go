@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -15,15 +17,30 @@ func (r *Report) measure() {
 	for i := range r.Handoffs {
 		h := &r.Handoffs[i]
 		h.DownSeconds, h.SoakSeconds = nil, nil
-		if h.Stopped == nil {
+		down := h.downtime()
+		if down == nil {
 			continue
 		}
-		down := view.Down{Since: *h.Stopped, Ready: h.Ready}
 		h.DownSeconds = new(view.Exact(down.Outage(r.until(*h))))
 		if h.Ready != nil {
 			h.SoakSeconds = new(view.Exact(down.Soak(r.until(*h))))
 		}
 	}
+}
+
+// downtime returns the downtime in a handoff; nil if there was none, or if it is unknown.
+func (h Handoff) downtime() *view.Down {
+	switch {
+	case h.Stopped == nil:
+		return nil
+	case h.End == nil:
+		return &view.Down{Since: *h.Stopped, Ready: h.Ready}
+	}
+	past := api.PastHandoff{Outcome: h.Outcome, StopTime: metav1.NewMicroTime(*h.Stopped)}
+	if h.Ready != nil {
+		past.ReadyTime = metav1.NewMicroTime(*h.Ready)
+	}
+	return view.DownIn(past)
 }
 
 // untilReady returns when the downtime in a handoff ended: the ordinal serves from when it is Ready.

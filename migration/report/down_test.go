@@ -27,7 +27,7 @@ func turned() *api.Migration {
 		History: &api.History{
 			Handoffs: []api.PastHandoff{
 				{Ordinal: 4, Direction: api.Forward, StartTime: micro(5), StopTime: micro(7), EndTime: micro(37), Outcome: api.HandoffTurnedBack, Attempts: 1, Epoch: 1, FewestAvailable: new(int32(4))},
-				{Ordinal: 4, Direction: api.Back, StartTime: micro(37), StopTime: micro(7), EndTime: micro(54), Attempts: 2, Epoch: 2, FewestAvailable: new(int32(4))},
+				{Ordinal: 4, Direction: api.Back, StartTime: micro(37), StopTime: micro(7), ReadyTime: micro(54), EndTime: micro(54), Attempts: 2, Epoch: 2, FewestAvailable: new(int32(4))},
 			},
 			Stops: []api.PastStop{{Reason: api.ReasonPodTerminating, Message: "ordinal 4 has been at AwaitRelease for longer than 8s", Ordinal: new(int32(4)), StartTime: at(15), EndTime: at(37)}},
 			Drivers: []api.Driver{

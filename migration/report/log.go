@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
@@ -101,13 +103,9 @@ func (r *Report) logHandoffs() {
 		}
 		end, ago := e.Time, func(seconds float64) time.Time { return e.Time.Add(-time.Duration(seconds * float64(time.Second))) }
 		h := Handoff{Ordinal: *e.Ordinal, Direction: r.direction(end), Start: ago(*e.Seconds), End: &end, Stayed: e.Stayed, Clients: e.Clients, By: e.By}
-		soak := 0.0
-		if e.SoakSeconds != nil {
-			soak = *e.SoakSeconds
-			h.Ready = new(ago(soak))
-		}
 		if e.DownSeconds != nil {
-			h.Stopped = new(ago(*e.DownSeconds + soak))
+			soak := ptr.Deref(e.SoakSeconds, 0)
+			h.Stopped, h.Ready = new(ago(*e.DownSeconds+soak)), new(ago(soak))
 		}
 		oldest = append(oldest, h)
 	}

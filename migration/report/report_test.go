@@ -63,7 +63,7 @@ func moved() *api.Migration {
 	h := m.Status.History
 	h.Stopped = nil
 	h.Handoffs = append(h.Handoffs,
-		api.PastHandoff{Ordinal: 1, Direction: api.Forward, StartTime: micro(60), StopTime: micro(70), EndTime: micro(100), Attempts: 2, Epoch: 2, FewestAvailable: new(int32(1))},
+		api.PastHandoff{Ordinal: 1, Direction: api.Forward, StartTime: micro(60), StopTime: micro(70), ReadyTime: micro(88), EndTime: micro(100), Attempts: 2, Epoch: 2, FewestAvailable: new(int32(1))},
 		api.PastHandoff{Ordinal: 0, Direction: api.Forward, StartTime: micro(100), EndTime: micro(112), Attempts: 1, Epoch: 2, FewestAvailable: new(int32(2))})
 	h.Seals = append(h.Seals,
 		api.PastSeal{Ordinal: 1, ClaimTemplate: "data", Direction: api.Forward, EndTime: micro(100), Root: "blake3:77aa", Verify: api.CopyVerifyChanged, Bytes: 8192, Files: 4, Trusted: 12288},
@@ -138,7 +138,7 @@ func TestDroppedHandoffs(t *testing.T) {
 	got := report.Of(m, place, noon).WithLog(entries)
 	end := at(45).UTC()
 	stopped := at(20).UTC() // as the log has its write
-	want := report.Handoff{Ordinal: 2, Direction: api.Forward, Start: at(5).UTC(), Stopped: &stopped, DownSeconds: new(25.0), End: &end, By: "laptop-a"}
+	want := report.Handoff{Ordinal: 2, Direction: api.Forward, Start: at(5).UTC(), Stopped: &stopped, End: &end, By: "laptop-a"}
 	if diff := cmp.Diff(want, got.Handoffs[0]); diff != "" || got.DroppedHandoffs != 0 || len(got.Handoffs) != 3 {
 		t.Errorf("%d dropped, -want +got:\n%s", got.DroppedHandoffs, diff)
 	}

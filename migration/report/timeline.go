@@ -77,7 +77,11 @@ func (r Report) said(h Handoff) string {
 		text += ", turned back"
 	}
 	took := length(r.until(h).Sub(h.Start))
-	if h.DownSeconds == nil {
+	switch {
+	case h.DownSeconds != nil:
+	case h.Stopped != nil:
+		return fmt.Sprintf("%s, %s; it is not known how long it was down", text, took)
+	default:
 		return fmt.Sprintf("%s, %s; it is not known when it was stopped", text, took)
 	}
 	if soak := h.soak(); soak != "" {

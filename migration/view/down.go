@@ -22,7 +22,7 @@ func DownOf(m *api.Migration) *Down {
 	case handoff == nil:
 		return nil
 	case history != nil && history.Stopped != nil && history.Stopped.Ordinal == handoff.Ordinal:
-		return downFrom(history.Stopped.StopTime.Time, history.Stopped.ReadyTime.Time)
+		return downFrom(history.Stopped.StopTime.Time, history.Stopped.ReadyTime.Time) // it may still serve
 	case handoff.Step == api.StepAwaitRelease: // this step follows the stop at once
 		return downFrom(handoff.StepTime.Time, time.Time{})
 	}
@@ -30,8 +30,14 @@ func DownOf(m *api.Migration) *Down {
 }
 
 // DownIn returns the downtime in a handoff that has ended; nil if the ordinal was not down, or if that is
-// unknown.
-func DownIn(past api.PastHandoff) *Down { return downFrom(past.StopTime.Time, past.ReadyTime.Time) }
+// unknown. Of an ordinal that has arrived it is unknown how much of its time was a soak if it is not recorded since
+// when it was Ready.
+func DownIn(past api.PastHandoff) *Down {
+	if past.Outcome == "" && past.ReadyTime.IsZero() {
+		return nil
+	}
+	return downFrom(past.StopTime.Time, past.ReadyTime.Time)
+}
 
 func downFrom(since, ready time.Time) *Down {
 	if since.IsZero() {

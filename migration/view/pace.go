@@ -44,7 +44,7 @@ func PaceOf(m *api.Migration) *Pace {
 	if m.Status.History == nil {
 		return nil
 	}
-	direction := directionOf(m)
+	direction := m.Status.Fence.Heading()
 	var took []time.Duration
 	var sum time.Duration
 	for _, h := range m.Status.History.Handoffs {

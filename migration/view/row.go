@@ -93,6 +93,8 @@ type Row struct {
 	// LeftSeconds is the estimated remaining time at the time of the row. It is nil if unknown, and while the
 	// migration is stalled.
 	LeftSeconds *int64 `json:"leftSeconds,omitempty"`
+	// Outage is how long the next ordinal is expected to be down; nil once the migration is completed.
+	Outage *Outage `json:"outage,omitempty"`
 	// AsOf is when the status behind this row was written; nil if unknown.
 	AsOf *time.Time `json:"asOf,omitempty"`
 	// Driven reports whether a process drives it; nil if none needs to, or if that is unknown.
@@ -249,7 +251,7 @@ func NewRow(m *api.Migration, record bool) Row {
 	row := Row{
 		Key: KeyOf(m.Namespace, m.Name, record), Namespace: m.Namespace, Name: m.Name, Record: record,
 		State: stateOf(m), Mode: cmp.Or(m.Spec.Mode, api.ModeRun), Sides: sidesOf(m),
-		Moved: s.Moved, Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings), Back: directionOf(m) == api.Back,
+		Moved: s.Moved, Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings), Back: s.Fence.Heading() == api.Back,
 	}
 	if beat := s.Heartbeat; beat != nil {
 		row.AsOf = new(beat.Time.UTC())
@@ -262,22 +264,15 @@ func NewRow(m *api.Migration, record bool) Row {
 		return row
 	}
 	if h := s.Handoff; h != nil {
-		row.Handoff = &Handoff{Ordinal: h.Ordinal, Direction: directionOf(m), Step: h.Step, StartTime: h.StartTime.UTC(), Attempts: h.Attempts, Down: DownOf(m)}
+		row.Handoff = &Handoff{Ordinal: h.Ordinal, Direction: s.Fence.Heading(), Step: h.Step, StartTime: h.StartTime.UTC(), Attempts: h.Attempts, Down: DownOf(m)}
 		if !h.StepTime.IsZero() {
 			at := h.StepTime.UTC()
 			row.Handoff.StepTime = &at
 		}
 	}
-	row.pace = PaceOf(m)
+	row.pace, row.Outage = PaceOf(m), expectedOutage(m)
 	row.Now = row.now()
 	return row
-}
-
-func directionOf(m *api.Migration) api.Direction {
-	if m.Status.Fence != nil {
-		return m.Status.Fence.Direction
-	}
-	return api.Forward
 }
 
 // sidesOf returns the source and the destination.

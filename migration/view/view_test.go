@@ -223,10 +223,13 @@ func TestV4Down(t *testing.T) {
 	}
 	awaits := viewtest.InFlight()
 	awaits.Status.Handoff.Step = api.StepAwaitRelease
+	serves := viewtest.InFlight()
+	serves.Status.Handoff.Step, serves.Status.History = api.StepAwaitRelease, &api.History{Stopped: &api.StoppedOrdinal{Ordinal: 2}}
 	for name, tc := range map[string]struct {
 		m    *api.Migration
 		want string
 	}{
+		"its pod still serves": {serves, ""},
 		"not known":            {viewtest.InFlight(), ""},
 		"another one":          {stopped(1, metav1.MicroTime{}), ""},
 		"down":                 {stopped(2, metav1.MicroTime{}), "down for 20s"},

@@ -20,6 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
@@ -88,6 +89,9 @@ func RecordOf(m *api.Migration) plan.Record {
 	}
 	if history := m.Status.History; history != nil {
 		record.Stopped = history.Stopped
+		if outage := volumes.OutageOf(history, m.Status.Fence.Heading()); outage.Measured > 0 {
+			record.Outage = &outage
+		}
 	}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas

@@ -34,7 +34,7 @@ func (v view) projectCold() projection {
 	if copied == 0 {
 		copied = v.assumedRate()
 	}
-	p := projection{bytes: bytes, rate: readRate(done), measured: done.ReadRate > 0}
+	p := projection{outage: v.Outage.WithoutCopy(), bytes: bytes, rate: readRate(done), measured: done.ReadRate > 0}
 	if bytes > 0 {
 		p.delta, p.proof = max(lasts(float64(bytes), copied), time.Second), lasts(float64(bytes), p.rate)
 	}

@@ -13,9 +13,6 @@ import (
 )
 
 const (
-	// handover is the duration of a handoff without the last pass: the ordinal's stop and start, detach and
-	// attach, and the pods of both movers.
-	handover = 10 * time.Second
 	// assumed is the rate of reads and sends in bytes a second, if none was measured.
 	assumed = 50 << 20
 	// fast is the rate in bytes a second at which even good storage reads one volume: 2 GiB, as one NVMe disk
@@ -30,6 +27,8 @@ const (
 
 // projection is the projected downtime of an ordinal if it were stopped now.
 type projection struct {
+	// outage is how long the ordinal is down apart from the last pass.
+	outage volumes.Outage
 	// delta is the time for changes since the last warm pass began, and proof the time to read all of it again.
 	delta, proof time.Duration
 	// bytes are read for the proof, at rate. trusted bytes are not read, and young bytes would not be after
@@ -39,24 +38,26 @@ type projection struct {
 	measured bool
 }
 
-func (p projection) downtime() time.Duration { return handover + p.delta + p.proof }
+func (p projection) handover() time.Duration { return p.outage.Lasts() }
+
+func (p projection) downtime() time.Duration { return p.handover() + p.delta + p.proof }
 
 // helps reports whether another warm pass may bring the downtime below a budget.
 func (p projection) helps(budget time.Duration) bool {
-	return p.downtime() > budget && handover+p.proof < budget
+	return p.downtime() > budget && p.handover()+p.proof < budget
 }
 
 // settles reports whether a later warm pass may bring the downtime below a budget: the data that the pass
 // before has written were too young to be trusted.
 func (p projection) settles(budget time.Duration) bool {
-	return p.young > 0 && p.downtime() > budget && handover+lasts(float64(p.bytes-p.young), p.rate) < budget
+	return p.young > 0 && p.downtime() > budget && p.handover()+lasts(float64(p.bytes-p.young), p.rate) < budget
 }
 
 // project returns the projection from the warm passes so far.
 func (v view) project() projection {
 	done := v.Attempt.Warm
 	since := v.Now.Sub(began(done))
-	p := projection{bytes: done.Bytes, rate: readRate(done), measured: done.ReadRate > 0}
+	p := projection{outage: v.Outage.WithoutCopy(), bytes: done.Bytes, rate: readRate(done), measured: done.ReadRate > 0}
 	if v.changes() {
 		p.trusted = min(done.Known, done.Bytes)
 		p.bytes -= p.trusted
@@ -175,8 +176,8 @@ func (p projection) String() string {
 	if p.measured {
 		how = "measured"
 	}
-	text := fmt.Sprintf("It would be down for about %s: %s for pods and volumes, %s for changes since the last warm pass, %s for reading %s again, at %s a second as %s",
-		rounded(p.downtime()), handover, rounded(p.delta), rounded(p.proof), size(p.bytes), size(p.rate), how)
+	text := fmt.Sprintf("It would be down for about %s: %s for pods and volumes (%s), %s for changes since the last warm pass, %s for reading %s again, at %s a second as %s",
+		rounded(p.downtime()), rounded(p.handover()), p.outage, rounded(p.delta), rounded(p.proof), size(p.bytes), size(p.rate), how)
 	if p.trusted > 0 {
 		text += fmt.Sprintf("; %s are not read again, since copy.verify is Changed", size(p.trusted))
 	}
@@ -200,7 +201,7 @@ func (p projection) roomy() time.Duration {
 // next to nothing else to the last one. The amount of data is not known at that time, so it is only a warning.
 // Once a pass has ended well, the measured values decide, and cutover reports them.
 func (v view) doubt() *volumes.Reason {
-	p := projection{bytes: v.Asked.Needed, rate: fast, proof: lasts(float64(v.Asked.Needed), fast)}
+	p := projection{outage: v.Outage.WithoutCopy(), bytes: v.Asked.Needed, rate: fast, proof: lasts(float64(v.Asked.Needed), fast)}
 	budget := v.budget()
 	if !v.automatic() || !v.warms() || v.Attempt.Warm.Passes > 0 || p.downtime() <= budget {
 		return nil
@@ -209,7 +210,7 @@ func (v view) doubt() *volumes.Reason {
 		Reason: volumes.ReasonCopyMayNotFit,
 		Message: fmt.Sprintf("copy.downtimeBudget of claim template %s is %s, and claim %s/%s holds up to %s. Reading that again takes %s while its ordinal is down, plus %s for pods and volumes, if both disks are read at %s a second, "+
 			"which is assumed until it is measured, and nothing has changed since the warm passes. The move would stall with %s, because an ordinal is not stopped if its projected downtime exceeds the budget",
-			v.Template, budget, v.Giver.Ref.Namespace, v.Giver.Ref.Name, size(p.bytes), rounded(p.proof), handover, size(p.rate), volumes.ReasonCopyOverBudget),
+			v.Template, budget, v.Giver.Ref.Namespace, v.Giver.Ref.Name, size(p.bytes), rounded(p.proof), rounded(p.handover()), size(p.rate), volumes.ReasonCopyOverBudget),
 		Remedy: fmt.Sprintf("set the budget before the move, to at least %[2]s: --volume %[1]s=copy,...,downtime=%[2]s, or copy.downtimeBudget: %[2]s for claim template %[1]s in spec.volumes, and more if its disks are slower; or stop it despite the projection: cutover=now, or copy.cutover: Now. "+
 			"If the claim is mostly empty, leave it: the first copy measures its bytes and the rates of the disks", v.Template, short(p.roomy())),
 	}

@@ -108,6 +108,24 @@ func TestCutover(t *testing.T) {
 	}
 }
 
+// TestV4HandoverIsMeasured: what earlier handoffs took for pods and volumes is projected instead of the assumption, and
+// their last passes are not.
+func TestV4HandoverIsMeasured(t *testing.T) {
+	const s = time.Second
+	done := api.CopyWarm{Passes: 2, Bytes: gib, Seconds: 5, Rate: gib, ReadRate: gib / 16} // 16 s to read
+	of := func(o volumes.Outage) func(*volumes.Copying) { return func(c *volumes.Copying) { c.Outage = o } }
+	if got := warmedAt(t, done, of(volumes.Outage{})).Hold; got != nil {
+		t.Errorf("as assumed: %+v", got)
+	}
+	if got := warmedAt(t, done, of(volumes.Outage{Stop: s, Detach: 2 * s, Carry: s, Copy: time.Hour, Start: 3 * s, Measured: 2})).Hold; got != nil {
+		t.Errorf("measured, and short: %+v", got)
+	}
+	got := warmedAt(t, done, of(volumes.Outage{Stop: 15 * s, Detach: 12 * s, Carry: s, Copy: s, Start: 3 * s, Measured: 2})).Hold
+	if got == nil || got.Reason != volumes.ReasonCopyOverBudget || !strings.Contains(got.Message, "31s for pods and volumes (stop 15s, detach 12s, carry 1s, start 3s, median of 2)") {
+		t.Errorf("measured, and long: %+v", got)
+	}
+}
+
 // TestMeasure: rates come from passes that have written enough, and changes are counted between the starts of
 // passes.
 func TestMeasure(t *testing.T) {
@@ -221,11 +239,11 @@ func TestProjection(t *testing.T) {
 		}
 		since := time.Duration(rapid.Int64Range(0, 1e13).Draw(t, "since"))
 		now, later, larger := at(since, 0), at(since+time.Minute, 0), at(since, gib)
-		if later.downtime() < now.downtime() || larger.downtime() < now.downtime() || now.downtime() < handover {
+		if later.downtime() < now.downtime() || larger.downtime() < now.downtime() || now.downtime() < now.handover() {
 			t.Fatalf("now %s, later %s, larger %s", now, later, larger)
 		}
 		budget := time.Duration(rapid.Int64Range(1, 1e14).Draw(t, "budget"))
-		if now.downtime() > budget && !now.helps(budget) && handover+now.proof < budget {
+		if now.downtime() > budget && !now.helps(budget) && now.handover()+now.proof < budget {
 			t.Fatalf("%s, budget %s", now, budget)
 		}
 	})

@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// History records the past of a migration, up to a size limit, with the newest entry of each list last. Nothing is
-// decided by it.
+// History records the past of a migration, up to a size limit, with the newest entry of each list last. Of what
+// it records, only the outages decide anything: the downtime of the next ordinal is projected from them.
 type History struct {
 	// handoffs lists those that have ended, at either side, or were turned back before they ended.
 	// +optional
@@ -44,8 +44,18 @@ type History struct {
 type StoppedOrdinal struct {
 	// ordinal that moves.
 	Ordinal int32 `json:"ordinal"`
-	// stopTime is when it was removed from the slice that gives it.
-	StopTime metav1.MicroTime `json:"stopTime"`
+	// stopTime is since when no pod of it serves: after the ordinal was removed from the slice that gives it, its pod
+	// there was first seen terminating, not Ready or absent. It is absent while that pod still serves.
+	// +optional
+	StopTime metav1.MicroTime `json:"stopTime,omitempty,omitzero"`
+	// goneTime is when that pod was first seen absent, releaseTime when nothing held the ordinal's volumes any more,
+	// and startTime when the ordinal was added to the slice that takes it. Each is absent until then.
+	// +optional
+	GoneTime metav1.MicroTime `json:"goneTime,omitempty,omitzero"`
+	// +optional
+	ReleaseTime metav1.MicroTime `json:"releaseTime,omitempty,omitzero"`
+	// +optional
+	StartTime metav1.MicroTime `json:"startTime,omitempty,omitzero"`
 	// readyTime is since when its pod is Ready at the side that takes it; absent while it is not. From then on the
 	// pod serves, and the handoff waits only for minReadySeconds.
 	// +optional
@@ -69,14 +79,18 @@ type PastHandoff struct {
 	Direction Direction `json:"direction"`
 	// startTime is when it started, or last changed its direction.
 	StartTime metav1.MicroTime `json:"startTime"`
-	// stopTime is when the ordinal was stopped, possibly in an earlier handoff that was turned back; absent if it was
-	// not stopped, or the time is not known.
+	// stopTime is since when no pod of the ordinal served, possibly in an earlier handoff that was turned back; absent
+	// if it was not stopped, or the time is not known.
 	// +optional
 	StopTime metav1.MicroTime `json:"stopTime,omitempty,omitzero"`
 	// readyTime is since when its pod had been Ready without interruption when the handoff ended. The ordinal was
 	// down from stopTime until then. Absent if it has not arrived, or the time is not known.
 	// +optional
 	ReadyTime metav1.MicroTime `json:"readyTime,omitempty,omitzero"`
+	// outage divides the time from stopTime to readyTime; absent if one of its parts is not known, and for all but the
+	// newest 8 handoffs.
+	// +optional
+	Outage OutageParts `json:"outage,omitempty,omitzero"`
 	// endTime is when the ordinal was first observed available, or the handoff was turned back.
 	EndTime metav1.MicroTime `json:"endTime"`
 	// outcome is TurnedBack if the ordinal did not arrive; absent if it did.
@@ -96,6 +110,22 @@ type PastHandoff struct {
 	// clients counts the requests of the probe that were sent during the handoff; absent without a probe.
 	// +optional
 	Clients *ClientRequests `json:"clients,omitempty"`
+}
+
+// OutageParts are the consecutive parts of the outage of an ordinal.
+type OutageParts struct {
+	// stop lasts until the pod at the side that gives the ordinal is absent.
+	Stop metav1.Duration `json:"stop"`
+	// detach lasts until nothing holds the ordinal's volumes any more: no other pod and no attachment.
+	Detach metav1.Duration `json:"detach"`
+	// carry lasts until the ordinal is added to the slice that takes it, without copy: its volumes are pointed at the
+	// claims there, restored, or mounted by pods that copy.
+	Carry metav1.Duration `json:"carry"`
+	// copy is the duration of the last pass over a copied volume, with its proof; 0 if none was copied.
+	// +optional
+	Copy metav1.Duration `json:"copy,omitempty,omitzero"`
+	// start lasts until the pod there is Ready.
+	Start metav1.Duration `json:"start"`
 }
 
 // PastSeal is the seal of a volume that an ordinal has started on.

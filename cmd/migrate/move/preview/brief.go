@@ -62,6 +62,9 @@ func (d Plan) facts() [][2]string {
 	if text := sum.timeText(); text != "" {
 		facts = append(facts, [2]string{"time", text})
 	}
+	if sum.Outage != nil {
+		facts = append(facts, [2]string{"outage", sum.outageText()})
+	}
 	if d.WayBack != "" {
 		facts = append(facts, [2]string{"back", d.WayBack})
 	}
@@ -98,6 +101,17 @@ func (s Summary) timeText() string {
 		return text + ": an assumption, until the first one is measured"
 	}
 }
+
+// outageText returns how long each ordinal is down, in parts, and how long it must then stay Ready.
+func (s Summary) outageText() string {
+	text := "of each ordinal " + s.Outage.Text
+	if s.SoakSeconds > 0 {
+		text += fmt.Sprintf("; then it must stay Ready for %s", view.Coarse(s.soak()))
+	}
+	return text
+}
+
+func (s Summary) soak() time.Duration { return time.Duration(s.SoakSeconds * float64(time.Second)) }
 
 // part prints steps under a heading. Without steps it prints nothing.
 func (p Printer) part(title string, steps []Step) {
@@ -226,11 +240,11 @@ func (d Plan) comesTo() string {
 		text += " in about " + view.Coarse(sum.each()*time.Duration(sum.Ordinals))
 	}
 	text += fmt.Sprintf(", %d of %d down at once", sum.Replicas-sum.FewestAvailable, sum.Replicas)
-	if sum.HandoffSeconds > 0 {
-		text += ", each for about " + view.Coarse(sum.each())
-	}
-	if sum.HandoffSource == HandoffAssumed {
-		text += " (assumed)"
+	if sum.Outage != nil {
+		text += ", each for about " + view.Coarse(time.Duration(sum.Outage.Seconds*float64(time.Second)))
+		if sum.Outage.Measured == 0 {
+			text += " (assumed)"
+		}
 	}
 	return text + "; " + cmp.Or(sum.copiedText(), "nothing is copied") + "."
 }

@@ -2,12 +2,15 @@
 package preview
 
 import (
+	"k8s.io/utils/ptr"
+
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/preflight"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	"github.com/sliceshift/sliceshift/migration/view"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Standing is the state of a move when a command begins.
@@ -85,6 +88,10 @@ type Summary struct {
 	// Both are absent if nothing moves to the destination.
 	HandoffSeconds int64         `json:"handoffSeconds,omitempty"`
 	HandoffSource  HandoffSource `json:"handoffSource,omitempty"`
+	// Outage is how long each ordinal is expected to be down, and SoakSeconds how long it must then stay Ready. Both are
+	// absent if nothing moves to the destination.
+	Outage      *view.Outage `json:"outage,omitempty"`
+	SoakSeconds float64      `json:"soakSeconds,omitempty"`
 }
 
 // HandoffSource is the source of the expected duration of a handoff.
@@ -137,6 +144,8 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	d.Summary.VolumesByMethod, d.Summary.CopiedBytes = steps.methods(), steps.arrived(sizes)
 	if d.Summary.HandoffSeconds > 0 {
 		d.WayBack = wayBack(m)
+		d.Summary.Outage = view.OutageOf(ptr.Deref(sides.Record.Outage, volumes.Outage{}), d.Summary.VolumesByMethod[api.MethodCopy] > 0)
+		d.Summary.SoakSeconds = max(sides.Spec.MinReady, sides.Source.Set.MinReady, sides.Destination.Set.MinReady).Seconds()
 	}
 	for _, kept := range steps.kept {
 		if kept {

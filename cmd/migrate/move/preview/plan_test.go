@@ -21,6 +21,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	"github.com/sliceshift/sliceshift/migration/view"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // fresh returns a migration without a record.
@@ -74,7 +75,7 @@ func TestPlanDocument(t *testing.T) {
 	d := NewPlan(fresh(), Beginning, movetest.Application{Replicas: 3, Templates: []string{"data", "wal"}}.Snapshot())
 	want := Summary{
 		Ordinals: 3, Writes: len(d.Steps), FewestAvailable: 2, Replicas: 3, Budget: 1, Volumes: 6,
-		VolumesByMethod: map[api.VolumeMethod]int{api.MethodRebind: 6}, HandoffSeconds: 60, HandoffSource: HandoffAssumed,
+		VolumesByMethod: map[api.VolumeMethod]int{api.MethodRebind: 6}, HandoffSeconds: 60, HandoffSource: HandoffAssumed, Outage: view.OutageOf(volumes.Outage{}, false),
 	}
 	if diff := cmp.Diff(want, d.Summary); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
@@ -242,14 +243,15 @@ func underWay(t *testing.T) (*api.Migration, plan.Snapshot) {
 // TestV13Answer: the first line states whether the application can move, and the effect on its users.
 func TestV13Answer(t *testing.T) {
 	sides := Plan{Source: Side{"east", "shop", "web"}, Destination: Side{"west", "shop", "web"}, Mode: api.ModeRun, Standing: Beginning, Steps: []Step{{}}}
-	sides.Summary = Summary{Ordinals: 3, Replicas: 3, FewestAvailable: 2, HandoffSeconds: 60, HandoffSource: HandoffAssumed}
+	sides.Summary = Summary{Ordinals: 3, Replicas: 3, FewestAvailable: 2, HandoffSeconds: 60, HandoffSource: HandoffAssumed, Outage: view.OutageOf(volumes.Outage{}, false)}
 	for want, change := range map[string]func(*Plan){
-		"can move. 3 ordinals in about 3m00s, 1 of 3 down at once, each for about 1m00s (assumed); nothing is copied.": func(*Plan) {},
-		"can move. 3 ordinals in about 3m00s, 1 of 3 down at once, each for about 1m00s (assumed); 3 volumes copied, of 60.0 GiB.": func(d *Plan) {
+		"can move. 3 ordinals in about 3m00s, 1 of 3 down at once, each for about 10s (assumed); nothing is copied.": func(*Plan) {},
+		"can move. 3 ordinals in about 3m00s, 1 of 3 down at once, each for about 10s (assumed); 3 volumes copied, of 60.0 GiB.": func(d *Plan) {
 			d.Summary.VolumesByMethod, d.Summary.CopiedBytes = map[api.VolumeMethod]int{api.MethodCopy: 3}, 60<<30
 		},
-		"can continue. 3 ordinals in about 3m00s, 1 of 3 down at once, each for about 1m00s; nothing is copied.": func(d *Plan) {
+		"can continue. 3 ordinals in about 3m00s, 1 of 3 down at once, each for about 4s; nothing is copied.": func(d *Plan) {
 			d.Standing, d.Summary.HandoffSource = Underway, HandoffMeasured
+			d.Summary.Outage = view.OutageOf(volumes.Outage{Stop: time.Second, Start: 3 * time.Second, Measured: 1}, false)
 		},
 		"cannot move yet: 2 refusals. Correct BudgetZero first.": func(d *Plan) {
 			d.Refused, d.Findings = true, []plan.Finding{{Reason: "BudgetZero"}, {Reason: "NoNodeFits"}, {Reason: "GitOps", Warning: true}}

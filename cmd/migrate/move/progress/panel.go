@@ -39,6 +39,9 @@ func (b panel) lines(p State, now time.Time, width int) []string {
 			lines = append(lines, b.ordinals(p, p.Sides[i], place, width))
 		}
 		lines = append(lines, folded(terminal.Pad("budget", labelWidth)+p.BudgetText(), width, b.Paint.Dim)...)
+		if p.Outage != nil {
+			lines = append(lines, folded(terminal.Pad("outage", labelWidth)+"of an ordinal "+p.Outage.Text, width, b.Paint.Dim)...)
+		}
 		lines = append(lines, b.clients(p, width)...)
 	}
 	return append(lines, b.Meter.lines(p, now, width)...)

@@ -308,8 +308,8 @@ func TestDown(t *testing.T) {
 		down      *float64
 	}{
 		"not recorded":   {api.PastHandoff{Ordinal: 0}, api.Forward, "ordinal 1 is available at the destination after 13.0s (1/2)", nil},
-		"there":          {api.PastHandoff{Ordinal: 1, StartTime: at(0), StopTime: at(6.3), EndTime: at(13)}, api.Forward, "ordinal 1 is available at the destination after 13.0s, 6.7s of it down (1/2)", new(6.7)},
-		"back":           {api.PastHandoff{Ordinal: 1, StartTime: at(0), StopTime: at(-30), EndTime: at(13)}, api.Back, "ordinal 1 is available at the source again after 13.0s, down for 43.0s in all (0 left)", new(43.0)},
+		"there":          {api.PastHandoff{Ordinal: 1, StartTime: at(0), StopTime: at(6.3), ReadyTime: at(13), EndTime: at(13)}, api.Forward, "ordinal 1 is available at the destination after 13.0s, 6.7s of it down (1/2)", new(6.7)},
+		"back":           {api.PastHandoff{Ordinal: 1, StartTime: at(0), StopTime: at(-30), ReadyTime: at(13), EndTime: at(13)}, api.Back, "ordinal 1 is available at the source again after 13.0s, down for 43.0s in all (0 left)", new(43.0)},
 		"not stopped":    {api.PastHandoff{Ordinal: 1, StartTime: at(0), EndTime: at(13), Stayed: true}, api.Back, "ordinal 1 is available where it was: it had not been stopped (0 left)", nil},
 		"of a turn only": {api.PastHandoff{Ordinal: 1, StopTime: at(6), EndTime: at(8), Outcome: api.HandoffTurnedBack}, api.Back, "ordinal 1 is available at the source again after 13.0s (0 left)", nil},
 	} {

@@ -86,6 +86,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 		g.field("Budget", row.BudgetText())
 	}
 	g.field("Handoff", handoffText(row.Handoff, g.Now))
+	if row.Outage != nil && status.Baseline != nil {
+		g.field("Outage", "of an ordinal "+row.Outage.Text)
+	}
 	if clients := report.ClientsOf(m); clients != nil {
 		g.field("Clients", strings.TrimSpace(clients.URL+" "+clients.Text))
 	}

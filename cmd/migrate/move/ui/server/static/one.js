@@ -16,8 +16,8 @@ export function showOne(main, at) {
   part(main, 'head', { state, at, sides: sides.map((side) => side.name), actions: detail?.actions }, () => head(row, detail, at));
   if (at.view !== 'now') return part(main, 'document', at, () => load(at, name));
   if (!detail) return;
-  const { moved, total, leftSeconds, pace, budget, replicas, hold, ahead, handoff, ordinals, report, gates, hooks } = detail;
-  part(main, 'facts', { moved, total, leftSeconds, pace, started: report.started, ended: report.ended, by: detail.state, driver: report.drivers.at(-1), mode: detail.mode, fewest: report.fewestAvailable, asOf: detail.asOf, driven: detail.driven, clients: report.clients?.text }, () => facts(detail));
+  const { moved, total, leftSeconds, outage, pace, budget, replicas, hold, ahead, handoff, ordinals, report, gates, hooks } = detail;
+  part(main, 'facts', { moved, total, leftSeconds, outage, pace, started: report.started, ended: report.ended, by: detail.state, driver: report.drivers.at(-1), mode: detail.mode, fewest: report.fewestAvailable, asOf: detail.asOf, driven: detail.driven, clients: report.clients?.text }, () => facts(detail));
   part(main, 'hold', hold, () => hold && holdPanel('hold-title', hold.stalled ? 'Stalled' : 'Waits', hold));
   part(main, 'ahead', ahead, () => ahead && holdPanel('ahead-title', 'Copies for later turns wait', ahead));
   part(main, 'ordinals', { ordinals, sides, back: handoff?.direction }, () => ordinals.length > 0 && ordinalsPanel(detail));
@@ -43,12 +43,13 @@ function head(row, detail, at) {
 
 const fact = (name, value, more) => el('div', {}, el('dt', {}, name), el('dd', {}, value, more && el('small', {}, ' ', more)));
 
-function facts({ moved, total, leftSeconds, pace, report, mode, asOf, driven }) {
+function facts({ moved, total, leftSeconds, outage, pace, report, mode, asOf, driven }) {
   const driver = report.drivers.at(-1);
   return el('dl', { class: 'facts' },
     fact('Moved', `${moved} of ${total}`),
     leftSeconds != null && fact('Time left', `about ${span(leftSeconds)}`, 'at this pace'),
     pace && fact('One handoff', span(pace.medianSeconds), pace.handoffs > 1 ? `median of ${pace.handoffs}; ${span(pace.shortestSeconds)} to ${span(pace.longestSeconds)}` : 'the only one so far'),
+    outage && fact('Outage of an ordinal', outage.text),
     report.started && (report.ended ? fact('Took', between(report.started, report.ended), `until ${whole(report.ended)}`) : fact('Under way', age(report.started), `since ${whole(report.started)}`)),
     report.clients && fact('Clients', report.clients.text, report.clients.url),
     report.fewestAvailable != null && fact('Fewest available', `${report.fewestAvailable} of ${report.replicas}`, report.fewestAvailable < report.replicas - report.budget ? 'below the budget' : 'within the budget'),
