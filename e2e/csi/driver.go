@@ -10,7 +10,8 @@
 // The driver is as strict as real backends. It refuses a second node while the first has the volume. It does not
 // detach a volume from a node that still has it mounted.
 //
-// A test injects faults into the next calls of a method by Break, Fail, Lose, Hold and Late.
+// A test injects faults into the next calls of a method by Break, Fail, Lose, Hold and Late, and makes a method slow by
+// Delay.
 //
 // A node may be a container of this machine, such as a node of kind (Options.Process). Then the driver mounts in the
 // container.
@@ -111,7 +112,7 @@ func (d *Driver) Endpoint() string { return "unix://" + d.options.Socket }
 func (d *Driver) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 	method := path.Base(info.FullMethod)
 	met, is := d.faults.take(method)
-	switch err = await(ctx, met.before); {
+	switch err = errors.Join(d.faults.delayed(ctx, method), await(ctx, met.before)); {
 	case err != nil:
 	case met.fail != nil:
 		err = met.fail

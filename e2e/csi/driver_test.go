@@ -366,6 +366,28 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestDelay: a slow method is executed after its delay, and not at all for a caller that gives up before.
+func TestDelay(t *testing.T) {
+	f := folder(t)
+	n := serve(t, f, csi.Options{Node: "east"})
+	const span = 300 * time.Millisecond
+	n.driver.Delay("CreateVolume", span)
+	begin := time.Now()
+	n.create("a", 1<<20, "ext4", nil)
+	if took := time.Since(begin); took < span {
+		t.Errorf("it took %s", took)
+	}
+	ctx, cancel := context.WithTimeout(n.ctx, span/3)
+	defer cancel()
+	_, err := n.CreateVolume(ctx, &spec.CreateVolumeRequest{Name: "b", VolumeCapabilities: []*spec.VolumeCapability{use("ext4")}})
+	n.code(err, codes.DeadlineExceeded)
+	n.driver.Delay("CreateVolume", 0)
+	if volumes, err := f.Volumes(); len(volumes) != 1 || err != nil {
+		t.Errorf("there are %d volumes (%v), want 1", len(volumes), err)
+	}
+	n.create("c", 1<<20, "ext4", nil)
+}
+
 // TestRemains: the folder of a killed process is removed with all its mounts and loop devices.
 func TestRemains(t *testing.T) {
 	treetest.NeedRoot(t)

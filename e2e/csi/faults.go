@@ -1,8 +1,10 @@
 package csi
 
 import (
+	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -12,6 +14,8 @@ import (
 type faults struct {
 	mu   sync.Mutex
 	next []fault
+	// delays are the times that calls of a method take at least.
+	delays map[string]time.Duration
 }
 
 // fault is a fault of the calls of one method.
@@ -46,6 +50,30 @@ func (f *faults) take(method string) (met fault, is bool) {
 		f.next[i].times--
 	}
 	return f.next[i], true
+}
+
+// delayed waits for as long as calls of a method take at least, or until the caller has given up.
+func (f *faults) delayed(ctx context.Context, method string) error {
+	f.mu.Lock()
+	span := f.delays[method]
+	f.mu.Unlock()
+	if span == 0 {
+		return nil
+	}
+	gate := make(chan struct{})
+	timer := time.AfterFunc(span, func() { close(gate) })
+	defer timer.Stop()
+	return await(ctx, gate)
+}
+
+// Delay makes all calls of a method take at least a time, as a cloud takes to attach a disk; 0 ends that.
+func (d *Driver) Delay(method string, span time.Duration) {
+	d.faults.mu.Lock()
+	defer d.faults.mu.Unlock()
+	if d.faults.delays == nil {
+		d.faults.delays = map[string]time.Duration{}
+	}
+	d.faults.delays[method] = span
 }
 
 // Break makes all calls of a method fail with a code and a message, until mend is called. They are not executed.

@@ -159,7 +159,11 @@ func judged(figure, measured, goal string, good bool) Row {
 
 // Aimed returns a row whose goal is only an aim: missing it is no failure.
 func Aimed(figure, format string, value, most float64) Row {
-	r := Judged(figure, format, value, most, "")
+	return Judged(figure, format, value, most, "").AsAim()
+}
+
+// AsAim returns the row with its goal as an aim: missing it is no failure.
+func (r Row) AsAim() Row {
 	r.Goal += " (aim)"
 	r.Missed = false
 	return r

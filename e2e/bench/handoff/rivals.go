@@ -22,8 +22,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/measure"
-	"github.com/sliceshift/sliceshift/e2e/versions"
-	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 const (
@@ -146,7 +144,7 @@ type script struct {
 // newScript writes the script to a file and builds a kubectl for it, whose caches are kept between runs, as in a
 // user's home.
 func (b *bench) newScript(ctx context.Context) (*script, error) {
-	kubectl, err := b.kubectl(ctx)
+	kubectl, err := b.Kubectl(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -185,19 +183,4 @@ func (s *script) move(ctx context.Context, app fixture.App) (measure.Timing, err
 		return taken, fmt.Errorf("move.sh: %w\n%s", err, bytes.TrimSpace(complaints.Bytes()))
 	}
 	return taken, nil
-}
-
-// kubectl builds a standalone kubectl of the control plane's module, with the flags of package cluster, so that the build
-// cache is used. The kubectl inside the control plane binary takes twice as long to start, because it loads the whole
-// control plane, which would be unfair to the script.
-func (b *bench) kubectl(ctx context.Context) (string, error) {
-	b.Say("building kubectl")
-	v, err := versions.Selected()
-	if err != nil {
-		return "", err
-	}
-	target := filepath.Join(b.Dir, "kubectl")
-	in := program.In{Dir: v.Module, Env: []string{"CGO_ENABLED=0", "GOWORK=off"}}
-	_, err = in.Output(ctx, "go", "build", "-modfile", v.File, "-trimpath", "-ldflags=-s -w", "-o", target, "k8s.io/kubernetes/cmd/kubectl")
-	return target, err
 }
