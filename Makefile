@@ -42,7 +42,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-many bench-slices bench-copy bench-copy-files e2e-mover e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-downtime bench-many bench-slices bench-copy bench-copy-files e2e-mover e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
 demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, and show it (METHOD=rebind: the same disks; HOLD=yes: they stay afterwards, to try commands; HOLD=before: before the move).
 	@echo "Building the demo: some minutes the first time, some seconds afterwards."
 	@$(E2E) run ./demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold $(HOLD:yes=after))
@@ -76,6 +76,9 @@ successor: ## The manager is killed with 100 Migrations under way: how long unti
 
 hostile: ## Two minutes beside a tenant whose clusters answer what they like.
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(E2E) test -count=1 -timeout 20m -v -run TestHostileMemory $(MOVES)
+
+bench-downtime: rsync ## How long one ordinal is out, beside a restart of its pod and a script, with root and 10 GiB of disk; out/bench-downtime.json. SCENE=rebind, copy_small, copy_large or snapshot measures one and writes nothing.
+	@$(E2E) run ./bench downtime $(if $(SCENE),-only $(SCENE))
 
 bench-many: ## 100 Migrations at once, in one namespace and in 100, by the manager as shipped; out/bench-many.json.
 	@$(E2E) run ./bench many

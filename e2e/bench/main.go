@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/sliceshift/sliceshift/e2e/bench/downtime"
 	"github.com/sliceshift/sliceshift/e2e/bench/handoff"
 	"github.com/sliceshift/sliceshift/e2e/bench/many"
 	"github.com/sliceshift/sliceshift/e2e/bench/mover"
@@ -23,6 +24,7 @@ import (
 var scenarios = map[string]func(*flag.FlagSet) *measure.Scenario{
 	"copy":       mover.Scenario,
 	"copy-files": mover.FilesScenario,
+	"downtime":   downtime.Scenario,
 	"handoff":    handoff.Scenario,
 	"many":       many.Scenario,
 	"slices":     slices.Scenario,
@@ -30,7 +32,7 @@ var scenarios = map[string]func(*flag.FlagSet) *measure.Scenario{
 
 func main() {
 	if len(os.Args) < 2 || scenarios[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench copy|copy-files|handoff|many|slices [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench copy|copy-files|downtime|handoff|many|slices [flags]")
 		os.Exit(2)
 	}
 	set := flag.NewFlagSet("bench "+os.Args[1], flag.ExitOnError)
