@@ -237,6 +237,9 @@ func text(err error) string {
 // fill records the result of a pass. A pass while the application runs proves nothing, and reports no root.
 func (s *session) fill(receiver *transfer.Receiver, outcome transfer.Outcome) {
 	c, result := &receiver.Counts, &s.result
+	if s.verify == string(transfer.VerifyLater) {
+		defer s.fillLater(receiver, outcome)
+	}
 	proves := s.verify == string(transfer.VerifyFull) || s.verify == string(transfer.VerifyChanged) && s.pass == passLast
 	if !proves {
 		result.Result = report.Copied
@@ -263,6 +266,30 @@ func (s *session) fill(receiver *transfer.Receiver, outcome transfer.Outcome) {
 	}
 }
 
+// fillLater records the result of a pass with Later. After a last pass it has the root of this side alone.
+func (s *session) fillLater(receiver *transfer.Receiver, outcome transfer.Outcome) {
+	result := &s.result
+	result.Known, result.Young = 0, 0
+	if outcome.Own == nil {
+		return
+	}
+	read := receiver.Counts.Verified.Load()
+	if outcome.Kept {
+		result.Known = int64(outcome.Own.Known)
+	}
+	result.Read, result.Trusted = read, max(int64(outcome.Own.Bytes)-int64(outcome.Own.Holes)-read, 0)
+	if s.pass != passLast {
+		return
+	}
+	result.Verify = s.verify
+	if outcome.Differences > 0 {
+		result.Differences = outcome.Differences
+		result.Path, result.What = report.Escape(outcome.First.Path), outcome.First.What
+		return
+	}
+	result.Result, result.Root, result.Tally = report.ReadBack, report.Root(outcome.Own.Root), outcome.Tally.String()
+}
+
 func seal(ctx context.Context, s *settings, to streams) (report.Result, error) {
 	return s.on(to, false, report.Result{Side: "Seal", Result: report.Sealed}, func(s *session) error { return s.seal(ctx) })
 }
@@ -270,11 +297,39 @@ func seal(ctx context.Context, s *settings, to streams) (report.Result, error) {
 func (s *session) seal(ctx context.Context) error {
 	var read atomic.Int64
 	defer s.tell(ctx, func() report.State { return report.State{Step: "reading", Done: read.Load()} })()
-	listed, err := transfer.Seal(ctx, s.moved.source(), s.moved.sync, tree.ListOptions{Settled: true, Progress: &read})
+	options := tree.ListOptions{Settled: true, Progress: &read}
+	if s.tally != "" {
+		options.Tally = &tree.Tally{}
+	}
+	listed, err := transfer.Seal(ctx, s.moved.source(), s.moved.sync, options)
 	s.result.Count(listed.Totals)
-	s.took()
 	if err == nil {
 		s.result.Root = report.Root(listed.Root)
+		err = s.locate(ctx, options.Tally)
 	}
+	s.took()
 	return err
+}
+
+// locate names the first part in which this side differs from the one of --tally.
+func (s *session) locate(ctx context.Context, own *tree.Tally) error {
+	if own == nil {
+		return nil
+	}
+	other, _ := tree.ParseTally(s.tally) // checked before
+	numbers, more := own.Differing(other)
+	path, what, err := transfer.Locate(ctx, s.moved.source(), numbers)
+	switch {
+	case err != nil, len(numbers) == 0 && !more:
+		return err
+	case what == "" && more:
+		what = "many parts: none of them can be named"
+	case what == "":
+		what = "an entry or a part that only the other side has"
+	case more:
+		what += ", and in many other parts"
+	}
+	s.result.Path, s.result.What = report.Escape(path), what
+	s.result.Differences = int64(max(len(numbers), 1))
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/link"
 	"github.com/sliceshift/sliceshift/mover/report"
+	"github.com/sliceshift/sliceshift/mover/transfer"
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
@@ -45,7 +46,7 @@ func TestBadInput(t *testing.T) {
 		"give --peer, the fingerprint":                       {"send", "--root", "/", "--listen", ":1"},
 		`--peer: "sha256:12" is no fingerprint`:              with("--peer", "sha256:12"),
 		"--pass is Warm or Last":                             with("--pass", "Cold"),
-		"--verify is Full, Changed or None":                  with("--verify", "Some"),
+		"--verify is Full, Changed, Later or None":           with("--verify", "Some"),
 		"--verify Changed needs --copy":                      with("--verify", "Changed"),
 		"--copy is up to 200 letters":                        with("--copy", "../x"),
 		"--compare is Quick or Content":                      with("--compare", "Slow"),
@@ -62,6 +63,7 @@ func TestBadInput(t *testing.T) {
 		"--peer-file":                                        {"receive", "--root", t.TempDir(), "--listen", "127.0.0.1:0", "--peer-file", file},
 		"remove it, and the mover creates a new one":         with("--identity", file),
 		"--listen: listen tcp":                               with("--listen", "256.0.0.1:1"),
+		`"x" is no tally`:                                    {"seal", "--root", "/", "--tally", "x"},
 		"unknown unit":                                       with("--progress", "10x"),
 		"unknown flag: --verify":                             {"seal", "--root", "/", "--verify", "Changed"},
 	} {
@@ -202,6 +204,7 @@ func TestMove(t *testing.T) {
 		t.Errorf("%+v\n%+v", one, two)
 	}
 	treetest.Same(t, source, destination)
+	locates(t, source, one.Root)
 	for _, root := range []string{source, destination} {
 		var out, log bytes.Buffer
 		if code := run(t.Context(), []string{"seal", "--root", root, "--termination-log", dir + "/seal"}, noEnv, streams{&out, &log}); code != exitDone {
@@ -210,5 +213,28 @@ func TestMove(t *testing.T) {
 		if r := result(t, out.Bytes(), dir+"/seal"); r.Root != one.Root || r.Result != report.Sealed {
 			t.Errorf("%+v", r)
 		}
+	}
+}
+
+// locates checks that a seal with the tally of another tree names where the two differ, and keeps its own root.
+func locates(t *testing.T, root, want string) {
+	t.Helper()
+	var tally tree.Tally
+	other := t.TempDir()
+	treetest.In(t, other).File("a/file", []byte("contents"))
+	treetest.In(t, other).File("large", treetest.Bytes(1, 1<<20))
+	opened, err := tree.Open(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = opened.Close() }()
+	if _, err := transfer.Seal(t.Context(), opened, opened.Sync, tree.ListOptions{Settled: true, Tally: &tally}); err != nil {
+		t.Fatal(err)
+	}
+	var out, log bytes.Buffer
+	message := filepath.Join(t.TempDir(), "log")
+	code := run(t.Context(), []string{"seal", "--root", root, "--tally", tally.String(), "--termination-log", message}, noEnv, streams{&out, &log})
+	if r := result(t, out.Bytes(), message); code != exitDone || r.Root != want || r.Result != report.Sealed || r.Differences == 0 || r.What == "" {
+		t.Errorf("code %d, %+v\n%s", code, r, &log)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/mover/differ"
 	"github.com/sliceshift/sliceshift/mover/link"
 	"github.com/sliceshift/sliceshift/mover/transfer"
+	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
 // Passes of a receiver.
@@ -40,6 +41,7 @@ type settings struct {
 	copy, scratch         string
 	termination, logLevel string
 	pass, verify, compare string
+	tally                 string
 	bandwidth, readRate   string
 	forget, devices       bool
 	connections           int
@@ -83,6 +85,7 @@ func (s *settings) define() {
 	f.DurationVar(&s.progress, "progress", 10*time.Second, "interval between the lines that show the progress")
 	if s.command == "seal" {
 		f.Int64Var(&s.size, "size", 0, "how many bytes of the device are moved; 0 is all")
+		f.StringVar(&s.tally, "tally", "", "the tally of the other side, as its last pass with Later says: where the two differ, the first part is named")
 		return
 	}
 	f.StringVar(&s.listen, "listen", "", "the address to listen on, as :8722")
@@ -90,7 +93,7 @@ func (s *settings) define() {
 	f.StringVar(&s.peer, "peer", "", "the fingerprint of the peer's key, as its log says: sha256:...")
 	f.StringVar(&s.peerFile, "peer-file", "", "a file that has the fingerprint, or will have it")
 	f.StringVar(&s.identity, "identity", "", "a file for this mover's own key, created if it does not exist; without it the key ends with the process")
-	f.StringVar(&s.copy, "copy", "", "the name of this copy, as web-0-1: the reads of its warm passes count for no other copy. For --verify Changed of the receiver")
+	f.StringVar(&s.copy, "copy", "", "the name of this copy, as web-0-1: the reads of its warm passes count for no other copy. For --verify Changed or Later of the receiver")
 	f.DurationVar(&s.patience, "patience", 10*time.Minute, "give up after this time without progress")
 	if s.command == "send" {
 		f.StringVar(&s.relay, "relay", "", "the address to listen on for a relay, which carries each connection on to a receiver that listens, as localhost:8722; in place of --listen and --connect")
@@ -101,7 +104,7 @@ func (s *settings) define() {
 		return
 	}
 	f.StringVar(&s.pass, "pass", passLast, "Warm: the application runs, and changes are left to the next pass. Last: no process writes, and a change is an error")
-	f.StringVar(&s.verify, "verify", string(transfer.VerifyFull), "Full: read every byte on the two sides again. Changed: skip files that have not changed since a warm pass with Changed has read them. None: compare nothing")
+	f.StringVar(&s.verify, "verify", string(transfer.VerifyFull), "Full: read every byte on the two sides again. Changed: skip files that have not changed since a warm pass with Changed has read them. Later: read back only the written parts, and keep the digests for the next pass; compare the root with that of a later seal of the source. None: compare nothing")
 	f.StringVar(&s.compare, "compare", "Quick", "Quick: files of one size and time are equal. Content: compare blocks, after a seal that differed or a crash")
 	f.BoolVar(&s.devices, "devices", false, "create device nodes as the sender has them. Without it a pass fails at them, and names them: they give a pod access to devices of its node")
 	f.IntVar(&s.connections, "connections", 4, "how many connections carry content, from 1 to 32")
@@ -145,15 +148,15 @@ func (s *settings) check() error {
 		}
 	}
 	if s.command == "seal" {
-		return nil
+		return s.checkTally()
 	}
 	if s.copy != "" && !copyName.MatchString(s.copy) {
 		return fmt.Errorf("--copy is up to 200 letters, digits, dashes and dots, not %q", s.copy)
 	}
 	if s.command == "receive" {
 		switch {
-		case !slices.Contains([]string{"Full", "Changed", "None"}, s.verify):
-			return fmt.Errorf("--verify is Full, Changed or None, not %q", s.verify)
+		case !slices.Contains([]string{"Full", "Changed", "Later", "None"}, s.verify):
+			return fmt.Errorf("--verify is Full, Changed, Later or None, not %q", s.verify)
 		case s.verify == "Changed" && s.copy == "":
 			return errors.New("--verify Changed needs --copy, which tells this copy from others; give the sender the same, and --scratch")
 		case !slices.Contains([]string{passWarm, passLast}, s.pass):
@@ -165,6 +168,14 @@ func (s *settings) check() error {
 		}
 	}
 	return s.checkLink()
+}
+
+func (s *settings) checkTally() error {
+	if s.tally == "" {
+		return nil
+	}
+	_, err := tree.ParseTally(s.tally)
+	return err
 }
 
 func (s *settings) checkLink() error {

@@ -192,7 +192,7 @@ func (d *Device) List(ctx context.Context, options tree.ListOptions, emit func(*
 	var listed tree.Listed
 	if options.Digest {
 		d.Drop()
-		digest, read, err := tree.NewHasher(options.Throttle).Digest(ctx, d, d.Limit)
+		digest, read, err := tree.NewHasher(options.Throttle).DigestParts(ctx, d, d.Limit, partsOf(options))
 		if options.Progress != nil {
 			options.Progress.Add(read)
 		}
@@ -200,12 +200,28 @@ func (d *Device) List(ctx context.Context, options tree.ListOptions, emit func(*
 			return listed, fmt.Errorf("reading %s: %w", d.path, err)
 		}
 		e.Digest, listed.Read = digest, uint64(read)
+		if options.Tally != nil {
+			options.Tally.AddEntry(&e, nil)
+		}
 		root := blake3.New()
 		tree.Roll(root, entry.AppendRow(nil, &e))
 		root.Sum(listed.Root[:0])
 	}
 	listed.Count(&e)
 	return listed, emit(&e)
+}
+
+// partsOf returns what is known about the leaves of the device, which has no path.
+func partsOf(options tree.ListOptions) (parts tree.Parts) {
+	if options.Written != nil {
+		if known := options.Written(""); known != nil {
+			parts = *known
+		}
+	}
+	if options.Tally != nil {
+		parts.Each = func(leaf int64, digest []byte) { options.Tally.Add("", leaf, digest) }
+	}
+	return parts
 }
 
 // NewReader returns a reader of the device.

@@ -45,6 +45,8 @@ type Record struct {
 	Size              int64
 	Modified, Changed entry.Time
 	Digest            [32]byte
+	// Parts are the digests of the leaves of its content, in order; nil if they are not kept.
+	Parts []byte
 	// Synced is the start time of the sync before the content was read.
 	Synced entry.Time
 }
@@ -67,6 +69,12 @@ func (r Record) Settled() bool {
 // Trusted reports whether a file's content is known without reading it again. The reading of its volume must
 // hold (Holds).
 func Trusted(now *entry.Entry, handle string, then Record) bool {
+	return Same(now, handle, then) && then.Settled()
+}
+
+// Same reports whether a file is unchanged since its record, by everything that its file system shows. That is enough
+// on a side that only movers write to: they write to no memory map, and had written everything before that read.
+func Same(now *entry.Entry, handle string, then Record) bool {
 	return now.Kind == entry.File && now.Path == then.Path && now.Inode.Ino == then.Inode.Ino && handle == then.Handle &&
-		now.Size == then.Size && now.Modified == then.Modified && now.Changed == then.Changed && then.Settled()
+		now.Size == then.Size && now.Modified == then.Modified && now.Changed == then.Changed && then.Changed.Compare(then.Synced) <= 0
 }

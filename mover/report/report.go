@@ -20,6 +20,7 @@ const Version = 1
 const (
 	Equal     = "Equal"     // both sides were read and are equal
 	Copied    = "Copied"    // everything was copied, and nothing was compared
+	ReadBack  = "ReadBack"  // everything was copied and this side was read back; the contents of the source are not compared yet
 	Sealed    = "Sealed"    // this side was read
 	Served    = "Served"    // the receiver reported that it is done
 	Different = "Different" // both sides were read and are not equal
@@ -54,7 +55,9 @@ type Result struct {
 	// Vanished and Changed are how many files are left to the next pass.
 	Vanished int64 `json:"vanished,omitempty"`
 	Changed  int64 `json:"changed,omitempty"`
-	// Verify is how the sides were compared: Full (every byte was read) or Changed.
+	// Tally is that of this side, after a last pass with Later: for a seal of the source with another root.
+	Tally string `json:"tally,omitempty"`
+	// Verify is how the sides were compared: Full (every byte was read), Changed, or Later (not yet).
 	Verify string `json:"verify,omitempty"`
 	// Read is how many bytes of this side were read for the comparison. Trusted is how many were not, because
 	// nothing has changed since a warm pass read them.

@@ -25,6 +25,7 @@ type answer struct {
 	content tree.Content
 	buffer  []byte
 	payload []byte
+	hasher  *tree.Hasher // for parts
 }
 
 func (a *answer) close() {
@@ -69,6 +70,12 @@ func (a *answer) one(ctx context.Context, f wire.Frame) error {
 			return err
 		}
 		return a.extents(ctx, m)
+	case wire.TypeParts:
+		m, err := wire.ReadParts(f.Payload)
+		if err != nil {
+			return err
+		}
+		return a.differing(ctx, m)
 	case wire.TypeKnown:
 		return a.given(ctx, f.Payload)
 	case wire.TypeRecord:
@@ -288,7 +295,7 @@ func (a *answer) ranged(ctx context.Context, m wire.Range) error {
 		if len(m.Sums) > 0 {
 			sums = m.Sums[(at-m.Offset)/wire.Block*wire.SumSize:]
 		}
-		if err := a.differing(ctx, at, data, sums); err != nil {
+		if err := a.blocks(ctx, at, data, sums); err != nil {
 			return err
 		}
 		if int64(got) < n {
@@ -300,8 +307,8 @@ func (a *answer) ranged(ctx context.Context, m wire.Range) error {
 	return a.end(ctx, err, status)
 }
 
-// differing sends the blocks of data that the receiver does not have, adjacent ones together.
-func (a *answer) differing(ctx context.Context, at int64, data, sums []byte) error {
+// blocks sends the blocks of data that the receiver does not have, adjacent ones together.
+func (a *answer) blocks(ctx context.Context, at int64, data, sums []byte) error {
 	begin := -1
 	flush := func(end int) error {
 		if begin < 0 {

@@ -176,12 +176,14 @@ func (r *Receiver) find() (f found) {
 	own, peer := names(r.options.Copy)
 	var errs [2]error
 	f.own, errs[0] = r.options.Tree.Find(own)
-	f.peer, errs[1] = r.options.Tree.Find(peer)
+	if !r.keeps() {
+		f.peer, errs[1] = r.options.Tree.Find(peer)
+	}
 	err := r.note(errors.Join(errs[:]...))
 	if err != nil {
 		r.options.Log.Warn("all is read: the previous index is unavailable", "why", err)
 	}
-	if err != nil || f.own == nil || f.peer == nil {
+	if err != nil || f.own == nil || f.peer == nil && !r.keeps() {
 		f.close()
 		return found{}
 	}
@@ -240,7 +242,7 @@ func readEnd(f wire.Frame) (wire.End, error) {
 
 // begin returns a file for the findings of the destination; nil if nothing is kept.
 func (r *Receiver) begin() *os.File {
-	if r.options.Settled || r.options.Tree == nil || r.options.Copy == "" || r.options.Verify != VerifyChanged {
+	if r.options.Settled || r.options.Tree == nil || r.options.Copy == "" || r.options.Verify != VerifyChanged && !r.keeps() {
 		return nil
 	}
 	file, err := r.options.Tree.Unnamed()
@@ -270,6 +272,16 @@ func (r *Receiver) keep(ctx context.Context, own *os.File) bool {
 	}
 	if r.note(err) != nil {
 		r.options.Log.Warn("the index of this pass is not kept for the last pass", "why", err)
+	}
+	return err == nil
+}
+
+// keepOwn stores the findings of this side alone, and reports whether they are there.
+func (r *Receiver) keepOwn(own *os.File) bool {
+	name, _ := names(r.options.Copy)
+	err := r.note(r.options.Tree.Keep(own, name))
+	if err != nil {
+		r.options.Log.Warn("the index of this pass is not kept for the next one", "why", err)
 	}
 	return err == nil
 }

@@ -32,15 +32,36 @@ type large struct {
 	changed atomic.Bool
 	gone    atomic.Bool
 	finish  func(*tree.Cursor) error
+	// parts are those of the receiver's own file, if they are known. settled counts the bytes that need nothing.
+	parts   *parts
+	settled *atomic.Int64
+}
+
+// same counts bytes that are equal on both sides.
+func (f *large) same(bytes int64) { f.settled.Add(bytes) }
+
+// keep makes the file record which of its parts are written.
+func (f *large) keep(p *parts) {
+	if p != nil {
+		f.parts, f.file = p, marking{f.file, p}
+	}
 }
 
 // large opens a file, finds the holes of the source, and requests the rest.
 func (m *merge) large(ctx context.Context, source *entry.Entry, missing bool, finish func(*tree.Cursor) error) error {
+	var known *parts
+	if !missing {
+		var err error
+		if known, err = m.partsOf(source); err != nil {
+			return err
+		}
+	}
 	file, err := m.openLarge(source, missing)
 	if err != nil {
 		return err
 	}
-	f := &large{entry: source, file: file, finish: finish}
+	f := &large{entry: source, file: file, finish: finish, settled: &m.receiver.Counts.Settled}
+	f.keep(known)
 	f.pending.Store(1)
 	m.receiver.open.Store(f, nil)
 	if err := m.pieces(ctx, f, missing); err != nil {
@@ -66,6 +87,9 @@ func (m *merge) openLarge(source *entry.Entry, missing bool) (*tree.File, error)
 
 func (m *merge) pieces(ctx context.Context, f *large, missing bool) error {
 	if !f.entry.Sparse() {
+		if f.parts != nil {
+			return m.receiver.delta(ctx, m.jobs, f)
+		}
 		return f.ask(ctx, m.jobs, wire.Extent{Length: f.entry.Size}, !missing)
 	}
 	return m.receiver.extents(ctx, f, func(hole, data wire.Extent) error {
@@ -231,9 +255,14 @@ func (r *Receiver) device(ctx context.Context, list *peerList, jobs chan<- job) 
 	}
 	own.Limit = source.Size
 	r.Counts.Fetched.Add(1)
-	f := &large{entry: source, file: own, finish: func(*tree.Cursor) error { return nil }}
+	f := &large{entry: source, file: own, finish: func(*tree.Cursor) error { return nil }, settled: &r.Counts.Settled}
+	f.keep(r.deviceParts(source.Size))
 	f.pending.Store(1)
-	if err := f.ask(ctx, jobs, wire.Extent{Length: source.Size}, true); err != nil {
+	request := func() error { return f.ask(ctx, jobs, wire.Extent{Length: source.Size}, true) }
+	if f.parts != nil {
+		request = func() error { return r.delta(ctx, jobs, f) }
+	}
+	if err := request(); err != nil {
 		return err
 	}
 	if end, err := list.next(ctx); err != nil || end != nil {

@@ -23,10 +23,12 @@ import (
 type Verify string
 
 // Full reads every byte of the two sides again. Changed reuses the findings of an earlier warm pass for
-// unchanged files (differ.Trusted), and keeps the findings in a warm pass. None compares nothing.
+// unchanged files (differ.Trusted), and keeps the findings in a warm pass. Later reads back what was written, and
+// leaves the source to a Seal after the pass. None compares nothing.
 const (
 	VerifyFull    Verify = "Full"
 	VerifyChanged Verify = "Changed"
+	VerifyLater   Verify = "Later"
 	VerifyNone    Verify = "None"
 )
 
@@ -42,6 +44,8 @@ type ReceiverOptions struct {
 	Copy string
 	// Devices allows the creation of device nodes. Without it the pass fails at them, and names them.
 	Devices bool
+	// Changes, if it is set, says what the source's storage knows about its changes. It is for Later.
+	Changes Changes
 	// Workers is how many connections request content.
 	Workers int
 	// Patience is the longest time without progress.
@@ -75,6 +79,8 @@ type Outcome struct {
 	// Differences is how many entries are not equal, and First is the first of them.
 	Differences int64
 	First       Difference
+	// Tally is of the receiver's side, after a last pass with Later: for a Seal of the source that finds another root.
+	Tally tree.Tally
 	// Kept is true if the findings are kept for the next pass.
 	Kept bool
 	// Verifying is the duration of the comparison, with the sync of the destination before it.
@@ -102,6 +108,10 @@ type Receiver struct {
 	beside func(func() error)
 	// open are the large files that are being written.
 	open sync.Map
+	// known are the digests that the pass before has kept, for the walk of this one; nil if there are none. ledger
+	// holds those of the files that are changed. Both are for Later.
+	known  *tree.Index
+	ledger ledger
 	// failed is the first error of the destination's disk: the system reports it once.
 	failed atomic.Pointer[error]
 }
@@ -132,6 +142,7 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 	r.advance()
 	before := r.find()
 	defer before.close()
+	r.recall(before)
 	err := r.timed("copied", func() error { return r.pass(ctx) })
 	var outcome Outcome
 	if err == nil && r.options.Verify == VerifyNone {
@@ -140,7 +151,11 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 	if err == nil && r.options.Verify != VerifyNone {
 		r.verifying.Store(true)
 		begin := time.Now()
-		outcome, err = r.prove(ctx, before)
+		prove := r.prove
+		if r.keeps() {
+			prove = r.readBack
+		}
+		outcome, err = prove(ctx, before)
 		outcome.Verifying = time.Since(begin)
 	}
 	return outcome, r.judge(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -56,21 +55,31 @@ func (r *Receiver) attend(ctx context.Context) (end func()) {
 }
 
 // verify lets both sides read their content, and compares it: entry by entry, to report where they differ, and
-// by the roots, which each side computes alone. While the destination writes to its disk, the source is read.
+// by the roots, which each side computes alone.
 func (r *Receiver) verify(ctx context.Context, known, record *os.File) (Outcome, error) {
+	options := tree.ListOptions{Digest: true, Settled: true, Progress: &r.Counts.Verified}
+	return r.compareWith(ctx, r.listing(known, record), options, r.listPeer(true), differ.Difference)
+}
+
+// listing returns the list of the destination.
+func (r *Receiver) listing(known, record *os.File) listing {
+	l := listing{source: r.source(), sync: r.sync, now: r.options.Now, log: r.options.Log, known: known, record: record}
+	if r.options.Tree != nil {
+		l.reading = r.reading
+	}
+	return l
+}
+
+// compareWith lists the destination, and compares it with the sender's list. While the destination writes to its
+// disk, the source is read. The roots are compared if the sender's list has one.
+func (r *Receiver) compareWith(ctx context.Context, l listing, options tree.ListOptions, peer *peerList, differs func(source, own *entry.Entry) string) (Outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	peer := r.listPeer(true)
 	group.Go(func() error { return peer.run(ctx) })
 	own := make(chan *entry.Entry, cap(peer.entries))
 	var outcome Outcome
 	var listed tree.Listed
-	l := listing{source: r.source(), sync: r.sync, now: r.options.Now, log: r.options.Log, known: known, record: record}
-	if r.options.Tree != nil {
-		l.reading = func(now time.Time) differ.Reading { return r.options.Tree.Reading(r.options.Copy, "receiver", now) }
-	}
 	group.Go(func() error {
 		var err error
-		options := tree.ListOptions{Digest: true, Settled: true, Progress: &r.Counts.Verified}
 		listed, err = list(ctx, l, options, func(e *entry.Entry) error {
 			r.advance()
 			select {
@@ -85,7 +94,7 @@ func (r *Receiver) verify(ctx context.Context, known, record *os.File) (Outcome,
 		}
 		return r.note(err)
 	})
-	group.Go(func() error { return outcome.compare(ctx, peer.entries, own) })
+	group.Go(func() error { return outcome.compare(ctx, peer.entries, own, differs) })
 	if err := group.Wait(); err != nil {
 		return outcome, err
 	}
@@ -93,7 +102,7 @@ func (r *Receiver) verify(ctx context.Context, known, record *os.File) (Outcome,
 	if !r.options.Settled && r.options.Verify == VerifyChanged {
 		return outcome, nil // the source keeps changing: differences are left to the next pass
 	}
-	if outcome.Differences == 0 && peer.result.Unsettled == 0 && listed.Root != peer.result.Root {
+	if peer.request.Digest && outcome.Differences == 0 && peer.result.Unsettled == 0 && listed.Root != peer.result.Root {
 		outcome.Differences, outcome.First = 1, Difference{What: "the roots differ and no entry does"}
 	}
 	if outcome.Differences > 0 {
@@ -103,7 +112,7 @@ func (r *Receiver) verify(ctx context.Context, known, record *os.File) (Outcome,
 }
 
 // compare compares the two lists.
-func (o *Outcome) compare(ctx context.Context, peer, own <-chan *entry.Entry) error {
+func (o *Outcome) compare(ctx context.Context, peer, own <-chan *entry.Entry, differs func(source, own *entry.Entry) string) error {
 	next := func(from <-chan *entry.Entry) (*entry.Entry, error) {
 		select {
 		case e := <-from:
@@ -136,7 +145,7 @@ func (o *Outcome) compare(ctx context.Context, peer, own <-chan *entry.Entry) er
 		case order > 0:
 			o.differ(b.Path, "the source has no "+b.Kind.String()+" there")
 		default:
-			if what := differ.Difference(a, b); what != "" {
+			if what := differs(a, b); what != "" {
 				o.differ(a.Path, what)
 			}
 		}

@@ -62,17 +62,67 @@ func (h *Hasher) take(n int) (buffer []byte, to chan<- []byte) {
 // zeroLeaf is the digest of a leaf in a hole.
 var zeroLeaf = blake3.Sum256(make([]byte, Leaf))
 
+// Parts is what is known about the leaves of a content before it is read.
+type Parts struct {
+	// Known are the digests of all leaves in order; nil if none is known. Changed reports which leaves are read all
+	// the same; nil is none.
+	Known   []byte
+	Changed func(leaf int64) bool
+	// Each takes the digests of all leaves in order, also of those that are not read; nil if they are not needed.
+	Each func(leaf int64, digest []byte)
+}
+
+// known returns the digest of a leaf that need not be read; nil if it must be.
+func (p Parts) known(leaf int64) []byte {
+	if p.Known == nil || p.Changed != nil && p.Changed(leaf) {
+		return nil
+	}
+	return p.Known[leaf*DigestSize:][:DigestSize]
+}
+
+// DigestSize is the size of a digest in bytes.
+const DigestSize = 32
+
+// Leaves returns how many leaves a content of a size has.
+func Leaves(size int64) int64 { return (size + Leaf - 1) / Leaf }
+
 // Digest returns the digest of the first size bytes of the content, and how many bytes were read. Holes are not
 // read.
 func (h *Hasher) Digest(ctx context.Context, c Content, size int64) (digest [32]byte, read int64, err error) {
-	all := blake3.New()
+	return h.DigestParts(ctx, c, size, Parts{})
+}
+
+// rolling rolls the digests of leaves up to the digest of their content.
+type rolling struct {
+	all   *blake3.Hasher
+	parts Parts
+	next  int64
+}
+
+func (r *rolling) put(leaves []byte) {
+	_, _ = r.all.Write(leaves)
+	if r.parts.Each == nil {
+		return
+	}
+	for ; len(leaves) > 0; leaves = leaves[DigestSize:] {
+		r.parts.Each(r.next, leaves[:DigestSize])
+		r.next++
+	}
+}
+
+// DigestParts is Digest for a content of which some leaves need not be read.
+func (h *Hasher) DigestParts(ctx context.Context, c Content, size int64, parts Parts) (digest [32]byte, read int64, err error) {
+	if parts.Known != nil && int64(len(parts.Known)) != Leaves(size)*DigestSize {
+		parts.Known = nil // they are of another content
+	}
+	all := rolling{all: blake3.New(), parts: parts}
 	if size <= stripe {
-		leaves, n, err := h.leaves(ctx, c, 0, size, size)
+		leaves, n, err := h.leaves(ctx, c, extent{0, size, size}, parts)
 		if err != nil {
 			return digest, n, err
 		}
-		_, _ = all.Write(leaves)
-		return sum(all), n, nil
+		all.put(leaves)
+		return sum(all.all), n, nil
 	}
 	for at := int64(0); at < size; {
 		data, _, err := c.NextData(at, size)
@@ -81,55 +131,76 @@ func (h *Hasher) Digest(ctx context.Context, c Content, size int64) (digest [32]
 		}
 		if skip := (data - at) / Leaf; skip > 0 {
 			for range skip {
-				_, _ = all.Write(zeroLeaf[:])
+				all.put(zeroLeaf[:])
 			}
 			at += skip * Leaf
 			continue
 		}
-		next, n, err := h.wave(ctx, c, at, size, all)
+		next, n, err := h.wave(ctx, c, extent{at, size, size}, &all)
 		read += n
 		if err != nil {
 			return digest, read, err
 		}
 		at = next
 	}
-	return sum(all), read, nil
+	return sum(all.all), read, nil
 }
 
+// Leaves returns the digests of the leaves from begin, where a leaf begins, to end, of a content of a size. It reads
+// several at once, and returns how many bytes it has read.
+func (h *Hasher) Leaves(ctx context.Context, c Content, begin, end, size int64) (leaves []byte, read int64, err error) {
+	all := rolling{all: blake3.New(), parts: Parts{Each: func(_ int64, digest []byte) { leaves = append(leaves, digest...) }}}
+	for begin < end {
+		next, n, err := h.wave(ctx, c, extent{begin, end, size}, &all)
+		if read += n; err != nil {
+			return nil, read, err
+		}
+		begin = next
+	}
+	return leaves, read, nil
+}
+
+// extent is a part of a content of a size, in bytes.
+type extent struct{ begin, end, size int64 }
+
 // wave reads several stripes at once.
-func (h *Hasher) wave(ctx context.Context, c Content, at, size int64, all *blake3.Hasher) (next, read int64, err error) {
+func (h *Hasher) wave(ctx context.Context, c Content, part extent, all *rolling) (next, read int64, err error) {
 	var leaves [wave][]byte
 	var counts [wave]int64
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range wave {
-		begin := at + int64(i)*stripe
-		if begin >= size {
+		begin := part.begin + int64(i)*stripe
+		if begin >= part.end {
 			break
 		}
-		next = min(begin+stripe, size)
+		next = min(begin+stripe, part.end)
 		group.Go(func() (err error) {
-			leaves[i], counts[i], err = h.leaves(ctx, c, begin, min(begin+stripe, size), size)
+			leaves[i], counts[i], err = h.leaves(ctx, c, extent{begin, min(begin+stripe, part.end), part.size}, all.parts)
 			return err
 		})
 	}
 	err = group.Wait()
 	for i := range wave {
-		_, _ = all.Write(leaves[i])
+		all.put(leaves[i])
 		read += counts[i]
 	}
 	return next, read, err
 }
 
-// leaves returns the digests of the leaves from begin to end.
-func (h *Hasher) leaves(ctx context.Context, c Content, begin, end, size int64) (leaves []byte, read int64, err error) {
-	for at := begin; at < end; {
+// leaves returns the digests of the leaves of an extent.
+func (h *Hasher) leaves(ctx context.Context, c Content, part extent, parts Parts) (leaves []byte, read int64, err error) {
+	for at := part.begin; at < part.end; {
 		if err := ctx.Err(); err != nil {
 			return nil, read, err
 		}
-		n := min(Leaf, end-at)
+		n := min(Leaf, part.end-at)
+		if known := parts.known(at / Leaf); known != nil {
+			leaves, at = append(leaves, known...), at+n
+			continue
+		}
 		data := at
-		if size > smallBuffer { // for smaller files, finding holes takes longer than reading them
-			if data, _, err = c.NextData(at, size); err != nil {
+		if part.size > smallBuffer { // for smaller files, finding holes takes longer than reading them
+			if data, _, err = c.NextData(at, part.size); err != nil {
 				return nil, read, err
 			}
 		}

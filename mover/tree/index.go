@@ -18,10 +18,11 @@ import (
 
 // An index is a file with the records of a tree's files, in their order:
 //
-//	magic, a length (4 bytes) and the reading, for each file a length and a record, a length of 0, and a digest of it all.
+//	magic, a length (4 bytes) and the reading, for each file a length, a record, and the digests of its leaves, if they
+//	are kept, a length of 0, and a digest of it all.
 //
 // An index that is truncated or damaged does not count.
-const indexMagic = "sliceshift-index-2\n"
+const indexMagic = "sliceshift-index-3\n"
 
 // maxRecord bounds a record of an index, in bytes.
 const maxRecord = entry.MaxPath + 512
@@ -53,13 +54,15 @@ func CreateIndex(file *os.File, reading differ.Reading) *IndexWriter {
 	return w
 }
 
+var errLargeIndex = fmt.Errorf("the index of these files takes more than %d bytes", int64(MaxIndex))
+
 func (w *IndexWriter) begin() []byte { return append(w.buffer[:0], 0, 0, 0, 0) }
 
 func (w *IndexWriter) write(b []byte) {
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	w.buffer = b
 	if w.size += int64(len(b)); w.err == nil && w.size > MaxIndex-4096 {
-		w.err = fmt.Errorf("the index of these files takes more than %d bytes", int64(MaxIndex))
+		w.err = errLargeIndex
 	}
 	if w.err == nil {
 		_, w.err = w.out.Write(b)
@@ -79,7 +82,19 @@ func (w *IndexWriter) Add(r differ.Record) {
 	for _, t := range []entry.Time{r.Modified, r.Changed, r.Synced} {
 		b = appendTime(b, t)
 	}
-	w.write(append(b, r.Digest[:]...))
+	b = binary.AppendUvarint(append(b, r.Digest[:]...), uint64(len(r.Parts)))
+	w.write(b)
+	w.follow(r.Parts)
+}
+
+// follow writes the digests of leaves after their record.
+func (w *IndexWriter) follow(parts []byte) {
+	if w.size += int64(len(parts)); w.err == nil && w.size > MaxIndex-4096 {
+		w.err = errLargeIndex
+	}
+	if w.err == nil {
+		_, w.err = w.out.Write(parts)
+	}
 }
 
 // Commit ends the index, and writes it to the disk.
@@ -227,6 +242,15 @@ func (x *Index) read() error {
 		*t = readTime(r)
 	}
 	copy(record.Digest[:], r.Fixed(32))
+	parts := r.Uvarint(MaxParts)
 	x.last = &record
-	return r.End()
+	if err := r.End(); err != nil || parts == 0 {
+		return err
+	}
+	if parts != uint64(Leaves(record.Size)*DigestSize) {
+		return fmt.Errorf("%w: %d bytes of digests for a file of %d", codec.ErrMalformed, parts, record.Size)
+	}
+	record.Parts = make([]byte, parts)
+	_, err = io.ReadFull(x.in, record.Parts)
+	return err
 }

@@ -37,9 +37,9 @@ func (t *Tree) volume() string {
 	return fmt.Sprintf("%d %d.%09d", stat.Ino, stat.Btime.Sec, stat.Btime.Nsec)
 }
 
-// handle distinguishes a file from earlier files with its inode (name_to_handle_at(2)), because it contains the
+// Handle distinguishes a file from earlier files with its inode (name_to_handle_at(2)), because it contains the
 // inode's generation. It is empty if there is none.
-func (c *Cursor) handle(path string) string {
+func (c *Cursor) Handle(path string) string {
 	folder, name, err := c.at(path)
 	if err != nil {
 		return ""

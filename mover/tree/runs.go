@@ -95,7 +95,7 @@ func (l *lister) readRuns(ctx context.Context, runs <-chan []*reading) error {
 	for run := range runs {
 		if !inRuns(run[0]) {
 			r := run[0]
-			r.digest, r.read, r.err = l.read(ctx, cursor, r.entry)
+			r.digest, r.read, r.err = l.read(ctx, cursor, r)
 			close(r.done)
 		} else if err := l.readRun(ctx, bulk, run); err != nil {
 			return err
@@ -126,6 +126,7 @@ func (l *lister) readRun(ctx context.Context, bulk *bulk, run []*reading) error 
 		}
 		if r.err == nil {
 			r.digest = wholeDigest(f.Data)
+			l.tallyContent(r.entry.Path, r.digest)
 		}
 		if l.options.Progress != nil {
 			l.options.Progress.Add(r.read)

@@ -27,6 +27,14 @@ type ListOptions struct {
 	Known *Index
 	// Record takes the records of this reading.
 	Record *IndexWriter
+	// Parts makes Record keep the digests of the leaves of each file too. Nothing but this program writes to the tree:
+	// then a file that has not changed since its record is known however recently it had changed before (differ.Same).
+	Parts bool
+	// Written returns what is known about the leaves of a file that was written since its record; nil if nothing is.
+	// A nil function knows nothing.
+	Written func(path string) *Parts
+	// Tally, if it is set, gets all parts. It is for a list that is Settled.
+	Tally *Tally
 	// Synced is the start time of the sync before this list.
 	Synced entry.Time
 	// Throttle limits the read rate.
@@ -89,6 +97,9 @@ type reading struct {
 	done   chan struct{} // nil: there is nothing to read
 	digest [32]byte
 	read   int64
+	// leaves are the digests of its leaves, if they are kept; size is their number of bytes that room was taken for.
+	leaves []byte
+	size   int64
 	handle string
 	synced entry.Time // the sync time of its digest
 	err    error
@@ -105,6 +116,7 @@ type lister struct {
 	totals  entry.Totals
 	missed  uint64 // of the walk, like trusted
 	trusted uint64
+	parts   partsRoom
 	emit    func(*entry.Entry) error
 }
 
@@ -152,16 +164,19 @@ func (l *lister) prepare(r *reading) error {
 		return nil
 	}
 	if l.options.Known != nil || l.options.Record != nil {
-		r.handle = l.handles.handle(e.Path)
+		r.handle = l.handles.Handle(e.Path)
 	}
 	if l.options.Known != nil {
 		record, err := l.options.Known.Find(e.Path)
 		if err != nil {
 			return err
 		}
-		if record != nil && differ.Trusted(e, r.handle, *record) {
-			e.Digest, r.synced = record.Digest, record.Synced
+		if record != nil && l.trusts(e, r.handle, record) {
+			if e.Digest, r.synced = record.Digest, record.Synced; len(record.Parts) > 0 && l.keeps(r) {
+				r.leaves = record.Parts
+			}
 			l.trusted += occupied(e)
+			l.tally(e, record.Parts)
 			return nil
 		}
 	}
@@ -169,13 +184,14 @@ func (l *lister) prepare(r *reading) error {
 	return nil
 }
 
-func (l *lister) read(ctx context.Context, cursor *Cursor, e *entry.Entry) (digest [32]byte, read int64, err error) {
+func (l *lister) read(ctx context.Context, cursor *Cursor, r *reading) (digest [32]byte, read int64, err error) {
+	e := r.entry
 	content, err := cursor.openPastCache(e.Path)
 	if err != nil {
 		return digest, 0, err
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
-	digest, read, err = l.hasher.Digest(ctx, content, e.Size)
+	digest, read, err = l.hasher.DigestParts(ctx, content, e.Size, l.partsOf(r))
 	if l.options.Progress != nil {
 		l.options.Progress.Add(read)
 	}
@@ -185,6 +201,9 @@ func (l *lister) read(ctx context.Context, cursor *Cursor, e *entry.Entry) (dige
 	now, err := content.Stat()
 	if err == nil && !sameState(e, &now) {
 		err = ErrChanged
+	}
+	if err == nil && Leaves(e.Size) <= 1 {
+		l.tallyContent(e.Path, digest)
 	}
 	return digest, read, err
 }
@@ -227,17 +246,27 @@ func (l *lister) add(r *reading) error {
 	if l.options.Digest {
 		l.row = entry.AppendRow(l.row[:0], e)
 		Roll(l.root, l.row)
+		l.tallyEntry(e)
 		if l.options.Record != nil && e.Kind == entry.File && r.err == nil {
-			record := differ.RecordOf(e, r.handle, r.synced)
-			l.options.Record.Add(record)
-			if record.Settled() {
-				l.totals.Known += occupied(e)
-			} else {
-				l.totals.Young += occupied(e)
-			}
+			l.record(r)
 		}
 	}
+	l.parts.leave(r)
 	return l.emit(e)
+}
+
+// record adds the record of a file whose content is known.
+func (l *lister) record(r *reading) {
+	record := differ.RecordOf(r.entry, r.handle, r.synced)
+	if l.options.Parts {
+		record.Parts = r.leaves
+	}
+	l.options.Record.Add(record)
+	if l.options.Parts && l.keepsParts(r) || !l.options.Parts && record.Settled() {
+		l.totals.Known += occupied(r.entry)
+	} else {
+		l.totals.Young += occupied(r.entry)
+	}
 }
 
 // occupied returns how many bytes of a file are not holes, judged by its number of blocks.

@@ -19,7 +19,7 @@ import (
 )
 
 // Version is the protocol version, which must be equal on both sides. Any change of a message changes it.
-const Version = 2
+const Version = 3
 
 // Limits.
 const (
@@ -39,6 +39,11 @@ const (
 	SumSize = 16
 	// MaxRange is the most bytes of a file that are requested at once.
 	MaxRange = 8 << 20
+	// Part is the unit in which large contents are compared first, in bytes: those that a digest is kept of.
+	// DigestSize is the size of that digest, and MaxParts how many are sent at once.
+	Part       = 1 << 20
+	DigestSize = 32
+	MaxParts   = 32
 	// MaxExtents is how many extents of a file are sent at once.
 	MaxExtents = 4096
 	// MaxText is the most bytes of an error.
@@ -68,7 +73,9 @@ const (
 	TypeError
 	TypeKnown
 	TypeRecord
-	lastType = TypeRecord
+	TypeParts
+	TypeDiffer
+	lastType = TypeDiffer
 )
 
 // Packed is the flag of a payload that is a zstd frame.

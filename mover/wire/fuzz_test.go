@@ -53,6 +53,8 @@ var messages = []struct {
 	{"end", End{Status: Failed, Problem: "p"}.Append(nil), again(ReadEnd, func(m End) []byte { return m.Append(nil) })},
 	{"map", Map{Wanted: someFile, Offset: 9}.Append(nil), again(ReadMap, func(m Map) []byte { return m.Append(nil) })},
 	{"extents", Extents{List: []Extent{{0, 10}, {20, 30}}, More: true}.Append(nil), again(func(b []byte) (Extents, error) { return ReadExtents(b, 1<<20) }, func(m Extents) []byte { return m.Append(nil) })},
+	{"parts", Parts{Wanted: Wanted{Path: "a", Size: 3*Part - 1}, Offset: Part, Sums: make([]byte, 2*DigestSize)}.Append(nil), again(ReadParts, func(m Parts) []byte { return m.Append(nil) })},
+	{"differ", Differ{Status: Changed, Parts: []byte{1, 2}}.Append(nil), again(func(b []byte) (Differ, error) { return ReadDiffer(b, 9) }, func(m Differ) []byte { return m.Append(nil) })},
 	{"done", Done{OK: true, Text: "t"}.Append(nil), again(ReadDone, func(m Done) []byte { return m.Append(nil) })},
 }
 
@@ -125,6 +127,20 @@ func TestLimits(t *testing.T) {
 		if _, err := ReadRange(m.Append(nil)); !errors.Is(err, codec.ErrMalformed) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+	for name, m := range map[string]Parts{
+		"no part":          {Wanted: Wanted{Path: "a", Size: Part}},
+		"between parts":    {Wanted: Wanted{Path: "a", Size: Part}, Offset: 1, Sums: make([]byte, DigestSize)},
+		"beyond the end":   {Wanted: Wanted{Path: "a", Size: Part}, Offset: Part, Sums: make([]byte, DigestSize)},
+		"more than it has": {Wanted: Wanted{Path: "a", Size: Part}, Sums: make([]byte, 2*DigestSize)},
+		"too many":         {Wanted: Wanted{Path: "a", Size: 1 << 40}, Sums: make([]byte, (MaxParts+1)*DigestSize)},
+	} {
+		if _, err := ReadParts(m.Append(nil)); !errors.Is(err, codec.ErrMalformed) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := ReadDiffer(Differ{Parts: []byte{1}}.Append(nil), 9); !errors.Is(err, codec.ErrMalformed) {
+		t.Errorf("one byte about nine parts: got %v", err)
 	}
 	for name, m := range map[string]Extents{
 		"over each other": {List: []Extent{{0, 10}, {9, 5}}},
