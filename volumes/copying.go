@@ -27,6 +27,8 @@ type Copying struct {
 	// Receiver writes the copy. Sender reads the source once the ordinal has been stopped. Warm reads it before
 	// the stop, beside the ordinal's own pod.
 	Receiver, Sender, Warm Mover
+	// Prover reads the volume that the ordinal has left, after the ordinal has started on its copy.
+	Prover Mover
 	// Base is read by warm passes instead of the ordinal's claim, if that was chosen.
 	Base Base
 	// Beside describes the volumes of the ordinal's other claims.
@@ -78,8 +80,10 @@ type CopyAsked struct {
 	Transport api.CopyTransport
 	// Warm decides whether passes run while the ordinal runs; empty is Auto.
 	Warm api.CopyWarmMode
-	// Verify decides how much of both sides is read once the ordinal is down; empty is Full.
+	// Verify decides how much of both sides is read once the ordinal is down; empty leaves that to the method.
 	Verify api.CopyVerify
+	// Accepted is true if the user has accepted that the ordinal runs on a copy that is not proven.
+	Accepted bool
 	// Budget is the longest projected downtime for which the ordinal is stopped; 0 is DefaultDowntimeBudget.
 	Budget time.Duration
 	// Limit is the longest time for which the ordinal may be copied while it is down; 0 for no limit.
@@ -139,6 +143,8 @@ const (
 	RoleSender   Role = "sender"
 	// RoleWarm reads while the ordinal runs.
 	RoleWarm Role = "warm"
+	// RoleProver reads the volume that the ordinal has left, alone.
+	RoleProver Role = "prover"
 )
 
 // Mover is a pod that reads or writes a volume, for one pass.
@@ -186,8 +192,12 @@ type Mover struct {
 type MoverResult struct {
 	// Done is true if the pass was completed and both sides were equal.
 	Done bool
-	// Root is the digest of all content on this mover's volume; empty if none was computed.
-	Root string
+	// Root is the digest of all content on this mover's volume; empty if none was computed. Alone is true if it is that
+	// of a mover that has read its volume whole, with no other mover.
+	Root  string
+	Alone bool
+	// Tally is a summary of all parts of that content, by which a part that differs is found.
+	Tally string
 	// Differs is the first path in which both sides differ; empty if no difference was found.
 	Differs string
 	// Torn is true if the disk has failed: nothing that was written there can be trusted.
@@ -253,9 +263,11 @@ type CopyAction struct {
 	// different.
 	Content bool
 	// Verify is what a pass reads at its end; empty for nothing. Copy is the key under which results are kept
-	// between passes, for Changed.
+	// between passes, for Changed and Later.
 	Verify api.CopyVerify
 	Copy   string
+	// Tally is that of the copy, for a prover that finds another root.
+	Tally string
 	// Class is the storage class of a claim that is created, and Size the capacity of its volume in bytes. If
 	// Size is 0, the requested size applies, or that of the other side.
 	Class string

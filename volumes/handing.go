@@ -342,7 +342,11 @@ func (h Handing) parkGiver() Verdict {
 	case !h.secured(giver):
 		return h.keep(giver, true)
 	}
-	return returned(h.repoint(true, Park, giver.Volume, Parked(giver.Ref)))
+	verdict := h.repoint(true, Park, giver.Volume, Parked(giver.Ref))
+	if h.Attempt.Seal.Verify == api.CopyVerifyLater {
+		return verdict // the mark shows that nobody has used the volume until it is read whole
+	}
+	return returned(verdict)
 }
 
 // LetGo deletes the incoming and the outgoing claim once the ordinal's claim is bound. Until then nothing else

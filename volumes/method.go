@@ -75,4 +75,9 @@ const (
 	// Dropped: nothing is left of an attempt that this migration may remove. The ordinal runs where it was when the
 	// attempt began, or has arrived on the second volume, and the record then forgets the attempt.
 	Dropped
+	// Proven: the ordinal runs on its second volume, and that is proven or accepted. No work of a proof is left, and
+	// the first volume is parked.
+	Proven
+	// Unproven: no work of a proof is left, and the first volume is parked, whatever is proven.
+	Unproven
 )

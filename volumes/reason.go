@@ -62,6 +62,10 @@ const (
 	ReasonCopyAwaitsWord   = "CopyAwaitsWord"
 	ReasonCopyNotSealed    = "CopyNotSealed"
 	ReasonCopyRelayed      = "CopyRelayed"
+	ReasonCopyProvesLater  = "CopyProvesLater"
+	ReasonCopyProofDiffers = "CopyProofDiffers"
+	ReasonCopyProofUnread  = "CopyProofUnread"
+	ReasonCopyUnprovable   = "CopyUnprovable"
 	ReasonCopySendsLate    = "CopySendsLate"
 	// Reasons of method Snapshot.
 	ReasonSnapshotUnsupported  = "SnapshotUnsupported"

@@ -128,7 +128,7 @@ func (a apiServer) deleteClaim(v *plan.OrdinalVolume, own *volumes.Holding, acti
 
 func (a apiServer) applyMover(v *plan.OrdinalVolume, action volumes.Action) error {
 	m := map[volumes.Role]*volumes.Mover{
-		volumes.RoleReceiver: &v.Copy.Receiver, volumes.RoleSender: &v.Copy.Sender, volumes.RoleWarm: &v.Copy.Warm, volumes.RolePlaceholder: &v.Copy.Placeholder,
+		volumes.RoleReceiver: &v.Copy.Receiver, volumes.RoleSender: &v.Copy.Sender, volumes.RoleWarm: &v.Copy.Warm, volumes.RoleProver: &v.Copy.Prover, volumes.RolePlaceholder: &v.Copy.Placeholder,
 	}[action.Copy.Role]
 	switch {
 	case action.Change() == volumes.Creates && m.Found, action.Change() != volumes.Creates && (m.UID != action.UID || m.ResourceVersion != action.ResourceVersion):

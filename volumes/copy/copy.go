@@ -22,6 +22,8 @@
 //     Content that is sealed after that cannot change.
 //   - A seal counts for one release of the giver's volume only. If the volume was pointed back in between, a
 //     pod may have written to it.
+//   - With verify Later, a seal is the root of the copy alone. The volume that the ordinal has left is read whole
+//     after the start (late.go). Until its root is recorded and equal, it is kept, and the migration is not completed.
 //   - A warm pass is never mistaken for the last one. Its movers carry a mark and report no root, and its
 //     sender has another name. The last pass compares every byte again, except files
 //     that are trusted with copy.verify Changed.
@@ -93,6 +95,10 @@ func (Copy) Ahead(pair volumes.Pair, goal volumes.Goal) volumes.Verdict {
 		return v.withdraw()
 	case volumes.Dropped:
 		return v.drop()
+	case volumes.Proven:
+		return v.prove()
+	case volumes.Unproven:
+		return v.unprove()
 	}
 	return volumes.Verdict{}
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
@@ -86,8 +87,10 @@ func (w *world) talkOf(what int, s, r *pod) {
 func (w *world) end(m *pod, equal bool) {
 	m.Ended, m.ResourceVersion = true, w.Next()
 	m.Result = volumes.MoverResult{Done: equal, Seconds: 1}
-	if !m.Warm {
-		m.Result.Root = strconv.Itoa(m.mounted.Content)
+	switch {
+	case m.Warm, m.verify == api.CopyVerifyLater && m.role == volumes.RoleSender: // it reads nothing for a proof
+	default:
+		m.Result.Root, m.Result.Verify = strconv.Itoa(m.mounted.Content), m.verify
 	}
 	if !equal {
 		m.Result.Differs = "etc/passwd"

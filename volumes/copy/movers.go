@@ -21,6 +21,8 @@ func (v view) mover(role volumes.Role) volumes.Mover {
 		return v.Receiver
 	case volumes.RoleWarm:
 		return v.Warm
+	case volumes.RoleProver:
+		return v.Prover
 	default:
 		return v.Sender
 	}
@@ -81,7 +83,7 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 		verdict := v.onMover(volumes.CreateMover, role)
 		action := &verdict.Action.Copy
 		action.Pass, action.Warm, action.Content = v.pass(), v.warming, !v.warming && v.Attempt.Passes > 0
-		if action.Verify = v.verify(); action.Verify == api.CopyVerifyChanged {
+		if action.Verify = v.verify(); keeps(action.Verify) {
 			action.Copy = v.Incoming.Ref.Name
 		}
 		action.Relayed, action.Fresh = v.relays(), role == volumes.RoleReceiver && !v.Attempt.Filling
@@ -172,6 +174,8 @@ func (v view) onMover(verb volumes.Verb, role volumes.Role) volumes.Verdict {
 		if a.Ref = v.Outgoing.Ref; v.beside {
 			a.Ref = v.Giver.Ref
 		}
+	case volumes.RoleProver:
+		a.Ref = v.Outgoing.Ref
 	case volumes.RoleWarm:
 		a.Ref = v.Giver.Ref
 		if v.based() {
@@ -273,17 +277,18 @@ func did(m volumes.Mover) bool { return m.Ended && m.Result.Done }
 // compared records that both sides have shown the same root.
 func (v view) compared() volumes.Verdict {
 	from, to := v.Sender.Result, v.Receiver.Result
-	if to.Root == "" || from.Root != to.Root {
+	if to.Root == "" || from.Root != to.Root && to.Verify != api.CopyVerifyLater {
 		return v.differs(cmp.Or(to.Differs, from.Differs, "the root directory"))
 	}
-	if to.Verify == api.CopyVerifyChanged && v.Asked.Verify != api.CopyVerifyChanged {
-		return v.removeAll() // a full read was requested meanwhile
+	if !v.enough(to.Verify) {
+		return v.removeAll() // more was requested meanwhile
 	}
 	next := v.Attempt
 	next.Seal.Root, next.Seal.Released, next.Seal.Volume = to.Root, v.Giver.Volume.Released, v.Incoming.Volume.Name
 	next.Seal.From, next.Seal.To = volumes.Disk(v.Giver.Volume.Handle), volumes.Disk(v.Incoming.Volume.Handle)
 	next.Torn = api.CopyTorn{}
 	next.Seal.Verify, next.Seal.Read, next.Seal.Trusted = to.Verify, from.Read+to.Read, from.Trusted+to.Trusted
+	next.Seal.Tally = to.Tally
 	next.Seal.Bytes, next.Seal.Files, next.Seal.Written, next.Seal.Seconds = to.Bytes, to.Files, to.Written, to.Seconds
 	return volumes.Verdict{Attempt: &next}
 }

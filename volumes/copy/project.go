@@ -34,8 +34,8 @@ type projection struct {
 	// bytes are read for the proof, at rate. trusted bytes are not read, and young bytes would not be after
 	// another warm pass.
 	bytes, rate, trusted, young int64
-	// measured is true if the rate was measured.
-	measured bool
+	// measured is true if the rate was measured. later is true if the other side is read after the start.
+	measured, later bool
 }
 
 func (p projection) handover() time.Duration { return p.outage.Lasts() }
@@ -65,13 +65,24 @@ func (v view) project() projection {
 			p.young = min(done.Young, p.bytes)
 		}
 	}
-	p.proof = lasts(float64(p.bytes), p.rate)
-	if done.Passes == 1 {
+	rate := cmp.Or(done.Rate, v.assumedRate())
+	if p.delta = lasts(float64(done.Changes)*since.Seconds(), rate); done.Passes == 1 {
 		// The write rate is not known yet. At most, the changes took as long to write as they take to copy.
-		p.delta = min(since, lasts(float64(done.Bytes), cmp.Or(done.Rate, v.assumedRate())))
-		return p
+		p.delta = min(since, lasts(float64(done.Bytes), rate))
 	}
-	p.delta = lasts(float64(done.Changes)*since.Seconds(), cmp.Or(done.Rate, v.assumedRate()))
+	if v.later() {
+		p = p.readBack(done, rate)
+	}
+	p.proof = lasts(float64(p.bytes), p.rate)
+	return p
+}
+
+// readBack returns the projection if only the copy is read back, and of it only the last changes and what the warm
+// passes keep no digests of.
+func (p projection) readBack(done api.CopyWarm, rate int64) projection {
+	changed := int64(p.delta.Seconds() * float64(rate))
+	p.later, p.bytes = true, min(done.Bytes-min(done.Known, done.Bytes)+changed, done.Bytes)
+	p.trusted = done.Bytes - p.bytes
 	return p
 }
 
@@ -178,7 +189,10 @@ func (p projection) String() string {
 	}
 	text := fmt.Sprintf("It would be down for about %s: %s for pods and volumes (%s), %s for changes since the last warm pass, %s for reading %s again, at %s a second as %s",
 		rounded(p.downtime()), rounded(p.handover()), p.outage, rounded(p.delta), rounded(p.proof), size(p.bytes), size(p.rate), how)
-	if p.trusted > 0 {
+	switch {
+	case p.later:
+		text += fmt.Sprintf("; %s were read back by warm passes, and the volume that it leaves is read whole after its start", size(p.trusted))
+	case p.trusted > 0:
 		text += fmt.Sprintf("; %s are not read again, since copy.verify is Changed", size(p.trusted))
 	}
 	return text
@@ -203,7 +217,7 @@ func (p projection) roomy() time.Duration {
 func (v view) doubt() *volumes.Reason {
 	p := projection{outage: v.Outage.WithoutCopy(), bytes: v.Asked.Needed, rate: fast, proof: lasts(float64(v.Asked.Needed), fast)}
 	budget := v.budget()
-	if !v.automatic() || !v.warms() || v.Attempt.Warm.Passes > 0 || p.downtime() <= budget {
+	if v.later() || !v.automatic() || !v.warms() || v.Attempt.Warm.Passes > 0 || p.downtime() <= budget {
 		return nil
 	}
 	return &volumes.Reason{

@@ -180,7 +180,7 @@ func TestDoubt(t *testing.T) {
 		pair := newWorld().Pair()
 		seen := *pair.Copy
 		pair.Copy = &seen
-		seen.Asked.Needed = 100 * gib
+		seen.Asked.Needed, seen.Asked.Verify = 100*gib, api.CopyVerifyFull
 		change(&pair, &seen)
 		if found := warned(pair); len(found) > 0 {
 			return &found[0]

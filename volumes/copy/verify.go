@@ -12,17 +12,46 @@ func (v view) changes() bool {
 	return v.Asked.Verify == api.CopyVerifyChanged && !v.based()
 }
 
-// verify returns what the pass that is due reads at its end. A warm pass reads on behalf of the last one only.
-// Its findings in a restored snapshot do not apply to the volume itself: the snapshot may lack data that were
-// in memory. Once the sides have differed, nothing is trusted any more.
-func (v view) verify() api.CopyVerify {
+// later reports whether the volume that the ordinal leaves is read whole only after the ordinal has started. By default
+// that is so if reading both sides whole does not fit into the downtime budget. It is judged without the changes since
+// the last warm pass, so that it stays the same while the ordinal is stopped. An ordinal that is copied as a whole while
+// it is down gains nothing by it.
+func (v view) later() bool {
+	done := v.Attempt.Warm
 	switch {
-	case v.changes() && (v.warming || v.Attempt.Passes == 0):
+	case v.Asked.Verify != "":
+		return v.Asked.Verify == api.CopyVerifyLater
+	case v.Down, v.Asked.Warm == api.CopyWarmNone, done.Passes == 0 && done.Refused != "" && !v.chooses():
+		return false
+	case done.Passes == 0: // nothing is measured yet
+		return handover+lasts(float64(v.Asked.Needed), fast) > v.budget()
+	}
+	return handover+lasts(float64(done.Bytes), readRate(done)) > v.budget()
+}
+
+// verify returns what the pass that is due reads at its end. A warm pass reads on behalf of the last one only.
+// With Changed, its findings in a restored snapshot do not apply to the volume itself: the snapshot may lack data that
+// were in memory. With Later, they are of the copy alone. Once the sides have differed, nothing is trusted any more.
+func (v view) verify() api.CopyVerify {
+	switch trusts := v.warming || v.Attempt.Passes == 0; {
+	case v.changes() && trusts:
 		return api.CopyVerifyChanged
+	case v.later() && trusts:
+		return api.CopyVerifyLater
 	case v.warming:
 		return ""
 	}
 	return api.CopyVerifyFull
+}
+
+// keeps reports whether results are kept between passes.
+func keeps(verify api.CopyVerify) bool {
+	return verify == api.CopyVerifyChanged || verify == api.CopyVerifyLater
+}
+
+// enough reports whether a last pass that was verified in a way is enough for what the user requests now.
+func (v view) enough(verify api.CopyVerify) bool {
+	return !keeps(verify) || verify == v.Asked.Verify || verify == api.CopyVerifyLater && v.Asked.Verify == ""
 }
 
 // trusted lists the file systems whose change times reflect every write, as the mover judges them. A driver
@@ -35,7 +64,7 @@ func (v view) trusts() *volumes.Reason {
 		return nil
 	}
 	template := v.Template
-	back := fmt.Sprintf("to read all of it: --volume %[1]s=copy,...,verify=full, or copy.verify: Full for claim template %[1]s in spec.volumes, which is the default", template)
+	back := fmt.Sprintf("to read all of it: --volume %[1]s=copy,...,verify=full, or copy.verify: Full for claim template %[1]s in spec.volumes", template)
 	if why := v.untrusted(); why != "" {
 		return &volumes.Reason{
 			Reason:  volumes.ReasonCopyReadsAll,
@@ -48,6 +77,22 @@ func (v view) trusts() *volumes.Reason {
 		Message: fmt.Sprintf("copy.verify of claim template %s is Changed: while its ordinal is down, a file is not read again if its inode, size and times have not changed since a warm pass read it. "+
 			"Disk damage since then, and writes that bypass the file system, are not detected. If either side's file system is not ext4, xfs or btrfs, all is read", template),
 		Remedy: "keep it if the storage is reliable and an ordinal cannot be down for a full read; " + back,
+	}
+}
+
+// proves returns a warning about a proof after the start, if there is to be one.
+func (v view) proves() *volumes.Reason {
+	if !v.later() || v.Asked.Verify == "" && (!v.automatic() || v.Attempt.Warm.Passes > 0) {
+		return nil
+	}
+	why := fmt.Sprintf("copy.verify of claim template %s is Later", v.Template)
+	if v.Asked.Verify == "" {
+		why = fmt.Sprintf("claim %s/%s holds up to %s, and reading both sides of that again does not fit into copy.downtimeBudget of %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, size(v.Asked.Needed), v.budget())
+	}
+	return &volumes.Reason{
+		Reason:  volumes.ReasonCopyProvesLater,
+		Message: fmt.Sprintf("%s: while its ordinal is down, only the last changes are read back at the destination. After the start the volume that it has left is read whole and compared. If the two differ, the migration stalls and the ordinal runs on its copy; all that it has written by then is on the copy alone", why),
+		Remedy:  fmt.Sprintf("keep it if an ordinal cannot be down for a full read; to prove everything before the start: --volume %[1]s=copy,...,verify=full, or copy.verify: Full for claim template %[1]s in spec.volumes, with a copy.downtimeBudget that allows it", v.Template),
 	}
 }
 

@@ -48,8 +48,8 @@ func TestProjectChanged(t *testing.T) {
 		return v.project()
 	}
 	same := func(*view) {}
-	if p := of("", same); p.proof != 1000*time.Second || p.trusted != 0 || strings.Contains(p.String(), "Changed") {
-		t.Errorf("by default: %s", p)
+	if p := of(api.CopyVerifyFull, same); p.proof != 1000*time.Second || p.trusted != 0 || strings.Contains(p.String(), "Changed") {
+		t.Errorf("in full: %s", p)
 	}
 	p := of(api.CopyVerifyChanged, same)
 	if p.proof != 10*time.Second || !strings.Contains(p.String(), "10s for reading 10Gi again") || !strings.Contains(p.String(), "990Gi are not read again, since copy.verify is Changed") {

@@ -149,7 +149,7 @@ func (v view) cold(why string) volumes.Verdict {
 // its downtime may exceed the budget; that a relay is slow; and that its last sender starts after the stop.
 func (v view) warnings() []volumes.Reason {
 	var found []volumes.Reason
-	for _, problem := range []*volumes.Reason{cmp.Or(v.once(), v.trusts(), v.doubt()), v.slow(), v.sendsLate()} {
+	for _, problem := range []*volumes.Reason{cmp.Or(v.once(), v.trusts(), v.proves(), v.doubt()), v.slow(), v.sendsLate()} {
 		if problem != nil {
 			found = append(found, *problem)
 		}

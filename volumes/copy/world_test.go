@@ -23,6 +23,8 @@ type pod struct {
 	claim   string
 	address string
 	mounted *volumestest.Disk
+	// verify is what it reads at the end of its pass.
+	verify api.CopyVerify
 	// fresh is true if it creates no key when its volume holds data.
 	fresh bool
 }
@@ -65,6 +67,9 @@ type world struct {
 	stopped time.Time
 	// mute is true if no mover reports anything while the ordinal is down.
 	mute bool
+	// verify is how copies are verified, and accepted is true if the user accepts one that is not proven.
+	verify   api.CopyVerify
+	accepted bool
 	// used is true if the volumes that claims get existed before, with another user's data.
 	used bool
 	// twice is a claim name for which a volume was created a second time.
@@ -99,7 +104,7 @@ func newWorldOf(method volumes.Method) *world {
 func (w *world) Pair() volumes.Pair {
 	pair := w.World.Pair()
 	seen := pair.Copy
-	seen.Asked, seen.Early = volumes.CopyAsked{Image: "mover", Limit: w.limit}, w.early
+	seen.Asked, seen.Early = volumes.CopyAsked{Image: "mover", Limit: w.limit, Verify: w.verify, Accepted: w.accepted}, w.early
 	if w.cold {
 		seen.Asked.Warm = api.CopyWarmNone
 	}
@@ -123,6 +128,7 @@ func (w *world) Pair() volumes.Pair {
 	}
 	seen.Receiver = w.mover(volumes.RoleReceiver, taker.Ref)
 	seen.Sender, seen.Warm = w.mover(volumes.RoleSender, giver.Ref), w.mover(volumes.RoleWarm, giver.Ref)
+	seen.Prover = w.mover(volumes.RoleProver, giver.Ref)
 	if b := w.bases[BaseRef(giver.Ref, owner, w.Record.Number).Name]; b != nil {
 		seen.Base = b.Base
 	}
@@ -239,7 +245,7 @@ func (w *world) writeMover(write volumestest.Late) {
 	m := w.movers[a.Copy.Pod]
 	if a.Verb == volumes.CreateMover {
 		if m == nil {
-			w.movers[a.Copy.Pod] = &pod{role: a.Copy.Role, fresh: a.Copy.Fresh, side: write.Side, claim: a.Ref.Name, address: a.Copy.Address, Mover: volumes.Mover{
+			w.movers[a.Copy.Pod] = &pod{role: a.Copy.Role, fresh: a.Copy.Fresh, verify: a.Copy.Verify, side: write.Side, claim: a.Ref.Name, address: a.Copy.Address, Mover: volumes.Mover{
 				Found: true, UID: types.UID("pod" + w.Next()), ResourceVersion: w.Next(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Warm: a.Copy.Warm, Relayed: a.Copy.Relayed, Claim: a.Ref.Name, Node: a.Copy.Node, Made: w.Now, Fence: a.Fence,
 			}}
 		}

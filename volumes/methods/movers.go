@@ -51,7 +51,7 @@ func (w writer) spec() manifest.Spec {
 		Namespace: w.action.Ref.Namespace, Name: w.action.Copy.Pod, Owner: w.Owner, Fence: w.action.Fence, Claim: w.action.Ref.Name,
 		Attempt: w.action.Copy.Attempt, Pass: w.action.Copy.Pass, Content: w.action.Copy.Content, Connect: w.action.Copy.Address, Relayed: w.action.Copy.Relayed,
 		Fresh: w.action.Copy.Fresh, Warm: w.action.Copy.Warm, Node: w.action.Copy.Node, Image: w.Copy.Image, Resources: w.Copy.Resources,
-		Verify: cmp.Or(string(w.action.Copy.Verify), "None"), Copy: w.action.Copy.Copy, Devices: w.Copy.Devices,
+		Verify: cmp.Or(string(w.action.Copy.Verify), "None"), Copy: w.action.Copy.Copy, Tally: w.action.Copy.Tally, Devices: w.Copy.Devices,
 	}
 	if w.Copy.Bandwidth != nil {
 		spec.Bandwidth = w.Copy.Bandwidth.String()
@@ -127,10 +127,14 @@ func (w writer) pod(template *corev1.PodTemplateSpec, mode *corev1.PersistentVol
 	if template.Spec.SecurityContext != nil {
 		spec.SELinux = template.Spec.SecurityContext.SELinuxOptions
 	}
-	if w.action.Copy.Role == volumes.RoleReceiver {
+	switch w.action.Copy.Role {
+	case volumes.RoleReceiver:
 		return manifest.Receiver(spec)
+	case volumes.RoleProver:
+		return manifest.Prover(spec)
+	default:
+		return manifest.Sender(spec)
 	}
-	return manifest.Sender(spec)
 }
 
 // Rehearsal returns, for a dry run, the pod that a mover would have beside an ordinal's claim.

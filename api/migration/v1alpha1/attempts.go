@@ -1,10 +1,12 @@
 package v1alpha1
 
-// CopyAhead is an ordinal whose volumes are copied before its turn.
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// CopyAhead is an ordinal whose volumes are copied before its turn, or read whole after it has started on its copies.
 type CopyAhead struct {
 	// ordinal of the replica.
 	Ordinal int32 `json:"ordinal"`
-	// volumes of its claims, with the progress of their copies.
+	// volumes of its claims, with the progress of their copies and proofs.
 	// +optional
 	Volumes []HandoffVolume `json:"volumes,omitempty"`
 }
@@ -71,9 +73,11 @@ type SnapshotTaken struct {
 const SnapshotRoot = "snapshot:"
 
 // CopySeal is the result of the last read of both sides of a copy, which were equal; or it identifies the snapshot
-// that a volume was restored from.
+// that a volume was restored from. With verify: Later it is the result of the copy alone, and proof is that of its
+// source.
 type CopySeal struct {
-	// root is the digest of the content of either volume, or of the snapshot's driver and handle.
+	// root is the digest of the content of either volume, or of the snapshot's driver and handle. With verify: Later it
+	// is that of the copy.
 	Root string `json:"root"`
 	// released is the fence under which the copied volume was detached from its ordinal. The seal is valid until the
 	// volume is returned to the ordinal.
@@ -83,12 +87,13 @@ type CopySeal struct {
 	// from and to identify the disks that were read.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// verify is how the sides were compared. Changed: only a part was read. Absent for a snapshot, and in records of
-	// older versions.
+	// verify is how the sides were compared. Changed: only a part was read. Later: the source is read whole after the
+	// ordinal has started: see proof. Absent for a snapshot, and in records of older versions.
 	// +optional
 	Verify CopyVerify `json:"verify,omitempty"`
-	// read is how many bytes of both sides together were read for the comparison. trusted is how many were not read
-	// because they had not changed since a warm pass read them.
+	// read is how many bytes of both sides together were read for the comparison, after the ordinal was stopped. trusted
+	// is how many were not read because they had not changed since a warm pass read them. With verify: Later both are
+	// of the copy alone.
 	// +optional
 	Read int64 `json:"read,omitempty"`
 	// +optional
@@ -103,4 +108,55 @@ type CopySeal struct {
 	Written int64 `json:"written,omitempty"`
 	// +optional
 	Seconds int64 `json:"seconds,omitempty"`
+	// tally is a summary of all parts of the copy, with verify: Later. If the root of the source is another one, the
+	// first part that differs is found by it.
+	// +optional
+	Tally string `json:"tally,omitempty"`
+	// proof is the result of reading the source whole after the ordinal has started, with verify: Later.
+	// +optional
+	Proof CopyProof `json:"proof,omitempty,omitzero"`
+}
+
+// CopyProof is the result of reading the volume that an ordinal has left, whole, after the ordinal has started on its
+// copy.
+type CopyProof struct {
+	// root is the digest of the content of that volume. The copy is proven if it is that of the copy.
+	// +optional
+	Root string `json:"root,omitempty"`
+	// from identifies the disk that was read.
+	// +optional
+	From string `json:"from,omitempty"`
+	// readTime is when it had been read, read is how many bytes that were, and seconds is how long it took.
+	// +optional
+	ReadTime metav1.Time `json:"readTime,omitempty,omitzero"`
+	// +optional
+	Read int64 `json:"read,omitempty"`
+	// +optional
+	Seconds int64 `json:"seconds,omitempty"`
+	// differs is the first path and part in which the volume differs from the copy; absent if it does not.
+	// +optional
+	Differs string `json:"differs,omitempty"`
+	// acceptedTime is when copy.acceptDiffering was applied to a copy that differs or cannot be proven.
+	// +optional
+	AcceptedTime metav1.Time `json:"acceptedTime,omitempty,omitzero"`
+	// tries is how many movers could not read the volume to its end. trouble is what the last one reported, and
+	// troubleTime is when.
+	// +optional
+	Tries int32 `json:"tries,omitempty"`
+	// +optional
+	Trouble string `json:"trouble,omitempty"`
+	// +optional
+	TroubleTime metav1.Time `json:"troubleTime,omitempty,omitzero"`
+}
+
+// Proven reports whether a copy with verify: Later equals its source: another disk than the copy's was read whole
+// after the ordinal had started, and has the root of the copy.
+func (s CopySeal) Proven() bool {
+	return s.Root != "" && s.Proof.Root == s.Root && s.Proof.From == s.From && s.From != s.To
+}
+
+// OwesProof reports whether an ordinal runs on a copy whose source is not read yet, or differs, and nobody has accepted
+// that.
+func (a CopyAttempt) OwesProof() bool {
+	return a.Seal.Root != "" && a.Seal.Verify == CopyVerifyLater && !a.Dropped && !a.Seal.Proven() && a.Seal.Proof.AcceptedTime.IsZero()
 }

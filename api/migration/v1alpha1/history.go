@@ -141,6 +141,12 @@ type PastSeal struct {
 	// verify is how both sides were compared; absent for a snapshot.
 	// +optional
 	Verify CopyVerify `json:"verify,omitempty"`
+	// provenTime is when the source had been read whole and was found equal, with verify: Later. acceptedTime is when
+	// copy.acceptDiffering was applied instead.
+	// +optional
+	ProvenTime metav1.Time `json:"provenTime,omitempty,omitzero"`
+	// +optional
+	AcceptedTime metav1.Time `json:"acceptedTime,omitempty,omitzero"`
 	// bytes and files are its content. trusted is how many bytes of both sides together were not read for the seal.
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`

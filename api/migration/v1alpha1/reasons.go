@@ -113,6 +113,7 @@ const (
 	ReasonVolumeUnbound       = "VolumeNotBound"
 	ReasonCopying             = "Copying"
 	ReasonCopyTurnedBack      = "CopyTurnedBack"
+	ReasonCopyProofPending    = "CopyProofPending"
 	ReasonSnapshotting        = "Snapshotting"
 	ReasonPodNotReady         = "PodNotReady"
 	ReasonPodMissing          = "PodMissing"

@@ -9,7 +9,7 @@ import (
 // MigrationStatus holds observations, and records that cannot be observed again.
 type MigrationStatus struct {
 	// conditions: Ready, Reconciling, Accepted, Progressing, Stalled, Completed; AheadHeld while copies for a later
-	// ordinal are blocked.
+	// ordinal, or the proof of the copy of an earlier one, are blocked.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -45,6 +45,10 @@ type MigrationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	Ahead []CopyAhead `json:"ahead,omitempty"`
+	// proofs lists the ordinals that run on copies with verify: Later whose sources are not read whole yet, or differ.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	Proofs []CopyAhead `json:"proofs,omitempty"`
 	// lastAttempt is the highest number of any attempt to copy a volume.
 	// +optional
 	LastAttempt int32 `json:"lastAttempt,omitempty"`
@@ -282,6 +286,8 @@ const (
 	StepScaleUp Step = "ScaleUp"
 	// StepAwaitReadiness waits until the pod is available.
 	StepAwaitReadiness Step = "AwaitReadiness"
+	// StepProveCopy reads what an ordinal has left, after its handoff. The status has it in no handoff.
+	StepProveCopy Step = "ProveCopy"
 )
 
 // Handoff is the move of one ordinal, in progress.

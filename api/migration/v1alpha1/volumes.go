@@ -167,9 +167,16 @@ type CopySpec struct {
 	// +optional
 	CutoverAt *metav1.Time `json:"cutoverAt,omitempty"`
 	// verify selects how much of both sides is read after the ordinal is stopped, to prove that they are equal.
-	// Default: Full. It may be changed at any time.
+	// Default: Full if reading both sides whole is projected to fit into downtimeBudget, otherwise Later. It may be
+	// changed at any time.
 	// +optional
 	Verify CopyVerify `json:"verify,omitempty"`
+	// acceptDiffering lists ordinals that may go on with a copy that verify: Later has found different from its source,
+	// or cannot prove. Nothing is deleted: the volume that the ordinal has left is kept. It may be changed at any time.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	AcceptDiffering []int32 `json:"acceptDiffering,omitempty"`
 	// devices allows device nodes (block and character devices among the files) to be created at the destination.
 	// Without it a copy fails at a device node and reports its path, because through such a node a pod can access a
 	// device of its node. Default: false. It may be changed at any time.
@@ -207,7 +214,7 @@ const (
 
 // CopyVerify selects how much of both sides is read to prove that they are equal.
 //
-// +kubebuilder:validation:Enum=Full;Changed
+// +kubebuilder:validation:Enum=Full;Changed;Later
 type CopyVerify string
 
 // The modes of verification.
@@ -218,6 +225,11 @@ const (
 	// and btrfs it trusts the previous read of a regular file whose inode, size and times are unchanged. Later damage
 	// on a disk is not detected. Where changes cannot be determined, everything is read.
 	CopyVerifyChanged CopyVerify = "Changed"
+	// CopyVerifyLater reads back at the destination what is written, in warm passes and after the stop. After the
+	// ordinal has started, the volume that it has left is read whole, and its digest is compared with that of the copy.
+	// The migration completes only if they are equal, or if copy.acceptDiffering names the ordinal. Until then, damage
+	// that was copied is not detected.
+	CopyVerifyLater CopyVerify = "Later"
 )
 
 // CopyCutover selects when an ordinal that was copied while it ran is stopped.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,9 +50,15 @@ type Mover struct {
 	Broken bool
 }
 
-// Done reports whether it ended well: a receiver that is Equal or Copied, a sender that has Served.
+// Done reports whether it ended well: a receiver that is Equal, Copied or ReadBack, a sender that has Served, a prover
+// that has Sealed.
 func (m Mover) Done() bool {
-	return m.Result != nil && (m.Result.Result == report.Equal || m.Result.Result == report.Copied || m.Result.Result == report.Served)
+	return m.Result != nil && slices.Contains([]string{report.Equal, report.Copied, report.ReadBack, report.Served, report.Sealed}, m.Result.Result)
+}
+
+// Alone reports whether it has read its volume whole, with no other mover.
+func (m Mover) Alone() bool {
+	return m.Role == RoleProver && m.Result != nil && m.Result.Result == report.Sealed
 }
 
 // Observe reads a mover from its pod; nil is a pod that does not exist.

@@ -41,9 +41,9 @@ func Receiver(s Spec) *corev1.Pod {
 	args := []string{"receive", "--listen=" + listen + ":" + strconv.Itoa(Port)}
 	args = append(args, "--pass="+passName(s.Warm))
 	switch {
-	case s.changed():
+	case s.changed(), s.later() && !s.block():
 		args = append(args, "--verify="+s.Verify, "--copy="+s.Copy)
-	case s.Verify == string(api.CopyVerifyChanged) && s.Warm:
+	case (s.Verify == string(api.CopyVerifyChanged) || s.later()) && s.Warm:
 		args = append(args, "--verify=None") // what it reads would not count
 	case s.Verify == string(api.CopyVerifyChanged):
 		args = append(args, "--verify=Full")
@@ -99,6 +99,9 @@ func Sender(s Spec) *corev1.Pod {
 // changed reports whether content that a warm pass has read need not be read again. For a device this cannot be
 // known.
 func (s Spec) changed() bool { return s.Verify == string(api.CopyVerifyChanged) && !s.block() }
+
+// later reports whether the source is read after the pass. Nothing is kept on a device between two passes.
+func (s Spec) later() bool { return s.Verify == string(api.CopyVerifyLater) }
 
 func passName(warm bool) string {
 	if warm {

@@ -108,9 +108,9 @@ type Spec struct {
 	// Bandwidth and ReadRate limit the bytes a second that a sender sends and reads, as quantities; empty for
 	// no limit.
 	Bandwidth, ReadRate string
-	// Verify is Full, Changed or None: how much of both sides is read at the end. Empty is Full. Copy
-	// identifies the copy, for Changed.
-	Verify, Copy string
+	// Verify is Full, Changed, Later or None: how much of both sides is read at the end. Empty is Full. Copy
+	// identifies the copy, for Changed and Later. Tally is that of the copy, for a prover.
+	Verify, Copy, Tally string
 	// Content is true if files of one size and time are compared too. It is for the pass after one that ended
 	// Different.
 	Content bool
