@@ -38,6 +38,7 @@ func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, 
 	case turnsRound(before, m.Status):
 		noteTurned(&h, before, m.Status.Handoff.StartTime, down)
 	}
+	noteProofs(&h, m.Status.Proofs)
 	h.Stopped = down.stopped(m.Status.Handoff)
 	noteStop(&h, before, m.Status, now)
 	if len(h.Handoffs)+len(h.Stops)+len(h.Drivers) > 0 {
@@ -135,6 +136,25 @@ func noteSeals(h *api.History, finished api.Handoff, now time.Time) {
 	}
 	if over := len(h.Seals) - mostSeals; over > 0 {
 		h.Seals, h.DroppedSeals = slices.Clone(h.Seals[over:]), h.DroppedSeals+int32(over)
+	}
+}
+
+// noteProofs records which seals of copies with verify: Later were proven or accepted since.
+func noteProofs(h *api.History, proofs []api.CopyAhead) {
+	for _, ordinal := range proofs {
+		for _, v := range ordinal.Volumes {
+			seal := v.Copy.Seal
+			at := slices.IndexFunc(h.Seals, func(s api.PastSeal) bool {
+				return s.Ordinal == ordinal.Ordinal && s.ClaimTemplate == v.ClaimTemplate && s.Root == seal.Root && s.Verify == api.CopyVerifyLater
+			})
+			if at < 0 {
+				continue
+			}
+			if seal.Proven() {
+				h.Seals[at].ProvenTime = seal.Proof.ReadTime
+			}
+			h.Seals[at].AcceptedTime = seal.Proof.AcceptedTime
+		}
 	}
 }
 

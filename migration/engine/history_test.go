@@ -286,6 +286,39 @@ func longOutage() api.OutageParts {
 	return api.OutageParts{Stop: long, Detach: long, Carry: long, Copy: long, Start: long}
 }
 
+// TestProofsInHistory: the seal of a copy says when its source had been read whole after the start, or when the user
+// accepted that it differs. Before that it says neither.
+func TestProofsInHistory(t *testing.T) {
+	h := newHistorian()
+	attempt := api.CopyAttempt{Giver: string(plan.SourceSide), Seal: api.CopySeal{Root: "r", Verify: api.CopyVerifyLater, From: "a", To: "b"}}
+	of := func(a api.CopyAttempt) []api.HandoffVolume {
+		return []api.HandoffVolume{{ClaimTemplate: "data", Copy: a}}
+	}
+	h.pass(0, 3, h.begin(2), nil)
+	h.m.Status.Handoff.Volumes = of(attempt)
+	h.pass(time.Second, 3, func(s *api.MigrationStatus) {
+		s.Handoff, s.Proofs = nil, []api.CopyAhead{{Ordinal: 2, Volumes: of(attempt)}}
+	}, h.m.Status.Handoff)
+	seal := func() *api.PastSeal { return &h.m.Status.History.Seals[0] }
+	if got := seal(); !got.ProvenTime.IsZero() || !got.AcceptedTime.IsZero() || got.Verify != api.CopyVerifyLater {
+		t.Errorf("at its start: %+v", got)
+	}
+	at := metav1.NewTime(h.now)
+	attempt.Seal.Proof = api.CopyProof{Root: "s", From: "a", ReadTime: at}
+	proves := func(s *api.MigrationStatus) { s.Proofs[0].Volumes = of(attempt) }
+	if h.pass(time.Second, 3, proves, nil); !seal().ProvenTime.IsZero() {
+		t.Errorf("another root: %+v", seal())
+	}
+	attempt.Seal.Proof.AcceptedTime = at
+	if h.pass(time.Second, 3, proves, nil); !seal().AcceptedTime.Equal(&at) || !seal().ProvenTime.IsZero() {
+		t.Errorf("accepted: %+v", seal())
+	}
+	attempt.Seal.Proof = api.CopyProof{Root: "r", From: "a", ReadTime: at}
+	if h.pass(time.Second, 3, proves, nil); !seal().ProvenTime.Equal(&at) {
+		t.Errorf("equal: %+v", seal())
+	}
+}
+
 // fullHistory returns the history of n ordinals that stalled and then moved.
 func fullHistory(n int32) *api.History {
 	h := newHistorian()

@@ -24,6 +24,7 @@ func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
 	m.Status.Ahead, m.Status.PausedWriters, m.Status.TurnedBack = record.Ahead, record.Writers, record.TurnedBack
+	m.Status.Proofs = record.Proofs
 	m.Status.AutomaticRollback, m.Status.LastAttempt, m.Status.OwedCopies = record.AutomaticRollback, record.LastAttempt, record.Owed
 	m.Status.StartWithdrawn = record.StartWithdrawn
 	if record.Baseline == nil {

@@ -31,6 +31,7 @@ func TestMachineOfMethods(t *testing.T) {
 		if c.Method == api.MethodCopy {
 			c.Prefetch = rapid.Int32Range(0, 2).Draw(t, "prefetch")
 			c.Limit = rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour, time.Hour}).Draw(t, "limit")
+			c.ProvesLater = rapid.Bool().Draw(t, "proven later")
 			c.WaitsForPod = rapid.Bool().Draw(t, "waits for a pod")
 			some := rapid.SampledFrom([][]string{nil, {"data"}, {"wal"}, {"data", "wal"}})
 			c.Cold, c.Late = some.Draw(t, "cold"), some.Draw(t, "late")

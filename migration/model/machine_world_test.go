@@ -414,7 +414,7 @@ func (m *machine) do(s step) bool {
 		return m.provide(s.side)
 	case jobEnds, jobGoes:
 		return m.job(s.kind)
-	case copyBinds, moverStarts, moverGoes, moverLetsGo, bytesArrive, receiverEnds, senderEnds, snapsAct:
+	case copyBinds, moverStarts, moverGoes, moverLetsGo, bytesArrive, receiverEnds, senderEnds, snapsAct, proverEnds:
 		return m.actOnCopies(s)
 	case updates:
 		return m.update(s.side, s.ordinal)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -232,13 +233,18 @@ func (p *printer) yard(i int, w *model) {
 	p.album(&y.album)
 	p.number(len(y.doors))
 	p.bools(y.vanished, y.twice != "")
+	p.name(y.later)
+	for _, handle := range slices.Sorted(maps.Keys(y.proved)) {
+		p.volumeName(handle)
+		p.name(fmt.Sprint("content", y.proved[handle]))
+	}
 }
 
 func (p *printer) mover(pod *mover) {
 	p.text(string(pod.role))
 	p.volumeName(pod.mounted)
 	p.number(int(pod.Pass))
-	p.bools(pod.Warm, pod.Terminating, pod.Ended, pod.Result.Done, pod.Result.Torn, pod.Result.Differs != "")
+	p.bools(pod.Warm, pod.Terminating, pod.Ended, pod.Result.Done, pod.Result.Torn, pod.Result.Differs != "", pod.Result.Alone, pod.verify == api.CopyVerifyLater)
 	p.fence(pod.Fence)
 	for _, name := range []string{pod.pod, pod.claim, string(pod.UID), pod.ResourceVersion, pod.Key, pod.Peer, pod.Result.Root} {
 		p.name(name)
@@ -264,6 +270,9 @@ func (p *printer) attempt(a *api.CopyAttempt) {
 		p.name(name)
 	}
 	p.volumeName(a.Seal.Volume)
+	p.name(a.Seal.Proof.Root)
+	p.number(int(a.Seal.Proof.Tries))
+	p.bools(a.Seal.Verify == api.CopyVerifyLater, a.Seal.Proof.Trouble != "", a.Seal.Proof.AcceptedTime.IsZero())
 }
 
 // ofMovers are the kinds of faults that affect copies.
@@ -292,6 +301,12 @@ func limited(c plantest.Scenario) plantest.Scenario {
 	return c
 }
 
+// provenLater returns a scenario whose copies are proven after their ordinals have started.
+func provenLater(c plantest.Scenario) plantest.Scenario {
+	c.ProvesLater = true
+	return c
+}
+
 // both returns a scenario with two claims for each replica.
 func both(c plantest.Scenario) plantest.Scenario {
 	c.Templates = []string{"data", "logs"}
@@ -304,6 +319,7 @@ func calmMethodBounds() []bound {
 	return []bound{
 		{"copy, calm", moved(api.MethodCopy, 1), 0, nil, nil},
 		{"copy, unattached, calm", unattached(api.MethodCopy), 0, nil, nil},
+		{"copy, proven later, calm", provenLater(moved(api.MethodCopy, 1)), 0, nil, nil},
 		{"empty, calm", moved(api.MethodEmpty, 1), 0, nil, nil},
 		{"snapshot, calm", moved(api.MethodSnapshot, 1), 0, nil, nil},
 		{"snapshot, unattached, calm", unattached(api.MethodSnapshot), 0, nil, nil},
@@ -315,6 +331,8 @@ func smallMethodBounds() []bound {
 		bound{"copy, troubles", moved(api.MethodCopy, 1), 1, kindsOfFault{breaksCopy, mounts}, nil},
 		bound{"copy, unattached, troubles", unattached(api.MethodCopy), 1, kindsOfFault{breaksCopy}, nil},
 		bound{"copy, ahead", ahead(1), 0, nil, nil},
+		bound{"copy, proven later, troubles", provenLater(moved(api.MethodCopy, 1)), 1, kindsOfFault{breaksCopy}, nil},
+		bound{"copy, proven later, 2", provenLater(moved(api.MethodCopy, 2)), 0, nil, nil},
 		bound{"copy, 2 claims, calm", both(moved(api.MethodCopy, 1)), 0, nil, nil},
 		bound{"copy, writes", moved(api.MethodCopy, 1), 1, kindsOfFault{faulty}, nil},
 		bound{"copy, overruns", limited(moved(api.MethodCopy, 1)), 1, kindsOfFault{overruns}, nil},
@@ -328,6 +346,7 @@ func fullMethodBounds() []bound {
 		bound{"empty, turns", moved(api.MethodEmpty, 1), 1, kindsOfFault{turns}, nil},
 		bound{"copy, any", moved(api.MethodCopy, 1), 1, ofMovers, nil},
 		bound{"copy, unattached, any", unattached(api.MethodCopy), 1, ofMovers, nil},
+		bound{"copy, proven later, any", provenLater(moved(api.MethodCopy, 1)), 1, ofMovers, nil},
 		bound{"copy, 2 claims, turns", both(moved(api.MethodCopy, 1)), 1, kindsOfFault{turns}, nil},
 		bound{"copy, 2 claims, troubles", both(moved(api.MethodCopy, 1)), 1, kindsOfFault{breaksCopy}, nil},
 		bound{"copy, overruns, turns, 2", limited(moved(api.MethodCopy, 1)), 2, kindsOfFault{overruns, turns}, nil},

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -21,21 +22,25 @@ const (
 	bytesArrive  kind = "bytes arrive"
 	receiverEnds kind = "receiver ends"
 	senderEnds   kind = "sender ends"
+	proverEnds   kind = "prover ends"
 	snapsAct     kind = "snapshot controller or sidecar acts"
 )
 
 // moverKinds are all of them; the last ones belong to a pair of movers.
-var moverKinds = []kind{copyBinds, moverStarts, moverGoes, moverLetsGo, snapsAct, bytesArrive, receiverEnds, senderEnds}
+var moverKinds = []kind{copyBinds, moverStarts, moverGoes, moverLetsGo, snapsAct, proverEnds, bytesArrive, receiverEnds, senderEnds}
+
+// perSide is how many of them belong to a side.
+const perSide = 6
 
 // moverSteps returns the steps of a world in which claims are copied.
 func moverSteps() []step {
 	var steps []step
 	for _, name := range plan.SideNames {
-		for _, k := range moverKinds[:5] {
+		for _, k := range moverKinds[:perSide] {
 			steps = append(steps, step{k, name, -1})
 		}
 	}
-	for _, k := range moverKinds[5:] {
+	for _, k := range moverKinds[perSide:] {
 		steps = append(steps, step{k, plan.SourceSide, -1})
 	}
 	return steps
@@ -54,6 +59,8 @@ func (m *machine) actOnCopies(s step) bool {
 			acted = m.removeMover(i, s.side)
 		case moverLetsGo:
 			acted = m.detachFromMovers(i, s.side)
+		case proverEnds:
+			acted = m.prove(i, s.side, true)
 		case snapsAct:
 			acted = m.actOnSnapshots(i, s.side)
 		default:
@@ -240,7 +247,12 @@ func (m *machine) talk(y *yard, k kind) bool {
 			y.content[r.mounted] = from
 		}
 	case k == receiverEnds && !r.Ended && from == to:
-		m.endMover(r, volumes.MoverResult{Done: true, Root: rootOf(to)})
+		if y.later = ""; r.verify == api.CopyVerifyLater {
+			y.later = rootOf(to)
+		}
+		m.endMover(r, volumes.MoverResult{Done: true, Root: rootOf(to), Verify: r.verify})
+	case k == senderEnds && r.Ended && r.Result.Done && s.verify == api.CopyVerifyLater: // it reads nothing for a proof
+		m.endMover(s, volumes.MoverResult{Done: true})
 	case k == senderEnds && r.Ended && r.Result.Done:
 		m.endMover(s, volumes.MoverResult{Done: true, Root: rootOf(from)})
 	default:
@@ -314,6 +326,7 @@ const (
 	senderDies
 	diskFails
 	passDiffers
+	proverFails
 	claimVanishes
 	takenVanishes
 	importVanishes
@@ -321,7 +334,7 @@ const (
 	copyBreaks
 )
 
-var copyTroubles = [copyBreaks]string{"the receiver dies", "the sender dies", "the receiver's disk fails", "a pass finds a difference", "somebody deletes the claim of the copy", "somebody deletes the VolumeSnapshot that was taken", "somebody deletes the imported VolumeSnapshot", "somebody deletes the pod of a mover that has ended"}
+var copyTroubles = [copyBreaks]string{"the receiver dies", "the sender dies", "the receiver's disk fails", "a pass finds a difference", "the disk that an ordinal has left cannot be read", "somebody deletes the claim of the copy", "somebody deletes the VolumeSnapshot that was taken", "somebody deletes the imported VolumeSnapshot", "somebody deletes the pod of a mover that has ended"}
 
 // breakCopy applies one of them.
 func (m *machine) breakCopy(what int8) bool {
@@ -341,6 +354,8 @@ func (m *machine) breakCopyOf(i int, what int8) bool {
 	switch what {
 	case claimVanishes:
 		return m.loseIncoming(i)
+	case proverFails:
+		return m.prove(i, plan.SourceSide, false) || m.prove(i, plan.DestinationSide, false)
 	case takenVanishes, importVanishes:
 		return m.loseSnapshot(i, what == importVanishes)
 	case endedVanishes:
@@ -354,7 +369,7 @@ func (m *machine) breakCopyOf(i int, what int8) bool {
 	for at := range y.movers {
 		pod := &y.movers[at]
 		switch _, r := y.peers(); {
-		case pod.role == volumes.RolePlaceholder, (pod.role == volumes.RoleReceiver) != receives || pod.Ended || pod.Terminating:
+		case pod.role == volumes.RolePlaceholder, pod.role == volumes.RoleProver, (pod.role == volumes.RoleReceiver) != receives || pod.Ended || pod.Terminating:
 			continue
 		case what == passDiffers && (r != pod || pod.Warm), what == diskFails && pod.mounted == "":
 			continue

@@ -318,7 +318,7 @@ func (p *printer) record(w *model, r plan.Record) {
 			}
 		}
 	}
-	for _, ahead := range r.Ahead {
+	for _, ahead := range slices.Concat(r.Ahead, r.Proofs) {
 		p.number(int(ahead.Ordinal))
 		for i := range ahead.Volumes {
 			p.volumeName(ahead.Volumes[i].Name)

@@ -513,6 +513,9 @@ func (m *machine) completed(reason string) {
 			m.breaks("I8: completed (%s) although ordinal %d has not come up yet", reason, ordinal)
 		}
 	}
+	if claim := m.unproven(); reason == api.ReasonMoved && claim != "" {
+		m.breaks("I3: completed, and nobody has read the volume that claim %s has left", claim)
+	}
 }
 
 // answer delivers the answer of a write to a process, unless it is lost, and returns the next step.

@@ -34,6 +34,10 @@ type yard struct {
 	twice string
 	// vanished is true after another client has deleted a claim of a copy: it may be recreated.
 	vanished bool
+	// proved are the disks that were read whole after their ordinal had started on a copy, with what was on them then.
+	proved map[string]int
+	// later is the root of the last copy that is to be proven after the start; empty if it was proven before.
+	later string
 }
 
 // moverClaim is a claim that movers mount; attempt is 0 for the one that is read.
@@ -55,6 +59,8 @@ type mover struct {
 	mounted    string
 	// near are the volumes that its node must be able to reach.
 	near []string
+	// verify is what it reads at the end of its pass.
+	verify api.CopyVerify
 }
 
 type spareVolume struct {
@@ -69,7 +75,7 @@ func yardsOf(s plan.Snapshot) []yard {
 	}
 	yards := make([]yard, len(s.Volumes))
 	for i, v := range s.Volumes {
-		yards[i] = yard{content: map[string]int{v.Source.Volume.Handle: 1}, written: 1, zones: map[string]int{}, album: album{shots: map[string]int{}}}
+		yards[i] = yard{content: map[string]int{v.Source.Volume.Handle: 1}, written: 1, zones: map[string]int{}, proved: map[string]int{}, album: album{shots: map[string]int{}}}
 	}
 	return yards
 }
@@ -79,6 +85,7 @@ func fillsSecond(v plan.OrdinalVolume) bool { return v.Method.FillsSecond() }
 func (y yard) clone() yard {
 	y.claims, y.movers, y.spare = slices.Clone(y.claims), slices.Clone(y.movers), slices.Clone(y.spare)
 	y.doors, y.made, y.content, y.zones = slices.Clone(y.doors), slices.Clone(y.made), maps.Clone(y.content), maps.Clone(y.zones)
+	y.proved = maps.Clone(y.proved)
 	y.album = y.album.clone()
 	return y
 }
@@ -197,6 +204,9 @@ func (m *machine) lookAtCopy(seen *volumes.Copying, v plan.OrdinalVolume, record
 	if pod := y.pod(copy.PodName(volumes.RoleWarm, giver.Ref, uid, recorded.Number)); pod != nil {
 		seen.Warm = pod.Mover
 	}
+	if pod := y.pod(copy.PodName(volumes.RoleProver, giver.Ref, uid, recorded.Number)); pod != nil {
+		seen.Prover = pod.Mover
+	}
 }
 
 // carry executes an effect as the API servers would. The methods of World ignore objects of former attempts.
@@ -289,7 +299,7 @@ func (m *machine) writeMover(y *yard, e plan.Effect) error {
 		y.movers = append(y.movers, mover{side: e.Side, role: a.Copy.Role, pod: a.Copy.Pod, claim: a.Ref.Name, Mover: volumes.Mover{
 			Found: true, UID: m.NewUID(), ResourceVersion: m.NewVersion(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Fence: a.Fence,
 			Warm: a.Copy.Warm, Claim: a.Ref.Name, Node: a.Copy.Node, Made: m.State.Now,
-		}, near: nearOf(e)})
+		}, near: nearOf(e), verify: a.Copy.Verify})
 		return nil
 	}
 	if pod == nil || pod.UID != a.UID || pod.ResourceVersion != a.ResourceVersion {
@@ -319,7 +329,7 @@ func (m *machine) writeCopied(i int, e plan.Effect) error {
 		m.breaks("I3: %s, which is the ordinal's", e)
 	case a.After.Policy == a.Before.Policy && volume.ClaimRef != a.After.ClaimRef:
 		switch {
-		case len(volume.Attachments) > 0 && volume.Released == "" || m.runsAnywhere(e.Ordinal):
+		case len(volume.Attachments) > 0 && volume.Released == "" || m.runsAnywhere(e.Ordinal) && !lent(volume, a.After.ClaimRef, h.Ref):
 			m.breaks("I2: %s while it is in use", e)
 		case !volume.ClaimRef.Names(a.After.ClaimRef) && volume.Policy != corev1.PersistentVolumeReclaimRetain:
 			m.breaks("I3: %s, whose policy is not Retain", e)
@@ -332,6 +342,12 @@ func (m *machine) writeCopied(i int, e plan.Effect) error {
 		m.yards[i].write(h.Volume.Handle) // a waiting pod writes at once, so no older snapshot counts any more
 	}
 	return nil
+}
+
+// lent reports whether a volume that its ordinal has left is pointed at the claim of a mover that proves its copy, or is
+// parked again. Neither claim is that of the ordinal.
+func lent(volume volumes.Volume, to, own volumes.Ref) bool {
+	return volume.Released != "" && !volume.ClaimRef.Names(own) && !to.Names(own)
 }
 
 // takenTogether checks that no volume of an ordinal is taken over before each of its claims has a volume on

@@ -141,6 +141,8 @@ type Record struct {
 	Handoff  *api.Handoff
 	// Ahead lists the ordinals whose volumes are copied before their turn.
 	Ahead []api.CopyAhead
+	// Proofs lists the ordinals that run on copies that are not proven yet.
+	Proofs []api.CopyAhead
 	// LastAttempt is the highest number of any attempt to copy a volume, including attempts that are no longer
 	// recorded.
 	LastAttempt int32

@@ -29,16 +29,25 @@ func (p earlyPlanner) plan(k int32) plan.Decision {
 	s.Record = AsHandoff(s.Record, k)
 	inner := earlyPlanner{viewOf(s)}
 	inner.turns = turns
-	decision := inner.keep(k, turns)
-	if turns > 0 && !p.resting() && !p.takenBack() && p.Record.Handoff != nil {
+	var decision *plan.Decision
+	switch proves := aheadAt(p.Record.Proofs, k) >= 0; {
+	case proves:
+		decision = proofPlanner(inner).step(k)
+	case turns > 0 && !p.resting() && !p.takenBack() && p.Record.Handoff != nil:
 		decision = inner.copy(k, turns)
+	default:
+		decision = inner.keep(k, turns)
 	}
 	switch {
 	case decision == nil:
 		return plan.Decision{Wait: EarlyLook}
 	case decision.Record != nil:
 		next := p.Record
-		next.Ahead = withAhead(next.Ahead, k, decision.Record.Handoff)
+		list := &next.Ahead
+		if aheadAt(next.Proofs, k) >= 0 {
+			list = &next.Proofs
+		}
+		*list = withAhead(*list, k, decision.Record.Handoff)
 		return plan.Decision{Record: &next}
 	}
 	told := plan.Decision{Effect: decision.Effect, Wait: cmp.Or(decision.Wait, EarlyLook)}
@@ -130,14 +139,15 @@ func (p *View) turnsUntil(k int32) int32 {
 	return turns
 }
 
-// EarlyOrdinals returns the ordinals whose early copies must be checked: those already copied, and those that are
-// due.
+// EarlyOrdinals returns the ordinals beside the one in flight whose copies must be checked: those already copied, those
+// that are due, and those whose copies are being proven.
 func EarlyOrdinals(s plan.Snapshot) []int32 {
 	p := viewOf(s)
 	var all []int32
 	for _, ahead := range s.Record.Ahead {
 		all = append(all, ahead.Ordinal)
 	}
+	all = append(all, proving(s.Record)...)
 	if s.Record.Baseline == nil || s.Record.Handoff == nil || p.resting() || p.layout.broken != "" {
 		return all
 	}
@@ -225,9 +235,14 @@ func (p aheadPlanner) drop(k int32) *plan.Decision {
 	return nil
 }
 
-// AsHandoff returns the record as if the ordinal, whose volumes are copied before its turn, were in flight.
+// AsHandoff returns the record as if the ordinal, whose volumes are copied before its turn or proven after it, were in
+// flight.
 func AsHandoff(record plan.Record, k int32) plan.Record {
 	record.Handoff = &api.Handoff{Ordinal: k, Step: api.StepCopyAhead}
+	if at := aheadAt(record.Proofs, k); at >= 0 {
+		record.Handoff.Step, record.Handoff.Volumes = api.StepProveCopy, record.Proofs[at].Volumes
+		return record
+	}
 	if at := aheadAt(record.Ahead, k); at >= 0 {
 		record.Handoff.Volumes = record.Ahead[at].Volumes
 	}

@@ -198,8 +198,10 @@ func highestAttempt(record plan.Record) int32 {
 	if record.Handoff != nil {
 		count(record.Handoff.Volumes)
 	}
-	for _, ahead := range record.Ahead {
-		count(ahead.Volumes)
+	for _, beside := range [][]api.CopyAhead{record.Ahead, record.Proofs} {
+		for _, each := range beside {
+			count(each.Volumes)
+		}
 	}
 	return highest
 }
@@ -211,7 +213,8 @@ func (p *View) decide() plan.Decision {
 	whole := wholePlanner{p}
 	for _, stage := range []func() *plan.Decision{
 		turnPlanner{p}.forget, lossPlanner{p}.recoverable, whole.finished, whole.reachable, foreignPlanner{p}.countable, whole.accept, lossPlanner{p}.lost, fencePlanner{p}.ensureFence,
-		turnPlanner{p}.due, foreignPlanner{p}.foreign, writerPlanner{p}.pause, destinationPlanner{p}.prepare, handoffOf(p).handoff, healthPlanner{p}.end, hookPlanner{p}.end, settleOf(p).settle,
+		turnPlanner{p}.due, foreignPlanner{p}.foreign, writerPlanner{p}.pause, destinationPlanner{p}.prepare, proofPlanner{p}.stands, handoffOf(p).handoff,
+		healthPlanner{p}.end, hookPlanner{p}.end, proofPlanner{p}.end, settleOf(p).settle,
 	} {
 		if decision := stage(); decision != nil {
 			return turnPlanner{p}.remember(*decision)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,13 +78,16 @@ func expectCopies(m *api.Migration, source, destination *observed) {
 			if string(f.endpoint.Side) == v.Copy.Giver {
 				part = copyPart{role: volumes.RoleSender, claimName: volumes.OutgoingRef(claim, m.UID).Name}
 			}
+			if proves := handoff.Step == api.StepProveCopy; proves && part.role == volumes.RoleSender {
+				part.role = volumes.RoleProver
+			}
 			part.several, part.owner = filled > 1, m.UID
 			part.kind = askedOf(m, v.ClaimTemplate).Copy.ServiceType
 			part.podName = copy.PodName(part.role, claim, m.UID, v.Copy.Number)
 			switch {
 			case method == api.MethodSnapshot:
 				snapshotPartOf(&part, claim, m.UID, v.Copy)
-			case part.role == volumes.RoleSender:
+			case part.role == volumes.RoleSender: // a proof begins after all warm passes
 				part.warmName = copy.PodName(volumes.RoleWarm, claim, m.UID, v.Copy.Number)
 				part.base = basePartOf(claim, m.UID, v.Copy)
 			}
@@ -216,7 +220,7 @@ func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVo
 		return nil
 	}
 	asked := askedOf(m, v.Template).Copy
-	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address, Transport: asked.Transport, Warm: asked.Warm, Cutover: asked.Cutover, Prefetch: asked.Prefetch, Verify: asked.Verify, Export: asked.ServiceType == api.ServiceTypeExport}}
+	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address, Transport: asked.Transport, Warm: asked.Warm, Cutover: asked.Cutover, Prefetch: asked.Prefetch, Verify: asked.Verify, Accepted: slices.Contains(asked.AcceptDiffering, v.Ordinal), Export: asked.ServiceType == api.ServiceTypeExport}}
 	if seen.Asked.Export { // an attempt records the side that it copies to
 		seen.Asked.ExportVersion = destination.endpoint.ExportVersion
 	}
@@ -258,7 +262,7 @@ func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVo
 
 // putCopy adds the objects of an attempt on one side to its state.
 func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding, seen *volumes.Copying) {
-	if part.role == volumes.RoleSender {
+	if part.role != volumes.RoleReceiver {
 		seen.Outgoing = f.outgoing(m, part, own)
 	} else {
 		seen.Incoming, seen.WaitsForPod = f.incoming(m, part), part.waits
@@ -266,6 +270,8 @@ func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding
 	switch {
 	case part.snap != nil:
 		part.putSnapshot(seen, m.UID)
+	case part.role == volumes.RoleProver:
+		seen.Prover = f.moverOf(part.pod, m.UID)
 	case part.role == volumes.RoleSender:
 		seen.Sender, seen.Warm, seen.Base = f.moverOf(part.pod, m.UID), f.moverOf(part.warm, m.UID), part.base.view(m.UID)
 		seen.Warm.Refuses = part.refuses
@@ -351,7 +357,7 @@ func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 	}
 	if said := seen.Result; said != nil && seen.Ended {
 		m.Result = volumes.MoverResult{
-			Done: seen.Done(), Root: said.Root, Torn: said.Result == report.Discard, Message: said.Message,
+			Done: seen.Done(), Root: said.Root, Alone: seen.Alone(), Tally: said.Tally, Torn: said.Result == report.Discard, Message: said.Message,
 			Bytes: said.Bytes, Files: said.Files, Written: said.Written, Seconds: int64(said.Seconds + 0.5), ReadRate: max(said.ReadRate, 0),
 			Verify: api.CopyVerify(said.Verify), Read: max(said.Read, 0), Trusted: max(said.Trusted, 0),
 			Known: max(said.Known, 0), Young: max(said.Young, 0), Proving: int64(max(said.Verifying, 0)),
@@ -362,14 +368,19 @@ func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 		if said.Result == report.NotEmpty {
 			m.Result.Holds = cmp.Or(said.Path, "something")
 		}
-		if said.Result == report.Different {
-			m.Result.Differs = said.Path
-			if said.What != "" {
-				m.Result.Differs += " (" + said.What + ")"
-			}
+		if said.Result == report.Different || seen.Alone() && said.Differences > 0 {
+			m.Result.Differs = difference(said)
 		}
 	}
 	return m
+}
+
+// difference describes where the two sides differ.
+func difference(said *report.Result) string {
+	if said.What == "" {
+		return said.Path
+	}
+	return strings.TrimSpace(said.Path + " (" + said.What + ")")
 }
 
 // endOf returns when the last container of a pod ended; zero if that is not known.

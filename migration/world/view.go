@@ -72,8 +72,8 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 	return spec
 }
 
-// AsHandoff returns a Migration as if it were moving an ordinal whose volumes are copied before its turn. They are
-// then read like those of a handoff.
+// AsHandoff returns a Migration as if it were moving an ordinal whose volumes are copied before its turn, or
+// proven after it. They are then read like those of a handoff.
 func AsHandoff(m *api.Migration, ordinal int32) *api.Migration {
 	early := *m
 	early.Status.Handoff = planner.AsHandoff(RecordOf(m), ordinal).Handoff
@@ -84,7 +84,7 @@ func AsHandoff(m *api.Migration, ordinal int32) *api.Migration {
 func RecordOf(m *api.Migration) plan.Record {
 	record := plan.Record{
 		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace, TurnedBack: m.Status.TurnedBack,
-		Ahead: m.Status.Ahead, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
+		Ahead: m.Status.Ahead, Proofs: m.Status.Proofs, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
 		AutomaticRollback: m.Status.AutomaticRollback, LastAttempt: m.Status.LastAttempt, StartWithdrawn: m.Status.StartWithdrawn, Owed: m.Status.OwedCopies,
 	}
 	if history := m.Status.History; history != nil {

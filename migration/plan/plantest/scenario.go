@@ -46,6 +46,8 @@ type Scenario struct {
 	Prefetch int32
 	// Limit is the longest time for which an ordinal may be copied while it is down; 0 means no limit.
 	Limit time.Duration
+	// ProvesLater is true if copies are proven after their ordinals have started.
+	ProvesLater bool
 	// WaitsForPod is true if the new volumes of copies are provisioned when a pod mounts them
 	// (WaitForFirstConsumer).
 	WaitsForPod bool
@@ -162,6 +164,9 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 	v.Word = volumes.Word{FillsFromPeers: true, FilledShown: true, ReturnsToKept: true}
 	if c.Method == api.MethodCopy {
 		v.Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "mover", Prefetch: c.Prefetch, Limit: c.Limit}, WaitsForPod: c.WaitsForPod}
+		if c.ProvesLater {
+			v.Copy.Asked.Verify = api.CopyVerifyLater
+		}
 		if slices.Contains(c.Cold, template) {
 			v.Copy.Asked.Warm = api.CopyWarmNone
 		}

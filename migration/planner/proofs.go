@@ -1,0 +1,154 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/copy"
+)
+
+// proofPlanner has the volumes read whole that ordinals have left, after they have started on copies that were not
+// compared with them (copy.verify: Later). That runs beside the handoffs of later ordinals, as early copies do. Nothing
+// waits for it but the end of the migration, and an ordinal that is about to leave its copy.
+type proofPlanner struct{ *View }
+
+const (
+	// mostProofs is how many ordinals may run on copies that are not proven. The status lists them.
+	mostProofs = 16
+	// proofsAtOnce is how many volumes are read at once: each read takes the bandwidth of the storage that the other
+	// ordinals still use.
+	proofsAtOnce = 2
+)
+
+// proving returns the ordinals whose proofs are worked on: the first ones that are not read yet, and one that waits for
+// the user.
+func proving(record plan.Record) (ordinals []int32) {
+	reads, waits := 0, 0
+	for _, each := range record.Proofs {
+		count, most := &reads, proofsAtOnce
+		if waitsForUser(each) {
+			count, most = &waits, 1
+		}
+		if *count++; *count <= most {
+			ordinals = append(ordinals, each.Ordinal)
+		}
+	}
+	return ordinals
+}
+
+// waitsForUser reports whether no volume of an ordinal is still to be read, and one differs.
+func waitsForUser(proof api.CopyAhead) bool {
+	differs := false
+	for _, v := range proof.Volumes {
+		if v.Copy.OwesProof() {
+			if v.Copy.Seal.Proof.Root == "" {
+				return false
+			}
+			differs = true
+		}
+	}
+	return differs
+}
+
+// owing returns the list of ordinals that run on copies that are not proven, with the one that arrives.
+func owing(list []api.CopyAhead, arrived api.Handoff, giver plan.SideName) []api.CopyAhead {
+	owes := func(v api.HandoffVolume) bool { return v.Copy.OwesProof() && v.Copy.Giver == string(giver) }
+	if !slices.ContainsFunc(arrived.Volumes, owes) {
+		return list
+	}
+	return withAhead(list, arrived.Ordinal, &arrived)
+}
+
+// step returns the next step of the proof of an ordinal. With the last one, its entry in the record ends.
+func (p proofPlanner) step(k int32) *plan.Decision {
+	goal := volumes.Proven
+	if p.ends(p.Record.Handoff.Volumes) {
+		goal = volumes.Unproven
+	}
+	var held []plan.OrdinalVolume
+	for _, v := range p.Volumes {
+		if v.Ordinal == k && plan.RecordedVolume(p.Record.Handoff, k, v.Template).Copy.Number > 0 {
+			held = append(held, v)
+		}
+	}
+	if len(held) == 0 {
+		return nil // they were not read
+	}
+	if decision := carryPlanner(p).together(held, carryPlanner(p).towards(goal)); decision != nil {
+		return decision
+	}
+	next := p.Record
+	next.Handoff = nil
+	return &plan.Decision{Record: &next}
+}
+
+// ends reports whether the proof of an ordinal does not go on: the migration is released, a side is lost, or the ordinal
+// is to go back the way it came.
+func (p proofPlanner) ends(owed []api.HandoffVolume) bool {
+	return p.Deleting || p.Destination.Lost || slices.ContainsFunc(owed, func(v api.HandoffVolume) bool {
+		return v.Copy.OwesProof() && v.Copy.Giver != string(p.giverName)
+	})
+}
+
+// stands waits, before a handoff begins, for the end of proofs that would be in its way, and for the user if a copy
+// differs from its source. An ordinal that is down is never kept down for that.
+func (p proofPlanner) stands() *plan.Decision {
+	if p.stopped() || p.resting() && !p.Deleting {
+		return nil
+	}
+	for _, proof := range p.Record.Proofs {
+		switch {
+		case p.ends(proof.Volumes) && p.Record.Handoff == nil:
+			return p.closes(proof)
+		case !p.ends(proof.Volumes) && waitsForUser(proof):
+			return cmp.Or(budgetPlanner(p).reserveBudget(0), &plan.Decision{Hold: copy.Owed(proof.Ordinal, proof.Volumes), Wait: EarlyLook})
+		}
+	}
+	if p.Record.Handoff == nil && len(p.Record.Proofs) >= mostProofs {
+		return cmp.Or(budgetPlanner(p).reserveBudget(0), p.pending())
+	}
+	return nil
+}
+
+// closes waits until the work of a proof that does not go on has ended.
+func (p proofPlanner) closes(proof api.CopyAhead) *plan.Decision {
+	hold := plan.Hold{Reason: api.ReasonCopying, Message: fmt.Sprintf("waiting until the volume that ordinal %d has left is not read any more, and is parked", proof.Ordinal)}
+	return &plan.Decision{Hold: &hold, Wait: volumes.Look}
+}
+
+// end waits, once no ordinal is left to move, until every copy is proven or accepted. Before that, nothing is settled or
+// cleaned up.
+func (p proofPlanner) end() *plan.Decision {
+	if len(p.Record.Proofs) == 0 {
+		return nil
+	}
+	return p.pending()
+}
+
+// pending reports the proof that needs the user, or else the progress of all.
+func (p proofPlanner) pending() *plan.Decision {
+	var first *plan.Hold
+	for _, proof := range p.Record.Proofs {
+		hold := copy.Owed(proof.Ordinal, proof.Volumes)
+		if hold == nil {
+			continue
+		}
+		if hold.Stalled {
+			return &plan.Decision{Hold: hold, Wait: EarlyLook}
+		}
+		if first == nil {
+			first = hold
+		}
+	}
+	if first == nil { // the last one was proven just now
+		first = &plan.Hold{Reason: api.ReasonCopyProofPending, Message: "the last volume that was read whole is parked again"}
+	}
+	if left := len(p.Record.Proofs); left > 1 {
+		first.Message += fmt.Sprintf("; %d ordinals run on copies that are not proven yet", left)
+	}
+	return &plan.Decision{Hold: first, Wait: EarlyLook}
+}

@@ -1,0 +1,157 @@
+package planner
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// owed returns an ordinal that runs on a copy from the source which is to be proven after the start.
+func owed(ordinal int32, change func(*api.CopySeal)) api.CopyAhead {
+	seal := api.CopySeal{Root: "r", Verify: api.CopyVerifyLater, From: "a", To: "b", Released: "migration.1", Volume: "pvc"}
+	change(&seal)
+	return api.CopyAhead{Ordinal: ordinal, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv-1", Copy: api.CopyAttempt{Number: 7, Giver: "source", Seal: seal}}}}
+}
+
+func isUnread(*api.CopySeal) {}
+
+func isEqual(s *api.CopySeal) { s.Proof.Root, s.Proof.From = "r", "a" }
+
+func isDifferent(s *api.CopySeal) {
+	s.Proof.Root, s.Proof.From, s.Proof.Differs = "s", "a", "x (bytes 0 to 9 of 9)"
+}
+
+func isBroken(s *api.CopySeal) { s.Proof.Tries, s.Proof.Trouble = 1, "input/output error" }
+
+func isAccepted(s *api.CopySeal) {
+	isDifferent(s)
+	s.Proof.AcceptedTime = metav1.NewTime(plantest.Epoch)
+}
+
+func proves(all ...api.CopyAhead) func(*plan.Snapshot) {
+	return func(s *plan.Snapshot) { s.Record.Proofs = all }
+}
+
+// TestNotCompletedBeforeProofs: whatever the proofs show, and whatever else is left to do, a migration is not completed,
+// and nothing is settled, while an ordinal is recorded whose copy is not proven.
+func TestNotCompletedBeforeProofs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kinds := []func(*api.CopySeal){isUnread, isEqual, isDifferent, isBroken, isAccepted}
+		var all []api.CopyAhead
+		for k := range rapid.IntRange(1, 3).Draw(t, "proofs") {
+			all = append(all, owed(int32(k+1), rapid.SampledFrom(kinds).Draw(t, "kind")))
+		}
+		changes := []func(*plan.Snapshot){plantest.AllMoved, proves(all...)}
+		if rapid.Bool().Draw(t, "all is settled") {
+			changes = append(changes, func(s *plan.Snapshot) {
+				plantest.AuthorsOwn(&s.Source.Budgets[0])
+				plantest.AuthorsOwn(&s.Destination.Budgets[0])
+				s.Volumes = nil
+			})
+		}
+		if rapid.Bool().Draw(t, "deleting") {
+			changes = append(changes, func(s *plan.Snapshot) { s.Deleting = true })
+		}
+		decision := Plan(plantest.Parted(plantest.InTurn(changes...)))
+		if decision.Done != "" || decision.Record != nil && decision.Record.Completed != "" {
+			t.Fatalf("completed before its proofs: %+v", decision)
+		}
+		if e := decision.Effect; e != nil && (e.Verb == plan.RestorePolicy || e.Verb == plan.DeleteExport || e.Verb == plan.DeletePodExport || e.Verb == plan.DeleteClaim || e.Verb == plan.DeleteVolume) {
+			t.Fatalf("settled before its proofs: %s", e)
+		}
+	})
+}
+
+// TestProofsAtTheEnd: the migration reports the proof that needs the user before the progress of the others.
+func TestProofsAtTheEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		proofs []api.CopyAhead
+		reason string
+		stalls bool
+	}{
+		"is read":             {[]api.CopyAhead{owed(1, isUnread), owed(2, isUnread)}, api.ReasonCopyProofPending, false},
+		"cannot be read":      {[]api.CopyAhead{owed(1, isUnread), owed(2, isBroken)}, volumes.ReasonCopyProofUnread, true},
+		"differs":             {[]api.CopyAhead{owed(1, isUnread), owed(2, isDifferent)}, volumes.ReasonCopyProofDiffers, true},
+		"was read just now":   {[]api.CopyAhead{owed(1, isEqual)}, api.ReasonCopyProofPending, false},
+		"is accepted already": {[]api.CopyAhead{owed(1, isAccepted)}, api.ReasonCopyProofPending, false},
+	} {
+		decision := proofPlanner{parted(plantest.InTurn(plantest.AllMoved, proves(tc.proofs...))).View}.end()
+		if decision == nil || decision.Hold.Reason != tc.reason || decision.Hold.Stalled != tc.stalls || decision.Wait == 0 {
+			t.Errorf("%s: %+v", name, decision)
+		}
+	}
+	if decision := (proofPlanner{parted(plantest.AllMoved).View}).end(); decision != nil {
+		t.Errorf("nothing is owed: %+v", decision)
+	}
+}
+
+// TestDifferingCopyHoldsTheNext: while a copy differs, no further ordinal is stopped, and the one that is down goes on. A
+// volume that cannot be read, or is being read, holds no other ordinal.
+func TestDifferingCopyHoldsTheNext(t *testing.T) {
+	stands := func(changes ...func(*plan.Snapshot)) string {
+		decision := proofPlanner{parted(plantest.InTurn(changes...)).View}.stands()
+		if decision == nil || decision.Hold == nil {
+			return ""
+		}
+		return decision.Hold.Reason
+	}
+	down := func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 9} }
+	many := make([]api.CopyAhead, mostProofs)
+	for i := range many {
+		many[i] = owed(int32(i), isUnread)
+	}
+	for name, tc := range map[string]struct{ got, want string }{
+		"differs":                  {stands(unbudgeted, proves(owed(3, isDifferent))), volumes.ReasonCopyProofDiffers},
+		"differs, and one is down": {stands(unbudgeted, proves(owed(3, isDifferent)), down), ""},
+		"differs, in a pause":      {stands(unbudgeted, proves(owed(3, isDifferent)), inMode(api.ModePause)), ""},
+		"is accepted":              {stands(unbudgeted, proves(owed(3, isAccepted))), ""},
+		"is read":                  {stands(unbudgeted, proves(owed(3, isUnread))), ""},
+		"cannot be read":           {stands(unbudgeted, proves(owed(3, isBroken))), ""},
+		"too many":                 {stands(unbudgeted, proves(many...)), api.ReasonCopyProofPending},
+		"goes back":                {stands(unbudgeted, proves(owed(3, isDifferent)), inMode(api.ModeRollback)), api.ReasonCopying},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: %q, want %q", name, tc.got, tc.want)
+		}
+	}
+}
+
+// TestProvesSome: two volumes are read at once, and of those that wait for the user one is looked at.
+func TestProvesSome(t *testing.T) {
+	var record plan.Record
+	record.Proofs = []api.CopyAhead{owed(9, isDifferent), owed(8, isDifferent), owed(7, isUnread), owed(6, isBroken), owed(5, isUnread)}
+	if diff := cmp.Diff([]int32{9, 7, 6}, proving(record)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if early := EarlyOrdinals(plan.Snapshot{Record: record}); !slices.Equal(early, []int32{9, 7, 6}) {
+		t.Errorf("got %v", early)
+	}
+}
+
+// TestOwing: an ordinal that arrives on a copy that is not proven is recorded. One that was proven before the start, or
+// came from the other side, is not.
+func TestOwing(t *testing.T) {
+	of := func(change func(*api.CopySeal)) api.Handoff {
+		return api.Handoff{Ordinal: 3, Volumes: owed(3, change).Volumes}
+	}
+	if got := owing(nil, of(isUnread), plan.SourceSide); len(got) != 1 || got[0].Ordinal != 3 || got[0].Volumes[0].Copy.Seal.Root != "r" {
+		t.Errorf("got %+v", got)
+	}
+	for name, got := range map[string][]api.CopyAhead{
+		"from the other side": owing(nil, of(isUnread), plan.DestinationSide),
+		"read before":         owing(nil, of(func(s *api.CopySeal) { s.Verify = api.CopyVerifyFull }), plan.SourceSide),
+		"no seal":             owing(nil, of(func(s *api.CopySeal) { s.Root = "" }), plan.SourceSide),
+	} {
+		if len(got) > 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
