@@ -40,7 +40,7 @@ func (r *Report) take(h api.History) {
 		}
 		r.Seals = append(r.Seals, Seal{
 			Ordinal: past.Ordinal, Direction: past.Direction, Time: past.EndTime.UTC(),
-			Sealed: Sealed{ClaimTemplate: past.ClaimTemplate, Root: past.Root, Verify: past.Verify, Bytes: past.Bytes, Files: past.Files, Trusted: past.Trusted},
+			Sealed: Sealed{ClaimTemplate: past.ClaimTemplate, Root: past.Root, Verify: past.Verify, Bytes: past.Bytes, Files: past.Files, Trusted: past.Trusted, Proven: knownSecond(past.ProvenTime), Accepted: knownSecond(past.AcceptedTime)},
 		})
 	}
 	r.DroppedHandoffs, r.DroppedSeals, r.DroppedStops = h.Dropped, h.DroppedSeals, h.DroppedStops
@@ -56,6 +56,8 @@ func (r *Report) atMost(past api.PastHandoff) *int32 {
 	}
 	return seen
 }
+
+func knownSecond(t metav1.Time) *time.Time { return known(metav1.NewMicroTime(t.Time)) }
 
 func known(t metav1.MicroTime) *time.Time {
 	if t.IsZero() {

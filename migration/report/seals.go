@@ -33,6 +33,10 @@ type Sealed struct {
 	Bytes   int64          `json:"bytes,omitempty"`
 	Files   int64          `json:"files,omitempty"`
 	Trusted int64          `json:"trusted,omitempty"`
+	// Proven is when the volume that was left behind had been read whole and was found equal, with Later; Accepted is
+	// when the user accepted that it is not.
+	Proven   *time.Time `json:"proven,omitempty"`
+	Accepted *time.Time `json:"accepted,omitempty"`
 }
 
 func (r Report) seals() page.Section {
@@ -59,8 +63,22 @@ func (s Sealed) shownBy() string {
 		return "restored by its CSI driver from a snapshot of the volume that was left behind"
 	case s.Verify == api.CopyVerifyChanged:
 		return fmt.Sprintf("both sides were read, except %d bytes that had not changed since a warm pass", s.Trusted)
+	case s.Verify == api.CopyVerifyLater:
+		return fmt.Sprintf("the copy was read back when it was written, %d bytes of it before the stop; %s", s.Trusted, s.afterStart())
 	default:
 		return "both sides were read completely"
+	}
+}
+
+// afterStart returns the result of reading the volume that was left behind after the start.
+func (s Sealed) afterStart() string {
+	switch {
+	case s.Accepted != nil:
+		return "it differs from the volume that was left behind, or that could not be read, which was accepted at " + moment(*s.Accepted)
+	case s.Proven != nil:
+		return "the volume that was left behind was read completely after the start, until " + moment(*s.Proven) + ", and is equal"
+	default:
+		return "the volume that was left behind was not read completely yet"
 	}
 }
 

@@ -20,7 +20,7 @@ func TestBack(t *testing.T) {
 		"--storage-class data=fast":               "--storage-class data=CLASS",
 		"--volume data=snapshot,size=5Gi,class=c": "--volume data=snapshot",
 		"--volume data=empty,fills-from-peers,ready-when-filled,returns-to-kept":                                                                          "--volume data=empty,fills-from-peers,ready-when-filled",
-		"--volume data=copy,image=m,size=5Gi,transport=auto,warm=auto,verify=full,cutover=manual":                                                         "--volume data=copy,image=m",
+		"--volume data=copy,image=m,size=5Gi,transport=auto,warm=auto,verify=full,cutover=manual":                                                         "--volume data=copy,image=m,verify=full",
 		"--volume data=copy,image=m,service=export":                                                                                                       "--volume data=copy,image=m,service=export",
 		"--volume data=copy,image=m,address=gate:1,service=node-port":                                                                                     "--volume data=copy,image=m,service=node-port,address=HOST:PORT",
 		"--volume data=copy,image=m,transport=relay,bandwidth=50Mi,run-as=7:8,warm=none,downtime=2m0s,limit=5m0s,prefetch=2,verify=changed,devices=allow": "--volume data=copy,image=m,transport=relay,bandwidth=50Mi,run-as=7:8,warm=none,downtime=2m0s,limit=5m0s,prefetch=2,verify=changed,devices=allow",

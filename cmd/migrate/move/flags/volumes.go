@@ -2,6 +2,7 @@ package flags
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,7 +47,8 @@ var copySettings = []setting[api.CopySpec]{
 	parsed("limit", "DURATION", func(c *api.CopySpec) **metav1.Duration { return &c.DowntimeLimit }, duration, durationText),
 	cutover,
 	{key: "prefetch", form: "0..8", read: readPrefetch, back: prefetch},
-	choice("verify", func(c *api.CopySpec) *api.CopyVerify { return &c.Verify }, api.CopyVerifyFull, api.CopyVerifyFull, api.CopyVerifyChanged),
+	choice("verify", func(c *api.CopySpec) *api.CopyVerify { return &c.Verify }, "", api.CopyVerifyFull, api.CopyVerifyChanged, api.CopyVerifyLater),
+	{key: "accept", form: "ORDINAL[+ORDINAL]", read: readAccept},
 	{key: "devices", form: "refuse|allow", read: readDevices, back: devices},
 }
 
@@ -159,6 +161,20 @@ func prefetch(from *api.CopySpec) string {
 		return ""
 	}
 	return strconv.Itoa(int(from.Prefetch))
+}
+
+// readAccept parses the ordinals that may go on with a copy that is not proven. The way back has its own copies.
+func readAccept(to *api.CopySpec, value string) bool {
+	for each := range strings.SplitSeq(value, "+") {
+		ordinal, err := strconv.ParseInt(each, 10, 32)
+		if err != nil || ordinal < 0 {
+			return false
+		}
+		if !slices.Contains(to.AcceptDiffering, int32(ordinal)) {
+			to.AcceptDiffering = append(to.AcceptDiffering, int32(ordinal))
+		}
+	}
+	return true
 }
 
 func readDevices(to *api.CopySpec, value string) bool {

@@ -35,8 +35,11 @@ func TestVolumeFlag(t *testing.T) {
 		},
 		"data=copy,image=m,verify=changed": {ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Verify: api.CopyVerifyChanged}},
 		"data=copy,image=m,verify=full":    {ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Verify: api.CopyVerifyFull}},
-		"data=copy,image=m,prefetch=8":     {ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Prefetch: 8}},
-		"data=copy,image=m,warm=snapshot":  {ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Warm: api.CopyWarmSnapshot}},
+		"data=copy,image=m,verify=later,accept=3+0+3": {
+			ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Verify: api.CopyVerifyLater, AcceptDiffering: []int32{3, 0}},
+		},
+		"data=copy,image=m,prefetch=8":    {ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Prefetch: 8}},
+		"data=copy,image=m,warm=snapshot": {ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Warm: api.CopyWarmSnapshot}},
 		"data=copy,image=m,warm=mount,downtime=2m,limit=5m,cutover=manual": {
 			ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{
 				Image: "m", Warm: api.CopyWarmMount, DowntimeBudget: &metav1.Duration{Duration: 2 * time.Minute}, DowntimeLimit: &metav1.Duration{Duration: 5 * time.Minute}, Cutover: api.CutoverManual,
@@ -61,7 +64,7 @@ func TestVolumeFlag(t *testing.T) {
 		"data=snapshot,class": `"class" does not have the form class=VOLUMESNAPSHOTCLASS`, "data=snapshot,size=0": "the form size=SIZE", "data=snapshot,image=m": `method snapshot has no setting "image=m", only: class=`,
 		"data=copy,image": "the form image=IMAGE", "data=copy,size=-1": "the form size=SIZE", "data=copy,service=mesh": "the form service=cluster-ip|node-port|load-balancer|export",
 		"data=copy,run-as=me": "the form run-as=USER[:GROUP]", "data=copy,run-as=1:": "the form run-as=", "data=copy,fills-from-peers": `has no setting "fills-from-peers", only: `,
-		"data=copy,verify=some": "the form verify=full|changed", "data=copy,prefetch=9": "the form prefetch=0..8", "data=copy,prefetch=-1": "the form prefetch=0..8", "data=copy,warm=hot": "the form warm=auto|mount|snapshot|none",
+		"data=copy,verify=some": "the form verify=full|changed|later", "data=copy,accept=all": "the form accept=ORDINAL[+ORDINAL]", "data=copy,accept=-1": "the form accept=", "data=copy,prefetch=9": "the form prefetch=0..8", "data=copy,prefetch=-1": "the form prefetch=0..8", "data=copy,warm=hot": "the form warm=auto|mount|snapshot|none",
 		"data=copy,downtime=-1s": "the form downtime=DURATION", "data=copy,limit=0s": "the form limit=DURATION",
 		"data=copy,cutover=later": "the form cutover=automatic|manual|now|2026-12-01T02:00:00Z", "data=copy,cutover=2026-12-01": "the form cutover=",
 		"data=empty,sure": "fills-from-peers", "data=rebind,fills-from-peers": `method rebind has no settings, and "fills-from-peers" was given`, "data=empty,": "has no setting",

@@ -131,7 +131,11 @@ func (t *Tracker) sealed(now time.Time, m *api.Migration) (events []Event) {
 
 // equal returns how the equality of the two sides was proven.
 func equal(seal api.CopySeal) string {
-	if seal.Verify != api.CopyVerifyChanged {
+	switch seal.Verify {
+	case api.CopyVerifyChanged:
+	case api.CopyVerifyLater:
+		return fmt.Sprintf("the copy was read back by verify: Later (%s of it after the stop); the volume that the ordinal leaves is read whole after the start", view.Size(seal.Read))
+	default:
 		return "both sides are equal"
 	}
 	return fmt.Sprintf("both sides are equal by verify: Changed (%s were read again on the two sides; %s were not, because they have not changed since a warm pass read them)", view.Size(seal.Read), view.Size(seal.Trusted))

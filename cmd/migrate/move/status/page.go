@@ -89,6 +89,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	if row.Outage != nil && status.Baseline != nil {
 		g.field("Outage", "of an ordinal "+row.Outage.Text)
 	}
+	if proofs := view.ProofsText(m); proofs != "" {
+		g.field("Proofs", proofs)
+	}
 	if clients := report.ClientsOf(m); clients != nil {
 		g.field("Clients", strings.TrimSpace(clients.URL+" "+clients.Text))
 	}
