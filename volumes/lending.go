@@ -39,17 +39,24 @@ func (h Handing) Lend() Verdict {
 // Lent reports whether the giver's volume is reserved for the outgoing claim.
 func (h Handing) Lent() bool { return h.Giver.Volume.ClaimRef.Names(h.Outgoing.Ref) }
 
-// TakeBack parks a volume that was lent, without its release mark, and deletes the outgoing claim. It is done once that
-// deletion was requested. A volume that is in use again is left alone.
+// TakeBack parks a volume that was lent, and deletes the outgoing claim. It is done once that deletion was requested. The
+// release mark stays as long as the copy is not proven, so that the volume can still be lent again. A volume that is in
+// use again is left alone. A late write that would lend it is refused, because the volume gets the present fence first.
 func (h Handing) TakeBack() Verdict {
-	giver := h.Giver
+	giver, owes := h.Giver, h.Attempt.OwesProof()
 	switch volume := giver.Volume; {
 	case !volume.Found, !h.Lent() && !(giver.Parked() && volume.Released != ""):
 		return h.deleteLost(h.Outgoing, true)
 	case !h.secured(giver):
 		return h.keep(giver, true)
+	case owes && !h.Lent():
+		return h.deleteLost(h.Outgoing, true)
 	}
-	return returned(h.repoint(true, Park, giver.Volume, Parked(giver.Ref)))
+	verdict := h.repoint(true, Park, giver.Volume, Parked(giver.Ref))
+	if owes {
+		return verdict
+	}
+	return returned(verdict)
 }
 
 // Unchanged returns why the volume that the giver keeps cannot be shown to be as it was when its copy was sealed, or

@@ -147,7 +147,7 @@ func EarlyOrdinals(s plan.Snapshot) []int32 {
 	for _, ahead := range s.Record.Ahead {
 		all = append(all, ahead.Ordinal)
 	}
-	all = append(all, proving(s.Record)...)
+	all = append(all, proofPlanner{p}.proving()...)
 	if s.Record.Baseline == nil || s.Record.Handoff == nil || p.resting() || p.layout.broken != "" {
 		return all
 	}

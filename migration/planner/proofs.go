@@ -24,11 +24,17 @@ const (
 	proofsAtOnce = 2
 )
 
-// proving returns the ordinals whose proofs are worked on: the first ones that are not read yet, and one that waits for
-// the user.
-func proving(record plan.Record) (ordinals []int32) {
+// proving returns the ordinals whose proofs are worked on: the first ones that are not read yet, one that waits for the
+// user, and all whose work is to be ended.
+func (p proofPlanner) proving() (ordinals []int32) {
 	reads, waits := 0, 0
-	for _, each := range record.Proofs {
+	for _, each := range p.Record.Proofs {
+		if p.ends(each.Volumes) {
+			if !withdrawn(each) {
+				ordinals = append(ordinals, each.Ordinal)
+			}
+			continue
+		}
 		count, most := &reads, proofsAtOnce
 		if waitsForUser(each) {
 			count, most = &waits, 1
@@ -56,18 +62,47 @@ func waitsForUser(proof api.CopyAhead) bool {
 
 // owing returns the list of ordinals that run on copies that are not proven, with the one that arrives.
 func owing(list []api.CopyAhead, arrived api.Handoff, giver plan.SideName) []api.CopyAhead {
-	owes := func(v api.HandoffVolume) bool { return v.Copy.OwesProof() && v.Copy.Giver == string(giver) }
-	if !slices.ContainsFunc(arrived.Volumes, owes) {
+	from := func(v api.HandoffVolume) bool { return owes(v) && v.Copy.Giver == string(giver) }
+	if !slices.ContainsFunc(arrived.Volumes, from) {
 		return list
 	}
 	return withAhead(list, arrived.Ordinal, &arrived)
 }
 
-// step returns the next step of the proof of an ordinal. With the last one, its entry in the record ends.
+// withdrawn reports whether no work of a proof is left, though it is still owed.
+func withdrawn(proof api.CopyAhead) bool {
+	works := func(v api.HandoffVolume) bool { return v.Copy.OwesProof() && !v.Copy.Seal.Proof.Withdrawn }
+	return slices.ContainsFunc(proof.Volumes, owes) && !slices.ContainsFunc(proof.Volumes, works)
+}
+
+func owes(v api.HandoffVolume) bool { return v.Copy.OwesProof() }
+
+// setWithdrawn returns the record in which the owed proofs of an ordinal are withdrawn, or not; nil if they are so
+// already.
+func (p proofPlanner) setWithdrawn(is bool) *plan.Decision {
+	next, handoff := p.Record, *p.Record.Handoff
+	handoff.Volumes = slices.Clone(handoff.Volumes)
+	changed := false
+	for i := range handoff.Volumes {
+		if c := &handoff.Volumes[i].Copy; c.OwesProof() && c.Seal.Proof.Withdrawn != is {
+			c.Seal.Proof.Withdrawn, changed = is, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	next.Handoff = &handoff
+	return &plan.Decision{Record: &next}
+}
+
+// step returns the next step of the proof of an ordinal. With the last one, its entry in the record ends. If the ordinal
+// is to go back, the entry stays until it does: the direction may change again before.
 func (p proofPlanner) step(k int32) *plan.Decision {
-	goal := volumes.Proven
-	if p.ends(p.Record.Handoff.Volumes) {
+	goal, ends := volumes.Proven, p.ends(p.Record.Handoff.Volumes)
+	if ends {
 		goal = volumes.Unproven
+	} else if decision := p.setWithdrawn(false); decision != nil {
+		return decision
 	}
 	var held []plan.OrdinalVolume
 	for _, v := range p.Volumes {
@@ -80,6 +115,9 @@ func (p proofPlanner) step(k int32) *plan.Decision {
 	}
 	if decision := carryPlanner(p).together(held, carryPlanner(p).towards(goal)); decision != nil {
 		return decision
+	}
+	if ends && slices.ContainsFunc(p.Record.Handoff.Volumes, owes) {
+		return p.setWithdrawn(true)
 	}
 	next := p.Record
 	next.Handoff = nil
@@ -102,14 +140,14 @@ func (p proofPlanner) stands() *plan.Decision {
 	}
 	for _, proof := range p.Record.Proofs {
 		switch {
-		case p.ends(proof.Volumes) && p.Record.Handoff == nil:
+		case p.ends(proof.Volumes) && p.Record.Handoff == nil && !withdrawn(proof):
 			return p.closes(proof)
 		case !p.ends(proof.Volumes) && waitsForUser(proof):
 			return cmp.Or(budgetPlanner(p).reserveBudget(0), &plan.Decision{Hold: copy.Owed(proof.Ordinal, proof.Volumes), Wait: EarlyLook})
 		}
 	}
 	if p.Record.Handoff == nil && len(p.Record.Proofs) >= mostProofs {
-		return cmp.Or(budgetPlanner(p).reserveBudget(0), p.pending())
+		return cmp.Or(budgetPlanner(p).reserveBudget(0), pending(p.Record.Proofs))
 	}
 	return nil
 }
@@ -123,16 +161,19 @@ func (p proofPlanner) closes(proof api.CopyAhead) *plan.Decision {
 // end waits, once no ordinal is left to move, until every copy is proven or accepted. Before that, nothing is settled or
 // cleaned up.
 func (p proofPlanner) end() *plan.Decision {
-	if len(p.Record.Proofs) == 0 {
+	awaited := slices.DeleteFunc(slices.Clone(p.Record.Proofs), func(proof api.CopyAhead) bool {
+		return p.ends(proof.Volumes) && withdrawn(proof)
+	})
+	if len(awaited) == 0 {
 		return nil
 	}
-	return p.pending()
+	return pending(awaited)
 }
 
 // pending reports the proof that needs the user, or else the progress of all.
-func (p proofPlanner) pending() *plan.Decision {
+func pending(proofs []api.CopyAhead) *plan.Decision {
 	var first *plan.Hold
-	for _, proof := range p.Record.Proofs {
+	for _, proof := range proofs {
 		hold := copy.Owed(proof.Ordinal, proof.Volumes)
 		if hold == nil {
 			continue
@@ -147,7 +188,7 @@ func (p proofPlanner) pending() *plan.Decision {
 	if first == nil { // the last one was proven just now
 		first = &plan.Hold{Reason: api.ReasonCopyProofPending, Message: "the last volume that was read whole is parked again"}
 	}
-	if left := len(p.Record.Proofs); left > 1 {
+	if left := len(proofs); left > 1 {
 		first.Message += fmt.Sprintf("; %d ordinals run on copies that are not proven yet", left)
 	}
 	return &plan.Decision{Hold: first, Wait: EarlyLook}

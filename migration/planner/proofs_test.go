@@ -116,6 +116,7 @@ func TestDifferingCopyHoldsTheNext(t *testing.T) {
 		"is read":                  {stands(unbudgeted, proves(owed(3, isUnread))), ""},
 		"cannot be read":           {stands(unbudgeted, proves(owed(3, isBroken))), ""},
 		"too many":                 {stands(unbudgeted, proves(many...)), api.ReasonCopyProofPending},
+		"goes back, is withdrawn":  {stands(unbudgeted, proves(owed(3, func(s *api.CopySeal) { s.Proof.Withdrawn = true })), inMode(api.ModeRollback)), ""},
 		"goes back":                {stands(unbudgeted, proves(owed(3, isDifferent)), inMode(api.ModeRollback)), api.ReasonCopying},
 	} {
 		if tc.got != tc.want {
@@ -128,7 +129,7 @@ func TestDifferingCopyHoldsTheNext(t *testing.T) {
 func TestProvesSome(t *testing.T) {
 	var record plan.Record
 	record.Proofs = []api.CopyAhead{owed(9, isDifferent), owed(8, isDifferent), owed(7, isUnread), owed(6, isBroken), owed(5, isUnread)}
-	if diff := cmp.Diff([]int32{9, 7, 6}, proving(record)); diff != "" {
+	if diff := cmp.Diff([]int32{9, 7, 6}, proofPlanner{viewOf(plan.Snapshot{Record: record})}.proving()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if early := EarlyOrdinals(plan.Snapshot{Record: record}); !slices.Equal(early, []int32{9, 7, 6}) {
@@ -153,5 +154,36 @@ func TestOwing(t *testing.T) {
 		if len(got) > 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// TestProofRests: while an ordinal is to go back, its proof rests and stays owed. If the direction changes again before,
+// it goes on. One that is proven has nothing that rests.
+func TestProofRests(t *testing.T) {
+	s := plantest.Parted(plantest.InTurn(unbudgeted, proves(owed(3, isUnread))))
+	s.Record = AsHandoff(s.Record, 3)
+	p := proofPlanner{viewOf(s)}
+	rests := p.setWithdrawn(true)
+	if rests == nil {
+		t.Fatal("it does not rest")
+	}
+	proof := api.CopyAhead{Ordinal: 3, Volumes: rests.Record.Handoff.Volumes}
+	if !withdrawn(proof) || withdrawn(owed(3, isUnread)) || withdrawn(owed(3, isEqual)) || !proof.Volumes[0].Copy.OwesProof() {
+		t.Errorf("%+v", proof)
+	}
+	s.Record = *rests.Record
+	p = proofPlanner{viewOf(s)}
+	if again := p.setWithdrawn(true); again != nil {
+		t.Errorf("again: %+v", again)
+	}
+	if back := p.setWithdrawn(false); back == nil || back.Record.Handoff.Volumes[0].Copy.Seal.Proof.Withdrawn {
+		t.Errorf("it does not go on: %+v", back)
+	}
+	s.Record.Handoff, s.Record.Proofs, s.Spec.Mode = nil, []api.CopyAhead{proof}, api.ModeRollback
+	if decision := (proofPlanner{viewOf(s)}).end(); decision != nil {
+		t.Errorf("a rollback waits for it: %+v", decision)
+	}
+	if s.Spec.Mode = api.ModeRun; (proofPlanner{viewOf(s)}).end() == nil {
+		t.Error("the way there does not wait for it")
 	}
 }

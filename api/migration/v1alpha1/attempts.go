@@ -139,6 +139,9 @@ type CopyProof struct {
 	// acceptedTime is when copy.acceptDiffering was applied to a copy that differs or cannot be proven.
 	// +optional
 	AcceptedTime metav1.Time `json:"acceptedTime,omitempty,omitzero"`
+	// withdrawn is true while the volume is not read, because the ordinal is to go back.
+	// +optional
+	Withdrawn bool `json:"withdrawn,omitempty"`
 	// tries is how many movers could not read the volume to its end. trouble is what the last one reported, and
 	// troubleTime is when.
 	// +optional
