@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/sliceshift/sliceshift/e2e/versions"
 )
 
 // Annotations of a pod that delay its kubelet. All take a Go duration such as "3s". The time runs from the last change
@@ -75,7 +77,7 @@ const (
 )
 
 // MaxUnavailable is the feature gate of maxUnavailable in apps/v1, for what compares our own kind with the native
-// StatefulSet. It is off by default before Kubernetes 1.37.
+// StatefulSet. versions.MaxUnavailableOn has the versions in which it is on by default.
 const MaxUnavailable = "MaxUnavailableStatefulSet=true"
 
 // Client limits of the roles. The defaults (20 requests a second) throttle the native StatefulSet controller, and
@@ -86,40 +88,35 @@ var clientLimits = []string{"--kube-api-qps=1000", "--kube-api-burst=2000"}
 const attachController = "persistentvolume-attach-detach-controller"
 
 // idleControllers would do nothing here and only cost time: these clusters have no clouds, no attachable volumes, no
-// device plugins and no certificate requests. A controller manager refuses names that it does not know: since and until are
-// the first and the last minor version of Kubernetes 1 that knows the controller, and 0 means that there is none.
-var idleControllers = []struct {
-	name         string
-	since, until uint
-}{
-	{name: "certificatesigningrequest-approving-controller"},
-	{name: "certificatesigningrequest-cleaner-controller"},
-	{name: "certificatesigningrequest-signing-controller"},
-	{name: "cloud-node-lifecycle-controller", until: 36},
-	{name: "device-taint-eviction-controller"},
-	{name: "kube-apiserver-serving-clustertrustbundle-publisher-controller"},
-	{name: "legacy-serviceaccount-token-cleaner-controller"},
-	{name: "node-ipam-controller"},
-	{name: "node-route-controller", until: 36},
-	{name: attachController},
-	{name: "podcertificaterequest-cleaner-controller"},
-	{name: "podgroup-protection-controller", since: 36},
-	{name: "resourcepoolstatusrequest-controller", since: 36},
-	{name: "service-cidr-controller"},
-	{name: "service-lb-controller", until: 36},
-	{name: "storage-version-migrator-controller"},
-	{name: "storageversion-garbage-collector-controller"},
-	{name: "ttl-controller"},
-	{name: "volumeattributesclass-protection-controller"},
+// device plugins and no certificate requests.
+var idleControllers = []string{
+	"certificatesigningrequest-approving-controller",
+	"certificatesigningrequest-cleaner-controller",
+	"certificatesigningrequest-signing-controller",
+	"cloud-node-lifecycle-controller",
+	"device-taint-eviction-controller",
+	"kube-apiserver-serving-clustertrustbundle-publisher-controller",
+	"legacy-serviceaccount-token-cleaner-controller",
+	"node-ipam-controller",
+	"node-route-controller",
+	attachController,
+	"podcertificaterequest-cleaner-controller",
+	"podgroup-protection-controller",
+	"resourcepoolstatusrequest-controller",
+	"service-cidr-controller",
+	"service-lb-controller",
+	"storage-version-migrator-controller",
+	"storageversion-garbage-collector-controller",
+	"ttl-controller",
+	"volumeattributesclass-protection-controller",
 }
 
 // disabled returns the arguments of --controllers that disable the idle controllers of a version.
 func disabled(v *version.Version, attach bool) string {
 	var all strings.Builder
-	for _, each := range idleControllers {
-		known := v.Minor() >= each.since && (each.until == 0 || v.Minor() <= each.until)
-		if known && (each.name != attachController || !attach) {
-			all.WriteString(",-" + each.name)
+	for _, name := range idleControllers {
+		if versions.KnowsController(name, v.Minor()) && (name != attachController || !attach) {
+			all.WriteString(",-" + name)
 		}
 	}
 	return all.String()

@@ -12,6 +12,7 @@ import (
 func TestY13IdleControllers(t *testing.T) {
 	for release, row := range map[string]struct{ has, lacks []string }{
 		"v1.34.4": {[]string{"service-lb-controller", "ttl-controller", attachController}, []string{"podgroup-protection-controller"}},
+		"v1.35.4": {[]string{"node-route-controller", "storage-version-migrator-controller"}, []string{"podgroup-protection-controller", "resourcepoolstatusrequest-controller"}},
 		"v1.36.3": {[]string{"service-lb-controller", "podgroup-protection-controller"}, nil},
 		"v1.37.2": {[]string{"podgroup-protection-controller"}, []string{"service-lb-controller", "node-route-controller", "cloud-node-lifecycle-controller"}},
 	} {

@@ -1,7 +1,6 @@
 package duel
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -155,14 +154,7 @@ func TestDocumented(t *testing.T) {
 		want = append(want, id+", all")
 	}
 	for _, one := range explanations {
-		in := "all"
-		switch {
-		case one.since > 0:
-			in = fmt.Sprintf("from 1.%d on", one.since)
-		case one.until > 0:
-			in = fmt.Sprintf("up to 1.%d", one.until)
-		}
-		want = append(want, one.id+", "+in)
+		want = append(want, one.id+", "+one.in.String())
 	}
 	slices.Sort(want)
 	slices.Sort(rows)

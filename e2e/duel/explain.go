@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/versions"
 )
 
 // difference is one aspect in which the sides differ.
@@ -109,8 +111,8 @@ type moment struct {
 type explanation struct {
 	// id is its name in the table of docs/slices.md, section "Beside the native controller".
 	id string
-	// since and until are the first and the last minor version of Kubernetes 1 whose controller differs; 0: there is none.
-	since, until uint
+	// in has the versions of Kubernetes whose controller differs.
+	in versions.Span
 	// explains reports whether the explanation is the cause of a difference.
 	explains func(m *moment, d difference) bool
 }
@@ -126,16 +128,11 @@ const (
 func explanationIDs(minor uint) []string {
 	ids := []string{explainedBroken, explainedBackoff, explainedLeaving}
 	for _, one := range explanations {
-		if one.holds(minor) {
+		if one.in.Has(minor) {
 			ids = append(ids, one.id)
 		}
 	}
 	return ids
-}
-
-// holds reports whether the native controller of a version differs.
-func (e explanation) holds(minor uint) bool {
-	return minor >= e.since && (e.until == 0 || minor <= e.until)
 }
 
 // explain finds the explanations of all differences; unexplained are those without one. Three kinds of difference
@@ -145,7 +142,7 @@ func explain(m *moment) (used map[string]bool, unexplained []difference) {
 	var follow []difference
 	carried := false
 	for _, d := range m.found {
-		at := slices.IndexFunc(explanations, func(e explanation) bool { return e.holds(m.minor) && e.explains(m, d) })
+		at := slices.IndexFunc(explanations, func(e explanation) bool { return e.in.Has(m.minor) && e.explains(m, d) })
 		switch {
 		case m.carried(d):
 			carried = true

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/versions"
 )
 
 // explanations are all intended differences that a script may meet, and the versions of Kubernetes whose controller has
@@ -73,16 +75,16 @@ var explanations = []explanation{
 		},
 	},
 	{
-		id:    "pods that lose Ready count in the budget",
-		since: 37, // with MaxUnavailableStatefulSet
+		id: "pods that lose Ready count in the budget",
+		in: versions.ParallelReplacesUnready,
 		explains: func(m *moment, d difference) bool {
 			ordinal, pod, is := m.aboutOrdinal(d)
 			return is && pod && m.wish.parallel() && m.wish.inScope(ordinal) && m.native.pods[ordinal].updated && !m.ours.pods[ordinal].updated && m.ours.overBudget(m.wish)
 		},
 	},
 	{
-		id:    "OnDelete gets complete",
-		until: 36, // kubernetes/kubernetes#136833
+		id: "OnDelete gets complete",
+		in: versions.OnDeleteKeepsRevision,
 		explains: func(m *moment, d difference) bool {
 			const current = "status.currentRevision"
 			st, want := m.ours.status, *m.wish.Replicas

@@ -81,22 +81,14 @@ func TestOlderDestination(t *testing.T) {
 }
 
 // olderGates returns feature gates without which an API server drops the resources of whole pods, and maxUnavailable of a
-// set. A gate that is on needs those that it depends on, and an API server refuses gates that it does not know.
+// set.
 func olderGates(t *testing.T) []string {
 	t.Helper()
 	v, err := versions.Selected()
 	if err != nil {
 		t.Fatal(err)
 	}
-	gates := []string{"PodLevelResources=false", "MaxUnavailableStatefulSet=false"}
-	for gate, since := range map[string]uint{
-		"InPlacePodLevelResourcesVerticalScaling": 36, "PodLevelResourcesFixDefaulting": 37, "PodLevelResourcesFixKubeletQOSClass": 37,
-	} {
-		if v.Minor() >= since {
-			gates = append(gates, gate+"=false")
-		}
-	}
-	return gates
+	return append(versions.WithoutPodResources(v.Minor()), "MaxUnavailableStatefulSet=false")
 }
 
 // to moves from the first cluster of the tests to another cluster.
