@@ -18,7 +18,6 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
-	"github.com/sliceshift/sliceshift/internal/figures"
 	"github.com/sliceshift/sliceshift/internal/treediff"
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
@@ -176,23 +175,6 @@ func (v *Move) Eventually(what string, condition func(context.Context) (bool, er
 	v.T.Helper()
 	if err := wait.PollUntilContextCancel(v.Ctx, 20*time.Millisecond, true, condition); err != nil {
 		v.T.Fatalf("%s: %v", what, err)
-	}
-}
-
-// figuresVariable is set by the make targets whose figures the documentation shows.
-const figuresVariable = "SLICESHIFT_FIGURES"
-
-// WantsFigures reports whether a long run writes its figures into the documentation.
-func WantsFigures() bool { return os.Getenv(figuresVariable) != "" }
-
-// WriteFigures writes the figures of a long run into the page of figures, when they are wanted and nothing has failed.
-func WriteFigures(t *testing.T, target, text string) {
-	t.Helper()
-	if !WantsFigures() || t.Failed() {
-		return
-	}
-	if err := figures.Write(target, text); err != nil {
-		t.Fatal(err)
 	}
 }
 

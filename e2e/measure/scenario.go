@@ -18,6 +18,7 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/versions"
 	pages "github.com/sliceshift/sliceshift/internal/figures"
 	"github.com/sliceshift/sliceshift/migration/engine"
 )
@@ -109,7 +110,11 @@ func (s *Scenario) write() error {
 	if s.Usual != nil && !s.Usual() {
 		return nil
 	}
-	return pages.Write(s.Target, s.Page())
+	v, err := versions.Selected()
+	if err != nil {
+		return err
+	}
+	return pages.Write(v.Target(s.Target), s.Page())
 }
 
 // Workshop is where a run builds its programs and prints its progress.

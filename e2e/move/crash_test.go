@@ -43,9 +43,9 @@ const (
 )
 
 // crashTable describes the documentation's table of the tested writes, with a line for each kind of move.
-func crashTable() figures.Table {
+func crashTable(target string) figures.Table {
 	a := figures.Table{
-		Target: "crash-matrix", Head: []string{"move"}, Numbers: []string{"writes", "processes", "parts of the testbed that died", "runs repeated for that"},
+		Target: target, Head: []string{"move"}, Numbers: []string{"writes", "processes", "parts of the testbed that died", "runs repeated for that"},
 		Sentence: func(measured, all int, sums []int) string {
 			return fmt.Sprintf("%d processes of %d of %d kinds of moves met their fate at one of their writes; each move ended as the same one without.", sums[1], measured, all)
 		},
@@ -74,7 +74,7 @@ func TestCrashMatrix(t *testing.T) {
 				t.Logf("%d processes met their fate at %d writes, in %s. %s", tried.Load(), writes, time.Since(began).Round(time.Second), total.TestbedSentence())
 				if harness.WantsFigures() && step == 1 && !t.Failed() {
 					died, repeated := total.Broken()
-					if err := crashTable().Write([]string{name}, writes, int(tried.Load()), died, repeated); err != nil {
+					if err := crashTable(harness.FiguresTarget(t, "crash-matrix")).Write([]string{name}, writes, int(tried.Load()), died, repeated); err != nil {
 						t.Error(err)
 					}
 				}

@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/duel"
-	"github.com/sliceshift/sliceshift/e2e/versions"
-	"github.com/sliceshift/sliceshift/internal/figures"
+	"github.com/sliceshift/sliceshift/e2e/harness"
 )
 
 const (
@@ -16,8 +15,6 @@ const (
 	duelSeed    = "SLICESHIFT_DUEL_SEED"
 	duelScripts = "SLICESHIFT_DUEL_SCRIPTS"
 	duelLanes   = "SLICESHIFT_DUEL_LANES"
-	// figuresVariable is set by make targets whose figures the documentation shows.
-	figuresVariable = "SLICESHIFT_FIGURES"
 )
 
 // TestDuel: see package duel.
@@ -33,20 +30,7 @@ func TestDuel(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%d scripts have failed; each is played again with its seed and SCRIPTS=1", report.Failed)
 	}
-	if os.Getenv(figuresVariable) == "" {
-		return
-	}
-	beside, err := versions.Selected()
-	if err != nil {
-		t.Fatal(err)
-	}
-	target := "duel"
-	if !beside.Default {
-		target += " KUBERNETES=" + beside.Number
-	}
-	if err := figures.Write(target, report.Page(options.Seed)); err != nil {
-		t.Fatal(err)
-	}
+	harness.WriteFigures(t, "duel", report.Page(options.Seed))
 }
 
 func duelOptions(t *testing.T) duel.Options {

@@ -30,7 +30,8 @@ import (
 
 	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	"github.com/sliceshift/sliceshift/internal/figures"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/e2e/versions"
 )
 
 // Parameters of a soak. The seed is logged, so that the same edits can be repeated.
@@ -85,24 +86,23 @@ func TestSoak(t *testing.T) {
 	if err := errors.Join(errors.Join(errs...), failed, unseen); err != nil {
 		t.Fatalf("%v\ncontrollers:\n%s", err, strings.Join(ends, "\n"))
 	}
-	if os.Getenv(figuresVariable) == "" {
-		return
-	}
-	if err := figures.Write("soak", soakPage(soaks, duration, seed, len(ends))); err != nil {
+	on, err := versions.Selected()
+	if err != nil {
 		t.Fatal(err)
 	}
+	harness.WriteFigures(t, "soak", soakPage(on, soaks, duration, seed, len(ends)))
 }
 
-// soakPage returns the statistics of a soak for the documentation.
-func soakPage(soaks []*soak, duration time.Duration, seed, controllers int) string {
+// soakPage returns the statistics of a soak on a version of Kubernetes for the documentation.
+func soakPage(on versions.Version, soaks []*soak, duration time.Duration, seed, controllers int) string {
 	var edits, refused, paid, judged int
 	for _, s := range soaks {
 		edits, refused = edits+len(s.edits), refused+s.refused()
 		paid, judged = paid+s.judge.paid, judged+s.judge.judged
 	}
-	return fmt.Sprintf(`%d sets for %s, seed %d: %d edits and faults (%d refused by the API server), %d controllers one after another; %d pods
+	return fmt.Sprintf(`On Kubernetes %s: %d sets for %s, seed %d: %d edits and faults (%d refused by the API server), %d controllers one after another; %d pods
 went down on the budget, %d of them at a moment at which the rules could be judged. No rule was broken, and in the end all sets got complete.
-`, len(soaks), duration, seed, edits, refused, controllers, paid, judged)
+`, strings.TrimPrefix(on.Release, "v"), len(soaks), duration, seed, edits, refused, controllers, paid, judged)
 }
 
 // soakLives draws how long the controller of all sets lives.

@@ -2,7 +2,9 @@
 //
 // The module files in e2e/controlplane are the list: go.mod is the default, and 1.37.mod would be version 1.37. To change
 // the default, exchange the names of two module files and of their sums. To add a version, copy a module file and its sums,
-// change the releases in it, and run go mod tidy -modfile=NAME. All versions share the sources next to the module files.
+// change the releases in it, and run go mod tidy -modfile=NAME. Take the release of kwok that compiles with the libraries of
+// that version. All versions share the sources next to the module files. The tests of this package name the other places
+// that list the versions. What the tests expect of some versions only is in expectations.go.
 //
 // make KUBERNETES=1.37 selects a version for its targets, and Variable does in any process.
 package versions
@@ -95,6 +97,15 @@ func of(file string) (Version, error) {
 
 // Minor returns the second number, for example 37.
 func (v Version) Minor() uint { return v.parsed().Minor() }
+
+// Target returns the name of the figures that a make target measures on this version: with the default that of the target,
+// else with the variable that selects the version.
+func (v Version) Target(target string) string {
+	if v.Default {
+		return target
+	}
+	return target + " KUBERNETES=" + v.Number
+}
 
 func (v Version) parsed() *version.Version { return version.MustParseSemantic(v.Release) }
 
