@@ -131,8 +131,12 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// beyondScripts are the intended differences that no script meets: scripts have few pods, and their namespaces no quota.
-var beyondScripts = []string{"pods that leave make room under a full quota", "at most 500 pods are created at a time"}
+// beyondScripts are the intended differences that no script meets: scripts have few pods, their namespaces no quota, and
+// they set the fields of apps/v1 only.
+var beyondScripts = []string{
+	"pods that leave make room under a full quota", "at most 500 pods are created at a time",
+	"a roll-out can keep a PodDisruptionBudget", "a roll-out can go zone by zone",
+}
 
 // TestDocumented: the table of the documentation lists every intended difference with the versions of Kubernetes that have
 // it, and no other.
