@@ -53,10 +53,10 @@ test: ## Unit and property tests, a part of the model, and moves and roll-outs o
 everything: ## All that CI runs on any commit, with a table at the end; it fails when something was left out.
 	@$(STAGES) -everything
 
-soak: ## Random edits of 20 sets of our kind for DURATION=30m; SLICESHIFT_SOAK_SEED repeats them.
+soak: ## Random edits of 20 sets of our kind for DURATION=30m; SLICESHIFT_SOAK_SEED repeats them. KUBERNETES=1.37: on that version.
 	@SLICESHIFT_FIGURES=$(if $(DURATION),,yes) SLICESHIFT_SOAK=$(or $(DURATION),30m) SLICESHIFT_SOAK_SETS=20 $(E2E) test -count=1 -timeout 0 -run TestSoak -v $(SLICES)
 
-duel: ## One script after another for DURATION=1h against the native StatefulSet controller and ours: SEED=1. One that failed: SEED and SCRIPTS=1.
+duel: ## One script after another for DURATION=1h against the native StatefulSet controller and ours: SEED=1. One that failed: SEED and SCRIPTS=1. KUBERNETES=1.37: beside that version.
 	@SLICESHIFT_FIGURES=$(if $(DURATION)$(SCRIPTS),,yes) SLICESHIFT_DUEL=$(or $(DURATION),1h) SLICESHIFT_DUEL_SEED=$(or $(SEED),1) SLICESHIFT_DUEL_SCRIPTS=$(SCRIPTS) SLICESHIFT_DUEL_LANES=6 $(E2E) test -count=1 -timeout 0 -run TestDuel -v $(SLICES)
 
 bench: ## Seconds for each ordinal against a kubectl script and the floor; out/bench.json.
@@ -205,13 +205,13 @@ smoke-slices:
 	@$(CLUSTERTEST) -run "$$(./hack/named e2e/$(SLICES) $(SMOKE_SLICES))" $(SLICES)
 
 # The smoke tests on control planes of another version, which are built first.
-VERSIONS := kubernetes-1.37
+VERSIONS := kubernetes-1.34 kubernetes-1.35 kubernetes-1.37
 .PHONY: $(VERSIONS)
 $(VERSIONS): FORMAT = testname
 $(VERSIONS): RACE =
 $(VERSIONS): PARALLEL = 8
 $(VERSIONS): export E2E_KUBERNETES = $(@:kubernetes-%=%)
-kubernetes-1.37: disks
+kubernetes-1.34 kubernetes-1.35 kubernetes-1.37: disks
 	$(E2E) run ./cluster/build
 	@$(CLUSTERTEST) -p 1 -run "$$(./hack/named e2e/$(SLICES) $(SMOKE_SLICES))|$$(./hack/named e2e/$(MOVES) $(SMOKE_MOVES))" $(SLICES) $(MOVES)
 

@@ -40,6 +40,10 @@ var (
 	OnDeleteKeepsRevision = Span{Until: 36}
 )
 
+// NodePrograms has the versions whose module file also builds the programs of a node (tag "node"). An older kubelet does not
+// compile with the cri-client that kwok needs.
+var NodePrograms = Span{Since: 36}
+
 // controllers are the controllers of the controller manager that only some versions have, of those that tests disable.
 var controllers = map[string]Span{
 	"cloud-node-lifecycle-controller":      {Until: 36},

@@ -2,9 +2,9 @@
 //
 // The module files in e2e/controlplane are the list: go.mod is the default, and 1.37.mod would be version 1.37. To change
 // the default, exchange the names of two module files and of their sums. To add a version, copy a module file and its sums,
-// change the releases in it, and run go mod tidy -modfile=NAME. Take the release of kwok that compiles with the libraries of
-// that version. All versions share the sources next to the module files. The tests of this package name the other places
-// that list the versions. What the tests expect of some versions only is in expectations.go.
+// change the releases in it, and run go mod tidy -modfile=NAME. All versions share the sources next to the module files. The
+// tests of this package name the other places that list the versions. What the tests expect of some versions only is in
+// expectations.go.
 //
 // make KUBERNETES=1.37 selects a version for its targets, and Variable does in any process.
 package versions

@@ -45,6 +45,9 @@ func newRecipe(ctx context.Context, kindDir string) (r recipe, err error) {
 	if r.control, err = versions.Selected(); err != nil {
 		return r, err
 	}
+	if !versions.NodePrograms.Has(r.control.Minor()) {
+		return r, fmt.Errorf("no node image of Kubernetes %s: its kubelet does not compile here; set %s to another version, or E2E_KIND_IMAGE to an image", r.control.Number, versions.Variable)
+	}
 	r.goVersion, err = program.In{Dir: r.control.Module}.Output(ctx, "go", "env", "GOVERSION")
 	return r, err
 }

@@ -3,6 +3,7 @@ package nodeimage
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sliceshift/sliceshift/e2e/versions"
@@ -52,5 +53,28 @@ func TestFingerprint(t *testing.T) {
 	newer.kindDir = "kind@v2"
 	if of(newer) == before {
 		t.Error("another kind makes no other image")
+	}
+}
+
+// TestY13NodesOfOlderVersions: a version whose kubelet does not compile here has no node image, and the error names the way
+// to another one. No build begins.
+func TestY13NodesOfOlderVersions(t *testing.T) {
+	all, err := versions.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, v := range all {
+		if versions.NodePrograms.Has(v.Minor()) {
+			continue
+		}
+		refused++
+		t.Setenv(versions.Variable, v.Number)
+		if _, err := newRecipe(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "E2E_KIND_IMAGE") {
+			t.Errorf("a node image of %s: %v", v.Number, err)
+		}
+	}
+	if refused == 0 {
+		t.Error("no version is refused")
 	}
 }
