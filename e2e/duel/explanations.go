@@ -56,6 +56,13 @@ var explanations = []explanation{
 		},
 	},
 	{
+		id: "pods that leave make room under a full quota",
+		explains: func(m *moment, d difference) bool {
+			ordinal, does := m.goesOn(d)
+			return does && m.refused && !m.wish.owns(ordinal) && m.lacks()
+		},
+	},
+	{
 		id: "objects that are being deleted are not repaired",
 		explains: func(_ *moment, d difference) bool {
 			const owners = "terminating true owners "
