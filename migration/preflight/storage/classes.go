@@ -15,9 +15,6 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// defaultClass is the annotation of the default StorageClass.
-const defaultClass = "storageclass.kubernetes.io/is-default-class"
-
 // Asked holds the requirements of a migration for claim templates, by their names.
 type Asked struct {
 	// Forms are the forms of the destination's claims.
@@ -36,7 +33,7 @@ func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storage
 	for i := range source.Spec.VolumeClaimTemplates {
 		template := source.Spec.VolumeClaimTemplates[i]
 		asked.Forms[template.Name].Give(&template)
-		name := classNamed(&template)
+		name := volumes.ClassNamed(&template)
 		if name != nil && *name == "" {
 			continue // its volumes are provisioned by hand
 		}
@@ -51,42 +48,30 @@ func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storage
 	return found
 }
 
-// classNamed returns the storage class that a claim names; nil for the default class.
-func classNamed(claim *corev1.PersistentVolumeClaim) *string {
-	if name, beta := claim.Annotations[corev1.BetaStorageClassAnnotation]; beta {
-		return &name
-	}
-	return claim.Spec.StorageClassName
-}
-
 // Provisioner returns the CSI driver that provisions the volume of a claim; empty if it is not known, or if there is
 // none.
 func Provisioner(claim *corev1.PersistentVolumeClaim, classes []storagev1.StorageClass) string {
-	name := classNamed(claim)
-	for _, class := range classes {
-		is := name == nil && class.Annotations[defaultClass] == "true" || name != nil && class.Name == *name
-		if is && class.Provisioner != noProvisioner {
-			return class.Provisioner
-		}
+	class := volumes.FindClass(volumes.ClassNamed(claim), classes)
+	if class == nil || class.Provisioner == noProvisioner {
+		return ""
 	}
-	return ""
+	return class.Provisioner
 }
 
 func classOf(at endpoint.Endpoint, template string, name *string, classes []storagev1.StorageClass, driver string) *plan.Finding {
-	object, is := "StorageClass", func(c storagev1.StorageClass) bool { return c.Annotations[defaultClass] == "true" }
+	object, class := "StorageClass", volumes.FindClass(name, classes)
 	if name != nil {
-		object, is = "StorageClass "+*name, func(c storagev1.StorageClass) bool { return c.Name == *name }
+		object = "StorageClass " + *name
 	}
-	found := slices.IndexFunc(classes, is)
 	switch {
-	case found < 0 && name == nil:
+	case class == nil && name == nil:
 		return warning(volumes.ReasonClassMissing, fmt.Sprintf("cluster %s has no default StorageClass, and claim template %s names none: the claim of an ordinal that is added there later would stay Pending", at.Cluster, template),
 			"mark one as the default there, or name one: spec.volumes of the Migration, --storage-class "+template+"=CLASS", object)
-	case found < 0:
+	case class == nil:
 		return warning(volumes.ReasonClassMissing, fmt.Sprintf("cluster %s has no %s, which claim template %s names: the volumes that are carried over need none, and the claim of an ordinal that is added there later would stay Pending", at.Cluster, object, template),
 			"create it there, or name another one: spec.volumes of the Migration, --storage-class "+template+"=CLASS", object)
-	case driver != "" && classes[found].Provisioner != driver:
-		return warning(volumes.ReasonClassMissing, fmt.Sprintf("StorageClass %s in cluster %s is of driver %s, and the volumes of claim template %s are of %s: an ordinal that is added there later gets another kind of volume", classes[found].Name, at.Cluster, classes[found].Provisioner, template, driver),
+	case driver != "" && class.Provisioner != driver:
+		return warning(volumes.ReasonClassMissing, fmt.Sprintf("StorageClass %s in cluster %s is of driver %s, and the volumes of claim template %s are of %s: an ordinal that is added there later gets another kind of volume", class.Name, at.Cluster, class.Provisioner, template, driver),
 			"name a class of that driver: spec.volumes of the Migration, --storage-class "+template+"=CLASS", object)
 	}
 	return nil

@@ -20,13 +20,11 @@ const noProvisioner = "kubernetes.io/no-provisioner"
 // ByHand returns the class that a claim uses if that class has no provisioner; else, or if no class is known, it
 // returns "".
 func ByHand(name *string, classes []storagev1.StorageClass) string {
-	for _, c := range classes {
-		is := name == nil && c.Annotations[defaultClass] == "true" || name != nil && c.Name == *name
-		if is && c.Provisioner == noProvisioner {
-			return c.Name
-		}
+	class := volumes.FindClass(name, classes)
+	if class == nil || class.Provisioner != noProvisioner {
+		return ""
 	}
-	return ""
+	return class.Name
 }
 
 // Wanted is a claim that the destination gets for an ordinal, of a class without a provisioner.

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -119,13 +118,10 @@ func (s *snapshots) class(ctx context.Context, template, driver string, name *st
 	if err := s.Destination.Live.List(ctx, &classes); err != nil {
 		return err
 	}
-	at := slices.IndexFunc(classes.Items, func(c storagev1.StorageClass) bool {
-		return name == nil && c.Annotations[defaultClass] == "true" || name != nil && c.Name == *name
-	})
-	if at < 0 || classes.Items[at].Provisioner == driver {
+	class := volumes.FindClass(name, classes.Items)
+	if class == nil || class.Provisioner == driver {
 		return nil // a missing class is reported by the check of classes
 	}
-	class := classes.Items[at]
 	s.found = append(s.found, plan.Finding{
 		Reason: volumes.ReasonClassMissing, Object: "StorageClass " + class.Name,
 		Message: fmt.Sprintf("StorageClass %s in cluster %s is of driver %s, and the snapshots of claim template %s are of %s: it would provision an empty volume, or none, when the ordinal is already down", class.Name, s.Destination.Cluster, class.Provisioner, template, driver),

@@ -16,6 +16,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
+// defaultClass is the annotation of the default StorageClass.
+const defaultClass = "storageclass.kubernetes.io/is-default-class"
+
 func wantOne(t *testing.T, found []plan.Finding, reason string, warning bool, says string) {
 	t.Helper()
 	if says == "" {
