@@ -1,0 +1,299 @@
+package inplace
+
+import (
+	"testing"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// stallsWith lets all act until nothing changes, and checks the reason, and how many pods are ready.
+func (w *world) stallsWith(reason string, ready int) {
+	w.t.Helper()
+	last := w.settle()
+	if last.Hold == nil || last.Hold.Reason != reason {
+		w.fail("got %+v, hold %+v, want %s", last, last.Hold, reason)
+	}
+	if last.Hold.Stalled && last.Hold.Remedy == "" {
+		w.fail("it has no remedy: %+v", last.Hold)
+	}
+	if w.ready() != ready {
+		w.fail("%d pods are ready, want %d", w.ready(), ready)
+	}
+}
+
+// until takes steps until a condition holds.
+func (w *world) until(what string, holds func() bool) {
+	w.t.Helper()
+	for range 500 {
+		if holds() {
+			return
+		}
+		if w.steps(1) {
+			break
+		}
+	}
+	w.fail("never: %s", what)
+}
+
+// leaving reports whether the claim of an ordinal is Terminating.
+func (w *world) leaving(ordinal int32) bool {
+	c := w.claims[claimName("data", ordinal)]
+	return c != nil && c.terminating
+}
+
+// down reports whether an ordinal has no pod, and its claim is held.
+func (w *world) down(ordinal int32) func() bool {
+	return func() bool { return w.leaving(ordinal) && w.pods[ordinal] == nil }
+}
+
+// sealed reports whether the seal of the ordinal in flight is recorded.
+func (w *world) sealed() bool { return w.record.Handoff != nil && w.record.Handoff.Sealed }
+
+// recreatedBy lets another writer recreate the set, and leave its pods.
+func (w *world) recreatedBy(to Manifest) {
+	w.set = &worldSet{object: w.fresh("set"), manifest: to}
+	w.note("another writer recreates the set: %s", to.Text)
+}
+
+// TestTraps: what other writers do, and what the cluster refuses, stops the migration with a reason. No pod starts without
+// its data.
+func TestTraps(t *testing.T) {
+	for name, play := range map[string]func(w *world){
+		"whenDeleted Delete": func(w *world) {
+			w.set.deletes = true
+			w.stallsWith(volumes.ReasonClaimOwned, replicas)
+			w.set.deletes = false
+			w.finish()
+		},
+		"an operator owns the set": func(w *world) {
+			w.set.owner = "Database main"
+			w.stallsWith(api.ReasonOwnedByOperator, replicas)
+		},
+		"GitOps writes the old templates back before the stop": func(w *world) {
+			w.until("an ordinal is warm", func() bool { return len(w.fills) > 0 })
+			w.recreatedBy(w.former)
+			w.stallsWith(ReasonTemplatesReverted, replicas)
+			w.recreatedBy(w.wanted)
+			w.finish()
+		},
+		"GitOps writes the old templates back after the stop": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
+			w.recreatedBy(w.former)
+			w.stallsWith(api.ReasonCopyTurnedBack, replicas)
+			if got := w.claims["data-web-2"]; got.volume != "pv-data-web-2" {
+				w.fail("it has not returned to its old volume: %+v", got)
+			}
+			w.mode = api.ModePause
+			w.stallsWith(api.ReasonPaused, replicas)
+			w.mode = api.ModeRun
+			w.stallsWith(ReasonTemplatesReverted, replicas)
+			w.recreatedBy(w.wanted)
+			w.finish()
+		},
+		"GitOps writes the old templates back after the seal": func(w *world) {
+			w.until("it is sealed", w.sealed)
+			w.recreatedBy(w.former)
+			w.stallsWith(api.ReasonCopyTurnedBack, replicas)
+		},
+		"the set is deleted between its deletion and its creation": func(w *world) {
+			w.until("it is being deleted", func() bool { return w.set.terminating })
+			w.orphan()
+			w.syncAll()
+			w.finish()
+		},
+		"the set is deleted by another writer": func(w *world) {
+			w.until("an ordinal has arrived", func() bool {
+				c := w.claims["data-web-2"]
+				return c != nil && c.template == smallData && w.record.Handoff == nil
+			})
+			w.set = nil
+			w.stallsWith(api.ReasonSourceMissing, replicas)
+			w.recreatedBy(w.wanted)
+			w.finish()
+		},
+		"the set is deleted while an ordinal is down": func(w *world) {
+			w.until("it is sealed", w.sealed)
+			w.set = nil
+			w.stallsWith(api.ReasonSourceMissing, replicas-1)
+			w.recreatedBy(w.wanted)
+			w.finish()
+		},
+		"a second pod uses the claim": func(w *world) {
+			w.claims["data-web-2"].users = []string{"backup"}
+			w.stallsWith(volumes.ReasonForeignPod, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.claims["data-web-2"].users = nil
+			w.finish()
+		},
+		"a second pod uses the claim after the stop": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.claims["data-web-2"].users = []string{"backup"}
+			w.stallsWith(api.ReasonClaimInUse, replicas-1)
+			w.claims["data-web-2"].users = nil
+			w.finish()
+		},
+		"ReadWriteOncePod: no warm pass is possible": func(w *world) {
+			w.cold = true
+			w.finish()
+		},
+		"a PodDisruptionBudget of 0": func(w *world) {
+			w.healthy = replicas
+			w.stallsWith(api.ReasonBudgetZero, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.healthy--
+			w.finish()
+		},
+		"a PodDisruptionBudget that becomes 0 after the deletion of the claim": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.healthy = replicas
+			w.stallsWith(api.ReasonBudgetZero, replicas)
+			w.healthy--
+			w.finish()
+		},
+		"the data do not fit": func(w *world) {
+			w.used = smallData.Size
+			w.stallsWith(volumes.ReasonCopySizeTooSmall, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.mode = api.ModeRollback
+			w.finish()
+		},
+		"the node is lost": func(w *world) {
+			w.lost = "node-2"
+			w.stallsWith(api.ReasonPodTerminating, replicas-1)
+			w.mode = api.ModeRollback
+			w.stallsWith(api.ReasonPodTerminating, replicas-1)
+			w.mode, w.lost = api.ModeRun, ""
+			w.finish()
+		},
+		"another replica is down": func(w *world) {
+			w.until("an ordinal is warm", func() bool { return len(w.fills) > 0 })
+			w.pods[0].ready, w.pods[0].node, w.pods[0].on = false, "", map[string]string{}
+			d := Plan(w.observe(), w)
+			for d.Action != nil && d.Action.Verb == Fill || d.Record != nil || d.Action != nil && d.Action.Verb == Secure {
+				w.perform(d)
+				d = Plan(w.observe(), w)
+			}
+			if d.Hold == nil || d.Hold.Reason != api.ReasonReplicaUnavailable {
+				w.fail("got %+v, hold %+v (I5)", d, d.Hold)
+			}
+			w.finish()
+		},
+		"another writer removes the finalizer while the pod runs": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.claims["data-web-2"].held = false
+			w.stallsWith(api.ReasonCopyTurnedBack, replicas)
+			if got := w.claims["data-web-2"]; got.volume != "pv-data-web-2" {
+				w.fail("it has not returned to its old volume: %+v", got)
+			}
+		},
+		"the pod is created by a late cache": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.perform(Plan(w.observe(), w)) // the eviction
+			w.run()
+			w.syncSetPods()
+			w.controlSet() // the cache has the claim as it was
+			if w.pods[2] == nil {
+				w.fail("no pod was created")
+			}
+			w.finish()
+		},
+		"the templates are reverted in the moment of the release": func(w *world) {
+			w.foreign = true
+			w.until("the claim is released", func() bool { return w.sealed() && w.claims["data-web-2"] == nil })
+			w.recreatedBy(w.former)
+			w.stallsWith(volumes.ReasonForeignVolume, replicas)
+			for _, name := range []string{"pv-data-web-2", w.record.Handoff.Slots[0].New} {
+				if v := w.volumes[name]; v == nil || !v.retain {
+					w.fail("volume %s is not kept: %+v", name, v)
+				}
+			}
+		},
+		"a pause finishes the recreation of the set": func(w *world) {
+			w.until("it is being deleted", func() bool { return w.set.terminating })
+			w.mode = api.ModePause
+			w.stallsWith(api.ReasonPaused, replicas)
+			if w.set == nil || !w.set.manifest.equals(w.wanted) {
+				w.fail("the set was not created: %+v", w.set)
+			}
+			w.mode = api.ModeRun
+			w.finish()
+		},
+		"a pause finishes an ordinal that is down": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
+			w.mode = api.ModePause
+			w.stallsWith(api.ReasonPaused, replicas)
+			if got := w.claims["data-web-2"]; got.template != smallData {
+				w.fail("it was not finished: %+v", got)
+			}
+		},
+		"a pause leaves an ordinal that runs": func(w *world) {
+			w.until("an ordinal is warm", func() bool { return len(w.fills) > 0 })
+			w.mode = api.ModePause
+			w.stallsWith(api.ReasonPaused, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.mode = api.ModeRun
+			w.finish()
+		},
+		"its author has recreated the set before": func(w *world) {
+			w.set.manifest = w.wanted
+			w.finish()
+		},
+	} {
+		t.Run(name, func(t *testing.T) { play(newWorld(t, smaller)) })
+	}
+}
+
+// TestLargerVolumesDoNotReturn: an ordinal whose old volume is smaller than its present template gets the former template
+// back first. Otherwise an empty volume would be provisioned.
+func TestLargerVolumesDoNotReturn(t *testing.T) {
+	w := newWorld(t, larger)
+	w.until("ordinal 2 is down", w.down(2))
+	w.mode = api.ModeRollback
+	w.until("it is turned back", func() bool { return w.record.Handoff != nil && w.record.Handoff.Turned })
+	w.until("the set has its former templates", func() bool { return w.set != nil && w.set.manifest.equals(w.former) })
+	if w.claims["data-web-2"] == nil || !w.claims["data-web-2"].held {
+		w.fail("its claim was released before: %+v", w.claims["data-web-2"])
+	}
+	w.finish()
+}
+
+// TestFits: the binder ignores a reserved volume that is smaller, or of another mode or attributes class.
+func TestFits(t *testing.T) {
+	is := Volume{Size: 100, Attributes: "gold"}
+	for name, tc := range map[string]struct {
+		template Template
+		want     bool
+	}{
+		"equal":              {Template{Size: 100, Attributes: "gold"}, true},
+		"of another class":   {Template{Size: 100, Attributes: "gold", Class: "fast"}, true},
+		"larger than needed": {Template{Size: 50, Attributes: "gold"}, true},
+		"too small":          {Template{Size: 101, Attributes: "gold"}, false},
+		"blocks":             {Template{Size: 100, Attributes: "gold", Block: true}, false},
+		"other attributes":   {Template{Size: 100}, false},
+	} {
+		if got := is.fits(tc.template); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestEachClaimIsHeld: another writer removes the finalizer of a second claim before its deletion. It is held again first:
+// otherwise its name would be free as soon as the pod has ended.
+func TestEachClaimIsHeld(t *testing.T) {
+	w := newWorld(t, both)
+	w.until("the first claim is deleted", func() bool { return w.leaving(2) })
+	if second := w.claims["logs-web-2"]; second.terminating || !second.held {
+		w.fail("both claims were deleted at once, or one without the finalizer: %+v", second)
+	}
+	w.claims["logs-web-2"].held = false
+	w.finish()
+}

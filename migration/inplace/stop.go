@@ -1,0 +1,267 @@
+package inplace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// flight is the ordinal in flight: what is observed, and what was recorded.
+type flight struct {
+	*planner
+	Handoff
+	ordinal Ordinal
+}
+
+// handoff takes the next step of the ordinal in flight.
+func (p *planner) handoff() *Decision {
+	h := p.Record.Handoff
+	if h == nil {
+		return nil
+	}
+	at := slices.IndexFunc(p.Ordinals, func(o Ordinal) bool { return o.Ordinal == h.Ordinal })
+	if at < 0 {
+		return stalls(api.ReasonOrdinalsUnbounded, fmt.Sprintf("ordinal %d is no ordinal of %s any more", h.Ordinal, p.title()), "scale the set so that it has the ordinal; the migration then continues")
+	}
+	f := flight{p, *h, p.Ordinals[at]}
+	if why := f.turns(); why != "" {
+		return p.recorded(func(r *Record) { r.Handoff.Turned, r.Handoff.Why = true, why })
+	}
+	if f.runs() {
+		return f.beforeStop()
+	}
+	return f.afterStop()
+}
+
+// slot returns the observed slot of a recorded claim.
+func (f flight) slot(handed Handed) Slot {
+	at := slices.IndexFunc(f.ordinal.Slots, func(s Slot) bool { return s.Template == handed.Template })
+	if at < 0 {
+		return Slot{Template: handed.Template}
+	}
+	return f.ordinal.Slots[at]
+}
+
+// former reports whether the ordinal's claim is still the one that is replaced.
+func (f flight) former(handed Handed) bool {
+	claim := f.slot(handed).Claim
+	return claim.Found && claim.UID == handed.Claim
+}
+
+// runs reports whether no claim has been deleted yet: the ordinal is as before its handoff.
+func (f flight) runs() bool {
+	return !slices.ContainsFunc(f.Slots, func(h Handed) bool { return !f.former(h) || f.slot(h).Claim.Terminating })
+}
+
+// modeChanged is the reason of a return that the user of the migration has asked for.
+const modeChanged = "spec.mode was changed"
+
+// turns returns why the ordinal returns to its old volumes; empty if it does not. Once the seal is recorded it goes on,
+// unless its new volumes would not be bound.
+func (f flight) turns() string {
+	switch {
+	case f.Turned:
+		return ""
+	case !f.Sealed && f.Mode != api.ModePause && f.back() != f.Return:
+		return modeChanged
+	case !f.Sealed && f.unheld():
+		return "another writer has removed the finalizer that holds a claim"
+	case !f.runs() && !f.arrived() && f.Set.Found && !f.Set.Terminating && !f.fitsNew() && f.fitsOld():
+		return "the claim templates of the set were changed, and its new volumes would not be bound"
+	}
+	return ""
+}
+
+// unheld reports whether a deleted claim is no longer held. Then its name becomes free when its pod has ended.
+func (f flight) unheld() bool {
+	return !f.runs() && slices.ContainsFunc(f.Slots, func(h Handed) bool { return !f.former(h) || f.slot(h).Claim.Terminating && !f.slot(h).Claim.Held })
+}
+
+// target returns the templates of the new volumes.
+func (f flight) target() Manifest {
+	if f.Return {
+		return f.Record.Former
+	}
+	return f.Wanted
+}
+
+// fitsNew and fitsOld report whether the binder accepts the volumes for claims of the present templates. Before a new
+// volume exists, it is assumed to have the form of the wanted template.
+func (f flight) fitsNew() bool {
+	return f.all(func(h Handed, t Template) bool {
+		slot := f.slot(h)
+		if !slot.New.Found || !f.Sealed {
+			return slices.Contains(f.target().Templates, t)
+		}
+		return slot.New.fits(t)
+	})
+}
+
+func (f flight) fitsOld() bool {
+	return f.all(func(h Handed, t Template) bool { return f.slot(h).Old.fits(t) })
+}
+
+// all reports whether a condition holds for each claim and its present template. It does not hold without a template.
+func (f flight) all(holds func(Handed, Template) bool) bool {
+	return !slices.ContainsFunc(f.Slots, func(h Handed) bool {
+		at := slices.IndexFunc(f.Set.Manifest.Templates, func(t Template) bool { return t.Name == h.Template })
+		return at < 0 || !holds(h, f.Set.Manifest.Templates[at])
+	})
+}
+
+// each returns the first decision for a claim; nil if there is none.
+func (f flight) each(decide func(Handed, Slot) *Decision) *Decision {
+	for _, handed := range f.Slots {
+		if decision := decide(handed, f.slot(handed)); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// gate holds while another replica is unavailable beyond the budget (I5), or the set is not at rest.
+func (p *planner) gate(ordinal int32) *Decision {
+	down := 0
+	for _, o := range p.Ordinals {
+		if o.Ordinal != ordinal && (!o.Pod.Found || !o.Pod.Ready || o.Pod.Terminating) {
+			down++
+		}
+	}
+	switch {
+	case down >= p.Budget:
+		return waits(api.ReasonReplicaUnavailable, fmt.Sprintf("%d other replicas are unavailable, and %d may be: no ordinal is stopped", down, p.Budget))
+	case !p.Set.RolledOut:
+		return waits(api.ReasonRolloutInProgress, "waiting until the rollout of "+p.title()+" is completed")
+	}
+	return nil
+}
+
+// beforeStop prepares the stop, and ends with the deletion of the claims. Until then the ordinal runs, and everything can
+// be withdrawn.
+func (f flight) beforeStop() *Decision {
+	if f.Turned {
+		return f.withdraw()
+	}
+	if f.Mode == api.ModePause {
+		if decision := f.each(func(_ Handed, s Slot) *Decision { return f.fills(f.ordinal, s, volumes.Withdrawn) }); decision != nil {
+			return decision
+		}
+		return f.paused()
+	}
+	for _, step := range []func(Handed, Slot) *Decision{f.warm, f.room, f.secure} {
+		if decision := f.each(step); decision != nil {
+			return decision
+		}
+	}
+	for _, held := range []func() *Decision{f.present, f.templates, func() *Decision { return f.gate(f.Ordinal) }, f.evictions} {
+		if decision := held(); decision != nil {
+			return decision
+		}
+	}
+	for _, step := range []func(Handed, Slot) *Decision{f.unused, f.hold, f.deleted} {
+		if decision := f.each(step); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+func (f flight) warm(_ Handed, s Slot) *Decision { return f.fills(f.ordinal, s, volumes.Warm) }
+
+// room stalls if the data do not fit the new volume. Nothing is stopped then.
+func (f flight) room(h Handed, s Slot) *Decision {
+	at := slices.IndexFunc(f.target().Templates, func(t Template) bool { return t.Name == h.Template })
+	if at < 0 {
+		return stalls(api.ReasonClaimTemplateMissing, "claim template "+h.Template+" does not exist in the new templates", "name it there, or set spec.mode to Rollback")
+	}
+	if need := s.Used + s.Used/margin; need > f.target().Templates[at].Size {
+		return stalls(volumes.ReasonCopySizeTooSmall, fmt.Sprintf("claim %s uses %d bytes, and its new volume has %d: a new file system needs room of its own", s.Ref.Name, s.Used, f.target().Templates[at].Size),
+			"request a larger size, or delete data; the ordinal runs until then")
+	}
+	return nil
+}
+
+// margin is the part of the used bytes that is left for the new file system: one twentieth.
+const margin = 20
+
+// secure sets the old volume to Retain.
+func (f flight) secure(h Handed, s Slot) *Decision {
+	switch {
+	case !s.Old.Found || s.Old.Name != h.Old:
+		return stalls(volumes.ReasonVolumeLost, fmt.Sprintf("volume %s of claim %s does not exist", h.Old, s.Ref.Name), "restore the PersistentVolume object")
+	case !s.Old.Retain:
+		return onVolume(Secure, s.Old, s.Old.Ref)
+	}
+	return nil
+}
+
+// unused holds while another pod names the claim, which would keep it after the stop.
+func (f flight) unused(_ Handed, s Slot) *Decision {
+	if len(s.Claim.Users) == 0 {
+		return nil
+	}
+	return stalls(volumes.ReasonForeignPod, fmt.Sprintf("claim %s is used by pod %s, too", s.Ref.Name, strings.Join(s.Claim.Users, ", ")), "end that pod, or let it use another claim")
+}
+
+// evictions holds while the PodDisruptionBudget allows no eviction of a pod that is available.
+func (f flight) evictions() *Decision {
+	pod := f.ordinal.Pod
+	if f.Evictions == nil || *f.Evictions > 0 || !pod.Found || !pod.Ready {
+		return nil
+	}
+	return waits(api.ReasonBudgetZero, fmt.Sprintf("the PodDisruptionBudget of %s allows no eviction now: ordinal %d runs", f.title(), f.Ordinal))
+}
+
+// hold adds the finalizer to every claim before the first is deleted.
+func (f flight) hold(_ Handed, s Slot) *Decision {
+	if s.Claim.Held {
+		return nil
+	}
+	return onClaim(HoldClaim, s)
+}
+
+// deleted deletes a claim that has the finalizer. Without it, the claim would disappear with its pod, and its name would be
+// free before a volume is reserved for it.
+func (f flight) deleted(h Handed, s Slot) *Decision {
+	switch {
+	case !f.former(h) || s.Claim.Terminating:
+		return nil
+	case !s.Claim.Held:
+		return onClaim(HoldClaim, s)
+	}
+	return onClaim(DeleteClaim, s)
+}
+
+// withdraw ends the handoff of an ordinal that still runs.
+func (f flight) withdraw() *Decision {
+	for _, step := range []func(Handed, Slot) *Decision{
+		func(_ Handed, s Slot) *Decision {
+			if s.Claim.Held {
+				return onClaim(ReleaseClaim, s)
+			}
+			return nil
+		},
+		func(_ Handed, s Slot) *Decision { return f.fills(f.ordinal, s, volumes.Dropped) },
+	} {
+		if decision := f.each(step); decision != nil {
+			return decision
+		}
+	}
+	return f.forget()
+}
+
+// forget ends the handoff. The reason why it was turned back is kept, unless its user has asked for it.
+func (f flight) forget() *Decision {
+	return f.recorded(func(r *Record) {
+		r.Handoff = nil
+		if f.Turned && f.Why != modeChanged {
+			r.Back, r.BackIn = f.Why, api.ModeRun
+		}
+		if r.Back != "" && f.Return {
+			r.BackIn = api.ModeRollback
+		}
+	})
+}

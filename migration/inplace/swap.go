@@ -1,0 +1,306 @@
+package inplace
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// afterStop brings the ordinal up again, on its new volumes, or on the old ones if it was turned back.
+//
+// An old volume is reserved before its pod has ended: it is current whatever the pod still writes, and its claim may no
+// longer be held.
+func (f flight) afterStop() *Decision {
+	for _, step := range []func() *Decision{f.fitting, f.reserved, f.stopped, f.filled} {
+		if decision := step(); decision != nil {
+			return decision
+		}
+	}
+	for _, step := range []func(Handed, Slot) *Decision{f.release, f.ends} {
+		if decision := f.each(step); decision != nil {
+			return decision
+		}
+	}
+	return f.start()
+}
+
+// filled makes the last pass, and records its seal.
+func (f flight) filled() *Decision {
+	if f.Turned || f.Sealed {
+		return nil
+	}
+	for _, step := range []func(Handed, Slot) *Decision{f.fill, f.secureNew} {
+		if decision := f.each(step); decision != nil {
+			return decision
+		}
+	}
+	return f.seal()
+}
+
+// reserved reserves all volumes for the names of the claims. There is nothing to reserve before the seal.
+func (f flight) reserved() *Decision {
+	if !f.Turned && !f.Sealed {
+		return nil
+	}
+	for _, step := range []func(Handed, Slot) *Decision{f.clear, f.reserve, f.available} {
+		if decision := f.each(step); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// stopped deletes the claims that are left, evicts the pod, and waits until nothing uses the old volumes. It has nothing
+// to do once a claim was replaced.
+func (f flight) stopped() *Decision {
+	if f.arrived() {
+		return nil
+	}
+	if !f.Turned {
+		if decision := f.each(f.deleted); decision != nil {
+			return decision
+		}
+	}
+	switch pod := f.ordinal.Pod; {
+	case pod.Found && pod.Node == "":
+		// It names Terminating claims, so it is not scheduled. It starts when the next claims are bound.
+	case pod.Found && pod.Terminating:
+		return waits(api.ReasonPodTerminating, fmt.Sprintf("waiting until the pod of ordinal %d has ended", f.Ordinal))
+	case pod.Found:
+		if held := cmp.Or(f.gate(f.Ordinal), f.evictions()); held != nil {
+			return held
+		}
+		return act(Action{Verb: Evict, Name: fmt.Sprintf("%s-%d", f.Set.Name, f.Ordinal), UID: pod.UID})
+	}
+	return f.each(func(h Handed, s Slot) *Decision {
+		if !f.former(h) || len(s.Claim.Users) == 0 {
+			return nil
+		}
+		return stalls(api.ReasonClaimInUse, fmt.Sprintf("claim %s is used by pod %s: it may write to the volume", s.Ref.Name, strings.Join(s.Claim.Users, ", ")), "end that pod; ordinal is down until then")
+	})
+}
+
+// arrived reports whether a claim of the ordinal was replaced, or its name is free.
+func (f flight) arrived() bool {
+	for _, h := range f.Slots {
+		if !f.former(h) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f flight) fill(_ Handed, s Slot) *Decision {
+	if decision := f.fills(f.ordinal, s, volumes.Filled); decision != nil {
+		return decision
+	}
+	if s.Seal == "" || !s.New.Found {
+		return stalls(volumes.ReasonCopyNotSealed, fmt.Sprintf("the copy of claim %s has no seal", s.Ref.Name), "set spec.mode to Rollback: the ordinal then starts on its old volume")
+	}
+	return nil
+}
+
+// secureNew sets the new volume to Retain, before it loses its claim.
+func (f flight) secureNew(_ Handed, s Slot) *Decision {
+	if s.New.Retain {
+		return nil
+	}
+	return onVolume(Secure, s.New, s.New.Ref)
+}
+
+// chosen returns the volume on which the ordinal starts.
+func (f flight) chosen(s Slot) Volume {
+	if f.Turned {
+		return s.Old
+	}
+	return s.New
+}
+
+// seal records that the new volumes equal the old ones. From now on the ordinal goes on with them.
+func (f flight) seal() *Decision {
+	return f.recorded(func(r *Record) {
+		r.Handoff.Sealed = true
+		for i := range r.Handoff.Slots {
+			s := f.slot(r.Handoff.Slots[i])
+			r.Handoff.Slots[i].New, r.Handoff.Slots[i].Seal = s.New.Name, s.Seal
+		}
+	})
+}
+
+// fitting makes sure that the binder accepts the volumes for claims of the present templates. For an ordinal that is turned
+// back the set gets the templates of its old volumes first, unless it cannot be recreated and they fit anyway.
+func (f flight) fitting() *Decision {
+	if f.arrived() || !f.Turned && !f.Sealed {
+		return nil
+	}
+	fits := f.fitsNew
+	if f.Turned {
+		fits = f.fitsOld
+	}
+	switch {
+	case f.Record.Replace != nil:
+		return f.recreate(f.Record.Replace.Next)
+	case !f.Set.Found, f.Set.Terminating:
+		return stalls(api.ReasonSourceMissing, fmt.Sprintf("%s does not exist, or is being deleted, and ordinal %d is stopped", f.title(), f.Ordinal), "create it again; the migration then continues")
+	case f.Turned && f.before().Text != "" && !f.Set.Manifest.equals(f.before()):
+		return f.takeBack(fits())
+	case fits():
+		return nil
+	default:
+		return stalls(ReasonTemplatesReverted, fmt.Sprintf("the volumes of ordinal %d do not fit the claim templates of %s: an empty volume would be provisioned", f.Ordinal, f.title()), "change the templates where their author has them, such as in Git; the migration then continues")
+	}
+}
+
+// takeBack begins to recreate the set with the templates of the old volumes.
+func (f flight) takeBack(fits bool) *Decision {
+	held := f.recreatable()
+	switch {
+	case held == nil:
+		return f.recorded(func(r *Record) { r.Replace, r.Reached = &Replace{UID: f.Set.UID, Next: f.before()}, "" })
+	case fits:
+		return nil
+	}
+	return held
+}
+
+// before returns the templates of the old volumes.
+func (f flight) before() Manifest {
+	if f.Return {
+		return f.Wanted
+	}
+	return f.Record.Former
+}
+
+// clear takes the reservation from the other volume.
+func (f flight) clear(h Handed, s Slot) *Decision {
+	other := s.New
+	if !f.Turned {
+		other = s.Old
+	}
+	if !f.former(h) || !other.Found || !other.reservedFor(s.Ref) {
+		return nil
+	}
+	return onVolume(Park, other, volumes.Parked(s.Ref))
+}
+
+// lapsed returns a reference to a claim that cannot exist, with a uid. The volume controller sets a volume with it to
+// Released. A volume without a uid in its reference is Available already, and would not show that the controller has seen
+// the next reference.
+func lapsed(ref volumes.Ref, v Volume) volumes.Ref {
+	parked := volumes.Parked(ref)
+	parked.UID = v.UID
+	return parked
+}
+
+// reserve points the volume at the name of the ordinal's claim, while a Terminating claim has that name. If the claim is
+// not held any more, the name may become free at any time, and the reservation is all that protects it.
+func (f flight) reserve(h Handed, s Slot) *Decision {
+	v := f.chosen(s)
+	switch {
+	case f.untouched(h, s), s.Claim.Found && !f.former(h), v.reservedFor(s.Ref):
+		return nil
+	case !v.Found:
+		return stalls(volumes.ReasonVolumeLost, fmt.Sprintf("the volume for claim %s does not exist", s.Ref.Name), "restore the PersistentVolume object")
+	case v.Available && v.Ref != lapsed(s.Ref, v):
+		return onVolume(Park, v, lapsed(s.Ref, v))
+	case v.Available:
+		return &Decision{Hold: &volumes.Reason{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("waiting until volume %s is not Available", v.Name)}, Wait: time.Second}
+	}
+	return onVolume(Reserve, v, volumes.Ref{Namespace: s.Ref.Namespace, Name: s.Ref.Name})
+}
+
+// untouched reports whether a claim was not deleted before its ordinal was turned back. It keeps its volume.
+func (f flight) untouched(h Handed, s Slot) bool {
+	return f.Turned && f.former(h) && !s.Claim.Terminating
+}
+
+// available waits until the volume controller has seen the reservation.
+func (f flight) available(h Handed, s Slot) *Decision {
+	if v := f.chosen(s); f.untouched(h, s) || s.Claim.Found && !f.former(h) || v.Available {
+		return nil
+	}
+	return &Decision{Hold: &volumes.Reason{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("waiting until volume %s is Available for claim %s", f.chosen(s).Name, s.Ref.Name)}, Wait: time.Second}
+}
+
+// release removes the finalizer. All volumes are reserved.
+func (f flight) release(h Handed, s Slot) *Decision {
+	if !f.former(h) || !s.Claim.Held {
+		return nil
+	}
+	return onClaim(ReleaseClaim, s)
+}
+
+// ends waits until the deleted claim no longer exists.
+func (f flight) ends(h Handed, s Slot) *Decision {
+	if !f.former(h) || f.untouched(h, s) {
+		return nil
+	}
+	return &Decision{Hold: &volumes.Reason{Reason: api.ReasonAwaitingDeletion, Message: fmt.Sprintf("waiting until claim %s is deleted", s.Ref.Name)}, Wait: time.Second}
+}
+
+// pokeAgain is the time after which the set is poked again. A controller whose cache still has the deleted claim refuses
+// the pod once more, and then returns after a backoff of up to 1,000 s.
+const pokeAgain = 5 * time.Second
+
+// start waits until the pod is Ready on its volumes, and pokes the set meanwhile.
+func (f flight) start() *Decision {
+	if decision := f.each(f.bound); decision != nil {
+		return decision
+	}
+	pod := f.ordinal.Pod
+	missing := !pod.Found || f.waitsForClaim()
+	switch poke := f.Set.Poked; {
+	case missing && !f.Set.Found:
+		return stalls(api.ReasonSourceMissing, f.title()+" does not exist, and its ordinal is stopped", "create it again; the migration then continues")
+	case missing && (poke.For != f.Slots[0].Claim || f.Now.Sub(poke.At) >= pokeAgain):
+		decision := f.onSet(PokeSet)
+		decision.Action.Poke = Poke{For: f.Slots[0].Claim, At: f.Now}
+		return decision
+	case missing:
+		return &Decision{Hold: &volumes.Reason{Reason: api.ReasonPodMissing, Message: fmt.Sprintf("waiting for the pod of ordinal %d", f.Ordinal)}, Wait: pokeAgain - f.Now.Sub(poke.At)}
+	case !pod.Ready || pod.Terminating:
+		return waits(api.ReasonPodNotReady, fmt.Sprintf("waiting until the pod of ordinal %d is Ready", f.Ordinal))
+	}
+	return f.finish()
+}
+
+// waitsForClaim reports whether the name of a claim is free: its controller has not created it yet.
+func (f flight) waitsForClaim() bool {
+	for _, h := range f.Slots {
+		if !f.slot(h).Claim.Found {
+			return true
+		}
+	}
+	return false
+}
+
+// bound stalls if a new claim has another volume than the one that was reserved.
+func (f flight) bound(h Handed, s Slot) *Decision {
+	if f.former(h) || !s.Claim.Found || s.Claim.Volume == "" || s.Claim.Volume == f.chosen(s).Name {
+		return nil
+	}
+	return stalls(volumes.ReasonForeignVolume, fmt.Sprintf("claim %s is on volume %s instead of %s, which has the data of the ordinal", s.Ref.Name, s.Claim.Volume, f.chosen(s).Name),
+		"find the writer that created the claim; both volumes have the policy Retain, and nothing was deleted")
+}
+
+// finish parks the volume that the ordinal has left, and lets the filler remove its own objects.
+func (f flight) finish() *Decision {
+	for _, step := range []func(Handed, Slot) *Decision{
+		func(h Handed, s Slot) *Decision {
+			if f.Turned || !s.Old.Found || s.Old.Name == s.Claim.Volume || s.Old.Ref == volumes.Parked(s.Ref) {
+				return nil
+			}
+			return onVolume(Park, s.Old, volumes.Parked(s.Ref))
+		},
+		func(_ Handed, s Slot) *Decision { return f.fills(f.ordinal, s, volumes.Dropped) },
+	} {
+		if decision := f.each(step); decision != nil {
+			return decision
+		}
+	}
+	return f.forget()
+}

@@ -1,0 +1,91 @@
+package inplace
+
+import (
+	"fmt"
+	"time"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// ReasonTemplatesReverted: another writer has recreated the set with other claim templates.
+const ReasonTemplatesReverted = "ClaimTemplatesReverted"
+
+// present holds while the set does not exist, unless it is being recreated.
+func (p *planner) present() *Decision {
+	if p.Set.Found || p.Record.Replace != nil {
+		return nil
+	}
+	return stalls(api.ReasonSourceMissing, p.title()+" does not exist: it was deleted", "create it again; the migration then continues")
+}
+
+func (p *planner) title() string { return "StatefulSet " + p.Set.Namespace + "/" + p.Set.Name }
+
+// templates recreates the set if its claim templates are not the target. No ordinal is in flight.
+func (p *planner) templates() *Decision {
+	to := p.target()
+	switch {
+	case p.Record.Replace != nil:
+		return p.recreate(to)
+	case !p.Set.Manifest.equals(to) && p.Record.Reached == p.Mode:
+		return stalls(ReasonTemplatesReverted, p.title()+" has other claim templates than those that the migration has written: another writer has recreated it",
+			"change the templates where that writer has them, such as in Git; the migration then continues")
+	case !p.Set.Manifest.equals(to):
+		if held := p.recreatable(); held != nil {
+			return held
+		}
+		return p.recreate(to)
+	case p.Record.Reached != p.Mode:
+		return p.recorded(func(r *Record) { r.Reached = p.Mode })
+	}
+	return nil
+}
+
+// recreatable holds if the set cannot be recreated now.
+func (p *planner) recreatable() *Decision {
+	switch {
+	case p.Set.Terminating:
+		return stalls(api.ReasonSourceBeingDeleted, p.title()+" is being deleted", "create it again when it is deleted; the migration then continues")
+	case p.Set.Owner != "":
+		return stalls(api.ReasonOwnedByOperator, p.title()+" is controlled by "+p.Set.Owner+", which writes its claim templates", "change the storage in "+p.Set.Owner)
+	case p.Set.DeletesClaims:
+		return stalls(volumes.ReasonClaimOwned, p.title()+" deletes its claims when it is deleted", "set persistentVolumeClaimRetentionPolicy.whenDeleted to Retain until the migration is completed")
+	case !p.Set.RolledOut:
+		return waits(api.ReasonRolloutInProgress, "waiting until the rollout of "+p.title()+" is completed")
+	}
+	for _, o := range p.Ordinals {
+		for _, slot := range o.Slots {
+			if slot.Claim.Owned {
+				return waits(volumes.ReasonClaimOwned, fmt.Sprintf("waiting until claim %s has no owner any more", slot.Ref.Name))
+			}
+		}
+	}
+	return nil
+}
+
+// recreate takes the next step of a recreation. Both manifests are recorded before the set is deleted, so that a crash
+// between deletion and creation loses nothing. Its pods and claims stay.
+func (p *planner) recreate(to Manifest) *Decision {
+	replace := p.Record.Replace
+	switch {
+	case replace == nil:
+		return p.recorded(func(r *Record) {
+			r.Replace = &Replace{UID: p.Set.UID, Next: to}
+			if r.Former.Text == "" {
+				r.Former = p.Set.Manifest
+			}
+		})
+	case p.Set.Found && !p.Set.Terminating && p.Set.Manifest.equals(to):
+		return p.recorded(func(r *Record) { r.Replace = nil })
+	case !p.Set.Found && !replace.Next.equals(to):
+		return p.recorded(func(r *Record) { r.Replace.Next = to })
+	case !p.Set.Found:
+		return act(Action{Verb: CreateSet, Name: p.Set.Name, Manifest: replace.Next})
+	case p.Set.UID != replace.UID:
+		return p.recorded(func(r *Record) { r.Replace = nil })
+	case p.Set.Terminating:
+		return &Decision{Hold: &volumes.Reason{Reason: api.ReasonAwaitingDeletion, Message: "waiting until " + p.title() + " is deleted; its pods and claims stay"}, Wait: time.Second}
+	default:
+		return p.onSet(DeleteSet)
+	}
+}

@@ -1,0 +1,204 @@
+package inplace
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/shell"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/drift"
+)
+
+// Snapshot is the observed state. All of it is read from the API server before a write.
+type Snapshot struct {
+	Now     time.Time
+	Mode    api.Mode
+	Kubectl shell.Kubectl
+	Set     Set
+	// Wanted is the set with the templates that its author wants.
+	Wanted Manifest
+	// Ordinals are those of the set, ascending.
+	Ordinals []Ordinal
+	// Budget is the disruption budget: how many replicas may be unavailable at once.
+	Budget int
+	// Evictions is how many evictions the PodDisruptionBudget allows now; nil without one.
+	Evictions *int32
+	Record    Record
+}
+
+// Set holds the facts of a StatefulSet.
+type Set struct {
+	Found           bool
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
+	Terminating     bool
+	// RolledOut is true if its controller has observed it, and no rollout is in progress.
+	RolledOut bool
+	// Owner is its controller, such as an operator; empty if it has none.
+	Owner string
+	// DeletesClaims is true if its retention policy deletes claims together with the set.
+	DeletesClaims bool
+	Manifest      Manifest
+	// Poked is the value of the annotation by which it was poked last.
+	Poked Poke
+}
+
+// Poke is a write on the set that makes its controller reconcile it. For is the claim whose end was waited for.
+type Poke struct {
+	For types.UID
+	At  time.Time
+}
+
+// Manifest is a StatefulSet as it can be created. Text is its JSON, without status and server-set metadata.
+type Manifest struct {
+	Text      string
+	Templates []Template
+}
+
+// equals reports whether two manifests have the same claim templates.
+func (m Manifest) equals(other Manifest) bool { return slices.Equal(m.Templates, other.Templates) }
+
+// Template holds the fields of a claim template that decide about its volume. Class is the effective class.
+type Template struct {
+	Name, Class string
+	// Size is the request in bytes.
+	Size       int64
+	Block      bool
+	Attributes string
+}
+
+// Ordinal is a replica, with its claims.
+type Ordinal struct {
+	Ordinal int32
+	Pod     Pod
+	Slots   []Slot
+}
+
+// Pod holds the facts of the ordinal's pod.
+type Pod struct {
+	Found              bool
+	UID                types.UID
+	Terminating, Ready bool
+	// Node is empty while the pod is not scheduled. A pod without a node has mounted nothing.
+	Node string
+}
+
+// Slot is the claim of an ordinal from one template.
+type Slot struct {
+	Template string
+	// Ref names the claim.
+	Ref   volumes.Ref
+	Claim Claim
+	// Old is the volume from which the new one is filled, and New that one. They are the recorded ones; before they are
+	// recorded, Old is the claim's volume, and New that of the filler.
+	Old, New Volume
+	// Needs and Returns are the work by which the claim gets the wanted template and the former one.
+	Needs, Returns drift.Need
+	// Used is the number of bytes that the last warm pass has found; 0 if it is not known.
+	Used int64
+	// Seal is the proof that New equals Old since Old was taken from the ordinal; empty if there is none.
+	Seal string
+}
+
+// Claim holds the facts of a claim of the ordinal's name.
+type Claim struct {
+	Found           bool
+	UID             types.UID
+	ResourceVersion string
+	// Volume is spec.volumeName. Bound is true if claim and volume name each other.
+	Volume string
+	Bound  bool
+	// Held is true if it has our finalizer.
+	Held, Terminating bool
+	// Owned is true if it has an owner with which it would be deleted.
+	Owned bool
+	// Users are the pods that name it, except the ordinal's and those of the filler.
+	Users []string
+}
+
+// Volume holds the facts of a PersistentVolume.
+type Volume struct {
+	Found           bool
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Retain          bool
+	// Secured is true if this migration has set it to Retain, and its author had another policy.
+	Secured bool
+	Ref     volumes.Ref
+	// Available is true if the volume controller has seen that it is not bound.
+	Available bool
+	// Size is its capacity in bytes.
+	Size       int64
+	Block      bool
+	Attributes string
+}
+
+// fits reports whether the binder accepts the reserved volume for a claim of a template (kubernetes component-helpers,
+// FindMatchingVolume). The class does not count.
+func (v Volume) fits(t Template) bool {
+	return v.Size >= t.Size && v.Block == t.Block && v.Attributes == t.Attributes
+}
+
+// reservedFor reports whether the volume is reserved for the next claim of a name.
+func (v Volume) reservedFor(ref volumes.Ref) bool { return v.Ref.Names(ref) && v.Ref.UID == "" }
+
+// Record is the part of the position that cannot be observed again.
+type Record struct {
+	// Former is the set as it was before its first recreation.
+	Former Manifest
+	// Replace is the recreation in progress.
+	Replace *Replace
+	// Reached is the mode whose templates the set has had. Only another writer can change them after that.
+	Reached api.Mode
+	Handoff *Handoff
+	// Back is why the last ordinal returned to its old volumes, and BackIn the mode at that time. They are empty if none
+	// did, or if its user has set another mode since.
+	Back   string
+	BackIn api.Mode
+}
+
+// Replace is a recreation of the set.
+type Replace struct {
+	// UID is that of the set that is deleted, and Next the set that is created.
+	UID  types.UID
+	Next Manifest
+}
+
+// Handoff is the ordinal whose volumes are being replaced.
+type Handoff struct {
+	Ordinal int32
+	// Return is true if its new volumes have the former templates.
+	Return bool
+	Slots  []Handed
+	// Sealed is true if all new volumes equal the old ones, and the ordinal goes on with them.
+	Sealed bool
+	// Turned is true if the ordinal returns to its old volumes, and Why is the reason.
+	Turned bool
+	Why    string
+}
+
+// Handed is a claim of that ordinal as it was when the handoff began.
+type Handed struct {
+	Template string
+	Claim    types.UID
+	Old      string
+	// New is the volume that replaces Old, and Seal its proof. They are recorded together.
+	New, Seal string
+}
+
+func (r Record) clone() Record {
+	if r.Replace != nil {
+		r.Replace = new(*r.Replace)
+	}
+	if r.Handoff != nil {
+		h := *r.Handoff
+		h.Slots = slices.Clone(h.Slots)
+		r.Handoff = &h
+	}
+	return r
+}

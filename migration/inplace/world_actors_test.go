@@ -1,0 +1,353 @@
+package inplace
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// copied returns the values of a map of pointers.
+func copied[K comparable, V any](from map[K]*V) map[K]V {
+	all := map[K]V{}
+	for key, value := range from {
+		all[key] = *value
+	}
+	return all
+}
+
+// The parts of the caches are refreshed each on its own.
+func (w *world) syncSet() {
+	before := w.sets.set
+	w.sets.set = nil
+	if w.set != nil {
+		w.sets.set = new(*w.set)
+	}
+	if before == nil || w.set == nil || before.rv != w.set.rv {
+		w.sets.backoff = false
+	}
+}
+func (w *world) syncSetClaims() { w.sets.claims = copied(w.claims) }
+func (w *world) syncSetPods() {
+	before := w.sets.pods
+	w.sets.pods = copied(w.pods)
+	if !maps.EqualFunc(before, w.sets.pods, func(a, b worldPod) bool { return a.object == b.object }) {
+		w.sets.backoff = false
+	}
+}
+func (w *world) syncClaims() { w.binds.claims = copied(w.claims) }
+
+// syncVolumes refreshes the volumes of the volume controller, which then updates their phases: a reference without a uid is
+// Available.
+func (w *world) syncVolumes() {
+	for _, v := range w.volumes {
+		if available := v.ref.Name != "" && v.ref.UID == ""; available != v.available {
+			v.available = available
+			w.touch(&v.object)
+		}
+	}
+	w.binds.volumes = copied(w.volumes)
+}
+
+func (w *world) syncAll() {
+	for _, sync := range []func(){w.syncSet, w.syncSetClaims, w.syncSetPods, w.syncClaims, w.syncVolumes} {
+		sync()
+	}
+}
+
+// controlSet is a pass of the StatefulSet controller, on its cache. It creates the missing claims of each missing pod, and the
+// pod if there was no error. For a Pending pod it creates missing claims.
+func (w *world) controlSet() {
+	set := w.sets.set
+	if set == nil || set.terminating || w.set == nil || w.set.uid != set.uid || w.sets.backoff {
+		return
+	}
+	for ordinal := range int32(replicas) {
+		cached, known := w.sets.pods[ordinal]
+		if known && cached.node != "" {
+			continue
+		}
+		switch {
+		case !w.createClaims(set, ordinal):
+			w.sets.backoff = true
+		case !known && w.pods[ordinal] == nil:
+			w.pods[ordinal] = &worldPod{object: w.fresh("pod"), on: map[string]string{}}
+			w.note("the controller creates pod %d", ordinal)
+		}
+	}
+	w.check()
+}
+
+// createClaims creates the claims of an ordinal that the cache lacks, and reports whether there was no error.
+func (w *world) createClaims(set *worldSet, ordinal int32) bool {
+	ok := true
+	for _, template := range set.manifest.Templates {
+		name := claimName(template.Name, ordinal)
+		cached, known := w.sets.claims[name]
+		switch {
+		case known:
+			ok = ok && !cached.terminating
+		case w.claims[name] != nil:
+			ok = false // AlreadyExists
+		default:
+			w.claims[name] = &worldClaim{object: w.fresh("claim"), template: template, protected: true}
+			w.note("the controller creates claim %s of %s", name, template.Class)
+		}
+	}
+	return ok
+}
+
+// bind is a pass of the volume controller, on its cache: it binds claims to volumes that are reserved for them and fit, or
+// provisions an empty volume.
+func (w *world) bind() {
+	for _, name := range slices.Sorted(maps.Keys(w.binds.claims)) {
+		cached, c := w.binds.claims[name], w.claims[name]
+		if cached.volume != "" || c == nil || c.uid != cached.uid || c.volume != "" || c.terminating {
+			continue
+		}
+		w.bindOne(name, c)
+	}
+	w.check()
+}
+
+func (w *world) bindOne(name string, c *worldClaim) {
+	for _, key := range slices.Sorted(maps.Keys(w.binds.volumes)) {
+		cached := w.binds.volumes[key]
+		if cached.ref.Name != name || cached.ref.UID != "" || !(Volume{Size: cached.template.Size, Block: cached.template.Block, Attributes: cached.template.Attributes}).fits(c.template) {
+			continue
+		}
+		v := w.volumes[key]
+		if v == nil || v.rv != cached.rv {
+			return // a conflict: it is tried again
+		}
+		v.ref.UID, v.available, c.volume = c.uid, false, key
+		w.touch(&v.object)
+		w.touch(&c.object)
+		w.note("claim %s is bound to %s", name, key)
+		return
+	}
+	v := &worldVolume{object: w.fresh("volume"), name: "pvc-" + string(c.uid), ref: volumes.Ref{Name: name, UID: c.uid}, template: c.template}
+	w.volumes[v.name], c.volume = v, v.name
+	w.touch(&c.object)
+	w.provisioned = append(w.provisioned, name)
+	w.note("an empty volume is provisioned for claim %s", name)
+}
+
+// protect is the controller that keeps claims while a scheduled pod names them.
+func (w *world) protect() {
+	for ordinal := range int32(replicas) {
+		for _, template := range w.former.Templates {
+			c := w.claims[claimName(template.Name, ordinal)]
+			if c == nil || !c.terminating || !c.protected || len(c.users) > 0 {
+				continue
+			}
+			if pod := w.pods[ordinal]; pod == nil || pod.node == "" {
+				c.protected = false
+				w.touch(&c.object)
+			}
+		}
+	}
+	w.collect()
+	w.check()
+}
+
+// orphan is the garbage collector: it ends the deletion of the set, and its pods and claims stay.
+func (w *world) orphan() {
+	if w.set != nil && w.set.terminating {
+		w.set = nil
+		w.note("the set is deleted")
+	}
+}
+
+// run is a pass of scheduler and kubelets: pods end, and pods start whose claims are bound and not being deleted.
+func (w *world) run() {
+	for ordinal := range int32(replicas) {
+		pod := w.pods[ordinal]
+		if pod == nil {
+			continue
+		}
+		if pod.terminating {
+			if pod.node == "" || pod.node != w.lost {
+				delete(w.pods, ordinal)
+				w.note("pod %d ends", ordinal)
+			}
+			continue
+		}
+		w.start(ordinal, pod)
+	}
+	w.check()
+}
+
+func (w *world) start(ordinal int32, pod *worldPod) {
+	if pod.ready {
+		return
+	}
+	on := map[string]string{}
+	for _, template := range w.former.Templates {
+		c := w.claims[claimName(template.Name, ordinal)]
+		if c == nil || c.terminating || c.volume == "" || w.volumes[c.volume] == nil || w.volumes[c.volume].ref.UID != c.uid {
+			return
+		}
+		on[template.Name] = c.volume
+	}
+	pod.node, pod.ready, pod.on = fmt.Sprintf("node-%d", ordinal), true, on
+	w.touch(&pod.object)
+	w.note("pod %d starts on %v", ordinal, on)
+}
+
+// use is the application: each running pod writes.
+func (w *world) use() {
+	for ordinal, pod := range w.pods {
+		for template, name := range pod.on {
+			if v := w.volumes[name]; v != nil {
+				w.latest[claimName(template, ordinal)]++
+				v.data++
+			}
+		}
+	}
+	w.check()
+}
+
+// The verbs of the filler.
+const (
+	fillStart   volumes.Verb = "FillStart"
+	fillWarm    volumes.Verb = "FillWarm"
+	fillRelease volumes.Verb = "FillRelease"
+	fillBind    volumes.Verb = "FillBind"
+	fillPass    volumes.Verb = "FillPass"
+	fillDrop    volumes.Verb = "FillDrop"
+)
+
+// Ahead implements Filler.
+func (w *world) Ahead(_ int32, slot Slot, goal volumes.Goal) volumes.Verdict {
+	f := w.fills[slot.Ref.Name]
+	does := func(verb volumes.Verb) volumes.Verdict {
+		return volumes.Verdict{Action: &volumes.Action{Verb: verb, Ref: slot.Ref}}
+	}
+	switch {
+	case goal == volumes.Dropped && f != nil:
+		return does(fillDrop)
+	case goal != volumes.Warm && goal != volumes.Filled || goal == volumes.Warm && w.cold:
+		return volumes.Verdict{}
+	case f == nil:
+		return does(fillStart)
+	case goal == volumes.Warm && !f.warm:
+		return does(fillWarm)
+	case goal == volumes.Filled && !f.released:
+		return does(fillRelease)
+	case goal == volumes.Filled && w.volumes[slot.Old.Name].ref.UID == "":
+		return does(fillBind)
+	case goal == volumes.Filled && f.seal == "":
+		return does(fillPass)
+	}
+	return volumes.Verdict{}
+}
+
+// writeFill makes a write of the filler.
+func (w *world) writeFill(a Action) bool {
+	name := a.Fill.Ref.Name
+	f := w.fills[name]
+	if (f == nil) != (a.Fill.Verb == fillStart) {
+		return false
+	}
+	w.note("%s %s", a.Fill.Verb, name)
+	if f == nil {
+		v := &worldVolume{object: w.fresh("volume"), ref: volumes.Ref{Name: "incoming", UID: "incoming"}, template: w.formOf(name)}
+		v.name = "new-" + string(v.uid)
+		w.volumes[v.name], w.fills[name] = v, &fill{volume: v.name}
+		return true
+	}
+	incoming, old := w.volumes[f.volume], w.volumes[w.oldOf(name)]
+	switch a.Fill.Verb {
+	case fillWarm:
+		incoming.data, f.warm = old.data, true
+	case fillRelease:
+		if c := w.claims[name]; c != nil && !c.terminating || w.usedBy(old.name) {
+			w.fail("volume %s is released while it can be used", old.name)
+		}
+		old.ref, f.released = volumes.Ref{Name: "outgoing"}, true
+		w.touch(&old.object)
+	case fillBind:
+		old.ref.UID, old.available = "outgoing", false
+		w.touch(&old.object)
+	case fillPass:
+		incoming.data, f.seal = old.data, fmt.Sprintf("seal-%d", old.data)
+	case fillDrop:
+		if incoming.ref.Name == "incoming" || incoming.ref.Name == volumes.Parked(volumes.Ref{Name: name}).Name {
+			delete(w.volumes, f.volume)
+		}
+		delete(w.fills, name)
+	}
+	return true
+}
+
+func (w *world) usedBy(volume string) bool {
+	for _, pod := range w.pods {
+		for _, name := range pod.on {
+			if name == volume {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// formOf returns the template of the volume that the filler creates for a claim.
+func (w *world) formOf(claim string) Template {
+	to := w.wanted
+	if w.record.Handoff.Return {
+		to = w.former
+	}
+	at := slices.IndexFunc(to.Templates, func(t Template) bool { return strings.HasPrefix(claim, t.Name+"-") })
+	return to.Templates[at]
+}
+
+func (w *world) oldOf(claim string) string {
+	for _, handed := range w.record.Handoff.Slots {
+		if claimName(handed.Template, w.record.Handoff.Ordinal) == claim {
+			return handed.Old
+		}
+	}
+	return ""
+}
+
+// caches is the number of caches: the first of others refresh them.
+const caches = 5
+
+// turn lets all others act in turn. A slow cache is refreshed in some rounds only.
+func (w *world) turn() {
+	w.round++
+	for i, act := range w.others() {
+		if w.period == 0 || i != w.slow || w.round%w.period == 0 {
+			act()
+		}
+	}
+}
+
+// others are all actors except the migration.
+func (w *world) others() []func() {
+	return []func(){w.syncSet, w.syncSetClaims, w.syncSetPods, w.syncClaims, w.syncVolumes, w.controlSet, w.bind, w.protect, w.orphan, w.run, w.use}
+}
+
+// settle lets all act in turn until the migration is done, or nothing changes any more. It returns the last decision.
+func (w *world) settle() Decision {
+	w.t.Helper()
+	const enough = 2000
+	var last Decision
+	for still, rounds := 0, 0; still < 40 && rounds < enough; rounds++ {
+		before := w.version
+		w.turn()
+		w.now = w.now.Add(1e9)
+		last = Plan(w.observe(), w)
+		w.perform(last)
+		if last.Done {
+			return last
+		}
+		if still++; w.version != before || last.Record != nil || last.Action != nil {
+			still = 0
+		}
+	}
+	return last
+}

@@ -1,0 +1,441 @@
+package inplace
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/drift"
+)
+
+var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// tester is the part of a test that a world uses.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// object holds the metadata that writes are checked against.
+type object struct {
+	uid types.UID
+	rv  int
+}
+
+type worldSet struct {
+	object
+	manifest    Manifest
+	terminating bool
+	poked       Poke
+	owner       string
+	deletes     bool
+}
+
+type worldClaim struct {
+	object
+	template                     Template
+	volume                       string
+	held, protected, terminating bool
+	users                        []string
+}
+
+type worldVolume struct {
+	object
+	name                       string
+	ref                        volumes.Ref
+	available, retain, secured bool
+	template                   Template
+	// data is the last write that it contains; 0 for an empty volume.
+	data int
+}
+
+type worldPod struct {
+	object
+	node               string
+	ready, terminating bool
+	// on are the volumes that it has mounted, by template.
+	on map[string]string
+}
+
+// fill is an attempt of the filler.
+type fill struct {
+	volume         string
+	warm, released bool
+	seal           string
+}
+
+// world is a namespace with a StatefulSet, its controller, the volume controller, a garbage collector, a scheduler, kubelets
+// and a filler. All controllers read caches, which are refreshed on their own.
+type world struct {
+	t              tester
+	now            time.Time
+	version        int
+	wanted, former Manifest
+	set            *worldSet
+	claims         map[string]*worldClaim
+	volumes        map[string]*worldVolume
+	pods           map[int32]*worldPod
+	fills          map[string]*fill
+	// latest is the last write of the application, by claim.
+	latest map[string]int
+	record Record
+	mode   api.Mode
+	budget int
+	// healthy is the number of pods that the PodDisruptionBudget demands; 0 without one.
+	healthy int
+	cold    bool
+	used    int64
+	// foreign is true if another writer does what no migration can prevent: an empty volume is provisioned.
+	foreign bool
+	// lost is a node that does not answer.
+	lost  string
+	story []string
+	// slow is a cache that is refreshed only in every period-th round, by its index in others.
+	slow, period, round int
+	// provisioned are the claims for which an empty volume was provisioned.
+	provisioned []string
+
+	sets  setCache
+	binds bindCache
+}
+
+// setCache is the cache of the StatefulSet controller.
+type setCache struct {
+	set    *worldSet
+	claims map[string]worldClaim
+	pods   map[int32]worldPod
+	// backoff is true after a pass with an error. The next pass is made when the set or a pod changes: claims are not
+	// watched, and the backoff grows to 1,000 s.
+	backoff bool
+}
+
+// bindCache is the cache of the volume controller.
+type bindCache struct {
+	claims  map[string]worldClaim
+	volumes map[string]worldVolume
+}
+
+const (
+	setName  = "web"
+	replicas = 3
+)
+
+func manifest(name string, templates ...Template) Manifest {
+	return Manifest{Text: name, Templates: templates}
+}
+
+// Templates of the tests.
+var (
+	slowData  = Template{Name: "data", Class: "slow", Size: 100}
+	smallData = Template{Name: "data", Class: "fast", Size: 50}
+	largeData = Template{Name: "data", Class: "fast", Size: 200}
+	logs      = Template{Name: "logs", Class: "slow", Size: 40}
+	fastLogs  = Template{Name: "logs", Class: "fast", Size: 40}
+)
+
+// The wanted sets of the tests.
+var (
+	smaller = manifest("smaller", smallData, logs)
+	larger  = manifest("larger", largeData, logs)
+	faster  = manifest("faster", Template{Name: "data", Class: "fast", Size: 100}, logs)
+	both    = manifest("both", smallData, fastLogs)
+	targets = []Manifest{smaller, larger, faster, both}
+)
+
+func newWorld(t tester, to Manifest) *world {
+	w := &world{
+		t: t, now: noon, former: manifest("former", slowData, logs), wanted: to, mode: api.ModeRun, budget: 1, healthy: replicas - 1, used: 20,
+		claims: map[string]*worldClaim{}, volumes: map[string]*worldVolume{}, pods: map[int32]*worldPod{}, fills: map[string]*fill{}, latest: map[string]int{},
+	}
+	w.set = &worldSet{object: w.fresh("set"), manifest: w.former}
+	for ordinal := range int32(replicas) {
+		pod := &worldPod{object: w.fresh("pod"), node: fmt.Sprintf("node-%d", ordinal), ready: true, on: map[string]string{}}
+		for _, template := range w.former.Templates {
+			name := claimName(template.Name, ordinal)
+			c := &worldClaim{object: w.fresh("claim"), template: template, volume: "pv-" + name, protected: true}
+			w.latest[name]++
+			w.claims[name] = c
+			w.volumes[c.volume] = &worldVolume{object: w.fresh("volume"), name: c.volume, ref: volumes.Ref{Name: name, UID: c.uid}, template: template, data: w.latest[name]}
+			pod.on[template.Name] = c.volume
+		}
+		w.pods[ordinal] = pod
+	}
+	w.syncAll()
+	return w
+}
+
+func claimName(template string, ordinal int32) string {
+	return fmt.Sprintf("%s-%s-%d", template, setName, ordinal)
+}
+
+// fresh returns the metadata of a new object.
+func (w *world) fresh(kind string) object {
+	w.version++
+	return object{types.UID(fmt.Sprintf("%s-%d", kind, w.version)), w.version}
+}
+
+// touch changes the resourceVersion of an object.
+func (w *world) touch(o *object) {
+	w.version++
+	o.rv = w.version
+}
+
+func (w *world) note(format string, args ...any) {
+	w.story = append(w.story, fmt.Sprintf(format, args...))
+}
+
+func (w *world) fail(format string, args ...any) {
+	w.t.Helper()
+	text := ""
+	for _, line := range w.story[max(0, len(w.story)-60):] {
+		text += line + "\n"
+	}
+	w.t.Fatalf("%s\n\n%s", fmt.Sprintf(format, args...), text)
+}
+
+// observe returns the snapshot, read from the API server.
+func (w *world) observe() Snapshot {
+	s := Snapshot{Now: w.now, Mode: w.mode, Wanted: w.wanted, Budget: w.budget, Record: w.record}
+	s.Set = Set{Namespace: "shop", Name: setName}
+	if w.set != nil {
+		s.Set = Set{
+			Found: true, Namespace: "shop", Name: setName, UID: w.set.uid, ResourceVersion: fmt.Sprint(w.set.rv), Terminating: w.set.terminating, RolledOut: true,
+			Owner: w.set.owner, DeletesClaims: w.set.deletes, Manifest: w.set.manifest, Poked: w.set.poked,
+		}
+	}
+	if w.healthy > 0 {
+		s.Evictions = new(int32(w.ready() - w.healthy))
+	}
+	for ordinal := range int32(replicas) {
+		o := Ordinal{Ordinal: ordinal}
+		if pod := w.pods[ordinal]; pod != nil {
+			o.Pod = Pod{Found: true, UID: pod.uid, Terminating: pod.terminating, Ready: pod.ready, Node: pod.node}
+		}
+		for _, template := range w.former.Templates {
+			o.Slots = append(o.Slots, w.slot(template.Name, ordinal))
+		}
+		s.Ordinals = append(s.Ordinals, o)
+	}
+	return s
+}
+
+func (w *world) slot(template string, ordinal int32) Slot {
+	name := claimName(template, ordinal)
+	s := Slot{Template: template, Ref: volumes.Ref{Namespace: "shop", Name: name}, Used: w.used}
+	old, next := "", ""
+	if c := w.claims[name]; c != nil {
+		v := w.volumes[c.volume]
+		s.Claim = Claim{
+			Found: true, UID: c.uid, ResourceVersion: fmt.Sprint(c.rv), Volume: c.volume, Bound: v != nil && v.ref.UID == c.uid, Held: c.held, Terminating: c.terminating, Users: c.users,
+		}
+		s.Needs, s.Returns, old = needs(w.effective(c), w.wanted), needs(w.effective(c), w.former), c.volume
+	}
+	if h := w.record.Handoff; h != nil && h.Ordinal == ordinal {
+		for _, handed := range h.Slots {
+			if handed.Template == template {
+				old, next = handed.Old, handed.New
+			}
+		}
+	}
+	s.Old = w.volume(old)
+	if f := w.fills[name]; f != nil {
+		next, s.Seal = cmp.Or(next, f.volume), f.seal
+	}
+	s.New = w.volume(next)
+	return s
+}
+
+// effective returns the template that a claim follows: the class of its volume counts.
+func (w *world) effective(c *worldClaim) Template {
+	has := c.template
+	if v := w.volumes[c.volume]; v != nil {
+		has.Class = v.template.Class
+	}
+	return has
+}
+
+func needs(has Template, to Manifest) drift.Need {
+	if slices.Contains(to.Templates, has) {
+		return drift.Nothing
+	}
+	return drift.Copy
+}
+
+func (w *world) volume(name string) Volume {
+	v := w.volumes[name]
+	if v == nil {
+		return Volume{}
+	}
+	ref := v.ref
+	ref.Namespace = "shop"
+	return Volume{
+		Found: true, Name: name, UID: v.uid, ResourceVersion: fmt.Sprint(v.rv), Retain: v.retain, Secured: v.secured, Ref: ref, Available: v.available,
+		Size: v.template.Size, Block: v.template.Block, Attributes: v.template.Attributes,
+	}
+}
+
+func (w *world) ready() int {
+	n := 0
+	for _, pod := range w.pods {
+		if pod.ready && !pod.terminating {
+			n++
+		}
+	}
+	return n
+}
+
+// step plans once, and does the one thing that was decided. It reports whether the migration is done.
+func (w *world) step() bool {
+	w.now = w.now.Add(time.Second)
+	d := Plan(w.observe(), w)
+	w.perform(d)
+	return d.Done
+}
+
+// perform does what was decided.
+func (w *world) perform(d Decision) {
+	switch {
+	case d.Record != nil:
+		w.record = *d.Record
+		w.note("record %+v", w.record.Handoff)
+	case d.Action != nil:
+		w.note("%s %s: %t", d.Action.Verb, d.Action.Name, w.write(*d.Action))
+	}
+	w.check()
+}
+
+// write makes a write, and reports whether the API server has accepted it.
+func (w *world) write(a Action) bool {
+	if a.Verb == Fill {
+		return w.writeFill(a)
+	}
+	if v := w.volumes[a.Name]; v != nil {
+		return a.matches(v.object) && w.writeVolume(v, a)
+	}
+	if c := w.claims[a.Name]; c != nil {
+		return a.matches(c.object) && w.writeClaim(c, a)
+	}
+	switch a.Verb {
+	case DeleteSet, PokeSet:
+		if w.set == nil || !a.matches(w.set.object) {
+			return false
+		}
+		w.touch(&w.set.object)
+		if a.Verb == PokeSet {
+			w.poked()
+			w.set.poked = a.Poke
+			return true
+		}
+		w.set.terminating = true
+		return true
+	case CreateSet:
+		if w.set != nil {
+			return false
+		}
+		w.set = &worldSet{object: w.fresh("set"), manifest: a.Manifest}
+		return true
+	case Evict:
+		return w.evict(a)
+	}
+	return false
+}
+
+// poked checks that the set is poked only when its controller can create what is missing.
+func (w *world) poked() {
+	for _, handed := range w.record.Handoff.Slots {
+		if c := w.claims[claimName(handed.Template, w.record.Handoff.Ordinal)]; c != nil && c.uid == handed.Claim && c.terminating {
+			w.fail("the set is poked while its controller must refuse the pod")
+		}
+	}
+}
+
+// matches reports whether the judged object is the present one.
+func (a Action) matches(o object) bool {
+	return a.UID == o.uid && a.ResourceVersion == fmt.Sprint(o.rv)
+}
+
+func (w *world) writeVolume(v *worldVolume, a Action) bool {
+	switch a.Verb {
+	case Secure:
+		v.retain, v.secured = true, true
+	case Restore:
+		v.retain, v.secured = false, false
+	case Reserve, Park:
+		if !v.retain {
+			w.fail("volume %s loses its claim with the policy Delete", v.name)
+		}
+		v.ref = volumes.Ref{Name: a.Ref.Name, UID: a.Ref.UID}
+	}
+	w.touch(&v.object)
+	return true
+}
+
+func (w *world) writeClaim(c *worldClaim, a Action) bool {
+	switch a.Verb {
+	case HoldClaim:
+		if c.terminating {
+			return false // an API server accepts no new finalizer then
+		}
+		c.held = true
+	case ReleaseClaim:
+		c.held = false
+	case DeleteClaim:
+		if !c.held {
+			w.fail("claim %s is deleted without our finalizer", a.Name)
+		}
+		c.terminating = true
+	}
+	w.touch(&c.object)
+	w.collect()
+	return true
+}
+
+// evict is the eviction API.
+func (w *world) evict(a Action) bool {
+	for _, pod := range w.pods {
+		if pod.uid != a.UID || pod.terminating {
+			continue
+		}
+		if w.healthy > 0 && pod.ready && w.ready()-1 < w.healthy {
+			return false
+		}
+		pod.terminating, pod.ready = true, false
+		w.touch(&pod.object)
+		return true
+	}
+	return false
+}
+
+// collect removes claims that nothing keeps.
+func (w *world) collect() {
+	maps.DeleteFunc(w.claims, func(_ string, c *worldClaim) bool { return c.terminating && !c.held && !c.protected })
+}
+
+// check checks what must hold at any time.
+func (w *world) check() {
+	w.t.Helper()
+	if down := replicas - w.ready(); down > w.budget && w.lost == "" {
+		w.fail("%d replicas are down, and %d may be (I4)", down, w.budget)
+	}
+	mounted := map[string]int32{}
+	for ordinal, pod := range w.pods {
+		for template, name := range pod.on {
+			if other, twice := mounted[name]; twice {
+				w.fail("ordinals %d and %d have mounted volume %s (I2)", ordinal, other, name)
+			}
+			mounted[name] = ordinal
+			if v := w.volumes[name]; !w.foreign && (v == nil || v.data != w.latest[claimName(template, ordinal)]) {
+				w.fail("the pod of ordinal %d is on volume %s without its last write: %+v (I3)", ordinal, name, v)
+			}
+		}
+	}
+	if len(w.provisioned) > 0 && !w.foreign {
+		w.fail("empty volumes were provisioned for %v (I3)", w.provisioned)
+	}
+}
