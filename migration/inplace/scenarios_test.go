@@ -185,6 +185,22 @@ func TestTraps(t *testing.T) {
 			}
 			w.finish()
 		},
+		"another replica fails before the eviction, without a PodDisruptionBudget": func(w *world) {
+			w.healthy = 0
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.pods[0].ready, w.pods[0].node, w.pods[0].on = false, "", map[string]string{}
+			if d := Plan(w.observe(), w); d.Hold == nil || d.Hold.Reason != api.ReasonReplicaUnavailable {
+				w.fail("got %+v, hold %+v (I4)", d, d.Hold)
+			}
+			w.finish()
+		},
+		"a rollback before anything was done": func(w *world) {
+			w.mode = api.ModeRollback
+			w.finish()
+			if w.record.Former.Text != "" || w.set.uid != w.sets.set.uid || w.set.manifest.Text != "former" {
+				w.fail("the set was recreated: %+v", w.record)
+			}
+		},
 		"another writer removes the finalizer while the pod runs": func(w *world) {
 			w.until("its claim is deleted", func() bool { return w.leaving(2) })
 			w.claims["data-web-2"].held = false
