@@ -24,9 +24,9 @@ func (v view) later() bool {
 	case v.Down, v.Asked.Warm == api.CopyWarmNone, done.Passes == 0 && done.Refused != "" && !v.chooses():
 		return false
 	case done.Passes == 0: // nothing is measured yet
-		return handover+lasts(float64(v.Asked.Needed), fast) > v.budget()
+		return v.Outage.WithoutCopy().Lasts()+lasts(float64(v.Asked.Needed), fast) > v.budget()
 	}
-	return handover+lasts(float64(done.Bytes), readRate(done)) > v.budget()
+	return v.Outage.WithoutCopy().Lasts()+lasts(float64(done.Bytes), readRate(done)) > v.budget()
 }
 
 // verify returns what the pass that is due reads at its end. A warm pass reads on behalf of the last one only.
