@@ -45,9 +45,12 @@ func (b bound) methodCells() []string {
 	if b.faults > 0 {
 		kinds = b.kinds.String()
 	}
-	attached := map[bool]string{false: "yes", true: "no"}[b.Unattached]
+	attached, method := map[bool]string{false: "yes", true: "no"}[b.Unattached], string(b.Method)
+	if b.ProvesLater {
+		method += ", proven later"
+	}
 	return []string{
-		strconv.Itoa(int(b.Replicas)), strconv.Itoa(len(b.Templates)), string(b.Method), strconv.Itoa(int(b.Prefetch)),
+		strconv.Itoa(int(b.Replicas)), strconv.Itoa(len(b.Templates)), method, strconv.Itoa(int(b.Prefetch)),
 		yes[b.Limit > 0], attached, strconv.Itoa(b.faults), kinds,
 	}
 }

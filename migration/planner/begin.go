@@ -64,7 +64,6 @@ func (p handoffPlanner) record(k int32, next plan.Record) *plan.Decision {
 		next.Handoff.Volumes[i].Copy = copyOf(AsHandoff(next, k).Handoff.Volume(v.ClaimTemplate), v)
 	}
 	next.Ahead = withAhead(next.Ahead, k, nil)
-	next.Proofs = withAhead(next.Proofs, k, nil) // it leaves its copy
 	return &plan.Decision{Record: &next, Step: api.StepGate}
 }
 

@@ -29,6 +29,9 @@ const (
 func (p proofPlanner) proving() (ordinals []int32) {
 	reads, waits := 0, 0
 	for _, each := range p.Record.Proofs {
+		if p.Record.Handoff != nil && p.Record.Handoff.Ordinal == each.Ordinal {
+			continue // it may leave its copy
+		}
 		if p.ends(each.Volumes) {
 			if !withdrawn(each) {
 				ordinals = append(ordinals, each.Ordinal)
@@ -60,8 +63,12 @@ func waitsForUser(proof api.CopyAhead) bool {
 	return differs
 }
 
-// owing returns the list of ordinals that run on copies that are not proven, with the one that arrives.
+// owing returns the list of ordinals that run on copies that are not proven, after one has arrived. Until it arrives on
+// the side that it had left, its proof is owed: it may return to its copy before.
 func owing(list []api.CopyAhead, arrived api.Handoff, giver plan.SideName) []api.CopyAhead {
+	if at := aheadAt(list, arrived.Ordinal); at >= 0 && slices.ContainsFunc(list[at].Volumes, func(v api.HandoffVolume) bool { return owes(v) && v.Copy.Giver != string(giver) }) {
+		list = withAhead(list, arrived.Ordinal, nil)
+	}
 	from := func(v api.HandoffVolume) bool { return owes(v) && v.Copy.Giver == string(giver) }
 	if !slices.ContainsFunc(arrived.Volumes, from) {
 		return list
@@ -146,8 +153,8 @@ func (p proofPlanner) stands() *plan.Decision {
 			return cmp.Or(budgetPlanner(p).reserveBudget(0), &plan.Decision{Hold: copy.Owed(proof.Ordinal, proof.Volumes), Wait: EarlyLook})
 		}
 	}
-	if p.Record.Handoff == nil && len(p.Record.Proofs) >= mostProofs {
-		return cmp.Or(budgetPlanner(p).reserveBudget(0), pending(p.Record.Proofs))
+	if awaited := p.awaited(); p.Record.Handoff == nil && len(awaited) >= mostProofs {
+		return cmp.Or(budgetPlanner(p).reserveBudget(0), pending(awaited))
 	}
 	return nil
 }
@@ -161,13 +168,17 @@ func (p proofPlanner) closes(proof api.CopyAhead) *plan.Decision {
 // end waits, once no ordinal is left to move, until every copy is proven or accepted. Before that, nothing is settled or
 // cleaned up.
 func (p proofPlanner) end() *plan.Decision {
-	awaited := slices.DeleteFunc(slices.Clone(p.Record.Proofs), func(proof api.CopyAhead) bool {
+	if awaited := p.awaited(); len(awaited) > 0 {
+		return pending(awaited)
+	}
+	return nil
+}
+
+// awaited returns the proofs that are still worked on.
+func (p proofPlanner) awaited() []api.CopyAhead {
+	return slices.DeleteFunc(slices.Clone(p.Record.Proofs), func(proof api.CopyAhead) bool {
 		return p.ends(proof.Volumes) && withdrawn(proof)
 	})
-	if len(awaited) == 0 {
-		return nil
-	}
-	return pending(awaited)
 }
 
 // pending reports the proof that needs the user, or else the progress of all.

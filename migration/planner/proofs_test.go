@@ -104,9 +104,10 @@ func TestDifferingCopyHoldsTheNext(t *testing.T) {
 		return decision.Hold.Reason
 	}
 	down := func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 9} }
-	many := make([]api.CopyAhead, mostProofs)
+	many, resting := make([]api.CopyAhead, mostProofs), make([]api.CopyAhead, mostProofs)
 	for i := range many {
 		many[i] = owed(int32(i), isUnread)
+		resting[i] = owed(int32(i), func(s *api.CopySeal) { s.Proof.Withdrawn = true })
 	}
 	for name, tc := range map[string]struct{ got, want string }{
 		"differs":                  {stands(unbudgeted, proves(owed(3, isDifferent))), volumes.ReasonCopyProofDiffers},
@@ -116,6 +117,7 @@ func TestDifferingCopyHoldsTheNext(t *testing.T) {
 		"is read":                  {stands(unbudgeted, proves(owed(3, isUnread))), ""},
 		"cannot be read":           {stands(unbudgeted, proves(owed(3, isBroken))), ""},
 		"too many":                 {stands(unbudgeted, proves(many...)), api.ReasonCopyProofPending},
+		"all go back":              {stands(unbudgeted, proves(resting...), inMode(api.ModeRollback)), ""},
 		"goes back, is withdrawn":  {stands(unbudgeted, proves(owed(3, func(s *api.CopySeal) { s.Proof.Withdrawn = true })), inMode(api.ModeRollback)), ""},
 		"goes back":                {stands(unbudgeted, proves(owed(3, isDifferent)), inMode(api.ModeRollback)), api.ReasonCopying},
 	} {
@@ -154,6 +156,26 @@ func TestOwing(t *testing.T) {
 		if len(got) > 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// TestProofIsOwedUntilItIsBack: an ordinal that begins to go back still owes its proof, since it may return to its copy
+// before it arrives. The proof ends when the ordinal runs on the volume that it had left.
+func TestProofIsOwedUntilItIsBack(t *testing.T) {
+	s := plantest.Parted(plantest.InTurn(unbudgeted, proves(owed(3, isUnread))))
+	if begun := handoffOf(viewOf(s)).record(3, s.Record); len(begun.Record.Proofs) != 1 {
+		t.Errorf("at the beginning: %+v", begun.Record.Proofs)
+	}
+	s.Record.Handoff = &api.Handoff{Ordinal: 3}
+	if got := (proofPlanner{viewOf(s)}).proving(); len(got) > 0 {
+		t.Errorf("the volume of an ordinal in flight is read: %v", got)
+	}
+	back := api.Handoff{Ordinal: 3}
+	if got := owing(s.Record.Proofs, back, plan.SourceSide); len(got) != 1 {
+		t.Errorf("it has returned to its copy: %+v", got)
+	}
+	if got := owing(s.Record.Proofs, back, plan.DestinationSide); len(got) > 0 {
+		t.Errorf("it is back: %+v", got)
 	}
 }
 
