@@ -42,7 +42,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-downtime bench-many bench-slices bench-copy bench-copy-files e2e-mover e2e-kind kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-downtime bench-many bench-slices bench-copy bench-copy-files e2e-mover e2e-kind e2e-kind-specs kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
 demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, and show it (METHOD=rebind: the same disks; HOLD=yes: they stay afterwards, to try commands; HOLD=before: before the move).
 	@echo "Building the demo: some minutes the first time, some seconds afterwards."
 	@$(E2E) run ./demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold $(HOLD:yes=after))
@@ -105,6 +105,9 @@ filesystems: # whose times the mover trusts
 
 e2e-kind: ## Moves of real data between kind clusters with real kubelets; needs Docker, or root to install it.
 	@$(STAGES) kind-tutorial $(KINDPARTS)
+
+e2e-kind-specs: ## Kubernetes' own specs of StatefulSets against our kind, on kind clusters; out/specs.md.
+	@SLICESHIFT_FIGURES=yes $(STAGES) kind-specs
 
 kind-up: ## Hold kind clusters until interrupted; E2E_KIND_PAIR, which it prints, lends them to tests.
 	@$(E2E) run ./kind/pair -hub
@@ -248,7 +251,7 @@ screenshots: chromium ## The images of docs/ui.md and docs/move.md anew, of the 
 # With -v, for what they measure. They make clusters of their own unless E2E_KIND_PAIR lends them some.
 kind-%: FORMAT = standard-verbose
 KINDTEST = env E2E_KIND=$(or $(KINDSHARE),1) $(E2ETEST) -count=1 -timeout 40m
-KINDPARTS := kind-moves-1 kind-moves-2 kind-slices-1 kind-slices-2 kind-suite-1 kind-suite-2 kind-machines
+KINDPARTS := kind-moves-1 kind-moves-2 kind-slices-1 kind-slices-2 kind-specs kind-suite-1 kind-suite-2 kind-machines
 .PHONY: $(KINDPARTS)
 kind-moves-1 kind-slices-1: KINDSHARE = 1/2
 kind-moves-2 kind-slices-2: KINDSHARE = 2/2
@@ -256,6 +259,8 @@ kind-moves-1 kind-moves-2: kind-moves-%: # a half of the cases of e2e/move, once
 	@$(KINDTEST) -parallel 6 $(MOVES)
 kind-slices-1 kind-slices-2: kind-slices-%: # a half of those of e2e/slices
 	@$(KINDTEST) -parallel 6 $(SLICES)
+kind-specs: # Kubernetes' own specs of StatefulSets, against our kind; most of their time is their waits of ten seconds
+	@$(KINDTEST) -parallel 8 ./specs
 kind-suite-1 kind-suite-2: kind-suite-%: # a half of what only kubelets can show
 	@$(KINDTEST) -parallel 4 -run "$$(./hack/share e2e/kind/suite '^TestNode' $* 2)" ./kind/suite
 kind-machines: # what stops machines, one test after the other
@@ -291,6 +296,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/csi/sidecars && $(GO) mod tidy -diff
 	cd e2e/kind/tools && $(GO) mod tidy -diff
 	cd e2e/mcs/coredns && $(GO) mod tidy -diff
+	cd e2e/specs/suite && $(GO) mod tidy -diff
 	cd e2e/etcd/programs && $(GO) mod tidy -diff
 	cd e2e/recipes/programs && $(GO) mod tidy -diff
 	cd e2e/steady && $(GO) mod tidy -diff

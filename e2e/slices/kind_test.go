@@ -9,11 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/built"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
@@ -44,7 +39,7 @@ func startKind(ctx context.Context) (end func(failed bool) error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, end(true))
 	}
-	go provide(providing)
+	go setup.Provide(providing, api)
 	return end, nil
 }
 
@@ -75,54 +70,4 @@ func loadWebs(ctx context.Context, pair *kind.Pair, dir string) error {
 		images = append(images, image)
 	}
 	return pair.Load(ctx, images...)
-}
-
-// provide creates a volume for each unbound claim whose default StorageClass creates none, until ctx ends.
-func provide(ctx context.Context) {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := provideOnce(ctx); err != nil && ctx.Err() == nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}, lookAgain)
-}
-
-func provideOnce(ctx context.Context) error {
-	var claims corev1.PersistentVolumeClaimList
-	if err := api.List(ctx, &claims); err != nil {
-		return err
-	}
-	for i := range claims.Items {
-		claim := &claims.Items[i]
-		if claim.Status.Phase != corev1.ClaimPending || claim.Spec.VolumeName != "" || !unprovided(ctx, claim) {
-			continue
-		}
-		if err := api.Create(ctx, volumeFor(claim)); err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// unprovided reports whether the claim's class has no provisioner.
-func unprovided(ctx context.Context, claim *corev1.PersistentVolumeClaim) bool {
-	if claim.Spec.StorageClassName == nil {
-		return false
-	}
-	class := &storagev1.StorageClass{}
-	err := api.Get(ctx, client.ObjectKey{Name: *claim.Spec.StorageClassName}, class)
-	return err == nil && class.Provisioner == "kubernetes.io/no-provisioner"
-}
-
-func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
-	return &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID)},
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes, StorageClassName: *claim.Spec.StorageClassName,
-			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			ClaimRef:                      &corev1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
-				Path: kind.Shared + "/" + string(claim.UID), Type: new(corev1.HostPathDirectoryOrCreate),
-			}},
-		},
-	}
 }
