@@ -31,6 +31,7 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/versions"
 )
 
@@ -180,7 +181,7 @@ func bindClaims(ctx context.Context, namespace string, soaks []*soak) {
 	for i := range claims.Items {
 		claim := &claims.Items[i]
 		if claim.Status.Phase == corev1.ClaimPending && claim.DeletionTimestamp == nil && bound[claim.Labels["app"]] {
-			_ = api.Create(ctx, volumeFor(claim))
+			_ = api.Create(ctx, setup.VolumeFor(claim))
 		}
 	}
 }

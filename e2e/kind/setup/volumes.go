@@ -40,7 +40,7 @@ func createVolumes(ctx context.Context, c client.Client) error {
 		if claim.Status.Phase != corev1.ClaimPending || claim.Spec.VolumeName != "" || !unprovided(ctx, c, claim) {
 			continue
 		}
-		if err := c.Create(ctx, volumeFor(claim)); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := c.Create(ctx, VolumeFor(claim)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -57,7 +57,8 @@ func unprovided(ctx context.Context, c client.Client, claim *corev1.PersistentVo
 	return err == nil && class.Provisioner == "kubernetes.io/no-provisioner"
 }
 
-func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
+// VolumeFor returns a volume for a claim, in the folder that the nodes share.
+func VolumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: volumeName(claim.UID)},
 		Spec: corev1.PersistentVolumeSpec{

@@ -295,10 +295,17 @@ func TestUpgrade(t *testing.T) {
 	if err := connection.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(connection, "POST /api/v1/namespaces/shop/pods/web-0/exec HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nhello\n")
-	content, err := io.ReadAll(connection)
-	if err != nil || !strings.HasSuffix(string(content), "echo hello\n") {
-		t.Errorf("got %q: %v", content, err)
+	fmt.Fprint(connection, "POST /api/v1/namespaces/shop/pods/web-0/exec HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n")
+	reader := bufio.NewReader(connection)
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	fmt.Fprint(connection, "hello\n")
+	content, err := io.ReadAll(reader)
+	if err != nil || response.StatusCode != http.StatusSwitchingProtocols || string(content) != "echo hello\n" {
+		t.Errorf("got status %d and %q: %v", response.StatusCode, content, err)
 	}
 }
 
