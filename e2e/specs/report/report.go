@@ -79,13 +79,15 @@ func firstLine(text string) string {
 // Prefix begins the names of the specs of StatefulSets.
 const Prefix = "[sig-apps] StatefulSet "
 
-// Names returns the names of the specs of StatefulSets from the output of -list-tests. Specs of a feature are left out: they
-// run applications that come as images.
+// clustered is the label of the specs that run applications, which come as images.
+const clustered = "[Feature:StatefulSet]"
+
+// Names returns the names of the specs of StatefulSets from the output of -list-tests, without those of clustered applications.
 func Names(listed string) []string {
 	var names []string
 	for line := range strings.Lines(listed) {
 		at := strings.Index(line, Prefix)
-		if at < 0 || strings.Contains(line, "[Feature:") {
+		if at < 0 || strings.Contains(line, clustered) {
 			continue
 		}
 		names = append(names, strings.TrimSpace(line[at:]))

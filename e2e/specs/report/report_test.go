@@ -15,6 +15,7 @@ const listed = `The following spec names can be used with 'ginkgo run --focus/sk
     ../apps/statefulset.go:2: [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should provide basic identity
     ../apps/statefulset.go:3: [sig-apps] StatefulSet Automatically recreate PVC should be recreated [Disruptive] [Serial]
     ../apps/statefulset.go:4: [sig-apps] StatefulSet Deploy clustered applications [Feature:StatefulSet] [Slow] should creating a working mysql cluster
+    ../apps/statefulset.go:5: [sig-apps] StatefulSet Basic should perform rolling updates with maxUnavailable [FeatureGate:MaxUnavailableStatefulSet] [Feature:OffByDefault]
 
 `
 
@@ -23,6 +24,7 @@ func TestNames(t *testing.T) {
 	want := []string{
 		"[sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should provide basic identity",
 		"[sig-apps] StatefulSet Automatically recreate PVC should be recreated [Disruptive] [Serial]",
+		"[sig-apps] StatefulSet Basic should perform rolling updates with maxUnavailable [FeatureGate:MaxUnavailableStatefulSet] [Feature:OffByDefault]",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Fatalf("-want +got\n%s", diff)
