@@ -260,7 +260,7 @@ kind-moves-1 kind-moves-2: kind-moves-%: # a half of the cases of e2e/move, once
 kind-slices-1 kind-slices-2: kind-slices-%: # a half of those of e2e/slices
 	@$(KINDTEST) -parallel 6 $(SLICES)
 kind-specs: # Kubernetes' own specs of StatefulSets, against our kind; most of their time is their waits of ten seconds
-	@$(KINDTEST) -parallel 8 ./specs
+	@$(KINDTEST) -parallel 4 ./specs
 kind-suite-1 kind-suite-2: kind-suite-%: # a half of what only kubelets can show
 	@$(KINDTEST) -parallel 4 -run "$$(./hack/share e2e/kind/suite '^TestNode' $* 2)" ./kind/suite
 kind-machines: # what stops machines, one test after the other

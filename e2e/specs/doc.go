@@ -1,7 +1,7 @@
 // Package specs runs Kubernetes' own specs of StatefulSets (k8s.io/kubernetes/test/e2e/apps) against our kind, on kind
 // clusters with real kubelets. The specs are unchanged: proxy serves our kind to them as apps/v1.
 //
-//	suite    a module with the program that runs the specs, and with agnhost, the program of their pods
+//	suite    a module with the program that runs the specs, kubectl, and agnhost, the program of their pods
 //	proxy    serves our kind as apps/v1
 //	report   the results
 //

@@ -17,11 +17,6 @@ import (
 
 const kubernetes = "k8s.io/kubernetes"
 
-// buildSuite builds the program that runs the specs.
-func buildSuite(ctx context.Context) (string, error) {
-	return build(ctx, "specs", ".")
-}
-
 // build builds a program of the module suite.
 func build(ctx context.Context, name, pkg string) (string, error) {
 	module, err := built.Module("e2e", "specs", "suite")
@@ -35,21 +30,20 @@ func build(ctx context.Context, name, pkg string) (string, error) {
 	return built.Program{Name: name, Module: module, Package: pkg, Flags: flags, Takes: "some minutes"}.Path(ctx, os.Stderr)
 }
 
-// agnhost matches the names of the image of that name, of each version that the specs use. Specs of private registries, which
-// are none of ours, use another registry.
-var agnhost = regexp.MustCompile(`(?m)^registry\.k8s\.io/e2e-test-images/agnhost:\S+$`)
+// used matches the names of the images that the specs of StatefulSets use, each version of them.
+var used = regexp.MustCompile(`(?m)^registry\.k8s\.io/e2e-test-images/(agnhost|busybox):\S+$`)
 
-// buildImages builds the images that the pods of the specs run, under the names that the specs use, and returns these. The
-// image has the program of agnhost and the files that the specs name, and Debian's shell and tools instead of Alpine's.
+// buildImages builds an image under the names of all images that the pods of the specs run, and returns these names. The image
+// has the program of agnhost and the file that the specs name, and Debian's shell and tools instead of Alpine's and busybox.
 func buildImages(ctx context.Context, dir, suite string) ([]string, error) {
 	listed, err := program.In{}.Output(ctx, suite, "-list-images")
 	if err != nil {
 		return nil, err
 	}
-	names := agnhost.FindAllString(listed, -1)
+	names := used.FindAllString(listed, -1)
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) == 0 {
-		return nil, errors.New("the specs use no image agnhost")
+		return nil, errors.New("the specs use none of the images that are built here")
 	}
 	const base = "sliceshift/specs-base:e2e"
 	if err := debian.Image(ctx, os.Stderr, base, "hostname", "findutils"); err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/specs/proxy"
-	"github.com/sliceshift/sliceshift/e2e/versions"
 )
 
 // enabled is set by the target kind-specs: a plain go test ./... must not start clusters or install docker.
@@ -27,7 +26,7 @@ const enabled = "E2E_KIND"
 // patienceVariable is the longest time for which the proxy lets a read of a set wait for the controller, such as 0s.
 const patienceVariable = "SPECS_PATIENCE"
 
-// programs are the files that each spec needs. dir gets their output.
+// programs are the files with which each spec runs. dir has their output.
 var programs struct{ dir, suite, kubectl, kubeconfig string }
 
 func TestMain(m *testing.M) {
@@ -65,22 +64,13 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// prepare starts what the specs need: images on the nodes, the controller and volumes of the cluster east, and the proxy to
-// it.
+// prepare loads the images into the nodes, and starts the controller, the provisioner and the proxy of the cluster east.
 func prepare(ctx context.Context, pair *kind.Pair) error {
-	control, err := versions.Selected()
-	if err != nil {
+	var err error
+	if programs.suite, err = build(ctx, "specs", "."); err != nil {
 		return err
 	}
-	if programs.suite, err = buildSuite(ctx); err != nil {
-		return err
-	}
-	binary, err := control.Build(ctx, os.Stderr)
-	if err != nil {
-		return err
-	}
-	programs.kubectl = filepath.Join(programs.dir, "kubectl")
-	if err := os.Symlink(binary, programs.kubectl); err != nil {
+	if programs.kubectl, err = build(ctx, "kubectl", kubernetes+"/cmd/kubectl"); err != nil {
 		return err
 	}
 	if !pair.Own() { // the user's clusters pull the images

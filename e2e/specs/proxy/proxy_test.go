@@ -142,7 +142,7 @@ func TestDeleteOptions(t *testing.T) {
 	}
 }
 
-// TestProtobufIsRefused: what the proxy cannot translate does not reach the server.
+// TestProtobufIsRefused: a body that the proxy cannot translate does not reach the server.
 func TestProtobufIsRefused(t *testing.T) {
 	s := &server{answers: []string{"{}"}}
 	status, text := send(t, http.MethodPut, start(t, s, 0)+nativePath+"/web", "application/vnd.kubernetes.protobuf", "k8s")

@@ -37,7 +37,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// reported is what Ginkgo writes of a suite of which it ran one spec.
+// reported is a report of Ginkgo.
 const reported = `[{"SpecReports": [
 	{"ContainerHierarchyTexts": null, "LeafNodeType": "BeforeSuite", "LeafNodeText": "", "State": "passed"},
 	{"ContainerHierarchyTexts": ["[sig-apps] StatefulSet", "Basic"], "LeafNodeType": "It", "LeafNodeText": "works", "State": "passed", "RunTime": 1500000000},
