@@ -161,12 +161,23 @@ func (m *machine) lookAtCopies(s *plan.Snapshot, handoff *api.Handoff) {
 		if !fillsSecond(*v) {
 			continue
 		}
+		for _, side := range plan.SideNames {
+			m.lookForLeft(v.Holding(side), m.at(v.Ordinal, v.Template), side, plan.RecordedVolume(handoff, v.Ordinal, v.Template).Name)
+		}
 		seen := volumes.Copying{Asked: v.Copy.Asked}
 		seen.Snapshot.Giver, seen.Snapshot.Taker = v.Copy.Snapshot.Giver, v.Copy.Snapshot.Taker
 		if recorded := plan.RecordedVolume(handoff, v.Ordinal, v.Template).Copy; recorded.Number > 0 {
 			m.lookAtCopy(&seen, *v, recorded)
 		}
 		v.Copy = &seen
+	}
+}
+
+// lookForLeft finds the recorded volume on a side, as an observer does, when the claim that named it was deleted.
+func (m *machine) lookForLeft(h *volumes.Holding, i int, side plan.SideName, recorded string) {
+	left := m.volume(i, side, recorded)
+	if ref := left.ClaimRef; left.Found && (ref.Names(h.Ref) || ref.Names(volumes.Parked(h.Ref)) || ref.Names(volumes.OutgoingRef(h.Ref, m.State.UID))) {
+		h.Volume = left
 	}
 }
 

@@ -63,17 +63,48 @@ func waitsForUser(proof api.CopyAhead) bool {
 	return differs
 }
 
-// owing returns the list of ordinals that run on copies that are not proven, after one has arrived. Until it arrives on
-// the side that it had left, its proof is owed: it may return to its copy before.
+// owing returns the list of ordinals that run on copies that are not proven, after one has arrived. A proof is owed until
+// the ordinal runs on the volume that it had left: it may return to its copy before.
 func owing(list []api.CopyAhead, arrived api.Handoff, giver plan.SideName) []api.CopyAhead {
-	if at := aheadAt(list, arrived.Ordinal); at >= 0 && slices.ContainsFunc(list[at].Volumes, func(v api.HandoffVolume) bool { return owes(v) && v.Copy.Giver != string(giver) }) {
-		list = withAhead(list, arrived.Ordinal, nil)
+	there := func(v api.HandoffVolume) bool { return owes(v) && v.Copy.Giver == string(giver) }
+	var owed []api.HandoffVolume
+	if at := aheadAt(list, arrived.Ordinal); at >= 0 {
+		owed = slices.DeleteFunc(slices.Clone(list[at].Volumes), func(v api.HandoffVolume) bool { return !there(v) })
 	}
-	from := func(v api.HandoffVolume) bool { return owes(v) && v.Copy.Giver == string(giver) }
-	if !slices.ContainsFunc(arrived.Volumes, from) {
+	for _, v := range arrived.Volumes {
+		if there(v) {
+			owed = withVolume(owed, v)
+		}
+	}
+	if len(owed) == 0 {
+		return withAhead(list, arrived.Ordinal, nil)
+	}
+	return withAhead(list, arrived.Ordinal, &api.Handoff{Volumes: owed})
+}
+
+// stillOwing returns the list with a volume of the ordinal in flight, if it owes a proof and is about to go back to the
+// volume that it had left. Until it has arrived there, its proof is owed.
+func (p carryPlanner) stillOwing(list []api.CopyAhead, v plan.OrdinalVolume) []api.CopyAhead {
+	former := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template)
+	if pair := p.pair(v); !owes(former) || pair.Copy == nil || !volumes.HandingOf(pair).Taken() {
 		return list
 	}
-	return withAhead(list, arrived.Ordinal, &arrived)
+	var owed []api.HandoffVolume
+	if at := aheadAt(list, v.Ordinal); at >= 0 {
+		owed = list[at].Volumes
+	}
+	return withAhead(list, v.Ordinal, &api.Handoff{Volumes: withVolume(owed, former)})
+}
+
+// withVolume returns volumes with the one of a claim template added or replaced.
+func withVolume(all []api.HandoffVolume, v api.HandoffVolume) []api.HandoffVolume {
+	all = slices.Clone(all)
+	at := slices.IndexFunc(all, func(o api.HandoffVolume) bool { return o.ClaimTemplate == v.ClaimTemplate })
+	if at < 0 {
+		return append(all, v)
+	}
+	all[at] = v
+	return all
 }
 
 // withdrawn reports whether no work of a proof is left, though it is still owed.

@@ -174,6 +174,9 @@ func (p carryPlanner) sameVolumes(k int32) *plan.Decision {
 		return nil
 	}
 	next, handoff := p.Record, *p.Record.Handoff
+	for _, v := range p.claimsOf(k) {
+		next.Proofs = p.stillOwing(next.Proofs, v)
+	}
 	handoff.Volumes = now
 	next.Handoff = &handoff
 	return &plan.Decision{Record: &next, Step: api.StepGate}
@@ -215,10 +218,10 @@ func (p carryPlanner) recordCopy(v plan.OrdinalVolume, attempt api.CopyAttempt) 
 	if at < 0 {
 		at, handoff.Volumes = len(handoff.Volumes), append(handoff.Volumes, api.HandoffVolume{})
 	}
-	if attempt.Number != handoff.Volumes[at].Copy.Number { // the volume may differ from the one copied before the direction changed
-		left := handoff.Volumes[at].Left
+	if former := handoff.Volumes[at]; attempt.Number != former.Copy.Number { // the volume may differ from the one copied before the direction changed
+		next.Proofs = p.stillOwing(next.Proofs, v)
 		handoff.Volumes[at] = p.recordOf(v, p.pair(v).Giver)
-		handoff.Volumes[at].Left = left
+		handoff.Volumes[at].Left = former.Left
 	}
 	handoff.Volumes[at].Copy = attempt
 	next.Handoff = &handoff

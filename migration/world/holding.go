@@ -67,7 +67,7 @@ func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int3
 func ownHolding(m *api.Migration, f *observed, ordinal int32, template string) volumes.Holding {
 	recorded := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
 	h := holdingOf(m, f, ordinal, template, recorded)
-	if ref := h.Volume.ClaimRef; ref.Names(h.Ref) || ref.Names(volumes.Parked(h.Ref)) {
+	if ref := h.Volume.ClaimRef; ref.Names(h.Ref) || ref.Names(volumes.Parked(h.Ref)) || ref.Names(volumes.OutgoingRef(h.Ref, m.UID)) {
 		return h
 	}
 	return holdingOf(m, f, ordinal, template, h.Claim.Volume)
