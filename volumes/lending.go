@@ -45,7 +45,7 @@ func (h Handing) Lent() bool { return h.Giver.Volume.ClaimRef.Names(h.Outgoing.R
 func (h Handing) TakeBack() Verdict {
 	giver, owes := h.Giver, h.Attempt.OwesProof()
 	switch volume := giver.Volume; {
-	case !volume.Found, !h.Lent() && !(giver.Parked() && volume.Released != ""):
+	case !volume.Found, !h.Lent() && (!giver.Parked() || volume.Released == ""):
 		return h.deleteLost(h.Outgoing, true)
 	case !h.secured(giver):
 		return h.keep(giver, true)

@@ -290,7 +290,7 @@ func (f flight) bound(h Handed, s Slot) *Decision {
 // finish parks the volume that the ordinal has left, and lets the filler remove its own objects.
 func (f flight) finish() *Decision {
 	for _, step := range []func(Handed, Slot) *Decision{
-		func(h Handed, s Slot) *Decision {
+		func(_ Handed, s Slot) *Decision {
 			if f.Turned || !s.Old.Found || s.Old.Name == s.Claim.Volume || s.Old.Ref == volumes.Parked(s.Ref) {
 				return nil
 			}

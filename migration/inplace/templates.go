@@ -8,7 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// ReasonTemplatesReverted: another writer has recreated the set with other claim templates.
+// ReasonTemplatesReverted is the reason of a stall because another writer has recreated the set with other claim templates.
 const ReasonTemplatesReverted = "ClaimTemplatesReverted"
 
 // present holds while the set does not exist, unless it is being recreated.

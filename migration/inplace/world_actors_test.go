@@ -279,6 +279,8 @@ func (w *world) writeFill(a Action) bool {
 			delete(w.volumes, f.volume)
 		}
 		delete(w.fills, name)
+	default:
+		w.fail("the filler does not write %s", a.Fill.Verb)
 	}
 	return true
 }

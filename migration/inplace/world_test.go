@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -192,11 +194,7 @@ func (w *world) note(format string, args ...any) {
 
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
-	text := ""
-	for _, line := range w.story[max(0, len(w.story)-60):] {
-		text += line + "\n"
-	}
-	w.t.Fatalf("%s\n\n%s", fmt.Sprintf(format, args...), text)
+	w.t.Fatalf("%s\n\n%s", fmt.Sprintf(format, args...), strings.Join(w.story[max(0, len(w.story)-60):], "\n"))
 }
 
 // observe returns the snapshot, read from the API server.
@@ -205,7 +203,7 @@ func (w *world) observe() Snapshot {
 	s.Set = Set{Namespace: "shop", Name: setName}
 	if w.set != nil {
 		s.Set = Set{
-			Found: true, Namespace: "shop", Name: setName, UID: w.set.uid, ResourceVersion: fmt.Sprint(w.set.rv), Terminating: w.set.terminating, RolledOut: true,
+			Found: true, Namespace: "shop", Name: setName, UID: w.set.uid, ResourceVersion: strconv.Itoa(w.set.rv), Terminating: w.set.terminating, RolledOut: true,
 			Owner: w.set.owner, DeletesClaims: w.set.deletes, Manifest: w.set.manifest, Poked: w.set.poked,
 		}
 	}
@@ -232,7 +230,7 @@ func (w *world) slot(template string, ordinal int32) Slot {
 	if c := w.claims[name]; c != nil {
 		v := w.volumes[c.volume]
 		s.Claim = Claim{
-			Found: true, UID: c.uid, ResourceVersion: fmt.Sprint(c.rv), Volume: c.volume, Bound: v != nil && v.ref.UID == c.uid, Held: c.held, Terminating: c.terminating, Users: c.users,
+			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: v != nil && v.ref.UID == c.uid, Held: c.held, Terminating: c.terminating, Users: c.users,
 		}
 		s.Needs, s.Returns, old = needs(w.effective(c), w.wanted), needs(w.effective(c), w.former), c.volume
 	}
@@ -275,7 +273,7 @@ func (w *world) volume(name string) Volume {
 	ref := v.ref
 	ref.Namespace = "shop"
 	return Volume{
-		Found: true, Name: name, UID: v.uid, ResourceVersion: fmt.Sprint(v.rv), Retain: v.retain, Secured: v.secured, Ref: ref, Available: v.available,
+		Found: true, Name: name, UID: v.uid, ResourceVersion: strconv.Itoa(v.rv), Retain: v.retain, Secured: v.secured, Ref: ref, Available: v.available,
 		Size: v.template.Size, Block: v.template.Block, Attributes: v.template.Attributes,
 	}
 }
@@ -342,8 +340,9 @@ func (w *world) write(a Action) bool {
 		return true
 	case Evict:
 		return w.evict(a)
+	default:
+		return false
 	}
-	return false
 }
 
 // poked checks that the set is poked only when its controller can create what is missing.
@@ -357,7 +356,7 @@ func (w *world) poked() {
 
 // matches reports whether the judged object is the present one.
 func (a Action) matches(o object) bool {
-	return a.UID == o.uid && a.ResourceVersion == fmt.Sprint(o.rv)
+	return a.UID == o.uid && a.ResourceVersion == strconv.Itoa(o.rv)
 }
 
 func (w *world) writeVolume(v *worldVolume, a Action) bool {
@@ -371,6 +370,8 @@ func (w *world) writeVolume(v *worldVolume, a Action) bool {
 			w.fail("volume %s loses its claim with the policy Delete", v.name)
 		}
 		v.ref = volumes.Ref{Name: a.Ref.Name, UID: a.Ref.UID}
+	default:
+		w.fail("%s is no write to a volume", a.Verb)
 	}
 	w.touch(&v.object)
 	return true
@@ -390,6 +391,8 @@ func (w *world) writeClaim(c *worldClaim, a Action) bool {
 			w.fail("claim %s is deleted without our finalizer", a.Name)
 		}
 		c.terminating = true
+	default:
+		w.fail("%s is no write to a claim", a.Verb)
 	}
 	w.touch(&c.object)
 	w.collect()

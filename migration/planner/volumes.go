@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -77,7 +75,10 @@ func (p *View) alone(v plan.OrdinalVolume) volumes.Pair {
 		seen.Now, seen.LastAttempt, seen.Attempt = p.Now, p.Record.LastAttempt, plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template).Copy
 		pod, found := p.giver.Pod(v.Ordinal)
 		seen.Pod = volumes.CopyPod{Name: plan.PodName(p.giver.Set.Name, v.Ordinal), Found: found, Ready: pod.Ready, Terminating: pod.Terminating, Node: pod.Node, Trouble: pod.Trouble}
-		seen.Early, seen.Outage = p.Early != nil, ptr.Deref(p.Record.Outage, volumes.Outage{})
+		seen.Early = p.Early != nil
+		if p.Record.Outage != nil {
+			seen.Outage = *p.Record.Outage
+		}
 		seen.Returns = p.direction() == api.Back
 		seen.Down = gatePlanner{p}.takesBackDown(v.Ordinal)
 		seen.Back = seen.Attempt.Number > 0 && seen.Attempt.Giver != string(p.giverName)

@@ -80,20 +80,7 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 	case !m.Found && role == volumes.RoleReceiver && !v.Incoming.Bound() && v.Beside.Unplaced != "":
 		return v.Beside.Wait(v.Incoming.Ref)
 	case !m.Found:
-		verdict := v.onMover(volumes.CreateMover, role)
-		action := &verdict.Action.Copy
-		action.Pass, action.Warm, action.Content = v.pass(), v.warming, !v.warming && v.Attempt.Passes > 0
-		if action.Verify = v.verify(); keeps(action.Verify) {
-			action.Copy = v.Incoming.Ref.Name
-		}
-		action.Relayed, action.Fresh = v.relays(), role == volumes.RoleReceiver && !v.Attempt.Filling
-		if role != volumes.RoleReceiver && !action.Relayed {
-			action.Address = cmp.Or(v.Asked.Address, v.Entrance.Address)
-		}
-		if role == volumes.RoleWarm && !v.based() || role == volumes.RoleSender && v.beside {
-			action.Node = v.Pod.Node
-		}
-		return verdict
+		return v.create(role)
 	case m.Foreign:
 		return v.foreignPod(role)
 	case m.Terminating:
@@ -106,6 +93,24 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 		return volumes.Awaits("the %s pod %s has created its key%s", role, v.pod(role), trouble(m))
 	}
 	return volumes.Verdict{}
+}
+
+// create creates the mover of a role for the pass that is due.
+func (v view) create(role volumes.Role) volumes.Verdict {
+	verdict := v.onMover(volumes.CreateMover, role)
+	action := &verdict.Action.Copy
+	action.Pass, action.Warm, action.Content = v.pass(), v.warming, !v.warming && v.Attempt.Passes > 0
+	if action.Verify = v.verify(); keeps(action.Verify) {
+		action.Copy = v.Incoming.Ref.Name
+	}
+	action.Relayed, action.Fresh = v.relays(), role == volumes.RoleReceiver && !v.Attempt.Filling
+	if role != volumes.RoleReceiver && !action.Relayed {
+		action.Address = cmp.Or(v.Asked.Address, v.Entrance.Address)
+	}
+	if role == volumes.RoleWarm && !v.based() || role == volumes.RoleSender && v.beside {
+		action.Node = v.Pod.Node
+	}
+	return verdict
 }
 
 func trouble(m volumes.Mover) string {

@@ -74,7 +74,7 @@ func (w *proofs) Decide(t volumestest.Failer) *volumestest.Late {
 func (w *proofs) arrives(t volumestest.Failer) {
 	if (Copy{}).Ahead(w.Pair(), volumes.Withdrawn).Done() {
 		owed := w.Record
-		if write := w.World.Drop(t); write != nil {
+		if write := w.Drop(t); write != nil {
 			w.Arrive(t, *write)
 			return
 		}

@@ -91,7 +91,7 @@ func (v view) proves() *volumes.Reason {
 	}
 	return &volumes.Reason{
 		Reason:  volumes.ReasonCopyProvesLater,
-		Message: fmt.Sprintf("%s: while its ordinal is down, only the last changes are read back at the destination. After the start the volume that it has left is read whole and compared. If the two differ, the migration stalls and the ordinal runs on its copy; all that it has written by then is on the copy alone", why),
+		Message: why + ": while its ordinal is down, only the last changes are read back at the destination. After the start the volume that it has left is read whole and compared. If the two differ, the migration stalls and the ordinal runs on its copy; all that it has written by then is on the copy alone",
 		Remedy:  fmt.Sprintf("keep it if an ordinal cannot be down for a full read; to prove everything before the start: --volume %[1]s=copy,...,verify=full, or copy.verify: Full for claim template %[1]s in spec.volumes, with a copy.downtimeBudget that allows it", v.Template),
 	}
 }

@@ -52,8 +52,7 @@ func (c *comparison) growth(d Difference) {
 		return
 	}
 	d.Claim, d.Needs, d.Reason = has.String(), Nothing, "the volume is growing"
-	switch c.Claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] {
-	case corev1.PersistentVolumeClaimControllerResizeInfeasible, corev1.PersistentVolumeClaimNodeResizeInfeasible:
+	if state := c.Claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]; state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible {
 		d.Needs, d.Reason = Copy, "the driver reports that it cannot grow the volume"
 	}
 	c.differs(d)

@@ -78,7 +78,7 @@ func TestSnapshotArrives(t *testing.T) {
 	})
 }
 
-// ends ends the handoff of an ordinal that runs.
+// ends completes the handoff of an ordinal that runs.
 func (w *world) ends(t *rapid.T) {
 	for w.Record.Number > 0 {
 		if write := w.Drop(t); write != nil {

@@ -106,7 +106,7 @@ func (s Summary) timeText() string {
 func (s Summary) outageText() string {
 	text := "of each ordinal " + s.Outage.Text
 	if s.SoakSeconds > 0 {
-		text += fmt.Sprintf("; then it must stay Ready for %s", view.Coarse(s.soak()))
+		text += "; then it must stay Ready for " + view.Coarse(s.soak())
 	}
 	return text
 }
