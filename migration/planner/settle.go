@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -162,8 +163,14 @@ func (p settlePlanner) cleanSource() *plan.Decision {
 	if p.Focused {
 		return done()
 	}
-	if !p.whole() || set.Terminating || set.Replicas > 0 || len(p.Source.Pods) > 0 {
+	if !p.whole() || set.Terminating || set.Replicas > 0 {
 		return nil
+	}
+	if at := slices.IndexFunc(p.Source.Pods, func(pod plan.Pod) bool { return p.Destination.Set.Has(pod.Ordinal) }); at >= 0 {
+		return p.awaitPod(p.Source, p.Source.Pods[at].Ordinal)
+	}
+	if len(p.Source.Pods) > 0 {
+		return nil // it is not of this move
 	}
 	if p.ownBudgetLeft() {
 		return p.deleteBudget(plan.SourceSide)

@@ -59,6 +59,7 @@ func TestCleanSource(t *testing.T) {
 		"of one ordinal alone":           {plantest.InTurn(removed, func(s *plan.Snapshot) { s.Focused = true }), api.ReasonMoving},
 		"it goes already":                {plantest.InTurn(removed, unbudgeted, func(s *plan.Snapshot) { s.Source.Set.Terminating = true }), ""},
 		"it has an ordinal":              {plantest.InTurn(removed, unbudgeted, func(s *plan.Snapshot) { s.Source.Set.Replicas = 1 }), ""},
+		"it has a pod of the move":       {plantest.InTurn(removed, unbudgeted, func(s *plan.Snapshot) { s.Source.Pods, s.Volumes = []plan.Pod{{Ordinal: 1}}, nil }), api.ReasonPodTerminating},
 		"it has a pod":                   {plantest.InTurn(removed, unbudgeted, func(s *plan.Snapshot) { s.Source.Pods = []plan.Pod{{Ordinal: 7}} }), ""},
 		"not all has moved":              {plantest.InTurn(removed, unbudgeted, func(s *plan.Snapshot) { s.Destination.Set.Start, s.Destination.Set.Replicas = 2, 3 }), ""},
 		"what is kept says another disk": {func(s *plan.Snapshot) { s.Volumes[0].Destination.Volume.Handle = "empty" }, volumes.ReasonAnotherDisk},
