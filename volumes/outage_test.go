@@ -44,7 +44,8 @@ func TestV4OutageIsMeasured(t *testing.T) {
 		"of the other way": {&api.History{Handoffs: []api.PastHandoff{went(api.Back, 100, 1, 2, 3, 4, 5)}}, Outage{}, "stop 2s, detach 2s, carry 2s, start 4s, assumed"},
 		"one":              {&api.History{Handoffs: []api.PastHandoff{one}}, Outage{s, 2 * s, 3 * s, 4 * s, 5 * s, 1}, "stop 1s, detach 2s, carry 3s, copy 4s, start 5s, measured once"},
 		"two": {
-			&api.History{Handoffs: []api.PastHandoff{one, two}}, Outage{2 * s, 2 * s, 2 * s, 5 * s, 7 * s, 2},
+			&api.History{Handoffs: []api.PastHandoff{one, two}},
+			Outage{2 * s, 2 * s, 2 * s, 5 * s, 7 * s, 2},
 			"stop 2s, detach 2s, carry 2s, copy 5s, start 7s, median of 2",
 		},
 		"three": {

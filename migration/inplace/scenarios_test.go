@@ -175,7 +175,7 @@ func TestTraps(t *testing.T) {
 	})
 }
 
-// TestTrapsOfOthers: other pods, late caches, other writers and a pause do no harm either.
+// TestTrapsOfOthers: other pods, late caches and other writers do no harm either.
 func TestTrapsOfOthers(t *testing.T) {
 	playAll(t, map[string]func(w *world){
 		"another replica is down": func(w *world) {
@@ -237,6 +237,12 @@ func TestTrapsOfOthers(t *testing.T) {
 				}
 			}
 		},
+	})
+}
+
+// TestPauses: a pause begins nothing, and ends what keeps an ordinal down.
+func TestPauses(t *testing.T) {
+	playAll(t, map[string]func(w *world){
 		"a pause finishes the recreation of the set": func(w *world) {
 			w.until("it is being deleted", func() bool { return w.set.terminating })
 			w.mode = api.ModePause
