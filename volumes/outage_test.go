@@ -49,7 +49,8 @@ func TestV4OutageIsMeasured(t *testing.T) {
 			"stop 2s, detach 2s, carry 2s, copy 5s, start 7s, median of 2",
 		},
 		"three": {
-			&api.History{Handoffs: []api.PastHandoff{one, two, three}}, Outage{3 * s, 2 * s, 2 * s, 5 * s, 6 * s, 3},
+			&api.History{Handoffs: []api.PastHandoff{one, two, three}},
+			Outage{3 * s, 2 * s, 2 * s, 5 * s, 6 * s, 3},
 			"stop 3s, detach 2s, carry 2s, copy 5s, start 6s, median of 3",
 		},
 		"stopped in one of them": {&api.History{Handoffs: []api.PastHandoff{one, two}, Stops: []api.PastStop{stopped(210, 215)}}, Outage{s, 2 * s, 3 * s, 4 * s, 5 * s, 1}, "stop 1s, detach 2s, carry 3s, copy 4s, start 5s, measured once"},
