@@ -27,9 +27,10 @@ func (s Span) String() string {
 // Expectations of the tests that differ by version. No test states a version of its own: it reads these, KnowsController
 // or Gates. docs/install.md and docs/slices.md show them.
 var (
-	// MaxUnavailableBeta and MaxUnavailableOn have the versions in which the feature gate MaxUnavailableStatefulSet is
-	// beta, and those in which it is on by default. Before it was alpha.
-	MaxUnavailableBeta, MaxUnavailableOn = Span{Since: 35}, Span{Since: 37}
+	// MaxUnavailableBeta has the versions in which the feature gate MaxUnavailableStatefulSet is beta. Before it was alpha.
+	MaxUnavailableBeta = Span{Since: 35}
+	// MaxUnavailableOn has the versions in which that gate is on by default.
+	MaxUnavailableOn = Span{Since: 37}
 	// ImpersonationBounded has the versions that bound impersonation verb by verb (ConstrainedImpersonation) by default.
 	ImpersonationBounded = Span{Since: 36}
 	// ParallelReplacesUnready has the versions whose StatefulSet controller, in Parallel with MaxUnavailableStatefulSet,
