@@ -250,12 +250,11 @@ func (s *session) fill(receiver *transfer.Receiver, outcome transfer.Outcome) {
 		result.Root, result.PeerRoot = report.Root(outcome.Own.Root), report.Root(outcome.Peer.Root)
 		result.Verify = s.verify
 	}
-	if outcome.Kept {
-		result.Known = int64(min(outcome.Own.Known, outcome.Peer.Known))
-	}
-	if outcome.Own != nil {
-		result.Trusted = int64(outcome.Own.Trusted)
-		result.Young = int64(max(outcome.Own.Young, outcome.Peer.Young))
+	if outcome.Own != nil && outcome.Peer != nil {
+		result.Trusted, result.Young = int64(outcome.Own.Trusted), int64(max(outcome.Own.Young, outcome.Peer.Young))
+		if outcome.Kept {
+			result.Known = int64(min(outcome.Own.Known, outcome.Peer.Known))
+		}
 	}
 	result.Fetched, result.Received, result.Written, result.Removed = c.Fetched.Load(), c.Received.Load(), c.Written.Load(), c.Removed.Load()
 	result.Vanished, result.Changed, result.Read = c.Vanished.Load(), c.Changed.Load(), c.Verified.Load()

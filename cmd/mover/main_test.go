@@ -176,11 +176,51 @@ func TestMove(t *testing.T) {
 	to := treetest.In(t, source)
 	to.File("a/file", []byte("content"))
 	to.File("large", treetest.Bytes(1, 1<<20))
-	var sent, sendLog, received, receiveLog bytes.Buffer
+	keys := introduced(t, source, dir)
+	one, two := passed(t, keys, []string{"--root", source}, []string{"--root", destination})
+	if one.Root == "" || one.Root != two.Root || two.Root != two.PeerRoot || two.Result != report.Equal || two.Files != 2 || two.Bytes != 1<<20+7 {
+		t.Errorf("%+v\n%+v", one, two)
+	}
+	treetest.Same(t, source, destination)
+	locates(t, source, one.Root)
+	for _, root := range []string{source, destination} {
+		if r := sealed(t, root); r.Root != one.Root {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// TestLater: with Later a warm pass and a last pass report what the receiver alone has read. The seal of the source has
+// its root.
+func TestLater(t *testing.T) {
+	source, destination, dir := t.TempDir(), t.TempDir(), t.TempDir()
+	to := treetest.In(t, source)
+	to.File("a/file", []byte("content"))
+	to.File("large", treetest.Bytes(1, 3<<20))
+	keys := introduced(t, source, dir)
+	later := []string{"--root", destination, "--verify", "Later", "--copy", "web-0-1"}
+	_, warm := passed(t, keys, []string{"--root", source}, append(later, "--pass", passWarm))
+	if warm.Root != "" || warm.Known < 3<<20 || warm.Result != report.Copied {
+		t.Errorf("after a warm pass: %+v", warm)
+	}
+	to.File("b", []byte("more"))
+	_, last := passed(t, keys, []string{"--root", source}, later)
+	if last.Root == "" || last.PeerRoot != "" || last.Read >= 3<<20 || last.Trusted < 3<<20 {
+		t.Errorf("after the last pass: %+v", last)
+	}
+	treetest.Same(t, source, destination)
+	if r := sealed(t, source); r.Root != last.Root {
+		t.Errorf("the source has the root %s, and the copy %s", r.Root, last.Root)
+	}
+}
+
+// introduced creates the keys of a sender and of a receiver, and gives each the fingerprint of the other. The first start
+// of a mover creates its key and prints the fingerprint; the peer is not there yet.
+func introduced(t *testing.T, source, dir string) []string {
+	t.Helper()
 	keys := []string{dir + "/sender", dir + "/receiver"}
 	for i, key := range keys {
 		var out, log bytes.Buffer
-		// The first start creates the key and prints its fingerprint; the peer is not there yet.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		code := run(ctx, []string{"send", "--root", source, "--connect", "127.0.0.1:1", "--identity", key, "--peer-file", dir + "/none", "--termination-log", dir + "/log"}, noEnv, streams{&out, &log})
@@ -190,30 +230,38 @@ func TestMove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return keys
+}
+
+// passed makes one pass, and returns the results of the sender and the receiver.
+func passed(t *testing.T, keys, send, receive []string) (sent, received report.Result) {
+	t.Helper()
+	port, logs := loopback.AddressFor(t), t.TempDir()
+	var out, log [2]bytes.Buffer
+	start := func(i int, verb, way string, args []string) int {
+		return run(t.Context(), append([]string{verb, way, port, "--identity", keys[i], "--peer-file", keys[i] + ".peer", "--termination-log", filepath.Join(logs, verb), "--patience", "1m"}, args...), noEnv, streams{&out[i], &log[i]})
+	}
 	codes := make(chan int, 1)
-	port := loopback.AddressFor(t)
-	go func() {
-		codes <- run(t.Context(), []string{"send", "--root", source, "--listen", port, "--identity", keys[0], "--peer-file", keys[0] + ".peer", "--termination-log", dir + "/sent", "--patience", "1m"}, noEnv, streams{&sent, &sendLog})
-	}()
-	code := run(t.Context(), []string{"receive", "--root", destination, "--connect", port, "--identity", keys[1], "--peer-file", keys[1] + ".peer", "--termination-log", dir + "/received", "--patience", "1m"}, noEnv, streams{&received, &receiveLog})
-	if code != exitDone || <-codes != exitDone {
-		t.Fatalf("code %d\n%s\n%s", code, receiveLog.String(), sendLog.String())
+	go func() { codes <- start(0, "send", "--listen", send) }()
+	if code := start(1, "receive", "--connect", receive); code != exitDone || <-codes != exitDone {
+		t.Fatalf("code %d\n%s\n%s", code, log[1].String(), log[0].String())
 	}
-	one, two := result(t, sent.Bytes(), dir+"/sent"), result(t, received.Bytes(), dir+"/received")
-	if one.Root == "" || one.Root != two.Root || two.Root != two.PeerRoot || two.Result != report.Equal || two.Files != 2 || two.Bytes != 1<<20+7 {
-		t.Errorf("%+v\n%+v", one, two)
+	return result(t, out[0].Bytes(), filepath.Join(logs, "send")), result(t, out[1].Bytes(), filepath.Join(logs, "receive"))
+}
+
+// sealed reads a tree whole.
+func sealed(t *testing.T, root string) report.Result {
+	t.Helper()
+	var out, log bytes.Buffer
+	message := filepath.Join(t.TempDir(), "seal")
+	if code := run(t.Context(), []string{"seal", "--root", root, "--termination-log", message}, noEnv, streams{&out, &log}); code != exitDone {
+		t.Fatal(log.String())
 	}
-	treetest.Same(t, source, destination)
-	locates(t, source, one.Root)
-	for _, root := range []string{source, destination} {
-		var out, log bytes.Buffer
-		if code := run(t.Context(), []string{"seal", "--root", root, "--termination-log", dir + "/seal"}, noEnv, streams{&out, &log}); code != exitDone {
-			t.Fatal(log.String())
-		}
-		if r := result(t, out.Bytes(), dir+"/seal"); r.Root != one.Root || r.Result != report.Sealed {
-			t.Errorf("%+v", r)
-		}
+	r := result(t, out.Bytes(), message)
+	if r.Result != report.Sealed {
+		t.Errorf("%+v", r)
 	}
+	return r
 }
 
 // locates checks that a seal with the tally of another tree names where the two differ, and keeps its own root.

@@ -179,7 +179,7 @@ func TestCopyTurnsBack(t *testing.T) {
 		}),
 		"sender let begin": harness.CopyStep(volumes.TellMover, volumes.RoleSender),
 		"sealed": harness.Wrote(func(e *plan.Effect) bool {
-			return e.Verb == plan.CarryVolume && e.Volume.Verb == volumes.DeleteMover && e.Volume.Copy.Role == volumes.RoleSender
+			return e.Verb == plan.CarryVolume && e.Volume.Verb == volumes.Park && e.Side == plan.DestinationSide
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
