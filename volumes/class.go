@@ -12,7 +12,7 @@ import (
 var defaultClass = []string{"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"}
 
 // ClassNamed returns the storage class that a claim names; nil for the default class. The annotation that precedes
-// spec.storageClassName has priority, as it has in Kubernetes.
+// spec.storageClassName has priority, like in Kubernetes.
 func ClassNamed(claim *corev1.PersistentVolumeClaim) *string {
 	if name, beta := claim.Annotations[corev1.BetaStorageClassAnnotation]; beta {
 		return &name

@@ -13,7 +13,7 @@ import (
 
 // Outage is how long the next ordinal is expected to be down for its handoff, in consecutive parts: from when its pod
 // is terminated until its pod at the other side is Ready. The time that it must then stay Ready is not part of it. The
-// zero value is an assumption. Use the methods: the fields hold what was measured.
+// zero value is an assumption. Use the methods: the fields hold the measured values.
 type Outage struct {
 	// Stop, Detach, Carry, Copy and Start are the medians of the parts of the same names in api.OutageParts.
 	Stop, Detach, Carry, Copy, Start time.Duration

@@ -31,7 +31,7 @@ var (
 	MaxUnavailableBeta = Span{Since: 35}
 	// MaxUnavailableOn has the versions in which that gate is on by default.
 	MaxUnavailableOn = Span{Since: 37}
-	// ImpersonationBounded has the versions that bound impersonation verb by verb (ConstrainedImpersonation) by default.
+	// ImpersonationBounded has the versions that bound impersonation for each verb (ConstrainedImpersonation) by default.
 	ImpersonationBounded = Span{Since: 36}
 	// ParallelReplacesUnready has the versions whose StatefulSet controller, in Parallel with MaxUnavailableStatefulSet,
 	// replaces all pods of an old revision that are not available at once.

@@ -62,7 +62,7 @@ func recorded(m *api.Migration) downtime {
 	return d
 }
 
-// noteStop records whether the giver has the ordinal, and what has become of its pod there.
+// noteStop records whether the giver has the ordinal, and the state of its pod there.
 func (d *downtime) noteStop(now time.Time, giver, taker plan.Side) {
 	was := d.held
 	d.held = giver.Set.Has(d.ordinal)

@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// flight is the ordinal in flight: what is observed, and what was recorded.
+// flight is the ordinal in flight, as observed and as recorded.
 type flight struct {
 	*planner
 	Handoff

@@ -120,7 +120,7 @@ func (f flight) chosen(s Slot) Volume {
 	return s.New
 }
 
-// seal records that the new volumes equal the old ones. From now on the ordinal goes on with them.
+// seal records that the new volumes equal the old ones. From now on the ordinal uses them.
 func (f flight) seal() *Decision {
 	return f.recorded(func(r *Record) {
 		r.Handoff.Sealed = true

@@ -149,7 +149,7 @@ func (v Volume) reservedFor(ref volumes.Ref) bool { return v.Ref.Names(ref) && v
 
 // Record is the part of the position that cannot be observed again.
 type Record struct {
-	// Former is the set as it was before its first recreation.
+	// Former is the set before its first recreation.
 	Former Manifest
 	// Replace is the recreation in progress.
 	Replace *Replace
@@ -182,7 +182,7 @@ type Handoff struct {
 	Why    string
 }
 
-// Handed is a claim of that ordinal as it was when the handoff began.
+// Handed is a claim of that ordinal at the beginning of the handoff.
 type Handed struct {
 	Template string
 	Claim    types.UID

@@ -296,7 +296,7 @@ func (w *world) step() bool {
 	return d.Done
 }
 
-// perform does what was decided.
+// perform carries out the decision.
 func (w *world) perform(d Decision) {
 	switch {
 	case d.Record != nil:
@@ -420,7 +420,7 @@ func (w *world) collect() {
 	maps.DeleteFunc(w.claims, func(_ string, c *worldClaim) bool { return c.terminating && !c.held && !c.protected })
 }
 
-// check checks what must hold at any time.
+// check checks the invariants.
 func (w *world) check() {
 	w.t.Helper()
 	if down := replicas - w.ready(); down > w.budget && w.lost == "" {

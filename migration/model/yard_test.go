@@ -59,7 +59,7 @@ type mover struct {
 	mounted    string
 	// near are the volumes that its node must be able to reach.
 	near []string
-	// verify is what it reads at the end of its pass.
+	// verify selects how much it reads at the end of its pass.
 	verify api.CopyVerify
 }
 

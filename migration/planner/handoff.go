@@ -132,8 +132,8 @@ func (p handoffPlanner) copyAhead(k int32) *plan.Decision {
 	return p.ahead.step(k)
 }
 
-// letThrough waits for a gate. What was copied is kept, and updated periodically until the gate opens. No mover
-// stands by for so long.
+// letThrough waits for a gate. The copied data are kept, and updated periodically until the gate opens. No mover
+// stands by for that time.
 func (p handoffPlanner) letThrough(k int32) *plan.Decision {
 	if hold := p.hold; hold != nil {
 		return cmp.Or(p.ahead.withdraw(k), p.budget.reserveBudget(0), p.budget.recordMarks(), p.held(api.StepCopyAhead, *hold))

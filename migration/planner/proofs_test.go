@@ -180,7 +180,7 @@ func TestProofIsOwedUntilItIsBack(t *testing.T) {
 }
 
 // TestProofRests: while an ordinal is to go back, its proof rests and stays owed. If the direction changes again before,
-// it goes on. One that is proven has nothing that rests.
+// it goes on. A proven one has nothing that rests.
 func TestProofRests(t *testing.T) {
 	s := plantest.Parted(plantest.InTurn(unbudgeted, proves(owed(3, isUnread))))
 	s.Record = AsHandoff(s.Record, 3)

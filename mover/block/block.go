@@ -211,7 +211,7 @@ func (d *Device) List(ctx context.Context, options tree.ListOptions, emit func(*
 	return listed, emit(&e)
 }
 
-// partsOf returns what is known about the leaves of the device, which has no path.
+// partsOf returns the known leaves of the device, which has no path.
 func partsOf(options tree.ListOptions) (parts tree.Parts) {
 	if options.Written != nil {
 		if known := options.Written(""); known != nil {

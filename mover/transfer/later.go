@@ -31,7 +31,7 @@ func (r *Receiver) reading(now time.Time) differ.Reading {
 	return r.options.Tree.Reading(r.options.Copy, "receiver", now)
 }
 
-// readBack reads what was written, and returns the root over it and the kept digests.
+// readBack reads the written parts, and returns the root over it and the kept digests.
 func (r *Receiver) readBack(ctx context.Context, before found) (Outcome, error) {
 	defer r.attend(ctx)()
 	record := r.begin()

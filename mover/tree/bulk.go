@@ -59,7 +59,7 @@ type bulk struct {
 
 func (t *Tree) bulk(proof bool) *bulk { return &bulk{cursor: t.Cursor(), proof: proof} }
 
-// several reports whether so many reads are done at once.
+// several reports whether that number of reads is done at once.
 func (b *bulk) several(reads int) bool {
 	const few = 4 // for which the system merges nothing
 	if reads < few || b.refused {
@@ -190,7 +190,7 @@ func (b *bulk) read() {
 	}
 }
 
-// read reads a file by itself.
+// read reads one file.
 func (s *Small) read() {
 	n, err := s.file.ReadAt(s.room, 0)
 	if errors.Is(err, io.EOF) {

@@ -62,7 +62,7 @@ func (h *Hasher) take(n int) (buffer []byte, to chan<- []byte) {
 // zeroLeaf is the digest of a leaf in a hole.
 var zeroLeaf = blake3.Sum256(make([]byte, Leaf))
 
-// Parts is what is known about the leaves of a content before it is read.
+// Parts holds the known leaves of a content before it is read.
 type Parts struct {
 	// Known are the digests of all leaves in order; nil if none is known. Changed reports which leaves are read all
 	// the same; nil is none.

@@ -47,7 +47,7 @@ func (l *lister) keepsParts(r *reading) bool {
 	return Leaves(r.entry.Size) <= 1 || int64(len(r.leaves)) == Leaves(r.entry.Size)*DigestSize
 }
 
-// partsOf returns what is known about the leaves of a file that must be read, and takes their digests.
+// partsOf returns the known leaves of a file that must be read, and takes their digests.
 func (l *lister) partsOf(r *reading) Parts {
 	var parts Parts
 	e := r.entry

@@ -42,7 +42,7 @@ func ReadParts(b []byte) (Parts, error) {
 
 // Differ answers a Parts.
 type Differ struct {
-	// Status is Changed if the file is not as it was listed any more.
+	// Status is Changed if the file has changed since it was listed.
 	Status Status
 	// Parts has one bit for each part, the lowest first: 1 if it differs.
 	Parts []byte

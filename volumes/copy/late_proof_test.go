@@ -126,7 +126,7 @@ func TestProofOfAnother(t *testing.T) {
 	}
 }
 
-// TestUnprovable: a volume that is not as it was when it was copied says nothing about the copy. The user is told why.
+// TestUnprovable: a volume that has changed since it was copied does not prove the copy. The user is told why.
 func TestUnprovable(t *testing.T) {
 	for want, change := range map[string]func(*volumes.Volume){
 		"does not exist any more": func(v *volumes.Volume) { *v = volumes.Volume{} },

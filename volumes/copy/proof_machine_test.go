@@ -85,7 +85,7 @@ func (w *proofs) arrives(t volumestest.Failer) {
 	}
 }
 
-// ends checks what is left of a proof.
+// ends checks the remains of a proof.
 func (w *proofs) ends(t volumestest.Failer, goal volumes.Goal) {
 	seal, giver := w.owed.Seal, w.Places[w.from()]
 	content, read := w.read[seal.From]

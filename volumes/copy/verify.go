@@ -80,7 +80,7 @@ func (v view) trusts() *volumes.Reason {
 	}
 }
 
-// proves returns a warning about a proof after the start, if there is to be one.
+// proves returns a warning about a proof after the start, if one is planned.
 func (v view) proves() *volumes.Reason {
 	if !v.later() || v.Asked.Verify == "" && (!v.automatic() || v.Attempt.Warm.Passes > 0) {
 		return nil

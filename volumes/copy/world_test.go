@@ -23,7 +23,7 @@ type pod struct {
 	claim   string
 	address string
 	mounted *volumestest.Disk
-	// verify is what it reads at the end of its pass.
+	// verify selects how much it reads at the end of its pass.
 	verify api.CopyVerify
 	// fresh is true if it creates no key when its volume holds data.
 	fresh bool

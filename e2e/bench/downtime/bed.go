@@ -45,7 +45,7 @@ type bed struct {
 	east, west *side
 }
 
-// newBed starts both clusters. If a step fails, it stops what it has started.
+// newBed starts both clusters. If a step fails, it stops the parts that run.
 func newBed(ctx context.Context, w measure.Workshop) (_ *bed, err error) {
 	mover, err := w.Command(ctx, "mover")
 	if err != nil {

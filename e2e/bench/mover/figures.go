@@ -17,7 +17,7 @@ type times struct {
 	Reading   float64 `json:"reading"`
 }
 
-// bound returns an error if a program was faster than what is to be the floor of all programs.
+// bound returns an error if a program was faster than the floor of all programs.
 func (t times) bound() error {
 	for _, rival := range []struct {
 		name        string

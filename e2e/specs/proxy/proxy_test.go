@@ -191,7 +191,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestStrategicMergePatch: containers merge by name, and a conflict is tried again with the set as it is then.
+// TestStrategicMergePatch: containers merge by name, and a conflict is tried again with the set of that moment.
 func TestStrategicMergePatch(t *testing.T) {
 	const set = `{"apiVersion":"apps.sliceshift.io/v1alpha1","kind":"StatefulSet","metadata":{"resourceVersion":"%d"},"spec":{"paused":true,` +
 		`"template":{"spec":{"containers":[{"image":"a:1","name":"a"},{"image":"b:1","name":"b"}]}}}}`

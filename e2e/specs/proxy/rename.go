@@ -7,10 +7,10 @@ import (
 	sliceapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 )
 
-// kind is the name of both kinds.
+// kind is the name of the two kinds.
 const kind = "StatefulSet"
 
-// The API versions of both kinds.
+// The API versions of the two kinds.
 const native = "apps/v1"
 
 var ours = sliceapi.GroupVersion.String()
@@ -56,7 +56,7 @@ func (r rename) version(of map[string]any) {
 	}
 }
 
-// text renames in the JSON of an object or of a list. It keeps numbers as they are written.
+// text renames in the JSON of an object or of a list. It keeps numbers unchanged.
 func (r rename) text(content []byte) ([]byte, error) {
 	value, err := decode(content)
 	if err != nil {
