@@ -179,6 +179,34 @@ func TestProofIsOwedUntilItIsBack(t *testing.T) {
 	}
 }
 
+// TestProofOutlivesTheNextAttempt: an ordinal that turns round while it runs on its copy, before it has arrived, owes the
+// proof when another attempt takes the place of the former one in its record, and when only its volumes are read again.
+// An attempt that was never taken over owes nothing.
+func TestProofOutlivesTheNextAttempt(t *testing.T) {
+	for name, taken := range map[string]bool{"it runs on the copy": true, "the copy was not taken over": false} {
+		s := plantest.Parted(plantest.InTurn(unbudgeted))
+		v := &s.Volumes[0]
+		handoff := owed(v.Ordinal, isUnread)
+		v.Method, v.Template = api.MethodCopy, handoff.Volumes[0].ClaimTemplate
+		v.Copy = &volumes.Copying{Attempt: handoff.Volumes[0].Copy}
+		if v.Copy.Incoming.Volume.Found = true; taken {
+			v.Copy.Incoming.Volume.ClaimRef = v.Destination.Ref
+		}
+		s.Record.Handoff = &api.Handoff{Ordinal: v.Ordinal, Volumes: handoff.Volumes}
+		p := carryPlanner{viewOf(s)}
+		next := p.recordCopy(*v, api.CopyAttempt{Number: 8, Giver: "destination"})
+		read := p.sameVolumes(v.Ordinal)
+		if read == nil || read.Record == nil {
+			t.Fatalf("%s: the volumes are not recorded again: %+v", name, read)
+		}
+		for _, record := range []*plan.Record{next.Record, read.Record} {
+			if at := aheadAt(record.Proofs, v.Ordinal); (at >= 0) != taken || taken && !owes(record.Proofs[at].Volumes[0]) {
+				t.Errorf("%s: %+v", name, record.Proofs)
+			}
+		}
+	}
+}
+
 // TestProofRests: while an ordinal is to go back, its proof rests and stays owed. If the direction changes again before,
 // it goes on. A proven one has nothing that rests.
 func TestProofRests(t *testing.T) {
