@@ -87,7 +87,7 @@ func TestBackoffHolds(t *testing.T) {
 			if pod == nil || !ended(pod) || pod.AskedToGo || pod.Revision != f.Revision || !early || !slices.Contains(in.Spec.Ordinals(), f.Ordinal) {
 				continue
 			}
-			stays := in.Revisions.Update == f.Revision && d.FailedRevision == "" && (in.Spec.Strategy != api.RollingUpdate || f.Ordinal >= in.Spec.Partition) && !in.Spec.Paused
+			stays := in.Revisions.Update == f.Revision && d.FailedRevision == "" && (in.Spec.Strategy != api.RollingUpdate || f.Ordinal >= in.Spec.Partition) && !in.Spec.Paused && in.Revisions.Blocked == ""
 			if stays && slices.Contains(verbs(d, Delete), f.Ordinal) {
 				t.Fatalf("ordinal %d is replaced %s after the last of %d: %+v", f.Ordinal, in.Now.Sub(f.At), f.Count, pod)
 			}
