@@ -21,7 +21,10 @@ import (
 // +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.status.source.slice`,priority=1
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`,priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be at most 63 characters long"
-// +kubebuilder:validation:XValidation:rule="has(self.spec.source.kubeConfigSecretRef) || has(self.spec.destination.kubeConfigSecretRef) || has(self.spec.destination.namespace) || (has(self.spec.destination.name) && self.spec.destination.name != self.spec.source.name)",message="source and destination are the same StatefulSet: name another cluster, namespace or name"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.storage) || has(self.spec.source.kubeConfigSecretRef) || has(self.spec.destination.kubeConfigSecretRef) || has(self.spec.destination.namespace) || (has(self.spec.destination.name) && self.spec.destination.name != self.spec.source.name)",message="source and destination are the same StatefulSet: name another cluster, namespace or name, or set storage to change its volumes in place"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.storage) || !has(self.spec.destination.kubeConfigSecretRef) && !has(self.spec.destination.namespace) && !has(self.spec.destination.name) && !has(self.spec.destination.apiVersion)",message="with storage the volumes are changed in place: remove the fields of destination"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.storage) || !has(self.spec.volumes) || self.spec.volumes.all(v, !has(v.size) && !has(v.volumeAttributesClassName))",message="size and volumeAttributesClassName of spec.volumes are for spec.storage: set copy.size or snapshot.size"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.storage) || !has(self.spec.volumes) || self.spec.volumes.all(v, (!has(v.copy) || !has(v.copy.size)) && (!has(v.snapshot) || !has(v.snapshot.size)))",message="with storage the size of a template is size of spec.volumes: remove copy.size and snapshot.size"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.baseline) || !has(oldSelf.status.baseline.volumes) || (has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Completed' && c.status == 'True')) || (has(self.spec.volumes) == has(oldSelf.spec.volumes) && (!has(self.spec.volumes) || self.spec.volumes == oldSelf.spec.volumes)) || oldSelf.status.baseline.volumes.all(b, has(self.spec.volumes) && self.spec.volumes.exists(v, v.claimTemplate == b.claimTemplate) ? self.spec.volumes.exists(v, v.claimTemplate == b.claimTemplate && v.method == b.method && has(v.storageClassName) == has(b.storageClassName) && (!has(b.storageClassName) || v.storageClassName == b.storageClassName)) : b.method == 'Rebind' && !has(b.storageClassName))",message="method and storageClassName of spec.volumes cannot be changed while the migration is under way: set mode Rollback first, and change them when it is back"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.baseline) || !has(oldSelf.status.baseline.services) || (has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Completed' && c.status == 'True')) || (has(self.spec.services) == has(oldSelf.spec.services) && (!has(self.spec.services) || self.spec.services == oldSelf.spec.services)) || ((has(self.spec.services) && has(self.spec.services.export) && self.spec.services.export) == (has(oldSelf.status.baseline.services.export) && oldSelf.status.baseline.services.export) && (has(self.spec.services) && has(self.spec.services.perOrdinal) ? self.spec.services.perOrdinal : 'None') == (has(oldSelf.status.baseline.services.perOrdinal) ? oldSelf.status.baseline.services.perOrdinal : 'None'))",message="export and perOrdinal of spec.services cannot be changed while the migration is under way: set mode Rollback first, and change them when it is back"
 type Migration struct {
@@ -132,14 +135,19 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.source == oldSelf.source",message="source is immutable"
 // +kubebuilder:validation:XValidation:rule="self.destination == oldSelf.destination",message="destination is immutable"
 // +kubebuilder:validation:XValidation:rule="self.ordinals == oldSelf.ordinals",message="ordinals is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.storage) == has(oldSelf.storage)",message="storage cannot be added or removed"
 type MigrationSpec struct {
 	// source is the StatefulSet that runs the application now. Immutable.
 	// +required
 	Source SourceReference `json:"source"`
 	// destination is the StatefulSet that runs the application after the move. If it does not exist, it is created as
-	// a copy of the source with no replicas. Immutable.
-	// +required
+	// a copy of the source with no replicas. With storage it is the source, and is left out. Immutable.
+	// +optional
+	// +kubebuilder:default={}
 	Destination DestinationReference `json:"destination"`
+	// storage makes the migration one in place: it changes the volumes of the source. It cannot be added or removed.
+	// +optional
+	Storage *StorageSpec `json:"storage,omitempty"`
 	// ordinals selects the ordinals that move, and their order. Default: all, the highest first. Immutable.
 	// +optional
 	// +kubebuilder:default={}

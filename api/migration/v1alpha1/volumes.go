@@ -56,6 +56,16 @@ type VolumeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
 	StorageClassName *string `json:"storageClassName,omitempty"`
+	// size is the new request of the claim template, with spec.storage. With method Copy it may be less than the present
+	// one. Default: the present one.
+	// +optional
+	Size *resource.Quantity `json:"size,omitempty"`
+	// volumeAttributesClassName is the new class of attributes of the claim template, with spec.storage. Default: the
+	// present one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
+	VolumeAttributesClassName *string `json:"volumeAttributesClassName,omitempty"`
 	// accessModes of the destination's claims and new volumes of this template. At least one must allow pods to
 	// write. Default: the source's. It is not allowed with method Rebind, which keeps the volume and its access
 	// modes.
