@@ -218,7 +218,7 @@ func TestY13LostReady(t *testing.T) {
 }
 
 // TestMakesRoom: in OrderedReady, while new pods are refused, ours deletes pods outside of the range, and the native side
-// waits for the new ones. Nothing else explains that such a pod is missing.
+// waits for the new ones. The claim of such a pod goes with it, if whenScaled says so. Nothing else explains what is missing.
 func TestMakesRoom(t *testing.T) {
 	pods := func(ordinals ...int32) state {
 		s := state{pods: map[int32]podState{}}
@@ -232,15 +232,21 @@ func TestMakesRoom(t *testing.T) {
 		native  state
 		about   string
 		want    int
+		deletes bool
 	}{
-		"a pod below the range":   {true, pods(0, 1, 2, 3), "pod web-1", 0},
-		"nothing is refused":      {false, pods(0, 1, 2, 3), "pod web-1", 1},
-		"a pod of the range":      {true, pods(0, 1, 2, 3), "pod web-3", 1},
-		"no pod is missing":       {true, pods(0, 1, 2, 3, 4, 5), "pod web-1", 1},
-		"native has deleted it":   {true, pods(0, 2, 3), "pod web-1", 1},
-		"a claim below the range": {true, pods(0, 1, 2, 3), "claim data-web-1", 1},
+		"a pod below the range":   {refused: true, native: pods(0, 1, 2, 3), about: "pod web-1"},
+		"nothing is refused":      {native: pods(0, 1, 2, 3), about: "pod web-1", want: 1},
+		"a pod of the range":      {refused: true, native: pods(0, 1, 2, 3), about: "pod web-3", want: 1},
+		"no pod is missing":       {refused: true, native: pods(0, 1, 2, 3, 4, 5), about: "pod web-1", want: 1},
+		"native has deleted it":   {refused: true, native: pods(0, 2, 3), about: "pod web-1", want: 1},
+		"a claim below the range": {refused: true, native: pods(0, 1, 2, 3), about: "claim data-web-1", want: 1},
+		"a claim that goes":       {refused: true, native: pods(0, 1, 2, 3), about: "claim data-web-1", deletes: true},
+		"a claim of the range":    {refused: true, native: pods(0, 1, 2, 3), about: "claim data-web-3", want: 1, deletes: true},
 	} {
 		m := &moment{wish: newWish("web", Settings{Replicas: 4, Start: 2}), refused: row.refused, native: row.native, ours: pods(0, 2)}
+		if row.deletes {
+			m.wish.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
+		}
 		m.found = []difference{{row.about, "web:1, Running", none}}
 		if _, unexplained := explain(m); len(unexplained) != row.want {
 			t.Errorf("%s: unexplained %v", name, unexplained)

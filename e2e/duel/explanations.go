@@ -58,8 +58,9 @@ var explanations = []explanation{
 	{
 		id: "pods that leave make room under a full quota",
 		explains: func(m *moment, d difference) bool {
-			ordinal, does := m.goesOn(d)
-			return does && m.refused && !m.wish.owns(ordinal) && m.lacks()
+			ordinal, pod, is := m.aboutOrdinal(d)
+			left := is && m.ahead(ordinal) && (pod || d.ours == none && m.wish.deletesClaims())
+			return left && m.refused && !m.wish.owns(ordinal) && m.lacks()
 		},
 	},
 	{

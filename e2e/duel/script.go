@@ -104,6 +104,12 @@ func (w *wish) onDelete() bool {
 	return w.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
 }
 
+// deletesClaims reports whether the claims of pods that are scaled away are deleted with them.
+func (w *wish) deletesClaims() bool {
+	policy := w.PersistentVolumeClaimRetentionPolicy
+	return policy != nil && policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+}
+
 func (w *wish) owns(ordinal int32) bool {
 	return ordinal >= w.Ordinals.Start && ordinal < w.Ordinals.Start+*w.Replicas
 }
