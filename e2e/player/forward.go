@@ -131,7 +131,8 @@ func (p *Player) Forwarded(namespace string) int64 {
 	return p.forwarded[namespace]
 }
 
-// BreakForwards closes all connections that are currently forwarded to the pods of a namespace.
+// BreakForwards closes all connections that are currently forwarded to the pods of a namespace, by an API server or by a
+// Service.
 func (p *Player) BreakForwards(namespace string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -133,8 +133,8 @@ func app(namespace string, size int64) fixture.App {
 	return a
 }
 
-// capacity returns the capacity of a disk for data of a size: twice as much, so that a file system with its metadata has
-// room for it.
+// capacity returns the capacity of a disk for data of a size: half as much again, so that a file system with its metadata
+// has room for it.
 func capacity(size int64) int64 {
 	const least = 64 << 20
 	return max(least, size*3/2)
