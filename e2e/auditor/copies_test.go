@@ -15,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treediff"
 )
 
-// auditCopies starts the auditor for a stage that copies content. It keeps what it has compared.
+// auditCopies starts the auditor for a stage that copies content. It keeps a copy of each content that it has compared.
 func (s *stage) auditCopies() *Auditor {
 	s.t.Helper()
 	side := func(e *end) Side {

@@ -10,8 +10,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// sealedCopy is a copied volume as it was given to the claim of its ordinal, before any pod of the ordinal existed. A
-// pod that starts on it may write at once.
+// sealedCopy is the state of a copied volume when it was given to the claim of its ordinal, before any pod of the ordinal
+// existed. A pod that starts on it may write at once.
 type sealedCopy struct {
 	// volume is the copy, and source the volume whose content it was found to have.
 	volume, source judge.Origin
@@ -99,7 +99,7 @@ func unlike(source judge.Origin, differences []string) string {
 }
 
 // checkKept proves I3 for the volumes that ordinals have left: each still has the content that its copy had before the
-// ordinal started on it. So a proof that is made after the start (copy.verify: Later) has read that content.
+// ordinal started on it. So a proof after the start (copy.verify: Later) has read that content.
 func (a *Auditor) checkKept(ctx context.Context) {
 	for key, sealed := range a.state.sealedOnes() {
 		from := a.sides[sealed.source.Side]

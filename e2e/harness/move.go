@@ -133,7 +133,7 @@ func (v *Move) startAuditor() {
 }
 
 // keeper returns the function by which the auditor keeps copies of volumes, each in a folder of its own; nil if no volume
-// is copied, or none is to be kept.
+// is copied, or Keep is nil.
 func (v *Move) keeper() func(context.Context, string) (string, error) {
 	if v.Keep == nil || len(v.templates(api.VolumeMethod.FillsSecond)) == 0 {
 		return nil

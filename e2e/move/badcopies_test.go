@@ -27,9 +27,9 @@ func TestCopyProofOfAFailingDisk(t *testing.T) {
 	before, handles := v.folders(v.Here()), v.handles(v.Here())
 	disk := treetest.NewDiskAt(t, "ext4", before[0])
 	treetest.In(t, before[0]).File("much", treetest.Bytes(7, much))
-	var mend func() error
+	var repair func() error
 	fails := harness.Arrival(0)(func() (err error) {
-		mend, err = disk.FailReads()
+		repair, err = disk.FailReads()
 		return err
 	})
 	told := false
@@ -38,10 +38,10 @@ func TestCopyProofOfAFailingDisk(t *testing.T) {
 		v.ExpectSlice(v.There(), 0, 1)
 		return nil
 	})
-	mends := harness.When(func(m *api.Migration, _ engine.Outcome) bool {
+	repairs := harness.When(func(m *api.Migration, _ engine.Outcome) bool {
 		return len(m.Status.Proofs) > 0 && m.Status.Proofs[0].Volumes[0].Copy.Seal.Proof.Tries > 0
-	})(func() error { return mend() })
-	v.Drive(v.Mover(), v.remember, fails, mends, stalls)
+	})(func() error { return repair() })
+	v.Drive(v.Mover(), v.remember, fails, repairs, stalls)
 	if !told {
 		t.Error("the user was not told that the disk cannot be read")
 	}
@@ -95,8 +95,8 @@ func TestCopyMoversDieAfterTheSeal(t *testing.T) {
 	}
 }
 
-// TestCopyLinkBreaksEverySecond: all connections between the movers break every second, in each pass. The copy goes on
-// with the data that have arrived, by the same attempt.
+// TestCopyLinkBreaksEverySecond: all connections between the movers break every second, in each pass. The same attempt
+// continues with the data that have arrived.
 func TestCopyLinkBreaksEverySecond(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, slowly, provenLater)

@@ -20,8 +20,8 @@ import (
 // Copy, movers stand by before each stop.
 var chaosCopies = []*api.CopySpec{nil, {Verify: api.CopyVerifyLater, Prefetch: 1}, {}}
 
-// copiedBy moves an application with volumes of its own by method Copy; nil leaves the move as it is. An ordinal takes
-// longer than by Rebind, so there are fewer.
+// copiedBy moves an application with volumes of its own by method Copy; nil changes nothing. An ordinal takes longer than by
+// Rebind, so there are fewer.
 func copiedBy(asked *api.CopySpec) harness.Setting {
 	const mostCopied = 3
 	return func(v *harness.Move) {

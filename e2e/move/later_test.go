@@ -16,7 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// provenLater has the volumes that ordinals leave read whole after their start.
+// provenLater sets verify: Later, so that the volumes that ordinals leave are read whole after their start.
 func provenLater(v *harness.Move) { v.Migration.Spec.Volumes[0].Copy.Verify = api.CopyVerifyLater }
 
 // remember stores the history of a migration.
@@ -74,8 +74,8 @@ func (v *move) provenCopied() func() {
 func (v *move) remembers(records.ConfigMap) harness.Report { return v.remember }
 
 // TestCopyLater: with verify: Later an ordinal starts before the volume that it has left is read, and the migration is
-// completed only after each of them was read whole and found equal. The auditor, which compares by itself before the
-// start and at the end, agrees.
+// completed only after each of them was read whole and found equal. The auditor, which compares before the start and at
+// the end, agrees.
 func TestCopyLater(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy, provenLater)
@@ -100,8 +100,8 @@ func TestCopyLater(t *testing.T) {
 }
 
 // TestCopyLaterDiffers: the disk that an ordinal has left returns other bytes after the start than it had. The migration
-// stalls and names the file, the ordinal keeps running on its copy, and nothing is deleted. It goes on once the user has
-// accepted the copy. The auditor finds the change by itself.
+// stalls and names the file, the ordinal keeps running on its copy, and nothing is deleted. The migration continues once
+// the user has accepted the copy. The auditor finds the change, too.
 func TestCopyLaterDiffers(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, provenLater)

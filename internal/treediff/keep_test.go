@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// TestKeep: a kept folder is equal until the original changes, and what is kept of a device is its content. Nothing is
-// written over.
+// TestKeep: a kept folder is equal until the original changes, and of a device the content is kept. Nothing is overwritten.
 func TestKeep(t *testing.T) {
 	root, kept := t.TempDir(), filepath.Join(t.TempDir(), "kept")
 	file := filepath.Join(root, "file")
@@ -35,7 +34,7 @@ func TestKeep(t *testing.T) {
 		t.Errorf("kept is %q, %v", got, err)
 	}
 	if Keep(t.Context(), file, device) == nil {
-		t.Error("what was kept is written over")
+		t.Error("a kept file is overwritten")
 	}
 	if Keep(t.Context(), filepath.Join(root, "missing"), filepath.Join(t.TempDir(), "x")) == nil {
 		t.Error("a missing volume is kept")

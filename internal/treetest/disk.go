@@ -86,8 +86,8 @@ func (d *Disk) Unmount() {
 const readable = 8 << 20
 
 // FailReads makes the file system read-only, and makes reads of data beyond the first 8 MiB of the disk fail (EIO): the
-// file of the loop device ends there. mend ends that.
-func (d *Disk) FailReads() (mend func() error, err error) {
+// file of the loop device ends there. repair ends that.
+func (d *Disk) FailReads() (repair func() error, err error) {
 	if out, err := exec.Command("mount", "-o", "remount,ro", d.Root).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("remount %s: %w: %s", d.Root, err, out)
 	}

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFailReads: data that are read past the cache fail until the disk is mended, and are then as before.
+// TestFailReads: reads past the cache fail until the disk is repaired, and then return the same data as before.
 func TestFailReads(t *testing.T) {
 	d := NewDisk(t, "ext4")
 	content := Bytes(7, 16<<20)
 	In(t, d.Root).File("much", content)
-	mend, err := d.FailReads()
+	repair, err := d.FailReads()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,15 +22,15 @@ func TestFailReads(t *testing.T) {
 	if _, err := readPastCache(file, len(content)); !errors.Is(err, unix.EIO) {
 		t.Errorf("a read ends with %v", err)
 	}
-	if err := mend(); err != nil {
+	if err := repair(); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := readPastCache(file, len(content)); err != nil || !bytes.Equal(got, content) {
-		t.Errorf("once it is mended %d bytes are read: %v", len(got), err)
+		t.Errorf("once it is repaired %d bytes are read: %v", len(got), err)
 	}
 }
 
-// readPastCache reads so many bytes of a file from its disk (open(2), O_DIRECT).
+// readPastCache reads the first bytes of a file from its disk (open(2), O_DIRECT).
 func readPastCache(path string, size int) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {

@@ -71,8 +71,8 @@ func TestClockJumpsInAProof(t *testing.T) {
 	w.proceed(t, func() bool { return w.owed == nil })
 }
 
-// TestClockSetBackAfterWarmPass: a warm pass that ended in the future says nothing of its age, so another one is made
-// before the stop.
+// TestClockSetBackAfterWarmPass: the age of a warm pass that ended in the future is unknown, so another pass runs before
+// the stop.
 func TestClockSetBackAfterWarmPass(t *testing.T) {
 	pair := until(t, ready).Pair()
 	if got := ahead(pair, func(*volumes.Pair, *volumes.Copying) {}); !got.Done() {
