@@ -2,6 +2,7 @@ package move
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/migration/engine"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -73,6 +75,19 @@ func (v *move) provenCopied() func() {
 // remembers stores the history of a migration that continues after a crash.
 func (v *move) remembers(records.ConfigMap) harness.Report { return v.remember }
 
+// awaitsAuditor returns a report that stops the migration after each take-over until the auditor has compared that copy.
+// So no pod starts before.
+func (v *move) awaitsAuditor() harness.Report {
+	taken := 0
+	return func(_ *api.Migration, outcome engine.Outcome) error {
+		if e := outcome.Decision.Effect; outcome.Wrote && e.Verb == plan.CarryVolume && e.Volume.Verb == volumes.TakeOver {
+			taken++
+			v.Eventually("the auditor has compared the copy", func(context.Context) (bool, error) { return v.Auditor.Sealed() >= taken, nil })
+		}
+		return nil
+	}
+}
+
 // TestCopyLater: with verify: Later an ordinal starts before the volume that it has left is read, and the migration is
 // completed only after each of them was read whole and found equal. The auditor, which compares before the start and at
 // the end, agrees.
@@ -90,12 +105,12 @@ func TestCopyLater(t *testing.T) {
 		}
 		return nil
 	})
-	v.Drive(v.Mover(), v.remember, warmed, early)
+	v.Drive(v.Mover(), v.remember, warmed, early, v.awaitsAuditor())
 	v.ExpectMoved()
 	expect()
 	v.expectSeals()
-	if verdict := v.Audit(); verdict.ContentsCompared != 2 {
-		t.Errorf("the auditor has compared %d contents", verdict.ContentsCompared)
+	if verdict := v.Audit(); verdict.ContentsCompared != 2 || verdict.ContentsSealed != 2 {
+		t.Errorf("the auditor has compared %d contents, and %d before the start", verdict.ContentsCompared, verdict.ContentsSealed)
 	}
 }
 
@@ -124,7 +139,7 @@ func TestCopyLaterDiffers(t *testing.T) {
 		now.Copy.AcceptDiffering = []int32{0}
 		return mover.Store.Change(v.Ctx, records.Change{Volumes: []api.VolumeSpec{now}})
 	})
-	v.Drive(mover, v.remember, rots, stalls)
+	v.Drive(mover, v.remember, rots, stalls, v.awaitsAuditor())
 	if !strings.Contains(told, "rotten") || !strings.Contains(told, "The ordinal keeps running") {
 		t.Errorf("it says %q", told)
 	}
