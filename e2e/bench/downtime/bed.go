@@ -152,6 +152,19 @@ func (b *bed) deploy(ctx context.Context, a fixture.App, size int64) (string, er
 	return folder, fill(folder, size)
 }
 
+// arrived returns an error unless the disk of an application's pod in west has all of its data.
+func (b *bed) arrived(ctx context.Context, a fixture.App, size int64) error {
+	folder, err := b.west.mounted(ctx, a)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(filepath.Join(folder, dataFile))
+	if err == nil && info.Size() != size {
+		err = fmt.Errorf("%d of %d bytes have arrived", info.Size(), size)
+	}
+	return err
+}
+
 // mounted returns the folder in which the disk of an application's pod is mounted.
 func (s *side) mounted(ctx context.Context, a fixture.App) (string, error) {
 	name := podOf(a)
