@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/treetest"
@@ -134,7 +137,7 @@ func TestCopyLaterDiffers(t *testing.T) {
 		told = hold.Message
 		return true
 	})(func() error {
-		v.ExpectSlice(v.There(), 0, 1)
+		v.expectRuns(0)
 		now := v.Migration.Spec.Volumes[0]
 		now.Copy.AcceptDiffering = []int32{0}
 		return mover.Store.Change(v.Ctx, records.Change{Volumes: []api.VolumeSpec{now}})
@@ -155,6 +158,17 @@ func TestCopyLaterDiffers(t *testing.T) {
 	verdict := v.Auditor.Finish(v.Ctx)
 	if len(verdict.Violations) != 1 || !strings.Contains(verdict.Violations[0].Message, "has changed since its copy was sealed") || len(verdict.Unproved) > 0 {
 		t.Errorf("the auditor says\n%s", verdict)
+	}
+}
+
+// expectRuns checks that the pod of an ordinal at the destination is Ready.
+func (v *move) expectRuns(ordinal int32) {
+	v.T.Helper()
+	at := v.There()
+	pod, err := at.Client.CoreV1().Pods(at.Namespace).Get(v.Ctx, fmt.Sprintf("%s-%d", at.Set, ordinal), metav1.GetOptions{})
+	v.Must(err)
+	if !fixture.IsReady(pod) || pod.DeletionTimestamp != nil {
+		v.T.Errorf("pod %s does not run: %+v", pod.Name, pod.Status)
 	}
 }
 
