@@ -77,8 +77,8 @@ successor: ## The manager is killed with 100 Migrations under way: how long unti
 hostile: ## Two minutes beside a tenant whose clusters answer what they like.
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(E2E) test -count=1 -timeout 20m -v -run TestHostileMemory $(MOVES)
 
-bench-downtime: rsync ## How long one ordinal is out, beside a restart of its pod and a script, with root and 10 GiB of disk; out/bench-downtime.json. SCENE=rebind, copy_small, copy_large or snapshot measures one and writes nothing.
-	@$(E2E) run ./bench downtime $(if $(SCENE),-only $(SCENE))
+bench-downtime: rsync ## How long one ordinal is out, beside a restart of its pod and a script, with root and 10 GiB of disk; out/bench-downtime.json. SCENE=rebind, copy_small, copy_large or snapshot measures one and writes nothing; LARGE=256 takes 256 MiB for 2 GiB and leaves the page.
+	@$(E2E) run ./bench downtime $(if $(SCENE),-only $(SCENE)) $(if $(LARGE),-large $(LARGE))
 
 bench-many: ## 100 Migrations at once, in one namespace and in 100, by the manager as shipped; out/bench-many.json.
 	@$(E2E) run ./bench many

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
@@ -119,12 +118,16 @@ func (a *Auditor) checkCopy(s *side, pod judge.PodState, key judge.VolumeKey) {
 		What:      fmt.Sprintf("%s started with claim %s on the content that it had when it stopped", a.describePod(s.index, pod), claim),
 	}
 	a.prove(about, func(ctx context.Context) (outcome, error) {
+		sealed, waits := a.state.sealOf(key)
+		if waits {
+			return pending, nil
+		}
 		b, err := s.binding(ctx, claim)
 		if err != nil {
 			return pending, err
 		}
 		last := a.state.lastOf(key)
-		wrong, err := a.wrongCopy(ctx, s, b, last)
+		wrong, err := a.wrongCopy(ctx, s, b, last, sealed)
 		if err != nil {
 			return pending, err
 		}
@@ -145,19 +148,23 @@ func (a *Auditor) checkCopy(s *side, pod judge.PodState, key judge.VolumeKey) {
 	})
 }
 
-// wrongCopy describes the fault of a claim; empty means that there is none.
-func (a *Auditor) wrongCopy(ctx context.Context, s *side, b judge.Binding, last judge.Origin) (string, error) {
+// wrongCopy describes the fault of a claim; empty means that there is none. A volume that was compared before a pod
+// existed may have been written since.
+func (a *Auditor) wrongCopy(ctx context.Context, s *side, b judge.Binding, last judge.Origin, sealed sealedCopy) (string, error) {
 	if last.Side == s.index && b.Volume.Handle == last.Handle {
 		return judge.Claim(b, last), nil
 	}
 	if wrong := judge.Copied(b, last); wrong != "" {
 		return wrong, nil
 	}
+	if sealed.source == last && sealed.volume == (judge.Origin{Handle: b.Volume.Handle, Folder: b.Volume.Folder, Side: s.index}) {
+		return "", nil
+	}
 	differences, err := a.options.Content(ctx, last.Folder, b.Volume.Folder)
 	if err != nil || len(differences) == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("its content is not that of %q, on which it ran before: %s", last.Handle, strings.Join(differences[:min(shown, len(differences))], "; ")), nil
+	return unlike(last, differences), nil
 }
 
 // checkTwice records each ordinal whose claim could be mounted on both sides.

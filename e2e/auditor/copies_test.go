@@ -2,9 +2,11 @@ package auditor
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treediff"
 )
 
-// auditCopies starts the auditor for a stage that copies content.
+// auditCopies starts the auditor for a stage that copies content. It keeps a copy of each content that it has compared.
 func (s *stage) auditCopies() *Auditor {
 	s.t.Helper()
 	side := func(e *end) Side {
@@ -21,6 +23,10 @@ func (s *stage) auditCopies() *Auditor {
 	}
 	a, err := Start(s.t.Context(), Options{
 		Source: side(s.ends[judge.Source]), Destination: side(s.ends[judge.Destination]), Copied: []string{claimTemplate}, Content: treediff.Compare,
+		Keep: func(ctx context.Context, from string) (string, error) {
+			kept := filepath.Join(s.t.TempDir(), "kept")
+			return kept, treediff.Keep(ctx, from, kept)
+		},
 	})
 	s.must(err)
 	return a
@@ -46,12 +52,72 @@ func (s *stage) copyOf(pv *corev1.PersistentVolume) string {
 // takeOver stops ordinal 1 at the source and starts it at the destination on a folder.
 func (s *stage) takeOver(pv *corev1.PersistentVolume, folder string) {
 	s.t.Helper()
+	s.give(pv, folder)
+	s.deploy(judge.Destination, makeSet(1, 1, claimTemplate))
+}
+
+// give stops ordinal 1 at the source and gives a folder to its claim at the destination, where it does not start.
+func (s *stage) give(pv *corev1.PersistentVolume, folder string) {
+	s.t.Helper()
 	s.changeVolume(judge.Source, pv.Name, retain)
 	s.scale(judge.Source, 0, 1)
 	s.untilGone(judge.Source, 1)
 	s.changeVolume(judge.Source, pv.Name, park)
 	s.claimVolume(1, s.recreateVolume(pv, 1, folder))
+}
+
+// sealed gives a correct copy to ordinal 1 and waits until the auditor has compared it. It returns the folder.
+func (s *stage) sealed(a *Auditor, pv *corev1.PersistentVolume) string {
+	s.t.Helper()
+	folder := s.copyOf(pv)
+	s.give(pv, folder)
+	s.until("the copy was compared before its pod exists", func(context.Context) (bool, error) { return a.Sealed() == 1, nil })
+	return folder
+}
+
+// written appends to the data in a folder.
+func (s *stage) written(folder string) {
+	s.t.Helper()
+	file, err := os.OpenFile(filepath.Join(folder, "journal"), os.O_APPEND|os.O_WRONLY, 0)
+	s.must(err)
+	_, err = file.WriteString("three\n")
+	s.must(errors.Join(err, file.Close()))
+}
+
+// stageWrites lets ordinal 1 write as soon as it starts. Its copy was compared before.
+func stageWrites(s *stage) {
+	pv := s.deployWithData()
+	a := s.auditCopies()
+	s.written(s.sealed(a, pv))
 	s.deploy(judge.Destination, makeSet(1, 1, claimTemplate))
+	s.until("the pod is judged", func(context.Context) (bool, error) { return a.Compared() == 1, nil })
+	if r := a.Finish(s.t.Context()); !r.OK() || r.ContentsCompared != 1 || r.ContentsSealed != 1 {
+		s.t.Errorf("want it agreed to, got\n%s", r)
+	}
+}
+
+// stageTornSeal gives an incomplete copy to ordinal 1, which never starts on it.
+func stageTornSeal(s *stage) {
+	pv := s.deployWithData()
+	a := s.auditCopies()
+	folder := s.copyOf(pv)
+	s.must(os.Truncate(filepath.Join(folder, "journal"), 4))
+	s.give(pv, folder)
+	s.untilViolated(a, I3, "was given to claim "+s.ends[judge.Destination].claimOf(1)+", but its content is not that of", "journal")
+}
+
+// stageChangedSource writes to the volume that ordinal 1 has left, after it has started on its copy.
+func stageChangedSource(s *stage) {
+	pv := s.deployWithData()
+	a := s.auditCopies()
+	s.sealed(a, pv)
+	s.deploy(judge.Destination, makeSet(1, 1, claimTemplate))
+	s.until("the pod is judged", func(context.Context) (bool, error) { return a.Compared() == 1, nil })
+	s.written(pv.Spec.HostPath.Path)
+	r := a.Finish(s.t.Context())
+	if len(r.Violations) != 1 || r.Violations[0].Invariant != I3 || !strings.Contains(r.Violations[0].Message, "which the ordinal has left, has changed since its copy was sealed") {
+		s.t.Errorf("want the change of the source refuted, got\n%s", r)
+	}
 }
 
 // stageCopy copies ordinal 1 correctly.

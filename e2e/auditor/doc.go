@@ -26,6 +26,8 @@
 //	I3  every claim that moved has the volume recorded at the source; nothing was
 //	    deleted whose reclaim policy was not Retain; where content is copied or restored, a pod
 //	    starts on the content that it had when it stopped, which the auditor compares independently
+//	    when the copy is given to the ordinal's claim and keeps; at the end, the volume that the
+//	    ordinal has left still has that content
 //	I4  replicas that the move holds down, plus the evictions that all budgets
 //	    allow together, never exceed the disruption budget d
 //

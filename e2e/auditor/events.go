@@ -192,6 +192,7 @@ func (w *volumeWatch) noteGiven(pv judge.VolumeState, initial bool) {
 	w.given[pv.UID] = to
 	if to != judge.Nowhere && !initial && (!known || before != to) {
 		w.auditor.checkTakeover(w.auditor.sides[to], key, pv)
+		w.auditor.checkSealed(w.auditor.sides[to], key, pv)
 		g := judge.Gift{To: to, Key: key, Volume: pv, Revision: judge.Revision(pv.RV)}
 		w.auditor.state.give(g)
 		w.auditor.judgeGift(g)

@@ -12,7 +12,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor/judge"
 )
 
-// Finish reads everything once more, waits for the running checks and returns the report. Checks that are not proved
+// Finish reads everything once more, waits for the running checks, compares the volumes that ordinals have left with what
+// it has kept of their copies, and returns the report. Checks that are not proved
 // when the context ends are reported as unproved. A second call returns the first report.
 func (a *Auditor) Finish(ctx context.Context) Report {
 	a.once.Do(func() {
@@ -28,6 +29,7 @@ func (a *Auditor) Finish(ctx context.Context) Report {
 		a.checking.Wait()
 		stop()
 		a.stopChecking()
+		a.checkKept(ctx)
 		a.requireCoverage()
 		a.report = a.summary()
 	})
@@ -104,7 +106,7 @@ func (a *Auditor) summary() Report {
 		r.Moved = len(s.served.Moved)
 		r.FewestAvailable, r.FewestAt = s.fewest, s.fewestAt
 		r.Ordinals = slices.Clone(s.timeline.Moves)
-		r.ContentsCompared = s.comparisons()
+		r.ContentsCompared, r.ContentsSealed = s.comparisons(), len(s.sealed)
 		for key, on := range s.verified {
 			if o, known := s.recorded[key]; known && on[o.Side.Other()] {
 				r.VolumesVerified++

@@ -51,6 +51,9 @@ type Options struct {
 	// Content returns the differences between two folders of this machine, or two handles of a CSI driver, one per
 	// line. Required with Copied. A volume must not be written before Compared counts it.
 	Content func(ctx context.Context, from, to string) ([]string, error)
+	// Keep copies a folder or device of this machine, and returns the path of the copy, which no other process writes. nil
+	// means that no content is kept: then no volume that an ordinal has left is compared again at the end.
+	Keep func(ctx context.Context, from string) (kept string, err error)
 	// Budget is d, the number of replicas that may be down at once because of the move and of evictions together. 0
 	// skips I4.
 	Budget int32

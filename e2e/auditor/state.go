@@ -27,6 +27,9 @@ type state struct {
 	// that were found with the content of the previous volume.
 	copied   map[judge.VolumeKey]judge.Origin
 	compared map[judge.VolumeKey]map[judge.Origin]bool
+	// sealed are the copied volumes that were compared before a pod existed. sealing counts comparisons in progress.
+	sealed  map[judge.VolumeKey]sealedCopy
+	sealing map[judge.VolumeKey]int
 	// apart records on which sides an ordinal's appearance was checked in time.
 	apart  map[int32][2]bool
 	blamed map[int32]bool
@@ -48,6 +51,8 @@ func newState(served *judge.Served) *state {
 		verified: map[judge.VolumeKey][2]bool{},
 		copied:   map[judge.VolumeKey]judge.Origin{},
 		compared: map[judge.VolumeKey]map[judge.Origin]bool{},
+		sealed:   map[judge.VolumeKey]sealedCopy{},
+		sealing:  map[judge.VolumeKey]int{},
 		blamed:   map[int32]bool{},
 		fewest:   -1,
 	}

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -42,6 +43,9 @@ type Move struct {
 	Limit time.Duration
 	// Content compares a volume with its copied or restored counterpart. The default is treediff.Compare.
 	Content func(ctx context.Context, from, to string) ([]string, error)
+	// Keep copies a volume for the auditor, which compares it again at the end. The default is treediff.Keep; nil keeps
+	// nothing.
+	Keep func(ctx context.Context, from, to string) error
 	// Deployed is called when the application runs, before the auditor watches it.
 	Deployed func()
 }
@@ -84,7 +88,7 @@ func NewMove(t testing.TB, app fixture.App, settings ...Setting) *Move {
 	t.Cleanup(cancel)
 	app.Namespace, app.Name = "t-"+rand.String(8), "web"
 	m := fixture.NewMigration(app.Namespace, app.Name)
-	v := &Move{T: t, Ctx: ctx, App: app, From: east, To: west, ToNamespace: app.Namespace, ToName: app.Name, Budget: 1, Migration: m, Content: treediff.Compare}
+	v := &Move{T: t, Ctx: ctx, App: app, From: east, To: west, ToNamespace: app.Namespace, ToName: app.Name, Budget: 1, Migration: m, Content: treediff.Compare, Keep: treediff.Keep}
 	v.Migration.Spec.Destination.CreateNamespace = true
 	for _, set := range settings {
 		set(v)
@@ -119,12 +123,29 @@ func (v *Move) startAuditor() {
 			Name: "destination", Config: v.To.RESTConfig(), Namespace: v.ToNamespace, Set: v.ToName, Resource: resourceOf(v.Migration.Spec.Destination.APIVersion),
 		},
 		Budget: budget, OwnVolumes: v.templates(func(m api.VolumeMethod) bool { return !m.FillsSecond() && methods.Of(m).Facts().Separate }),
-		Copied: v.templates(api.VolumeMethod.FillsSecond), Content: v.Content,
+		Copied: v.templates(api.VolumeMethod.FillsSecond), Content: v.Content, Keep: v.keeper(),
 	})
 	v.Must(err)
 	v.Auditor = watching
 	if a, is := v.T.(*testbed.Attempt); is {
 		a.Watch(watching)
+	}
+}
+
+// keeper returns the function by which the auditor keeps copies of volumes, each in a folder of its own; nil if no volume
+// is copied, or Keep is nil.
+func (v *Move) keeper() func(context.Context, string) (string, error) {
+	if v.Keep == nil || len(v.templates(api.VolumeMethod.FillsSecond)) == 0 {
+		return nil
+	}
+	in := v.T.TempDir()
+	return func(ctx context.Context, from string) (string, error) {
+		dir, err := os.MkdirTemp(in, "volume-")
+		if err != nil {
+			return "", err
+		}
+		kept := filepath.Join(dir, "kept")
+		return kept, v.Keep(ctx, from, kept)
 	}
 }
 

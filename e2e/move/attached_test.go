@@ -30,8 +30,8 @@ func attached(v *harness.Move) {
 	if !harness.Embeds() || len(v.App.Claims) == 0 {
 		return
 	}
-	(&move{v}).csiVolumes()
-	v.Deployed = func() { (&move{v}).awaitAttached() }
+	(&move{Move: v}).csiVolumes()
+	v.Deployed = func() { (&move{Move: v}).awaitAttached() }
 }
 
 // awaitAttached waits until each volume of the source is attached to the node of its pod. The driver runs in

@@ -46,6 +46,9 @@ func (r *chaosRun) faults() []fault {
 		{aPause, r.detourOfMode(api.ModePause)},
 		{aChange, r.detourOfMode(api.ModeRollback)},
 	}
+	if r.copies != nil {
+		all = append(all, r.copyFaults()...)
+	}
 	sides := map[string]*cluster.Cluster{"source": harness.PartsOf(r.From)}
 	if r.To != r.From {
 		sides["destination"] = harness.PartsOf(r.To)

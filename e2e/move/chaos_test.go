@@ -56,12 +56,18 @@ type chaosRun struct {
 	mode    api.Mode
 	turn    int
 	faulted int
+	// copies is how the volumes are copied; nil if they are not.
+	copies *api.CopySpec
 }
 
 // chaos executes one run. It injects faults until the migration has completed or the limit is reached, repairs
 // them, and waits for the end.
 func chaos(a *testbed.Attempt, seed uint64) {
-	r := newChaosRun(a, rand.New(rand.NewPCG(seed, seed))) //nolint:gosec // it shall be repeatable
+	copies := chaosCopies[seed%uint64(len(chaosCopies))]
+	r := newChaosRun(a, rand.New(rand.NewPCG(seed, seed)), copiedBy(copies)) //nolint:gosec // it shall be repeatable
+	if r.copies = copies; copies != nil {
+		r.mayCopy()
+	}
 	r.managers = harness.StartManagerReplicas(a, r.App.Namespace)
 	r.Must(r.client.Create(r.Ctx, r.Migration))
 	r.rage()
@@ -82,10 +88,16 @@ func newChaosRun(a *testbed.Attempt, random *rand.Rand, more ...harness.Setting)
 func (r *chaosRun) end() {
 	r.T.Helper()
 	condition := r.Await(r.client, api.ConditionCompleted, metav1.ConditionTrue)
-	if condition.Reason == api.ReasonMoved {
+	switch {
+	case condition.Reason == api.ReasonMoved:
 		r.ExpectMoved()
-	} else {
+	case r.copies != nil:
+		r.expectHome()
+	default:
 		r.ExpectBack()
+	}
+	if r.copies != nil {
+		r.endCopies()
 	}
 	verdict := r.Audit()
 	r.T.Logf("%s after %d faults: %s", condition.Reason, r.faulted, verdict)

@@ -133,6 +133,7 @@ var crashPlays = map[string]crashPlay{
 	"copy":       {1, harness.AcrossClusters, byCopy, (*move).copied, nil},
 	"ahead":      {2, harness.AcrossClusters, allOf(byCopy, oneAhead), (*move).copied, nil},
 	"turned":     {2, harness.AcrossClusters, allOf(byCopy, oneAhead, onAWord), (*move).atHome, (*move).turnsTwo},
+	"later":      {1, harness.AcrossClusters, allOf(byCopy, provenLater), (*move).provenCopied, (*move).remembers},
 	"limit":      {1, harness.AcrossClusters, allOf(byCopy, overLimit), (*move).largeCopied, (*move).givesTime},
 	"empty":      {1, harness.AcrossClusters, leftBehind(api.EmptySpec{FillsFromPeers: true, ReadyWhenFilled: true}), (*move).leftEmpty, nil},
 }

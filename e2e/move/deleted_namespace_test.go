@@ -17,7 +17,7 @@ import (
 func inGivenNamespace(v *harness.Move) {
 	harness.AcrossClusters(v)
 	v.Migration.Spec.Destination.CreateNamespace = false
-	v.Deployed = func() { v.Must((&move{v}).makeNamespace()) }
+	v.Deployed = func() { v.Must((&move{Move: v}).makeNamespace()) }
 }
 
 // deleteNamespace deletes the destination's namespace and waits until it is removed with all of its objects.

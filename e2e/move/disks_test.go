@@ -74,7 +74,7 @@ func startDisks(t *testing.T, more ...sidecar.Name) *disks {
 // app deploys an application whose volumes are disks.
 func (d *disks) app(replicas int32) harness.Setting {
 	return func(v *harness.Move) {
-		v.From, v.To, v.Limit, v.Content = d.clusters[0], d.clusters[1], 5*time.Minute, d.compare
+		v.From, v.To, v.Limit, v.Content, v.Keep = d.clusters[0], d.clusters[1], 5*time.Minute, d.compare, nil
 		v.App.Replicas, v.App.Annotations = replicas, kubelet.Annotations(diskDriver)
 		v.App.Adapt = func(set *appsv1.StatefulSet) {
 			class := diskDriver

@@ -92,7 +92,7 @@ func thousandOrdinals(t *testing.T) *move {
 	from := startBare(t, "thousand", cluster.Options{})
 	app := fixture.App{Namespace: "shop", Name: "web", Replicas: thousand, Claims: []string{"data"}, MaxUnavailable: harness.IntOrString("1"), Policy: appsv1.ParallelPodManagement}
 	m := fixture.NewMigration(app.Namespace, app.Name)
-	v := &move{&harness.Move{T: t, Ctx: t.Context(), App: app, From: from.Cluster, To: harness.West(), ToNamespace: "thousand", ToName: app.Name, Migration: m}}
+	v := &move{Move: &harness.Move{T: t, Ctx: t.Context(), App: app, From: from.Cluster, To: harness.West(), ToNamespace: "thousand", ToName: app.Name, Migration: m}}
 	m.UID, m.Spec.Destination = "thousand", api.DestinationReference{Namespace: v.ToNamespace, Name: v.ToName, CreateNamespace: true}
 	v.Destination = kubernetes.NewForConfigOrDie(v.To.RESTConfig())
 	v.csiNode(thousand)

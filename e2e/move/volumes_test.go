@@ -92,7 +92,7 @@ func volumeClass(ctx context.Context, client kubernetes.Interface, namespace, cl
 // onCSI gives each ordinal a volume of the test's own CSI driver.
 func onCSI(v *harness.Move) {
 	harness.AcrossClusters(v)
-	(&move{v}).csiVolumes()
+	(&move{Move: v}).csiVolumes()
 }
 
 func (v *move) csiVolumes() {

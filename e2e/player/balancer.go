@@ -122,6 +122,7 @@ func (b *balancer) carry(ctx context.Context, client net.Conn) {
 		return
 	}
 	defer context.AfterFunc(ctx, func() { _ = errors.Join(client.Close(), server.Close()) })()
+	defer b.player.forwarding(server, b.service.Namespace)()
 	var ways sync.WaitGroup
 	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
 		ways.Go(func() {

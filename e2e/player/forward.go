@@ -131,15 +131,18 @@ func (p *Player) Forwarded(namespace string) int64 {
 	return p.forwarded[namespace]
 }
 
-// BreakForwards closes all connections that are currently forwarded to the pods of a namespace.
-func (p *Player) BreakForwards(namespace string) {
+// BreakForwards closes all connections that are currently forwarded to the pods of a namespace, by an API server or by a
+// Service. It returns how many these are.
+func (p *Player) BreakForwards(namespace string) (broken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn, to := range p.forwards {
 		if to == namespace {
 			_ = conn.Close()
+			broken++
 		}
 	}
+	return broken
 }
 
 // forwarding registers a connection; over unregisters it.

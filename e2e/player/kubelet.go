@@ -166,7 +166,7 @@ func (k *kubelet) live(ctx context.Context, pod *corev1.Pod) {
 	case errors.Is(err, errLate):
 		k.status.late()
 	case err != nil && !errors.Is(err, errDeleted) && ctx.Err() == nil:
-		k.status.phase = corev1.PodFailed
+		k.status.phase, k.status.message = corev1.PodFailed, err.Error()
 		k.player.log.Printf("pod %s/%s: %v", pod.Namespace, pod.Name, err)
 	}
 }

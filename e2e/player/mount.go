@@ -19,7 +19,10 @@ import (
 // mounts maps the names of a pod's volumes to folders and devices of this machine.
 type mounts map[string]string
 
-// mount waits until all volumes of a pod can be mounted, as a kubelet does.
+// errUnplayed means that a pod has a volume that the player cannot mount, however long it waits.
+var errUnplayed = errors.New("it is of a kind that is not played")
+
+// mount waits until all volumes of a pod can be mounted, as a kubelet does. A volume that is not played fails the pod.
 func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (mounts, error) {
 	mounted, last := mounts{}, error(nil)
 	err := wait.PollUntilContextCancel(ctx, retry, true, func(ctx context.Context) (bool, error) {
@@ -34,10 +37,13 @@ func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (mounts, error) {
 			k.player.log.Printf("pod %s/%s is not mounted: %v", pod.Namespace, pod.Name, err)
 		}
 		last = err
+		if errors.Is(err, errUnplayed) {
+			return false, err
+		}
 		return err == nil, nil
 	})
 	if err != nil {
-		return nil, context.Cause(ctx)
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	for _, v := range pod.Spec.Volumes {
 		if v.DownwardAPI != nil {
@@ -61,7 +67,7 @@ func (k *kubelet) volume(ctx context.Context, pod *corev1.Pod, v corev1.Volume) 
 		}
 		return own, project(own, v.DownwardAPI, k.pod())
 	default:
-		return "", fmt.Errorf("volume %s is of a kind that is not played", v.Name)
+		return "", fmt.Errorf("volume %s: %w", v.Name, errUnplayed)
 	}
 }
 

@@ -8,7 +8,8 @@
 //
 //   - a claim is mounted only when it and its volume are bound to each other, by name and UID. The mount
 //     is the folder of a hostPath or local volume, the device of a local volume, or a mount of a CSI
-//     driver (Options.Volumes);
+//     driver (Options.Volumes). Of other kinds there are emptyDir and downwardAPI: a pod with any other
+//     volume fails, such as one with the token of its ServiceAccount;
 //   - the init container runs first; each container is the real program, started with the arguments and
 //     variables of the pod; paths below a mount and the listening address are replaced by those of this
 //     machine;

@@ -3,6 +3,7 @@ package player_test
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -155,6 +156,21 @@ func TestFrozen(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 	treetest.Equal(t, source, destination)
+}
+
+// TestUnplayed: a pod with a volume that is not played fails and names it. Its author would otherwise wait for it.
+func TestUnplayed(t *testing.T) {
+	t.Parallel()
+	from, _ := pair(t)
+	from.claim(giver, "")
+	from.folder(giver)
+	pod := manifest.Sender(from.spec(sender, giver))
+	pod.Spec.AutomountServiceAccountToken = nil // the API server adds a volume with the token
+	from.create(pod)
+	from.until("the pod has failed", func(ctx context.Context) (bool, error) {
+		now, err := from.client.CoreV1().Pods(from.namespace).Get(ctx, sender, metav1.GetOptions{})
+		return err == nil && now.Status.Phase == corev1.PodFailed && strings.Contains(now.Status.Message, "kube-api-access"), err
+	})
 }
 
 // TestDeadline: a pod that exceeds its deadline fails, as with a kubelet.

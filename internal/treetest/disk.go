@@ -1,6 +1,7 @@
 package treetest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,13 +20,19 @@ type Disk struct {
 // judges are Required. If only the type's mkfs is not installed, the test is skipped.
 func NewDisk(t testing.TB, system string) *Disk {
 	t.Helper()
+	return NewDiskAt(t, system, t.TempDir())
+}
+
+// NewDiskAt does the same as NewDisk, and mounts the disk on a folder that exists.
+func NewDiskAt(t testing.TB, system, root string) *Disk {
+	t.Helper()
 	sizes := map[string]int64{"ext4": 64 << 20, "xfs": 320 << 20, "btrfs": 128 << 20} // the minimum size of each
 	mkfs, err := exec.LookPath("mkfs." + system)
 	if err != nil {
 		t.Skip(err)
 	}
 	device, image := Loop(t, sizes[system])
-	return newDisk(t, mkfs, device, image)
+	return newDisk(t, mkfs, &Disk{TB: t, Device: device, Image: image, Root: root})
 }
 
 // NewFailingDisk returns an ext4 disk of 64 MiB whose writes fail after some bytes. Data in the cache that are written to
@@ -48,13 +55,12 @@ func NewFailingDisk(t testing.TB, bytes int64) *Disk {
 		}
 	})
 	image := filepath.Join(store, "image")
-	return newDisk(t, mkfs, loop(t, image, size), image)
+	return newDisk(t, mkfs, &Disk{TB: t, Device: loop(t, image, size), Image: image, Root: t.TempDir()})
 }
 
-func newDisk(t testing.TB, mkfs, device, image string) *Disk {
+func newDisk(t testing.TB, mkfs string, d *Disk) *Disk {
 	t.Helper()
-	d := &Disk{TB: t, Device: device, Image: image, Root: t.TempDir()}
-	d.run(mkfs, device)
+	d.run(mkfs, d.Device)
 	d.Mount()
 	t.Cleanup(d.Unmount)
 	if err := os.RemoveAll(d.Root + "/lost+found"); err != nil {
@@ -74,6 +80,32 @@ func (d *Disk) Unmount() {
 	d.Helper()
 	d.run("umount", d.Root)
 	d.run("blockdev", "--flushbufs", d.Device)
+}
+
+// readable is the part of a disk that FailReads leaves. It has what mkfs.ext4 writes at the beginning of a small disk.
+const readable = 8 << 20
+
+// FailReads makes the file system read-only, and makes reads of data beyond the first 8 MiB of the disk fail (EIO): the
+// file of the loop device ends there. repair ends that.
+func (d *Disk) FailReads() (repair func() error, err error) {
+	if out, err := exec.Command("mount", "-o", "remount,ro", d.Root).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("remount %s: %w: %s", d.Root, err, out)
+	}
+	image, err := os.ReadFile(d.Image)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Truncate(d.Image, readable); err != nil {
+		return nil, err
+	}
+	return func() error {
+		file, err := os.OpenFile(d.Image, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = file.WriteAt(image[readable:], readable)
+		return errors.Join(err, file.Close())
+	}, nil
 }
 
 func (d *Disk) run(name string, args ...string) {

@@ -112,6 +112,9 @@ func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (
 	case planner.SaveRecord:
 		before := m.DeepCopy()
 		applyRecord(m, *step.Decision.Record)
+		if m.Status.History != nil { // a proof that is over may leave the record before the next pass renders the history
+			noteProofs(m.Status.History, m.Status.Proofs)
+		}
 		err = e.status.write(ctx, m)
 		e.save(step, m, err)
 		if lost := notStored(err); lost != nil {

@@ -28,13 +28,6 @@ import (
 // A root that differs stops the migration, and nothing else: the ordinal keeps running, and both volumes are kept. A
 // volume that cannot be read is read again by another prover, with pauses that grow.
 
-const (
-	// secondTry is the pause after two provers that could not read their volume. It doubles with each further one, up
-	// to longestTry.
-	secondTry  = time.Minute
-	longestTry = time.Hour
-)
-
 // prove reads the volume that the ordinal has left, and compares it with the copy. It is done when the copy is proven or
 // accepted, and nothing of that work is left.
 func (v view) prove() volumes.Verdict {
@@ -71,16 +64,16 @@ func (v view) unprove() volumes.Verdict {
 // prover creates the pod that reads the volume, and records what it reports.
 func (v view) prover() volumes.Verdict {
 	m, proof := v.Prover, v.Attempt.Seal.Proof
-	switch next := proof.TroubleTime.Add(tryPause(proof.Tries)); {
+	switch left := v.left(growing(proof.Tries), proof.TroubleTime.Time); {
 	case m.Found && m.Foreign:
 		return v.foreignPod(volumes.RoleProver)
 	case m.Found && m.Terminating:
 		return v.slowly(v.ends(volumes.RoleProver))
 	case m.Found && (m.Attempt != v.Attempt.Number || m.Pass != proof.Tries+1):
 		return v.remove(volumes.RoleProver)
-	case !m.Found && v.Now.Before(next):
-		verdict := volumes.Awaits("another mover reads volume %s, from %s on: %s", v.Giver.Volume.Name, next.UTC().Format(time.RFC3339), proof.Trouble)
-		verdict.Look = next.Sub(v.Now)
+	case !m.Found && left > 0:
+		verdict := volumes.Awaits("another mover reads volume %s, from %s on: %s", v.Giver.Volume.Name, v.Now.Add(left).UTC().Format(time.RFC3339), proof.Trouble)
+		verdict.Look = left
 		return verdict
 	case !m.Found:
 		verdict := v.onMover(volumes.CreateMover, volumes.RoleProver)
@@ -97,14 +90,6 @@ func (v view) prover() volumes.Verdict {
 	return v.proven(func(p *api.CopyProof) {
 		p.Tries, p.Trouble, p.TroubleTime = p.Tries+1, why, metav1.NewTime(v.Now)
 	})
-}
-
-// tryPause returns the pause after a number of provers that have failed in a row. After a single failure there is none.
-func tryPause(tries int32) time.Duration {
-	if tries < 2 {
-		return 0
-	}
-	return min(secondTry<<min(tries-2, 10), longestTry)
 }
 
 // compareLate records the root of the volume that the ordinal has left.

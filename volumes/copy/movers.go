@@ -321,7 +321,7 @@ func (v view) failed(role volumes.Role) volumes.Verdict {
 	if v.warming && v.Attempt.Warm.Trouble != cut(why) {
 		return v.troubled(v.Now, why)
 	}
-	if left := pause - v.Now.Sub(m.EndedAt); left > 0 && left <= pause {
+	if left := v.left(pause, m.EndedAt); left > 0 {
 		verdict := volumes.Awaits("the copy is tried again: %s", why)
 		verdict.Look = left
 		return verdict

@@ -11,23 +11,6 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-const (
-	// secondTorn is the pause before another disk is filled after two disks in a row have failed. It doubles
-	// with each further failure, up to longestTorn. Every attempt takes a new disk, and a class that retains
-	// volumes leaves the old one.
-	secondTorn  = time.Minute
-	longestTorn = time.Hour
-)
-
-// tornPause returns the pause before another disk is filled after a number of failures in a row. After a single
-// failure there is none.
-func tornPause(times int32) time.Duration {
-	if times < 2 {
-		return 0
-	}
-	return min(secondTorn<<min(times-2, 10), longestTorn)
-}
-
 // torn reports whether the disk of this attempt has failed.
 func (v view) torn() bool {
 	return v.Attempt.Number > 0 && v.Attempt.Torn.Attempt == v.Attempt.Number
@@ -43,13 +26,13 @@ func (v view) tore() volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-// afterTorn begins another attempt on a new disk, after a pause that grows with each failure. Meanwhile the
-// failed disk can be inspected. If the user deletes its claim, the next attempt begins at once.
+// afterTorn begins another attempt on a new disk, after a pause that grows with each failure: a class that retains
+// volumes leaves the old one. Meanwhile the failed disk can be inspected. If the user deletes its claim, the next attempt begins at once.
 func (v view) afterTorn() volumes.Verdict {
 	return volumes.First(v.removeAll, func() volumes.Verdict {
 		in, torn := v.Incoming, v.Attempt.Torn
-		next := torn.Time.Add(tornPause(torn.Times))
-		if !in.Claim.Found || in.Claim.Terminating || !v.Now.Before(next) {
+		left := v.left(growing(torn.Times), torn.Time.Time)
+		if !in.Claim.Found || in.Claim.Terminating || left == 0 {
 			return v.begin()
 		}
 		rests := "Its ordinal runs on meanwhile"
@@ -58,7 +41,7 @@ func (v view) afterTorn() volumes.Verdict {
 		}
 		return blocked(volumes.ReasonCopyStuck,
 			fmt.Sprintf("claim %s/%s is not copied: the new disk has failed in %d attempts, one after the other. The last one is volume %s of claim %s/%s on the other side: %s. The next attempt, on another disk, begins at %s. %s",
-				v.Giver.Ref.Namespace, v.Giver.Ref.Name, torn.Times, cmp.Or(in.Volume.Name, "(none)"), in.Ref.Namespace, in.Ref.Name, torn.Message, next.UTC().Format(time.RFC3339), rests),
+				v.Giver.Ref.Namespace, v.Giver.Ref.Name, torn.Times, cmp.Or(in.Volume.Name, "(none)"), in.Ref.Namespace, in.Ref.Name, torn.Message, v.Now.Add(left).UTC().Format(time.RFC3339), rests),
 			fmt.Sprintf("check the storage there: %s, and the log of its CSI driver; repair it, or name another class: storageClassName of claim template %s in spec.volumes (--storage-class %s=CLASS). To retry at once: %s",
 				in.DescribeVolume(), v.Template, v.Template, in.Delete()))
 	})

@@ -203,14 +203,14 @@ func (view) slowly(verdict volumes.Verdict) volumes.Verdict {
 }
 
 // old reports whether another warm pass is due: none has ended well, the last one is too long ago, or another
-// one would reduce the last pass.
+// one would reduce the last pass. If the last one ended in the future, the clock was set back, and its age is not known.
 func (v view) old() bool {
 	done := v.Attempt.Warm
 	if done.Passes == 0 {
 		return true
 	}
 	took, since := time.Duration(done.Seconds)*time.Second, v.Now.Sub(done.Ended.Time)
-	if since > max(stale, took) {
+	if since > max(stale, took) || since < 0 {
 		return true
 	}
 	if v.Early || !v.automatic() {

@@ -133,8 +133,8 @@ func app(namespace string, size int64) fixture.App {
 	return a
 }
 
-// capacity returns the capacity of a disk for data of a size: twice as much, so that a file system with its metadata has
-// room for it.
+// capacity returns the capacity of a disk for data of a size: half as much again, so that a file system with its metadata
+// has room for it.
 func capacity(size int64) int64 {
 	const least = 64 << 20
 	return max(least, size*3/2)
@@ -150,6 +150,19 @@ func (b *bed) deploy(ctx context.Context, a fixture.App, size int64) (string, er
 		return "", err
 	}
 	return folder, fill(folder, size)
+}
+
+// arrived returns an error unless the disk of an application's pod in west has all of its data.
+func (b *bed) arrived(ctx context.Context, a fixture.App, size int64) error {
+	folder, err := b.west.mounted(ctx, a)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(filepath.Join(folder, dataFile))
+	if err == nil && info.Size() != size {
+		err = fmt.Errorf("%d of %d bytes have arrived", info.Size(), size)
+	}
+	return err
 }
 
 // mounted returns the folder in which the disk of an application's pod is mounted.

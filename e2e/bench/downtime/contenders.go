@@ -47,6 +47,9 @@ func (b *bench) ours(ctx context.Context, t turn) (all samples, err error) {
 	if err != nil {
 		return all, fmt.Errorf("sliceshift: %w", err)
 	}
+	if err := b.bed.arrived(ctx, a, t.scene.size); err != nil {
+		return all, fmt.Errorf("sliceshift: %w", err)
+	}
 	all.ours, all.recorded = []float64{seen.Seconds()}, []float64{recorded.Seconds()}
 	b.Say("sliceshift %.2f s (recorded: %.2f), restart %.2f s", seen.Seconds(), recorded.Seconds(), measure.SpreadOf(all.restart).Median)
 	return all, nil
@@ -69,6 +72,9 @@ func (b *bench) theirs(ctx context.Context, t turn) (all samples, err error) {
 		return b.script.move(ctx, t.scene, a, func() error { return t.scene.touch(folder) })
 	})
 	if err != nil {
+		return all, fmt.Errorf("script: %w", err)
+	}
+	if err := b.bed.arrived(ctx, a, t.scene.size); err != nil {
 		return all, fmt.Errorf("script: %w", err)
 	}
 	all.script = []float64{lasted.Seconds()}

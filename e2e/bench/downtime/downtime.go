@@ -10,7 +10,8 @@
 //	script      move.sh: bash and kubectl, and pods that run rsync
 //
 // By method Copy it moves 8 MiB, and 2 GiB of which 1 % is changed after the last pass before the stop. The script copies
-// the 2 GiB once before it stops the pod, and the 8 MiB only afterwards, as most people do.
+// the 2 GiB once before it stops the pod, and the 8 MiB only afterwards, as most people do. A flag sets another size than
+// 2 GiB.
 //
 // It needs root, loop devices, mkfs.ext4, rsync, and 10 GiB in the folder for temporary files. It leaves nothing there.
 package downtime
@@ -48,15 +49,16 @@ type bench struct {
 func Scenario(set *flag.FlagSet) *measure.Scenario {
 	b := &bench{}
 	set.IntVar(&b.rounds, "rounds", usualRounds, "how often the scenes with little data are played where a disk is attached at once")
+	set.Int64Var(&b.figures.LargeMiB, "large", usualLarge, "the MiB of data of which a part is changed before the stop")
 	set.StringVar(&b.verify, "verify", "", "copy.verify of the Migrations; the default of the product if empty")
 	s := &measure.Scenario{
 		Target: "bench-downtime", Limit: 20 * time.Minute, Begin: b.begin,
 		Done:    func(seconds float64) { b.figures.Cores, b.figures.Seconds = runtime.NumCPU(), seconds },
-		Figures: &b.figures, Page: b.figures.page, Usual: func() bool { return b.rounds == usualRounds && b.verify == "" },
+		Figures: &b.figures, Page: b.figures.page, Usual: func() bool { return b.rounds == usualRounds && b.verify == "" && b.figures.LargeMiB == usualLarge },
 		Show: func(out io.Writer) bool { return measure.Show(out, b.figures.rows()) },
 	}
-	for _, each := range scenes() {
-		s.Parts = append(s.Parts, measure.Part{Name: each.name, Run: func(ctx context.Context) error { return b.play(ctx, each) }})
+	for i, each := range scenes(usualLarge) { // the flags are not parsed yet
+		s.Parts = append(s.Parts, measure.Part{Name: each.name, Run: func(ctx context.Context) error { return b.play(ctx, scenes(b.figures.LargeMiB)[i]) }})
 	}
 	return s
 }
@@ -66,6 +68,9 @@ const usualRounds = 3
 func (b *bench) begin(ctx context.Context, w measure.Workshop) (end func() error, err error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("the disks of this benchmark are loop devices: run it as root")
+	}
+	if b.figures.LargeMiB < 1 {
+		return nil, fmt.Errorf("-large is %d MiB, must be at least 1", b.figures.LargeMiB)
 	}
 	b.Workshop = w
 	w.Say("starting two clusters that share a storage backend")

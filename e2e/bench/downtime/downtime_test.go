@@ -88,8 +88,8 @@ func TestRecordedOutage(t *testing.T) {
 
 // measured returns figures that reach all aims.
 func measured() *figures {
-	f := &figures{}
-	for _, s := range scenes() {
+	f := &figures{LargeMiB: usualLarge}
+	for _, s := range scenes(usualLarge) {
 		for _, attach := range attaches {
 			f.take(s.name, attach, samples{ours: []float64{1.2, 1.3, 9}, restart: []float64{1, 1, 5}, script: []float64{4}, recorded: []float64{1.25, 1.3, 9.1}})
 		}
@@ -155,7 +155,7 @@ func TestAims(t *testing.T) {
 // TestPage: the page has a line for each scene and time.
 func TestPage(t *testing.T) {
 	page := measured().page()
-	for _, line := range []string{"| Rebind | 0 | 1.30 | 1.00 | 4.00 | 3.1 |\n", "| Copy, 2 GiB of which 1 % was changed | 2 | 1.30 | 1.00 | 4.00 | 3.1 |\n", "24 Migrations recorded differ from these watches by at most 0.10 s"} {
+	for _, line := range []string{"| Rebind | 0 | 1.30 | 1.00 | 4.00 | 3.1 |\n", "| Copy, 2Gi of which 1 % was changed | 2 | 1.30 | 1.00 | 4.00 | 3.1 |\n", "24 Migrations recorded differ from these watches by at most 0.10 s"} {
 		if !strings.Contains(page, line) {
 			t.Errorf("no %q in:\n%s", line, page)
 		}
@@ -223,7 +223,7 @@ func (c *closer) Close() error {
 
 // TestRounds: scenes that take long are played once, and names are valid for namespaces.
 func TestRounds(t *testing.T) {
-	for _, s := range scenes() {
+	for _, s := range scenes(usualLarge) {
 		want := map[string]int{rebind: 3, copySmall: 3, copyLarge: 1, snapshot: 1}[s.name]
 		if s.rounds(3, 0) != want || s.rounds(3, time.Second) != 1 {
 			t.Errorf("%s: %d and %d rounds", s.name, s.rounds(3, 0), s.rounds(3, time.Second))

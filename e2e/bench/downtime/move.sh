@@ -64,6 +64,7 @@ metadata:
   annotations: {e2e.sliceshift.io/program: $program}
 spec:
   restartPolicy: Never
+  automountServiceAccountToken: false
   terminationGracePeriodSeconds: 1
   containers:
   - name: rsync

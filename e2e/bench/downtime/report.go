@@ -37,6 +37,8 @@ type outages struct {
 type figures struct {
 	Cores   int     `json:"cores"`
 	Seconds float64 `json:"seconds"`
+	// LargeMiB is the size of the data of the large scene.
+	LargeMiB int64 `json:"copy_large_mib"`
 
 	Rebind    outages `json:"rebind"`
 	CopySmall outages `json:"copy_small"`
@@ -105,7 +107,7 @@ func (a aim) most(restart float64) float64 {
 func (f *figures) rows() []measure.Row {
 	goals, faster := aims()
 	var rows []measure.Row
-	for _, s := range scenes() {
+	for _, s := range scenes(f.LargeMiB) {
 		for _, attach := range attaches {
 			of := f.of(s.name)
 			ours, restart, script := *of.Seconds.of(attach), *of.RestartFloor.of(attach), *of.Script.of(attach)
@@ -130,7 +132,7 @@ func (f *figures) rows() []measure.Row {
 func (f *figures) page() string {
 	var b strings.Builder
 	b.WriteString("| | attach and detach, s each | sliceshift, s | restart, s | script, s | script / sliceshift |\n|---|---|---|---|---|---|\n")
-	for _, s := range scenes() {
+	for _, s := range scenes(f.LargeMiB) {
 		for _, attach := range attaches {
 			of := f.of(s.name)
 			ours, script := *of.Seconds.of(attach), *of.Script.of(attach)

@@ -2,6 +2,7 @@ package downtime
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -19,7 +21,9 @@ import (
 
 const (
 	little = 8 << 20
-	much   = 2 << 30
+	mebi   = 1 << 20
+	// usualLarge is the size of the large scene in MiB.
+	usualLarge = 2048
 	// changed is the part of the data that is changed before the stop: one of that many.
 	changed = 100
 	// page is the write unit of a database.
@@ -47,11 +51,13 @@ const (
 	snapshot  = "snapshot"
 )
 
-func scenes() []scene {
+// scenes returns all scenes; the large one has data of a size in MiB.
+func scenes(large int64) []scene {
+	about := fmt.Sprintf("Copy, %s of which 1 %% was changed", resource.NewQuantity(large*mebi, resource.BinarySI))
 	return []scene{
 		{name: rebind, about: "Rebind", method: api.MethodRebind, size: little},
 		{name: copySmall, about: "Copy, 8 MiB", method: api.MethodCopy, size: little},
-		{name: copyLarge, about: "Copy, 2 GiB of which 1 % was changed", method: api.MethodCopy, size: much, changes: true},
+		{name: copyLarge, about: about, method: api.MethodCopy, size: large * mebi, changes: true},
 		{name: snapshot, about: "Snapshot, 8 MiB", method: api.MethodSnapshot, size: little},
 	}
 }

@@ -85,6 +85,8 @@ type World struct {
 
 	method volumes.Method
 	serial int
+	// last is the highest number of any attempt.
+	last int32
 }
 
 // New returns a world in which the ordinal runs at the first side. Its Around must be set.
@@ -122,7 +124,8 @@ func (w *World) From() int {
 
 // Pair returns the pair that an observer sees, without the means that carry the data.
 func (w *World) Pair() volumes.Pair {
-	seen := volumes.Copying{Now: w.Now, Attempt: w.Record, Stopped: w.Runs != w.From()}
+	w.last = max(w.last, w.Record.Number)
+	seen := volumes.Copying{Now: w.Now, Attempt: w.Record, LastAttempt: w.last, Stopped: w.Runs != w.From()}
 	pair := volumes.Pair{Separate: true, Fence: w.Fence(), Owner: Owner, Giver: w.Places[w.Giver].Holding(), Taker: w.Places[1-w.Giver].Holding(), Template: "data", Copy: &seen}
 	if w.Record.Number == 0 {
 		return pair
