@@ -64,19 +64,13 @@ func UndrivenAt(m *api.Migration, record bool, now time.Time) *Undriven {
 	return &Undriven{Since: last.Time.Time, Down: down(m)}
 }
 
-// down returns the ordinal that is stopped and not Ready yet, according to the status, or nil.
+// down returns the first ordinal that is stopped and not Ready yet, according to the status, or nil.
 func down(m *api.Migration) *int32 {
-	h, history := m.Status.Handoff, m.Status.History
-	switch {
-	case h == nil:
-		return nil
-	case history != nil && history.Stopped != nil && history.Stopped.Ordinal == h.Ordinal:
-		if !history.Stopped.ReadyTime.IsZero() {
-			return nil
+	for _, h := range m.Status.Handoffs() {
+		stopped := m.Status.History.StoppedOf(h.Ordinal)
+		if stopped != nil && stopped.ReadyTime.IsZero() || stopped == nil && StoppedAt(h.Step) {
+			return &h.Ordinal
 		}
-		return &h.Ordinal
-	case StoppedAt(h.Step):
-		return &h.Ordinal
 	}
 	return nil
 }

@@ -37,35 +37,49 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome, arrived *arriva
 	}
 }
 
-// follow updates the metrics and traces of the current handoff from a pass.
-func (r *Reconciler) follow(m *api.Migration, outcome Outcome) handoffs.Changes {
+// follow updates the metrics and traces of the current handoffs from a pass.
+func (r *Reconciler) follow(m *api.Migration, outcome Outcome) []handoffs.Changes {
 	look := handoffs.Look{Now: outcome.Snapshot.Now, Step: outcome.Decision.Step}
 	if hold := outcome.Decision.Hold; hold != nil {
 		look.Reason = hold.Reason
 	}
-	changes := r.followed.Track(m, look)
-	metrics.Handoff(changes, r.Traces.ID(changes.Of))
-	r.Traces.Record(m, changes)
-	return changes
+	all := r.followed.Track(m, about(outcome), look)
+	for _, changes := range all {
+		metrics.Handoff(changes, r.Traces.ID(changes.Of))
+		r.Traces.Record(m, changes)
+	}
+	return all
+}
+
+// about returns the ordinal in flight that a pass was about; nil: none.
+func about(outcome Outcome) *int32 {
+	if handoff := outcome.Snapshot.Record.Handoff; handoff != nil {
+		return &handoff.Ordinal
+	}
+	return nil
 }
 
 // log writes a line for each action, each record, and each new reason to wait.
-func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Changes) {
+func (r *Reconciler) log(m *api.Migration, outcome Outcome, all []handoffs.Changes) {
 	log := ctrl.Log.WithName("migration").WithValues("migration", m.Namespace+"/"+m.Name)
-	if ended := changes.Ended; ended != nil {
-		r.ofHandoff(log, &ended.Handoff).Info("handoff ended", "outcome", ended.Outcome,
-			"seconds", ended.End.Sub(ended.Start).Seconds(), "attempts", ended.Attempts)
+	for _, changes := range all {
+		if ended := changes.Ended; ended != nil {
+			r.ofHandoff(log, &ended.Handoff).Info("handoff ended", "outcome", ended.Outcome,
+				"seconds", ended.End.Sub(ended.Start).Seconds(), "attempts", ended.Attempts)
+		}
 	}
 	if outcome.Saved && outcome.Decision.Record != nil {
 		logRecord(log, m, outcome.Snapshot, *outcome.Decision.Record)
 	}
-	if begun := changes.Begun; begun != nil {
-		r.ofHandoff(log, begun).Info("handoff begun")
+	for _, changes := range all {
+		if begun := changes.Begun; begun != nil {
+			r.ofHandoff(log, begun).Info("handoff begun")
+		}
 	}
 	if outcome.AheadHeld != "" {
 		log.Info("copies for later turns do not go on", "reason", outcome.AheadHeld, "message", meta.FindStatusCondition(m.Status.Conditions, api.ConditionAheadHeld).Message)
 	}
-	log = r.ofHandoff(log, changes.Current)
+	log = r.ofHandoff(log, current(all, about(outcome)))
 	decision := outcome.Decision
 	switch {
 	case outcome.Wrote:
@@ -79,6 +93,16 @@ func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Cha
 	case outcome.GoesOn:
 		log.Info("no longer stalled")
 	}
+}
+
+// current returns the current handoff of an ordinal, or the only one; nil: there is none.
+func current(all []handoffs.Changes, ordinal *int32) *handoffs.Handoff {
+	for _, changes := range all {
+		if now := changes.Current; now != nil && (len(all) == 1 || ordinal != nil && now.Ordinal == *ordinal) {
+			return now
+		}
+	}
+	return nil
 }
 
 // logRecord logs the new parts of a record: that the migration was accepted, and that this process drives it.

@@ -31,7 +31,7 @@ func unreachable(err error) plan.Decision {
 func (e *Engine) conclude(ctx context.Context, m *api.Migration, step planner.Step) (Outcome, error) {
 	outcome := Outcome{Snapshot: step.Snapshot, Decision: step.Decision, Done: step.Decision.Done != ""}
 	e.seen.note(m, step.Snapshot)
-	e.seen.down.reached(step.Decision.Step, step.Snapshot.Now)
+	e.seen.reached(step.Snapshot.Record.Handoff, step.Decision.Step, step.Snapshot.Now)
 	if step.Do == planner.SaveRecord && !e.others.begins(step) {
 		return Outcome{Snapshot: step.Snapshot, RequeueAfter: planner.RequeueUnobserved}, nil
 	}
@@ -56,7 +56,7 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, step planner.St
 	}
 	if step.Do == planner.Write {
 		if step, outcome.Wrote = e.write(ctx, m, step); outcome.Wrote {
-			e.seen.down.wrote(*step.Decision.Effect, e.clock.Now())
+			e.seen.wrote(*step.Decision.Effect, e.clock.Now())
 		}
 	}
 	outcome.Decision = step.Decision
@@ -73,17 +73,18 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, step planner.St
 func (e *Engine) report(ctx context.Context, m *api.Migration, step planner.Step, outcome *Outcome) (planner.Step, error) {
 	before, record := m.DeepCopy(), step.Decision.Record
 	seen := before.Status
-	seen.Handoff = e.seen.fewest.in(seen.Handoff)
+	e.seen.fewestIn(&seen)
 	if record != nil {
 		outcome.Finished = planner.FinishedHandoff(step.Snapshot, *record)
 		applyRecord(m, *record)
 	}
 	render(m, step.Snapshot, step.Decision)
+	renderWaits(m, step)
 	renderAhead(m, e.early.held, step.Decision)
 	date(m, seen, e.clock.Now())
-	e.seen.fewest.note(m.Status.Handoff, step.Snapshot)
-	m.Status.Handoff = e.seen.fewest.in(m.Status.Handoff)
-	renderHistory(m, seen, step.Snapshot.Now, outcome.Finished, e.seen.down)
+	e.seen.noteFewest(m, step.Snapshot)
+	e.seen.fewestIn(&m.Status)
+	renderHistory(m, seen, step.Snapshot.Now, outcome.Finished, &e.seen)
 	e.seen.clients.render(m, e.clock.Now())
 	if before.Status.Baseline == nil {
 		renderWarnings(m, step.Decision)
@@ -165,7 +166,7 @@ func (e *Engine) save(step planner.Step, m *api.Migration, err error) planner.St
 // write carries out the effect of a step, and reports whether the write has landed.
 func (e *Engine) write(ctx context.Context, m *api.Migration, step planner.Step) (planner.Step, bool) {
 	effect := *step.Decision.Effect
-	object, err := e.world.Do(ctx, m, effect)
+	object, err := e.world.Do(ctx, step.Focus.On(m), effect)
 	answer := planner.Answer{Kind: kindOf(err), Cluster: e.clusters.links.pair.At(effect.Side).Cluster}
 	metrics.Wrote(string(effect.Verb), answer.Kind)
 	if err != nil {

@@ -1,6 +1,10 @@
 package engine
 
 import (
+	"maps"
+	"slices"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -9,17 +13,86 @@ import (
 
 // observations is what the passes of this process have seen, and no status has yet.
 type observations struct {
-	// fewest and down are of the current handoff.
-	fewest fewest
-	down   downtime
+	// handoffs holds what was seen of each current handoff, by ordinal.
+	handoffs map[int32]*observation
 	// clients measures availability for clients of the application.
 	clients clients
 }
 
-// note records what a pass has seen of the current handoff.
+// observation is what was seen of one handoff.
+type observation struct {
+	fewest fewest
+	down   downtime
+}
+
+// note records what a pass has seen of the current handoffs.
 func (o *observations) note(m *api.Migration, s plan.Snapshot) {
-	o.fewest.note(m.Status.Handoff, s)
-	o.down.note(m, s)
+	maps.DeleteFunc(o.handoffs, func(k int32, _ *observation) bool { return m.Status.HandoffOf(k) == nil })
+	for _, handoff := range m.Status.Handoffs() {
+		of := o.of(handoff.Ordinal)
+		of.fewest.note(&handoff, s)
+		of.down.note(focused(m, handoff.Ordinal), s)
+	}
+}
+
+// noteFewest records the available replicas that a pass has seen, for each current handoff.
+func (o *observations) noteFewest(m *api.Migration, s plan.Snapshot) {
+	for _, handoff := range m.Status.Handoffs() {
+		o.of(handoff.Ordinal).fewest.note(&handoff, s)
+	}
+}
+
+// focused returns the migration with the handoff of an ordinal as status.handoff.
+func focused(m *api.Migration, ordinal int32) *api.Migration {
+	if len(m.Status.FurtherHandoffs) == 0 {
+		return m
+	}
+	return m.FocusOn(&ordinal)
+}
+
+// of returns what was seen of the handoff of an ordinal.
+func (o *observations) of(ordinal int32) *observation {
+	if o.handoffs == nil {
+		o.handoffs = map[int32]*observation{}
+	}
+	if o.handoffs[ordinal] == nil {
+		o.handoffs[ordinal] = &observation{}
+	}
+	return o.handoffs[ordinal]
+}
+
+// downOf returns the outage of an ordinal, as far as it was seen.
+func (o *observations) downOf(ordinal int32) downtime {
+	if of := o.handoffs[ordinal]; of != nil {
+		return of.down
+	}
+	return downtime{}
+}
+
+// reached records the step of a decision about an ordinal in flight.
+func (o *observations) reached(handoff *api.Handoff, step api.Step, now time.Time) {
+	if handoff != nil && o.handoffs[handoff.Ordinal] != nil {
+		o.handoffs[handoff.Ordinal].down.reached(step, now)
+	}
+}
+
+// wrote records an effect that has landed.
+func (o *observations) wrote(effect plan.Effect, now time.Time) {
+	if of := o.handoffs[effect.Ordinal]; of != nil {
+		of.down.wrote(effect, now)
+	}
+}
+
+// fewestIn sets in each handoff of a status the lowest number that was seen in it.
+func (o *observations) fewestIn(status *api.MigrationStatus) {
+	if status.Handoff != nil {
+		status.Handoff = o.of(status.Handoff.Ordinal).fewest.in(status.Handoff)
+	}
+	status.FurtherHandoffs = slices.Clone(status.FurtherHandoffs)
+	for i := range status.FurtherHandoffs {
+		handoff := &status.FurtherHandoffs[i]
+		*handoff = *o.of(handoff.Ordinal).fewest.in(handoff)
+	}
 }
 
 // fewest is the lowest number of available replicas that was seen during the current handoff. It is kept in

@@ -52,13 +52,13 @@ func TestDowntime(t *testing.T) {
 	stop := func(after time.Duration) func(*historian) {
 		return func(h *historian) {
 			h.now = h.now.Add(after)
-			h.down.wrote(plan.Effect{Verb: plan.ScaleDown, Ordinal: 1}, h.now.Add(-second))
-			h.down.wrote(plan.Effect{Verb: plan.ScaleDown, Ordinal: 2}, h.now)
+			h.seen.wrote(plan.Effect{Verb: plan.ScaleDown, Ordinal: 1}, h.now.Add(-second))
+			h.seen.wrote(plan.Effect{Verb: plan.ScaleDown, Ordinal: 2}, h.now)
 		}
 	}
 	takenOver := func(step api.Step) func(*historian) {
 		return func(h *historian) {
-			h.down = downtime{}
+			clear(h.seen.handoffs)
 			h.m.Status.Handoff.Step, h.m.Status.Handoff.StepTime = step, metav1.NewMicroTime(h.now.Add(-second))
 		}
 	}

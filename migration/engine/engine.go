@@ -118,7 +118,7 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		step = planner.Stall(*findings[0].Hold())
 	}
 	for step.Do == planner.Read {
-		snapshot := e.world.Snapshot(ctx, m, step.Reads)
+		snapshot := e.world.Snapshot(ctx, step.Focus.On(m), step.Reads)
 		snapshot.Preflight, snapshot.Gates = findings, e.gates.known(m.Spec.Gates)
 		e.others.show(&snapshot)
 		e.hampered(&snapshot)

@@ -23,23 +23,35 @@ const (
 
 // renderHistory records the handoffs and stops that ended since the status before, and the current driver.
 // History is written together with other changes, and is never a reason to write.
-func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, finished *api.Handoff, down downtime) {
+func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, finished *api.Handoff, of *observations) {
 	h := api.History{}
 	if before.History != nil {
 		h = *before.History.DeepCopy()
 	}
 	noteDriver(&h, before.Fence, m.Status.Fence, now)
-	switch {
-	case finished != nil:
+	if finished != nil {
+		down := of.downOf(finished.Ordinal)
 		past := pastOf(*finished, m.Status.Fence, down)
 		past.EndTime, past.ReadyTime, past.Outage = metav1.NewMicroTime(now), down.readyOf(*finished), down.partsOf(*finished)
-		noteHandoff(&h, before.Handoff, past)
+		noteHandoff(&h, before.HandoffOf(finished.Ordinal), past)
 		noteSeals(&h, *finished, now)
-	case turnsRound(before, m.Status):
-		noteTurned(&h, before, m.Status.Handoff.StartTime, down)
+	}
+	for _, was := range before.Handoffs() {
+		if is := turnsRound(was, before, m.Status); is != nil && finished == nil {
+			noteTurned(&h, was, before.Fence, is.StartTime, of.downOf(was.Ordinal))
+		}
 	}
 	noteProofs(&h, m.Status.Proofs)
-	h.Stopped = down.stopped(m.Status.Handoff)
+	h.Stopped, h.FurtherStopped = nil, nil
+	for i, handoff := range m.Status.Handoffs() {
+		stopped := of.downOf(handoff.Ordinal).stopped(&handoff)
+		switch {
+		case i == 0:
+			h.Stopped = stopped
+		case stopped != nil:
+			h.FurtherStopped = append(h.FurtherStopped, *stopped)
+		}
+	}
 	noteStop(&h, before, m.Status, now)
 	if len(h.Handoffs)+len(h.Stops)+len(h.Drivers) > 0 {
 		m.Status.History = &h
@@ -66,17 +78,19 @@ func noteHandoff(h *api.History, seen *api.Handoff, past api.PastHandoff) {
 }
 
 // noteTurned records a handoff whose direction was reversed, at the time at which the way back begins.
-func noteTurned(h *api.History, before api.MigrationStatus, at metav1.MicroTime, down downtime) {
-	past := pastOf(*before.Handoff, before.Fence, down)
+func noteTurned(h *api.History, was api.Handoff, fence *api.Fence, at metav1.MicroTime, down downtime) {
+	past := pastOf(was, fence, down)
 	past.EndTime, past.Outcome = at, api.HandoffTurnedBack
-	past.Stayed = past.StopTime.IsZero() && (down.atGiver(*before.Handoff) || neverLeft(*h, past))
+	past.Stayed = past.StopTime.IsZero() && (down.atGiver(was) || neverLeft(*h, past))
 	keepHandoff(h, past)
 }
 
-// turnsRound reports whether the direction of the current handoff was reversed.
-func turnsRound(before, after api.MigrationStatus) bool {
-	was, is := before.Handoff, after.Handoff
-	return was != nil && is != nil && was.Ordinal == is.Ordinal && before.Fence.Heading() != after.Fence.Heading()
+// turnsRound returns a handoff whose direction was reversed, as it is after that; nil: it was not.
+func turnsRound(was api.Handoff, before, after api.MigrationStatus) *api.Handoff {
+	if before.Fence.Heading() == after.Fence.Heading() {
+		return nil
+	}
+	return after.HandoffOf(was.Ordinal)
 }
 
 // pastOf returns the history entry of a handoff, without its outcome.

@@ -19,17 +19,16 @@ const mostHistory = 24 << 10
 
 // historian renders one status after the other, as passes do.
 type historian struct {
-	m      *api.Migration
-	now    time.Time
-	fewest fewest
-	down   downtime
+	m    *api.Migration
+	now  time.Time
+	seen observations
 	// slices changes the snapshots of the next passes.
 	slices func(*plan.Snapshot)
 }
 
 func newHistorian() *historian {
 	m := &api.Migration{Status: api.MigrationStatus{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 1, Holder: "one", Direction: api.Forward}}}
-	renderHistory(m, api.MigrationStatus{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), nil, downtime{})
+	renderHistory(m, api.MigrationStatus{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), nil, &observations{})
 	return &historian{m: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 }
 
@@ -47,12 +46,11 @@ func (h *historian) pass(after time.Duration, available int32, change func(*api.
 	if h.slices != nil {
 		h.slices(&s)
 	}
-	h.fewest.note(before.Handoff, s)
-	h.down.note(&api.Migration{Status: before}, s)
-	before.Handoff = h.fewest.in(before.Handoff)
-	h.fewest.note(h.m.Status.Handoff, s)
-	h.m.Status.Handoff = h.fewest.in(h.m.Status.Handoff)
-	renderHistory(h.m, before, s.Now, finished, h.down)
+	h.seen.note(&api.Migration{Status: before}, s)
+	h.seen.fewestIn(&before)
+	h.seen.noteFewest(h.m, s)
+	h.seen.fewestIn(&h.m.Status)
+	renderHistory(h.m, before, s.Now, finished, &h.seen)
 }
 
 func (h *historian) begin(ordinal int32) func(*api.MigrationStatus) {

@@ -13,7 +13,7 @@ import (
 // is not safe for concurrent use. A nil ledger has no limits.
 type ledger struct {
 	most    berths.Limits
-	berths  map[types.NamespacedName]berths.Berth
+	berths  map[types.NamespacedName][]berths.Berth
 	waiting map[types.NamespacedName]bool
 }
 
@@ -21,7 +21,7 @@ func newLedger(most berths.Limits) *ledger {
 	if most == (berths.Limits{}) {
 		return nil
 	}
-	return &ledger{most: most, berths: map[types.NamespacedName]berths.Berth{}, waiting: map[types.NamespacedName]bool{}}
+	return &ledger{most: most, berths: map[types.NamespacedName][]berths.Berth{}, waiting: map[types.NamespacedName]bool{}}
 }
 
 // load returns the use by all other migrations; nil means no limits.
@@ -32,28 +32,31 @@ func (l *ledger) load(who types.NamespacedName) *berths.Load {
 	load := &berths.Load{Limits: l.most}
 	for migration, berth := range l.berths {
 		if migration != who {
-			load.Others = append(load.Others, berth)
+			load.Others = append(load.Others, berth...)
 		}
 	}
 	return load
 }
 
-// take records a handoff that is about to begin. It returns false if a limit is reached.
-func (l *ledger) take(b berths.Berth) bool {
+// take records a handoff that is about to begin, and the other ones of its migration. It returns false if a limit is
+// reached.
+func (l *ledger) take(b berths.Berth, beside ...berths.Berth) bool {
 	if l == nil {
 		return true
 	}
-	if !l.load(b.Migration).Fits(b) {
+	load := l.load(b.Migration)
+	load.Others = append(load.Others, beside...)
+	if !load.Fits(b) {
 		return false
 	}
-	l.berths[b.Migration] = b
+	l.berths[b.Migration] = append(slices.Clone(beside), b)
 	return true
 }
 
-// note records a handoff that is already running, regardless of limits.
-func (l *ledger) note(b berths.Berth) {
-	if l != nil {
-		l.berths[b.Migration] = b
+// note records the handoffs of one migration that are already running, regardless of limits.
+func (l *ledger) note(all ...berths.Berth) {
+	if l != nil && len(all) > 0 {
+		l.berths[all[0].Migration] = all
 	}
 }
 

@@ -49,6 +49,22 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// TestLedgerOfABlock: the handoffs of one migration count one by one.
+func TestLedgerOfABlock(t *testing.T) {
+	l := newLedger(berths.Limits{Node: 2})
+	first, second := onNode("a", "n1"), onNode("a", "n1")
+	if !l.take(first) || !l.take(second, first) || l.take(onNode("a", "n1"), first, second) {
+		t.Error("a migration has more places than there are, or fewer")
+	}
+	if l.take(onNode("b", "n1")) {
+		t.Error("another one got a place beside them")
+	}
+	l.note(second)
+	if !l.take(onNode("b", "n1")) {
+		t.Error("one has left")
+	}
+}
+
 // TestNoLedger: a ledger without limits bounds nothing.
 func TestNoLedger(t *testing.T) {
 	l := newLedger(berths.Limits{})

@@ -64,12 +64,29 @@ func (o *others) load() *berths.Load {
 // begins reports whether the shared limits permit a record: two migrations that look at the same time may both
 // find room for one more handoff. The way back is never held.
 func (o *others) begins(step planner.Step) bool {
-	before, after := step.Snapshot.Record.Handoff, step.Decision.Record.Handoff
-	if o.traffic == nil || after == nil || before != nil && before.Ordinal == after.Ordinal {
+	if o.traffic == nil {
 		return true
 	}
-	berth, begun := berths.Of(step.Snapshot.Migration, step.Decision.Record.Baseline, step.Decision.Record.Handoff)
-	return !begun || o.traffic.Take(berth) || step.Decision.Record.Fence != nil && step.Decision.Record.Fence.Direction == api.Back
+	before, after := step.Snapshot.Record, *step.Decision.Record
+	back := after.Fence != nil && after.Fence.Direction == api.Back
+	var beside, begins []berths.Berth
+	for _, handoff := range after.InFlight() {
+		berth, begun := berths.Of(step.Snapshot.Migration, after.Baseline, &handoff)
+		switch {
+		case !begun:
+		case before.Moves(handoff.Ordinal):
+			beside = append(beside, berth)
+		default:
+			begins = append(begins, berth)
+		}
+	}
+	for _, berth := range begins {
+		if !o.traffic.Take(berth, beside...) && !back {
+			return false
+		}
+		beside = append(beside, berth)
+	}
+	return true
 }
 
 // hasPlace reports whether the shared limits permit a write: a migration that only waited has released its
@@ -78,8 +95,14 @@ func (o *others) hasPlace(step planner.Step) bool {
 	if o.traffic == nil || !planner.TakesPlace(step.Snapshot, *step.Decision.Effect) {
 		return true
 	}
-	berth, begun := berths.Of(step.Snapshot.Migration, step.Snapshot.Record.Baseline, step.Snapshot.Record.Handoff)
-	return !begun || o.traffic.Take(berth)
+	record := step.Snapshot.Record
+	berth, begun := berths.Of(step.Snapshot.Migration, record.Baseline, record.Handoff)
+	var beside []berths.Berth
+	for i := range record.Further {
+		other, _ := berths.Of(step.Snapshot.Migration, record.Baseline, &record.Further[i])
+		beside = append(beside, other)
+	}
+	return !begun || o.traffic.Take(berth, beside...)
 }
 
 // MovesOn reports whether another migration may have moved ordinals on that m brought to its destination. The

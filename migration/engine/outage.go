@@ -52,8 +52,7 @@ func (d *downtime) note(m *api.Migration, s plan.Snapshot) {
 // recorded returns what the status records about the outage of the current ordinal.
 func recorded(m *api.Migration) downtime {
 	handoff, d := m.Status.Handoff, downtime{ordinal: m.Status.Handoff.Ordinal}
-	if h := m.Status.History; h != nil && h.Stopped != nil && h.Stopped.Ordinal == handoff.Ordinal {
-		was := h.Stopped
+	if was := m.Status.History.StoppedOf(handoff.Ordinal); was != nil {
 		d.since, d.gone, d.released, d.started, d.ready = was.StopTime, was.GoneTime, was.ReleaseTime, was.StartTime, was.ReadyTime
 		d.serves = d.since.IsZero()
 	} else if handoff.Step == api.StepAwaitRelease { // this step follows the stop at once

@@ -16,11 +16,14 @@ import (
 	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // applyRecord copies the record, which cannot be observed again, into the status.
 func applyRecord(m *api.Migration, record plan.Record) {
+	record = record.Stored(m.Spec.Ordinals.Order)
+	m.Status.FurtherHandoffs = record.Further
 	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
 	m.Status.Ahead, m.Status.PausedWriters, m.Status.TurnedBack = record.Ahead, record.Writers, record.TurnedBack
@@ -98,13 +101,8 @@ func date(m *api.Migration, before api.MigrationStatus, now time.Time) {
 // render writes the snapshot and the decision into the status.
 func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	m.Status.ObservedGeneration = m.Generation
-	if decision.Step != "" && m.Status.Handoff != nil {
-		handoff := *m.Status.Handoff
-		if handoff.Step != decision.Step || handoff.StepTime.IsZero() {
-			handoff.Step, handoff.StepTime = decision.Step, metav1.NewMicroTime(s.Now)
-			handoff.Steps = withStep(handoff, m.Status.History, s.Now)
-		}
-		m.Status.Handoff = &handoff
+	if handoff := decidedOn(m, s, decision); handoff != nil {
+		setStep(m, handoff.Ordinal, decision.Step, s.Now)
 	}
 	renderSlices(m, s)
 	renderGates(m, s)
@@ -115,6 +113,47 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	}
 	renderProgress(m, s, decision)
 	renderReady(m)
+}
+
+// decidedOn returns the handoff that a decision is about; nil: about none.
+func decidedOn(m *api.Migration, s plan.Snapshot, decision plan.Decision) *api.Handoff {
+	switch {
+	case len(m.Status.FurtherHandoffs) == 0:
+		return m.Status.Handoff
+	case decision.Record != nil:
+		return decision.Record.Handoff
+	default:
+		return s.Record.Handoff
+	}
+}
+
+// setStep writes the step of an ordinal in flight.
+func setStep(m *api.Migration, ordinal int32, step api.Step, now time.Time) {
+	found := m.Status.HandoffOf(ordinal)
+	if step == "" || found == nil {
+		return
+	}
+	handoff := *found
+	if handoff.Step != step || handoff.StepTime.IsZero() {
+		handoff.Step, handoff.StepTime = step, metav1.NewMicroTime(now)
+		handoff.Steps = withStep(handoff, m.Status.History, now)
+	}
+	if m.Status.Handoff.Ordinal == ordinal {
+		m.Status.Handoff = &handoff
+		return
+	}
+	m.Status.FurtherHandoffs = slices.Clone(m.Status.FurtherHandoffs)
+	*m.Status.HandoffOf(ordinal) = handoff
+}
+
+// renderWaits writes the steps at which the ordinals in flight wait, of which a pass has decided none but one.
+func renderWaits(m *api.Migration, step planner.Step) {
+	if len(m.Status.FurtherHandoffs) == 0 {
+		return
+	}
+	for _, waiter := range step.Waits {
+		setStep(m, waiter.Ordinal, waiter.Step, step.Snapshot.Now)
+	}
 }
 
 // longestNow is the maximum size of status.now, in bytes of encoded JSON.
@@ -193,8 +232,11 @@ func changed(before, after *api.Migration) bool {
 		if status.Handoff != nil {
 			status.Handoff.FewestAvailable = nil // kept in memory until something else is written
 		}
+		for i := range status.FurtherHandoffs {
+			status.FurtherHandoffs[i].FewestAvailable = nil // likewise
+		}
 		if status.History != nil {
-			status.History.Stopped = nil // likewise
+			status.History.Stopped, status.History.FurtherStopped = nil, nil // likewise
 			for i := range status.History.Handoffs {
 				status.History.Handoffs[i].Clients = nil // likewise
 			}

@@ -22,8 +22,8 @@ import (
 // direction was reversed.
 func withStep(handoff api.Handoff, history *api.History, now time.Time) []api.StepStart {
 	since := handoff.StartTime.Time
-	if history != nil && history.Stopped != nil && history.Stopped.Ordinal == handoff.Ordinal && history.Stopped.StopTime.After(since) {
-		since = history.Stopped.StopTime.Time
+	if stopped := history.StoppedOf(handoff.Ordinal); stopped != nil && stopped.StopTime.After(since) {
+		since = stopped.StopTime.Time
 	}
 	kept := slices.DeleteFunc(slices.Clone(handoff.Steps), func(s api.StepStart) bool { return s.Time.Time.Before(since) })
 	if slices.ContainsFunc(kept, func(s api.StepStart) bool { return s.Step == handoff.Step }) {
@@ -171,7 +171,7 @@ func progressOf(m *api.Migration, s plan.Snapshot) (moved, total int32) {
 	if !s.Destination.Lost {
 		moved, total = moved-base.DestinationReplicas, plan.Total(s.Spec, total-base.DestinationReplicas)
 	}
-	if h := m.Status.Handoff; h != nil {
+	for _, h := range m.Status.Handoffs() {
 		switch there, back := has.Has(h.Ordinal), m.Status.Fence.Heading() == api.Back; {
 		case there && !back:
 			moved--

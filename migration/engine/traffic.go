@@ -14,8 +14,9 @@ import (
 type Traffic interface {
 	// Load returns the use by all other migrations; nil means no limits.
 	Load() *berths.Load
-	// Take is called before a handoff is recorded. It returns false if a limit is reached.
-	Take(berths.Berth) bool
+	// Take is called before a handoff is recorded, with the other handoffs of the migration. It returns false if a
+	// limit is reached.
+	Take(berth berths.Berth, beside ...berths.Berth) bool
 }
 
 // traffic is the Traffic of one Migration of a Reconciler.
@@ -30,13 +31,13 @@ func (t traffic) Load() *berths.Load {
 	return t.ledger.load(t.who)
 }
 
-func (t traffic) Take(b berths.Berth) bool {
+func (t traffic) Take(b berths.Berth, beside ...berths.Berth) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ledger.take(b)
+	return t.ledger.take(b, beside...)
 }
 
-// book records the resources that a Migration's recorded handoff uses. If the result of a write is unknown,
+// book records the resources that a Migration's recorded handoffs use. If the result of a write is unknown,
 // they remain booked.
 func (r *Reconciler) book(m *api.Migration, failed bool) {
 	key := client.ObjectKeyFromObject(m)
@@ -44,7 +45,12 @@ func (r *Reconciler) book(m *api.Migration, failed bool) {
 	r.mu.Lock()
 	switch berth, under := berths.Of(key, m.Status.Baseline, m.Status.Handoff); {
 	case under && !ended(m) && (failed || !r.waits(key)):
-		r.ledger.note(berth)
+		all := []berths.Berth{berth}
+		for i := range m.Status.FurtherHandoffs {
+			further, _ := berths.Of(key, m.Status.Baseline, &m.Status.FurtherHandoffs[i])
+			all = append(all, further)
+		}
+		r.ledger.note(all...)
 	case !failed:
 		called = r.ledger.leave(key)
 	}

@@ -4,6 +4,8 @@
 package handoffs
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -89,6 +91,8 @@ type Tracker struct {
 	// looked is true once a status was seen.
 	looked  bool
 	current *underway
+	// beside holds the handoffs that are in flight together, by ordinal; then current is nil.
+	beside map[int32]*Tracker
 }
 
 // underway is the handoff that was seen last.
@@ -124,6 +128,49 @@ func (t *Tracker) See(m *api.Migration, look Look) Changes {
 	t.looked = true
 	changes.Current = seen
 	return changes
+}
+
+// SeeAll is See for a migration that may have several handoffs in flight. It returns the changes of each. about is the
+// ordinal that the look is about; nil: the one of status.handoff.
+func (t *Tracker) SeeAll(m *api.Migration, about *int32, look Look) []Changes {
+	if len(m.Status.FurtherHandoffs) == 0 && len(t.beside) == 0 {
+		return []Changes{t.See(m, look)}
+	}
+	if t.beside == nil {
+		t.beside = map[int32]*Tracker{}
+	}
+	if t.current != nil {
+		t.beside[t.current.Ordinal], t.current = &Tracker{looked: true, current: t.current}, nil
+	}
+	for _, handoff := range m.Status.Handoffs() {
+		if t.beside[handoff.Ordinal] == nil {
+			t.beside[handoff.Ordinal] = &Tracker{looked: t.looked}
+		}
+	}
+	var all []Changes
+	for _, ordinal := range slices.Sorted(maps.Keys(t.beside)) {
+		own, each := t.beside[ordinal], Look{Now: look.Now}
+		recorded := m.Status.HandoffOf(ordinal)
+		switch {
+		case recorded == nil:
+			all = append(all, own.See(m.FocusOn(nil), each))
+			delete(t.beside, ordinal)
+			continue
+		case about == nil && m.Status.Handoff.Ordinal == ordinal, about != nil && *about == ordinal:
+			each = look
+		default:
+			each.Step = recorded.Step
+		}
+		all = append(all, own.See(m.FocusOn(&ordinal), each))
+	}
+	t.looked = true
+	if len(m.Status.FurtherHandoffs) == 0 {
+		for _, last := range t.beside {
+			t.current = last.current
+		}
+		t.beside = nil
+	}
+	return all
 }
 
 func handoffOf(m *api.Migration) *Handoff {

@@ -188,3 +188,50 @@ func TestAccounts(t *testing.T) {
 		}
 	})
 }
+
+// TestSeveralAtOnce: each handoff of several in flight is followed on its own: it begins, stays at its steps and ends
+// once, whatever ends first.
+func TestSeveralAtOnce(t *testing.T) {
+	w := newWorld()
+	begun, ended, stays := map[int32]int{}, map[int32]Outcome{}, map[int32]int{}
+	see := func(about int32, step api.Step) {
+		w.now = w.now.Add(time.Second)
+		for _, changes := range w.tracker.SeeAll(w.m, &about, Look{Now: w.now, Step: step}) {
+			if changes.Begun != nil {
+				begun[changes.Begun.Ordinal]++
+			}
+			if changes.Stay != nil {
+				stays[changes.Of.Ordinal]++
+			}
+			if changes.Ended != nil {
+				if _, twice := ended[changes.Ended.Ordinal]; twice {
+					t.Errorf("ordinal %d ends twice", changes.Ended.Ordinal)
+				}
+				ended[changes.Ended.Ordinal] = changes.Ended.Outcome
+			}
+		}
+	}
+	see(5, "")
+	w.begin(5)
+	see(5, api.StepGate)
+	further := *w.m.Status.Handoff
+	further.Ordinal, further.StartTime = 4, metav1.NewMicroTime(w.now)
+	w.m.Status.FurtherHandoffs = []api.Handoff{further}
+	see(5, api.StepScaleDown)
+	see(4, api.StepScaleDown)
+	w.arrive()
+	w.m.Status.Handoff, w.m.Status.FurtherHandoffs = &further, nil
+	see(5, api.StepAwaitReadiness)
+	see(4, api.StepAwaitReadiness)
+	w.arrive()
+	see(4, "")
+	if diff := cmp.Diff(map[int32]int{5: 1, 4: 1}, begun); diff != "" {
+		t.Errorf("begun: %s", diff)
+	}
+	if diff := cmp.Diff(map[int32]Outcome{5: Arrived, 4: Arrived}, ended); diff != "" {
+		t.Errorf("ended: %s", diff)
+	}
+	if stays[5] < 2 || stays[4] < 2 {
+		t.Errorf("stays: %v", stays)
+	}
+}

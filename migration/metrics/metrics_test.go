@@ -121,10 +121,10 @@ func TestAnew(t *testing.T) {
 	s := newStage(t)
 	m := migration()
 	m.Status.Handoff = &api.Handoff{Ordinal: 2, StartTime: metav1.NewMicroTime(begin)}
-	s.Track(m, handoffs.Look{})
+	s.Track(m, nil, handoffs.Look{})
 	again := migration()
 	again.UID = "another"
-	if got := s.Track(again, handoffs.Look{}); got.Ended != nil {
+	if got := s.Track(again, nil, handoffs.Look{})[0]; got.Ended != nil {
 		t.Errorf("the handoff of its namesake has ended: %+v", got)
 	}
 }

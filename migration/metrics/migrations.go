@@ -96,14 +96,15 @@ func (all *Migrations) See(m *api.Migration, destination string) {
 	f.facts, f.looked = next, now
 }
 
-// Track records the result of a pass, and returns the changes of the migration's handoff.
-func (all *Migrations) Track(m *api.Migration, look handoffs.Look) handoffs.Changes {
+// Track records the result of a pass, and returns the changes of each of the migration's handoffs. about is the ordinal
+// that the look is about; nil: the one of status.handoff.
+func (all *Migrations) Track(m *api.Migration, about *int32, look handoffs.Look) []handoffs.Changes {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if look.Now.IsZero() {
 		look.Now = all.clock.Now()
 	}
-	return all.follow(m).tracker.See(m, look)
+	return all.follow(m).tracker.SeeAll(m, about, look)
 }
 
 // Forget removes a migration that was deleted.

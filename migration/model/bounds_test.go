@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,7 +61,7 @@ func tinyBounds() []bound {
 }
 
 func smallBounds() []bound {
-	return append(tinyBounds(),
+	return append(slices.Concat(tinyBounds(), blockBounds()),
 		bound{"1 claim, 1 fault of any kind", plantest.Scenario{Replicas: 1, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)}, 1, nil, nil},
 		bound{"1 claim, its name is taken, 1 fault of any kind", plantest.Scenario{Replicas: 1, Templates: oneClaim, Taken: true}, 1, nil, nil},
 		bound{"1 claim, its name is taken, and then another", plantest.Scenario{Replicas: 1, Templates: oneClaim, Taken: true}, 0, ofLives, following},
@@ -82,7 +83,7 @@ func smallBounds() []bound {
 func fullBounds() []bound {
 	d := pdbtest.MaxUnavailable
 	lowest, one, names := plan.Spec{Order: api.LowestFirst}, plan.Spec{SameCluster: true}, plan.Spec{SameNamespace: true}
-	return append(smallBounds(), []bound{
+	return append(slices.Concat(smallBounds(), fullBlockBounds()), []bound{
 		{"2 claims, harm", plantest.Scenario{Replicas: 2, Templates: oneClaim, Budget: d(1)}, 1, ofHarms, nil},
 		{"1 claim, harms, 2", plantest.Scenario{Replicas: 1, Templates: oneClaim, Budget: d(1)}, 2, ofHarms, nil},
 		{"2, sick, 2", plantest.Scenario{Replicas: 2, Budget: d(1)}, 2, ofSick, nil},
@@ -158,6 +159,9 @@ func (b bound) cells() []string {
 	}
 	if b.Forgets {
 		also = append(also, "the destination's API server drops spec.ordinals")
+	}
+	if most := b.Spec.MaxInFlight; most != nil {
+		also = append(also, most.String()+" in flight at once")
 	}
 	if b.Spec.Count > 0 {
 		also = append(also, fmt.Sprintf("only %d move", b.Spec.Count))

@@ -26,6 +26,7 @@ func plays() map[string]plantest.Scenario {
 		"partial":      {Replicas: 4, Templates: one, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 2}},
 		"taken":        taken,
 		"bare":         {Replicas: 2, Spec: plan.Spec{Count: 1, Order: api.LowestFirst}, Ordered: true},
+		"a block":      {Replicas: 3, Templates: one, Budget: pdbtest.MaxUnavailable(2), Spec: atOnce(2, plan.Spec{})},
 		"clean-up":     {Replicas: 2, Templates: one, Budget: pdbtest.MinAvailablePercent(50), Service: true, Spec: plan.Spec{DeleteSource: true, Export: true}},
 	}
 }

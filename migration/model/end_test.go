@@ -264,6 +264,12 @@ func (w *model) broughtBack(hold plan.Hold) string {
 	if handoff := w.State.Record.Handoff; handoff != nil {
 		k, more = handoff.Ordinal, true
 	}
+	for _, handoff := range w.State.Record.Further {
+		lower := w.State.Spec.Order != api.LowestFirst
+		if !w.State.Source.Set.Has(handoff.Ordinal) && (w.State.Source.Set.Has(k) || (handoff.Ordinal < k) == lower) {
+			k = handoff.Ordinal // the one next to the source goes back first
+		}
+	}
 	if !more || w.State.Source.Set.Has(k) {
 		return "" // it is back: its controller and its node do the rest
 	}

@@ -94,8 +94,8 @@ func (w *model) again(name plan.SideName, was plan.Set) {
 func (w *model) free(name plan.SideName, set plan.Set) bool {
 	other := w.State.Side(name.Other()).Set
 	for ordinal := set.Start; ordinal < set.End(); ordinal++ {
-		fence, handoff := w.State.Record.Fence, w.State.Record.Handoff
-		leaves := handoff != nil && handoff.Ordinal == ordinal && fence != nil && (fence.Direction == api.Back) == (name == plan.DestinationSide)
+		fence := w.State.Record.Fence
+		leaves := w.State.Record.Moves(ordinal) && fence != nil && (fence.Direction == api.Back) == (name == plan.DestinationSide)
 		if leaves || w.carriedOff(spot{name, ordinal}) || other.Presence == plan.Seen && other.Has(ordinal) {
 			return false
 		}

@@ -308,13 +308,13 @@ func (p *printer) record(w *model, r plan.Record) {
 		p.text(string(run.State))
 		p.name(string(run.UID))
 	}
-	if r.Handoff != nil {
-		p.number(int(r.Handoff.Ordinal))
-		p.bools(r.Handoff.Step == api.StepCarryVolumes)
-		for i := range r.Handoff.Volumes {
-			p.volumeName(r.Handoff.Volumes[i].Name)
+	for _, handoff := range r.InFlight() {
+		p.number(int(handoff.Ordinal))
+		p.bools(handoff.Step == api.StepCarryVolumes)
+		for i := range handoff.Volumes {
+			p.volumeName(handoff.Volumes[i].Name)
 			if len(w.yards) > 0 {
-				p.attempt(&r.Handoff.Volumes[i].Copy)
+				p.attempt(&handoff.Volumes[i].Copy)
 			}
 		}
 	}

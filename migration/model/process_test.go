@@ -371,7 +371,11 @@ func (m *machine) look(p *process, c conditions) planner.Step {
 	p.LastLiveRead = now
 	step := p.Begin(now, p.record, func(object string) string { return shownVersion(shown, object) })
 	for step.Do == planner.Read {
-		step = p.Next(step, m.observe(p, shown, step.Reads, c))
+		record := p.record
+		p.record = step.Focus.Of(record)
+		snapshot := m.observe(p, shown, step.Reads, c)
+		p.record = record
+		step = p.Next(step, snapshot)
 	}
 	return step
 }
@@ -443,6 +447,11 @@ func (m *machine) gated(e plan.Effect) {
 			}
 		}
 	}
+	for _, h := range s.Record.InFlight() {
+		if h.Ordinal != e.Ordinal && !s.Source.Set.Has(h.Ordinal) && !s.Destination.Set.Has(h.Ordinal) {
+			others++
+		}
+	}
 	if others+1 > s.Record.Baseline.Budget && !goesBackDown(s, e) && !m.runsTwice(e) {
 		m.breaks("I5: %s while %d other replicas are unavailable, of %d", e, others, s.Record.Baseline.Budget)
 	}
@@ -459,11 +468,11 @@ func (m *machine) save(p *process, f fate, step planner.Step) {
 			m.completed(record.Completed)
 		}
 		given := planner.DestinationCount(m.State)
-		m.endHandoff(record)
+		m.endHandoffs(record)
 		if m.State.Record.Baseline == nil && record.Baseline != nil {
 			m.beginsAgain(*record.Baseline)
 		}
-		m.State.Record = record
+		m.State.Record = record.Stored(m.State.Spec.Order)
 		m.State.Record.Given = given
 		m.interleaved++
 		m.note("%s records %s", p.Holder, recorded(record))
@@ -496,11 +505,13 @@ func (m *machine) beginsAgain(base api.Baseline) {
 // longerThanAttempts is the minimum duration of a handoff: longer than consecutive attempts to copy can take.
 const longerThanAttempts = 100 * time.Second
 
-// endHandoff records that a record ends a handoff.
-func (m *machine) endHandoff(next plan.Record) {
-	if was := m.State.Record.Handoff; was != nil && (next.Handoff == nil || next.Handoff.Ordinal != was.Ordinal) {
-		m.handoffs++
-		m.State.Now = m.State.Now.Add(longerThanAttempts)
+// endHandoffs records that a record ends a handoff.
+func (m *machine) endHandoffs(next plan.Record) {
+	for _, was := range m.State.Record.InFlight() {
+		if !next.Moves(was.Ordinal) {
+			m.handoffs++
+			m.State.Now = m.State.Now.Add(longerThanAttempts)
+		}
 	}
 }
 
@@ -537,8 +548,8 @@ func recorded(r plan.Record) string {
 	if r.Fence != nil {
 		text += fmt.Sprintf("epoch %d %s %s", r.Fence.Epoch, r.Fence.Holder, r.Fence.Direction)
 	}
-	if r.Handoff != nil {
-		text += fmt.Sprintf(", handoff of %d", r.Handoff.Ordinal)
+	for _, handoff := range r.InFlight() {
+		text += fmt.Sprintf(", handoff of %d", handoff.Ordinal)
 	}
 	if r.Completed != "" {
 		text += ", completed " + r.Completed

@@ -81,6 +81,7 @@ const (
 	CheckOrdinals    = "numbers of ordinals"
 	CheckSource      = "source"
 	CheckBudget      = "disruption budget"
+	CheckInFlight    = "ordinals in flight"
 	CheckForm        = "form of the budget"
 	CheckDestination = "destination"
 	CheckSplit       = "slices"

@@ -89,6 +89,10 @@ type Spec struct {
 	Count int32
 	// MaxUnavailable is maxUnavailable as the user wrote it; nil: from the PodDisruptionBudget.
 	MaxUnavailable *intstr.IntOrString
+	// MaxInFlight is handoff.maxInFlight as the user wrote it; nil: one ordinal moves at a time.
+	MaxInFlight *intstr.IntOrString
+	// OrdinalGate names a health gate that asks between two ordinals; empty: none does.
+	OrdinalGate string
 	// MinReady is how long a moved pod must be Ready.
 	MinReady time.Duration
 	// Volumes lists the current method for each claim template. A template that is not listed moves by Rebind.
@@ -138,7 +142,10 @@ func (s Spec) BeginsAbove(lo int32) bool { return s.Order != api.LowestFirst || 
 type Record struct {
 	Baseline *api.Baseline
 	Fence    *api.Fence
-	Handoff  *api.Handoff
+	// Handoff is the handoff in flight that a decision is about; nil: there is none, or the decision is about the
+	// next one. Further lists the other handoffs in flight.
+	Handoff *api.Handoff
+	Further []api.Handoff
 	// Ahead lists the ordinals whose volumes are copied before their turn.
 	Ahead []api.CopyAhead
 	// Proofs lists the ordinals that run on copies that are not proven yet.

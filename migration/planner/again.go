@@ -43,7 +43,6 @@ func (p againPlanner) differs() string {
 		had = append(had, v.ClaimTemplate)
 	}
 	slices.Sort(had)
-	gap := p.layout.gap
 	switch {
 	case set.Terminating:
 		return "it is being deleted again"
@@ -55,8 +54,10 @@ func (p againPlanner) differs() string {
 		return fmt.Sprintf("its claim templates are %s, and were %s", named(set.Templates), named(had))
 	case p.layout.broken != "":
 		return p.layout.broken
-	case gap != nil && (p.Record.Handoff == nil || p.Record.Handoff.Ordinal != *gap):
-		return fmt.Sprintf("neither slice owns ordinal %d, and no handoff of it is in progress", *gap)
+	case p.strays() != "":
+		return p.strays()
+	case len(p.Record.Further) > 0:
+		return fmt.Sprintf("%d ordinals are in flight, and their volumes cannot all be compared", p.Record.CountInFlight())
 	case set.YoungClaim != "":
 		return fmt.Sprintf("claim %s/%s was created with it or later: its pod runs, or would start, on a new disk", p.Source.Namespace, set.YoungClaim)
 	}
@@ -147,7 +148,7 @@ func (p againPlanner) likeTheFormer() string {
 func (p againPlanner) due() (start, replicas int32) {
 	left := int32(0)
 	if p.down() {
-		left = 1
+		left = max(1, p.layout.gaps)
 	}
 	return p.layout.sourceStart(left), max(0, p.layout.hi-p.layout.lo-p.layout.moved-left)
 }

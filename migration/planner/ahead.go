@@ -203,7 +203,7 @@ func (p aheadPlanner) work(k int32, judges ...func(plan.OrdinalVolume) volumes.V
 		return nil
 	}
 	if decision.Hold != nil {
-		decision = cmp.Or(budgetPlanner(p).reserveBudget(0), decision)
+		decision = cmp.Or(budgetPlanner(p).reserveBudget(p.inFlight()), decision)
 	}
 	return p.at(api.StepCopyAhead, decision)
 }

@@ -39,7 +39,7 @@ func (p handoffPlanner) begin() *plan.Decision {
 		}
 	}
 	if waits == nil {
-		return p.record(k, p.Record)
+		return p.recordAll(k)
 	}
 	return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), waits)
 }

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -90,20 +91,34 @@ func (p budgetPlanner) splitFor() api.SplitBudget {
 }
 
 // selected returns how many replicas a side's PodDisruptionBudget covers, and how many of them are unavailable.
-// The ordinal in flight does not count as unavailable.
+// The ordinals in flight do not count as unavailable.
 func (p budgetPlanner) selected(name plan.SideName, inFlight int32) (replicas, down int32) {
 	var leaveOut *int32
 	if inFlight > 0 && p.Record.Handoff != nil {
 		leaveOut = &p.Record.Handoff.Ordinal
 	}
 	for _, at := range plan.SideNames {
-		if at == name || p.Spec.SameNamespace {
-			side := *p.Side(at)
-			replicas += side.Set.Replicas
-			down += int32(len(plan.PodNames(side, p.down(at), leaveOut)))
+		if at != name && !p.Spec.SameNamespace {
+			continue
 		}
+		side := *p.Side(at)
+		replicas += side.Set.Replicas
+		if at == p.giverName {
+			replicas += p.lingering()
+		}
+		down += int32(len(plan.PodNames(side, p.without(p.down(at)), leaveOut)))
 	}
 	return replicas, down
+}
+
+// without returns those of the ordinals that are not in flight beside the one in focus.
+func (p *View) without(ordinals []int32) []int32 {
+	if len(p.Record.Further) == 0 {
+		return ordinals
+	}
+	return slices.DeleteFunc(slices.Clone(ordinals), func(k int32) bool {
+		return slices.ContainsFunc(p.Record.Further, func(h api.Handoff) bool { return h.Ordinal == k })
+	})
 }
 
 // applied returns what a side's PodDisruptionBudget allows now. A side without replicas and without a budget
@@ -123,7 +138,7 @@ func (p budgetPlanner) applied(name plan.SideName, inFlight, want int32) pdb.App
 	if err != nil {
 		allows = replicas
 	}
-	if p.Record.Handoff == nil && p.original(b) && (allows == want || p.authorsTurn()) {
+	if p.Record.Idle() && p.original(b) && (allows == want || p.authorsTurn()) {
 		return pdb.Applied{Allows: want, Down: down, Exact: true, Confirmed: b.Observed}
 	}
 	if n := b.Form.MaxUnavailable; b.Fence != "" && n != nil && n.StrVal == "" {
@@ -173,8 +188,9 @@ func (p budgetPlanner) overdrawn() *plan.Hold {
 	if base.DisruptionBudget == nil {
 		return nil
 	}
-	want := p.wanted(1)
-	if pdb.Loss(p.applied(plan.SourceSide, 1, want.Source), p.applied(plan.DestinationSide, 1, want.Destination))+1 <= base.Budget {
+	n := p.inFlight() + 1
+	want := p.wanted(n)
+	if pdb.Loss(p.applied(plan.SourceSide, n, want.Source), p.applied(plan.DestinationSide, n, want.Destination))+n <= base.Budget {
 		return nil
 	}
 	return &plan.Hold{

@@ -15,7 +15,7 @@ const mostPutBack = 3
 
 // begun reports whether an ordinal has moved, or is in flight: the application may run with the copies.
 func (p *View) begun() bool {
-	return p.Record.Baseline != nil && (p.Record.Handoff != nil || p.layout.moved != p.layout.initial)
+	return p.Record.Baseline != nil && (!p.Record.Idle() || p.layout.moved != p.layout.initial)
 }
 
 // dependencyPlanner maintains the copies of the objects other than volumes that pods need.

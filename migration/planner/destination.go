@@ -19,7 +19,7 @@ func (p destinationPlanner) prepare() *plan.Decision {
 	if decision := dependencyPlanner(p).owed(); decision != nil {
 		return decision
 	}
-	if p.direction() == api.Back || p.resting() && p.Record.Handoff == nil {
+	if p.direction() == api.Back || p.resting() && p.Record.Idle() {
 		if p.Destination.Set.Replicas > 0 {
 			return p.protect()
 		}

@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,15 +103,24 @@ func (p fencePlanner) nextFence() *plan.Decision {
 		next.Hooks, next.HookTurns = nil, p.hookTurn()
 	}
 	next.Fence, next.Baseline = &fence, p.withServices()
+	next.Further = slices.Clone(next.Further)
+	for i := range next.Further {
+		p.takeOver(&next.Further[i], turned)
+	}
 	if next.Handoff != nil {
 		handoff := *next.Handoff
-		handoff.Attempts++
-		if turned {
-			handoff.StartTime = metav1.NewMicroTime(p.Now)
-		}
+		p.takeOver(&handoff, turned)
 		next.Handoff = &handoff
 	}
 	return &plan.Decision{Record: &next}
+}
+
+// takeOver counts the new driver of a handoff, or its new direction.
+func (p fencePlanner) takeOver(handoff *api.Handoff, turned bool) {
+	handoff.Attempts++
+	if turned {
+		handoff.StartTime = metav1.NewMicroTime(p.Now)
+	}
 }
 
 // withServices returns the baseline with the services of the move. A record of an older version lacks them. The

@@ -118,8 +118,12 @@ func (p gatePlanner) noneMayGo() *plan.Hold {
 func (p gatePlanner) tooManyDown(k int32) *plan.Hold {
 	names := p.allUnavailable(&k)
 	ordered := p.Source.Set.Ordered || p.Destination.Set.Ordered
-	if len(names) == 0 || !ordered && int32(len(names)) < p.Record.Baseline.Budget {
+	down := int32(len(names)) + p.inFlight()
+	if down == 0 || (!ordered || len(names) == 0) && down < p.Record.Baseline.Budget {
 		return nil
+	}
+	for i := range p.Record.Further {
+		names = append(names, fmt.Sprintf("ordinal %d, which is in flight,", p.Record.Further[i].Ordinal))
 	}
 	return &plan.Hold{
 		Reason:  api.ReasonReplicaUnavailable,
@@ -127,9 +131,10 @@ func (p gatePlanner) tooManyDown(k int32) *plan.Hold {
 	}
 }
 
-// allUnavailable returns the names of the unavailable pods of both slices, except the pod of leaveOut.
+// allUnavailable returns the names of the unavailable pods of both slices, except the pod of leaveOut and those of
+// other ordinals in flight.
 func (p *View) allUnavailable(leaveOut *int32) []string {
-	return append(plan.PodNames(p.Source, p.down(plan.SourceSide), leaveOut), plan.PodNames(p.Destination, p.down(plan.DestinationSide), leaveOut)...)
+	return append(plan.PodNames(p.Source, p.without(p.down(plan.SourceSide)), leaveOut), plan.PodNames(p.Destination, p.without(p.down(plan.DestinationSide)), leaveOut)...)
 }
 
 // down returns the ordinals of a slice whose pods are not available.
@@ -183,7 +188,7 @@ func (p gatePlanner) unsafe() *plan.Hold {
 		if hold := behind(*side); hold != nil {
 			return hold
 		}
-		if pod, found := side.Outside(); found {
+		if pod, found := p.outside(*side); found {
 			return &plan.Hold{Reason: api.ReasonPodTerminating, Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s, outside of its slice, is deleted%s", side.Namespace, side.Set.Name, pod.Ordinal, side.Cluster, keptBy(pod))}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// handoffPlanner moves one ordinal from the giver to the taker.
+// handoffPlanner moves one ordinal from the giver to the taker. Others may be in flight beside it: see inflight.go.
 type handoffPlanner struct {
 	*View
 	gates   gatePlanner
@@ -36,8 +36,11 @@ const (
 
 // handoff returns the next step of the ordinal in flight, or begins the next handoff.
 func (p handoffPlanner) handoff() *plan.Decision {
-	if p.Record.Handoff == nil {
+	switch {
+	case p.Record.Idle():
 		return p.begin()
+	case p.Record.Handoff == nil:
+		return p.beside()
 	}
 	if decision := p.budget.curb(); decision != nil {
 		return decision
@@ -66,6 +69,7 @@ func (p handoffPlanner) way(k int32, at place) *plan.Decision {
 			p.mayStop,             // no gate holds; otherwise its handoff ends, or waits (I5, I6)
 			p.copyAhead,           // as long as the ordinal runs; may take days
 			p.letThrough,          // no gate has closed since
+			p.inTurn,              // the ordinals between it and the taker are stopped
 			p.ahead.standby,       // the movers of its last pass wait for the stop
 			p.runHooks,            // those of the user, before the stop
 			p.reserve,             // the budgets of both sides cover it (I4)
@@ -83,6 +87,7 @@ func (p handoffPlanner) way(k int32, at place) *plan.Decision {
 			p.confirm,        // its disks are those with which it was stopped (I3)
 			p.fill,           // second volumes are filled and sealed; until here it can go back at no cost
 			p.transfer,       // its volumes are parked, created, and pointed at the taker's claims (I2, I3)
+			p.adjoins,        // it is next to the taker's slice
 			p.start,          // --- up again
 		)
 	default:
@@ -117,6 +122,9 @@ func (p handoffPlanner) atItsEnd(k int32) *plan.Decision {
 // mayStop ends the handoff, or lets it wait, while the ordinal may not be stopped and nothing was copied for it.
 func (p handoffPlanner) mayStop(k int32) *plan.Decision {
 	hold := p.hold
+	if hold != nil && hold.Reason == api.ReasonControllerBehind && p.inFlight() > 0 && !p.resting() {
+		return p.held(api.StepGate, *hold) // it has yet to observe the step of a neighbor
+	}
 	if p.resting() || hold != nil && !p.ahead.begun() || hold == nil && !p.ahead.asked(k) && p.hooks.beforeStop(k) {
 		return p.notNow(k, hold)
 	}
@@ -136,7 +144,7 @@ func (p handoffPlanner) copyAhead(k int32) *plan.Decision {
 // stands by for that time.
 func (p handoffPlanner) letThrough(k int32) *plan.Decision {
 	if hold := p.hold; hold != nil {
-		return cmp.Or(p.ahead.withdraw(k), p.budget.reserveBudget(0), p.budget.recordMarks(), p.held(api.StepCopyAhead, *hold))
+		return cmp.Or(p.ahead.withdraw(k), p.budget.reserveBudget(p.inFlight()), p.budget.recordMarks(), p.held(api.StepCopyAhead, *hold))
 	}
 	return nil
 }
@@ -144,14 +152,14 @@ func (p handoffPlanner) letThrough(k int32) *plan.Decision {
 // runHooks runs the hooks before the stop.
 func (p handoffPlanner) runHooks(k int32) *plan.Decision {
 	if decision := p.hooks.late(k); decision != nil {
-		return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), decision)
+		return cmp.Or(p.budget.reserveBudget(p.inFlight()), p.budget.recordMarks(), decision)
 	}
 	return nil
 }
 
 // reserve shrinks both budgets by the ordinal, before it stops.
 func (p handoffPlanner) reserve(k int32) *plan.Decision {
-	if decision := p.budget.reserveBudget(1); decision != nil {
+	if decision := p.budget.reserveBudget(p.inFlight() + 1); decision != nil {
 		return p.at(api.StepReserveBudget, decision)
 	}
 	if hold := p.budget.overdrawn(); hold != nil && !p.gates.takesBackDown(k) {
@@ -186,7 +194,7 @@ func (p handoffPlanner) reserveForLost(int32) *plan.Decision {
 	if !p.Destination.Lost || len(p.Source.Budgets) == 0 {
 		return nil
 	}
-	if decision := p.budget.reserveBudget(1); decision != nil {
+	if decision := p.budget.reserveBudget(p.inFlight() + 1); decision != nil {
 		return p.at(api.StepReserveBudget, decision)
 	}
 	return nil
@@ -294,7 +302,7 @@ func (p handoffPlanner) arrive(k int32) *plan.Decision {
 	arrived.Pace = p.paceWith(*p.Record.Handoff)
 	arrived.Proofs = owing(arrived.Proofs, *p.Record.Handoff, p.giverName)
 	p.Record.Pace = arrived.Pace // the next decision uses it
-	if next, more := p.next(); more && !p.resting() && !p.takenBack() && !p.Spec.PauseWriters && !p.hooks.waits(k, next) && len(arrived.Proofs) < mostProofs && p.gates.gate(next) == nil {
+	if next, more := p.next(); more && !p.resting() && !p.takenBack() && p.room(next) && !p.Spec.PauseWriters && !p.hooks.waits(k, next) && len(arrived.Proofs) < mostProofs && p.gates.gate(next) == nil {
 		return p.record(next, arrived)
 	}
 	arrived.Handoff, arrived.Hooks = nil, p.hooks.arrived(k)
@@ -314,7 +322,7 @@ func (p handoffPlanner) notNow(k int32, hold *plan.Hold) *plan.Decision {
 		return waits
 	}
 	if p.resting() && !p.Deleting && p.ahead.begun() {
-		return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), p.budget.liftCaps(), p.rests(k, true))
+		return cmp.Or(p.budget.reserveBudget(p.inFlight()), p.budget.recordMarks(), p.budget.liftCaps(), p.rests(k, true))
 	}
 	if decision := p.ahead.drop(k); decision != nil {
 		return decision

@@ -78,7 +78,7 @@ func (p healthPlanner) open() []Reply {
 	var found []Reply
 	if k, more := p.next(); more {
 		found = p.replies(p.beforeStop(k))
-	} else if p.Record.Handoff == nil {
+	} else if p.Record.Idle() {
 		found = p.replies(p.atEnd())
 	}
 	if q, arrived := p.afterStart(); arrived {

@@ -16,7 +16,7 @@ var longWaits = []string{api.ReasonPaused, api.ReasonOutsideWindow, api.ReasonTo
 // giver, no mover exists, and the wait may be long.
 func OnlyWaits(s plan.Snapshot, decision plan.Decision) bool {
 	handoff, hold := s.Record.Handoff, decision.Hold
-	if handoff == nil || hold == nil || s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
+	if handoff == nil || len(s.Record.Further) > 0 || hold == nil || s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
 		return false
 	}
 	p := viewOf(s)

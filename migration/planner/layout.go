@@ -19,8 +19,9 @@ type layout struct {
 	// moved is how many ordinals the destination owns. initial is how many it owned before, which is where a
 	// rollback ends. target is how many it will own at the end.
 	moved, initial, target int32
-	// gap is the ordinal that neither slice owns.
-	gap *int32
+	// gap is the ordinal that neither slice owns, and next to the destination; gaps is how many there are.
+	gap  *int32
+	gaps int32
 	// broken is the reason that the slices are not the two ends of [lo,hi); empty: they are.
 	broken string
 	lowest bool
@@ -45,15 +46,15 @@ func layoutOf(s plan.Snapshot) layout {
 		l.broken = unbounded.Message
 	case StartedByHand(s) != "":
 		l.broken = StartedByHand(s)
-	case left < 0 || left > 1:
+	case left < 0 || left > max(1, s.Record.CountInFlight()):
 		l.broken = fmt.Sprintf("the slices own %d and %d ordinals of %d", source.Replicas, destination.Replicas, base.Replicas)
 	case l.moved > 0 && destination.Start != l.destinationStart():
 		l.broken = fmt.Sprintf("the destination owns %s instead of %s", plan.Span(destination.Start, destination.Replicas), plan.Span(l.destinationStart(), l.moved))
 	case source.Replicas > 0 && source.Start != l.sourceStart(left):
 		l.broken = fmt.Sprintf("the source owns %s instead of %s", plan.Span(source.Start, source.Replicas), plan.Span(l.sourceStart(left), source.Replicas))
-	case left == 1:
+	case left > 0:
 		ordinal := l.nextForward()
-		l.gap = &ordinal
+		l.gap, l.gaps = &ordinal, left
 	}
 	return l
 }
@@ -78,6 +79,19 @@ func (l layout) nextForward() int32 {
 		return l.lo + l.moved
 	}
 	return l.hi - l.moved - 1
+}
+
+// between returns the ordinals that neither slice owns, the one next to the destination first.
+func (l layout) between() []int32 {
+	var all []int32
+	for i := range l.gaps {
+		if l.lowest {
+			all = append(all, *l.gap+i)
+		} else {
+			all = append(all, *l.gap-i)
+		}
+	}
+	return all
 }
 
 // nextBack returns the ordinal at the destination's end, which moves next in direction Back.
@@ -150,8 +164,8 @@ func (p foreignPlanner) foreignSets() *plan.Decision {
 		return plan.Stalled(api.ReasonDestinationDeleted, p.Destination.Object()+" is being deleted: pods started there would be stopped again", p.Destination.WhatKeepsIt())
 	}
 	broken := p.layout.broken
-	if gap := p.layout.gap; broken == "" && gap != nil && (p.Record.Handoff == nil || p.Record.Handoff.Ordinal != *gap) {
-		broken = fmt.Sprintf("neither slice owns ordinal %d, and no handoff of it is in progress", *gap)
+	if broken == "" {
+		broken = p.strays()
 	}
 	if broken != "" && !p.Deleting {
 		if decision := p.takeStartBack(); decision != nil {
@@ -167,6 +181,16 @@ func (p foreignPlanner) foreignSets() *plan.Decision {
 	return plan.Stalled(api.ReasonForeignScale,
 		fmt.Sprintf("replicas or ordinals were changed%s: %s", p.scaledBy(), broken),
 		"stop that writer and restore the former values; the migration then continues")
+}
+
+// strays returns a text if neither slice owns an ordinal that is not in flight; empty: there is none.
+func (p *View) strays() string {
+	for _, k := range p.layout.between() {
+		if !p.Record.Moves(k) {
+			return fmt.Sprintf("neither slice owns ordinal %d, and no handoff of it is in progress", k)
+		}
+	}
+	return ""
 }
 
 // mayGo reports whether the source may be deleted: the spec requests it, and nothing is left to move there or to

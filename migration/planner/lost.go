@@ -74,7 +74,7 @@ func (p lossPlanner) lostDestination() *plan.Decision {
 // StatefulSet can cause. Pods started there would use new, empty disks, whatever its claims are bound to (I3).
 // During a rollback no pod is started there.
 func (p lossPlanner) otherClaims() *plan.Decision {
-	if p.Template.Claims == "" || p.Destination.Lost || p.direction() == api.Back || p.Record.Handoff == nil && p.whole() {
+	if p.Template.Claims == "" || p.Destination.Lost || p.direction() == api.Back || p.Record.Idle() && p.whole() {
 		return nil
 	}
 	return plan.Stalled(api.ReasonDestinationReplaced,
@@ -93,8 +93,7 @@ func (p lossPlanner) takenFor(uid types.UID) *plan.Decision {
 // given returns the ordinals that the destination must own: those that the source does not own and that are not in
 // flight.
 func (p lossPlanner) given() []int32 {
-	moving := func(ordinal int32) bool { return p.Record.Handoff != nil && p.Record.Handoff.Ordinal == ordinal }
-	return slices.DeleteFunc(p.away(), moving)
+	return slices.DeleteFunc(p.away(), p.Record.Moves)
 }
 
 // away returns the ordinals that the source does not own, including the ordinal in flight, which may run at the
@@ -255,8 +254,10 @@ func lostSlice(s plan.Snapshot) plan.Set {
 	if source.Presence == plan.Seen {
 		moved -= source.Replicas
 	}
-	if handoff := s.Record.Handoff; handoff != nil && (source.Presence != plan.Seen || !source.Has(handoff.Ordinal)) {
-		moved--
+	for _, handoff := range s.Record.InFlight() {
+		if source.Presence != plan.Seen || !source.Has(handoff.Ordinal) {
+			moved--
+		}
 	}
 	moved = max(0, moved)
 	slice := plan.Set{Presence: plan.Seen, Start: base.Start, Replicas: moved}
@@ -273,11 +274,7 @@ func StartedByHand(s plan.Snapshot) string {
 	if !s.Destination.Lost || given == nil {
 		return ""
 	}
-	onItsWay := int32(0)
-	if s.Record.Handoff != nil {
-		onItsWay = 1
-	}
-	if lostSlice(s).Replicas >= *given-onItsWay {
+	if lostSlice(s).Replicas >= *given-s.Record.CountInFlight() {
 		return ""
 	}
 	return fmt.Sprintf("the source owns %s, and %d ordinals were at the destination that is lost", plan.Span(s.Source.Set.Start, s.Source.Set.Replicas), *given)

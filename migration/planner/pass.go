@@ -116,7 +116,7 @@ func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
 		need = Reads{Live: true}
 	}
 	if step.Reads.Covers(need) {
-		return stepOf(snapshot, decision)
+		return step.onward(stepOf(snapshot, decision))
 	}
 	return step.again(need)
 }

@@ -11,7 +11,7 @@
 //	HighestFirst   source [lo,k)    destination [k,hi)
 //	LowestFirst    source [k,hi)    destination [lo,k)
 //
-// Between the two there may be a gap of one ordinal: the handoff. The direction determines which side gives and
+// Between the two there may be a gap: the ordinal of the handoff, or several of them (see inflight.go). The direction determines which side gives and
 // which side takes. A rollback is the same plan with the two exchanged. An ordinal that belongs to
 //
 //	the giver   is gated, its budget reserved, its volumes secured, and stopped;
@@ -27,6 +27,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -80,10 +81,10 @@ func viewOf(s plan.Snapshot) *View {
 	return p
 }
 
-// stopped reports whether the ordinal in flight is down. It is started before any step that may wait for another
+// stopped reports whether an ordinal in flight is down. It is started before any step that may wait for another
 // party.
 func (p *View) stopped() bool {
-	return p.Record.Handoff != nil && !p.giver.Set.Has(p.Record.Handoff.Ordinal)
+	return p.downInFlight() > 0
 }
 
 // fence returns the fence of the current epoch. It is on every object written in this epoch: both StatefulSets,
@@ -126,12 +127,38 @@ func (p *View) held(step api.Step, hold plan.Hold) *plan.Decision {
 	return decision
 }
 
-// next returns the ordinal that moves next in the plan's direction.
+// next returns the ordinal that moves next in the plan's direction. It skips those that are in flight beside the one in
+// focus.
 func (p *View) next() (int32, bool) {
+	k, more := p.layout.nextForward(), p.layout.moved < p.layout.target
 	if p.direction() == api.Back {
-		return p.layout.nextBack(), p.layout.moved > p.layout.initial
+		k, more = p.layout.nextBack(), p.layout.moved > p.layout.initial
 	}
-	return p.layout.nextForward(), p.layout.moved < p.layout.target
+	if len(p.Record.Further) == 0 {
+		return k, more
+	}
+	for slices.ContainsFunc(p.Record.Further, func(h api.Handoff) bool { return h.Ordinal == k }) {
+		if p.nearer(k, k-1) {
+			k--
+		} else {
+			k++
+		}
+	}
+	return k, more && p.toMove(k)
+}
+
+// toMove reports whether the ordinal moves in the plan's direction, now or later.
+func (p *View) toMove(k int32) bool {
+	l := p.layout
+	within := k >= l.lo && k < l.hi
+	switch {
+	case p.direction() == api.Back:
+		return within && !p.initially(k)
+	case l.lowest:
+		return within && k < l.lo+l.target
+	default:
+		return within && k >= l.hi-l.target
+	}
 }
 
 // initially reports whether the destination owned an ordinal before the migration began.
@@ -195,8 +222,8 @@ func highestAttempt(record plan.Record) int32 {
 			highest = max(highest, all[i].Copy.Number)
 		}
 	}
-	if record.Handoff != nil {
-		count(record.Handoff.Volumes)
+	for _, h := range record.InFlight() {
+		count(h.Volumes)
 	}
 	for _, beside := range [][]api.CopyAhead{record.Ahead, record.Proofs} {
 		for _, each := range beside {

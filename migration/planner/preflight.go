@@ -84,6 +84,7 @@ func Preflight(s plan.Snapshot) []plan.Finding {
 		{plan.CheckSource, Source},
 		{plan.CheckBudget, Budgets},
 		{plan.CheckForm, Forms},
+		{plan.CheckInFlight, inFlightFindings},
 		{plan.CheckDestination, Destination},
 		{plan.CheckSplit, Split},
 		{plan.CheckVolumes, Volumes},

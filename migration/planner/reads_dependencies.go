@@ -22,6 +22,6 @@ func dependsOn(s plan.Snapshot, next *plan.Record) bool {
 	if next == nil || !s.Spec.Dependencies.Copy || s.Record.Baseline == nil || Giver(s) != plan.SourceSide || s.Deleting {
 		return false
 	}
-	first := s.Record.Handoff == nil && next.Handoff != nil && !Begun(s)
+	first := s.Record.Idle() && next.Handoff != nil && !Begun(s)
 	return first || next.Completed != ""
 }

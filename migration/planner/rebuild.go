@@ -22,7 +22,7 @@ func Rebuild(s plan.Snapshot) (plan.Record, error) {
 	if err != nil {
 		return plan.Record{}, err
 	}
-	gap, err := r.gap(lo, hi)
+	gaps, err := r.gaps(lo, hi)
 	if err != nil {
 		return plan.Record{}, err
 	}
@@ -35,7 +35,7 @@ func Rebuild(s plan.Snapshot) (plan.Record, error) {
 		Start: lo, Replicas: hi - lo, DestinationReplicas: initial, SourceUID: s.Source.Set.UID, StartTime: metav1.NewTime(s.Now),
 		SourceCluster: s.Source.ClusterID, DestinationCluster: s.Destination.ClusterID, Services: &services,
 	}
-	if s.Destination.Set.Replicas > 0 || gap != nil {
+	if s.Destination.Set.Replicas > 0 || len(gaps) > 0 {
 		base.DestinationUID = s.Destination.Set.UID
 	}
 	for _, template := range s.Source.Set.Templates {
@@ -52,12 +52,14 @@ func Rebuild(s plan.Snapshot) (plan.Record, error) {
 	}
 	base.Budget = allowed
 	record := plan.Record{Baseline: base, Accepted: true}
-	if gap != nil {
-		if record.Handoff, err = r.handoff(*gap); err != nil {
+	for _, k := range gaps {
+		handoff, err := r.handoff(k)
+		if err != nil {
 			return plan.Record{}, err
 		}
+		record.Further = append(record.Further, *handoff)
 	}
-	return record, nil
+	return record.Stored(s.Spec.Order), nil
 }
 
 // rebuilder derives a record from the state of both sides.
@@ -102,18 +104,22 @@ func (r rebuilder) marked() bool {
 	return false
 }
 
-// gap returns the ordinal that neither slice owns; nil: there is none.
-func (r rebuilder) gap(lo, hi int32) (*int32, error) { //nolint:gocyclo // one condition after the other, each a line
+// gaps returns the ordinals that neither slice owns, ascending.
+func (r rebuilder) gaps(lo, hi int32) ([]int32, error) { //nolint:gocyclo // one condition after the other, each a line
 	var gap *int32
+	var all []int32
+	most := inFlightOf(r.Spec.MaxInFlight, hi-lo)
 	for k := lo; k < hi; k++ {
 		switch inSource, inDestination := r.Source.Set.Has(k), r.Destination.Set.Has(k); {
 		case inSource && inDestination:
 			return nil, fmt.Errorf("both slices own ordinal %d: scale the one down that a person has scaled up", k)
 		case inSource || inDestination:
-		case gap != nil:
+		case gap != nil && most == 1:
 			return nil, fmt.Errorf("neither slice owns ordinals %d and %d: a migration stops one at a time; write the former ranges back", *gap, k)
+		case len(all) == int(most):
+			return nil, fmt.Errorf("neither slice owns ordinals %d to %d: this migration stops at most %d at once (handoff.maxInFlight); write the former ranges back", *gap, k, most)
 		default:
-			gap = &k
+			gap, all = cmp.Or(gap, &k), append(all, k)
 		}
 	}
 	source, destination := r.Source.Set, r.Destination.Set
@@ -125,7 +131,7 @@ func (r rebuilder) gap(lo, hi int32) (*int32, error) { //nolint:gocyclo // one c
 	case above && r.Spec.Order == api.LowestFirst:
 		return nil, errors.New("the migration moved the highest ordinals first: give --order highest-first, or none")
 	}
-	return gap, nil
+	return all, nil
 }
 
 // initial returns how many ordinals the destination owned before: those whose volumes the migration has not moved.

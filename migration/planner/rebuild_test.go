@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
@@ -121,5 +123,38 @@ func TestH1Rebuild(t *testing.T) {
 		if handoff != nil && (handoff.Ordinal != tc.gap || len(handoff.Volumes) != 1 || handoff.Volumes[0].Disk != "d2" || handoff.Volumes[0].Name != "pv-d2") {
 			t.Errorf("%s: got %+v", name, handoff)
 		}
+	}
+}
+
+// TestH1RebuildOfABlock: several ordinals are down, as many as the migration may move at once.
+func TestH1RebuildOfABlock(t *testing.T) {
+	two := func(s *plan.Snapshot) {
+		s.Source.Set.Replicas, s.Source.Pods = 1, s.Source.Pods[:1]
+		s.Source.Marks[1].By = "m"
+	}
+	for name, tc := range map[string]struct {
+		most  int32
+		fails string
+	}{"two at once": {2, ""}, "three at once": {3, ""}, "one at a time": {1, "ordinals 1 and 2"}} {
+		s := lostRecord(two)
+		atOnce(intstr.FromInt32(tc.most))(&s)
+		record, err := Rebuild(s)
+		if tc.fails != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.fails) {
+				t.Errorf("%s: error %v", name, err)
+			}
+			continue
+		}
+		if err != nil || record.Handoff == nil || record.Handoff.Ordinal != 2 || len(record.Further) != 1 || record.Further[0].Ordinal != 1 {
+			t.Errorf("%s: %v, %+v", name, err, record.InFlight())
+		}
+	}
+	s := lostRecord(func(s *plan.Snapshot) {
+		two(s)
+		s.Destination.Set.Replicas, s.Destination.Pods, s.Destination.Marks = 0, nil, nil
+	})
+	atOnce(intstr.FromInt32(2))(&s)
+	if _, err := Rebuild(s); err == nil {
+		t.Error("three ordinals are down, of at most two")
 	}
 }

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"time"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -38,12 +39,71 @@ type Step struct {
 	Decision plan.Decision
 	// RequeueAfter is when to reconcile at the latest.
 	RequeueAfter time.Duration
+	// Focus is the handoff that the Reads are for, of several in flight. Waits lists those of them that only wait.
+	Focus plan.Focus
+	Waits []Waiter
 
-	round int
+	// foci lists what is still to decide in this pass, once it is known.
+	foci  []plan.Focus
+	known bool
+	// waiting is the wait to report if the rest of the pass waits as well.
+	waiting *Step
+	round   int
 	// near is true while only the caches' state of one ordinal was read.
 	near bool
 	// overdue is true when the API servers must be read although nothing is to write.
 	overdue bool
+}
+
+// Waiter is an ordinal in flight that waits at a step.
+type Waiter struct {
+	Ordinal int32
+	Step    api.Step
+}
+
+// onward continues a pass with the next handoff in flight, if the decision about this one is only to wait. So one write
+// ends a pass, and a wait is reported only when all of them wait.
+func (step Step) onward(concluded Step) Step {
+	concluded.Focus, concluded.Waits, concluded.foci, concluded.known = step.Focus, step.Waits, step.foci, step.known
+	if concluded.Do != Report || !OnlyHolds(concluded.Decision) {
+		return concluded
+	}
+	if handoff := concluded.Snapshot.Record.Handoff; handoff != nil {
+		concluded.Waits = append(slices.Clone(step.Waits), Waiter{handoff.Ordinal, concluded.Decision.Step})
+	}
+	if foci := Foci(concluded.Snapshot, concluded.Decision); !step.known {
+		concluded.foci, concluded.known = foci, true
+	} else if concluded.Decision.Hold.Stalled {
+		concluded.foci = slices.DeleteFunc(slices.Clone(step.foci), func(f plan.Focus) bool { return !listed(foci, f) })
+	}
+	if step.waiting != nil {
+		concluded = step.waiting.with(concluded)
+	}
+	if len(concluded.foci) == 0 {
+		return concluded
+	}
+	record := concluded.foci[0].Of(concluded.Snapshot.Record)
+	return Step{
+		Do: Read, Focus: concluded.foci[0], Reads: Near(record), near: record.Handoff != nil,
+		Waits: concluded.Waits, foci: concluded.foci[1:], known: true, waiting: &concluded,
+	}
+}
+
+// with returns the Step of two waits that is reported, with what was found since.
+func (step Step) with(other Step) Step {
+	reported := step
+	if explains(*other.Decision.Hold, *step.Decision.Hold) {
+		reported = other
+	}
+	reported.RequeueAfter = min(step.RequeueAfter, other.RequeueAfter)
+	reported.Waits, reported.foci, reported.known = other.Waits, other.foci, true
+	return reported
+}
+
+func listed(all []plan.Focus, f plan.Focus) bool {
+	return slices.ContainsFunc(all, func(o plan.Focus) bool {
+		return o.Begins == f.Begins && (o.Ordinal == nil) == (f.Ordinal == nil) && (o.Ordinal == nil || *o.Ordinal == *f.Ordinal)
+	})
 }
 
 // again reads more, up to a maximal number of rounds.

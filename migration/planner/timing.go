@@ -203,7 +203,14 @@ func (p loadPlanner) hold(k int32) *plan.Hold {
 	if !begun {
 		return nil
 	}
-	full := p.Load.Full(berth)
+	load := *p.Load
+	load.Others = slices.Clone(load.Others)
+	for i := range p.Record.Further {
+		if own, begun := berths.Of(p.Migration, p.Record.Baseline, &p.Record.Further[i]); begun {
+			load.Others = append(load.Others, own)
+		}
+	}
+	full := load.Full(berth)
 	if full == nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (p foreignPlanner) startedTwice() (ordinal int32, twice bool) {
 	if !giver.Has(k) || giver.ScalesBy == "" || taker.ScalesBy != "" {
 		return 0, false
 	}
-	onItsWay := p.Record.Handoff != nil && p.Record.Handoff.Ordinal == k
+	onItsWay := p.Record.Moves(k)
 	if !onItsWay && (p.direction() == api.Back || p.initially(k)) {
 		return 0, false // this migration has not started it
 	}

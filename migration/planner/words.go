@@ -261,22 +261,24 @@ func (p budgetPlanner) curb() *plan.Decision {
 	if p.Record.Baseline.DisruptionBudget == nil || !p.stopped() || author.refused() != nil || len(author.words()) > 0 {
 		return nil
 	}
-	want := p.wanted(1)
-	source, destination := p.applied(plan.SourceSide, 1, want.Source), p.applied(plan.DestinationSide, 1, want.Destination)
-	if source.Allows+destination.Allows <= max(0, p.Record.Baseline.Budget-1) {
+	n := p.downInFlight()
+	want := p.wanted(n)
+	source, destination := p.applied(plan.SourceSide, n, want.Source), p.applied(plan.DestinationSide, n, want.Destination)
+	if source.Allows+destination.Allows <= max(0, p.Record.Baseline.Budget-n) {
 		return nil
 	}
 	var decision *plan.Decision
 	switch {
 	case len(p.Source.Budgets) == 1 && source.Allows > want.Source:
-		decision = p.setBudget(plan.SourceSide, want.Source, 1)
+		decision = p.setBudget(plan.SourceSide, want.Source, n)
 	case len(p.Destination.Budgets) == 1 && destination.Allows > want.Destination:
-		decision = p.setBudget(plan.DestinationSide, want.Destination, 1)
+		decision = p.setBudget(plan.DestinationSide, want.Destination, n)
 	}
 	if decision == nil || decision.Effect == nil || decision.Effect.Form.MinAvailable == nil {
 		return decision
 	}
-	if _, there := p.giver.Pod(p.Record.Handoff.Ordinal); there || !p.giver.Set.Observed { // the pod counts as one that stays, or its controller may recreate it
+	k := p.Record.Handoff.Ordinal
+	if _, there := p.giver.Pod(k); !p.giver.Set.Has(k) && (there || !p.giver.Set.Observed) { // the pod counts as one that stays, or its controller may recreate it
 		decision.Effect.Form = pdb.Available(decision.Effect.Form.MinAvailable.IntVal + 1)
 	}
 	return decision
@@ -290,6 +292,6 @@ func (p budgetPlanner) withdrawn() bool {
 	if p.direction() == api.Back {
 		name, whole = plan.SourceSide, p.layout.moved == 0
 	}
-	return !more && whole && !p.resting() && !p.Spec.SameNamespace && p.Record.Handoff == nil &&
+	return !more && whole && !p.resting() && !p.Spec.SameNamespace && p.Record.Idle() &&
 		*seenBudget(p.Record.Baseline, name) != nil && len(p.Side(name).Budgets) == 0
 }

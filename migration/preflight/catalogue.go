@@ -74,6 +74,12 @@ var others = []Check{
 		Remedy: "Set the budget of the move as a number, and give both the same policy.",
 	},
 	{
+		Name: plan.CheckInFlight, Group: GroupBudget,
+		Looks:  "at spec.handoff.maxInFlight, if it asks for more than one ordinal at once: whether the disruption budget covers them, and whether the volumes, gates and hooks allow it.",
+		Why:    "Each ordinal in flight counts as unavailable.",
+		Remedy: "Lower maxInFlight, or raise the budget.",
+	},
+	{
 		Name: plan.CheckDestination, Group: GroupDestination,
 		Looks:  "at the destination: its namespace, a StatefulSet that exists there and its owner, and pods with the names of ordinals.",
 		Why:    "Foreign objects with the name of an ordinal would be mistaken for it.",

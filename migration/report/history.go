@@ -72,15 +72,15 @@ func (r *Report) present(status api.MigrationStatus, row view.Row) {
 	if r.Outcome != "" {
 		return
 	}
-	if h := row.Handoff; h != nil {
-		on := Handoff{Ordinal: h.Ordinal, Direction: h.Direction, Start: h.StartTime, Step: h.Step, Attempts: h.Attempts, FewestAvailable: status.Handoff.FewestAvailable}
+	for i, h := range row.InFlight() {
+		on := Handoff{Ordinal: h.Ordinal, Direction: h.Direction, Start: h.StartTime, Step: h.Step, Attempts: h.Attempts, FewestAvailable: status.HandoffOf(h.Ordinal).FewestAvailable}
 		if fence := status.Fence; fence != nil {
 			on.By = fence.Holder
 		}
 		if h.Down != nil {
 			on.Stopped, on.Ready = &h.Down.Since, h.Down.Ready
 		}
-		if status.Probe != nil {
+		if status.Probe != nil && i == 0 {
 			on.Clients = status.Probe.Moving
 		}
 		r.Handoffs = append(r.Handoffs, on)

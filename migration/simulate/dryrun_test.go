@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/plan/plantest"
@@ -44,5 +46,25 @@ func TestSimulateHeld(t *testing.T) {
 	// An unavailable replica recovers in a world in which nothing fails.
 	if result := Run(failing); result.Outcome != api.ReasonMoved {
 		t.Errorf("it ends with %q, held by %+v", result.Outcome, result.Held)
+	}
+}
+
+// TestSimulateBlocks: a dry run of several at once shows as many down as there may be, and writes no more than one at a
+// time.
+func TestSimulateBlocks(t *testing.T) {
+	for _, order := range []api.Order{api.HighestFirst, api.LowestFirst} {
+		writes := map[int32]int{}
+		for _, most := range []int32{1, 2, 3} {
+			c := plantest.Scenario{Replicas: 7, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(3), Spec: plan.Spec{Order: order}}
+			c.Spec.MaxInFlight = new(intstr.FromInt32(most))
+			result := Run(c.Build())
+			if result.Outcome != api.ReasonMoved || result.Fewest != 7-most {
+				t.Errorf("%s, %d at once: it ends with %q, and has %d available; held by %+v", order, most, result.Outcome, result.Fewest, result.Held)
+			}
+			writes[most] = len(result.Steps)
+		}
+		if writes[2] > writes[1] || writes[3] > writes[1] {
+			t.Errorf("%s: %v writes", order, writes)
+		}
 	}
 }

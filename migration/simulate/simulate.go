@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
@@ -65,7 +66,7 @@ func End(s plan.Snapshot, show func(Step)) (Result, plan.Snapshot) {
 	w := NewWorld(s)
 	w.tally = newTally(w)
 	w.allHooks()
-	result := w.run(decideNear, show)
+	result := w.run(decideAll, show)
 	return result, w.State
 }
 
@@ -136,11 +137,54 @@ func endless(waits *plan.Hold) *plan.Hold {
 
 // Note writes a record, and counts the handoffs that begin.
 func (w *World) Note(record plan.Record) {
-	if was, is := w.State.Record.Handoff, record.Handoff; is != nil && (was == nil || was.Ordinal != is.Ordinal) {
-		w.begun++
+	for _, is := range record.InFlight() {
+		if !w.State.Record.Moves(is.Ordinal) {
+			w.begun++
+		}
 	}
-	w.State.Record = record
+	w.State.Record = record.Stored(w.State.Spec.Order)
 	w.copies()
+}
+
+// decideAll plans like an engine for all ordinals in flight. Of several, it stops as many as may be down before it starts
+// one, so that the steps show the fewest available replicas.
+func decideAll(w *World) plan.Decision {
+	record := w.State.Record
+	defer func() { w.State.Record = record }()
+	foci := planner.Foci(w.State, plan.Decision{})
+	if record.Handoff != nil && len(foci) > 0 {
+		foci = append([]plan.Focus{{Ordinal: &record.Handoff.Ordinal}}, foci...)
+		giver := w.State.Side(planner.Giver(w.State)).Set
+		slices.SortStableFunc(foci, func(a, b plan.Focus) int { return rank(giver, a) - rank(giver, b) })
+	} else {
+		foci = []plan.Focus{{}}
+	}
+	var waits *plan.Decision
+	for _, focus := range foci {
+		w.State.Record = focus.Of(record)
+		decision := decideNear(w)
+		if !planner.OnlyHolds(decision) {
+			return decision
+		}
+		if waits != nil {
+			decision = planner.Together(*waits, decision)
+		}
+		waits = &decision
+	}
+	return *waits
+}
+
+// rank orders what is decided about ordinals in flight: another handoff begins, those at the giver are stopped, and then
+// the others go on.
+func rank(giver plan.Set, focus plan.Focus) int {
+	switch {
+	case focus.Begins:
+		return 0
+	case giver.Has(*focus.Ordinal):
+		return 1
+	default:
+		return 2
+	}
 }
 
 // decideNear plans like an engine. While an ordinal moves, and while reclaim policies are restored one volume at a

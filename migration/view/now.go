@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
 // longestNow is the maximum number of characters of Now.
@@ -20,7 +21,7 @@ func (r Row) now() string {
 	case r.Hold != nil && r.Hold.Message != "":
 		return brief(r.Hold.Message)
 	case r.Handoff != nil:
-		return r.Handoff.Text()
+		return r.Handoff.Text() + r.beside()
 	case r.State == StatePaused:
 		return "paused; no ordinal is in flight"
 	case r.State == StateWaiting:
@@ -58,6 +59,18 @@ func (h Handoff) Text() string {
 	return strings.TrimSuffix(fmt.Sprintf("ordinal %d: %s", h.Ordinal, StepText(h.Step)), ": ")
 }
 
+// beside names the ordinals that are in flight beside the first one; empty: none is.
+func (r Row) beside() string {
+	if len(r.Further) == 0 {
+		return ""
+	}
+	ordinals := make([]int32, 0, len(r.Further))
+	for _, h := range r.Further {
+		ordinals = append(ordinals, h.Ordinal)
+	}
+	return "; also in flight: " + plan.Listed(ordinals)
+}
+
 // brief returns the first sentence of a message, short enough for a column.
 func brief(message string) string {
 	first, _, _ := strings.Cut(message, ". ")
@@ -93,7 +106,7 @@ func (r Row) Line(now time.Time) string {
 	if _, ended := ends[r.State]; ended {
 		return strings.Join(append(words, string(r.State)+": "+r.Now), "  ")
 	}
-	if h := r.Handoff; h != nil {
+	for _, h := range r.InFlight() {
 		text := h.Text()
 		if h.Down != nil {
 			text += "; " + h.Down.Text(now)

@@ -34,7 +34,7 @@ type Ordinal struct {
 	Ordinal int32     `json:"ordinal"`
 	At      Place     `json:"at"`
 	Ready   Readiness `json:"ready"`
-	// Moving is true for the ordinal in flight.
+	// Moving is true for the ordinals in flight.
 	Moving bool `json:"moving,omitempty"`
 }
 
@@ -43,7 +43,7 @@ type Ordinal struct {
 func (r Row) Ordinals() []Ordinal {
 	out := make([]Ordinal, 0, r.Replicas)
 	for n := r.First; n < r.First+r.Replicas; n++ {
-		o := Ordinal{Ordinal: n, At: Away, Ready: NotReady, Moving: r.Handoff != nil && r.Handoff.Ordinal == n}
+		o := Ordinal{Ordinal: n, At: Away, Ready: NotReady, Moving: r.moves(n)}
 		for i, place := range []Place{AtSource, AtDestination} {
 			if side := r.Sides[i]; side.has(n) {
 				o.At, o.Ready = place, r.readiness(side, o)
@@ -54,19 +54,30 @@ func (r Row) Ordinals() []Ordinal {
 	return out
 }
 
-// readiness returns the readiness of an ordinal at its side. It attributes the first unavailable replica to the
-// ordinal in flight.
+// readiness returns the readiness of an ordinal at its side. It attributes the first unavailable replicas to the
+// ordinals in flight.
 func (r Row) readiness(side Side, o Ordinal) Readiness {
 	down := side.Replicas - side.Available
 	switch {
 	case down <= 0:
 		return Ready
-	case o.Moving || down == side.Replicas:
+	case down == side.Replicas, o.Moving && down >= r.movingAt(side):
 		return NotReady
-	case r.Handoff != nil && side.has(r.Handoff.Ordinal) && down == 1:
+	case !o.Moving && down == r.movingAt(side):
 		return Ready
 	}
 	return Unknown
+}
+
+// movingAt returns how many ordinals in flight a side has.
+func (r Row) movingAt(side Side) int32 {
+	var count int32
+	for _, h := range r.InFlight() {
+		if side.has(h.Ordinal) {
+			count++
+		}
+	}
+	return count
 }
 
 // Step is a step of a handoff with its text.

@@ -86,8 +86,9 @@ type Row struct {
 	// Moved ordinals of Total have arrived.
 	Moved int32 `json:"moved"`
 	Total int32 `json:"total"`
-	// Handoff is the ordinal in flight, if any.
-	Handoff *Handoff `json:"handoff,omitempty"`
+	// Handoff is the ordinal in flight, if any. Further are the others, if several are.
+	Handoff *Handoff  `json:"handoff,omitempty"`
+	Further []Handoff `json:"furtherHandoffs,omitempty"`
 	// Hold is the reason why it waits, if it does.
 	Hold *Hold `json:"hold,omitempty"`
 	// LeftSeconds is the estimated remaining time at the time of the row. It is nil if unknown, and while the
@@ -114,13 +115,12 @@ func (r Row) At(m *api.Migration, now time.Time) Row {
 	if left := r.Left(now); left > 0 {
 		r.LeftSeconds = new(seconds(left))
 	}
-	if r.Handoff != nil && r.Handoff.Down != nil {
-		handoff := *r.Handoff
-		handoff.OutageSeconds = new(Exact(handoff.Down.Outage(now)))
-		if handoff.Down.Ready != nil {
-			handoff.SoakSeconds = new(Exact(handoff.Down.Soak(now)))
-		}
-		r.Handoff = &handoff
+	if r.Handoff != nil {
+		r.Handoff = new(r.Handoff.at(now))
+	}
+	r.Further = slices.Clone(r.Further)
+	for i := range r.Further {
+		r.Further[i] = r.Further[i].at(now)
 	}
 	u := records.UndrivenAt(m, r.Record, now)
 	if u == nil {
@@ -144,7 +144,20 @@ func (r Row) Left(now time.Time) time.Duration {
 	if r.pace == nil || r.Hold != nil && (r.Hold.Stalled || r.Hold.Reason == api.ReasonPaused) {
 		return 0
 	}
-	return r.pace.Left(r.Handoff, now)
+	return r.pace.Left(r.Handoff, now) / time.Duration(1+len(r.Further))
+}
+
+// InFlight returns the handoffs in flight.
+func (r Row) InFlight() []Handoff {
+	if r.Handoff == nil {
+		return nil
+	}
+	return append([]Handoff{*r.Handoff}, r.Further...)
+}
+
+// moves reports whether an ordinal is in flight.
+func (r Row) moves(ordinal int32) bool {
+	return slices.ContainsFunc(r.InFlight(), func(h Handoff) bool { return h.Ordinal == ordinal })
 }
 
 // LeftText returns the estimated remaining time as text; empty if it is unknown, or less than a second.
@@ -161,9 +174,9 @@ func (r Row) Fraction() float64 {
 		return 0
 	}
 	part := 0.0
-	if r.Handoff != nil {
+	for _, h := range r.InFlight() {
 		steps := Steps()
-		part = float64(max(0, slices.IndexFunc(steps, func(s Step) bool { return s.Name == r.Handoff.Step }))) / float64(len(steps))
+		part += float64(max(0, slices.IndexFunc(steps, func(s Step) bool { return s.Name == h.Step }))) / float64(len(steps))
 	}
 	if r.Back {
 		part = -part
@@ -228,6 +241,29 @@ type Handoff struct {
 	SoakSeconds   *float64 `json:"soakSeconds,omitempty"`
 }
 
+// at returns the handoff with its durations up to a time.
+func (h Handoff) at(now time.Time) Handoff {
+	if h.Down == nil {
+		return h
+	}
+	h.OutageSeconds = new(Exact(h.Down.Outage(now)))
+	if h.Down.Ready != nil {
+		h.SoakSeconds = new(Exact(h.Down.Soak(now)))
+	}
+	return h
+}
+
+// handoffOf returns the handoff in status.handoff.
+func handoffOf(m *api.Migration) *Handoff {
+	h := m.Status.Handoff
+	handoff := &Handoff{Ordinal: h.Ordinal, Direction: m.Status.Fence.Heading(), Step: h.Step, StartTime: h.StartTime.UTC(), Attempts: h.Attempts, Down: DownOf(m)}
+	if !h.StepTime.IsZero() {
+		at := h.StepTime.UTC()
+		handoff.StepTime = &at
+	}
+	return handoff
+}
+
 // Hold is the reason why a migration waits.
 type Hold struct {
 	Reason  string `json:"reason"`
@@ -263,12 +299,11 @@ func NewRow(m *api.Migration, record bool) Row {
 		row.Now = row.now()
 		return row
 	}
-	if h := s.Handoff; h != nil {
-		row.Handoff = &Handoff{Ordinal: h.Ordinal, Direction: s.Fence.Heading(), Step: h.Step, StartTime: h.StartTime.UTC(), Attempts: h.Attempts, Down: DownOf(m)}
-		if !h.StepTime.IsZero() {
-			at := h.StepTime.UTC()
-			row.Handoff.StepTime = &at
-		}
+	if s.Handoff != nil {
+		row.Handoff = handoffOf(m)
+	}
+	for _, further := range s.FurtherHandoffs {
+		row.Further = append(row.Further, *handoffOf(m.FocusOn(&further.Ordinal)))
 	}
 	row.pace, row.Outage = PaceOf(m), expectedOutage(m)
 	row.Now = row.now()

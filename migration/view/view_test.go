@@ -341,3 +341,36 @@ func TestDestinationOf(t *testing.T) {
 		t.Errorf("of a destination that was not seen it says %q", got)
 	}
 }
+
+// TestSeveralInFlight: a row has every ordinal in flight, with its step and its downtime.
+func TestSeveralInFlight(t *testing.T) {
+	m := viewtest.InFlight()
+	m.Status.FurtherHandoffs = []api.Handoff{{Ordinal: 1, Step: api.StepAwaitRelease, StepTime: metav1.NewMicroTime(viewtest.Noon.Add(-3 * time.Second)), StartTime: metav1.NewMicroTime(viewtest.Noon.Add(-9 * time.Second)), Attempts: 1}}
+	m.Status.Source = &api.SliceStatus{Slice: "east/shop/web [0,1)", Replicas: 1, Available: 1}
+	row := NewRow(m, false).At(m, viewtest.Noon)
+	if len(row.Further) != 1 || row.Further[0].Ordinal != 1 || row.Further[0].OutageSeconds == nil || *row.Further[0].OutageSeconds != 3 {
+		t.Errorf("further: %+v", row.Further)
+	}
+	line := row.Line(viewtest.Noon)
+	for _, want := range []string{"ordinal 2: ", "ordinal 1: wait until its volumes are released; down for 3s"} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%q lacks %q", line, want)
+		}
+	}
+	moving := 0
+	for _, o := range row.Ordinals() {
+		if o.Moving {
+			moving++
+		}
+	}
+	if moving != 2 {
+		t.Errorf("%d ordinals are moving", moving)
+	}
+	if one := NewRow(viewtest.InFlight(), false); row.Fraction() <= one.Fraction() {
+		t.Errorf("a second ordinal in flight adds nothing: %f of %f", row.Fraction(), one.Fraction())
+	}
+	m.Status.Conditions = nil
+	if now := NewRow(m, false).Now; !strings.Contains(now, "also in flight: 1") {
+		t.Errorf("now: %q", now)
+	}
+}

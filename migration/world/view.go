@@ -28,7 +28,7 @@ import (
 func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 	in := m.Spec
 	spec := plan.Spec{
-		Mode: in.Mode, Order: in.Ordinals.Order, MaxUnavailable: in.MaxUnavailable,
+		Mode: in.Mode, Order: in.Ordinals.Order, MaxUnavailable: in.MaxUnavailable, MaxInFlight: in.Handoff.MaxInFlight,
 		Deadline: 600 * time.Second, Export: in.Services.Export,
 		NameOrdinals:    in.Services.NamesOrdinals(),
 		DropNames:       in.Cleanup.PerOrdinalServices == api.CleanupDelete,
@@ -48,6 +48,11 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 			Copy: in.Dependencies.Mode == api.DependenciesCopy, OnConflict: in.Dependencies.OnConflict, OnChange: in.Dependencies.OnChange,
 			SelectsOthers: in.Dependencies.SelectsOthers, Delete: in.Dependencies.Cleanup == api.CleanupDelete,
 		},
+	}
+	for _, gate := range in.Gates {
+		if !gate.DryRun && (slices.Contains(gate.At, api.GateBeforeStop) || slices.Contains(gate.At, api.GateAfterStart)) {
+			spec.OrdinalGate = gate.Name
+		}
 	}
 	for _, asked := range m.VolumesAsAccepted() {
 		if asked.Method == api.MethodCopy && asked.Copy.Warm != api.CopyWarmNone {
@@ -83,7 +88,7 @@ func AsHandoff(m *api.Migration, ordinal int32) *api.Migration {
 // RecordOf returns the record in the status that the planner uses.
 func RecordOf(m *api.Migration) plan.Record {
 	record := plan.Record{
-		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace, TurnedBack: m.Status.TurnedBack,
+		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Further: m.Status.FurtherHandoffs, Pace: m.Status.Pace, TurnedBack: m.Status.TurnedBack,
 		Ahead: m.Status.Ahead, Proofs: m.Status.Proofs, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
 		AutomaticRollback: m.Status.AutomaticRollback, LastAttempt: m.Status.LastAttempt, StartWithdrawn: m.Status.StartWithdrawn, Owed: m.Status.OwedCopies,
 	}

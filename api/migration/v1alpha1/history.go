@@ -29,6 +29,11 @@ type History struct {
 	// known.
 	// +optional
 	Stopped *StoppedOrdinal `json:"stopped,omitempty"`
+	// furtherStopped lists the ordinals of status.furtherHandoffs that are down.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=15
+	FurtherStopped []StoppedOrdinal `json:"furtherStopped,omitempty"`
 	// dropped is how many of the oldest handoffs are no longer listed.
 	// +optional
 	Dropped int32 `json:"dropped,omitempty"`

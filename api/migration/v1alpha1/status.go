@@ -38,9 +38,15 @@ type MigrationStatus struct {
 	// heartbeat is the last sign of life of the process that drives the migration. It is absent when none is needed.
 	// +optional
 	Heartbeat *Heartbeat `json:"heartbeat,omitempty"`
-	// handoff is the handoff in progress, if any.
+	// handoff is the handoff in progress, if any. Of several, it is the one of the ordinal that moves first in
+	// spec.ordinals.order.
 	// +optional
 	Handoff *Handoff `json:"handoff,omitempty"`
+	// furtherHandoffs are the other handoffs in progress, in that order. See spec.handoff.maxInFlight.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=15
+	FurtherHandoffs []Handoff `json:"furtherHandoffs,omitempty"`
 	// ahead lists the ordinals whose volumes are copied before their turn.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16

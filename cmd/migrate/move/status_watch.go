@@ -76,6 +76,9 @@ func (o *statusOptions) lineOfChange(k *storedMigration, last *string) error {
 func (o *statusOptions) line(k *storedMigration) string {
 	row := k.row(o.Common)
 	row.Handoff = withoutDown(row.Handoff)
+	for i := range row.Further {
+		row.Further[i].Down = nil
+	}
 	text := row.Line(o.Clock.Now())
 	if u := k.undriven(o.Common); u != nil {
 		text += "  " + o.howOn(k)

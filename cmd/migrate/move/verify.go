@@ -73,7 +73,7 @@ func (t *task) rebuild(ctx context.Context) (*api.Migration, error) {
 	if err != nil {
 		return nil, command.Refusedf("the record of the migration with UID %s cannot be rebuilt: %w; nothing has been changed", t.resume, err)
 	}
-	m.Status.Baseline, m.Status.Handoff = record.Baseline, record.Handoff
+	m.Status.Baseline, m.Status.Handoff, m.Status.FurtherHandoffs = record.Baseline, record.Handoff, record.Further
 	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
 		Type: api.ConditionAccepted, Status: metav1.ConditionTrue, Reason: api.ReasonReady, Message: "its record was lost, and rebuilt from its marks on the objects",
 	})

@@ -14,7 +14,8 @@ import (
 
 // changeable holds the flags whose fields may change during a move, each with how a spec takes the field from another.
 var changeable = map[string]func(to, from *api.MigrationSpec){
-	flagMinReady: func(to, from *api.MigrationSpec) { to.Handoff.MinReadySeconds = from.Handoff.MinReadySeconds },
+	flagMaxInFlight: func(to, from *api.MigrationSpec) { to.Handoff.MaxInFlight = from.Handoff.MaxInFlight },
+	flagMinReady:    func(to, from *api.MigrationSpec) { to.Handoff.MinReadySeconds = from.Handoff.MinReadySeconds },
 	flagDeadline: func(to, from *api.MigrationSpec) {
 		to.Handoff.ProgressDeadlineSeconds = from.Handoff.ProgressDeadlineSeconds
 	},

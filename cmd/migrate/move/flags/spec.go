@@ -53,6 +53,7 @@ const (
 	flagOrder          = "order"
 	flagCount          = "count"
 	flagMaxUnavailable = "max-unavailable"
+	flagMaxInFlight    = "max-in-flight"
 	flagMinReady       = "min-ready"
 	flagDeadline       = "deadline"
 	flagAccessModes    = "access-modes"
@@ -102,6 +103,7 @@ func (f *Spec) addOrdinals(flags *pflag.FlagSet) {
 		flags.Var(countOf(&spec.Ordinals.Count), flagCount, "how many ordinals move; the application then stays split (default: all)")
 		flags.Var(command.ChoiceOf(&spec.SplitBudget, api.SplitBudgetProportional, api.SplitBudgetProportional, api.SplitBudgetSource, api.SplitBudgetDestination), flagSplitBudget, "side that has the disruption budget while the application stays split")
 		flags.Var(budgetOf(&spec.MaxUnavailable), flagMaxUnavailable, "how many replicas of the whole application may be unavailable at once, as `N|N%` (default: what the PodDisruptionBudget allows, or 1)")
+		flags.Var(inFlightOf(&spec.Handoff.MaxInFlight), flagMaxInFlight, "how many neighboring ordinals move at once, as `N|N%`; each counts as unavailable (default: 1)")
 		flags.Var(secondsOf(&spec.Handoff.MinReadySeconds, flagMinReady, 0, longestMinReady), flagMinReady, "how long a moved replica must be Ready before the next one moves")
 		flags.Var(secondsOf(&spec.Handoff.ProgressDeadlineSeconds, flagDeadline, 1, longestDeadline), flagDeadline, "how long one step of an ordinal may take before it counts as stalled")
 		flags.Var(command.ChoiceOf(&spec.Cleanup.Source, api.CleanupRetain, api.CleanupRetain, api.CleanupDelete), flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")

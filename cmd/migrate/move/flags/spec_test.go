@@ -51,6 +51,8 @@ func TestSpecFlags(t *testing.T) {
 		"count":             {[]string{"--count", "3"}, func(s *api.MigrationSpec) { s.Ordinals.Count = ptr.To[int32](3) }},
 		"budget":            {[]string{"--max-unavailable", "2"}, func(s *api.MigrationSpec) { s.MaxUnavailable = new(intstr.FromInt32(2)) }},
 		"budget, percent":   {[]string{"--max-unavailable=10%"}, func(s *api.MigrationSpec) { s.MaxUnavailable = new(intstr.FromString("10%")) }},
+		"at once":           {[]string{"--max-in-flight", "3"}, func(s *api.MigrationSpec) { s.Handoff.MaxInFlight = new(intstr.FromInt32(3)) }},
+		"at once, percent":  {[]string{"--max-in-flight=10%"}, func(s *api.MigrationSpec) { s.Handoff.MaxInFlight = new(intstr.FromString("10%")) }},
 		"min-ready":         {[]string{"--min-ready", "1m"}, func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = ptr.To[int32](60) }},
 		"min-ready, up":     {[]string{"--min-ready", "1200ms"}, func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = ptr.To[int32](2) }},
 		"deadline":          {[]string{"--deadline", "2h"}, func(s *api.MigrationSpec) { s.Handoff.ProgressDeadlineSeconds = ptr.To[int32](7200) }},

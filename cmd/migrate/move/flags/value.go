@@ -64,6 +64,22 @@ func budgetOf(field **intstr.IntOrString) value[*intstr.IntOrString] {
 	}}
 }
 
+// inFlightOf returns the flag for how many ordinals move at once. An empty text means one.
+func inFlightOf(field **intstr.IntOrString) value[*intstr.IntOrString] {
+	return value[*intstr.IntOrString]{field, "string", "", func(text string) (*intstr.IntOrString, error) {
+		if text == "" {
+			return nil, nil //nolint:nilnil // nil is the API's default
+		}
+		number := intstr.Parse(text)
+		const many = 100 // any number of replicas, because only the syntax is checked
+		n, err := intstr.GetScaledValueFromIntOrPercent(&number, many, false)
+		if most := map[intstr.Type]int{intstr.Int: api.MostInFlight, intstr.String: many}[number.Type]; err != nil || n < 1 || n > most {
+			return nil, command.Usagef("--%s must be a number from 1 to %d or a percentage from 1%% to 100%%, not %q", flagMaxInFlight, api.MostInFlight, text)
+		}
+		return &number, nil
+	}}
+}
+
 // Limits of the API, in seconds.
 const (
 	longestMinReady = 86400

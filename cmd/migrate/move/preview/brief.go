@@ -12,6 +12,7 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
@@ -54,6 +55,9 @@ func (d Plan) facts() [][2]string {
 		{"budget", fmt.Sprintf("%d of %d may be unavailable at once; never fewer than %d available", sum.Budget, sum.Replicas, sum.FewestAvailable)},
 		{"volumes", volumesText(sum)},
 	}
+	if sum.MaxInFlight > 1 {
+		facts = append(facts, [2]string{"at once", sum.inFlightText()})
+	}
 	for _, t := range d.Templates {
 		if t.Asked != nil {
 			facts = append(facts, [2]string{"claims", fmt.Sprintf("those of %s at the destination: %s", t.ClaimTemplate, t.Asked.text())})
@@ -91,7 +95,7 @@ func (s Summary) timeText() string {
 	if s.HandoffSeconds == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("about %s, with %s for each handoff", view.Coarse(s.each()*time.Duration(s.Ordinals)), view.Coarse(s.each()))
+	text := fmt.Sprintf("about %s, with %s for each handoff", view.Coarse(s.total()), view.Coarse(s.each()))
 	switch s.HandoffSource {
 	case HandoffMeasured:
 		return text + " as the longest so far"
@@ -237,7 +241,7 @@ func (d Plan) comesTo() string {
 	sum := d.Summary
 	text := view.Count(int(sum.Ordinals), "ordinal")
 	if sum.HandoffSeconds > 0 {
-		text += " in about " + view.Coarse(sum.each()*time.Duration(sum.Ordinals))
+		text += " in about " + view.Coarse(sum.total())
 	}
 	text += fmt.Sprintf(", %d of %d down at once", sum.Replicas-sum.FewestAvailable, sum.Replicas)
 	if sum.Outage != nil {
@@ -247,6 +251,38 @@ func (d Plan) comesTo() string {
 		}
 	}
 	return text + "; " + cmp.Or(sum.copiedText(), "nothing is copied") + "."
+}
+
+// total returns the expected duration of all handoffs.
+func (s Summary) total() time.Duration {
+	return s.each() * time.Duration(s.rounds(int(s.Ordinals)))
+}
+
+// rounds returns how many handoffs run one after the other if so many run in all.
+func (s Summary) rounds(handoffs int) int {
+	most := max(1, int(s.MaxInFlight))
+	return (handoffs + most - 1) / most
+}
+
+// setInFlight sets how many ordinals move at once.
+func (s *Summary) setInFlight(of plan.Snapshot) {
+	most, _, _ := planner.MostInFlight(of)
+	if most < 2 {
+		return
+	}
+	s.MaxInFlight, s.StartsInOrder = most, of.Source.Set.Ordered
+	if of.Destination.Set.Presence == plan.Seen {
+		s.StartsInOrder = of.Destination.Set.Ordered
+	}
+}
+
+// inFlightText returns how many ordinals move at once, and how they start.
+func (s Summary) inFlightText() string {
+	text := fmt.Sprintf("up to %d neighboring ordinals are in flight, and count as unavailable; the next one begins when the first of them has arrived", s.MaxInFlight)
+	if s.StartsInOrder {
+		text += "; the destination starts them one after the other (podManagementPolicy OrderedReady)"
+	}
+	return text
 }
 
 func (s Summary) each() time.Duration { return time.Duration(s.HandoffSeconds) * time.Second }

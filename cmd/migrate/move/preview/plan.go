@@ -84,6 +84,10 @@ type Summary struct {
 	// CopiedBytes is the size of the volumes that are filled from others. It is absent if there are none, or if the size
 	// is unknown.
 	CopiedBytes int64 `json:"copiedBytes,omitempty"`
+	// MaxInFlight is how many ordinals move at once, absent if one does. StartsInOrder is true if the destination starts
+	// them one after the other.
+	MaxInFlight   int32 `json:"maxInFlight,omitempty"`
+	StartsInOrder bool  `json:"startsInOrder,omitempty"`
 	// HandoffSeconds is the expected duration of each handoff, and HandoffSource its source: measured, said or assumed.
 	// Both are absent if nothing moves to the destination.
 	HandoffSeconds int64         `json:"handoffSeconds,omitempty"`
@@ -137,7 +141,9 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	}
 	d.Schedule = scheduleOf(s)
 	d.Summary.HandoffSeconds, d.Summary.HandoffSource = expected(s)
+	d.Summary.setInFlight(s)
 	steps := newSteps(s)
+	steps.several = d.Summary.MaxInFlight > 1
 	sizes := filled(s)
 	simulation := toTheEnd(s, steps.add)
 	d.Steps, d.Summary.Ordinals, d.Summary.Volumes = steps.phased(), steps.started, len(steps.carried)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -50,11 +51,15 @@ func TestPlanTable(t *testing.T) {
 	})
 	over := movetest.Application{Replicas: 1}.Snapshot()
 	over.Spec.Schedule = schedule.Of(&api.ScheduleSpec{NotAfter: new(metav1.NewTime(over.Now))})
+	blocks := movetest.Application{Replicas: 7, Templates: []string{"data"}}.Snapshot()
+	blocks.Spec.MaxInFlight = new(intstr.FromInt32(3))
+	blocks.Source.Budgets[0].Form = pdb.Unavailable(3)
 	for name, tc := range map[string]struct {
 		snapshot plan.Snapshot
 		wide     bool
 		paint    terminal.Painter
 	}{
+		"plan_blocks.txt":  {snapshot: blocks},
 		"plan.txt":         {snapshot: whole},
 		"plan_wide.txt":    {snapshot: whole, wide: true},
 		"plan_five.txt":    {snapshot: movetest.Application{Replicas: 5, Templates: []string{"data"}}.Snapshot()},

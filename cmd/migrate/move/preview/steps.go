@@ -56,6 +56,8 @@ type steps struct {
 	// -1 if there is none so far.
 	started int32
 	begun   int
+	// several is true if more than one ordinal moves at once.
+	several bool
 	// exists holds which StatefulSets exist.
 	exists map[plan.SideName]bool
 }
@@ -160,6 +162,8 @@ func (c *steps) phased() []Step {
 		}
 		switch {
 		case of.Does(volumes.Creates, plan.KindJob) && c.ordinals[i] != plan.NoOrdinal:
+			step.Phase, step.Ordinal = phaseHandoff, &c.ordinals[i]
+		case next != nil && c.begun >= 0 && i >= c.begun && c.several && of.OfOrdinal():
 			step.Phase, step.Ordinal = phaseHandoff, &c.ordinals[i]
 		case next != nil && c.begun >= 0 && i >= c.begun && !of.Fences():
 			step.Phase, step.Ordinal = phaseHandoff, next

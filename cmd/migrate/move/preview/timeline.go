@@ -30,7 +30,8 @@ func (d Plan) stretches() []stretch {
 		switch {
 		case step.Phase != phaseHandoff:
 			continue
-		case i == 0 || !sameGroup(d.Steps[i-1], step):
+		case d.Summary.MaxInFlight > 1 && extend(all, step):
+		case i == 0 || d.Summary.MaxInFlight > 1 || !sameGroup(d.Steps[i-1], step):
 			all = append(all, stretch{ordinal: *step.Ordinal, steps: d.Steps[i : i+1]})
 		default:
 			last := &all[len(all)-1]
@@ -44,6 +45,15 @@ func (d Plan) stretches() []stretch {
 		}
 	}
 	return all
+}
+
+// extend adds a write to the handoff of its ordinal, which others interrupt. It reports whether there is one.
+func extend(all []stretch, step Step) bool {
+	at := slices.IndexFunc(all, func(s stretch) bool { return s.ordinal == *step.Ordinal })
+	if at >= 0 {
+		all[at].steps = append(slices.Clip(all[at].steps), step)
+	}
+	return at >= 0
 }
 
 func owns(slice *simulate.Forecast, ordinal int32) bool {
@@ -61,13 +71,14 @@ func (d Plan) Chart() chart.Chart {
 	c := chart.Chart{
 		Title:  fmt.Sprintf("Expected timeline of StatefulSet %s/%s", d.Source.Namespace, d.Source.StatefulSet),
 		Source: "at the source, " + d.Source.String(), Destination: "at the destination, " + d.Destination.String(),
-		Begin: begin, End: begin.Add(each * time.Duration(max(1, len(handoffs)))), Relative: true,
+		Begin: begin, End: begin.Add(each * time.Duration(max(1, d.Summary.rounds(len(handoffs))))), Relative: true,
 		Replicas: d.Summary.Replicas, Budget: d.Summary.Budget, Available: []chart.Level{{From: begin, Value: d.Summary.Replicas}},
 	}
 	c.Description = fmt.Sprintf("%s, %s each; never fewer than %d of %d replicas are available.", view.Count(len(handoffs), "handoff"), view.Coarse(each), d.Summary.FewestAvailable, d.Summary.Replicas)
 	spans := map[int32][]chart.Span{}
 	for i, h := range handoffs {
-		from, to := begin.Add(each*time.Duration(i)), begin.Add(each*time.Duration(i+1))
+		round := d.Summary.rounds(i+1) - 1
+		from, to := begin.Add(each*time.Duration(round)), begin.Add(each*time.Duration(round+1))
 		spans[h.ordinal] = []chart.Span{
 			{From: begin, To: from, Place: h.from},
 			{From: from, To: to, Place: chart.OnItsWay, Text: fmt.Sprintf("ordinal %d, writes %d to %d", h.ordinal, h.steps[0].Step, h.steps[len(h.steps)-1].Step)},

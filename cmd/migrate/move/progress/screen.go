@@ -131,7 +131,7 @@ func (b Meter) doing(p State, now time.Time) string {
 		dot = " · "
 	}
 	var words []string
-	if h := p.Handoff; h != nil {
+	for _, h := range p.InFlight() {
 		words = append(words, fmt.Sprintf("ordinal %d", h.Ordinal))
 		if h.Down != nil {
 			words = append(words, h.Down.Text(now))

@@ -64,7 +64,8 @@ func (t *Tracker) measure(m *api.Migration, outcome engine.Outcome) {
 
 // follow tracks the ordinal in flight.
 func (t *Tracker) follow(m *api.Migration, decision plan.Decision) {
-	t.Handoff = view.NewRow(m, true).Handoff
+	row := view.NewRow(m, true)
+	t.Handoff, t.Further = row.Handoff, row.Further
 	if t.Handoff == nil {
 		t.seen = nil
 		return
@@ -72,7 +73,7 @@ func (t *Tracker) follow(m *api.Migration, decision plan.Decision) {
 	if t.seen == nil || *t.seen != t.Handoff.Ordinal {
 		t.seen, t.fresh = new(t.Handoff.Ordinal), true
 	}
-	if decision.Step != "" {
+	if decision.Step != "" && len(t.Further) == 0 {
 		t.Handoff.Step = decision.Step
 	}
 }

@@ -86,6 +86,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 		g.field("Budget", row.BudgetText())
 	}
 	g.field("Handoff", handoffText(row.Handoff, g.Now))
+	for i := range row.Further {
+		g.field("", handoffText(&row.Further[i], g.Now))
+	}
 	if row.Outage != nil && status.Baseline != nil {
 		g.field("Outage", "of an ordinal "+row.Outage.Text)
 	}

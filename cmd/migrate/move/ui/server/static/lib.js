@@ -94,7 +94,7 @@ export const stepText = (name) => world.known?.steps.find((step) => step.name ==
 
 /** split is the application as one bar: what is at the source, in flight, and at the destination. */
 export function split(row) {
-  const flies = (side) => Number(Boolean(row.handoff) && side.start <= row.handoff.ordinal && row.handoff.ordinal < side.start + side.replicas);
+  const flies = (side) => [row.handoff, ...(row.furtherHandoffs ?? [])].filter((h) => h && side.start <= h.ordinal && h.ordinal < side.start + side.replicas).length;
   const parts = { source: row.sides[0].replicas - flies(row.sides[0]), away: 0, destination: row.sides[1].replicas - flies(row.sides[1]) };
   parts.away = Math.max(0, row.replicas - parts.source - parts.destination);
   const names = row.sides[1].replicas && row.sides[1].start < row.sides[0].start ? ['destination', 'away', 'source'] : ['source', 'away', 'destination'];

@@ -16,12 +16,12 @@ export function showOne(main, at) {
   part(main, 'head', { state, at, sides: sides.map((side) => side.name), actions: detail?.actions }, () => head(row, detail, at));
   if (at.view !== 'now') return part(main, 'document', at, () => load(at, name));
   if (!detail) return;
-  const { moved, total, leftSeconds, outage, pace, budget, replicas, hold, ahead, handoff, ordinals, report, gates, hooks } = detail;
+  const { moved, total, leftSeconds, outage, pace, budget, replicas, hold, ahead, handoff, furtherHandoffs: further, ordinals, report, gates, hooks } = detail;
   part(main, 'facts', { moved, total, leftSeconds, outage, pace, started: report.started, ended: report.ended, by: detail.state, driver: report.drivers.at(-1), mode: detail.mode, fewest: report.fewestAvailable, asOf: detail.asOf, driven: detail.driven, clients: report.clients?.text }, () => facts(detail));
   part(main, 'hold', hold, () => hold && holdPanel('hold-title', hold.stalled ? 'Stalled' : 'Waits', hold));
   part(main, 'ahead', ahead, () => ahead && holdPanel('ahead-title', 'Copies for later turns wait', ahead));
   part(main, 'ordinals', { ordinals, sides, back: handoff?.direction }, () => ordinals.length > 0 && ordinalsPanel(detail));
-  part(main, 'handoff', handoff, () => handoff && handoffPanel(handoff, detail.steps));
+  part(main, 'handoff', { handoff, further }, () => handoff && (further ? el('div', {}, [handoff, ...further].map((h) => handoffPanel(h, detail.steps))) : handoffPanel(handoff, detail.steps)));
   part(main, 'budget', { budget, replicas, sides }, () => replicas > 0 && budgetPanel(detail));
   part(main, 'asked', { gates, hooks }, () => (gates || hooks) && askedPanel(gates ?? [], hooks ?? []));
   part(main, 'handoffs', { past: report.handoffs, dropped: report.droppedHandoffs, replicas, clients: detail.clients }, () => handoffsPanel(detail));
@@ -111,8 +111,8 @@ function ordinalsPanel({ ordinals, sides, handoff }) {
 
 function handoffPanel(handoff, steps) {
   const at = steps.findIndex((step) => step.name === handoff.step);
-  return el('section', { class: 'panel', 'aria-labelledby': 'handoff-title' },
-    el('h2', { id: 'handoff-title' }, `Ordinal ${handoff.ordinal} is in flight ${handoff.direction === 'Back' ? 'back to the source' : 'to the destination'}, for `, age(handoff.startTime), handoff.attempts > 1 && `, attempt ${handoff.attempts}`),
+  return el('section', { class: 'panel', 'aria-labelledby': `handoff-${handoff.ordinal}` },
+    el('h2', { id: `handoff-${handoff.ordinal}` }, `Ordinal ${handoff.ordinal} is in flight ${handoff.direction === 'Back' ? 'back to the source' : 'to the destination'}, for `, age(handoff.startTime), handoff.attempts > 1 && `, attempt ${handoff.attempts}`),
     handoff.down && el('p', {}, handoff.down.ready ? [`It was down for ${between(handoff.down.since, handoff.down.ready)}, and is Ready for `, age(handoff.down.ready), '.'] : ['It is down for ', age(handoff.down.since), '.']),
     el('ol', { class: 'steps' }, steps.map((step, i) => el('li', { class: i < at ? 'past' : i === at && 'now', 'aria-current': i === at && 'step', title: step.name },
       i < at && el('span', { 'aria-hidden': 'true' }, '✓ '), step.text, i < at && el('span', { class: 'unseen' }, ', done'), i === at && el('span', { class: 'took' }, age(handoff.stepTime ?? handoff.startTime))))));

@@ -1,0 +1,137 @@
+package model
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
+)
+
+// atOnce is a spec with so many ordinals in flight.
+func atOnce(most int32, spec plan.Spec) plan.Spec {
+	spec.MaxInFlight = new(intstr.FromInt32(most))
+	return spec
+}
+
+// blockBounds are worlds in which several ordinals move at once, for every test run; fullBlockBounds are for `make
+// verify-model`.
+func blockBounds() []bound {
+	d := pdbtest.MaxUnavailable
+	return []bound{
+		{"3, 2 at once, calm", plantest.Scenario{Replicas: 3, Budget: d(2), Spec: atOnce(2, plan.Spec{})}, 0, nil, nil},
+		{"3, claims, 2 at once, lowest first, calm", plantest.Scenario{Replicas: 3, Templates: oneClaim, Budget: d(2), Spec: atOnce(2, plan.Spec{Order: api.LowestFirst})}, 0, nil, nil},
+		{"2, 2 at once, writes", plantest.Scenario{Replicas: 2, Budget: d(2), Spec: atOnce(2, plan.Spec{})}, 1, ofWrites, nil},
+		{"2, 2 at once, pods", plantest.Scenario{Replicas: 2, Budget: d(2), Spec: atOnce(2, plan.Spec{})}, 1, ofPodsToo, nil},
+	}
+}
+
+func fullBlockBounds() []bound {
+	d := pdbtest.MaxUnavailable
+	return []bound{
+		{"4, 2 at once, any", plantest.Scenario{Replicas: 4, Budget: d(2), Spec: atOnce(2, plan.Spec{})}, 1, nil, nil},
+		{"4, 2 at once, in order, lowest first, any", plantest.Scenario{Replicas: 4, Budget: d(2), Ordered: true, Spec: atOnce(2, plan.Spec{Order: api.LowestFirst})}, 1, nil, nil},
+		{"3, claims, 2 at once, any", plantest.Scenario{Replicas: 3, Templates: oneClaim, Budget: d(2), Spec: atOnce(2, plan.Spec{})}, 1, nil, nil},
+		{"3, claims, 3 at once, writes", plantest.Scenario{Replicas: 3, Templates: oneClaim, Budget: d(3), Spec: atOnce(3, plan.Spec{})}, 1, ofWrites, nil},
+		{"3, 2 of 3 at once, pods", plantest.Scenario{Replicas: 3, Budget: d(3), Spec: atOnce(2, plan.Spec{})}, 1, ofPodsToo, nil},
+		{"2, claims, in one namespace, 2 at once, any", plantest.Scenario{Replicas: 2, Templates: oneClaim, Budget: d(2), Spec: atOnce(2, plan.Spec{SameNamespace: true})}, 1, nil, nil},
+	}
+}
+
+// TestMachineOfBlocks is TestMachine with several ordinals in flight.
+func TestMachineOfBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.Replicas = rapid.Int32Range(2, 5).Draw(t, "replicas of a block")
+		d := rapid.Int32Range(2, 4).Draw(t, "d of a block")
+		c.Budget, c.Spec.MaxUnavailable = pdbtest.MaxUnavailable(d), nil
+		if rapid.Bool().Draw(t, "no PodDisruptionBudget") {
+			c.Budget, c.Spec.MaxUnavailable = nil, new(intstr.FromInt32(min(d, c.Replicas)))
+		}
+		c.Spec.Count = min(c.Spec.Count, c.Replicas)
+		c.Spec.MaxInFlight = new(intstr.FromInt32(rapid.Int32Range(2, min(3, d, c.Replicas)).Draw(t, "at once")))
+		c.Method = rapid.SampledFrom([]api.VolumeMethod{"", "", api.MethodEmpty}).Draw(t, "method of a block")
+		walk(t, c)
+	})
+}
+
+// TestBlocks: as many ordinals as asked for are down at once, and no more; whatever the order, the handoffs need
+// the same writes as one after the other.
+func TestBlocks(t *testing.T) {
+	for name, c := range map[string]plantest.Scenario{
+		"highest first":    {Replicas: 6, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3)},
+		"lowest first":     {Replicas: 6, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3), Spec: plan.Spec{Order: api.LowestFirst}},
+		"in one namespace": {Replicas: 6, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3), Spec: plan.Spec{SameNamespace: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			writes := map[int32]int{}
+			for _, most := range []int32{1, 3} {
+				c.Spec.MaxInFlight = new(intstr.FromInt32(most))
+				y := newPlay(t, c)
+				down := 0
+				for range enough {
+					decision := y.machine.pass(y.p, y.fair())
+					y.verify()
+					down = max(down, len(y.held))
+					if decision.Effect == nil && decision.Record == nil {
+						if decision.Done != "" {
+							break
+						}
+						y.State.Now = y.State.Now.Add(decision.Wait)
+						y.settle(everyone)
+					}
+				}
+				y.end()
+				if down != int(most) {
+					t.Errorf("%d at once: %d were down", most, down)
+				}
+				writes[most] = y.landed
+			}
+			const last = 2 // the budgets grow as the last ones arrive
+			if writes[3] > writes[1]+last {
+				t.Errorf("%d writes, and %d one at a time", writes[3], writes[1])
+			}
+		})
+	}
+}
+
+// TestBlockTurnsRound: a rollback at each write of a block takes every ordinal back, in an order that keeps the slices
+// two ranges.
+func TestBlockTurnsRound(t *testing.T) {
+	c := plantest.Scenario{Replicas: 4, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3), Spec: atOnce(3, plan.Spec{})}
+	for _, mode := range []api.Mode{api.ModeRollback, api.ModePause} {
+		afterEach(t, c, func(n int, y *play) {
+			y.setMode(mode)
+			for range 60 {
+				y.pass(lands)
+			}
+			if !y.State.Record.Idle() {
+				t.Fatalf("after write %d: %s leaves %+v in flight\n%s", n, mode, y.State.Record.InFlight(), y.story())
+			}
+			if mode == api.ModePause {
+				y.setMode(api.ModeRun)
+			}
+			y.end()
+		})
+	}
+}
+
+// TestLateOrdinalHoldsItsBlock: an ordinal whose pod does not become Ready holds those beyond its block, and those within
+// it arrive (I6).
+func TestLateOrdinalHoldsItsBlock(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 6, Budget: pdbtest.MaxUnavailable(3), Spec: atOnce(3, plan.Spec{})})
+	for range enough {
+		y.machine.pass(y.p, y.fair())
+		y.settle(func(s step) bool { return s.kind != readies || s.ordinal != 5 })
+	}
+	set := y.State.Destination.Set
+	if set.Start != 3 || set.Replicas != 3 || len(y.State.Record.InFlight()) != 1 || !y.State.Record.Moves(5) {
+		t.Fatalf("the destination owns %s, and %+v is in flight\n%s", plan.Span(set.Start, set.Replicas), y.State.Record.InFlight(), y.story())
+	}
+	y.settle(everyone)
+	y.end()
+}

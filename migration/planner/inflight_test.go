@@ -1,0 +1,358 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/plan/plantest"
+	"github.com/sliceshift/sliceshift/pdb/pdbtest"
+)
+
+// atOnce asks for so many ordinals in flight.
+func atOnce(value intstr.IntOrString) func(*plan.Snapshot) {
+	return func(s *plan.Snapshot) { s.Spec.MaxInFlight = &value }
+}
+
+// TestMostInFlight: a percentage is rounded down to at least 1, no number exceeds the budget of the accepted migration,
+// and some moves take one ordinal at a time whatever is asked for.
+func TestMostInFlight(t *testing.T) {
+	copied := func(s *plan.Snapshot) {
+		s.Record.Baseline.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}
+	}
+	for name, tc := range map[string]struct {
+		asked       intstr.IntOrString
+		change      func(*plan.Snapshot)
+		most, wants int32
+		why         string
+	}{
+		"one":                  {intstr.FromInt32(1), nil, 1, 1, ""},
+		"three":                {intstr.FromInt32(3), nil, 3, 3, ""},
+		"a third of ten":       {intstr.FromString("39%"), nil, 3, 3, ""},
+		"less than one":        {intstr.FromString("5%"), nil, 1, 1, ""},
+		"more than the budget": {intstr.FromInt32(6), nil, 4, 6, ""},
+		"more than any":        {intstr.FromInt32(99), nil, 4, api.MostInFlight, ""},
+		"not a number":         {intstr.FromString("many"), nil, 1, 1, ""},
+		"a copy":               {intstr.FromInt32(3), copied, 1, 3, "method Copy"},
+		"left behind": {intstr.FromInt32(3), func(s *plan.Snapshot) {
+			s.Record.Baseline.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodEmpty}}
+		}, 3, 3, ""},
+		"a gate": {intstr.FromInt32(3), func(s *plan.Snapshot) { s.Spec.OrdinalGate = "quorum" }, 1, 3, "gate quorum"},
+		"a hook": {intstr.FromInt32(3), func(s *plan.Snapshot) {
+			s.Spec.Hooks = []api.Hook{{Name: "drain", Point: api.HookBeforeOrdinal}}
+		}, 1, 3, "hook drain"},
+		"a hook of the end": {intstr.FromInt32(3), func(s *plan.Snapshot) {
+			s.Spec.Hooks = []api.Hook{{Name: "tell", Point: api.HookAfterMigration}}
+		}, 3, 3, ""},
+		"a lost side": {intstr.FromInt32(3), func(s *plan.Snapshot) { s.Destination.Lost = true }, 1, 3, ""},
+	} {
+		s := plantest.Healthy(0, 10, pdbtest.MaxUnavailable(4), "data")
+		s.Record.Baseline = &api.Baseline{Replicas: 10, Budget: 4}
+		atOnce(tc.asked)(&s)
+		if tc.change != nil {
+			tc.change(&s)
+		}
+		most, asked, why := MostInFlight(s)
+		if most != tc.most || asked != tc.wants || !strings.Contains(why, tc.why) || tc.why == "" && why != "" {
+			t.Errorf("%s: %d of %d, because %q", name, most, asked, why)
+		}
+	}
+}
+
+// TestInFlightFindings: before the first write, a number is refused that the budget or the move does not allow (I4).
+func TestInFlightFindings(t *testing.T) {
+	for name, tc := range map[string]struct {
+		asked  int32
+		change func(*plan.Snapshot)
+		want   string
+	}{
+		"one":                  {1, nil, ""},
+		"as many as the d":     {2, nil, ""},
+		"more":                 {3, nil, api.ReasonInFlightExceeds},
+		"more than was asked":  {2, func(s *plan.Snapshot) { s.Spec.MaxUnavailable = new(intstr.FromInt32(1)) }, api.ReasonInFlightExceeds},
+		"by snapshots":         {2, func(s *plan.Snapshot) { s.Spec.Volumes[0].Method = api.MethodSnapshot }, api.ReasonInFlightUnsupported},
+		"one by snapshots":     {1, func(s *plan.Snapshot) { s.Spec.Volumes[0].Method = api.MethodSnapshot }, ""},
+		"without replicas yet": {2, func(s *plan.Snapshot) { s.Source.Set.Replicas = 0 }, ""},
+	} {
+		s := plantest.Scenario{Replicas: 4, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(2)}.Build()
+		atOnce(intstr.FromInt32(tc.asked))(&s)
+		if tc.change != nil {
+			tc.change(&s)
+		}
+		found := ""
+		for _, f := range Preflight(s) {
+			if f.Check == plan.CheckInFlight && !f.Warning {
+				found = f.Reason
+			}
+		}
+		if found != tc.want {
+			t.Errorf("%s: found %q, want %q", name, found, tc.want)
+		}
+	}
+}
+
+// sixAtOnce is a move of 6 ordinals in an order, with these ordinals in flight and 3 at once.
+func sixAtOnce(order api.Order, source, destination plan.Set, focus int32, ordinals ...int32) plan.Snapshot {
+	s := plantest.Scenario{Replicas: 6, Budget: pdbtest.MaxUnavailable(3), Prepared: true, Spec: plan.Spec{Order: order, MaxInFlight: new(intstr.FromInt32(3))}}.Build()
+	s.Record.Baseline = &api.Baseline{Replicas: 6, Budget: 3, SourceCluster: s.Source.ClusterID, DestinationCluster: s.Destination.ClusterID}
+	s.Record.Fence = &api.Fence{Epoch: 1, Direction: api.Forward}
+	s.Source.Set.Start, s.Source.Set.Replicas = source.Start, source.Replicas
+	s.Destination.Set.Start, s.Destination.Set.Replicas = destination.Start, destination.Replicas
+	for _, k := range ordinals {
+		s.Record.Further = append(s.Record.Further, api.Handoff{Ordinal: k, StartTime: metav1.NewMicroTime(s.Now)})
+	}
+	if focus >= 0 {
+		s.Record = plan.Focus{Ordinal: &focus}.Of(s.Record)
+	}
+	return s
+}
+
+// TestNextBesideOthers: the next ordinal is the giver's first one that is not in flight, and begins only within the
+// block of the first one in flight that has not arrived (I6).
+func TestNextBesideOthers(t *testing.T) {
+	at := plantest.OfRange
+	for name, tc := range map[string]struct {
+		s          plan.Snapshot
+		next       int32
+		more, room bool
+	}{
+		"none is in flight":          {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), -1), 5, true, true},
+		"the first one runs":         {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), -1, 5), 4, true, true},
+		"two are down":               {sixAtOnce(api.HighestFirst, at(0, 4), at(6, 0), -1, 5, 4), 3, true, true},
+		"three are in flight":        {sixAtOnce(api.HighestFirst, at(0, 4), at(6, 0), -1, 5, 4, 3), 2, true, false},
+		"the first one is late":      {sixAtOnce(api.HighestFirst, at(0, 4), at(4, 2), -1, 5), 3, true, true},
+		"two have passed it":         {sixAtOnce(api.HighestFirst, at(0, 3), at(3, 3), -1, 5), 2, true, false},
+		"the last ones":              {sixAtOnce(api.HighestFirst, at(0, 1), at(3, 3), -1, 2, 1, 0), -1, false, false},
+		"lowest first":               {sixAtOnce(api.LowestFirst, at(2, 4), at(0, 0), -1, 0, 1), 2, true, true},
+		"lowest first, one is late":  {sixAtOnce(api.LowestFirst, at(3, 3), at(0, 3), -1, 0), 3, true, false},
+		"the one in focus is itself": {sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 4, 5, 4, 3), 4, true, true},
+	} {
+		v := viewOf(tc.s)
+		k, more := v.next()
+		if k != tc.next || more != tc.more || more && v.room(k) != tc.room {
+			t.Errorf("%s: %d, more %t, room %t", name, k, more, v.room(k))
+		}
+	}
+}
+
+// TestNextBackBesideOthers: on the way back, the next ordinal is at the destination's end, and those that are in flight
+// are skipped.
+func TestNextBackBesideOthers(t *testing.T) {
+	s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 2), plantest.OfRange(3, 3), -1, 3, 2)
+	s.Spec.Mode = api.ModeRollback
+	if k, more := viewOf(s).next(); k != 4 || !more {
+		t.Errorf("next is %d, more %t", k, more)
+	}
+	s.Record.Baseline.DestinationReplicas = 2
+	if k, more := viewOf(s).next(); more {
+		t.Errorf("ordinal %d of the destination's own is next", k)
+	}
+}
+
+// TestOrderOfTheBlock: only the ordinal next to the taker is stopped and started, in both orders and directions: the
+// slices stay two ranges (I9). The wait names the ordinal that is waited for.
+func TestOrderOfTheBlock(t *testing.T) {
+	at := plantest.OfRange
+	for name, tc := range map[string]struct {
+		s      plan.Snapshot
+		back   bool
+		step   func(handoffPlanner, int32) *plan.Decision
+		k      int32
+		awaits string
+	}{
+		"the first one stops":                   {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), 5, 5, 4), false, handoffPlanner.inTurn, 5, ""},
+		"the second one waits":                  {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), 4, 5, 4), false, handoffPlanner.inTurn, 4, "until ordinal 5 is stopped"},
+		"the second one stops":                  {sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 4, 5, 4), false, handoffPlanner.inTurn, 4, ""},
+		"the second one waits, lowest first":    {sixAtOnce(api.LowestFirst, at(0, 6), at(0, 0), 1, 0, 1), false, handoffPlanner.inTurn, 1, "until ordinal 0 is stopped"},
+		"back, the lowest one stops":            {sixAtOnce(api.HighestFirst, at(0, 3), at(3, 3), 3, 4, 3), true, handoffPlanner.inTurn, 3, ""},
+		"back, the next one waits":              {sixAtOnce(api.HighestFirst, at(0, 3), at(3, 3), 4, 4, 3), true, handoffPlanner.inTurn, 4, "until ordinal 3 is stopped"},
+		"the first one starts":                  {sixAtOnce(api.HighestFirst, at(0, 4), at(6, 0), 5, 5, 4), false, handoffPlanner.adjoins, 5, ""},
+		"the second one waits for its start":    {sixAtOnce(api.HighestFirst, at(0, 4), at(6, 0), 4, 5, 4), false, handoffPlanner.adjoins, 4, "until ordinal 5 is started"},
+		"the second one starts":                 {sixAtOnce(api.HighestFirst, at(0, 4), at(5, 1), 4, 5, 4), false, handoffPlanner.adjoins, 4, ""},
+		"the second one, lowest first":          {sixAtOnce(api.LowestFirst, at(2, 4), at(0, 0), 1, 0, 1), false, handoffPlanner.adjoins, 1, "until ordinal 0 is started"},
+		"back, the lowest one starts first":     {sixAtOnce(api.HighestFirst, at(0, 3), at(5, 1), 3, 4, 3), true, handoffPlanner.adjoins, 3, ""},
+		"back, the higher one waits":            {sixAtOnce(api.HighestFirst, at(0, 3), at(5, 1), 4, 4, 3), true, handoffPlanner.adjoins, 4, "until ordinal 3 is started"},
+		"another one is not stopped, it starts": {sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 5, 5, 4), false, handoffPlanner.adjoins, 5, ""},
+	} {
+		if tc.back {
+			tc.s.Spec.Mode = api.ModeRollback
+		}
+		message := ""
+		if decision := tc.step(handoffOf(viewOf(tc.s)), tc.k); decision != nil {
+			message = decision.Hold.Message
+		}
+		if !strings.Contains(message, tc.awaits) || tc.awaits == "" && message != "" {
+			t.Errorf("%s: %q", name, message)
+		}
+	}
+}
+
+// TestStartsInOrder: an OrderedReady StatefulSet gets the next ordinal when the former one is available.
+func TestStartsInOrder(t *testing.T) {
+	s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 4), plantest.OfRange(5, 1), 4, 5, 4)
+	s.Destination.Set.Ordered = true
+	decision := handoffOf(viewOf(s)).adjoins(4)
+	if decision == nil || !strings.Contains(decision.Hold.Message, "until ordinal 5 is available") {
+		t.Errorf("it starts beside one that is not available: %+v", decision)
+	}
+	s.Record.Further = nil
+	if decision := handoffOf(viewOf(s)).adjoins(4); decision != nil {
+		t.Errorf("it waits for none: %+v", decision)
+	}
+}
+
+// TestStraysBesideOthers: an ordinal that neither slice owns must be in flight (I9).
+func TestStraysBesideOthers(t *testing.T) {
+	s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 3), plantest.OfRange(6, 0), 5, 5, 4, 3)
+	if v := viewOf(s); v.layout.broken != "" || v.strays() != "" {
+		t.Errorf("broken: %q, strays: %q", v.layout.broken, v.strays())
+	}
+	s.Record.Further[1].Ordinal = 2
+	if v := viewOf(s); !strings.Contains(v.strays(), "ordinal 3") {
+		t.Errorf("ordinal 3 was stopped by another writer: %q %q", v.layout.broken, v.strays())
+	}
+	s.Record.Further = s.Record.Further[:1]
+	if v := viewOf(s); v.layout.broken == "" {
+		t.Error("more ordinals are down than are in flight")
+	}
+}
+
+// TestFociOfAPass: a pass decides on those nearer to the taker first, and then whether one more begins. After one that
+// stalls, those that still run are left alone (I6).
+func TestFociOfAPass(t *testing.T) {
+	at := plantest.OfRange
+	texts := func(s plan.Snapshot, stalled bool) (all []string) {
+		for _, f := range Foci(s, plan.Decision{Hold: &plan.Hold{Stalled: stalled}}) {
+			if f.Begins {
+				all = append(all, "begins")
+				continue
+			}
+			all = append(all, string(rune('0'+*f.Ordinal)))
+		}
+		return all
+	}
+	two := sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 5, 4, 5)
+	if diff := cmp.Diff([]string{"4", "begins"}, texts(two, false)); diff != "" {
+		t.Errorf("two of three: %s", diff)
+	}
+	if diff := cmp.Diff([]string(nil), texts(two, true)); diff != "" {
+		t.Errorf("a stall: %s", diff)
+	}
+	three := sixAtOnce(api.HighestFirst, at(0, 4), at(6, 0), 5, 3, 5, 4)
+	if diff := cmp.Diff([]string{"4", "3"}, texts(three, false)); diff != "" {
+		t.Errorf("three: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"4"}, texts(three, true)); diff != "" {
+		t.Errorf("three, a stall: %s", diff)
+	}
+	three.Spec.Mode = api.ModePause
+	if diff := cmp.Diff([]string{"4", "3"}, texts(three, false)); diff != "" {
+		t.Errorf("three, a pause: %s", diff)
+	}
+	one := sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 5, 5)
+	one.Spec.MaxInFlight = nil
+	if diff := cmp.Diff([]string(nil), texts(one, false)); diff != "" {
+		t.Errorf("one: %s", diff)
+	}
+}
+
+// TestGateCountsThoseInFlight: an ordinal is stopped only if it, those in flight, and other unavailable replicas are
+// within the budget (I5).
+func TestGateCountsThoseInFlight(t *testing.T) {
+	s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 5), plantest.OfRange(6, 0), 4, 5, 4)
+	gate := func() *plan.Hold { return gatePlanner{viewOf(s)}.tooManyDown(4) }
+	if hold := gate(); hold != nil {
+		t.Errorf("two of three: %s", hold.Message)
+	}
+	unready(0)(&s)
+	if hold := gate(); hold != nil {
+		t.Errorf("two, and one that is not Ready: %s", hold.Message)
+	}
+	unready(1)(&s)
+	if hold := gate(); hold == nil {
+		t.Error("four replicas would be down, of three")
+	}
+	s.Source.Set.Ordered = true
+	s.Source.Pods[1].Ready = true
+	if hold := gate(); hold == nil {
+		t.Error("an OrderedReady slice stops none beside one that is not Ready")
+	}
+}
+
+// TestReservesForAll: both budgets together allow what those in flight leave of d, and the pod of one that was just
+// stopped still counts (I4).
+func TestReservesForAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := rapid.Int32Range(2, 5).Draw(t, "d")
+		beside := rapid.Int32Range(1, d-1).Draw(t, "beside")
+		s := plantest.Scenario{Replicas: 8, Budget: pdbtest.MaxUnavailable(d), Prepared: true, Spec: plan.Spec{MaxInFlight: new(intstr.FromInt32(d))}}.Build()
+		s.Record.Baseline = &api.Baseline{Replicas: 8, Budget: d, DisruptionBudget: &api.DisruptionBudget{Name: "web", MaxUnavailable: new(intstr.FromInt32(d))}}
+		s.Record.Fence = &api.Fence{Epoch: 1, Direction: api.Forward}
+		s.Source.Set.Replicas -= beside
+		gone := rapid.Int32Range(0, beside).Draw(t, "gone")
+		for i := range beside {
+			s.Record.Further = append(s.Record.Further, api.Handoff{Ordinal: 7 - i})
+			if i < gone {
+				s.Source.RemovePod(7 - i)
+			}
+		}
+		focus := 7 - beside
+		s.Record.Handoff = &api.Handoff{Ordinal: focus}
+		for range 20 {
+			decision := budgetPlanner{viewOf(s)}.reserveBudget(beside + 1)
+			if decision == nil {
+				break
+			}
+			if decision.Effect == nil {
+				t.Fatalf("it waits: %+v", decision.Hold)
+			}
+			b := &s.Side(decision.Effect.Side).Budgets[0]
+			b.Form, b.Fence, b.Observed = decision.Effect.Form, decision.Effect.Fence, true
+			b.Author = &decision.Effect.Author
+		}
+		allowed := int32(0)
+		for _, side := range []plan.Side{s.Source, s.Destination} {
+			form := side.Budgets[0].Form
+			if form.MaxUnavailable != nil {
+				allowed += min(form.MaxUnavailable.IntVal, side.Set.Replicas)
+				continue
+			}
+			allowed += max(0, int32(len(side.Pods))-form.MinAvailable.IntVal) // every pod is healthy
+		}
+		if allowed > d-beside-1 {
+			t.Fatalf("%d more may be evicted, with %d of %d in flight: %+v", allowed, beside+1, d, s.Source.Budgets[0].Form)
+		}
+	})
+}
+
+// TestFocusKeepsAll: whatever handoff is in focus, the record holds all of them, and is stored in one order.
+func TestFocusKeepsAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ordinals := rapid.SliceOfNDistinct(rapid.Int32Range(0, 9), 1, 5, rapid.ID).Draw(t, "ordinals")
+		order := rapid.SampledFrom([]api.Order{api.HighestFirst, api.LowestFirst}).Draw(t, "order")
+		var record plan.Record
+		for _, k := range ordinals {
+			record.Further = append(record.Further, api.Handoff{Ordinal: k})
+		}
+		stored := record.Stored(order)
+		focus := rapid.SampledFrom(append([]plan.Focus{{}, {Begins: true}}, plan.Focus{Ordinal: &ordinals[0]})).Draw(t, "focus")
+		if diff := cmp.Diff(stored, focus.Of(stored).Stored(order)); diff != "" {
+			t.Fatal(diff)
+		}
+		if !slices.IsSortedFunc(stored.InFlight(), func(a, b api.Handoff) int {
+			if order == api.LowestFirst {
+				return int(a.Ordinal - b.Ordinal)
+			}
+			return int(b.Ordinal - a.Ordinal)
+		}) {
+			t.Fatalf("stored as %+v", stored.InFlight())
+		}
+	})
+}
