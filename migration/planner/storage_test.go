@@ -35,7 +35,7 @@ func inPlaceSnapshot(moved ...int32) plan.Snapshot {
 		Now: now, UID: "m", Holder: "me", Engaged: true, Migration: types.NamespacedName{Namespace: "shop", Name: "web"},
 		Spec: plan.Spec{Mode: api.ModeRun, SameCluster: true, SameNamespace: true, Deadline: time.Minute, Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover"}}}},
 		Record: plan.Record{
-			Accepted: true, Fence: &api.Fence{Epoch: 1, Holder: "me", Direction: api.Forward}, Storage: inplace.Record{Former: former, Reached: api.ModeRun}.Status(),
+			Accepted: true, Fence: &api.Fence{Epoch: 1, Holder: "me", Direction: api.Forward}, Storage: inplace.Record{Former: former, Reached: api.ModeRun, Written: wanted.Templates}.Status(),
 			Baseline: &api.Baseline{Replicas: 3, Budget: 1, SourceUID: "set", SourceCluster: "c", DestinationCluster: "c", Services: &api.ServicesSpec{}, Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}},
 		},
 		Source:      plan.Side{Cluster: "east", Namespace: "shop", ClusterID: "c", Reach: plan.Seen, NamespaceFound: true, Set: set},
