@@ -193,3 +193,28 @@ func TestStorageFindings(t *testing.T) {
 		})
 	}
 }
+
+// TestFilledUp: a pass that finds no room ends the passes, until a larger volume is asked for.
+func TestFilledUp(t *testing.T) {
+	const full = "the receiver pod r failed: the destination is full: enlarge its claim, and start again"
+	for name, tc := range map[string]struct {
+		trouble     string
+		asked, size int64
+		want        bool
+	}{
+		"all is well":              {"", 512, 512, false},
+		"another trouble":          {"the receiver pod r failed: no route to host", 512, 512, false},
+		"no room":                  {full, 512, 512, true},
+		"no room, rounded up":      {full, 512, 520, true},
+		"more is asked for by now": {full, 600, 512, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := claimOfTest(1, false)
+			v.Copy.Attempt.Warm.Trouble, v.Copy.Asked.Size, v.Copy.Incoming.Volume.Size = tc.trouble, tc.asked, tc.size
+			got := filledUp(volumes.Pair{Giver: v.Source, Taker: v.Destination, Copy: v.Copy})
+			if (got != nil) != tc.want || got != nil && (got.Reason != volumes.ReasonCopySizeTooSmall || !got.Stalled || !strings.Contains(got.Message, fmt.Sprint(tc.size))) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
