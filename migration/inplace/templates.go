@@ -2,14 +2,12 @@ package inplace
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
-
-// ReasonTemplatesReverted is the reason of a stall because another writer has recreated the set with other claim templates.
-const ReasonTemplatesReverted = "ClaimTemplatesReverted"
 
 // present holds while the set does not exist, unless it is being recreated.
 func (p *planner) present() *Decision {
@@ -27,18 +25,23 @@ func (p *planner) templates() *Decision {
 	switch {
 	case p.Record.Replace != nil:
 		return p.recreate(to)
-	case !p.Set.Manifest.equals(to) && p.Record.Reached == p.Mode:
-		return stalls(ReasonTemplatesReverted, p.title()+" has other claim templates than those that the migration has written: another writer has recreated it",
+	case !p.Set.Manifest.Equals(to) && p.reached(to):
+		return stalls(api.ReasonTemplatesReverted, p.title()+" has other claim templates than those that the migration has written: another writer has recreated it",
 			"change the templates where that writer has them, such as in Git; the migration then continues")
-	case !p.Set.Manifest.equals(to):
+	case !p.Set.Manifest.Equals(to):
 		if held := p.recreatable(); held != nil {
 			return held
 		}
 		return p.recreate(to)
-	case p.Record.Reached != p.Mode:
-		return p.recorded(func(r *Record) { r.Reached = p.Mode })
+	case !p.reached(to):
+		return p.recorded(func(r *Record) { r.Reached, r.Written = p.Mode, to.Templates })
 	}
 	return nil
+}
+
+// reached reports whether the set has had the templates of a manifest in the present mode.
+func (p *planner) reached(to Manifest) bool {
+	return p.Record.Reached == p.Mode && slices.Equal(p.Record.Written, to.Templates)
 }
 
 // recreatable holds if the set cannot be recreated now.
@@ -75,9 +78,9 @@ func (p *planner) recreate(to Manifest) *Decision {
 				r.Former = p.Set.Manifest
 			}
 		})
-	case p.Set.Found && !p.Set.Terminating && p.Set.Manifest.equals(to):
+	case p.Set.Found && !p.Set.Terminating && p.Set.Manifest.Equals(to):
 		return p.recorded(func(r *Record) { r.Replace = nil })
-	case !p.Set.Found && !replace.Next.equals(to):
+	case !p.Set.Found && !replace.Next.Equals(to):
 		return p.recorded(func(r *Record) { r.Replace.Next = to })
 	case !p.Set.Found:
 		return act(Action{Verb: CreateSet, Name: p.Set.Name, Manifest: replace.Next})

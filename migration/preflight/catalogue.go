@@ -98,6 +98,12 @@ var others = []Check{
 		Remedy: "Bind the claims of the source, and remove foreign claims and volumes at the destination.",
 	},
 	{
+		Name: plan.CheckStorage, Group: GroupVolumes, InPlace: true,
+		Looks:  "of a migration with spec.storage: at the claim templates that change, the owner and the retention policies of the StatefulSet, and the claims: whether they are bound, have an owner, are used by other pods, or allow one pod only.",
+		Why:    "A claim could not be replaced under its own name, or would be deleted with its data.",
+		Remedy: "Follow the finding: correct spec.volumes, set the retention policy to Retain, or end the other pod.",
+	},
+	{
 		Name: plan.CheckServices, Group: GroupNames,
 		Looks:  "for Services with the names of ordinals, if spec.services gives each ordinal a name for all clusters.",
 		Why:    "A foreign Service would be overwritten, or lead elsewhere.",

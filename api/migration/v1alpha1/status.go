@@ -47,6 +47,9 @@ type MigrationStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=15
 	FurtherHandoffs []Handoff `json:"furtherHandoffs,omitempty"`
+	// storage is the record of a migration in place.
+	// +optional
+	Storage *StorageStatus `json:"storage,omitempty"`
 	// ahead lists the ordinals whose volumes are copied before their turn.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
