@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sliceshift/sliceshift/migration/outlook"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -20,10 +21,11 @@ const (
 	GroupPods        Group = "pods at the destination"
 	GroupVolumes     Group = "volumes"
 	GroupNames       Group = "names"
+	GroupInPlace     Group = "storage in place"
 	GroupOther       Group = "other"
 )
 
-var groups = []Group{GroupAccess, GroupSource, GroupWriters, GroupBudget, GroupDestination, GroupPods, GroupVolumes, GroupNames, GroupOther}
+var groups = []Group{GroupAccess, GroupSource, GroupWriters, GroupBudget, GroupDestination, GroupPods, GroupVolumes, GroupNames, GroupInPlace, GroupOther}
 
 // Names of checks that run before any check of the registry.
 const (
@@ -121,13 +123,21 @@ var others = []Check{
 func Catalogue() []Check {
 	var all []Check
 	for _, group := range groups {
-		for _, check := range slices.Concat(others, checks) {
+		for _, check := range slices.Concat(others, checks, inPlace()) {
 			if check.group() == group {
 				all = append(all, check)
 			}
 		}
 	}
 	return all
+}
+
+// inPlace returns the checks of a change of storage in place.
+func inPlace() (all []Check) {
+	for _, check := range outlook.Checks {
+		all = append(all, Check{Name: check.Name, Group: GroupInPlace, Looks: check.Looks, Why: check.Why, Remedy: check.Remedy})
+	}
+	return append(all, besideOutlook...)
 }
 
 func (c Check) group() Group {

@@ -67,6 +67,7 @@ const (
 	ReasonBudgetLowered        = "BudgetLowered"
 	ReasonNoNodeFits           = "NoNodeFits"
 	ReasonClaimTemplateMissing = "ClaimTemplateMissing"
+	ReasonStorageUnfit         = "StorageUnfit"
 	ReasonScheduleInvalid      = "ScheduleInvalid"
 	ReasonScheduleNeverOpens   = "ScheduleNeverOpens"
 	ReasonWindowTooShort       = "WindowTooShort"

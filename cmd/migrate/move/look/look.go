@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/engine"
+	"github.com/sliceshift/sliceshift/migration/outlook"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -54,4 +55,17 @@ func Seen(sides ...plan.Side) error {
 // Unread adds to the error of a read what to check.
 func Unread(err error) error {
 	return fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
+}
+
+// InPlace returns what a migration in place would do, and writes nothing.
+func InPlace(ctx context.Context, at *clusters.Connection, m *api.Migration) (outlook.Plan, error) {
+	if m.UID == "" {
+		m = m.DeepCopy()
+		m.UID = unrecorded
+	}
+	p, err := engine.Outlook(ctx, m, engine.Options{Source: at, Policy: volumes.Unrestricted()})
+	if err != nil {
+		return p, Unread(err)
+	}
+	return p, nil
 }
