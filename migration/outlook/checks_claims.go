@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -189,6 +188,3 @@ func warm(s State) []plan.Finding {
 	}
 	return found
 }
-
-// Owner returns the controller of the set; nil if it has none.
-func (s State) Owner() *metav1.OwnerReference { return metav1.GetControllerOf(s.Set) }

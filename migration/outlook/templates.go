@@ -131,6 +131,9 @@ func ofTemplate(from, to *corev1.PersistentVolumeClaim) *api.VolumeSpec {
 		switch change.Field { //nolint:exhaustive // changesOf returns no others
 		case drift.StorageClass:
 			of.StorageClassName = new(change.To)
+			if class := to.Spec.VolumeAttributesClassName; ptr.Deref(class, "") != "" {
+				of.VolumeAttributesClassName = class // another StorageClass removes the present one
+			}
 		case drift.Size:
 			of.Size = requestOf(to)
 		case drift.AttributesClass:

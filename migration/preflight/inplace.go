@@ -202,13 +202,13 @@ func (e *Inspector) claimsInPlace(ctx context.Context, set *appsv1.StatefulSet, 
 			disks = append(disks, c.Spec.VolumeName)
 		}
 	}
-	volumes, err := endpoint.GetAll[corev1.PersistentVolume](ctx, e.Source.Live, "", disks)
+	bound, err := endpoint.GetAll[corev1.PersistentVolume](ctx, e.Source.Live, "", disks)
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
 	}
 	for i := range all {
 		if c := all[i].Found; c != nil {
-			all[i].Volume = volumes[c.Spec.VolumeName]
+			all[i].Volume = bound[c.Spec.VolumeName]
 		}
 	}
 	return all, nil

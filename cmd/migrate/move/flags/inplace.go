@@ -1,7 +1,9 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -109,7 +111,7 @@ func manifestTemplates(path, set string) ([]corev1.PersistentVolumeClaim, error)
 	for decoder := yaml.NewYAMLOrJSONDecoder(file, most); ; {
 		var each appsv1.StatefulSet
 		if err := decoder.Decode(&each); err != nil {
-			if err.Error() == "EOF" {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			return nil, command.Usagef("--%s %s: %v", FromManifest, path, err)
