@@ -199,7 +199,7 @@ func TestRightsOfRoles(t *testing.T) {
 			"pods: get",
 		},
 		"sliceshift-mover-jobs": {"jobs.batch: create,get,patch"},
-		"sliceshift-mover-pods": {"pods/portforward: create", "pods: create,delete,get,patch"},
+		"sliceshift-mover-pods": {"pods/eviction: create", "pods/portforward: create", "pods: create,delete,get,patch"},
 		"sliceshift-mover-snapshots": {
 			"pods: create,delete,get",
 			"volumesnapshots.snapshot.storage.k8s.io: create,delete,get,list",

@@ -3,6 +3,7 @@ package volumes
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -272,6 +273,8 @@ type CopyAction struct {
 	// Size is 0, the requested size applies, or that of the other side.
 	Class string
 	Size  int64
+	// Like is the claim template whose form a new claim gets; nil for the form of the other side's claim.
+	Like *corev1.PersistentVolumeClaimSpec
 	// Snapshot is for the verbs of method Snapshot.
 	Snapshot SnapshotAction
 }

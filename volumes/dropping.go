@@ -14,6 +14,14 @@ func (h Handing) Tidy() Verdict {
 	return h.LetGo()
 }
 
+// LeaveOutgoing deletes the claim from which an abandoned attempt was read, once its volume is the ordinal's again.
+func (h Handing) LeaveOutgoing() Verdict {
+	if !h.Outgoing.Claim.Ours || h.Giver.Volume.ClaimRef.Names(h.Outgoing.Ref) {
+		return Verdict{}
+	}
+	return h.deleteLost(h.Outgoing, true)
+}
+
 // Drop removes the incoming claim of an abandoned attempt. Its volume is then deleted or retained as its class
 // defines. The abandonment is recorded first, so that a removed object is never created again under the same
 // name. Drop does not wait for the deletions.

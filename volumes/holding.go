@@ -52,6 +52,9 @@ type Claim struct {
 	// OwnedByPod is true if a Pod owns it, so that it would be deleted with that Pod (KEP-1847, whenScaled:
 	// Delete).
 	OwnedByPod bool
+	// Held is true if it has the finalizer of migrations in place. Owned is true if it has any owner, with which it would
+	// be deleted.
+	Held, Owned bool
 	// Keeps are the finalizers that may keep its object after a deletion. While it is being deleted, these are
 	// all its finalizers; before, those that are not Kubernetes' own. DeletedAt is when its deletion was
 	// requested, in seconds since 1970.
@@ -81,7 +84,10 @@ type Volume struct {
 	// not declared.
 	FileSystem string
 	// Size is its capacity in bytes; 0 if not known.
-	Size        int64
+	Size int64
+	// Attributes is its VolumeAttributesClass, and Modes are its access modes, as claims name them.
+	Attributes  string
+	Modes       []corev1.PersistentVolumeAccessMode
 	Handle      string
 	Terminating bool
 	// Ours is true if this migration created it.

@@ -73,6 +73,17 @@ type Action struct {
 	Copy CopyAction
 }
 
+// Written returns an action on a volume of the giver's side in the version that was judged, under the fence of the pair,
+// with the state that edit leaves.
+func (p Pair) Written(verb Verb, volume Volume, edit func(*State)) Action {
+	action := change(verb, volume, func(s *State) {
+		s.Fence = p.Fence
+		edit(s)
+	})
+	action.AtGiver, action.Ref, action.Fence = true, action.After.ClaimRef, p.Fence
+	return action
+}
+
 // Verdict is the next step. At most one of Action, Attempt, Waits and Hold is set. If none is set, the volume is
 // where it should be.
 type Verdict struct {

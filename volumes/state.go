@@ -1,6 +1,9 @@
 package volumes
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // State holds the fields of a volume that migrations write. An action has the state before it and after it, and writes
 // the difference. Of a VolumeSnapshotContent, only Policy, Note and Fence are written.
@@ -23,6 +26,18 @@ func (v Volume) State() State {
 func (v Volume) In(s State) Volume {
 	v.Policy, v.Note, v.ClaimRef, v.Fence, v.Released, v.Seal, v.There = s.Policy, s.Note, s.ClaimRef, s.Fence, s.Released, s.Seal, s.There
 	return v
+}
+
+// Secured returns the state with policy Retain, and the note of the policy that a migration must restore.
+func (v Volume) Secured(owner types.UID) func(*State) {
+	return func(s *State) {
+		s.Policy, s.Note = corev1.PersistentVolumeReclaimRetain, Note{Policy: v.OriginalFor(owner), By: owner}
+	}
+}
+
+// Restored returns the state with the policy of the volume's author, without the marks of a migration.
+func (v Volume) Restored(owner types.UID) func(*State) {
+	return func(s *State) { s.restore(v.OriginalFor(owner)) }
 }
 
 // restore sets a reclaim policy back to the one of its author, and removes the marks of the migration.

@@ -19,6 +19,7 @@ func ViewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) Claim {
 		Volume: claim.Spec.VolumeName, Terminating: claim.DeletionTimestamp != nil,
 		Ours:    claim.Annotations[api.OwnerAnnotationKey] == string(owner),
 		OncePod: slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod),
+		Held:    slices.Contains(claim.Finalizers, api.ClaimFinalizer), Owned: len(claim.OwnerReferences) > 0,
 	}
 	view.Fence, view.Calls = unmark(claim.Annotations[api.FenceAnnotationKey])
 	view.Keeps, view.DeletedAt = keeps(claim)
@@ -78,14 +79,17 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Class:  volume.Spec.StorageClassName, FileSystem: fileSystem(volume.Spec),
 		Handle: Handle(volume), Terminating: volume.DeletionTimestamp != nil,
 		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],
-		Chosen:   chosen(volume),
-		Size:     size(volume.Spec.Capacity),
+		Chosen: chosen(volume),
+		Size:   size(volume.Spec.Capacity), Modes: volume.Spec.AccessModes,
 		Released: volume.Annotations[api.ReleasedAnnotationKey], Seal: volume.Annotations[api.SealAnnotationKey],
 		There: volume.Annotations[api.VolumeThereAnnotationKey],
 	}
 	view.Keeps, view.DeletedAt = keeps(volume)
 	if since := volume.Status.LastPhaseTransitionTime; since != nil {
 		view.PhaseSince = since.Unix()
+	}
+	if class := volume.Spec.VolumeAttributesClassName; class != nil {
+		view.Attributes = *class
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		view.ClaimRef = Ref{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}

@@ -203,6 +203,8 @@ var embeddedOnly = map[string]string{
 	"TestCopyWarmBySnapshot":           loops,
 	"TestCopyWarmBySnapshotEnds":       loops,
 	"TestCopyOverCSI":                  loops,
+	"TestStorageInPlace":               loops,
+	"TestStorageRefused":               loops,
 	"TestKeptGoes":                     loops,
 	"TestCopyWaitsForAWord":            played,
 	"TestToyGate":                      seams,

@@ -39,6 +39,12 @@ type disks struct {
 
 func startDisks(t *testing.T, more ...sidecar.Name) *disks {
 	t.Helper()
+	return startDisksIn(t, []string{"disks-east", "disks-west"}, more...)
+}
+
+// startDisksIn starts clusters of these names with such disks.
+func startDisksIn(t *testing.T, names []string, more ...sidecar.Name) *disks {
+	t.Helper()
 	treetest.NeedRoot(t)
 	const longest = 5 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), longest)
@@ -49,7 +55,7 @@ func startDisks(t *testing.T, more ...sidecar.Name) *disks {
 			t.Fatal(err)
 		}
 	}
-	all, err := cluster.StartAll(ctx, cluster.Options{Binary: binary(t), Attach: true}, "disks-east", "disks-west")
+	all, err := cluster.StartAll(ctx, cluster.Options{Binary: binary(t), Attach: true}, names...)
 	must(err)
 	d := &disks{clusters: all}
 	for _, each := range all {

@@ -119,8 +119,8 @@ func TestStorageCommandRefuses(t *testing.T) {
 		{"no class", "data=class=none,image=mover", "StorageClassMissing", "", ""},
 		{"no template", "date=class=" + second + ",image=mover", "ClaimTemplateMissing", "", ""},
 		{"no image", "data=class=" + second, "CopyImageMissing", "", ""},
-		{"kept", "data=class=" + second + ",method=rebind", "StorageUnfit", "", ""},
-		{"retention", asked, "ClaimsDeletedOnScaleDown", `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}`, `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}}`},
+		{"kept", "data=class=" + second + ",method=rebind", "UnknownMethod", "", ""},
+		{"retention", asked, "ClaimOwnedByPod", `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}`, `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}}`},
 		{
 			"owned", asked, "OwnedByOperator", `{"metadata":{"ownerReferences":[{"apiVersion":"db.example.com/v1","kind":"Database","name":"main","uid":"u","controller":true}]}}`,
 			`{"metadata":{"ownerReferences":null}}`,
@@ -174,4 +174,30 @@ func TestStorageCommandCreates(t *testing.T) {
 		t.Errorf("stored: %+v", m.Spec)
 	}
 	v.Must(c.Delete(v.Ctx, &m))
+}
+
+// TestStorageCommandRuns: the command changes class and size of a running set under its own name. Then there is nothing to do,
+// and the report lists each ordinal.
+func TestStorageCommandRuns(t *testing.T) {
+	t.Parallel()
+	d := disksOfOne(t)
+	v := d.inPlace(t, 2)
+	data, w := v.fill(), v.watch()
+	change := "data=class=" + fastClass + ",size=512Mi,image=mover,devices=allow"
+	if text := v.exits(v.inPlaceCLI("run", "--in-place", "--volume", change), 0); !strings.Contains(text, "changing the storage of StatefulSet") {
+		t.Errorf("the run:\n%s", text)
+	}
+	v.expectClaims(fastClass, newSize)
+	v.expectContent(data)
+	w.agree()
+	if text := v.exits(v.inPlaceCLI("storage", "--volume", change), 0); !strings.Contains(text, "there is nothing to do") {
+		t.Errorf("the plan after it:\n%s", text)
+	}
+	if text := v.exits(v.inPlaceCLI("run", "--in-place", "--volume", change), 0); !strings.Contains(text, "there is nothing to do") {
+		t.Errorf("a second run:\n%s", text)
+	}
+	v.exits(v.inPlaceCLI("status"), 0)
+	if text := v.exits(v.inPlaceCLI("report"), 0); !strings.Contains(text, "not Ready") {
+		t.Errorf("the report:\n%s", text)
+	}
 }

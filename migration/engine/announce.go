@@ -33,7 +33,7 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome, arrived *arriva
 		r.event(m, corev1.EventTypeWarning, c.Reason, "CopyAhead", c.Message)
 	}
 	if outcome.Done && outcome.Saved {
-		r.event(m, corev1.EventTypeNormal, outcome.Decision.Done, "Complete", completedMessage(outcome.Decision.Done))
+		r.event(m, corev1.EventTypeNormal, outcome.Decision.Done, "Complete", completedMessage(m, outcome.Decision.Done))
 	}
 }
 
@@ -75,7 +75,7 @@ func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Cha
 	case outcome.Waits:
 		log.Info("waiting", "reason", decision.Hold.Reason, "message", decision.Hold.Message)
 	case outcome.Done && outcome.Saved:
-		log.Info("completed", "reason", decision.Done, "message", completedMessage(decision.Done))
+		log.Info("completed", "reason", decision.Done, "message", completedMessage(m, decision.Done))
 	case outcome.GoesOn:
 		log.Info("no longer stalled")
 	}
@@ -85,7 +85,7 @@ func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Cha
 func logRecord(log logr.Logger, m *api.Migration, s plan.Snapshot, record plan.Record) {
 	if base := record.Baseline; base != nil && s.Record.Baseline == nil {
 		place := func(side plan.Side, set string) string { return side.Cluster + "/" + side.Namespace + "/" + set }
-		log.Info("accepted", "source", place(s.Source, m.Spec.Source.Name), "destination", place(s.Destination, cmp.Or(m.Spec.Destination.Name, m.Spec.Source.Name)),
+		log.Info("accepted", "source", place(s.Source, m.Spec.Source.Name), "destination", place(s.Destination, cmp.Or(m.Target().Name, m.Spec.Source.Name)),
 			"replicas", base.Replicas, "budget", base.Budget)
 	}
 	if fence, before := record.Fence, s.Record.Fence; fence != nil && (before == nil || *before != *fence) {

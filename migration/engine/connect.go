@@ -111,9 +111,9 @@ func (c *Connector) ways(ctx context.Context, m *api.Migration) (source, destina
 		return way{}, way{}, err
 	}
 	if world.Recovers(m) {
-		return source, off(m.Spec.Destination.KubeConfigSecretRef), nil
+		return source, off(m.Target().KubeConfigSecretRef), nil
 	}
-	destination, err = c.way(ctx, m, m.Spec.Destination.KubeConfigSecretRef)
+	destination, err = c.way(ctx, m, m.Target().KubeConfigSecretRef)
 	return source, destination, err
 }
 

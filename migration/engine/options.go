@@ -58,11 +58,11 @@ type Access struct {
 // endpoints returns both sides of a migration.
 func (o Options) endpoints(m *api.Migration) *endpoint.Pair {
 	source := endpointOf(plan.SourceSide, o.Source, cmp.Or(m.Spec.Source.Namespace, m.Namespace))
-	destination := endpointOf(plan.DestinationSide, o.Destination, cmp.Or(m.Spec.Destination.Namespace, m.Namespace))
+	destination := endpointOf(plan.DestinationSide, o.Destination, cmp.Or(m.Target().Namespace, m.Namespace))
 	source.Set = m.Spec.Source.Name
-	destination.Set = cmp.Or(m.Spec.Destination.Name, source.Set)
+	destination.Set = cmp.Or(m.Target().Name, source.Set)
 	source.APIVersion = cmp.Or(m.Spec.Source.APIVersion, workload.NativeVersion)
-	destination.APIVersion = cmp.Or(m.Spec.Destination.APIVersion, source.APIVersion)
+	destination.APIVersion = cmp.Or(m.Target().APIVersion, source.APIVersion)
 	return &endpoint.Pair{Source: source, Destination: destination}
 }
 

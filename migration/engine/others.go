@@ -90,8 +90,8 @@ func MovesOn(m, other *api.Migration) bool {
 	if at == nil || from == nil || from.SourceCluster != at.DestinationCluster {
 		return false
 	}
-	if cmp.Or(other.Spec.Source.Namespace, other.Namespace) != cmp.Or(m.Spec.Destination.Namespace, m.Namespace) ||
-		other.Spec.Source.Name != cmp.Or(m.Spec.Destination.Name, m.Spec.Source.Name) {
+	if cmp.Or(other.Spec.Source.Namespace, other.Namespace) != cmp.Or(m.Target().Namespace, m.Namespace) ||
+		other.Spec.Source.Name != cmp.Or(m.Target().Name, m.Spec.Source.Name) {
 		return false
 	}
 	switch records.Completed(other) {

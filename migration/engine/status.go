@@ -24,7 +24,7 @@ func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
 	m.Status.Ahead, m.Status.PausedWriters, m.Status.TurnedBack = record.Ahead, record.Writers, record.TurnedBack
-	m.Status.Proofs = record.Proofs
+	m.Status.Proofs, m.Status.Storage = record.Proofs, record.Storage
 	m.Status.AutomaticRollback, m.Status.LastAttempt, m.Status.OwedCopies = record.AutomaticRollback, record.LastAttempt, record.Owed
 	m.Status.StartWithdrawn = record.StartWithdrawn
 	if record.Baseline == nil {
@@ -41,13 +41,18 @@ func applyRecord(m *api.Migration, record plan.Record) {
 	}
 }
 
-func completedMessage(reason string) string {
-	switch reason {
-	case api.ReasonMoved:
+func completedMessage(m *api.Migration, reason string) string {
+	inPlace := m.Spec.Storage != nil
+	switch {
+	case inPlace && reason == api.ReasonMoved:
+		return "every ordinal runs on volumes of the new claim templates"
+	case inPlace && reason == api.ReasonRolledBack:
+		return "every ordinal runs on volumes of the former claim templates"
+	case reason == api.ReasonMoved:
 		return "every ordinal that was asked for runs at the destination"
-	case api.ReasonRolledBack:
+	case reason == api.ReasonRolledBack:
 		return "every ordinal runs at the source"
-	case api.ReasonRecovered:
+	case reason == api.ReasonRecovered:
 		return "every ordinal runs at the source again, on the disk that it left there"
 	default:
 		return "the migration's marks are removed from both StatefulSets; each ordinal runs where it was left"
@@ -111,7 +116,7 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	renderSchedule(m, s)
 	renderStalled(m, decision)
 	if decision.Done != "" {
-		condition(m, api.ConditionCompleted, metav1.ConditionTrue, decision.Done, completedMessage(decision.Done))
+		condition(m, api.ConditionCompleted, metav1.ConditionTrue, decision.Done, completedMessage(m, decision.Done))
 	}
 	renderProgress(m, s, decision)
 	renderReady(m)

@@ -38,7 +38,7 @@ func destinationOf(key string) string {
 
 // destinationName returns the display name of a Migration's destination.
 func destinationName(m *api.Migration) string {
-	if ref := m.Spec.Destination.KubeConfigSecretRef; ref != nil {
+	if ref := m.Target().KubeConfigSecretRef; ref != nil {
 		return ref.Name
 	}
 	return localName

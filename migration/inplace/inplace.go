@@ -118,12 +118,12 @@ func (p *planner) paused() *Decision {
 	return waits(api.ReasonPaused, "no ordinal begins: spec.mode is Pause")
 }
 
-// next begins the highest ordinal that is behind. Without a former manifest there is nothing to return to.
+// next begins the next ordinal that is behind. Without a former manifest there is nothing to return to.
 func (p *planner) next() *Decision {
 	if p.back() && p.Record.Former.Text == "" {
 		return nil
 	}
-	for _, o := range slices.Backward(p.Ordinals) {
+	for _, o := range p.inOrder() {
 		for _, slot := range o.Slots {
 			if need := p.needs(slot); need == drift.Refill || need == drift.Undecided {
 				return stalls(volumes.ReasonClassMissing, fmt.Sprintf("claim %s cannot get a new volume by a copy (%s)", slot.Ref.Name, need), p.Kubectl.Migrate("storage", p.Set.Name, "-n", p.Set.Namespace, "-o", "wide"))
@@ -134,6 +134,15 @@ func (p *planner) next() *Decision {
 		}
 	}
 	return nil
+}
+
+// inOrder returns the ordinals in the order in which they get new volumes. They return in the opposite order.
+func (p *planner) inOrder() []Ordinal {
+	ordinals := slices.Clone(p.Ordinals)
+	if p.LowestFirst == p.back() {
+		slices.Reverse(ordinals)
+	}
+	return ordinals
 }
 
 // turnedBack stalls after an ordinal has returned to its old volumes, until its user has set another mode: the ordinal

@@ -208,10 +208,10 @@ func TestRevertedAfterEveryStep(t *testing.T) {
 				w.note("the templates are reverted after %d steps", steps)
 				w.recreatedBy(w.former)
 				last := w.settle()
-				if stalled := last.Hold != nil && last.Hold.Stalled && slices.Contains([]string{ReasonTemplatesReverted, api.ReasonCopyTurnedBack}, last.Hold.Reason); !last.Done && !stalled || w.ready() != replicas {
+				if stalled := last.Hold != nil && last.Hold.Stalled && slices.Contains([]string{api.ReasonTemplatesReverted, api.ReasonCopyTurnedBack}, last.Hold.Reason); !last.Done && !stalled || w.ready() != replicas {
 					w.fail("%d pods are ready: %+v, hold %+v", w.ready(), last, last.Hold)
 				}
-				if w.set.manifest.equals(w.former) {
+				if w.set.manifest.Equals(w.former) {
 					w.recreatedBy(w.wanted)
 				}
 				w.mode = api.ModePause

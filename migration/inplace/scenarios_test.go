@@ -73,7 +73,7 @@ func TestTraps(t *testing.T) {
 		"GitOps writes the old templates back before the stop": func(w *world) {
 			w.until("an ordinal is warm", func() bool { return len(w.fills) > 0 })
 			w.recreatedBy(w.former)
-			w.stallsWith(ReasonTemplatesReverted, replicas)
+			w.stallsWith(api.ReasonTemplatesReverted, replicas)
 			w.recreatedBy(w.wanted)
 			w.finish()
 		},
@@ -87,7 +87,7 @@ func TestTraps(t *testing.T) {
 			w.mode = api.ModePause
 			w.stallsWith(api.ReasonPaused, replicas)
 			w.mode = api.ModeRun
-			w.stallsWith(ReasonTemplatesReverted, replicas)
+			w.stallsWith(api.ReasonTemplatesReverted, replicas)
 			w.recreatedBy(w.wanted)
 			w.finish()
 		},
@@ -247,7 +247,7 @@ func TestPauses(t *testing.T) {
 			w.until("it is being deleted", func() bool { return w.set.terminating })
 			w.mode = api.ModePause
 			w.stallsWith(api.ReasonPaused, replicas)
-			if w.set == nil || !w.set.manifest.equals(w.wanted) {
+			if w.set == nil || !w.set.manifest.Equals(w.wanted) {
 				w.fail("the set was not created: %+v", w.set)
 			}
 			w.mode = api.ModeRun
@@ -293,7 +293,7 @@ func TestLargerVolumesDoNotReturn(t *testing.T) {
 	w.until("ordinal 2 is down", w.down(2))
 	w.mode = api.ModeRollback
 	w.until("it is turned back", func() bool { return w.record.Handoff != nil && w.record.Handoff.Turned })
-	w.until("the set has its former templates", func() bool { return w.set != nil && w.set.manifest.equals(w.former) })
+	w.until("the set has its former templates", func() bool { return w.set != nil && w.set.manifest.Equals(w.former) })
 	if w.claims["data-web-2"] == nil || !w.claims["data-web-2"].held {
 		w.fail("its claim was released before: %+v", w.claims["data-web-2"])
 	}

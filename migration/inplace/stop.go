@@ -67,6 +67,8 @@ func (f flight) turns() string {
 		return ""
 	case !f.Sealed && f.Mode != api.ModePause && f.back() != f.Return:
 		return modeChanged
+	case !f.Sealed && !f.runs() && f.Overdue != "":
+		return f.Overdue
 	case !f.Sealed && f.unheld():
 		return "another writer has removed the finalizer that holds a claim"
 	case !f.runs() && !f.arrived() && f.Set.Found && !f.Set.Terminating && !f.fitsNew() && f.fitsOld():
@@ -171,21 +173,24 @@ func (f flight) beforeStop() *Decision {
 
 func (f flight) warm(_ Handed, s Slot) *Decision { return f.fills(f.ordinal, s, volumes.Warm) }
 
-// room stalls if the data do not fit the new volume. Nothing is stopped then.
+// room stalls if the data do not fit the new volume. Nothing is stopped then. For a smaller volume they must have been
+// measured, because a last pass that finds no room keeps its ordinal down.
 func (f flight) room(h Handed, s Slot) *Decision {
 	at := slices.IndexFunc(f.target().Templates, func(t Template) bool { return t.Name == h.Template })
 	if at < 0 {
 		return stalls(api.ReasonClaimTemplateMissing, "claim template "+h.Template+" does not exist in the new templates", "name it there, or set spec.mode to Rollback")
 	}
-	if need := s.Used + s.Used/margin; need > f.target().Templates[at].Size {
-		return stalls(volumes.ReasonCopySizeTooSmall, fmt.Sprintf("claim %s uses %d bytes, and its new volume has %d: a new file system needs room of its own", s.Ref.Name, s.Used, f.target().Templates[at].Size),
+	size := f.target().Templates[at].Size
+	switch {
+	case s.Used == 0 && size < s.Old.Size:
+		return stalls(volumes.ReasonCopyNotWarm, fmt.Sprintf("claim %s gets a smaller volume, of %d instead of %d bytes, and no pass has measured its data while the ordinal runs", s.Ref.Name, size, s.Old.Size),
+			"let passes measure them: set copy.warm to Auto, Mount or Snapshot; or request at least the present size")
+	case size < s.Old.Size && !Fits(s.Used, size, f.Margin):
+		return stalls(volumes.ReasonCopySizeTooSmall, fmt.Sprintf("the data of claim %s need %d bytes, and its new volume has %d, of which %d%% are to be free (storage.marginPercent)", s.Ref.Name, s.Used, size, f.Margin),
 			"request a larger size, or delete data; the ordinal runs until then")
 	}
 	return nil
 }
-
-// margin is the part of the used bytes that is left for the new file system: one twentieth.
-const margin = 20
 
 // secure sets the old volume to Retain.
 func (f flight) secure(h Handed, s Slot) *Decision {

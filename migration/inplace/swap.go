@@ -15,7 +15,7 @@ import (
 // An old volume is reserved before its pod has ended: it is current whatever the pod still writes, and its claim may no
 // longer be held.
 func (f flight) afterStop() *Decision {
-	for _, step := range []func() *Decision{f.fitting, f.reserved, f.stopped, f.filled} {
+	for _, step := range []func() *Decision{f.fitting, f.reserved, f.stopped, f.halted, f.filled} {
 		if decision := step(); decision != nil {
 			return decision
 		}
@@ -26,6 +26,19 @@ func (f flight) afterStop() *Decision {
 		}
 	}
 	return f.start()
+}
+
+// halted ends the pods of the filler before an ordinal starts on its old volumes, which they may have mounted.
+func (f flight) halted() *Decision {
+	if !f.Turned {
+		return nil
+	}
+	return f.each(func(h Handed, s Slot) *Decision {
+		if !f.former(h) {
+			return nil
+		}
+		return f.fills(f.ordinal, s, volumes.Halted)
+	})
 }
 
 // filled makes the last pass, and records its seal.
@@ -77,7 +90,12 @@ func (f flight) stopped() *Decision {
 		return act(Action{Verb: Evict, Name: fmt.Sprintf("%s-%d", f.Set.Name, f.Ordinal), UID: pod.UID})
 	}
 	return f.each(func(h Handed, s Slot) *Decision {
-		if !f.former(h) || len(s.Claim.Users) == 0 {
+		switch {
+		case !f.former(h):
+			return nil
+		case !f.Turned && s.Old.Ref.Names(s.Ref) && s.Old.Attached != "":
+			return waits(api.ReasonVolumeAttached, fmt.Sprintf("waiting until volume %s is not attached to node %s any more", s.Old.Name, s.Old.Attached))
+		case len(s.Claim.Users) == 0:
 			return nil
 		}
 		return stalls(api.ReasonClaimInUse, fmt.Sprintf("claim %s is used by pod %s: it may write to the volume", s.Ref.Name, strings.Join(s.Claim.Users, ", ")), "end that pod; ordinal is down until then")
@@ -146,12 +164,12 @@ func (f flight) fitting() *Decision {
 		return f.recreate(f.Record.Replace.Next)
 	case !f.Set.Found, f.Set.Terminating:
 		return stalls(api.ReasonSourceMissing, fmt.Sprintf("%s does not exist, or is being deleted, and ordinal %d is stopped", f.title(), f.Ordinal), "create it again; the migration then continues")
-	case f.Turned && f.before().Text != "" && !f.Set.Manifest.equals(f.before()):
+	case f.Turned && f.before().Text != "" && !f.Set.Manifest.Equals(f.before()):
 		return f.takeBack(fits())
 	case fits():
 		return nil
 	default:
-		return stalls(ReasonTemplatesReverted, fmt.Sprintf("the volumes of ordinal %d do not fit the claim templates of %s: an empty volume would be provisioned", f.Ordinal, f.title()), "change the templates where their author has them, such as in Git; the migration then continues")
+		return stalls(api.ReasonTemplatesReverted, fmt.Sprintf("the volumes of ordinal %d do not fit the claim templates of %s: an empty volume would be provisioned", f.Ordinal, f.title()), "change the templates where their author has them, such as in Git; the migration then continues")
 	}
 }
 

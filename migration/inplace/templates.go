@@ -8,9 +8,6 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// ReasonTemplatesReverted is the reason of a stall because another writer has recreated the set with other claim templates.
-const ReasonTemplatesReverted = "ClaimTemplatesReverted"
-
 // present holds while the set does not exist, unless it is being recreated.
 func (p *planner) present() *Decision {
 	if p.Set.Found || p.Record.Replace != nil {
@@ -27,10 +24,10 @@ func (p *planner) templates() *Decision {
 	switch {
 	case p.Record.Replace != nil:
 		return p.recreate(to)
-	case !p.Set.Manifest.equals(to) && p.Record.Reached == p.Mode:
-		return stalls(ReasonTemplatesReverted, p.title()+" has other claim templates than those that the migration has written: another writer has recreated it",
+	case !p.Set.Manifest.Equals(to) && p.Record.Reached == p.Mode:
+		return stalls(api.ReasonTemplatesReverted, p.title()+" has other claim templates than those that the migration has written: another writer has recreated it",
 			"change the templates where that writer has them, such as in Git; the migration then continues")
-	case !p.Set.Manifest.equals(to):
+	case !p.Set.Manifest.Equals(to):
 		if held := p.recreatable(); held != nil {
 			return held
 		}
@@ -75,9 +72,9 @@ func (p *planner) recreate(to Manifest) *Decision {
 				r.Former = p.Set.Manifest
 			}
 		})
-	case p.Set.Found && !p.Set.Terminating && p.Set.Manifest.equals(to):
+	case p.Set.Found && !p.Set.Terminating && p.Set.Manifest.Equals(to):
 		return p.recorded(func(r *Record) { r.Replace = nil })
-	case !p.Set.Found && !replace.Next.equals(to):
+	case !p.Set.Found && !replace.Next.Equals(to):
 		return p.recorded(func(r *Record) { r.Replace.Next = to })
 	case !p.Set.Found:
 		return act(Action{Verb: CreateSet, Name: p.Set.Name, Manifest: replace.Next})

@@ -2,6 +2,7 @@ package inplace
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,11 +23,17 @@ type Snapshot struct {
 	Wanted Manifest
 	// Ordinals are those of the set, ascending.
 	Ordinals []Ordinal
+	// LowestFirst is true if the lowest ordinal gets new volumes first.
+	LowestFirst bool
 	// Budget is the disruption budget: how many replicas may be unavailable at once.
 	Budget int
 	// Evictions is how many evictions the PodDisruptionBudget allows now; nil without one.
 	Evictions *int32
-	Record    Record
+	// Overdue is why the ordinal in flight is to return because it is down for longer than it may be; empty if it is not.
+	Overdue string
+	// Margin is the percentage of a smaller volume that is to be free with the data in it.
+	Margin int64
+	Record Record
 }
 
 // Set holds the facts of a StatefulSet.
@@ -35,6 +42,8 @@ type Set struct {
 	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
+	// Start and Replicas are its range of ordinals.
+	Start, Replicas int32
 	Terminating     bool
 	// RolledOut is true if its controller has observed it, and no rollout is in progress.
 	RolledOut bool
@@ -59,8 +68,8 @@ type Manifest struct {
 	Templates []Template
 }
 
-// equals reports whether two manifests have the same claim templates.
-func (m Manifest) equals(other Manifest) bool { return slices.Equal(m.Templates, other.Templates) }
+// Equals reports whether two manifests have the same claim templates.
+func (m Manifest) Equals(other Manifest) bool { return slices.Equal(m.Templates, other.Templates) }
 
 // Template holds the fields of a claim template that decide about its volume. Class is the effective class.
 type Template struct {
@@ -69,6 +78,8 @@ type Template struct {
 	Size       int64
 	Block      bool
 	Attributes string
+	// Modes are the access modes, in alphabetical order and joined by +.
+	Modes string
 }
 
 // Ordinal is a replica, with its claims.
@@ -98,7 +109,7 @@ type Slot struct {
 	Old, New Volume
 	// Needs and Returns are the work by which the claim gets the wanted template and the former one.
 	Needs, Returns drift.Need
-	// Used is the number of bytes that the last warm pass has found; 0 if it is not known.
+	// Used is the number of bytes that the data need, as the last warm pass has found; 0 if it is not known.
 	Used int64
 	// Seal is the proof that New equals Old since Old was taken from the ordinal; empty if there is none.
 	Seal string
@@ -132,16 +143,30 @@ type Volume struct {
 	Ref     volumes.Ref
 	// Available is true if the volume controller has seen that it is not bound.
 	Available bool
-	// Size is its capacity in bytes.
+	// Attached is a node to which it is attached; empty if there is none.
+	Attached string
+	// Size is its capacity in bytes. Block, Attributes and Modes are as in Template.
 	Size       int64
 	Block      bool
 	Attributes string
+	Modes      string
 }
 
 // fits reports whether the binder accepts the reserved volume for a claim of a template (kubernetes component-helpers,
 // FindMatchingVolume). The class does not count.
 func (v Volume) fits(t Template) bool {
-	return v.Size >= t.Size && v.Block == t.Block && v.Attributes == t.Attributes
+	return v.Size >= t.Size && v.Block == t.Block && v.Attributes == t.Attributes && v.allows(t.Modes)
+}
+
+// allows reports whether the volume has all of these access modes.
+func (v Volume) allows(modes string) bool {
+	has := strings.Split(v.Modes, "+")
+	for mode := range strings.SplitSeq(modes, "+") {
+		if !slices.Contains(has, mode) {
+			return false
+		}
+	}
+	return true
 }
 
 // reservedFor reports whether the volume is reserved for the next claim of a name.

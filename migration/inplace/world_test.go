@@ -199,7 +199,7 @@ func (w *world) fail(format string, args ...any) {
 
 // observe returns the snapshot, read from the API server.
 func (w *world) observe() Snapshot {
-	s := Snapshot{Now: w.now, Mode: w.mode, Wanted: w.wanted, Budget: w.budget, Record: w.record}
+	s := Snapshot{Now: w.now, Mode: w.mode, Wanted: w.wanted, Budget: w.budget, Margin: 10, Record: w.record}
 	s.Set = Set{Namespace: "shop", Name: setName}
 	if w.set != nil {
 		s.Set = Set{

@@ -3,9 +3,6 @@ package outlook
 import (
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
@@ -21,46 +18,25 @@ type Check struct {
 // Checks are in the order of their findings.
 var Checks = []Check{
 	{
-		Name:   "kind in place",
-		Looks:  "at the kind of the StatefulSet.",
-		Why:    "Our own kind changes its claims in a rollout, and is not recreated.",
-		Remedy: "Use volumeClaimUpdateStrategy for a larger size; for another class, move the set to another name.",
-		Find:   ownKind,
-	},
-	{
 		Name:   "templates in place",
-		Looks:  "at the claim templates that spec.volumes names: whether the set has them, and whether the wanted ones have a data source.",
-		Why:    "The change would apply to no volume, or new claims would be filled from another source.",
-		Remedy: "Correct the name, or remove the data source from the template.",
+		Looks:  "at the claim templates that change, for data sources.",
+		Why:    "The next claim of an ordinal would ask for the content of the source instead of the ordinal's data.",
+		Remedy: "Recreate the StatefulSet without the data source first.",
 		Find:   templates,
 	},
 	{
 		Name:   "classes in place",
-		Looks:  "at the StorageClass and the VolumeAttributesClass of each wanted claim template.",
-		Why:    "A new volume would never be provisioned, or not with these attributes.",
+		Looks:  "at the VolumeAttributesClass of each claim template that changes.",
+		Why:    "A new volume would not get these attributes.",
 		Remedy: "Create the class, or name another one.",
 		Find:   classes,
 	},
 	{
 		Name:   "methods in place",
-		Looks:  "at each difference between a claim and its wanted template, and whether the method of the template removes it.",
+		Looks:  "at each claim that gets a new volume, and whether the method of its template can fill it: its image, its size, files or blocks.",
 		Why:    "The change would begin, and stall at the first such claim.",
-		Remedy: "Use method Copy, which can change class, size and access modes.",
+		Remedy: "Use method Copy with an image; ask for at least the present size of a block device.",
 		Find:   methods,
-	},
-	{
-		Name:   "claims in place",
-		Looks:  "at the claims of all ordinals: whether each is bound, is not being deleted, has no owner, and is used by no other pod.",
-		Why:    "The claim of an ordinal is deleted and created again; its volume must be its own.",
-		Remedy: "Bind the claim, remove its owner, or end the other pod.",
-		Find:   claims,
-	},
-	{
-		Name:   "retention in place",
-		Looks:  "at persistentVolumeClaimRetentionPolicy.whenDeleted.",
-		Why:    "The set is deleted and created again while its pods run, and its claims would be deleted with it.",
-		Remedy: "Set it to Retain until the end.",
-		Find:   retention,
 	},
 	{
 		Name:   "room in place",
@@ -76,22 +52,6 @@ var Checks = []Check{
 		Remedy: "Use a class with volumeBindingMode WaitForFirstConsumer, in a zone where the pods may run.",
 		Find:   zones,
 	},
-	{
-		Name:   "warm passes in place",
-		Looks:  "for copied claims with access mode ReadWriteOncePod.",
-		Why:    "No second pod can read such a volume while its ordinal runs, so the whole copy is part of the outage.",
-		Remedy: "Copy from a snapshot with warm=snapshot, or accept the outage.",
-		Find:   warm,
-	},
-}
-
-// Findings returns the findings of all checks.
-func Findings(s State) []plan.Finding {
-	var all []plan.Finding
-	for _, check := range Checks {
-		all = append(all, plan.OfCheck(check.Name, check.Find(s)...)...)
-	}
-	return all
 }
 
 // object names the StatefulSet.
@@ -104,28 +64,8 @@ func (s State) claimed(c *Claim) string {
 	return fmt.Sprintf("claim %s/%s in cluster %s", s.Set.Namespace, c.Name, s.Cluster)
 }
 
-func ownKind(s State) []plan.Finding {
-	if !s.Own {
-		return nil
-	}
-	return []plan.Finding{{
-		Reason: api.ReasonKindUnsupported, Object: s.object(),
-		Message: s.object() + " is of our own kind, whose storage is not changed in place yet: the manager would recreate it",
-		Remedy:  "for a larger size, set volumeClaimUpdateStrategy, and raise the template; for another class, move the set to another name",
-	}}
-}
-
 func templates(s State) []plan.Finding {
 	var found []plan.Finding
-	for _, v := range s.Volumes {
-		if find(s.Set.Spec.VolumeClaimTemplates, v.ClaimTemplate) == nil {
-			found = append(found, plan.Finding{
-				Reason: api.ReasonClaimTemplateMissing, Object: s.object(),
-				Message: fmt.Sprintf("spec.volumes names claim template %s, but %s does not have it: the entry would apply to no volume", v.ClaimTemplate, s.object()),
-				Remedy:  "correct the name: --volume, or claimTemplate in spec.volumes",
-			})
-		}
-	}
 	for _, template := range s.Set.Spec.VolumeClaimTemplates {
 		if s.replaces(template.Name) && (template.Spec.DataSource != nil || template.Spec.DataSourceRef != nil) {
 			found = append(found, plan.Finding{
@@ -142,28 +82,6 @@ func templates(s State) []plan.Finding {
 func (s State) replaces(template string) bool {
 	for i := range s.Claims {
 		if c := &s.Claims[i]; c.Template.Name == template && s.judge(c).Work.stops() {
-			return true
-		}
-	}
-	return false
-}
-
-func retention(s State) []plan.Finding {
-	policy := s.Set.Spec.PersistentVolumeClaimRetentionPolicy
-	if policy == nil || policy.WhenDeleted != appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
-		return nil
-	}
-	return []plan.Finding{{
-		Reason: api.ReasonClaimsDeletedOnScale, Object: s.object(),
-		Message: s.object() + " has persistentVolumeClaimRetentionPolicy.whenDeleted: Delete: its claims would be deleted when it is recreated",
-		Remedy:  s.Kubectl.Do("patch", s.Resource, "-n", s.Set.Namespace, s.Set.Name, "--type=merge", "-p", `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}}`),
-	}}
-}
-
-// has reports whether a claim has an access mode.
-func has(claim *corev1.PersistentVolumeClaim, mode corev1.PersistentVolumeAccessMode) bool {
-	for _, each := range claim.Spec.AccessModes {
-		if each == mode {
 			return true
 		}
 	}

@@ -16,16 +16,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// classes finds classes that do not exist, and attributes of another driver. A class that could not be read is not judged:
-// check "methods in place" refuses what depends on it.
+// classes finds classes of attributes that do not exist, or are of another driver than the StorageClass.
 func classes(s State) []plan.Finding {
 	var found []plan.Finding
 	for _, template := range Wanted(s.Set.Spec.VolumeClaimTemplates, s.Volumes) {
 		class := s.classOf(&template)
 		asked := api.AskedOf(s.Volumes, template.Name)
-		if named := volumes.ClassNamed(&template); named != nil && *named != "" && class == nil && s.Classes.Storage != nil {
-			found = append(found, s.classMissing("StorageClass "+*named, template.Name, "does not exist", "storageclass"))
-		}
 		name := ptr.Deref(template.Spec.VolumeAttributesClassName, "")
 		if name == "" || s.Classes.Attributes == nil || asked.VolumeAttributesClassName == nil {
 			continue

@@ -23,20 +23,16 @@ type State struct {
 	// Cluster names the cluster in messages, and Kubectl builds commands for it.
 	Cluster string
 	Kubectl shell.Kubectl
-	// Set is the StatefulSet in the form of apps/v1. Resource is the name of its kind for kubectl, and Own is true for our
-	// own kind.
+	// Set is the StatefulSet, and Resource the name of its kind for kubectl.
 	Set      *appsv1.StatefulSet
 	Resource string
-	Own      bool
 	// Volumes are those of the spec, and MarginPercent is that of spec.storage.
 	Volumes       []api.VolumeSpec
 	MarginPercent int32
 	// Claims are those of the ordinals of the set, ascending by ordinal, each in the order of the templates.
 	Claims  []Claim
 	Classes drift.Classes
-	// Pods are those of the namespace.
-	Pods  []corev1.Pod
-	Nodes []corev1.Node
+	Nodes   []corev1.Node
 	// Outage is what was measured so far.
 	Outage volumes.Outage
 }
@@ -148,9 +144,7 @@ func New(s State, budget int32, more []plan.Finding) Plan {
 		Templates: s.templates(), Ordinals: s.ordinals(), Findings: append([]plan.Finding{}, more...),
 	}
 	p.Recreated = slices.ContainsFunc(p.Templates, func(t Template) bool { return len(t.Changes) > 0 })
-	for _, finding := range p.Findings {
-		p.Refused = p.Refused || !finding.Warning
-	}
+	p.Refused = refuses(p.Findings)
 	p.Summary = Summary{Replicas: len(p.Ordinals), Budget: budget, ClaimsByWork: map[Work]int{}}
 	for _, o := range p.Ordinals {
 		if o.Behind {
@@ -164,6 +158,18 @@ func New(s State, budget int32, more []plan.Finding) Plan {
 			p.Summary.CopiedBytes += c.Bytes
 		}
 	}
+	return p
+}
+
+// refuses reports whether one of the findings is more than a warning.
+func refuses(findings []plan.Finding) bool {
+	return slices.ContainsFunc(findings, func(f plan.Finding) bool { return !f.Warning })
+}
+
+// Without returns the outlook without the findings of a reason.
+func (p Plan) Without(reason string) Plan {
+	p.Findings = slices.DeleteFunc(slices.Clone(p.Findings), func(f plan.Finding) bool { return f.Reason == reason })
+	p.Refused = refuses(p.Findings)
 	return p
 }
 

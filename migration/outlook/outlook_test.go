@@ -47,7 +47,7 @@ func state(change api.VolumeSpec, adapt ...func(*State)) State {
 	s := State{
 		Cluster: "east", Kubectl: plan.Kubectl("east", "--context east"), Set: set, Resource: "sts", Volumes: []api.VolumeSpec{change}, MarginPercent: 10,
 		Classes: drift.Classes{Storage: []storagev1.StorageClass{class("slow"), class("fast")}},
-		Nodes:   []corev1.Node{node("a", "1"), node("b", "2")}, Pods: []corev1.Pod{},
+		Nodes:   []corev1.Node{node("a", "1"), node("b", "2")},
 	}
 	s.claim()
 	for _, each := range adapt {
@@ -127,6 +127,14 @@ func TestWork(t *testing.T) {
 	}
 }
 
+// findings returns those of all checks.
+func findings(s State) (all []plan.Finding) {
+	for _, check := range Checks {
+		all = append(all, plan.OfCheck(check.Name, check.Find(s)...)...)
+	}
+	return all
+}
+
 // TestFindings: each obstacle has its reason and its check, and only obstacles to a begin refuse it.
 func TestFindings(t *testing.T) {
 	immediate := func(s *State) { s.Classes.Storage[1].VolumeBindingMode = nil }
@@ -146,51 +154,24 @@ func TestFindings(t *testing.T) {
 		// want are the reasons, each once, with ! for a refusal.
 		want string
 	}{
-		"none":                {state(copied), ""},
-		"growth":              {state(api.VolumeSpec{Method: api.MethodRebind, Size: size("2Gi")}), ""},
-		"our own kind":        {state(copied, func(s *State) { s.Own = true }), "!KindUnsupported"},
-		"an unknown template": {state(copied, func(s *State) { s.Volumes[0].ClaimTemplate = "date" }), "!ClaimTemplateMissing"},
+		"none":   {state(copied), ""},
+		"growth": {state(api.VolumeSpec{Method: api.MethodRebind, Size: size("2Gi")}), ""},
 		"a data source": {state(copied, func(s *State) {
 			s.Set.Spec.VolumeClaimTemplates[0].Spec.DataSource = &corev1.TypedLocalObjectReference{Name: "x"}
 		}), "!StorageUnfit"},
 		"a data source, kept": {state(copied, func(s *State) {
 			s.Set.Spec.VolumeClaimTemplates[1].Spec.DataSource = &corev1.TypedLocalObjectReference{Name: "x"}
 		}), ""},
-		"no such class":            {state(api.VolumeSpec{Method: api.MethodCopy, StorageClassName: new("none"), Copy: api.CopySpec{Image: "m"}}), "!StorageClassMissing"},
 		"classes were not read":    {state(copied, func(s *State) { s.Classes.Storage = nil }), ""},
-		"no such attributes":       {state(api.VolumeSpec{VolumeAttributesClassName: new("gold")}, func(s *State) { s.Classes.Attributes = []storagev1.VolumeAttributesClass{} }), "!StorageClassMissing !StorageUnfit"},
+		"no such attributes":       {state(api.VolumeSpec{VolumeAttributesClassName: new("gold")}, func(s *State) { s.Classes.Attributes = []storagev1.VolumeAttributesClass{} }), "!StorageClassMissing"},
 		"no image":                 {state(api.VolumeSpec{Method: api.MethodCopy, StorageClassName: new("fast")}), "!CopyImageMissing"},
 		"no image, nothing to do":  {state(api.VolumeSpec{Method: api.MethodCopy}), ""},
-		"empty":                    {state(api.VolumeSpec{Method: api.MethodEmpty, StorageClassName: new("fast")}), "!StorageUnfit"},
-		"kept, another class":      {state(api.VolumeSpec{Method: api.MethodRebind, StorageClassName: new("fast")}), "!StorageUnfit"},
-		"kept, smaller":            {state(api.VolumeSpec{Method: api.MethodRebind, Size: size("512Mi")}), "!StorageUnfit"},
 		"a snapshot, smaller":      {state(api.VolumeSpec{Method: api.MethodSnapshot, Size: size("512Mi")}), "!StorageUnfit"},
 		"smaller, not measured":    {state(smaller), "CopySizeTooSmall"},
 		"smaller, fits":            {state(smaller, func(s *State) { s.Claims[0].Used, s.Claims[2].Used = gib/4, gib/4 }), ""},
 		"smaller, does not fit":    {state(smaller, func(s *State) { s.Claims[0].Used, s.Claims[2].Used = gib/2, gib/4 }), "!CopySizeTooSmall"},
 		"smaller, without margin":  {state(smaller, func(s *State) { s.Claims[0].Used, s.Claims[2].Used, s.MarginPercent = gib/2, gib/4, 0 }), ""},
 		"a smaller block device":   {state(smaller, func(s *State) { blocks(s) }), "!StorageUnfit CopySizeTooSmall"},
-		"a claim is missing":       {state(copied, func(s *State) { s.Claims[0].Found = nil }), "!ClaimMissing"},
-		"a claim is not bound":     {state(copied, func(s *State) { s.Claims[1].Found.Status.Phase = corev1.ClaimPending }), "!ClaimNotBound"},
-		"a claim is being deleted": {state(copied, func(s *State) { s.Claims[1].Found.DeletionTimestamp = new(metav1.Now()) }), "!ClaimNotBound"},
-		"a claim has an owner": {state(copied, func(s *State) {
-			s.Claims[0].Found.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web"}}
-		}), "!ClaimOwnedByPod"},
-		"a kept claim has one": {state(copied, func(s *State) {
-			s.Claims[1].Found.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web"}}
-		}), ""},
-		"another pod":            {state(copied, uses("backup", nil, corev1.PodRunning)), "!ForeignPod"},
-		"another pod that ended": {state(copied, uses("backup", nil, corev1.PodSucceeded)), ""},
-		"the pod of the ordinal": {state(copied, uses("web-0", nil, corev1.PodRunning)), ""},
-		"a pod of a migration":   {state(copied, uses("mover", map[string]string{api.OwnerAnnotationKey: "u"}, corev1.PodRunning)), ""},
-		"retention": {state(copied, func(s *State) {
-			s.Set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
-		}), "!ClaimsDeletedOnScaleDown"},
-		"retention when scaled": {state(copied, func(s *State) {
-			s.Set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
-		}), ""},
-		"single pods":              {state(copied, singlePods), "CopyCold"},
-		"single pods, kept":        {state(api.VolumeSpec{Method: api.MethodRebind, Size: size("2Gi")}, singlePods), ""},
 		"binds at once, all zones": {state(copied, immediate), ""},
 		"binds at once, one zone":  {state(copied, immediate, podsIn("1")), "VolumeOutOfReach"},
 		"binds late, one zone":     {state(copied, podsIn("1")), ""},
@@ -201,7 +182,7 @@ func TestFindings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, f := range Findings(tc.state) {
+			for _, f := range findings(tc.state) {
 				word := map[bool]string{false: "!"}[f.Warning] + f.Reason
 				if f.Check == "" || f.Object == "" || f.Message == "" || f.Remedy == "" {
 					t.Errorf("incomplete: %+v", f)
@@ -222,24 +203,6 @@ func blocks(s *State) {
 	s.Set.Spec.VolumeClaimTemplates[0].Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
 	for _, i := range []int{0, 2} {
 		s.Claims[i].Found.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
-	}
-}
-
-// singlePods gives the claims of template data access mode ReadWriteOncePod.
-func singlePods(s *State) {
-	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
-	s.Set.Spec.VolumeClaimTemplates[0].Spec.AccessModes = modes
-	for _, i := range []int{0, 2} {
-		s.Claims[i].Found.Spec.AccessModes = modes
-	}
-}
-
-// uses adds a pod that uses the first claim.
-func uses(name string, annotations map[string]string, phase corev1.PodPhase) func(*State) {
-	return func(s *State) {
-		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}, Status: corev1.PodStatus{Phase: phase}}
-		pod.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-web-0"}}}}
-		s.Pods = append(s.Pods, pod)
 	}
 }
 

@@ -2,6 +2,7 @@ package outlook
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -10,27 +11,27 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/inplace"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/drift"
 )
 
 // Wanted returns the claim templates with the changes of a spec. It does not change the present ones.
 func Wanted(present []corev1.PersistentVolumeClaim, asked []api.VolumeSpec) []corev1.PersistentVolumeClaim {
+	text, err := json.Marshal(map[string]any{"spec": map[string]any{"volumeClaimTemplates": present}})
+	var live inplace.Live
+	if err == nil {
+		err = json.Unmarshal(text, &live)
+	}
+	if err == nil {
+		live, _, err = live.Want(asked)
+	}
 	var wanted []corev1.PersistentVolumeClaim
-	for i := range present {
-		template := present[i].DeepCopy()
-		of := api.AskedOf(asked, template.Name)
-		volumes.FormOf(of).Give(template)
-		if of.Size != nil {
-			if template.Spec.Resources.Requests == nil {
-				template.Spec.Resources.Requests = corev1.ResourceList{}
-			}
-			template.Spec.Resources.Requests[corev1.ResourceStorage] = *of.Size
-		}
-		if of.VolumeAttributesClassName != nil {
-			template.Spec.VolumeAttributesClassName = of.VolumeAttributesClassName
-		}
-		wanted = append(wanted, *template)
+	if err == nil {
+		wanted, err = live.Claims()
+	}
+	if err != nil {
+		panic(err) // objects of an API server are JSON
 	}
 	return wanted
 }
@@ -58,13 +59,8 @@ func changesOf(from, to *corev1.PersistentVolumeClaim) (changes []Change) {
 		add(drift.Size, was.String(), is.String())
 	}
 	add(drift.AttributesClass, ptr.Deref(from.Spec.VolumeAttributesClassName, ""), ptr.Deref(to.Spec.VolumeAttributesClassName, ""))
-	add(drift.AccessModes, modes(from), modes(to))
+	add(drift.AccessModes, inplace.Modes(from.Spec.AccessModes), inplace.Modes(to.Spec.AccessModes))
 	return changes
-}
-
-// modes returns the access modes of a claim, in an order of their own.
-func modes(claim *corev1.PersistentVolumeClaim) string {
-	return api.Modes(slices.Sorted(slices.Values(claim.Spec.AccessModes)))
 }
 
 // OfManifest returns the volumes of a spec that change the present claim templates into those of a manifest. Entries of asked

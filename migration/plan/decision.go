@@ -85,6 +85,7 @@ const (
 	CheckDestination = "destination"
 	CheckSplit       = "slices"
 	CheckVolumes     = "claims"
+	CheckStorage     = "storage in place"
 	CheckServices    = "services of ordinals"
 	CheckCopies      = "copies of dependencies"
 	CheckSchedule    = "schedule"

@@ -66,6 +66,17 @@ const (
 	DeleteBudget Verb = "DeleteBudget"
 	DeleteExport Verb = "DeleteExport"
 	DeleteSet    Verb = "DeleteSet"
+	// OrphanSet deletes the StatefulSet and leaves its pods and claims, RecreateSet creates it again with other claim
+	// templates, and PokeSet makes its controller reconcile it.
+	OrphanSet   Verb = "OrphanSet"
+	RecreateSet Verb = "RecreateSet"
+	PokeSet     Verb = "PokeSet"
+	// HoldClaim adds the migration's finalizer to the ordinal's claim, EndClaim deletes that claim, and FreeClaim removes
+	// the finalizer. EvictPod asks the eviction API to delete the ordinal's pod.
+	HoldClaim Verb = "HoldClaim"
+	EndClaim  Verb = "EndClaim"
+	FreeClaim Verb = "FreeClaim"
+	EvictPod  Verb = "EvictPod"
 	// MarkPodService and MarkPodExport write the current fence on the Service and the ServiceExport.
 	MarkPodService Verb = "MarkPodService"
 	MarkPodExport  Verb = "MarkPodExport"
@@ -107,6 +118,9 @@ type Effect struct {
 	Hook *HookTurn `json:"-"`
 	// Writer is for PauseWriter, ReleaseWriter and UnmarkWriter.
 	Writer Pausing `json:"-"`
+	// Manifest is the StatefulSet of RecreateSet in JSON, and Poke the annotation of PokeSet.
+	Manifest string `json:"-"`
+	Poke     string `json:"-"`
 	// Propagation is the deletion propagation policy of DeleteSet.
 	Propagation metav1.DeletionPropagation `json:"-"`
 }
@@ -125,6 +139,8 @@ func (e Effect) String() string {
 	switch e.Verb {
 	case WriteFence, ReleaseFence, CreateSet, SetShare, LiftShare, ScaleDown, ScaleUp, DeleteSet:
 		return e.setString(on)
+	case OrphanSet, RecreateSet, PokeSet, HoldClaim, EndClaim, FreeClaim, EvictPod:
+		return e.inPlaceString()
 	case CreateNamespace:
 		return "create namespace " + e.Name + on
 	case CreateService, CreatePodService:
@@ -161,6 +177,26 @@ func (e Effect) String() string {
 		return "withdraw the export of Service " + e.Name + on
 	}
 	return string(e.Verb) + " " + e.Name + on
+}
+
+// inPlaceString describes the writes of a migration in place, which has one side.
+func (e Effect) inPlaceString() string {
+	switch e.Verb {
+	case OrphanSet:
+		return "delete StatefulSet " + e.Name + ", and leave its pods and claims as they are"
+	case RecreateSet:
+		return "create StatefulSet " + e.Name + " with the new claim templates"
+	case PokeSet:
+		return "annotate StatefulSet " + e.Name + ", so that its controller reconciles it"
+	case HoldClaim:
+		return "add the migration's finalizer to claim " + e.Name
+	case EndClaim:
+		return "delete claim " + e.Name + ", which that finalizer keeps"
+	case FreeClaim:
+		return "remove the migration's finalizer from claim " + e.Name
+	default:
+		return "evict pod " + e.Name
+	}
 }
 
 func (e Effect) copyString(on string) string {

@@ -79,6 +79,8 @@ type Snapshot struct {
 	Gates []Health
 	// HookJobs are the Jobs of hooks that were read.
 	HookJobs HookJobs
+	// Storage is what only a migration in place needs; nil for a move between two StatefulSets.
+	Storage *Storage
 }
 
 // Spec holds the user's settings, with defaults filled in.
@@ -139,6 +141,8 @@ type Record struct {
 	Baseline *api.Baseline
 	Fence    *api.Fence
 	Handoff  *api.Handoff
+	// Storage is the record of a migration in place; nil before its first write.
+	Storage *api.StorageStatus
 	// Ahead lists the ordinals whose volumes are copied before their turn.
 	Ahead []api.CopyAhead
 	// Proofs lists the ordinals that run on copies that are not proven yet.

@@ -35,6 +35,14 @@ var rows = map[Verb]row{
 	CreateSet:    {KindSet, volumes.Creates, false},
 	DeleteSet:    {KindSet, volumes.Deletes, false},
 
+	OrphanSet:   {KindSet, volumes.Deletes, false},
+	RecreateSet: {KindSet, volumes.Creates, false},
+	PokeSet:     {KindSet, volumes.Updates, true},
+	HoldClaim:   {volumes.KindClaim, volumes.Updates, true},
+	EndClaim:    {volumes.KindClaim, volumes.Deletes, true},
+	FreeClaim:   {volumes.KindClaim, volumes.Updates, true},
+	EvictPod:    {volumes.KindPod, volumes.Deletes, true},
+
 	CreateBudget:  {KindBudget, volumes.Creates, false},
 	SetBudget:     {KindBudget, volumes.Updates, false},
 	RestoreBudget: {KindBudget, volumes.Updates, false},
@@ -95,13 +103,23 @@ func (e Effect) OfPod() bool {
 }
 
 // Stops reports whether the effect stops an ordinal.
-func (e Effect) Stops() bool { return e.Verb == ScaleDown }
+func (e Effect) Stops() bool { return e.Verb == ScaleDown || e.Verb == EvictPod }
 
 // Starts reports whether the effect starts an ordinal.
-func (e Effect) Starts() bool { return e.Verb == ScaleUp }
+func (e Effect) Starts() bool { return e.Verb == ScaleUp || e.Verb == FreeClaim }
 
 // Hands reports whether the effect is part of the handoff of one ordinal.
 func (e Effect) Hands() bool { return e.Carries() || e.Stops() || e.Starts() }
+
+// InPlace reports whether the effect is a write that only a migration in place makes.
+func (e Effect) InPlace() bool {
+	switch e.Verb {
+	case OrphanSet, RecreateSet, PokeSet, HoldClaim, EndClaim, FreeClaim, EvictPod:
+		return true
+	default:
+		return false
+	}
+}
 
 // Fences reports whether the effect claims a StatefulSet for this process.
 func (e Effect) Fences() bool { return e.Verb == WriteFence }

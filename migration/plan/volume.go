@@ -3,6 +3,7 @@ package plan
 import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/drift"
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
@@ -17,6 +18,8 @@ type OrdinalVolume struct {
 	Source, Destination volumes.Holding
 	// Copy is set for methods Copy and Snapshot; nil: nothing was read.
 	Copy *volumes.Copying
+	// Needs and Returns are the work that gives the claim its wanted template, and its former one, in a migration in place.
+	Needs, Returns drift.Need
 }
 
 // Way returns the method by which its data reaches the other side.

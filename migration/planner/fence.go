@@ -138,7 +138,7 @@ func (p fencePlanner) releaseOf(name plan.SideName) *plan.Decision {
 	}
 	return writeSet(set, plan.Effect{Verb: plan.ReleaseFence, Side: name}, func(s *plan.SetState) {
 		s.Fence, s.Shared, s.Share = "", false, 0
-		s.Split, s.HandOver = mayRun(p.Source.Set) && mayRun(p.Destination.Set), set.Replicas > 0
+		s.Split, s.HandOver = mayRun(p.Source.Set) && mayRun(p.Destination.Set), set.Replicas > 0 || p.Storage != nil
 	})
 }
 
@@ -161,7 +161,7 @@ func Unbelievable(s plan.Snapshot) string {
 		return fmt.Sprintf("it is of a source in the cluster whose namespace kube-system has the UID %s, and cluster %s has %s", base.SourceCluster, s.Source.Cluster, s.Source.ClusterID)
 	case base.DestinationCluster != s.Destination.ClusterID:
 		return fmt.Sprintf("it is of a destination in the cluster whose namespace kube-system has the UID %s, and cluster %s has %s", base.DestinationCluster, s.Destination.Cluster, s.Destination.ClusterID)
-	case source.Presence == plan.Seen && source.UID != base.SourceUID:
+	case source.Presence == plan.Seen && source.UID != base.SourceUID && s.Record.Storage == nil: // in place, the set is recreated
 		return fmt.Sprintf("it is of a StatefulSet with the UID %s, and %s has %s", base.SourceUID, s.Source.Object(), source.UID)
 	case s.Unbounded() != nil:
 		return s.Unbounded().Message

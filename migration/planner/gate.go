@@ -21,6 +21,8 @@ type Gate struct {
 	// skipped for an ordinal that moves back and is already down: its stop takes nothing more away. A rollback is
 	// needed most when something is down (I8).
 	Costs bool
+	// Sides is true if the gate is about the other side of a move. A migration in place has none.
+	Sides bool
 	// Blocks returns why the ordinal must wait; nil: it need not. It is a pure function.
 	Blocks func(v *View, ordinal int32) *plan.Hold
 }
@@ -30,28 +32,28 @@ const healthBeforeStop = "health before the stop"
 
 // gates are evaluated in this order.
 var gates = []Gate{
-	{"budget", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.noneMayGo() }},
-	{"replicas", true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.tooManyDown(k) }},
-	{"pod template", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.outdated() }},
-	{"volumes asked for", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.askedAnew() }},
-	{"services asked for", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.renamed() }},
-	{"budget asked for", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.lowered() }},
-	{"roll-outs", true, func(v *View, _ int32) *plan.Hold { return cmp.Or(rollingOut(v.Source), rollingOut(v.Destination)) }},
-	{"start ordinal", false, func(v *View, _ int32) *plan.Hold {
+	{"budget", true, false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.noneMayGo() }},
+	{"replicas", true, false, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.tooManyDown(k) }},
+	{"pod template", true, true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.outdated() }},
+	{"volumes asked for", false, false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.askedAnew() }},
+	{"services asked for", false, true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.renamed() }},
+	{"budget asked for", true, false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.lowered() }},
+	{"roll-outs", true, false, func(v *View, _ int32) *plan.Hold { return cmp.Or(rollingOut(v.Source), rollingOut(v.Destination)) }},
+	{"start ordinal", false, true, func(v *View, _ int32) *plan.Hold {
 		if v.Numbers == nil {
 			return nil
 		}
 		return v.Numbers.Hold()
 	}},
-	{"start withdrawn", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.withdrawn() }},
-	{"slices", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.unsafe() }},
-	{"volumes", false, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.shared(k) }},
-	{"arrival", true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.letIn(k) }},
-	{"health after the start", true, func(v *View, _ int32) *plan.Hold { return healthPlanner{v}.afterStartHold() }},
-	{healthBeforeStop, true, func(v *View, k int32) *plan.Hold { return healthPlanner{v}.beforeStopHold(k) }},
-	{"load", true, func(v *View, k int32) *plan.Hold { return loadPlanner{v}.hold(k) }},
+	{"start withdrawn", false, true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.withdrawn() }},
+	{"slices", false, false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.unsafe() }},
+	{"volumes", false, true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.shared(k) }},
+	{"arrival", true, true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.letIn(k) }},
+	{"health after the start", true, false, func(v *View, _ int32) *plan.Hold { return healthPlanner{v}.afterStartHold() }},
+	{healthBeforeStop, true, false, func(v *View, k int32) *plan.Hold { return healthPlanner{v}.beforeStopHold(k) }},
+	{"load", true, false, func(v *View, k int32) *plan.Hold { return loadPlanner{v}.hold(k) }},
 	// Last, because the results of the other gates, an automatic rollback above all, do not wait for a window.
-	{"schedule", true, func(v *View, k int32) *plan.Hold { return schedulePlanner{v}.hold(k) }},
+	{"schedule", true, false, func(v *View, k int32) *plan.Hold { return schedulePlanner{v}.hold(k) }},
 }
 
 // RegisterGate adds a gate after all others. Call it at the start of a program: it panics for a gate without a
@@ -71,7 +73,7 @@ type gatePlanner struct{ *View }
 func (p gatePlanner) gate(k int32) *plan.Hold {
 	free := p.takesBackDown(k)
 	for _, gate := range gates {
-		if gate.Costs && free {
+		if gate.Costs && free || gate.Sides && p.Storage != nil {
 			continue
 		}
 		if hold := gate.Blocks(p.View, k); hold != nil {

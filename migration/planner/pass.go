@@ -63,7 +63,7 @@ func (s *State) Begin(now time.Time, record plan.Record, observed func(object st
 			return Step{RequeueAfter: RequeueUnobserved}
 		}
 	}
-	return Step{Do: Read, Reads: Near(record), near: record.Handoff != nil, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
+	return Step{Do: Read, Reads: Near(record), near: record.Handoff != nil && record.Storage == nil, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
 }
 
 // BeginEarly starts a pass for one ordinal's volumes that are copied before its turn. It is used while the
@@ -92,6 +92,9 @@ func awaitedWithout(from []Awaited, leave func(Awaited) bool) []Awaited {
 // writes, or if its last two writes met a changed object. A single such write is normal: a controller has updated
 // the status in between.
 func (s *State) need(snapshot plan.Snapshot, decision plan.Decision) Reads {
+	if snapshot.Storage != nil {
+		return storagePlanner{viewOf(snapshot)}.reads(decision)
+	}
 	if s.Refusals > 1 || len(s.Awaited) > 0 {
 		return For(snapshot, decision)
 	}

@@ -210,12 +210,7 @@ func (p *View) decide() plan.Decision {
 	if p.Early != nil {
 		return earlyPlanner{p}.plan(*p.Early)
 	}
-	whole := wholePlanner{p}
-	for _, stage := range []func() *plan.Decision{
-		turnPlanner{p}.forget, lossPlanner{p}.recoverable, whole.finished, whole.reachable, foreignPlanner{p}.countable, whole.accept, lossPlanner{p}.lost, fencePlanner{p}.ensureFence,
-		turnPlanner{p}.due, foreignPlanner{p}.foreign, writerPlanner{p}.pause, destinationPlanner{p}.prepare, proofPlanner{p}.stands, handoffOf(p).handoff,
-		healthPlanner{p}.end, hookPlanner{p}.end, proofPlanner{p}.end, settleOf(p).settle,
-	} {
+	for _, stage := range p.stages() {
 		if decision := stage(); decision != nil {
 			return turnPlanner{p}.remember(*decision)
 		}
@@ -226,6 +221,19 @@ func (p *View) decide() plan.Decision {
 	next := p.Record
 	next.Completed = p.outcome()
 	return plan.Decision{Record: &next}
+}
+
+// stages lists the stages of a migration, in order: those of a move between two StatefulSets, or in place.
+func (p *View) stages() []func() *plan.Decision {
+	if p.Storage != nil {
+		return storagePlanner{p}.stages()
+	}
+	whole := wholePlanner{p}
+	return []func() *plan.Decision{
+		turnPlanner{p}.forget, lossPlanner{p}.recoverable, whole.finished, whole.reachable, foreignPlanner{p}.countable, whole.accept, lossPlanner{p}.lost, fencePlanner{p}.ensureFence,
+		turnPlanner{p}.due, foreignPlanner{p}.foreign, writerPlanner{p}.pause, destinationPlanner{p}.prepare, proofPlanner{p}.stands, handoffOf(p).handoff,
+		healthPlanner{p}.end, hookPlanner{p}.end, proofPlanner{p}.end, settleOf(p).settle,
+	}
 }
 
 // wholePlanner decides what concerns a migration as a whole. The steps in between belong to the stages, each a

@@ -75,10 +75,29 @@ func Preflight(s plan.Snapshot) []plan.Finding {
 			Remedy:  s.Source.Kubectl().Do("get", s.Source.Set.ResourceName(), "-n", s.Source.Namespace),
 		})
 	}
-	for _, look := range []struct {
-		check string
-		at    func(plan.Snapshot) []plan.Finding
-	}{
+	for _, look := range looksAt(s) {
+		findings = append(findings, plan.OfCheck(look.check, look.at(s)...)...)
+	}
+	for _, finding := range s.Preflight {
+		if finding.Warning {
+			findings = append(findings, finding)
+		}
+	}
+	return findings
+}
+
+// look is a check of a snapshot.
+type look struct {
+	check string
+	at    func(plan.Snapshot) []plan.Finding
+}
+
+// looksAt returns the checks of a snapshot, in order.
+func looksAt(s plan.Snapshot) []look {
+	if s.Storage != nil {
+		return []look{{plan.CheckSchedule, scheduleFindings}, {plan.CheckStorage, storageFindings}, {plan.CheckSource, Source}, {plan.CheckBudget, Budgets}, {plan.CheckWriters, writerFindings}}
+	}
+	return []look{
 		{plan.CheckSplit, LeftOut},
 		{plan.CheckSchedule, scheduleFindings},
 		{plan.CheckSource, Source},
@@ -90,13 +109,5 @@ func Preflight(s plan.Snapshot) []plan.Finding {
 		{plan.CheckServices, Names},
 		{plan.CheckCopies, dependencyFindings},
 		{plan.CheckWriters, writerFindings},
-	} {
-		findings = append(findings, plan.OfCheck(look.check, look.at(s)...)...)
 	}
-	for _, finding := range s.Preflight {
-		if finding.Warning {
-			findings = append(findings, finding)
-		}
-	}
-	return findings
 }

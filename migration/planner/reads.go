@@ -57,7 +57,10 @@ type Reads struct {
 // Near returns the reads with which a pass begins: everything, from the caches. While an ordinal is in flight, it
 // is only that ordinal's volumes, so that the cost of a handoff does not depend on the number of other ordinals.
 func Near(record plan.Record) Reads {
-	if record.Handoff == nil {
+	switch {
+	case record.Storage != nil: // the way of an ordinal depends on the set as a whole
+		return Reads{Live: true, Wide: true, Budgets: true}
+	case record.Handoff == nil:
 		return Reads{}
 	}
 	return Reads{Live: true, Ordinal: &record.Handoff.Ordinal, Volumes: true, Spared: butFor(Spared{})}

@@ -234,7 +234,7 @@ func (p writerPlanner) refills() *plan.Decision {
 	if p.direction() == api.Back { // after a complete rollback the destination has only the ordinals with which it began
 		there -= p.Record.Baseline.DestinationReplicas
 	}
-	if !p.Spec.PauseWriters || p.Source.Set.Presence != plan.Seen || there <= 0 {
+	if !p.Spec.PauseWriters || p.Storage != nil || p.Source.Set.Presence != plan.Seen || there <= 0 {
 		return nil
 	}
 	for _, w := range p.Writers.List {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sliceshift/sliceshift/migration/outlook"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -94,6 +93,12 @@ var others = []Check{
 		Remedy: "Bind the claims of the source, and remove foreign claims and volumes at the destination.",
 	},
 	{
+		Name: plan.CheckStorage, Group: GroupInPlace, InPlace: true,
+		Looks:  "of a migration with spec.storage: at the claim templates that change, the owner and the retention policies of the StatefulSet, and the claims: whether they are bound, have an owner, are used by other pods, or allow one pod only.",
+		Why:    "A claim could not be replaced under its own name, or would be deleted with its data.",
+		Remedy: "Follow the finding: correct spec.volumes, set the retention policy to Retain, or end the other pod.",
+	},
+	{
 		Name: plan.CheckServices, Group: GroupNames,
 		Looks:  "for Services with the names of ordinals, if spec.services gives each ordinal a name for all clusters.",
 		Why:    "A foreign Service would be overwritten, or lead elsewhere.",
@@ -123,21 +128,13 @@ var others = []Check{
 func Catalogue() []Check {
 	var all []Check
 	for _, group := range groups {
-		for _, check := range slices.Concat(others, checks, inPlace()) {
+		for _, check := range slices.Concat(others, checks) {
 			if check.group() == group {
 				all = append(all, check)
 			}
 		}
 	}
 	return all
-}
-
-// inPlace returns the checks of a change of storage in place.
-func inPlace() (all []Check) {
-	for _, check := range outlook.Checks {
-		all = append(all, Check{Name: check.Name, Group: GroupInPlace, Looks: check.Looks, Why: check.Why, Remedy: check.Remedy})
-	}
-	return append(all, besideOutlook...)
 }
 
 func (c Check) group() Group {

@@ -15,70 +15,52 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/outlook"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	"github.com/sliceshift/sliceshift/migration/planner"
-	"github.com/sliceshift/sliceshift/migration/preflight/writers"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/drift"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
-// Names of the checks of a change in place that package outlook does not have.
-const (
-	checkOwnerInPlace  = "owner in place"
-	checkGitOpsInPlace = "GitOps in place"
-	checkQuotaInPlace  = "quotas in place"
-)
-
-// besideOutlook are the checks of a change in place that need more than its state.
-var besideOutlook = []Check{
-	{
-		Name: checkOwnerInPlace, Group: GroupInPlace,
-		Looks:  "at the controller that owns the StatefulSet.",
-		Why:    "An operator writes the claim templates, and would recreate the set with the former ones.",
-		Remedy: "Change the storage in the operator's resource.",
-	},
-	{
-		Name: checkGitOpsInPlace, Group: GroupInPlace,
-		Looks:  "at the marks of Argo CD, Flux and Helm on the StatefulSet.",
-		Why:    "The place that has the former claim templates applies them again, which fails, or recreates the set.",
-		Remedy: "Write the new claim templates there when the set was recreated, and let the tool ignore them until then.",
-	},
-	{
-		Name: checkQuotaInPlace, Group: GroupInPlace,
-		Looks:  "at the ResourceQuotas of the namespace, and what the copies of one ordinal and larger claims use.",
-		Why:    "Both volumes of an ordinal exist at the same time; without room for both it would be stopped and not start again.",
-		Remedy: "Raise the quota until the end.",
-	},
+// inPlaceChecks returns the checks of a change of storage in place that need more than a snapshot of values.
+func inPlaceChecks() (all []Check) {
+	for _, check := range outlook.Checks {
+		all = append(all, Check{
+			Name: check.Name, Group: GroupInPlace, InPlace: true, Looks: check.Looks, Why: check.Why, Remedy: check.Remedy,
+			Run: func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) {
+				if s.Migration.Spec.Storage == nil {
+					return nil, nil
+				}
+				state, err := e.stateInPlace(ctx, s.Migration, s.Source)
+				if err != nil {
+					return nil, err
+				}
+				return check.Find(state), nil
+			},
+		})
+	}
+	return all
 }
 
-// InPlace returns the outlook of a change in place, with the findings of its checks. seen has the observed source. A cluster
-// that does not answer is an error.
-func (e *Inspector) InPlace(ctx context.Context, m *api.Migration, seen plan.Snapshot) (outlook.Plan, error) {
+// Outlook returns what a migration in place does, with the findings of all checks. budget is the disruption budget. A set
+// that does not exist has no ordinals.
+func (e *Inspector) Outlook(ctx context.Context, m *api.Migration, budget int32, findings []plan.Finding) (outlook.Plan, error) {
 	set, err := e.Source.GetSet(ctx, e.Source.Live)
 	if err != nil {
 		return outlook.Plan{}, err
 	}
 	if set == nil {
-		set = &appsv1.StatefulSet{}
-		set.Namespace, set.Name = e.Source.Namespace, e.Source.Set
+		return e.NoOutlook(findings), nil
 	}
-	state, err := e.stateOf(ctx, m, set, seen)
+	state, err := e.stateInPlace(ctx, m, set)
 	if err != nil {
 		return outlook.Plan{}, err
 	}
-	state.Volumes = outlook.Choose(state)
-	budget, findings := observedFindings(seen)
-	if set.UID != "" {
-		findings = append(findings, outlook.Findings(state)...)
-		findings = append(findings, plan.OfCheck(checkOwnerInPlace, writers.OwnsTemplates(e.Source, set)...)...)
-		findings = append(findings, plan.OfCheck(checkGitOpsInPlace, writers.Templates(e.Source, set)...)...)
-		quotas, err := e.quotasInPlace(ctx, state)
-		if err != nil {
-			return outlook.Plan{}, err
-		}
-		findings = append(findings, plan.OfCheck(checkQuotaInPlace, quotas...)...)
-	}
-	return outlook.New(state, budget, NewReportInPlace(findings).Findings()), nil
+	return outlook.New(state, budget, findings), nil
+}
+
+// NoOutlook returns the findings of a migration in place whose StatefulSet was not read.
+func (e *Inspector) NoOutlook(findings []plan.Finding) outlook.Plan {
+	set := &appsv1.StatefulSet{}
+	set.Namespace, set.Name = e.Source.Namespace, e.Source.Set
+	return outlook.New(outlook.State{Cluster: e.Source.Cluster, Set: set}, 0, findings)
 }
 
 // Chosen returns the volumes of a spec with a method each. A manifest, if there is one, adds the fields in which its claim
@@ -94,44 +76,22 @@ func (e *Inspector) Chosen(ctx context.Context, m *api.Migration, manifest []cor
 			return nil, err
 		}
 	}
-	state, err := e.stateOf(ctx, asked, set, plan.Snapshot{})
+	state, err := e.stateInPlace(ctx, asked, set)
 	return outlook.Choose(state), err
 }
 
-// observedFindings returns the disruption budget, and the findings about the source and its PodDisruptionBudget, which are
-// those of a move.
-func observedFindings(seen plan.Snapshot) (budget int32, found []plan.Finding) {
-	if seen.Source.Set.Presence != plan.Seen {
-		return 0, slices.DeleteFunc(planner.Preflight(seen), func(f plan.Finding) bool { return f.Check != plan.CheckSource })
-	}
-	source := slices.DeleteFunc(planner.Source(seen), func(f plan.Finding) bool {
-		return f.Reason == api.ReasonClaimsDeletedOnScale // no ordinal is scaled down
-	})
-	found = plan.OfCheck(plan.CheckSource, source...)
-	if len(seen.Source.Budgets) > 1 {
-		return 0, append(found, plan.OfCheck(plan.CheckBudget, planner.SeveralBudgets(seen.Source))...)
-	}
-	if seen.Source.Set.Replicas == 0 {
-		return 0, found
-	}
-	alone := seen
-	alone.Destination = plan.Side{} // the set is counted once
-	budget, finding := planner.Allowance(alone)
-	if finding != nil {
-		found = append(found, plan.OfCheck(plan.CheckBudget, *finding)...)
-	}
-	return budget, found
+// stateInPlace reads the state of a change in place. The checks of a run share it. A list that may not be read is nil.
+func (e *Inspector) stateInPlace(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet) (outlook.State, error) {
+	return e.reads().inPlace.of(func() (outlook.State, error) { return e.readInPlace(ctx, m, set) })
 }
 
-// stateOf reads the state of a change in place. What may not be read is nil.
-func (e *Inspector) stateOf(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet, seen plan.Snapshot) (outlook.State, error) {
-	const margin = 10 // the default of the resource definition
+func (e *Inspector) readInPlace(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet) (outlook.State, error) {
 	state := outlook.State{
-		Cluster: e.Source.Cluster, Kubectl: e.Source.Kubectl(), Set: set, Resource: e.Source.Resource(), Own: e.Source.APIVersion == workload.SliceVersion,
-		Volumes: m.Spec.Volumes, MarginPercent: margin, Outage: ptr.Deref(seen.Record.Outage, volumes.Outage{}),
+		Cluster: e.Source.Cluster, Kubectl: e.Source.Kubectl(), Set: set, Resource: e.Source.Resource(), Volumes: m.Spec.Volumes,
+		Outage: volumes.OutageOf(m.Status.History, m.Status.Fence.Heading()),
 	}
-	if storage := m.Spec.Storage; storage != nil && storage.MarginPercent != nil {
-		state.MarginPercent = *storage.MarginPercent
+	if m.Spec.Storage != nil {
+		state.MarginPercent = m.Spec.Storage.Margin()
 	}
 	err := endpoint.Together(
 		func() (err error) {
@@ -140,10 +100,6 @@ func (e *Inspector) stateOf(ctx context.Context, m *api.Migration, set *appsv1.S
 		},
 		func() (err error) {
 			state.Classes, err = e.classesInPlace(ctx, m)
-			return err
-		},
-		func() (err error) {
-			state.Pods, err = listed(ctx, e.Source.Live, &corev1.PodList{}, func(l *corev1.PodList) []corev1.Pod { return l.Items }, client.InNamespace(e.Source.Namespace))
 			return err
 		},
 		func() (err error) {
@@ -180,11 +136,14 @@ func (e *Inspector) classesInPlace(ctx context.Context, m *api.Migration) (class
 func (e *Inspector) claimsInPlace(ctx context.Context, set *appsv1.StatefulSet, wanted []corev1.PersistentVolumeClaim) ([]outlook.Claim, error) {
 	var all []outlook.Claim
 	var names []string
-	start := int32(0)
+	start, replicas := int32(0), ptr.Deref(set.Spec.Replicas, 1)
 	if set.Spec.Ordinals != nil {
 		start = set.Spec.Ordinals.Start
 	}
-	for ordinal := start; ordinal < start+ptr.Deref(set.Spec.Replicas, 1); ordinal++ {
+	if replicas > plan.MaxOrdinals {
+		return nil, nil // the check of the numbers refuses them
+	}
+	for ordinal := start; ordinal < start+replicas; ordinal++ {
 		for i := range wanted {
 			name := plan.ClaimName(wanted[i].Name, set.Name, ordinal)
 			names = append(names, name)
@@ -214,14 +173,15 @@ func (e *Inspector) claimsInPlace(ctx context.Context, set *appsv1.StatefulSet, 
 	return all, nil
 }
 
-// quotasInPlace finds a quota without room for the copies of one ordinal, and for the growth of all claims.
-func (e *Inspector) quotasInPlace(ctx context.Context, s outlook.State) ([]plan.Finding, error) {
+// quotasInPlace finds a quota without room for the new volumes of one ordinal beside its present ones, and for the growth of
+// all claims.
+func (e *Inspector) quotasInPlace(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet) ([]plan.Finding, error) {
 	need := demand{ordinals: 1, of: corev1.ResourceList{}}
-	present := s.Set.Spec.VolumeClaimTemplates
-	wanted := outlook.Wanted(present, s.Volumes)
+	present := set.Spec.VolumeClaimTemplates
+	wanted := outlook.Wanted(present, m.Spec.Volumes)
 	var filled []filledTemplate
 	for i := range present {
-		asked := api.AskedOf(s.Volumes, present[i].Name)
+		asked := api.AskedOf(m.Spec.Volumes, present[i].Name)
 		if asked.Method.FillsSecond() {
 			asked.Copy.Size, asked.Snapshot.Size = asked.Size, asked.Size
 			filled = append(filled, filledTemplate{claim: present[i], asked: asked})
@@ -229,12 +189,12 @@ func (e *Inspector) quotasInPlace(ctx context.Context, s outlook.State) ([]plan.
 		growth := wanted[i].Spec.Resources.Requests[corev1.ResourceStorage].DeepCopy()
 		growth.Sub(present[i].Spec.Resources.Requests[corev1.ResourceStorage])
 		if growth.Sign() > 0 {
-			all := demand{ordinals: int64(ptr.Deref(s.Set.Spec.Replicas, 1)), of: need.of}
+			all := demand{ordinals: int64(ptr.Deref(set.Spec.Replicas, 1)), of: need.of}
 			all.add(corev1.ResourceRequestsStorage, growth)
 		}
 	}
 	if len(filled) > 0 {
-		need.filling(filled, s.Set, volumes.RoleReceiver, volumes.RoleSender)
+		need.filling(filled, set, volumes.RoleReceiver, volumes.RoleSender)
 	}
 	if len(need.of) == 0 {
 		return nil, nil
@@ -244,7 +204,6 @@ func (e *Inspector) quotasInPlace(ctx context.Context, s outlook.State) ([]plan.
 
 // NewReportInPlace assigns findings to the checks of a change in place.
 func NewReportInPlace(findings []plan.Finding) Report {
-	return reportOf(slices.DeleteFunc(Catalogue(), func(c Check) bool {
-		return c.group() != GroupInPlace && !slices.Contains([]string{checkKinds, checkRights, plan.CheckSource, plan.CheckBudget}, c.Name)
-	}), findings)
+	first := []string{checkKinds, checkRights, plan.CheckSource, plan.CheckBudget, plan.CheckForm, plan.CheckSchedule, plan.CheckWriters}
+	return reportOf(slices.DeleteFunc(Catalogue(), func(c Check) bool { return !c.InPlace && !slices.Contains(first, c.Name) }), findings)
 }

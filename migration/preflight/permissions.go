@@ -59,6 +59,9 @@ func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 		{Group: "storage.k8s.io", Resource: "volumeattachments", Verbs: "list watch", ClusterWide: true},
 		{Resource: "namespaces", Name: metav1.NamespaceSystem, Verbs: "get", ClusterWide: true},
 	}
+	if m.Spec.Storage != nil {
+		rules = append(rules, Rule{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: "list", ClusterWide: true})
+	}
 	if group, _, _ := strings.Cut(at.Kind().APIVersion(), "/"); group != "apps" {
 		rules = append(rules, Rule{Group: group, Resource: "statefulsets", Verbs: "get list watch create patch delete"})
 	}
@@ -71,12 +74,20 @@ func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 	return rules
 }
 
-// podRights returns the additional rights of method Copy: to its pods, on both sides.
+// podRights returns the additional rights of method Copy, to its pods, and of a migration in place, which evicts pods.
 func podRights(m *api.Migration) []Rule {
-	if !moves(m, api.MethodCopy) {
+	switch {
+	case moves(m, api.MethodCopy):
+	case m.Spec.Storage != nil:
+		return []Rule{{Resource: "pods/eviction", Verbs: "create"}}
+	default:
 		return nil
 	}
-	return []Rule{{Resource: "pods", Verbs: "create patch delete"}}
+	rules := []Rule{{Resource: "pods", Verbs: "create patch delete"}}
+	if m.Spec.Storage != nil {
+		rules = append(rules, Rule{Resource: "pods/eviction", Verbs: "create"})
+	}
+	return rules
 }
 
 // relayRights returns the additional rights of a relay, on both sides.

@@ -20,6 +20,8 @@ type Check struct {
 	Name string
 	// Group is the category in which it is shown; empty means GroupOther.
 	Group Group
+	// InPlace is true if the check is also about a migration in place, which has no other side.
+	InPlace bool
 	// Looks describes the check, Why the risk of its findings, and Remedy the usual fix. A finding has the fix for
 	// its case.
 	Looks, Why, Remedy string
@@ -49,7 +51,7 @@ func Register(check Check) {
 }
 
 // checks are in the order of their findings, because the status shows the first finding.
-var checks = []Check{
+var checks = slices.Concat([]Check{
 	{
 		Name: "one cluster", Group: GroupAccess,
 		Looks:  "at whether two connections that return the same UID of namespace kube-system reach the same cluster.",
@@ -67,11 +69,16 @@ var checks = []Check{
 		},
 	},
 	{
-		Name: "GitOps", Group: GroupWriters,
+		Name: "GitOps", Group: GroupWriters, InPlace: true,
 		Looks:  "at the marks of Argo CD and Flux on the StatefulSet.",
 		Why:    "The tool restores replicas and ordinals from its repository, which stalls the move.",
 		Remedy: "Make the tool ignore both fields, or suspend it.",
-		Run:    pure(func(e *Inspector, s Subject) []plan.Finding { return writers.GitOps(e.Source, s.Source) }),
+		Run: pure(func(e *Inspector, s Subject) []plan.Finding {
+			if s.Migration.Spec.Storage != nil {
+				return writers.Templates(e.Source, s.Source)
+			}
+			return writers.GitOps(e.Source, s.Source)
+		}),
 	},
 	{
 		Name: "feature gates", Group: GroupPods,
@@ -92,7 +99,7 @@ var checks = []Check{
 		},
 	},
 	{
-		Name: "autoscaler of the source", Group: GroupWriters,
+		Name: "autoscaler of the source", Group: GroupWriters, InPlace: true,
 		Looks:  "for a HorizontalPodAutoscaler or a ScaledObject of KEDA that scales the source, and at how that is paused.",
 		Why:    "It would add and remove ordinals during the move; a ScaledObject that is paused at a number scales to that number.",
 		Remedy: "Pause KEDA's ScaledObject, or delete the autoscaler and create it at the destination after the move.",
@@ -110,7 +117,7 @@ var checks = []Check{
 		},
 	},
 	{
-		Name: "rights over writers", Group: GroupWriters,
+		Name: "rights over writers", Group: GroupWriters, InPlace: true,
 		Looks:  "at whether the migration may patch each writer that it pauses: by name, in the writer's namespace.",
 		Why:    "The move would begin, create the destination, and stall before its first stop.",
 		Remedy: "Bind the ClusterRole sliceshift-mover-writers in the namespace of each writer, or pause it yourself.",
@@ -124,7 +131,7 @@ var checks = []Check{
 		Run:    func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) { return e.unfenced(ctx, s) },
 	},
 	{
-		Name: "VerticalPodAutoscaler", Group: GroupWriters,
+		Name: "VerticalPodAutoscaler", Group: GroupWriters, InPlace: true,
 		Looks:  "for a VerticalPodAutoscaler that changes the source's pods.",
 		Why:    "It evicts pods during the move, within their budget, and does not apply its requests to the destination's pods.",
 		Remedy: "Set its updateMode to Off until the end, and create one at the destination.",
@@ -210,7 +217,7 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).sharedClaims),
 	},
 	{
-		Name: "quotas", Group: GroupPods,
+		Name: "quotas", Group: GroupPods, InPlace: true,
 		Looks:  "at the ResourceQuotas of the destination's namespace, and their use by all moving ordinals; if volumes move by a copy or a snapshot, at the quotas on each side, and their use by the copying pods, the claims, the Service of a copy and the VolumeSnapshots.",
 		Why:    "The first ordinal that a quota refuses would be stopped and not start again.",
 		Remedy: "Raise the quota, or move fewer ordinals.",
@@ -231,21 +238,21 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).release),
 	},
 	{
-		Name: "storage classes", Group: GroupVolumes,
+		Name: "storage classes", Group: GroupVolumes, InPlace: true,
 		Looks:  "at the mapped storage class of each claim template: whether the destination has it, with the driver of the volumes; if the move needs new volumes and the class provisions none, whether enough free volumes fit.",
 		Why:    "A new empty volume needs its class at once, or a volume that exists already. A volume that moves needs none, but the claim of an ordinal added later would stay Pending, or get another kind of volume.",
 		Remedy: "Create the class there, or the volumes, or name another class in spec.volumes.",
 		Run:    ofSource((*Inspector).classes),
 	},
 	{
-		Name: "snapshots", Group: GroupVolumes,
+		Name: "snapshots", Group: GroupVolumes, InPlace: true,
 		Looks:  "at the first ordinal's volumes that move by a snapshot, their CSI driver in both clusters, and the classes of volumes and snapshots at the destination.",
 		Why:    "An ordinal would be stopped and its snapshot never restored, or a rollback would be impossible.",
 		Remedy: "Install the driver there, for the same storage, with a StorageClass and a VolumeSnapshotClass; or use another method.",
 		Run:    ofSource((*Inspector).snapshots),
 	},
 	{
-		Name: "resizes", Group: GroupVolumes,
+		Name: "resizes", Group: GroupVolumes, InPlace: true,
 		Looks:  "for claims that are being resized.",
 		Why:    "The progress of a resize does not move with the volume.",
 		Remedy: "Wait until it is done.",
@@ -266,7 +273,7 @@ var checks = []Check{
 		Run:    ofBoth((*Inspector).rehearse),
 	},
 	{
-		Name: "pods that copy", Group: GroupVolumes,
+		Name: "pods that copy", Group: GroupVolumes, InPlace: true,
 		Looks:  "if volumes move by a copy: at the answers of the two API servers to dry runs of the pods that copy the first ordinal's claims, the claims that they mount and their Service; if volumes move by a snapshot: at the destination's answer to a dry run of the pod that a new volume may wait for.",
 		Why:    "Pod Security, a webhook or a limit could reject them when the ordinal is already down.",
 		Remedy: "Let the policy allow them, or adapt them with copy.runAsUser, copy.resources and copy.serviceType.",
@@ -343,14 +350,14 @@ var checks = []Check{
 		Run:    pure((*Inspector).unexportable),
 	},
 	{
-		Name: "health gates", Group: GroupOther,
+		Name: "health gates", Group: GroupOther, InPlace: true,
 		Looks:  "at whether the health gates of spec.gates can be evaluated, and whether the migration may send requests to pods if a gate needs it.",
 		Why:    "The move would begin, and wait for the gate indefinitely.",
 		Remedy: "Correct the gate, and bind the ClusterRole sliceshift-mover-gates if a gate sends requests to pods.",
 		Run:    ofSource((*Inspector).healthGates),
 	},
 	{
-		Name: "hooks", Group: GroupOther,
+		Name: "hooks", Group: GroupOther, InPlace: true,
 		Looks:  "at whether the hooks of spec.hooks can be run: their definition, the permissions, and the answers of the API servers to dry runs of their Jobs and of the Jobs' pods.",
 		Why:    "The move would begin, and wait for a hook in the middle.",
 		Remedy: "Correct the hook, bind the ClusterRole sliceshift-mover-jobs, or let the policy allow its pods.",
@@ -365,7 +372,7 @@ var checks = []Check{
 			return differences(e.Destination, s.Migration, s.Source, s.Destination)
 		}),
 	},
-}
+}, inPlaceChecks())
 
 // pure adapts a check that sends no requests.
 func pure(find func(*Inspector, Subject) []plan.Finding) func(context.Context, *Inspector, Subject) ([]plan.Finding, error) {

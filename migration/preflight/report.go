@@ -60,6 +60,9 @@ func Findings(s plan.Snapshot) []plan.Finding {
 			findings = append(findings, f)
 		}
 	}
+	if s.Storage != nil {
+		return NewReportInPlace(findings).Findings()
+	}
 	return NewReport(findings).Findings()
 }
 

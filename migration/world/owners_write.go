@@ -45,9 +45,13 @@ func (e *Executor) handOver(ctx context.Context, at endpoint.Endpoint, metadata 
 }
 
 // copiedFrom returns the source's StatefulSet if the given one is the destination that this migration has created from it,
-// and otherwise an empty object, also if the source was deleted since.
+// and otherwise an empty object, also if the source was deleted since. A set that was recreated in place is from the
+// recorded one.
 func (e *Executor) copiedFrom(ctx context.Context, at endpoint.Endpoint, set client.Object) (client.Object, error) {
 	none := &metav1.PartialObjectMetadata{}
+	if e.Former != "" {
+		return RecreatedFrom(e.Former)
+	}
 	if at.Side != plan.DestinationSide || set.GetAnnotations()[api.OwnerAnnotationKey] != string(e.Owner) {
 		return none, nil
 	}

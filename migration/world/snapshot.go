@@ -104,6 +104,9 @@ func (e *Observer) snapshotOf(m *api.Migration, source, destination *observed, s
 // beyondSides adds to a snapshot of two reachable sides what concerns both, or objects beside them.
 func (e *Observer) beyondSides(ctx context.Context, m *api.Migration, s plan.Snapshot, sides map[plan.SideName]*observed, sc planner.Reads) plan.Snapshot {
 	source, destination := sides[plan.SourceSide], sides[plan.DestinationSide]
+	if m.Spec.Storage != nil {
+		return e.beyondInPlace(ctx, m, s, source, destination, sc)
+	}
 	s.Dependencies, s.HookJobs = e.dependencies(ctx, m, s, source.set, sc), e.hookJobs(ctx, s)
 	s.Writers = e.writers(ctx, m, source.set, sc)
 	var err error

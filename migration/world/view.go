@@ -50,7 +50,7 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		},
 	}
 	for _, asked := range m.VolumesAsAccepted() {
-		if asked.Method == api.MethodCopy && asked.Copy.Warm != api.CopyWarmNone {
+		if m.Spec.Storage == nil && asked.Method == api.MethodCopy && asked.Copy.Warm != api.CopyWarmNone {
 			spec.Prefetch = max(spec.Prefetch, asked.Copy.Prefetch)
 		}
 	}
@@ -84,7 +84,7 @@ func AsHandoff(m *api.Migration, ordinal int32) *api.Migration {
 func RecordOf(m *api.Migration) plan.Record {
 	record := plan.Record{
 		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace, TurnedBack: m.Status.TurnedBack,
-		Ahead: m.Status.Ahead, Proofs: m.Status.Proofs, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
+		Storage: m.Status.Storage, Ahead: m.Status.Ahead, Proofs: m.Status.Proofs, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
 		AutomaticRollback: m.Status.AutomaticRollback, LastAttempt: m.Status.LastAttempt, StartWithdrawn: m.Status.StartWithdrawn, Owed: m.Status.OwedCopies,
 	}
 	if history := m.Status.History; history != nil {

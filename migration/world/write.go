@@ -36,6 +36,8 @@ type Executor struct {
 	// there is none.
 	Parked   *corev1.PersistentVolume
 	ParkedAt plan.SideName
+	// Former is the StatefulSet in JSON before a migration in place has recreated it; empty if it has not.
+	Former string
 }
 
 // New returns the executor of a migration.
@@ -44,14 +46,20 @@ func New(m *api.Migration, sides *endpoint.Pair, policy volumes.Policy) *Executo
 	for _, v := range m.VolumesAsAccepted() {
 		asked[v.ClaimTemplate] = v
 	}
-	own := m.OwnSecrets(sides.Destination.Namespace, m.Spec.Destination.KubeConfigSecretRef)
-	return &Executor{Pair: sides, Owner: m.UID, Policy: policy, Volumes: asked, OwnSecrets: own}
+	own := m.OwnSecrets(sides.Destination.Namespace, m.Target().KubeConfigSecretRef)
+	e := &Executor{Pair: sides, Owner: m.UID, Policy: policy, Volumes: asked, OwnSecrets: own}
+	if record := m.Status.Storage; record != nil && record.Former != nil {
+		e.Former = record.Former.Set
+	}
+	return e
 }
 
 // Do performs one effect: one write, with the uid and resourceVersion of the object that the decision was based on.
 // It returns the written object; nil after a deletion.
 func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, error) {
 	switch at := e.At(effect.Side); {
+	case effect.InPlace():
+		return e.writeInPlace(ctx, at, effect)
 	case effect.Carries():
 		return e.carryVolume(ctx, effect)
 	case effect.Change() == volumes.Creates:
@@ -80,6 +88,9 @@ func (e *Executor) update(ctx context.Context, at endpoint.Endpoint, effect plan
 	switch effect.On() {
 	case plan.KindSet:
 		change := encodeSet(at, effect.Before, effect.After)
+		if e.Former != "" && effect.Verb == plan.ReleaseFence {
+			unpoke(change)
+		}
 		if metadata, released := change["metadata"].(map[string]any); released && effect.After.HandOver {
 			if err := e.handOver(ctx, at, metadata); err != nil {
 				return nil, err

@@ -93,6 +93,8 @@ func (Copy) Ahead(pair volumes.Pair, goal volumes.Goal) volumes.Verdict {
 		return v.fill()
 	case volumes.Withdrawn:
 		return v.withdraw()
+	case volumes.Halted:
+		return volumes.First(v.quiet, v.dropBase)
 	case volumes.Dropped:
 		return v.drop()
 	case volumes.Proven:

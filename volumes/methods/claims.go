@@ -42,13 +42,19 @@ func (w writer) class() *string {
 	return w.StorageClass
 }
 
-// incoming returns the claim of the second volume, with the size of the first or the requested size.
+// incoming returns the claim of the second volume, with the size of the first or the requested size, or in the form of a
+// claim template.
 func (w writer) incoming(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.original(ctx)
 	if err != nil {
 		return nil, err
 	}
 	claim := w.incomingOf(from)
+	if like := w.action.Copy.Like; like != nil {
+		claim.Spec.AccessModes, claim.Spec.VolumeMode, claim.Spec.Resources = like.AccessModes, like.VolumeMode, like.Resources
+		claim.Spec.StorageClassName, claim.Spec.VolumeAttributesClassName = like.StorageClassName, like.VolumeAttributesClassName
+		return claim, nil
+	}
 	if err := w.likeOf(ctx, w.ownRef(pair), claim); err != nil { // a side that has had the ordinal before keeps its own form
 		return nil, err
 	}

@@ -65,6 +65,12 @@ const (
 	// value is the time of the status.automaticRollback that caused it. Annotation and mode are one write, so a mode
 	// Run beside it was set later.
 	AutomaticRollbackAnnotationKey = "migration.sliceshift.io/automatic-rollback"
+	// ClaimFinalizer keeps a claim of an ordinal whose volumes are being replaced, until a volume is reserved for its name.
+	// While the claim is being deleted, no pod of the ordinal starts.
+	ClaimFinalizer = "migration.sliceshift.io/replaced"
+	// PokeAnnotationKey is set on a StatefulSet so that its controller reconciles it. Its value is the UID of the claim
+	// whose end was awaited, and a time.
+	PokeAnnotationKey = "migration.sliceshift.io/poked-for"
 	// Finalizer keeps a Migration until both StatefulSets are released.
 	Finalizer = "migration.sliceshift.io/release"
 	// FieldManager is the field manager of every write of a migration.

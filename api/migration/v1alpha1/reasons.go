@@ -68,6 +68,7 @@ const (
 	ReasonNoNodeFits           = "NoNodeFits"
 	ReasonClaimTemplateMissing = "ClaimTemplateMissing"
 	ReasonStorageUnfit         = "StorageUnfit"
+	ReasonTemplatesReverted    = "ClaimTemplatesReverted"
 	ReasonScheduleInvalid      = "ScheduleInvalid"
 	ReasonScheduleNeverOpens   = "ScheduleNeverOpens"
 	ReasonWindowTooShort       = "WindowTooShort"

@@ -41,6 +41,9 @@ type MigrationStatus struct {
 	// handoff is the handoff in progress, if any.
 	// +optional
 	Handoff *Handoff `json:"handoff,omitempty"`
+	// storage is the record of a migration in place.
+	// +optional
+	Storage *StorageStatus `json:"storage,omitempty"`
 	// ahead lists the ordinals whose volumes are copied before their turn.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16

@@ -21,10 +21,8 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/shell"
-	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/outlook"
 	"github.com/sliceshift/sliceshift/migration/view"
-	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // inPlace reports whether the flags ask for a change of the storage in place.
@@ -54,7 +52,7 @@ func (o *moveOptions) choose(ctx context.Context, t *task) error {
 
 // chooseIn chooses the methods by the claims of a StatefulSet in a cluster.
 func chooseIn(ctx context.Context, at *clusters.Connection, m *api.Migration, spec *flags.Spec) error {
-	chosen, err := engine.ChooseInPlace(ctx, m, spec.Templates(), engine.Options{Source: at, Policy: volumes.Unrestricted()})
+	chosen, err := look.Chosen(ctx, at, m, spec.Templates())
 	if err != nil {
 		return look.Unread(err)
 	}
@@ -140,6 +138,9 @@ func (o *runOptions) preflightInPlace(ctx context.Context, t *task, m *api.Migra
 	if plan.Refused {
 		return command.Refusedf("the change of the storage of StatefulSet %s/%s is refused (%s); nothing has been changed", o.namespace, o.set, view.Count(preview.Refusals(plan.Findings), "error"))
 	}
+	if !plan.Pending() {
+		return errNothingInPlace
+	}
 	n.Expect(int32(plan.Summary.Replicas), int32(plan.Summary.Replicas)) //nolint:gosec // a number of ordinals
 	d.Show(n.Event(o.Clock.Now(), progress.Started, fmt.Sprintf("%s: %d of %s behind, disruption budget %d",
 		o.changing(t), plan.Summary.Behind, view.Count(plan.Summary.Replicas, "ordinal"), plan.Summary.Budget)))
@@ -167,6 +168,9 @@ func wayBackInPlace(c *command.Common, m *api.Migration) string {
 	}
 	return strings.Join(words, " ")
 }
+
+// errNothingInPlace is the result of the checks if every claim is as the wanted templates. It is not a failure.
+var errNothingInPlace = errors.New("every claim is as its template")
 
 // changing names a change in place in events.
 func (o *moveOptions) changing(t *task) string {

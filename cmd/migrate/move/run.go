@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -131,6 +132,10 @@ func (o *runOptions) run(ctx context.Context) error {
 	n := progress.NewTracker(o.Clock.Now(), m)
 	if stands == preview.Beginning {
 		if err := o.preflight(ctx, t, m, n, d); err != nil {
+			if errors.Is(err, errNothingInPlace) {
+				d.Show(n.Event(o.Clock.Now(), progress.Started, o.changing(t)+": there is nothing to do, "+err.Error()))
+				return nil
+			}
 			return err
 		}
 	} else {

@@ -67,21 +67,6 @@ func Operator(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet
 	return []plan.Finding{owned(at, owner, remedy)}, nil
 }
 
-// OwnsTemplates finds a controller that owns the StatefulSet, and with it the claim templates. A pause does not help: when it
-// is resumed, it has the former ones.
-func OwnsTemplates(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
-	owner := metav1.GetControllerOf(set)
-	if owner == nil {
-		return nil
-	}
-	resource := fmt.Sprintf("%s.%s", strings.ToLower(owner.Kind), schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group)
-	return []plan.Finding{{
-		Reason: api.ReasonOwnedByOperator, Object: at.Object(),
-		Message: fmt.Sprintf("%s is controlled by %s %s, which writes its claim templates: it would recreate the set with the former ones", at.Object(), owner.Kind, owner.Name),
-		Remedy:  "change the storage in that resource, if its operator supports it: " + at.Kubectl().Do("edit", resource, "-n", at.Namespace, owner.Name) + "; or move the ordinals to a set that an operator with the new storage owns",
-	}}
-}
-
 // pausedFor returns the warning for a writer that the migration pauses.
 func pausedFor(at endpoint.Endpoint, reason, kind, name string) plan.Finding {
 	return plan.Finding{

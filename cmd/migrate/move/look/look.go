@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/internal/clusters"
@@ -63,9 +65,24 @@ func InPlace(ctx context.Context, at *clusters.Connection, m *api.Migration) (ou
 		m = m.DeepCopy()
 		m.UID = unrecorded
 	}
-	p, err := engine.Outlook(ctx, m, engine.Options{Source: at, Policy: volumes.Unrestricted()})
+	e := looking(at, m)
+	defer e.Close()
+	p, err := e.Outlook(ctx, m)
 	if err != nil {
 		return p, Unread(err)
 	}
 	return p, nil
+}
+
+// Chosen returns the volumes of a migration in place with a method each. manifest has the wanted claim templates, if there is
+// one.
+func Chosen(ctx context.Context, at *clusters.Connection, m *api.Migration, manifest []corev1.PersistentVolumeClaim) ([]api.VolumeSpec, error) {
+	e := looking(at, m)
+	defer e.Close()
+	return e.ChooseInPlace(ctx, m, manifest)
+}
+
+// looking returns an engine that only reads one cluster.
+func looking(at *clusters.Connection, m *api.Migration) *engine.Engine {
+	return engine.NewEngine(m, engine.Options{Source: at, Destination: at, Holder: "dry-run", Policy: volumes.Unrestricted()})
 }

@@ -1,0 +1,16 @@
+package plan
+
+import "github.com/sliceshift/sliceshift/migration/inplace"
+
+// Storage is what is observed of a migration in place, beside its set, pods, budgets and volumes.
+type Storage struct {
+	// Set holds the facts of the StatefulSet that a move between two does not need.
+	Set inplace.Set
+	// Wanted is the set with the claim templates that spec.volumes asks for, and Former the present set with the recorded
+	// ones. Next is the set that is created next, if it is being recreated.
+	Wanted, Former, Next inplace.Manifest
+	// Margin is storage.marginPercent.
+	Margin int64
+	// Objections are the reasons against the change that the spec and the set show.
+	Objections []Finding
+}

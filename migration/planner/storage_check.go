@@ -1,0 +1,93 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/drift"
+)
+
+// storageFindings finds reasons why the volumes of a set cannot be replaced under its own name.
+func storageFindings(s plan.Snapshot) []plan.Finding {
+	p := storagePlanner{viewOf(s)}
+	findings := append([]plan.Finding(nil), s.Storage.Objections...)
+	if findings == nil {
+		findings = p.ofSet()
+	}
+	for _, asked := range s.Spec.Volumes {
+		findings = append(findings, p.ofTemplate(asked)...)
+	}
+	for _, v := range s.Volumes {
+		findings = append(findings, p.ofClaim(v)...)
+	}
+	return findings
+}
+
+// finding returns a finding about the set.
+func (p storagePlanner) finding(reason, message, remedy string) plan.Finding {
+	return plan.Finding{Reason: reason, Object: p.Source.Object(), Message: message, Remedy: remedy}
+}
+
+// ofSet finds reasons in the StatefulSet.
+func (p storagePlanner) ofSet() []plan.Finding {
+	var findings []plan.Finding
+	set, object := p.Storage.Set, p.Source.Object()
+	add := func(reason, message, remedy string) { findings = append(findings, p.finding(reason, message, remedy)) }
+	if set.Owner != "" {
+		add(api.ReasonOwnedByOperator, object+" is controlled by "+set.Owner+", which writes its claim templates", "change the storage in "+set.Owner)
+	}
+	if set.DeletesClaims {
+		add(volumes.ReasonClaimOwned, object+" has persistentVolumeClaimRetentionPolicy.whenDeleted: Delete: its claims would be deleted when it is recreated",
+			p.Source.Kubectl().Do("patch", p.Source.Set.ResourceName(), "-n", p.Source.Namespace, p.Source.Set.Name, "--type=merge", "-p", `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}}`))
+	}
+	if p.Spec.Count > 0 {
+		add(api.ReasonCountTooLarge, "spec.ordinals.count is for a move: the claim templates are those of all ordinals", "create the Migration again without it")
+	}
+	if in := p.observed(); set.Manifest.Equals(in.Wanted) && len(in.Behind()) == 0 {
+		add(api.ReasonNothingToMove, "the claims of "+object+" have what spec.volumes asks for", "name the change in spec.volumes: storageClassName, size, volumeAttributesClassName or accessModes")
+	}
+	return findings
+}
+
+// ofTemplate finds reasons in an entry of spec.volumes.
+func (p storagePlanner) ofTemplate(asked api.VolumeSpec) []plan.Finding {
+	switch method := api.AskedOf(p.Spec.Volumes, asked.ClaimTemplate).Method; {
+	case !method.FillsSecond():
+		return []plan.Finding{p.finding(volumes.ReasonUnknownMethod,
+			fmt.Sprintf("method %s of claim template %s cannot change storage in place in this version", method, asked.ClaimTemplate), "use method Copy or Snapshot, which fill a new volume")}
+	case asked.Copy.Verify == api.CopyVerifyLater:
+		return []plan.Finding{p.finding(volumes.ReasonCopyProvesLater,
+			"copy.verify Later of claim template "+asked.ClaimTemplate+" is for a move: a volume that is replaced in place is compared before its ordinal starts", "set copy.verify to Full or Changed, or leave it out")}
+	}
+	return nil
+}
+
+// ofClaim finds reasons in a claim that is to be replaced.
+func (p storagePlanner) ofClaim(v plan.OrdinalVolume) []plan.Finding {
+	claim, ref := v.Source.Claim, v.Source.Ref
+	if v.Needs == drift.Nothing || v.Needs == "" {
+		return nil
+	}
+	about := func(reason, message, remedy string) []plan.Finding {
+		return []plan.Finding{{Reason: reason, Object: fmt.Sprintf("claim %s/%s in cluster %s", ref.Namespace, ref.Name, p.Source.Cluster), Message: message, Remedy: remedy}}
+	}
+	users := claimInPlace(v.Source, newOf(v)).Users
+	switch {
+	case v.Needs == drift.Refill:
+		return about(volumes.ReasonClaimDiverges, "the volume mode of claim "+ref.Name+" differs from its template, and no copy turns files into blocks, or blocks into files", v.Source.Describe())
+	case v.Needs == drift.Undecided:
+		return about(volumes.ReasonClassMissing, "what claim "+ref.Name+" needs is not known: a class does not exist, or its volume", v.Source.Describe())
+	case !claim.Found || claim.Volume == "" || claim.Terminating:
+		return about(volumes.ReasonClaimNotBound, "claim "+ref.Name+" is not bound, or is being deleted", v.Source.Describe())
+	case claim.Owned:
+		return about(volumes.ReasonClaimOwned, "claim "+ref.Name+" has an owner, with which it would be deleted", v.Source.Describe())
+	case claim.OncePod:
+		return about(volumes.ReasonClaimNotShareable, "claim "+ref.Name+" has access mode ReadWriteOncePod: no second pod can read it while its ordinal runs", "copy it by hand, or with the application stopped")
+	case len(users) > 0:
+		return about(volumes.ReasonForeignPod, fmt.Sprintf("claim %s is used by pod %s, too: it would keep the claim after the stop", ref.Name, strings.Join(users, ", ")), "end that pod, or let it use another claim")
+	}
+	return nil
+}

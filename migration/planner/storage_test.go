@@ -1,0 +1,195 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/inplace"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/drift"
+)
+
+// Claim templates of the tests, as recorded.
+const (
+	formerSet = `{"spec":{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"slow","resources":{"requests":{"storage":"1Gi"}}}}]}}`
+	wantedSet = `{"spec":{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"fast","resources":{"requests":{"storage":"512Mi"}}}}]}}`
+)
+
+func manifestOf(text, class string, size int64) inplace.Manifest {
+	return inplace.Manifest{Text: text, Templates: []inplace.Template{{Name: "data", Class: class, Size: size, Modes: "ReadWriteOnce"}}}
+}
+
+// inPlaceSnapshot returns a set of three replicas, of which those in moved have their new volumes.
+func inPlaceSnapshot(moved ...int32) plan.Snapshot {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	wanted, former := manifestOf(wantedSet, "fast", 512<<20), manifestOf(formerSet, "slow", 1<<30)
+	set := plan.Set{Presence: plan.Seen, Name: "web", UID: "set", ResourceVersion: "7", Replicas: 3, Observed: true, RolledOut: true, Fence: "m.1", Templates: []string{"data"}}
+	s := plan.Snapshot{
+		Now: now, UID: "m", Holder: "me", Engaged: true, Migration: types.NamespacedName{Namespace: "shop", Name: "web"},
+		Spec: plan.Spec{Mode: api.ModeRun, SameCluster: true, SameNamespace: true, Deadline: time.Minute, Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover"}}}},
+		Record: plan.Record{
+			Accepted: true, Fence: &api.Fence{Epoch: 1, Holder: "me", Direction: api.Forward}, Storage: inplace.Record{Former: former, Reached: api.ModeRun}.Status(),
+			Baseline: &api.Baseline{Replicas: 3, Budget: 1, SourceUID: "set", SourceCluster: "c", DestinationCluster: "c", Services: &api.ServicesSpec{}, Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}},
+		},
+		Source:      plan.Side{Cluster: "east", Namespace: "shop", ClusterID: "c", Reach: plan.Seen, NamespaceFound: true, Set: set},
+		Destination: plan.Side{Cluster: "east", Namespace: "shop", ClusterID: "c", Reach: plan.Seen, NamespaceFound: true},
+		Storage:     &plan.Storage{Set: inplace.Set{Found: true, Namespace: "shop", Name: "web", UID: "set", ResourceVersion: "7", RolledOut: true, Manifest: wanted}, Wanted: wanted, Former: former, Margin: 10},
+	}
+	has := map[int32]bool{}
+	for _, k := range moved {
+		has[k] = true
+	}
+	for k := range int32(3) {
+		s.Source.SetPod(plan.Pod{Ordinal: k, UID: types.UID(fmt.Sprint("pod-", k)), Ready: true, ReadySince: now.Add(-time.Hour), Owned: true, Node: "n"})
+		s.Volumes = append(s.Volumes, claimOfTest(k, has[k]))
+	}
+	return s
+}
+
+// claimOfTest returns the claim of an ordinal, on its old volume or on its new one.
+func claimOfTest(k int32, moved bool) plan.OrdinalVolume {
+	ref := volumes.Ref{Namespace: "shop", Name: plan.ClaimName("data", "web", k)}
+	name, uid := fmt.Sprint("old-", k), types.UID(fmt.Sprint("claim-", k))
+	v := plan.OrdinalVolume{Ordinal: k, Template: "data", Method: api.MethodCopy, Needs: drift.Copy, Returns: drift.Nothing, Copy: &volumes.Copying{Asked: volumes.CopyAsked{Image: "mover"}}}
+	if moved {
+		name, v.Needs, v.Returns = fmt.Sprint("new-", k), drift.Nothing, drift.Copy
+	}
+	v.Source = volumes.Holding{
+		Ref:    ref,
+		Claim:  volumes.Claim{Found: true, UID: uid, ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: name},
+		Volume: volumes.Volume{Found: true, Name: name, UID: types.UID(name), ResourceVersion: "1", Phase: corev1.VolumeBound, Policy: corev1.PersistentVolumeReclaimDelete, ClaimRef: volumes.Ref{Namespace: ref.Namespace, Name: ref.Name, UID: uid}, Size: 1 << 30, Handle: "driver^" + name},
+	}
+	v.Destination = volumes.Holding{Ref: ref}
+	return v
+}
+
+// midway adds the handoff of an ordinal, whose claim was deleted or has been replaced.
+func midway(s plan.Snapshot, k int32, change func(*inplace.Handoff, *plan.OrdinalVolume)) plan.Snapshot {
+	record := inplace.RecordOf(s.Record.Storage, nil)
+	v := &s.Volumes[k]
+	record.Handoff = &inplace.Handoff{Ordinal: k, Slots: []inplace.Handed{{Template: "data", Claim: v.Source.Claim.UID, Old: v.Source.Volume.Name}}}
+	change(record.Handoff, v)
+	if record.Handoff.Return {
+		v.Source, v.Destination = v.Destination, v.Source
+	}
+	s.Record.Storage = record.Status()
+	s.Record.Handoff = &api.Handoff{Ordinal: k, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: record.Handoff.Slots[0].Old}}}
+	return s
+}
+
+// TestAsSlices: the set of a migration in place is shown as two slices that a move could have.
+func TestAsSlices(t *testing.T) {
+	deleted := func(_ *inplace.Handoff, v *plan.OrdinalVolume) {
+		v.Source.Claim.Terminating, v.Source.Claim.Held = true, true
+	}
+	returns := func(h *inplace.Handoff, v *plan.OrdinalVolume) { h.Return = true; deleted(h, v) }
+	arrived := func(h *inplace.Handoff, v *plan.OrdinalVolume) {
+		h.Sealed, h.Slots[0].New, h.Slots[0].Seal = true, "new", "seal"
+		v.Source.Claim.UID, v.Source.Claim.Volume, v.Needs = "next", "new", drift.Nothing
+		v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "new", ClaimRef: volumes.Ref{Namespace: "shop", Name: v.Source.Ref.Name, UID: "next"}}
+	}
+	turned := func(h *inplace.Handoff, v *plan.OrdinalVolume) {
+		h.Turned, h.Why = true, "why"
+		v.Source.Claim.UID, v.Source.Volume.ClaimRef.UID = "next", "next"
+	}
+	runs := func(*inplace.Handoff, *plan.OrdinalVolume) {}
+	back := func(s plan.Snapshot) plan.Snapshot { s.Spec.Mode = api.ModeRollback; return s }
+	lowest := func(s plan.Snapshot) plan.Snapshot { s.Spec.Order = api.LowestFirst; return s }
+	for name, tc := range map[string]struct {
+		s    plan.Snapshot
+		want string
+	}{
+		"none has moved":                        {inPlaceSnapshot(), "source [0,3) of 3 pods, destination [3,3) of 0"},
+		"one has":                               {inPlaceSnapshot(2), "source [0,2) of 2 pods, destination [2,3) of 1"},
+		"all have":                              {inPlaceSnapshot(0, 1, 2), "source [0,0) of 0 pods, destination [0,3) of 3"},
+		"one in between needed nothing":         {inPlaceSnapshot(1, 2), "source [0,1) of 1 pods, destination [1,3) of 2"},
+		"one below needed nothing":              {inPlaceSnapshot(0), "source [0,3) of 3 pods, destination [3,3) of 0"},
+		"the lowest first":                      {lowest(inPlaceSnapshot(0)), "source [1,3) of 2 pods, destination [0,1) of 1"},
+		"one is copied":                         {midway(inPlaceSnapshot(2), 1, runs), "source [0,2) of 2 pods, destination [2,3) of 1"},
+		"one is stopped":                        {midway(inPlaceSnapshot(2), 1, deleted), "source [0,1) of 2 pods, destination [2,3) of 1"},
+		"one is stopped, the lowest first":      {lowest(midway(inPlaceSnapshot(0), 1, deleted)), "source [2,3) of 2 pods, destination [0,1) of 1"},
+		"one arrives":                           {midway(inPlaceSnapshot(2), 1, arrived), "source [0,1) of 1 pods, destination [1,3) of 2"},
+		"one was turned back":                   {midway(inPlaceSnapshot(2), 1, turned), "source [0,2) of 2 pods, destination [2,3) of 1"},
+		"back, none has returned":               {back(inPlaceSnapshot(1, 2)), "source [0,1) of 1 pods, destination [1,3) of 2"},
+		"back, one is stopped":                  {back(midway(inPlaceSnapshot(1, 2), 1, returns)), "source [0,1) of 1 pods, destination [2,3) of 2"},
+		"back, all have returned":               {back(inPlaceSnapshot()), "source [0,3) of 3 pods, destination [3,3) of 0"},
+		"the mode changes while one is stopped": {back(midway(inPlaceSnapshot(2), 1, deleted)), "source [0,1) of 2 pods, destination [2,3) of 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := AsSlices(tc.s)
+			got := fmt.Sprintf("source %s of %d pods, destination %s of %d", plan.Span(s.Source.Set.Start, s.Source.Set.Replicas), len(s.Source.Pods), plan.Span(s.Destination.Set.Start, s.Destination.Set.Replicas), len(s.Destination.Pods))
+			if got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+			if v := viewOf(s); v.layout.broken != "" {
+				t.Errorf("no slices of a move: %s", v.layout.broken)
+			}
+		})
+	}
+}
+
+// TestStorageBegins: the next ordinal begins only when no gate holds, and its record names the claim and the volume.
+func TestStorageBegins(t *testing.T) {
+	s := AsSlices(inPlaceSnapshot(2))
+	d := Plan(s)
+	if d.Record == nil || d.Record.Handoff == nil || d.Record.Handoff.Ordinal != 1 || d.Record.Handoff.Volumes[0].Name != "old-1" || d.Record.Storage.Handoff.Claims[0].UID != "claim-1" {
+		t.Fatalf("got %+v", d)
+	}
+	down := inPlaceSnapshot(2)
+	down.Source.Pods[2].Ready = false
+	if d := Plan(AsSlices(down)); d.Hold == nil || d.Hold.Reason != api.ReasonReplicaUnavailable {
+		t.Errorf("with a replica down: %+v", d)
+	}
+	paused := inPlaceSnapshot(2)
+	paused.Spec.Mode = api.ModePause
+	if d := Plan(AsSlices(paused)); d.Hold == nil || d.Hold.Reason != api.ReasonPaused {
+		t.Errorf("paused: %+v", d)
+	}
+	ended := Plan(AsSlices(inPlaceSnapshot(0, 1, 2)))
+	if ended.Record == nil || ended.Record.Completed != api.ReasonMoved {
+		t.Errorf("at the end: %+v", ended)
+	}
+}
+
+// TestStorageFindings: what cannot be changed in place is refused before the first write.
+func TestStorageFindings(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		want   string
+	}{
+		"all is well":        {func(*plan.Snapshot) {}, ""},
+		"an operator's":      {func(s *plan.Snapshot) { s.Storage.Set.Owner = "Kafka east" }, api.ReasonOwnedByOperator},
+		"deletes its claims": {func(s *plan.Snapshot) { s.Storage.Set.DeletesClaims = true }, volumes.ReasonClaimOwned},
+		"a part of them":     {func(s *plan.Snapshot) { s.Spec.Count = 1 }, api.ReasonCountTooLarge},
+		"nothing changes":    {func(s *plan.Snapshot) { *s = inPlaceSnapshot(0, 1, 2) }, api.ReasonNothingToMove},
+		"by Rebind":          {func(s *plan.Snapshot) { s.Spec.Volumes[0].Method = "" }, volumes.ReasonUnknownMethod},
+		"proven later":       {func(s *plan.Snapshot) { s.Spec.Volumes[0].Copy.Verify = api.CopyVerifyLater }, volumes.ReasonCopyProvesLater},
+		"files into blocks":  {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Refill }, volumes.ReasonClaimDiverges},
+		"no class":           {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Undecided }, volumes.ReasonClassMissing},
+		"not bound":          {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Volume = "" }, volumes.ReasonClaimNotBound},
+		"owned":              {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Owned = true }, volumes.ReasonClaimOwned},
+		"of one pod":         {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.OncePod = true }, volumes.ReasonClaimNotShareable},
+		"used by another":    {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Users = []string{"backup"} }, volumes.ReasonForeignPod},
+		"an objection":       {func(s *plan.Snapshot) { s.Storage.Objections = []plan.Finding{{Reason: api.ReasonKindUnsupported}} }, api.ReasonKindUnsupported},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := inPlaceSnapshot()
+			tc.change(&s)
+			s.Record = plan.Record{}
+			var reasons []string
+			for _, finding := range storageFindings(AsSlices(s)) {
+				reasons = append(reasons, finding.Reason)
+			}
+			if got := strings.Join(reasons, " "); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,248 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/inplace"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// giverOf returns the side that stands for the old volumes of a handoff. Ordinals return in the opposite direction.
+func giverOf(h *inplace.Handoff) plan.SideName {
+	if h != nil && h.Return {
+		return plan.DestinationSide
+	}
+	return plan.SourceSide
+}
+
+// facing returns the view in the direction of a handoff, whatever the mode is now.
+func (p storagePlanner) facing(h *inplace.Handoff) *View {
+	view := *p.View
+	view.giverName = giverOf(h)
+	view.takerName = view.giverName.Other()
+	view.giver, view.taker, view.claims = view.Side(view.giverName), view.Side(view.takerName), nil
+	return &view
+}
+
+// volumeOf returns the claim of an ordinal for a template.
+func (p *View) volumeOf(ordinal int32, template string) (plan.OrdinalVolume, bool) {
+	found := p.claimsOf(ordinal)
+	at := slices.IndexFunc(found, func(v plan.OrdinalVolume) bool { return v.Template == template })
+	if at < 0 {
+		return plan.OrdinalVolume{}, false
+	}
+	return found[at], true
+}
+
+// oldOf returns the claim of an ordinal with its old volume.
+func (p *View) oldOf(v plan.OrdinalVolume) volumes.Holding { return *v.Holding(p.giverName) }
+
+// newOf returns the claim in which the new volume is filled.
+func newOf(v plan.OrdinalVolume) volumes.Holding {
+	if v.Copy == nil {
+		return volumes.Holding{}
+	}
+	return v.Copy.Incoming
+}
+
+// observed returns the snapshot of package inplace.
+func (p storagePlanner) observed() inplace.Snapshot {
+	st := p.Storage
+	var ordinal *int32
+	if p.Record.Handoff != nil {
+		ordinal = &p.Record.Handoff.Ordinal
+	}
+	s := inplace.Snapshot{
+		Now: p.Now, Kubectl: p.Source.Kubectl(), Set: st.Set, Wanted: st.Wanted, Margin: st.Margin, LowestFirst: p.Spec.Order == api.LowestFirst,
+		Record: inplace.RecordOf(p.Record.Storage, ordinal),
+	}
+	if p.Record.Baseline != nil {
+		s.Budget = int(p.Record.Baseline.Budget)
+	}
+	// The recorded sets have the claim templates, and the present one all other fields.
+	if s.Record.Former.Text != "" && st.Former.Text != "" {
+		s.Record.Former.Text = st.Former.Text
+	}
+	s.Mode = p.modeInPlace(s.Record.Handoff)
+	for i := range p.Source.Budgets {
+		if allowed := p.Source.Budgets[i].Evictions; s.Evictions == nil || allowed < *s.Evictions {
+			s.Evictions = &allowed
+		}
+	}
+	view := p.facing(s.Record.Handoff)
+	for k := st.Set.Start; k < st.Set.Start+st.Set.Replicas; k++ {
+		o := inplace.Ordinal{Ordinal: k, Pod: p.podOf(k)}
+		for _, v := range view.claimsOf(k) {
+			o.Slots = append(o.Slots, p.slot(view, s.Record.Handoff, v))
+		}
+		s.Ordinals = append(s.Ordinals, o)
+	}
+	s.Overdue = p.overdue(view, s)
+	return s
+}
+
+// overdue returns why the ordinal in flight is to return to its old volumes: its copy takes longer than its limit.
+func (p storagePlanner) overdue(view *View, s inplace.Snapshot) string {
+	if s.Record.Handoff == nil {
+		return ""
+	}
+	for _, v := range view.claimsOf(s.Record.Handoff.Ordinal) {
+		if v.Copy != nil && volumes.HandingOf(p.pairOf(view, s, v)).Overdue(p.downFor()) {
+			return fmt.Sprintf("the copy of claim template %s was not complete %s after the stop (copy.downtimeLimit)", v.Template, v.Copy.Asked.Limit)
+		}
+	}
+	return ""
+}
+
+// modeInPlace returns the mode in which the next step is decided. A migration that is deleted returns an ordinal in flight
+// to its old volumes as long as it can.
+func (p storagePlanner) modeInPlace(h *inplace.Handoff) api.Mode {
+	switch {
+	case p.Deleting && h != nil && h.Return:
+		return api.ModeRun
+	case p.Deleting && h != nil:
+		return api.ModeRollback
+	case p.resting():
+		return api.ModePause
+	case p.direction() == api.Back:
+		return api.ModeRollback
+	default:
+		return api.ModeRun
+	}
+}
+
+// podOf returns the pod of an ordinal, on whichever slice it is shown.
+func (p storagePlanner) podOf(k int32) inplace.Pod {
+	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
+		if pod, found := side.Pod(k); found {
+			available := pod.Available(p.Now, max(p.Spec.MinReady, side.Set.MinReady))
+			return inplace.Pod{Found: true, UID: pod.UID, Terminating: pod.Terminating, Ready: available, Node: pod.Node}
+		}
+	}
+	return inplace.Pod{}
+}
+
+func (p storagePlanner) slot(view *View, h *inplace.Handoff, v plan.OrdinalVolume) inplace.Slot {
+	old := view.oldOf(v)
+	slot := inplace.Slot{
+		Template: v.Template, Ref: volumes.Ref{Namespace: old.Ref.Namespace, Name: old.Ref.Name}, Needs: v.Needs, Returns: v.Returns,
+		Claim: claimInPlace(old, newOf(v)), Old: p.volumeInPlace(old.Volume),
+	}
+	if h == nil || h.Ordinal != v.Ordinal {
+		return slot
+	}
+	slot.New = p.volumeInPlace(newOf(v).Volume)
+	if v.Copy == nil {
+		return slot
+	}
+	attempt := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template).Copy
+	slot.Used = needed(attempt.Warm)
+	pair := view.pair(v)
+	if pair.Giver.Claim.Terminating = false; volumes.HandingOf(pair).Sealed() {
+		slot.Seal = attempt.Seal.Root
+	}
+	return slot
+}
+
+// block is the least space that a file needs on a usual file system.
+const block = 4096
+
+// needed returns the bytes that data need on a new volume, with a block for each file.
+func needed(warm api.CopyWarm) int64 {
+	if warm.Passes == 0 {
+		return 0
+	}
+	return max(1, warm.Bytes+block*warm.Files)
+}
+
+// claimInPlace returns the claim of an ordinal. It is bound if it and one of its two volumes name each other.
+func claimInPlace(old, filled volumes.Holding) inplace.Claim {
+	c := old.Claim
+	bound := c.Phase == corev1.ClaimBound && slices.ContainsFunc([]volumes.Volume{old.Volume, filled.Volume}, func(v volumes.Volume) bool {
+		return v.Found && v.Name == c.Volume && v.ClaimRef.Names(old.Ref) && v.ClaimRef.UID == c.UID
+	})
+	users := slices.DeleteFunc(slices.Clone(c.Users), func(name string) bool { return slices.Contains(c.Own, name) })
+	return inplace.Claim{
+		Found: c.Found, UID: c.UID, ResourceVersion: c.ResourceVersion, Volume: c.Volume, Bound: bound, Held: c.Held, Terminating: c.Terminating, Owned: c.Owned, Users: users,
+	}
+}
+
+func (p storagePlanner) volumeInPlace(v volumes.Volume) inplace.Volume {
+	seen := inplace.Volume{
+		Found: v.Found, Name: v.Name, UID: v.UID, ResourceVersion: v.ResourceVersion, Retain: v.Policy == corev1.PersistentVolumeReclaimRetain,
+		Secured: v.Note.By == p.UID && p.UID != "", Ref: v.ClaimRef, Available: v.Phase == corev1.VolumeAvailable, Size: v.Size,
+		Block: v.FileSystem == "block", Attributes: v.Attributes, Modes: inplace.Modes(v.Modes),
+	}
+	if len(v.Attachments) > 0 {
+		seen.Attached = v.Attachments[0].Node
+	}
+	return seen
+}
+
+// pairOf returns the pair of a claim in the direction of its handoff. The method does not see that the claim is being
+// deleted: the migration does that, and its finalizer keeps the claim. A claim that has replaced it is the taker's.
+func (p storagePlanner) pairOf(view *View, s inplace.Snapshot, v plan.OrdinalVolume) volumes.Pair {
+	pair := view.pair(v)
+	h := s.Record.Handoff
+	if h == nil || h.Ordinal != v.Ordinal {
+		return pair
+	}
+	at := slices.IndexFunc(h.Slots, func(handed inplace.Handed) bool { return handed.Template == v.Template })
+	if at < 0 {
+		return pair
+	}
+	former := pair.Giver.Claim.Found && pair.Giver.Claim.UID == h.Slots[at].Claim
+	stopped := !former || pair.Giver.Claim.Terminating
+	if filled := newOf(v).Volume; !former && filled.Found && pair.Giver.Claim.Volume == filled.Name {
+		pair.Taker.Claim, pair.Taker.Volume, pair.Giver.Claim = pair.Giver.Claim, filled, volumes.Claim{}
+	}
+	pair.Giver.Claim.Terminating, pair.Giver.Claim.Keeps = false, nil
+	if pair.Copy == nil {
+		return pair
+	}
+	pair.Copy.Stopped = stopped
+	if to := p.goal(s, v.Template); to != nil {
+		size := to.Spec.Resources.Requests.Storage().Value()
+		pair.Copy.Asked.Size, pair.Copy.Asked.Needed = size, min(pair.Copy.Asked.Needed, size)
+	}
+	if pair.Copy.Asked.Verify == "" {
+		pair.Copy.Asked.Verify = api.CopyVerifyFull
+	}
+	return pair
+}
+
+// goal returns the claim template of the new volumes.
+func (p storagePlanner) goal(s inplace.Snapshot, template string) *corev1.PersistentVolumeClaim {
+	if h := s.Record.Handoff; h != nil && h.Return {
+		return s.Record.Former.Claim(template)
+	}
+	return s.Wanted.Claim(template)
+}
+
+// Ahead implements inplace.Filler by the method of a claim template. New claims have the form of the templates.
+func (p storagePlanner) Ahead(ordinal int32, slot inplace.Slot, goal volumes.Goal) volumes.Verdict {
+	s := p.observed()
+	view := p.facing(s.Record.Handoff)
+	v, found := view.volumeOf(ordinal, slot.Template)
+	if !found || v.Copy == nil {
+		return volumes.Verdict{}
+	}
+	pair := p.pairOf(view, s, v)
+	verdict := v.Way().Ahead(pair, goal)
+	if turned := s.Record.Handoff != nil && s.Record.Handoff.Turned; goal == volumes.Dropped && turned && verdict.Done() {
+		verdict = volumes.HandingOf(pair).LeaveOutgoing()
+	}
+	if a := verdict.Action; a != nil && a.Verb == volumes.CreateIncoming {
+		to := p.goal(s, slot.Template)
+		if to == nil {
+			return volumes.Held(volumes.Stalled(api.ReasonClaimTemplateMissing, "claim template "+slot.Template+" does not exist in the new templates", "name it there"))
+		}
+		a.Copy.Like = &to.Spec
+	}
+	return verdict
+}

@@ -1,0 +1,111 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/inplace"
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+// writeInPlace performs a write that only a migration in place makes.
+func (e *Executor) writeInPlace(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	switch effect.Verb {
+	case plan.RecreateSet:
+		return e.recreate(ctx, at, effect)
+	case plan.PokeSet:
+		return patch(ctx, at, at.NewSet(named(at, effect)), effect, annotations(api.PokeAnnotationKey, effect.Poke))
+	case plan.HoldClaim, plan.FreeClaim:
+		return e.holdClaim(ctx, at, effect)
+	case plan.EvictPod:
+		return nil, evict(ctx, at, effect)
+	default:
+		return nil, e.remove(ctx, at, effect)
+	}
+}
+
+func annotations(key, value string) map[string]any {
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}}
+}
+
+// recreate creates the StatefulSet again, with the fence, so that no process of an older epoch writes it.
+func (e *Executor) recreate(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	object, err := RecreatedSet(effect)
+	if err != nil {
+		return nil, err
+	}
+	if err := at.Live.Create(ctx, object); err != nil {
+		return nil, err
+	}
+	set := at.NewSet(metav1.ObjectMeta{})
+	return set, endpoint.ConvertTo(set, object)
+}
+
+// RecreatedSet returns the StatefulSet that an effect creates.
+func RecreatedSet(effect plan.Effect) (*unstructured.Unstructured, error) {
+	live, err := inplace.ReadManifest(inplace.Manifest{Text: effect.Manifest})
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: live}
+	marks := object.GetAnnotations()
+	if marks == nil {
+		marks = map[string]string{}
+	}
+	object.SetManagedFields(nil)
+	marks[api.FenceAnnotationKey] = effect.Fence
+	object.SetAnnotations(marks)
+	return object, nil
+}
+
+// RecreatedFrom returns a recorded StatefulSet, with the owners of its fields.
+func RecreatedFrom(recorded string) (*unstructured.Unstructured, error) {
+	live, err := inplace.ReadManifest(inplace.Manifest{Text: recorded})
+	return &unstructured.Unstructured{Object: live}, err
+}
+
+// unpoke adds to the patch that releases a set the removal of the annotation that makes its controller reconcile it.
+func unpoke(change map[string]any) {
+	metadata, _ := change["metadata"].(map[string]any)
+	if annotations, is := metadata["annotations"].(map[string]any); is {
+		annotations[api.PokeAnnotationKey] = nil
+	}
+}
+
+// holdClaim adds the migration's finalizer to a claim, or removes it. A patch replaces the whole list, so the claim is read
+// in the version that was judged.
+func (e *Executor) holdClaim(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	claim, err := must[corev1.PersistentVolumeClaim](ctx, at, effect.Name)
+	if err != nil {
+		return nil, err
+	}
+	if claim.UID != effect.UID || claim.ResourceVersion != effect.ResourceVersion {
+		return nil, apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), effect.Name, errors.New("it was changed since"))
+	}
+	finalizers := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(name string) bool { return name == api.ClaimFinalizer })
+	if effect.Verb == plan.HoldClaim {
+		finalizers = append(finalizers, api.ClaimFinalizer)
+	}
+	return patch(ctx, at, &corev1.PersistentVolumeClaim{ObjectMeta: named(at, effect)}, effect, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+}
+
+// evict asks the eviction API to delete a pod, which consults the PodDisruptionBudgets.
+func evict(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
+	pod := &corev1.Pod{ObjectMeta: named(at, effect)}
+	eviction := &policyv1.Eviction{ObjectMeta: pod.ObjectMeta, DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &effect.UID}}}
+	err := at.Live.SubResource("eviction").Create(ctx, pod, eviction)
+	if apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
+		return apierrors.NewConflict(corev1.Resource("pods"), effect.Name, err)
+	}
+	return err
+}
