@@ -225,6 +225,12 @@ func (v *storage) recreated() harness.Report {
 	})
 }
 
+// late writes a file as the application does while its volume is copied.
+func late(folder string) error {
+	at, path := time.Unix(1_800_000_000, 0), filepath.Join(folder, "late")
+	return errors.Join(os.WriteFile(path, []byte("written while it was copied"), 0o600), os.Chtimes(path, at, at), os.Chtimes(folder, at, at))
+}
+
 // TestStorageInPlace: the class and the size of the volumes of a running set are changed under its own name.
 func TestStorageInPlace(t *testing.T) {
 	t.Parallel()
@@ -232,9 +238,9 @@ func TestStorageInPlace(t *testing.T) {
 	t.Run("class and a smaller size", func(t *testing.T) {
 		v := d.inPlace(t, 3)
 		data, w := v.fill(), v.watch()
-		late := filepath.Join(v.mounted(v.Here(), d.sites[0])[2], "late")
+		folder := v.mounted(v.Here(), d.sites[0])[2]
 		writes := harness.CopyStep(volumes.DeleteMover, volumes.RoleWarm)(func() error {
-			return errors.Join(os.WriteFile(late, []byte("written while it was copied"), 0o600), os.WriteFile(filepath.Join(data[2], "late"), []byte("written while it was copied"), 0o600))
+			return errors.Join(late(folder), late(data[2]))
 		})
 		v.Run(v.recreated(), writes)
 		v.expectClaims(fastClass, newSize)

@@ -70,8 +70,8 @@ func claimOfTest(k int32, moved bool) plan.OrdinalVolume {
 	return v
 }
 
-// midway adds the handoff of an ordinal, whose claim was deleted or has been replaced.
-func midway(s plan.Snapshot, k int32, change func(*inplace.Handoff, *plan.OrdinalVolume)) plan.Snapshot {
+// replacing adds the handoff of an ordinal, whose claim was deleted or has been replaced.
+func replacing(s plan.Snapshot, k int32, change func(*inplace.Handoff, *plan.OrdinalVolume)) plan.Snapshot {
 	record := inplace.RecordOf(s.Record.Storage, nil)
 	v := &s.Volumes[k]
 	record.Handoff = &inplace.Handoff{Ordinal: k, Slots: []inplace.Handed{{Template: "data", Claim: v.Source.Claim.UID, Old: v.Source.Volume.Name}}}
@@ -112,15 +112,15 @@ func TestAsSlices(t *testing.T) {
 		"one in between needed nothing":         {inPlaceSnapshot(1, 2), "source [0,1) of 1 pods, destination [1,3) of 2"},
 		"one below needed nothing":              {inPlaceSnapshot(0), "source [0,3) of 3 pods, destination [3,3) of 0"},
 		"the lowest first":                      {lowest(inPlaceSnapshot(0)), "source [1,3) of 2 pods, destination [0,1) of 1"},
-		"one is copied":                         {midway(inPlaceSnapshot(2), 1, runs), "source [0,2) of 2 pods, destination [2,3) of 1"},
-		"one is stopped":                        {midway(inPlaceSnapshot(2), 1, deleted), "source [0,1) of 2 pods, destination [2,3) of 1"},
-		"one is stopped, the lowest first":      {lowest(midway(inPlaceSnapshot(0), 1, deleted)), "source [2,3) of 2 pods, destination [0,1) of 1"},
-		"one arrives":                           {midway(inPlaceSnapshot(2), 1, arrived), "source [0,1) of 1 pods, destination [1,3) of 2"},
-		"one was turned back":                   {midway(inPlaceSnapshot(2), 1, turned), "source [0,2) of 2 pods, destination [2,3) of 1"},
+		"one is copied":                         {replacing(inPlaceSnapshot(2), 1, runs), "source [0,2) of 2 pods, destination [2,3) of 1"},
+		"one is stopped":                        {replacing(inPlaceSnapshot(2), 1, deleted), "source [0,1) of 2 pods, destination [2,3) of 1"},
+		"one is stopped, the lowest first":      {lowest(replacing(inPlaceSnapshot(0), 1, deleted)), "source [2,3) of 2 pods, destination [0,1) of 1"},
+		"one arrives":                           {replacing(inPlaceSnapshot(2), 1, arrived), "source [0,1) of 1 pods, destination [1,3) of 2"},
+		"one was turned back":                   {replacing(inPlaceSnapshot(2), 1, turned), "source [0,2) of 2 pods, destination [2,3) of 1"},
 		"back, none has returned":               {back(inPlaceSnapshot(1, 2)), "source [0,1) of 1 pods, destination [1,3) of 2"},
-		"back, one is stopped":                  {back(midway(inPlaceSnapshot(1, 2), 1, returns)), "source [0,1) of 1 pods, destination [2,3) of 2"},
+		"back, one is stopped":                  {back(replacing(inPlaceSnapshot(1, 2), 1, returns)), "source [0,1) of 1 pods, destination [2,3) of 2"},
 		"back, all have returned":               {back(inPlaceSnapshot()), "source [0,3) of 3 pods, destination [3,3) of 0"},
-		"the mode changes while one is stopped": {back(midway(inPlaceSnapshot(2), 1, deleted)), "source [0,1) of 2 pods, destination [2,3) of 1"},
+		"the mode changes while one is stopped": {back(replacing(inPlaceSnapshot(2), 1, deleted)), "source [0,1) of 2 pods, destination [2,3) of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := AsSlices(tc.s)

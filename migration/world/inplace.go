@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,6 +31,11 @@ import (
 func (e *Observer) beyondInPlace(ctx context.Context, m *api.Migration, s plan.Snapshot, source, destination *observed, sc planner.Reads) plan.Snapshot {
 	about := replaced{Observer: e, m: m, source: source, destination: destination}
 	err := about.read(ctx, s)
+	if errors.Is(err, errRecreated) && e.rereads < mostRereads {
+		e.rereads++
+		defer func() { e.rereads-- }()
+		return e.Snapshot(ctx, m, sc)
+	}
 	if err != nil {
 		unreachable(&s.Source, err)
 		unreachable(&s.Destination, err)
@@ -42,6 +48,12 @@ func (e *Observer) beyondInPlace(ctx context.Context, m *api.Migration, s plan.S
 	s.HookJobs, s.Writers = e.hookJobs(ctx, s), e.writers(ctx, m, source.set, sc)
 	return s
 }
+
+// errRecreated is the error of a set that was deleted or recreated between two reads of a pass. It is read again, at most
+// mostRereads times.
+var errRecreated = errors.New("it was deleted or recreated while it was read")
+
+const mostRereads = 3
 
 // replaced is the StatefulSet of a migration in place, as it was read.
 type replaced struct {
@@ -88,12 +100,12 @@ func (r *replaced) readSet(ctx context.Context, s plan.Snapshot) (inplace.Live, 
 	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
 	if err := r.Source.Live.Get(ctx, r.Source.Key(r.Source.Set), object); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return nil, fmt.Errorf("%s was deleted while it was read", r.Source.Object())
+			return nil, fmt.Errorf("%s: %w", r.Source.Object(), errRecreated)
 		}
 		return nil, err
 	}
 	if object.GetUID() != r.source.set.UID {
-		return nil, fmt.Errorf("%s was recreated while it was read", r.Source.Object())
+		return nil, fmt.Errorf("%s: %w", r.Source.Object(), errRecreated)
 	}
 	r.storage.Set = setInPlace(r.storage.Set, r.source.set, s.Source.Set)
 	return object.Object, nil

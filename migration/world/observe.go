@@ -99,6 +99,8 @@ type Observer struct {
 	copies copies
 	// seenWriters caches the other writers of the source.
 	seenWriters seenWriters
+	// rereads counts the reads of a set that was recreated while it was read.
+	rereads int
 	// namespaceSeen is when the destination's namespace was last read and existed.
 	namespaceSeen time.Time
 }

@@ -1,0 +1,113 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/workload"
+)
+
+func inPlaceAt(c client.Client) *Executor {
+	return &Executor{Pair: &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: c}}}
+}
+
+// TestHoldClaim: the migration's finalizer is added and removed, and no other one. A claim that has changed is not written.
+func TestHoldClaim(t *testing.T) {
+	const theirs = "kubernetes.io/pvc-protection"
+	for name, tc := range map[string]struct {
+		verb    plan.Verb
+		has     []string
+		version string
+		want    []string
+		refused bool
+	}{
+		"hold":           {plan.HoldClaim, []string{theirs}, "", []string{theirs, api.ClaimFinalizer}, false},
+		"hold it again":  {plan.HoldClaim, []string{api.ClaimFinalizer, theirs}, "", []string{theirs, api.ClaimFinalizer}, false},
+		"free":           {plan.FreeClaim, []string{theirs, api.ClaimFinalizer}, "", []string{theirs}, false},
+		"it has changed": {plan.FreeClaim, []string{theirs, api.ClaimFinalizer}, "1", []string{theirs, api.ClaimFinalizer}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data-web-0", UID: "u", Finalizers: tc.has}}
+			c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(claim).Build()
+			key := client.ObjectKeyFromObject(claim)
+			if err := c.Get(t.Context(), key, claim); err != nil {
+				t.Fatal(err)
+			}
+			effect := plan.Effect{Verb: tc.verb, Side: plan.SourceSide, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion}
+			if tc.version != "" {
+				effect.ResourceVersion = tc.version
+			}
+			if _, err := inPlaceAt(c).Do(t.Context(), effect); apierrors.IsConflict(err) != tc.refused || err != nil && !tc.refused {
+				t.Fatal(err)
+			}
+			if err := c.Get(t.Context(), key, claim); err != nil || !slices.Equal(claim.Finalizers, tc.want) {
+				t.Errorf("got %v, %v, want %v", claim.Finalizers, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestEvict: a pod is evicted with its UID. A PodDisruptionBudget that does not allow it is a conflict: nothing was written.
+func TestEvict(t *testing.T) {
+	budget := apierrors.NewTooManyRequests("cannot evict pod", 0)
+	budget.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
+	for name, tc := range map[string]struct {
+		answer error
+		want   func(error) bool
+	}{
+		"granted":         {nil, func(err error) bool { return err == nil }},
+		"by the budget":   {budget, apierrors.IsConflict},
+		"too many others": {apierrors.NewTooManyRequests("slow down", 1), apierrors.IsTooManyRequests},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := ""
+			c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(interceptor.Funcs{
+				SubResourceCreate: func(_ context.Context, _ client.Client, name string, o, sub client.Object, _ ...client.SubResourceCreateOption) error {
+					eviction, _ := sub.(*policyv1.Eviction)
+					sent = fmt.Sprintf("%s of %s %s", name, o.GetName(), *eviction.DeleteOptions.Preconditions.UID)
+					return tc.answer
+				},
+			}).Build()
+			_, err := inPlaceAt(c).Do(t.Context(), plan.Effect{Verb: plan.EvictPod, Side: plan.SourceSide, Name: "web-2", UID: "u", ResourceVersion: "7"})
+			if !tc.want(err) || sent != "eviction of web-2 u" {
+				t.Errorf("sent %q: %v", sent, err)
+			}
+		})
+	}
+}
+
+// TestRecreatedSet: a set is created as it was recorded, with the fence of the process, and without owners of its fields,
+// which get them at the end.
+func TestRecreatedSet(t *testing.T) {
+	const recorded = `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"web","namespace":"shop","managedFields":[{"manager":"kubectl"}]},"spec":{"later":true}}`
+	set, err := RecreatedSet(plan.Effect{Manifest: recorded, Fence: "m.2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, _ := set.Object["spec"].(map[string]any)
+	if set.GetAnnotations()[api.FenceAnnotationKey] != "m.2" || set.GetManagedFields() != nil || spec["later"] != true || set.GetUID() != types.UID("") {
+		t.Errorf("got %v", set.Object)
+	}
+	former, err := RecreatedFrom(recorded)
+	if err != nil || len(former.GetManagedFields()) != 1 || former.GetManagedFields()[0].Manager != "kubectl" {
+		t.Errorf("got %v, %v", former, err)
+	}
+	if _, err := RecreatedSet(plan.Effect{Manifest: "{"}); err == nil {
+		t.Error("a manifest that is no JSON is created")
+	}
+}
