@@ -43,7 +43,7 @@ help: ## List the targets.
 
 ##@ What users run
 .PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-downtime bench-many bench-slices bench-copy bench-copy-files e2e-mover e2e-kind e2e-kind-specs kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
-demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, and show it (METHOD=rebind: the same disks; HOLD=yes: they stay afterwards, to try commands; HOLD=before: before the move).
+demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, and show it (METHOD=rebind: the same disks; METHOD=storage: other storage in place; HOLD=yes: they stay afterwards, to try commands; HOLD=before: before the move).
 	@echo "Building the demo: some minutes the first time, some seconds afterwards."
 	@$(E2E) run ./demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold $(HOLD:yes=after))
 

@@ -5,7 +5,10 @@
 // exits 0 only if the auditor agrees, and leaves nothing running. With -hold the clusters stay before or after the move
 // until it is interrupted, for commands from another terminal; before the move there is no verdict.
 //
-//	go -C e2e run ./demo [-method copy|rebind] [-hold before|after]
+// By method storage there is one cluster, with a CSI driver. The set gets volumes of another class and half the size in
+// place, is rolled back in the middle, and gets them again.
+//
+//	go -C e2e run ./demo [-method copy|rebind|storage] [-hold before|after]
 package main
 
 import (
@@ -38,18 +41,22 @@ const (
 const (
 	byCopy   = "copy"
 	byRebind = "rebind"
+	inPlace  = "storage"
 )
 
 func main() {
-	method := flag.String("method", byCopy, "how the data moves: copy, or rebind where both clusters reach the same disks")
+	method := flag.String("method", byCopy, "how the data moves: copy, or rebind where both clusters reach the same disks; or storage: in place, to another class and size")
 	hold := flag.String("hold", "", "keep the clusters before or after the move, until this is interrupted")
 	flag.Parse()
 	program.Run("demo", func(ctx context.Context) error {
-		if *method != byCopy && *method != byRebind {
-			return fmt.Errorf("the method is copy or rebind, not %q", *method)
+		if *method != byCopy && *method != byRebind && *method != inPlace {
+			return fmt.Errorf("the method is copy, rebind or storage, not %q", *method)
 		}
 		if *hold != "" && *hold != before && *hold != after {
 			return fmt.Errorf("the clusters stay before or after the move, not %q", *hold)
+		}
+		if *method == inPlace {
+			return change(ctx, *hold)
 		}
 		return demo(ctx, *method, *hold)
 	})
@@ -63,6 +70,21 @@ func buildWorkload(ctx context.Context, folder string) error {
 	}
 	_, err = program.In{Dir: module}.Output(ctx, "go", "build", "-o", folder+"/", "./kind/workload")
 	return err
+}
+
+// build builds all programs into a folder, and returns the path of the control plane.
+func build(ctx context.Context, programs string) (binary string, err error) {
+	headline("Building the programs and the control plane")
+	if err := built.Command(ctx, "mover", filepath.Join(programs, "mover")); err != nil {
+		return "", err
+	}
+	if err := buildWorkload(ctx, programs); err != nil {
+		return "", err
+	}
+	if binary, err = cluster.Build(ctx, os.Stdout); err != nil {
+		return "", err
+	}
+	return binary, desk.Programs(ctx, programs, binary)
 }
 
 // side is one of the two clusters, with the simulation of its kubelets and its disks.
@@ -80,19 +102,9 @@ func demo(ctx context.Context, method, hold string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	headline("Building the programs and the control plane")
 	programs := filepath.Join(dir, "bin")
-	if err := built.Command(ctx, "mover", filepath.Join(programs, "mover")); err != nil {
-		return err
-	}
-	if err := buildWorkload(ctx, programs); err != nil {
-		return err
-	}
-	binary, err := cluster.Build(ctx, os.Stdout)
+	binary, err := build(ctx, programs)
 	if err != nil {
-		return err
-	}
-	if err := desk.Programs(ctx, programs, binary); err != nil {
 		return err
 	}
 	disks := "each has disks of its own"

@@ -82,6 +82,7 @@ YAML`
 // rules assign every command that no other test runs.
 var rules = []rule{
 	in(shaped, `migrate run .*--recipe`, says(`moving StatefulSet`)),
+	in(fresh, `migrate run .*--in-place`, says(`changing the storage of StatefulSet`)),
 	in(fresh, `migrate run .*data=copy`, says(`moving StatefulSet`)),
 	in(charted, `helm install .*--create-namespace`, first(cleared), after(uncharted)),
 	in(charted, `helm install `, first(cleared+";kubectl create namespace sliceshift-system"), after(uncharted)),

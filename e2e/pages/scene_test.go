@@ -201,7 +201,7 @@ func (s *scene) files() {
 		s.t.Fatal(err)
 	}
 	s.rewrite("config/samples/mover.yaml", func(text string) string { return s.own(text) })
-	for name, text := range map[string]string{"gates.yaml": gatesFile, "hooks.yaml": hooksFile, "migration.yaml": migrationFile, "web.yaml": migrationFile} {
+	for name, text := range map[string]string{"gates.yaml": gatesFile, "hooks.yaml": hooksFile, "migration.yaml": migrationFile, "web.yaml": migrationFile, "statefulset.yaml": setFile} {
 		s.write(name, text)
 	}
 	if err := desk.WriteKubeconfig(filepath.Join(s.dir, "west.yaml"), desk.Context{Name: "west", Kubeconfig: harness.West().Kubeconfig()}); err != nil {

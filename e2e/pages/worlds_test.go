@@ -95,6 +95,18 @@ const (
           containers:
           - {name: tool, image: "registry.example/ring-tool:1", args: [hand-over]}
 `
+	// setFile has the claim templates of web, with another class and a smaller size.
+	setFile = `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web, namespace: shop}
+spec:
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec:
+      accessModes: [ReadWriteOnce]
+      storageClassName: fast
+      resources: {requests: {storage: 512Mi}}
+`
 	migrationFile = `apiVersion: migration.sliceshift.io/v1alpha1
 kind: Migration
 metadata: {name: web, namespace: shop}

@@ -20,10 +20,11 @@ const (
 	GroupPods        Group = "pods at the destination"
 	GroupVolumes     Group = "volumes"
 	GroupNames       Group = "names"
+	GroupInPlace     Group = "storage in place"
 	GroupOther       Group = "other"
 )
 
-var groups = []Group{GroupAccess, GroupSource, GroupWriters, GroupBudget, GroupDestination, GroupPods, GroupVolumes, GroupNames, GroupOther}
+var groups = []Group{GroupAccess, GroupSource, GroupWriters, GroupBudget, GroupDestination, GroupPods, GroupVolumes, GroupNames, GroupInPlace, GroupOther}
 
 // Names of checks that run before any check of the registry.
 const (
@@ -98,7 +99,7 @@ var others = []Check{
 		Remedy: "Bind the claims of the source, and remove foreign claims and volumes at the destination.",
 	},
 	{
-		Name: plan.CheckStorage, Group: GroupVolumes, InPlace: true,
+		Name: plan.CheckStorage, Group: GroupInPlace, InPlace: true,
 		Looks:  "of a migration with spec.storage: at the claim templates that change, the owner and the retention policies of the StatefulSet, and the claims: whether they are bound, have an owner, are used by other pods, or allow one pod only.",
 		Why:    "A claim could not be replaced under its own name, or would be deleted with its data.",
 		Remedy: "Follow the finding: correct spec.volumes, set the retention policy to Retain, or end the other pod.",

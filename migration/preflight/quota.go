@@ -24,6 +24,9 @@ import (
 // quotas finds a ResourceQuota that is too small: in the destination's namespace for the ordinals that move, and on
 // both sides for the objects that copy or snapshot their claims. The first ordinal without quota would stay down.
 func (e *Inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if m.Spec.Storage != nil {
+		return e.quotasInPlace(ctx, m, source)
+	}
 	arriving := demand{ordinals: int64(len(movingOrdinals(m, source))), of: corev1.ResourceList{}}
 	together := e.SameCluster() && e.Source.Namespace == e.Destination.Namespace
 	if !together {

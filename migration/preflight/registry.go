@@ -51,7 +51,7 @@ func Register(check Check) {
 }
 
 // checks are in the order of their findings, because the status shows the first finding.
-var checks = []Check{
+var checks = slices.Concat([]Check{
 	{
 		Name: "one cluster", Group: GroupAccess,
 		Looks:  "at whether two connections that return the same UID of namespace kube-system reach the same cluster.",
@@ -60,7 +60,7 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).oneCluster),
 	},
 	{
-		Name: "owner", Group: GroupWriters, InPlace: true,
+		Name: "owner", Group: GroupWriters,
 		Looks:  "at the controller that owns the StatefulSet, and whether its operator is paused by the documented setting.",
 		Why:    "An operator restores replicas during the move.",
 		Remedy: "Pause the operator's resource with the command in the finding, and leave it paused until the end.",
@@ -73,7 +73,12 @@ var checks = []Check{
 		Looks:  "at the marks of Argo CD and Flux on the StatefulSet.",
 		Why:    "The tool restores replicas and ordinals from its repository, which stalls the move.",
 		Remedy: "Make the tool ignore both fields, or suspend it.",
-		Run:    pure(func(e *Inspector, s Subject) []plan.Finding { return writers.GitOps(e.Source, s.Source) }),
+		Run: pure(func(e *Inspector, s Subject) []plan.Finding {
+			if s.Migration.Spec.Storage != nil {
+				return writers.Templates(e.Source, s.Source)
+			}
+			return writers.GitOps(e.Source, s.Source)
+		}),
 	},
 	{
 		Name: "feature gates", Group: GroupPods,
@@ -367,7 +372,7 @@ var checks = []Check{
 			return differences(e.Destination, s.Migration, s.Source, s.Destination)
 		}),
 	},
-}
+}, inPlaceChecks())
 
 // pure adapts a check that sends no requests.
 func pure(find func(*Inspector, Subject) []plan.Finding) func(context.Context, *Inspector, Subject) ([]plan.Finding, error) {

@@ -60,6 +60,9 @@ func Findings(s plan.Snapshot) []plan.Finding {
 			findings = append(findings, f)
 		}
 	}
+	if s.Storage != nil {
+		return NewReportInPlace(findings).Findings()
+	}
 	return NewReport(findings).Findings()
 }
 
@@ -76,8 +79,13 @@ func (r Report) Findings() []plan.Finding {
 	return findings
 }
 
-// NewReport assigns findings to the checks of the catalogue.
+// NewReport assigns findings to the checks of a move.
 func NewReport(findings []plan.Finding) Report {
+	return reportOf(slices.DeleteFunc(Catalogue(), func(c Check) bool { return c.group() == GroupInPlace }), findings)
+}
+
+// reportOf assigns findings to checks.
+func reportOf(catalogue []Check, findings []plan.Finding) Report {
 	report := Report{Groups: []GroupResult{}}
 	blocked := ""
 	for _, f := range findings {
@@ -89,7 +97,7 @@ func NewReport(findings []plan.Finding) Report {
 	for _, f := range findings {
 		of[f.Check] = append(of[f.Check], f)
 	}
-	for _, check := range Catalogue() {
+	for _, check := range catalogue {
 		result := Result{Check: check.Name, Docs: check.Docs(), Findings: of[check.Name], Verdict: verdictOf(of[check.Name])}
 		if result.Verdict == Pass && blocked != "" && !before(check.Name, blocked) {
 			result.Verdict = Skip

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/sliceshift/sliceshift/migration/outlook"
 	"github.com/sliceshift/sliceshift/migration/preflight/application"
 	"github.com/sliceshift/sliceshift/migration/preflight/environment"
 )
@@ -22,6 +23,8 @@ type shared struct {
 	classes once[[]storagev1.StorageClass]
 	// bound are the bindings of the pods' account at the source.
 	bound once[environment.Bindings]
+	// inPlace is the state of a change of storage in place.
+	inPlace once[outlook.State]
 	// pod is the answer to the dry run of the first pod that moves.
 	pod once[rehearsedPod]
 }

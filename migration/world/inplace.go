@@ -69,11 +69,7 @@ type replaced struct {
 
 // read reads the set in full, and the classes that its templates name. A set that is being recreated is the recorded one.
 func (r *replaced) read(ctx context.Context, s plan.Snapshot) error {
-	margin := int64(defaultMargin)
-	if percent := r.m.Spec.Storage.MarginPercent; percent != nil {
-		margin = int64(*percent)
-	}
-	r.storage = &plan.Storage{Margin: margin, Set: inplace.Set{Namespace: r.Source.Namespace, Name: r.Source.Set}}
+	r.storage = &plan.Storage{Margin: int64(r.m.Spec.Storage.Margin()), Set: inplace.Set{Namespace: r.Source.Namespace, Name: r.Source.Set}}
 	if kind := r.Source.Kind(); kind.APIVersion() != workload.NativeVersion {
 		r.storage.Objections = []plan.Finding{{Reason: api.ReasonKindUnsupported, Object: r.Source.Object(),
 			Message: r.Source.Object() + " is of " + kind.APIVersion() + ", whose controller does not create claims of changed templates: its storage cannot be changed in place yet",
@@ -86,9 +82,6 @@ func (r *replaced) read(ctx context.Context, s plan.Snapshot) error {
 	}
 	return r.derive(ctx, s, live)
 }
-
-// defaultMargin is storage.marginPercent if it is not set.
-const defaultMargin = 10
 
 // readSet returns the set with all fields that the API server serves, or the recorded one if it does not exist; nil if none
 // is known.

@@ -69,6 +69,7 @@ const (
 	ReasonInFlightUnsupported  = "InFlightUnsupported"
 	ReasonNoNodeFits           = "NoNodeFits"
 	ReasonClaimTemplateMissing = "ClaimTemplateMissing"
+	ReasonStorageUnfit         = "StorageUnfit"
 	ReasonTemplatesReverted    = "ClaimTemplatesReverted"
 	ReasonScheduleInvalid      = "ScheduleInvalid"
 	ReasonScheduleNeverOpens   = "ScheduleNeverOpens"

@@ -16,6 +16,15 @@ type StorageSpec struct {
 	MarginPercent *int32 `json:"marginPercent,omitempty"`
 }
 
+// Margin returns marginPercent, or its default.
+func (s *StorageSpec) Margin() int32 {
+	const standard = 10
+	if s.MarginPercent == nil {
+		return standard
+	}
+	return *s.MarginPercent
+}
+
 // Target returns the destination. With spec.storage that is the source.
 func (m *Migration) Target() DestinationReference {
 	if m.Spec.Storage == nil {

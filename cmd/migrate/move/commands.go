@@ -11,7 +11,6 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/recipe"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui"
-	"github.com/sliceshift/sliceshift/cmd/migrate/storage"
 )
 
 // Commands returns the commands that move a StatefulSet and steer its move.
@@ -19,6 +18,6 @@ func Commands(c *command.Common) []*cobra.Command {
 	return slices.Concat(
 		command.In(command.Moving, newPreflight(c), newPlan(c), newRun(c), newCreate(c), newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c)),
 		command.In(command.Looking, newStatus(c), newReport(c), ui.New(c), recipe.New(c)),
-		command.In(command.Storage, storage.New(c), kept.New(c)),
+		command.In(command.Storage, newStorage(c), kept.New(c)),
 	)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/internal/version"
+	"github.com/sliceshift/sliceshift/migration/outlook"
 )
 
 // createOptions are the options of the command create.
@@ -54,6 +55,9 @@ const createExamples = `  # From the manager's cluster to the one whose kubeconf
 
   # To another namespace of the manager's cluster; begin paused
   migrate create web -n shop --to-namespace store --service-account mover --mode pause
+
+  # Change the storage in place, instead of a move
+  migrate create web -n shop --in-place --volume data=class=fast,method=copy,image=IMAGE --service-account mover
 
   # Between two remote clusters; only show what would be written
   migrate create web -n shop --source-secret east --destination-secret west/kubeconfig --dry-run=client -o yaml`
@@ -128,15 +132,49 @@ func (o *createOptions) Validate() error {
 	spec, namespace := o.migration.Spec, o.migration.Namespace
 	sameName := cmp.Or(spec.Destination.Name, spec.Source.Name) == spec.Source.Name
 	sameNamespace := cmp.Or(spec.Destination.Namespace, namespace) == namespace
+	if spec.Storage != nil {
+		return o.validateInPlace()
+	}
 	if spec.Source.KubeConfigSecretRef == nil && spec.Destination.KubeConfigSecretRef == nil && sameNamespace && sameName {
 		return command.Usagef("source and destination are the same StatefulSet: give --destination-secret, --source-secret, --to-namespace or --to-name")
 	}
 	return o.result.Validate()
 }
 
+// validateInPlace rejects settings that a change in place does not have.
+func (o *createOptions) validateInPlace() error {
+	if !o.to.Empty() || o.destinationSecret != "" {
+		return command.Usagef("--%s changes the StatefulSet where it is: remove --to-namespace, --to-name and --destination-secret", flags.InPlace)
+	}
+	if len(o.spec.Templates()) > 0 && (o.dryRun.Client() || o.sourceSecret != "") {
+		return command.Usagef("--%s is compared with the running StatefulSet: leave out --dry-run=client and --source-secret, or name each change with --%s", flags.FromManifest, flags.Volume)
+	}
+	return o.result.Validate()
+}
+
+// choose chooses the methods of a change in place: by its claims, if the StatefulSet is in the manager's cluster, or by the
+// fields of spec.volumes.
+func (o *createOptions) choose(ctx context.Context) error {
+	m := o.migration
+	if o.dryRun.Client() || o.sourceSecret != "" {
+		m.Spec.Volumes = outlook.Choose(outlook.State{Volumes: m.Spec.Volumes})
+		return nil
+	}
+	connection, err := o.Connect()
+	if err != nil {
+		return err
+	}
+	return chooseIn(ctx, connection, m, &o.spec)
+}
+
 // Run writes the Migration and prints it.
 func (o *createOptions) Run(ctx context.Context) error {
 	o.spec.Warn(o.Common)
+	if o.migration.Spec.Storage != nil {
+		if err := o.choose(ctx); err != nil {
+			return err
+		}
+	}
 	if !o.dryRun.Client() {
 		if err := o.write(ctx); err != nil {
 			return err

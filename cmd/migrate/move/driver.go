@@ -122,6 +122,9 @@ func (d driver) report(m *api.Migration, outcome engine.Outcome) error {
 
 // wayBack returns the command that plans the move back, with the flags that select the same clusters.
 func (d driver) wayBack(m *api.Migration) string {
+	if m.Spec.Storage != nil {
+		return wayBackInPlace(d.Common, m)
+	}
 	if within(m) {
 		return wayBack(d.Common, m, "")
 	}

@@ -289,6 +289,9 @@ func (o *modeOptions) awaitNotice(ctx context.Context, k *storedMigration) error
 // goOn returns the command that continues the record of a run. The destination's context is only known by the name that
 // it had where the move began.
 func (o *named) goOn(m *api.Migration) string {
+	if m.Spec.Storage != nil {
+		return o.Again("run", o.name, m.Namespace) + " --" + flags.InPlace
+	}
 	to := ""
 	if !within(m) {
 		to = cmp.Or(m.Annotations[records.DestinationNameAnnotationKey], "CONTEXT")
@@ -308,6 +311,9 @@ func unless(standard, value string) string {
 
 // otherWay returns the command that plans the reverse of a completed move.
 func (o *named) otherWay(k *storedMigration) string {
+	if k.Spec.Storage != nil {
+		return wayBackInPlace(o.Common, k.Migration)
+	}
 	if within(k.Migration) {
 		return wayBack(o.Common, k.Migration, "")
 	}

@@ -47,6 +47,9 @@ const planExamples = `  # To another cluster of the same kubeconfig
   # The three highest ordinals only, to a cluster with other storage classes
   migrate plan web -n shop --to-kubeconfig west.yaml --count 3 --storage-class data=fast
 
+  # The storage of the StatefulSet itself: another class and a smaller size
+  migrate plan web -n shop --context east --in-place --volume data=class=fast,size=512Mi,image=IMAGE
+
   # Every write, and its object; or how the objects change
   migrate plan web -n shop --context east --to-context west -o wide
   migrate plan web -n shop --context east --to-context west --diff
@@ -96,6 +99,9 @@ func (o *planOptions) Run(ctx context.Context) error {
 }
 
 func (o *planOptions) run(ctx context.Context) error {
+	if o.inPlace() {
+		return o.planInPlace(ctx)
+	}
 	t, m, stands, err := o.begin(ctx, nil)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/admission"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/look"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/preflight"
@@ -150,12 +151,10 @@ func (o *preflightOptions) Run(ctx context.Context) error {
 			o.namespace, o.set, t.kubectl().Remove("configmap", t.store.Namespace, t.store.ObjectName()))
 	case preview.Beginning:
 	}
-	snapshot, err := t.observe(ctx, m)
+	report, err := o.report(ctx, t, m)
 	if err != nil {
 		return err
 	}
-	snapshot.Record.Fence = nil // an epoch of an earlier move belongs to no other process
-	report := preflight.NewReport(preflight.Findings(snapshot))
 	printer := preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.all}
 	if err := terminal.Print(o.Out, o.output.Value, report, printer.Report); err != nil {
 		return err
@@ -164,4 +163,18 @@ func (o *preflightOptions) Run(ctx context.Context) error {
 		return command.Refusedf("the move of StatefulSet %s/%s would be refused", o.namespace, o.set)
 	}
 	return nil
+}
+
+// report returns the results of all checks.
+func (o *preflightOptions) report(ctx context.Context, t *task, m *api.Migration) (preflight.Report, error) {
+	if o.inPlace() {
+		d, err := look.InPlace(ctx, t.source, m)
+		return preflight.NewReportInPlace(d.Findings), err
+	}
+	snapshot, err := t.observe(ctx, m)
+	snapshot.Record.Fence = nil // an epoch of an earlier move belongs to no other process
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	return preflight.NewReport(preflight.Findings(snapshot)), nil
 }

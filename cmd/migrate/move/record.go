@@ -35,7 +35,7 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 		return nil, "", err
 	}
 	completed := records.Completed(m)
-	if completed == api.ReasonMoved {
+	if completed == api.ReasonMoved && t.requested.Spec.Storage == nil {
 		back, err := t.isBack(ctx, m)
 		if err != nil {
 			return nil, "", err
@@ -109,6 +109,10 @@ func (t *task) differences() []string {
 			name += " (another one of that name)"
 		}
 		add("destination cluster", strings.TrimSpace(name), t.destination.Name())
+	}
+	if was, is := have.Storage != nil, want.Storage != nil; was != is {
+		kind := map[bool]string{true: "a change in place", false: "a move"}
+		add("kind of migration", kind[was], kind[is])
 	}
 	place := func(d api.DestinationReference) string { return d.Namespace + "/" + d.Name }
 	if was, is := place(have.Destination), place(want.Destination); was != is {

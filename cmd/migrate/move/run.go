@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -60,6 +61,9 @@ const runExamples = `  # To another cluster
 
   # With a log of each write, for a report afterwards
   migrate run web -n shop --context east --to-context west --log web.log
+
+  # Change the storage in place, instead of a move
+  migrate run web -n shop --context east --in-place --volume data=class=fast,image=IMAGE
 
   # Continue without this terminal: prints how to watch and to stop the move
   migrate run web -n shop --context east --to-context west --detach
@@ -128,11 +132,17 @@ func (o *runOptions) run(ctx context.Context) error {
 	n := progress.NewTracker(o.Clock.Now(), m)
 	if stands == preview.Beginning {
 		if err := o.preflight(ctx, t, m, n, d); err != nil {
+			if errors.Is(err, errNothingInPlace) {
+				d.Show(n.Event(o.Clock.Now(), progress.Started, o.changing(t)+": there is nothing to do, "+err.Error()))
+				return nil
+			}
 			return err
 		}
 	} else {
-		if err := t.verify(ctx, m); err != nil {
-			return err
+		if !o.inPlace() { // the set is recreated in place, and the engine knows both
+			if err := t.verify(ctx, m); err != nil {
+				return err
+			}
 		}
 		d.Show(o.goingOn(t, m, n))
 	}
@@ -173,21 +183,15 @@ func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
 
 // preflight runs all checks before the first write.
 func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n *progress.Tracker, d progress.Display) error {
+	if o.inPlace() {
+		return o.preflightInPlace(ctx, t, m, n, d)
+	}
 	snapshot, err := t.observe(ctx, m)
 	if err != nil {
 		return err
 	}
 	findings := preflight.Findings(snapshot)
-	if preview.Refusals(findings) > 0 && o.output.Value != "json" {
-		// The findings are the reason of the error, so they are written to ErrOut.
-		fmt.Fprint(o.ErrOut, preview.FindingsText(findings, terminal.Painter{On: o.Paint().On && o.Terminal()}))
-	} else {
-		for _, f := range findings {
-			e := n.Event(o.Clock.Now(), progress.Finding, f.Message)
-			e.Reason, e.Remedy, e.Warning, e.Object = f.Reason, f.Remedy, f.Warning, f.Object
-			d.Show(e)
-		}
-	}
+	o.showFindings(findings, n, d)
 	if refused := preview.Refusals(findings); refused > 0 {
 		return command.Refusedf("the move of StatefulSet %s/%s is refused (%s); nothing has been changed", o.namespace, o.set, view.Count(refused, "error"))
 	}
@@ -202,6 +206,20 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 	return nil
 }
 
+// showFindings shows the findings of the checks.
+func (o *runOptions) showFindings(findings []plan.Finding, n *progress.Tracker, d progress.Display) {
+	if preview.Refusals(findings) > 0 && o.output.Value != "json" {
+		// The findings are the reason of the error, so they are written to ErrOut.
+		fmt.Fprint(o.ErrOut, preview.FindingsText(findings, terminal.Painter{On: o.Paint().On && o.Terminal()}))
+		return
+	}
+	for _, f := range findings {
+		e := n.Event(o.Clock.Now(), progress.Finding, f.Message)
+		e.Reason, e.Remedy, e.Warning, e.Object = f.Reason, f.Remedy, f.Warning, f.Object
+		d.Show(e)
+	}
+}
+
 // destinationName returns a short and unambiguous name of the destination.
 func destinationName(t *task, m *api.Migration) string {
 	name := "cluster " + t.destination.Name()
@@ -213,8 +231,11 @@ func destinationName(t *task, m *api.Migration) string {
 }
 
 func (o *runOptions) goingOn(t *task, m *api.Migration, n *progress.Tracker) progress.Event {
-	text := []string{fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s: continuing where it was, %d of %d moved",
-		o.namespace, o.set, t.source.Name(), destinationName(t, m), m.Status.Moved, m.Status.Total)}
+	what := fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s", o.namespace, o.set, t.source.Name(), destinationName(t, m))
+	if o.inPlace() {
+		what = o.changing(t)
+	}
+	text := []string{fmt.Sprintf("%s: continuing where it was, %d of %d moved", what, m.Status.Moved, m.Status.Total)}
 	switch m.Spec.Mode {
 	case api.ModePause:
 		text = append(text, "its mode is Pause: it waits for: "+o.Again("resume", o.set, o.namespace))

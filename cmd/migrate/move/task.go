@@ -78,6 +78,9 @@ func specOf(ctx context.Context, f *flags.Spec, set string, to flags.Destination
 
 // Validate rejects invalid combinations of flags.
 func (o *moveOptions) Validate() error {
+	if o.inPlace() {
+		return o.validateInPlace()
+	}
 	if o.to.Empty() {
 		return command.Usagef("no destination is given: set --to-context, --to-kubeconfig, --to-namespace or --to-name")
 	}
@@ -140,7 +143,12 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 	if err != nil {
 		return nil, command.Unreachable(t.destination.Name(), err)
 	}
-	if err := o.chooseTransport(ctx, t, id); err != nil {
+	if o.inPlace() {
+		err = o.choose(ctx, t)
+	} else {
+		err = o.chooseTransport(ctx, t, id)
+	}
+	if err != nil {
 		return nil, err
 	}
 	o.requested.Annotations = map[string]string{

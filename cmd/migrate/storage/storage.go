@@ -1,4 +1,5 @@
-// Package storage provides the command that compares the claims of StatefulSets with their claim templates.
+// Package storage provides the command that compares the claims of StatefulSets with their claim templates, and plans a
+// change of their storage.
 package storage
 
 import (
@@ -21,10 +22,20 @@ type options struct {
 	all, check     bool
 	labels         labels.Selector
 	output         *command.Choice
+	change         Change
 }
 
-const help = `Lists the claims of StatefulSets that differ from their claim template: in storage class,
-size, attributes class, access modes or volume mode. Kubernetes applies a template only to
+// Change plans a change of the storage of a StatefulSet.
+type Change interface {
+	command.Options
+	// Add adds its flags to the command. output is the format of the command.
+	Add(cmd *cobra.Command, output *command.Choice)
+	// Asked reports whether its flags ask for a change.
+	Asked() bool
+}
+
+const help = `Without a change, lists the claims of StatefulSets that differ from their claim template: in
+storage class, size, attributes class, access modes or volume mode. Kubernetes applies a template only to
 new claims, so claims differ after they were grown by hand, after a StatefulSet was
 recreated with other templates, or after the default class has changed. It reads
 StatefulSets of apps/v1 and of apps.sliceshift.io, and writes nothing.
@@ -46,6 +57,12 @@ operator: change the storage there, because it writes the templates.
 
 A claim whose StatefulSet was scaled down counts too: the next scale-up uses it.
 
+With --volume or --from-manifest it plans a change of one StatefulSet in place: under its own
+name, one ordinal at a time, while the others run. It shows for each claim the difference, the
+work, the bytes and the outage, and what stands in the way, and prints the commands that do it:
+migrate run and migrate create with --in-place. status, pause, resume, rollback and report
+take its name, as for a move.
+
 Exit codes with --check: 0 all claims are as their templates, 1 some are not or cannot be
 compared, above 1 an error.`
 
@@ -57,6 +74,12 @@ const examples = `  # Of one StatefulSet, with reasons
   migrate storage -n shop --context east -l app=web
   migrate storage -A --context east
 
+  # What would another class and a smaller size do?
+  migrate storage web -n shop --context east --volume data=class=fast,size=512Mi,image=IMAGE
+
+  # The claim templates of a manifest
+  migrate storage web -n shop --context east --from-manifest statefulset.yaml --volume data=image=IMAGE
+
   # In a pipeline: fail when a claim is not as its template
   migrate storage -A --context east --check >/dev/null
 
@@ -64,21 +87,31 @@ const examples = `  # Of one StatefulSet, with reasons
   migrate storage -n shop --context east -o json | jq -r '.items[].claims[].differences[].command // empty'`
 
 // New returns the command storage.
-func New(c *command.Common) *cobra.Command {
-	o := &options{Common: c}
+func New(c *command.Common, change Change) *cobra.Command {
+	o := &options{Common: c, change: change}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "storage [STATEFULSET]", Short: "List claims that differ from their claim template; writes nothing",
+		Use: "storage [STATEFULSET]", Short: "List claims that differ from their claim template, or plan a change of storage; writes nothing",
 		Long: help, Example: examples,
 	})
 	o.output = command.AddOutput(cmd, "table", "wide", "json", "yaml")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "without a name: the StatefulSets of all namespaces")
 	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "without a name: only StatefulSets with these labels, such as app=web")
+	change.Add(cmd, o.output)
 	cmd.Flags().BoolVar(&o.check, "check", false, "exit with 0 when all claims are as their templates, 1 when not, above 1 on an error")
 	return cmd
 }
 
 // Complete reads the name, if there is one.
 func (o *options) Complete(cmd *cobra.Command, args []string) (err error) {
+	if o.change.Asked() {
+		switch {
+		case o.all || o.selector != "":
+			return command.Usagef("a change is of one StatefulSet: leave out --all-namespaces and --selector")
+		case o.check:
+			return command.Usagef("--check lists differences; plan --in-place --exit-code checks whether a change has work left")
+		}
+		return o.change.Complete(cmd, args)
+	}
 	if len(args) > 0 {
 		o.name, err = command.Argument(cmd, args, "StatefulSet")
 	}
@@ -87,6 +120,9 @@ func (o *options) Complete(cmd *cobra.Command, args []string) (err error) {
 
 // Validate rejects invalid combinations of flags.
 func (o *options) Validate() (err error) {
+	if o.change.Asked() {
+		return o.change.Validate()
+	}
 	switch {
 	case o.name != "" && o.all:
 		return command.Usagef("--all-namespaces is for the list, without a name")
@@ -106,6 +142,9 @@ var errDiffers = &command.ExitError{Code: 1, Err: errors.New("claims differ from
 
 // Run compares and prints.
 func (o *options) Run(ctx context.Context) error {
+	if o.change.Asked() {
+		return o.change.Run(ctx)
+	}
 	err := o.run(ctx)
 	if o.check {
 		// Exit code 1 means that claims differ.

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,8 +98,43 @@ func cluster(t *testing.T) *apitest.Server {
 
 func console(t *testing.T, s *apitest.Server, args ...string) *commandtest.Console {
 	t.Helper()
-	commands := func(c *command.Common) []*cobra.Command { return command.In(command.Storage, New(c)) }
+	commands := func(c *command.Common) []*cobra.Command {
+		return command.In(command.Storage, New(c, &change{Common: c}))
+	}
 	return commandtest.New(commands, append([]string{"storage", "--kubeconfig", s.Kubeconfig(t)}, args...)...)
+}
+
+// change is asked for by the flag --change.
+type change struct {
+	*command.Common
+	asked bool
+}
+
+func (c *change) Add(cmd *cobra.Command, _ *command.Choice) {
+	cmd.Flags().BoolVar(&c.asked, "change", false, "")
+}
+func (c *change) Asked() bool                             { return c.asked }
+func (c *change) Complete(*cobra.Command, []string) error { return nil }
+func (c *change) Run(context.Context) error {
+	_, err := fmt.Fprintln(c.Out, "planned")
+	return err
+}
+
+// TestChange: a change is planned instead of the list, of one StatefulSet.
+func TestChange(t *testing.T) {
+	s := cluster(t)
+	for name, tc := range map[string]struct {
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		"planned":      {[]string{"web", "--change"}, command.ExitDone, "planned\n", ""},
+		"of all":       {[]string{"-A", "--change"}, command.ExitUsage, "", "a change is of one StatefulSet"},
+		"of a label":   {[]string{"-l", "a=b", "--change"}, command.ExitUsage, "", "a change is of one StatefulSet"},
+		"with a check": {[]string{"web", "--check", "--change"}, command.ExitUsage, "", "--check lists differences"},
+	} {
+		t.Run(name, func(t *testing.T) { console(t, s, tc.args...).Expect(t, tc.code, tc.stdout, tc.stderr) })
+	}
 }
 
 // TestTable: claims of one template with the same difference share a line, and the owner of a StatefulSet is shown. Nothing

@@ -70,8 +70,10 @@ func File(ctx context.Context, text []byte) (*api.Migration, error) {
 func Spec(ctx context.Context, spec api.MigrationSpec) error {
 	m := &api.Migration{Spec: *spec.DeepCopy()}
 	m.Name = spec.Source.Name
-	// The flags of a run select its clusters; the rules only require that there are two.
-	m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "destination", Key: "value"}
+	if m.Spec.Storage == nil {
+		// The flags of a run select its clusters; the rules only require that there are two.
+		m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "destination", Key: "value"}
+	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
 	if err != nil {
 		return err

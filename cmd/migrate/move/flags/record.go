@@ -63,6 +63,7 @@ var fixed = []struct {
 	{"access modes", flagAccessModes, perTemplate("the source's", func(v api.VolumeSpec) string { return ofTemplate(v, api.Modes(v.AccessModes)) })},
 	{"shared paths", flagShared, perTemplate("none", func(v api.VolumeSpec) string { return map[bool]string{true: v.ClaimTemplate}[v.Shared] })},
 	{"methods of volumes", Volume, perTemplate("rebind", methodText)},
+	{"storage", Volume, storageText},
 	{"export-services", ExportServices, func(s api.MigrationSpec) string { return strconv.FormatBool(s.Services.Export) }},
 	{ExportOrdinals, ExportOrdinals, func(s api.MigrationSpec) string { return string(s.Services.Spelled().PerOrdinal) }},
 }
@@ -97,6 +98,26 @@ func methodText(v api.VolumeSpec) string {
 		return ""
 	}
 	return ofTemplate(v, command.Word(v.Method))
+}
+
+// storageText returns the wanted storage of each claim template of a change in place; empty for a move.
+func storageText(s api.MigrationSpec) string {
+	if s.Storage == nil {
+		return ""
+	}
+	return perTemplate("the present", func(v api.VolumeSpec) string {
+		var words []string
+		if v.StorageClassName != nil {
+			words = append(words, "class="+*v.StorageClassName)
+		}
+		if v.Size != nil {
+			words = append(words, "size="+v.Size.String())
+		}
+		if v.VolumeAttributesClassName != nil {
+			words = append(words, "attributes="+*v.VolumeAttributesClassName)
+		}
+		return ofTemplate(v, strings.Join(words, ","))
+	})(s)
 }
 
 // ofTemplate returns a setting of a claim template, or an empty string if it has none.

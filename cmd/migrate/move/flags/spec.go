@@ -35,6 +35,7 @@ type Spec struct {
 	probe            probeFlags
 	recipe           recipe.Flags
 	schedule         schedule
+	inPlace          inPlace
 	flags            *pflag.FlagSet
 
 	// cooked is the recipe that was applied to the spec, or nil.
@@ -89,6 +90,7 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 	}
 	f.addOrdinals(flags)
 	f.addVolumes(flags)
+	f.addInPlace(flags)
 	f.addObjects(flags)
 	f.addGates(flags)
 }
@@ -160,7 +162,13 @@ func (f *Spec) Spec(source string, to Destination) (spec api.MigrationSpec, err 
 		return spec, err
 	}
 	spec = *f.spec.DeepCopy()
-	spec.Source.Name, spec.Destination.Namespace, spec.Destination.Name = source, to.Namespace, to.Name
+	if spec.Storage, err = f.storage(source); err != nil {
+		return spec, err
+	}
+	spec.Source.Name = source
+	if spec.Storage == nil {
+		spec.Destination.Namespace, spec.Destination.Name = to.Namespace, to.Name
+	}
 	if f.exportOrdinals {
 		spec.Services.PerOrdinal = api.PerOrdinalExport
 	}
@@ -250,6 +258,9 @@ func (f *Spec) volumes() ([]api.VolumeSpec, error) {
 	of := func(template string) *api.VolumeSpec {
 		if templates[template] == nil {
 			templates[template] = &api.VolumeSpec{ClaimTemplate: template, Method: api.MethodRebind}
+			if f.inPlace.on {
+				templates[template].Method = "" // it is chosen when the claims are known
+			}
 		}
 		return templates[template]
 	}
@@ -273,8 +284,12 @@ func (f *Spec) volumes() ([]api.VolumeSpec, error) {
 		}
 		of(template).Shared = true
 	}
+	read := readVolume
+	if f.inPlace.on {
+		read = readInPlace
+	}
 	for _, text := range f.volume {
-		if err := readVolume(text, of); err != nil {
+		if err := read(text, of); err != nil {
 			return nil, err
 		}
 	}

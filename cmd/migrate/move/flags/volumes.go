@@ -74,7 +74,7 @@ func readVolume(text string, of func(template string) *api.VolumeSpec) error {
 		}
 		return nil
 	}
-	return command.Usagef("--%s must be TEMPLATE=METHOD, with method rebind, empty, copy or snapshot, not %q", Volume, text)
+	return command.Usagef("--%s must be TEMPLATE=METHOD, with method rebind, empty, copy or snapshot, not %q; with --%s it is %s", Volume, text, InPlace, inPlaceForm)
 }
 
 // wrongWord returns why a setting is invalid for a method: it is unknown, or its value is invalid.

@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/engine"
+	"github.com/sliceshift/sliceshift/migration/outlook"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -54,4 +57,32 @@ func Seen(sides ...plan.Side) error {
 // Unread adds to the error of a read what to check.
 func Unread(err error) error {
 	return fmt.Errorf("%w; check that the cluster runs and that the kubeconfig is right", err)
+}
+
+// InPlace returns what a migration in place would do, and writes nothing.
+func InPlace(ctx context.Context, at *clusters.Connection, m *api.Migration) (outlook.Plan, error) {
+	if m.UID == "" {
+		m = m.DeepCopy()
+		m.UID = unrecorded
+	}
+	e := looking(at, m)
+	defer e.Close()
+	p, err := e.Outlook(ctx, m)
+	if err != nil {
+		return p, Unread(err)
+	}
+	return p, nil
+}
+
+// Chosen returns the volumes of a migration in place with a method each. manifest has the wanted claim templates, if there is
+// one.
+func Chosen(ctx context.Context, at *clusters.Connection, m *api.Migration, manifest []corev1.PersistentVolumeClaim) ([]api.VolumeSpec, error) {
+	e := looking(at, m)
+	defer e.Close()
+	return e.ChooseInPlace(ctx, m, manifest)
+}
+
+// looking returns an engine that only reads one cluster.
+func looking(at *clusters.Connection, m *api.Migration) *engine.Engine {
+	return engine.NewEngine(m, engine.Options{Source: at, Destination: at, Holder: "dry-run", Policy: volumes.Unrestricted()})
 }

@@ -1,0 +1,144 @@
+package flags
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+)
+
+// TestInPlaceFlags: the storage of a template and the settings of its method are in one flag. Without a method it is left
+// open. There is no destination.
+func TestInPlaceFlags(t *testing.T) {
+	size := new(resource.MustParse("50Gi"))
+	for text, want := range map[string]api.VolumeSpec{
+		"data=class=fast":                        {ClaimTemplate: "data", StorageClassName: new("fast")},
+		"data=size=50Gi":                         {ClaimTemplate: "data", Size: size},
+		"data=attributes=gold,size=50Gi":         {ClaimTemplate: "data", Size: size, VolumeAttributesClassName: new("gold")},
+		"data=class=fast,image=m,verify=later":   {ClaimTemplate: "data", StorageClassName: new("fast"), Copy: api.CopySpec{Image: "m", Verify: api.CopyVerifyLater}},
+		"data=method=copy,image=m:1,size=50Gi":   {ClaimTemplate: "data", Method: api.MethodCopy, Size: size, Copy: api.CopySpec{Image: "m:1"}},
+		"data=copy,class=fast,image=m":           {ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new("fast"), Copy: api.CopySpec{Image: "m"}},
+		"data=snapshot,class=fast":               {ClaimTemplate: "data", Method: api.MethodSnapshot, StorageClassName: new("fast")},
+		"data=method=snapshot,snapshot-class=sc": {ClaimTemplate: "data", Method: api.MethodSnapshot, Snapshot: api.SnapshotSpec{ClassName: "sc"}},
+		"data=rebind,size=50Gi":                  {ClaimTemplate: "data", Method: api.MethodRebind, Size: size},
+	} {
+		got, err := parseSpec("--in-place", "--volume", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]api.VolumeSpec{want}, got.Volumes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+		if got.Storage == nil || got.Destination.Name != "" || got.Destination.Namespace != "" {
+			t.Errorf("%s: storage %v, destination %+v", text, got.Storage, got.Destination)
+		}
+	}
+	for text, want := range map[string]string{
+		"data":                         "must be TEMPLATE=class=CLASS",
+		"=class=fast":                  "must be TEMPLATE=class=CLASS",
+		"data=size=0":                  "size must be a quantity above 0, such as 50Gi",
+		"data=size=-1Gi":               "size must be a quantity above 0",
+		"data=size=big":                "size must be a quantity above 0",
+		"data=class=":                  `no class can be called ""`,
+		"data=class=Fast Disk":         "no class can be called",
+		"data=attributes=a/b":          "attributes: no class can be called",
+		"data=method=empty":            "method must be one of rebind, copy, snapshot",
+		"data=method=rebind,image=m":   "method rebind has no settings",
+		"data=method=snapshot,image=m": "method snapshot has no setting",
+		"data=class=fast,colour=red":   `method copy has no setting "colour=red"`,
+		"data=class=fast,verify=some":  "the form verify=full|changed|later",
+		"data=class=fast,image":        "the form image=IMAGE",
+		"data=class=fast,,size=1Gi":    `method copy has no setting ""`,
+	} {
+		if _, err := parseSpec("--in-place", "--volume", text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestInPlaceCombinations: flags of a move are rejected, and so are flags of a change without one.
+func TestInPlaceCombinations(t *testing.T) {
+	for args, want := range map[string]string{
+		"--in-place --count 2":              "--count is for a move",
+		"--in-place --cleanup delete":       "--cleanup is for a move",
+		"--in-place --create-namespace":     "--create-namespace is for a move",
+		"--margin 5":                        "--margin is for --in-place",
+		"--in-place --margin 91":            "must be a percentage from 0 to 90",
+		"--in-place --margin -1":            "must be a percentage from 0 to 90",
+		"--volume data=class=fast":          "with --in-place it is TEMPLATE=class=CLASS",
+		"--from-manifest /does/not/exist.y": "--from-manifest: open",
+	} {
+		if _, err := parseSpec(strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+	got, err := parseSpec("--in-place", "--margin", "25%")
+	if err != nil || *got.Storage.MarginPercent != 25 {
+		t.Errorf("%+v, %v", got.Storage, err)
+	}
+}
+
+// TestFromManifest: the claim templates of the StatefulSet of this name are found in a file with several documents.
+func TestFromManifest(t *testing.T) {
+	const set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: NAME}\nspec:\n  volumeClaimTemplates:\n  - metadata: {name: data}\n    spec: {storageClassName: fast}\n"
+	const other = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+	for name, tc := range map[string]struct{ text, want string }{
+		"found":        {other + "---\n" + strings.ReplaceAll(set, "NAME", "db") + "---\n" + strings.ReplaceAll(set, "NAME", "web"), ""},
+		"another name": {strings.ReplaceAll(set, "NAME", "db"), "has no StatefulSet web, only db"},
+		"none":         {other, "has no StatefulSet"},
+		"no templates": {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\n", "StatefulSet web has no claim templates"},
+		"no YAML":      {"a: [", "--from-manifest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "web.yaml")
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var f Spec
+			given := pflag.NewFlagSet("", pflag.ContinueOnError)
+			f.Add(given)
+			if err := given.Parse([]string{"--from-manifest", path}); err != nil {
+				t.Fatal(err)
+			}
+			spec, err := f.Spec("web", Destination{})
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%v, want %q", err, tc.want)
+				}
+				return
+			}
+			if err != nil || spec.Storage == nil || len(f.Templates()) != 1 || *f.Templates()[0].Spec.StorageClassName != "fast" {
+				t.Errorf("%+v, %+v, %v", spec.Storage, f.Templates(), err)
+			}
+		})
+	}
+}
+
+// TestInPlaceDifferences: the wanted storage of a change that is under way cannot be another one.
+func TestInPlaceDifferences(t *testing.T) {
+	var f Spec
+	given := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.Add(given)
+	if err := given.Parse([]string{"--in-place", "--volume", "data=method=copy,class=fast,size=1Gi"}); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := f.Spec("web", Destination{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := *asked.DeepCopy()
+	if diff := f.Differences(recorded, asked); diff != nil {
+		t.Errorf("equal: %v", diff)
+	}
+	recorded.Volumes[0].Size = new(resource.MustParse("2Gi"))
+	want := []string{"storage: recorded data=class=fast,size=2Gi, asked for data=class=fast,size=1Gi"}
+	if diff := cmp.Diff(want, f.Differences(recorded, asked)); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+}
