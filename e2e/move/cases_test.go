@@ -193,6 +193,8 @@ var embeddedOnly = map[string]string{
 	"TestRebindOverCSI":                loops,
 	"TestRebindOverCSIComesBack":       loops,
 	"TestSnapshotMoves":                loops,
+	"TestRehearse":                     loops,
+	"TestRehearseEnds":                 loops,
 	"TestSnapshotTurnsBack":            loops,
 	"TestSnapshotComesBack":            loops,
 	"TestSnapshotCrash":                loops,
