@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -18,8 +21,10 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/child"
 	"github.com/sliceshift/sliceshift/e2e/csi/site"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/program"
+	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/migration/rehearsal"
 	"github.com/sliceshift/sliceshift/migration/report"
 )
@@ -73,12 +78,7 @@ func (v *move) sourceState() map[string]string {
 // rehearsal.
 func (v *move) expectNothingLeft(d *disks, before map[string]string, disks int) {
 	v.T.Helper()
-	if diff := cmp.Diff(before, v.sourceState()); diff != "" {
-		v.T.Errorf("the source has changed (-before +after):\n%s", diff)
-	}
-	if left := v.rehearsals(); len(left) > 0 {
-		v.T.Errorf("left: namespace %s", left[0].Name)
-	}
+	v.expectUntouched(before)
 	v.expectNoSnapshots(d)
 	v.Eventually("the clones are deleted", func(context.Context) (bool, error) { return len(v.diskIDs(d)) == disks, nil })
 	for _, each := range d.clusters {
@@ -96,6 +96,17 @@ func (v *move) expectNothingLeft(d *disks, before map[string]string, disks int) 
 		if ref := volumes.Items[i].Spec.ClaimRef; ref != nil && strings.HasPrefix(ref.Namespace, "rehearsal-") {
 			v.T.Errorf("left: volume %s of claim %s/%s", volumes.Items[i].Name, ref.Namespace, ref.Name)
 		}
+	}
+}
+
+// expectUntouched checks that the source is as before, and that the destination has no namespace of a rehearsal.
+func (v *move) expectUntouched(before map[string]string) {
+	v.T.Helper()
+	if diff := cmp.Diff(before, v.sourceState()); diff != "" {
+		v.T.Errorf("the source has changed (-before +after):\n%s", diff)
+	}
+	if left := v.rehearsals(); len(left) > 0 {
+		v.T.Errorf("left: namespace %s", left[0].Name)
 	}
 }
 
@@ -153,12 +164,12 @@ func TestRehearse(t *testing.T) {
 	kept := v.There()
 	kept.Namespace = there[0].Name
 	v.same(data, v.mounted(kept, d.sites[1]))
-	if text := v.exits(v.rehearse(), 3); !strings.Contains(text, "--cleanup") {
+	if text := v.exits(v.rehearse(), 3); !strings.Contains(text, "--clean") {
 		t.Errorf("the way to delete what is kept is not shown:\n%s", text)
 	}
-	v.exits(v.rehearse("--cleanup"), 0)
+	v.exits(v.rehearse("--clean"), 0)
 	v.expectNothingLeft(d, before, disks)
-	v.exits(v.rehearse("--cleanup"), 0)
+	v.exits(v.rehearse("--clean"), 0)
 
 	v.exits(v.movedBySnapshot("run", d), 0)
 	v.ExpectMoved()
@@ -184,8 +195,93 @@ func stderrOf(err error) string {
 	return ""
 }
 
+// TestRehearseWithoutVolumes: the isolation is proven before the first pod. A rehearsal that is refused, interrupted or
+// killed leaves nothing, at once or after --clean, and it never changes the source.
+func TestRehearseWithoutVolumes(t *testing.T) {
+	treetest.NeedRoot(t)
+	app := fixture.App{Replicas: 3, MaxUnavailable: harness.IntOrString("1")}
+	v := newMove(t, app, harness.AcrossClusters, func(v *harness.Move) { v.Limit = 8 * time.Minute })
+	harness.Player(t, v.To)
+	before := v.sourceState()
+	if text := v.exits(v.rehearse(), 3); !strings.Contains(text, rehearsal.ReasonNotIsolated) || !strings.Contains(text, "nothing in the destination's cluster enforces policies") {
+		t.Errorf("no policy is enforced, and it says\n%s", text)
+	}
+	v.expectUntouched(before)
+	harness.EnforcePolicies(t)
+	if text := v.exits(v.rehearse("--forbid", "127.0.0.1:1"), 0); !strings.Contains(text, "was rehearsed in cluster") || !strings.Contains(text, "web-2") {
+		t.Errorf("it says\n%s", text)
+	}
+	v.expectUntouched(before)
+	if text := v.exits(v.cli("plan"), 0); !strings.Contains(text, "start rehearsed with 3 pods") {
+		t.Errorf("the plan does not know the rehearsal:\n%s", text)
+	}
+	t.Run("no address is reached", func(t *testing.T) {
+		cmd := exec.CommandContext(v.Ctx, harness.Program(t, "migrate"), "rehearse", v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig(),
+			"--to-kubeconfig", v.To.Kubeconfig(), "--isolated", "it is a test", "--image", "mover", "--forbid", "127.0.0.1:1")
+		if text := v.exits(cmd, 3); !strings.Contains(text, rehearsal.ReasonNotProven) {
+			t.Errorf("it says\n%s", text)
+		}
+		v.expectUntouched(before)
+	})
+	t.Run("another policy appears", func(t *testing.T) {
+		cmd := v.rehearse()
+		v.Must(child.Start(cmd))
+		v.Eventually("the namespace exists", func(context.Context) (bool, error) { return len(v.rehearsals()) == 1, nil })
+		allow := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "allow"}, Spec: networkingv1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{{}}}}
+		_, err := v.Destination.NetworkingV1().NetworkPolicies(v.rehearsals()[0].Name).Create(v.Ctx, allow, metav1.CreateOptions{})
+		v.Must(err)
+		if code := codeOf(cmd.Wait()); code != 3 {
+			t.Errorf("it ended with %d", code)
+		}
+		v.expectUntouched(before)
+	})
+	t.Run("kept", func(t *testing.T) {
+		v.exits(v.rehearse("--keep"), 0)
+		if len(v.rehearsals()) != 1 {
+			t.Error("nothing is kept")
+		}
+		if text := v.exits(v.rehearse(), 3); !strings.Contains(text, "--clean") {
+			t.Errorf("the way to delete it is not shown:\n%s", text)
+		}
+		v.exits(v.rehearse("--clean"), 0)
+		v.expectUntouched(before)
+	})
+	for name, tc := range map[string]struct {
+		signal syscall.Signal
+		code   int
+	}{"interrupted": {syscall.SIGINT, 1}, "killed": {syscall.SIGKILL, -1}} {
+		t.Run(name, func(t *testing.T) {
+			cmd := v.rehearse()
+			v.Must(child.Start(cmd))
+			v.Eventually("the pods are created", v.hasPod)
+			v.Must(cmd.Process.Signal(tc.signal))
+			if code := codeOf(cmd.Wait()); code != tc.code {
+				t.Errorf("it ended with %d, want %d", code, tc.code)
+			}
+			if tc.signal == syscall.SIGKILL {
+				v.exits(v.rehearse("--clean"), 0)
+			}
+			v.expectUntouched(before)
+		})
+	}
+}
+
+// hasPod waits for a pod of the application in the namespace of a rehearsal.
+func (v *move) hasPod(ctx context.Context) (bool, error) {
+	for _, namespace := range v.rehearsals() {
+		pods, err := v.Destination.CoreV1().Pods(namespace.Name).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return strings.HasPrefix(p.Name, v.App.Name+"-") }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // TestRehearseEnds: a rehearsal that is refused, interrupted or killed leaves nothing, at once or after the next
-// cleanup.
+// --clean.
 func TestRehearseEnds(t *testing.T) {
 	d := startSnapshots(t)
 	v := newMove(t, harness.Usual(1), d.app(1))
@@ -222,7 +318,7 @@ func TestRehearseEnds(t *testing.T) {
 				t.Errorf("it ended with %d, want %d", code, tc.code)
 			}
 			if tc.signal == syscall.SIGKILL {
-				v.exits(v.rehearse("--cleanup"), 0)
+				v.exits(v.rehearse("--clean"), 0)
 			}
 			v.expectNothingLeft(d, before, disks)
 		})

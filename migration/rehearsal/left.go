@@ -78,7 +78,7 @@ func (f Facts) dropClones() Step {
 		case v.Chosen:
 			return Step{Stuck: volumes.Stalled("ForeignVolume",
 				fmt.Sprintf("volume %s was bound to claim %s of the rehearsal, and existed before it: it is not deleted, and its claim stays, because the claim's deletion may delete its data", v.Name, named(v.Claim)),
-				"set the volume's policy to Retain, and delete the claim; then call rehearse again with --cleanup")}
+				"set the volume's policy to Retain, and delete the claim; then call rehearse again with --clean")}
 		case !v.Terminating && !v.Deletes:
 			return f.write(Loosen, KindVolume, v.Object)
 		}

@@ -169,7 +169,7 @@ func (c *clusters) clone(asked ClonePlan) Clone {
 	clone := Clone{TakenRef: volumes.Ref{Namespace: "shop", Name: "taken-" + asked.From.Name}, ImportRef: c.inside("import-" + asked.From.Name)}
 	clone.Taken = c.snapshot(KindTaken, clone.TakenRef, c.at(KindContent, contentOf+clone.TakenRef.Name))
 	if clone.Taken.Content.Found {
-		clone.Taken.Content.Driver, clone.Taken.Content.Volume = asked.Driver, asked.Handle
+		clone.Taken.Content.Driver, clone.Taken.Content.Volume = asked.Driver, "disk-"+asked.From.Name
 	}
 	content := c.at(KindContent, clone.ImportRef.Name)
 	clone.Import = c.snapshot(KindImport, clone.ImportRef, content)

@@ -27,7 +27,7 @@ import (
 type rehearseOptions struct {
 	moveOptions
 	output          *command.Choice
-	keep, cleanup   bool
+	keep, clean     bool
 	allow, forbid   []string
 	isolated, image string
 	within, before  time.Duration
@@ -67,7 +67,7 @@ const rehearseExamples = `  # In another cluster
 
   # Keep the pods to look at them; delete everything later
   migrate rehearse web -n shop --context east --to-context west --recipe redis --keep
-  migrate rehearse web -n shop --context east --to-context west --cleanup
+  migrate rehearse web -n shop --context east --to-context west --clean
 
   # For a program
   migrate rehearse web -n shop --context east --to-context west --recipe redis -o json | jq .result.seconds`
@@ -96,7 +96,7 @@ func newRehearse(c *command.Common) *cobra.Command {
 		flags.DurationVar(&o.within, "ready-within", standardWithin, "how long the pods may take until they are Ready and the gates pass")
 		flags.DurationVar(&o.before, "probe-before", standardBefore, "how long --probe measures the source before the rehearsal begins")
 		flags.BoolVar(&o.keep, "keep", false, "keep the pods, their volumes and the namespace at the end")
-		flags.BoolVar(&o.cleanup, "cleanup", false, "only delete what an earlier rehearsal has kept or left")
+		flags.BoolVar(&o.clean, "clean", false, "only delete what an earlier rehearsal has kept or left")
 	})
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this time, and delete everything (default: never)")
 	return cmd
@@ -118,8 +118,8 @@ func (o *rehearseOptions) Complete(cmd *cobra.Command, args []string) error {
 func (o *rehearseOptions) Validate() error {
 	probe := o.requested.Spec.Probe
 	switch {
-	case o.keep && o.cleanup:
-		return command.Usagef("--keep and --cleanup exclude each other")
+	case o.keep && o.clean:
+		return command.Usagef("--keep and --clean exclude each other")
 	case o.within <= 0:
 		return command.Usagef("--ready-within must be positive")
 	case o.before < 0:
@@ -163,7 +163,7 @@ func (o *rehearseOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if o.cleanup {
+	if o.clean {
 		return o.sayClean(before)
 	}
 	return o.rehearse(ctx, config, store, next)
@@ -203,8 +203,8 @@ func (o *rehearseOptions) leftovers(ctx context.Context, t *task, config stage.C
 	if err := command.Verify(ctx, t.destination, before.Destination.Cluster, "the destination of the last rehearsal of "+o.set, "--to-context or --to-kubeconfig"); err != nil {
 		return err
 	}
-	again := o.Again("rehearse", o.set, o.namespace) + " --cleanup, with the flags of the destination"
-	if before.Keep && before.End != nil && !o.cleanup {
+	again := o.Again("rehearse", o.set, o.namespace) + " --clean, with the flags of the destination"
+	if before.Keep && before.End != nil && !o.clean {
 		return command.Refusedf("the last rehearsal of StatefulSet %s/%s has kept its objects in namespace %s of cluster %s; to delete them: %s", o.namespace, o.set, before.Namespace, t.destination.Name(), again)
 	}
 	fmt.Fprintf(o.ErrOut, "deleting what the rehearsal of %s has left in namespace %s of cluster %s\n", before.Began.UTC().Format(time.DateTime), before.Namespace, t.destination.Name())
@@ -241,7 +241,7 @@ func (o *rehearseOptions) rehearse(ctx context.Context, config stage.Config, sto
 		return err
 	}
 	defer meter.Stop()
-	d := rehearse.Driver{Common: o.Common, Stage: s, Store: store, Record: record, Again: o.Again("rehearse", o.set, o.namespace) + " --cleanup, with the flags of the destination"}
+	d := rehearse.Driver{Common: o.Common, Stage: s, Store: store, Record: record, Again: o.Again("rehearse", o.set, o.namespace) + " --clean, with the flags of the destination"}
 	ended, err := d.Drive(ctx)
 	if err != nil {
 		return err

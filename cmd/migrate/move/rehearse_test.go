@@ -14,7 +14,7 @@ func TestRehearseUsage(t *testing.T) {
 		want string
 	}{
 		"no destination":     {nil, "no destination is given"},
-		"keep and cleanup":   {[]string{"--to-namespace", "store", "--keep", "--cleanup"}, "--keep and --cleanup exclude each other"},
+		"keep and cleanup":   {[]string{"--to-namespace", "store", "--keep", "--clean"}, "--keep and --clean exclude each other"},
 		"a name to allow":    {[]string{"--to-namespace", "store", "--allow", "db.example.com:5432"}, "a NetworkPolicy has no host names"},
 		"no time":            {[]string{"--to-namespace", "store", "--ready-within", "0s"}, "--ready-within must be positive"},
 		"reason and recipe":  {[]string{"--to-namespace", "store", "--isolated", "it is", "--recipe", "etcd"}, "recipe etcd states whether it may be rehearsed"},

@@ -78,7 +78,7 @@ func driver(t *testing.T, c *clusters, s *records) (*Driver, *commandtest.Consol
 	console := commandtest.New(nil)
 	place := rehearsal.Place{Namespace: "shop", StatefulSet: "web"}
 	return &Driver{
-		Common: command.NewCommon(console.Environment), Stage: c, Store: s, Again: "migrate rehearse web --cleanup",
+		Common: command.NewCommon(console.Environment), Stage: c, Store: s, Again: "migrate rehearse web --clean",
 		Record: rehearsal.Begin("id-1", place, place, commandtest.Noon, nil),
 	}, console
 }
@@ -125,7 +125,7 @@ func TestTakenOver(t *testing.T) {
 		}
 	}
 	d, _ := driver(t, c, s)
-	if _, err := d.Drive(t.Context()); err == nil || !strings.Contains(err.Error(), "migrate rehearse web --cleanup") || len(c.wrote) > 0 {
+	if _, err := d.Drive(t.Context()); err == nil || !strings.Contains(err.Error(), "migrate rehearse web --clean") || len(c.wrote) > 0 {
 		t.Errorf("%v, and it wrote %q", err, c.wrote)
 	}
 }
@@ -171,7 +171,7 @@ func TestUnreachable(t *testing.T) {
 					return false
 				}
 			}, func() string { return "it does not end" })
-			if fails := err != nil && strings.Contains(err.Error(), "migrate rehearse web --cleanup"); fails != tc.fails {
+			if fails := err != nil && strings.Contains(err.Error(), "migrate rehearse web --clean"); fails != tc.fails {
 				t.Errorf("%v", err)
 			}
 		})
