@@ -2,6 +2,7 @@ package config
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,20 @@ func TestRecipesAreAdmitted(t *testing.T) {
 				t.Error(problem)
 			}
 		})
+	}
+}
+
+// TestRecipesStateRehearsals: every recipe states whether its system may be rehearsed. Members that know the running
+// system from their disks may not.
+func TestRecipesStateRehearsals(t *testing.T) {
+	joins := []string{"cassandra", "elasticsearch", "etcd", "kafka", "patroni", "rabbitmq", "redis-cluster", "zookeeper"}
+	for _, r := range allRecipes(t) {
+		switch want := slices.Contains(joins, r.Name); {
+		case r.Rehearsal == nil:
+			t.Errorf("recipe %s states nothing", r.Name)
+		case (r.Rehearsal.Verdict == recipes.Never) != want:
+			t.Errorf("recipe %s: a rehearsal is %s", r.Name, r.Rehearsal.Verdict)
+		}
 	}
 }
 

@@ -105,6 +105,9 @@ func recipePage(r recipes.Recipe) string {
 		page.WriteString(".\n- **Not tried:** rehearse it first.\n")
 	}
 	fmt.Fprintf(&page, "- **Sets** `%s`. %s\n", strings.Join(r.Settings.Words(), " "), sentence(r.Settings.Why))
+	if stated := r.Rehearsal; stated != nil {
+		fmt.Fprintf(&page, "- **[Rehearsal](rehearse.md): %s.** %s %s\n", stated.Verdict, sentence(stated.Why), cited(r, stated.Sources))
+	}
 	adviceList(&page, r, "Before the move", r.Needs)
 	adviceList(&page, r, "Never", r.Never)
 	page.WriteString("\n## Limits\n\n")

@@ -19,6 +19,9 @@ type Outage struct {
 	Stop, Detach, Carry, Copy, Start time.Duration
 	// Measured is how many handoffs these are the medians of; 0: none was measured.
 	Measured int
+	// Rehearsed is how many pods of a rehearsal Start is the median of, while no handoff was measured. The other parts
+	// are then assumed.
+	Rehearsed int
 }
 
 // assumed returns the outage that is expected until a handoff was measured: a pod that ends at once, and a disk that is
@@ -26,6 +29,16 @@ type Outage struct {
 func assumed() Outage {
 	const short, start = 2 * time.Second, 4 * time.Second
 	return Outage{Stop: short, Detach: short, Carry: short, Start: start}
+}
+
+// expected returns the outage before a handoff was measured: the assumption, with the start of a rehearsal if there was
+// one.
+func (o Outage) expected() Outage {
+	expected := assumed()
+	if o.Rehearsed > 0 {
+		expected.Start = o.Start
+	}
+	return expected
 }
 
 // OutageOf returns the medians of the outages that the history of a migration lists for a direction. The way back has
@@ -86,7 +99,7 @@ func (o Outage) WithoutCopy() Outage {
 // Parts returns the parts in their order. The copy is listed only if one was measured.
 func (o Outage) Parts() []OutagePart {
 	if o.Measured == 0 {
-		o = assumed()
+		o = o.expected()
 	}
 	parts := []OutagePart{{"stop", o.Stop}, {"detach", o.Detach}, {"carry", o.Carry}}
 	if o.Copy > 0 {
@@ -105,10 +118,14 @@ func (o Outage) Lasts() (sum time.Duration) {
 
 // Source returns where the durations come from.
 func (o Outage) Source() string {
-	switch o.Measured {
-	case 0:
+	switch {
+	case o.Measured == 0 && o.Rehearsed == 1:
+		return "start rehearsed with 1 pod, the rest assumed"
+	case o.Measured == 0 && o.Rehearsed > 0:
+		return fmt.Sprintf("start rehearsed with %d pods, the rest assumed", o.Rehearsed)
+	case o.Measured == 0:
 		return "assumed"
-	case 1:
+	case o.Measured == 1:
 		return "measured once"
 	default:
 		return fmt.Sprintf("median of %d", o.Measured)

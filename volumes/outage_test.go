@@ -42,19 +42,19 @@ func TestV4OutageIsMeasured(t *testing.T) {
 		"nothing recorded": {nil, Outage{}, "stop 2s, detach 2s, carry 2s, start 4s, assumed"},
 		"not known":        {&api.History{Handoffs: []api.PastHandoff{{Direction: api.Forward}}}, Outage{}, "stop 2s, detach 2s, carry 2s, start 4s, assumed"},
 		"of the other way": {&api.History{Handoffs: []api.PastHandoff{went(api.Back, 100, 1, 2, 3, 4, 5)}}, Outage{}, "stop 2s, detach 2s, carry 2s, start 4s, assumed"},
-		"one":              {&api.History{Handoffs: []api.PastHandoff{one}}, Outage{s, 2 * s, 3 * s, 4 * s, 5 * s, 1}, "stop 1s, detach 2s, carry 3s, copy 4s, start 5s, measured once"},
+		"one":              {&api.History{Handoffs: []api.PastHandoff{one}}, Outage{s, 2 * s, 3 * s, 4 * s, 5 * s, 1, 0}, "stop 1s, detach 2s, carry 3s, copy 4s, start 5s, measured once"},
 		"two": {
 			&api.History{Handoffs: []api.PastHandoff{one, two}},
-			Outage{2 * s, 2 * s, 2 * s, 5 * s, 7 * s, 2},
+			Outage{2 * s, 2 * s, 2 * s, 5 * s, 7 * s, 2, 0},
 			"stop 2s, detach 2s, carry 2s, copy 5s, start 7s, median of 2",
 		},
 		"three": {
 			&api.History{Handoffs: []api.PastHandoff{one, two, three}},
-			Outage{3 * s, 2 * s, 2 * s, 5 * s, 6 * s, 3},
+			Outage{3 * s, 2 * s, 2 * s, 5 * s, 6 * s, 3, 0},
 			"stop 3s, detach 2s, carry 2s, copy 5s, start 6s, median of 3",
 		},
-		"stopped in one of them": {&api.History{Handoffs: []api.PastHandoff{one, two}, Stops: []api.PastStop{stopped(210, 215)}}, Outage{s, 2 * s, 3 * s, 4 * s, 5 * s, 1}, "stop 1s, detach 2s, carry 3s, copy 4s, start 5s, measured once"},
-		"stopped between them":   {&api.History{Handoffs: []api.PastHandoff{one, two}, Stops: []api.PastStop{stopped(115, 200)}}, Outage{2 * s, 2 * s, 2 * s, 5 * s, 7 * s, 2}, "stop 2s, detach 2s, carry 2s, copy 5s, start 7s, median of 2"},
+		"stopped in one of them": {&api.History{Handoffs: []api.PastHandoff{one, two}, Stops: []api.PastStop{stopped(210, 215)}}, Outage{s, 2 * s, 3 * s, 4 * s, 5 * s, 1, 0}, "stop 1s, detach 2s, carry 3s, copy 4s, start 5s, measured once"},
+		"stopped between them":   {&api.History{Handoffs: []api.PastHandoff{one, two}, Stops: []api.PastStop{stopped(115, 200)}}, Outage{2 * s, 2 * s, 2 * s, 5 * s, 7 * s, 2, 0}, "stop 2s, detach 2s, carry 2s, copy 5s, start 7s, median of 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := OutageOf(tc.history, api.Forward)
@@ -94,4 +94,18 @@ func TestOutageIsBetween(t *testing.T) {
 			t.Fatalf("%+v of %v", got, lasted)
 		}
 	})
+}
+
+// TestRehearsedOutage: before a handoff was measured, the start of a rehearsal replaces the assumed one. A measurement
+// replaces both.
+func TestRehearsedOutage(t *testing.T) {
+	const s = time.Second
+	rehearsed := Outage{Start: 12 * s, Rehearsed: 3}
+	if got, want := rehearsed.String(), "stop 2s, detach 2s, carry 2s, start 12s, start rehearsed with 3 pods, the rest assumed"; got != want || rehearsed.Lasts() != 18*s {
+		t.Errorf("%s, in all %s", got, rehearsed.Lasts())
+	}
+	rehearsed.Measured = 1
+	if got := rehearsed.String(); got != "stop 0s, detach 0s, carry 0s, start 12s, measured once" {
+		t.Error(got)
+	}
 }

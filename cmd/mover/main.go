@@ -1,6 +1,6 @@
 // Command mover copies a volume to another cluster and proves that the copy is equal. "send" serves the data on one
 // side, "receive" requests it on the other, "seal" reads one side alone, and "key" creates the key by which the movers
-// authenticate each other.
+// authenticate each other. "reach" tries to reach addresses, for a rehearsal that must be isolated.
 package main
 
 import (
@@ -61,19 +61,20 @@ var commands = map[string]func(context.Context, *settings, streams) (report.Resu
 	"send": send, "receive": receive, "seal": seal,
 }
 
-const help = `mover send|receive|seal|key [flags]
+const help = `mover send|receive|seal|key|reach [flags]
 
   send     answer a receiver with the content of --root or --device
   receive  make --root or --device equal to a sender's
   seal     read --root or --device and print the root of its digests
   key      create the key --identity, if it does not exist, and print its fingerprint
+  reach    try to connect to each --address, and print which ones accept a connection
 
 Each flag has a variable: --peer-file is MOVER_PEER_FILE.
 
 `
 
 func run(ctx context.Context, args []string, getenv func(string) string, to streams) int {
-	if len(args) == 0 || commands[args[0]] == nil && args[0] != keyCommand {
+	if len(args) == 0 || commands[args[0]] == nil && args[0] != keyCommand && args[0] != reachCommand {
 		if len(args) > 0 && (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
 			fmt.Fprint(to.out, help)
 			return exitDone
@@ -91,8 +92,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, to stre
 		fmt.Fprintf(to.log, "mover %s: %v\n", args[0], err)
 		return exitUsage
 	}
-	if args[0] == keyCommand {
+	switch args[0] {
+	case keyCommand:
 		return s.key(to)
+	case reachCommand:
+		return s.reach(ctx, to)
 	}
 	result, err := commands[args[0]](ctx, s, to)
 	code := finish(&result, err)
@@ -113,9 +117,9 @@ func (s *settings) say(text []byte, to streams) {
 
 func named(args []string) string {
 	if len(args) == 0 {
-		return "give a command: send, receive, seal or key"
+		return "give a command: send, receive, seal, key or reach"
 	}
-	return fmt.Sprintf("%q is none of send, receive, seal and key", args[0])
+	return fmt.Sprintf("%q is none of send, receive, seal, key and reach", args[0])
 }
 
 // finish sets the error in the result, and returns the exit code.

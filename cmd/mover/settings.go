@@ -47,6 +47,9 @@ type settings struct {
 	connections           int
 	patience, progress    time.Duration
 	size                  int64
+
+	addresses        []string
+	attempts, within time.Duration
 }
 
 // copyName matches the name of a copy, which is part of a file name.
@@ -77,6 +80,12 @@ func (s *settings) define() {
 	if s.command == keyCommand {
 		f.StringVar(&s.identity, "identity", "", "the file for the key")
 		f.StringVar(&s.empty, "empty", "", "a folder that must be empty, except for files of its file system; else no key is created")
+		return
+	}
+	if s.command == reachCommand {
+		f.StringArrayVar(&s.addresses, "address", nil, "an address to connect to, as 10.0.0.1:443 (repeatable)")
+		f.DurationVar(&s.attempts, "for", 10*time.Second, "how long an address that is not reached is tried again")
+		f.DurationVar(&s.within, "within", 2*time.Second, "how long one attempt may take")
 		return
 	}
 	f.StringVar(&s.root, "root", "", "the folder whose tree is moved")
@@ -131,6 +140,9 @@ func (s *settings) check() error {
 			return errors.New("give --identity, the file for the key; the mover that uses it reads the same one")
 		}
 		return nil
+	}
+	if s.command == reachCommand {
+		return s.checkReach()
 	}
 	const mostConnections = 32
 	checks := []struct {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -193,6 +194,15 @@ var players = struct {
 	of map[*cluster.Cluster]*player.Player
 }{of: map[*cluster.Cluster]*player.Player{}}
 
+// EnforcePolicies makes the players enforce NetworkPolicies, until the test ends. The test must not be parallel.
+func EnforcePolicies(t testing.TB) {
+	t.Helper()
+	enforced.Store(true)
+	t.Cleanup(func() { enforced.Store(false) })
+}
+
+var enforced atomic.Bool
+
 // Player returns the player of an embedded cluster, which runs the pods of movers for all tests of the package.
 func Player(t testing.TB, of Cluster) *player.Player {
 	t.Helper()
@@ -204,6 +214,7 @@ func Player(t testing.TB, of Cluster) *player.Player {
 	}
 	p, err := player.Start(context.WithoutCancel(t.Context()), player.Options{
 		Config: of.RESTConfig(), Program: mover, Dir: filepath.Join(filepath.Dir(parts.LogFile(cluster.Kwok)), "movers"),
+		Enforces: enforced.Load,
 	})
 	if err != nil {
 		t.Fatal(err)

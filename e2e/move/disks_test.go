@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,8 @@ type disks struct {
 	folder   *csi.Folder
 	clusters []*cluster.Cluster
 	sites    []*site.Site
+	// enforces is true if the players enforce NetworkPolicies.
+	enforces atomic.Bool
 }
 
 func startDisks(t *testing.T, more ...sidecar.Name) *disks {
@@ -209,7 +212,7 @@ func (d *disks) play(t testing.TB) {
 	for i, each := range d.clusters {
 		p, err := player.Start(context.WithoutCancel(t.Context()), player.Options{
 			Config: each.RESTConfig(), Program: harness.Program(t, "mover"), Dir: filepath.Join(filepath.Dir(each.LogFile(cluster.Kwok)), "movers"),
-			Volumes: d.sites[i].Kubelet,
+			Volumes: d.sites[i].Kubelet, Enforces: d.enforces.Load,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -7,11 +7,14 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/e2e/child"
 )
@@ -37,6 +40,9 @@ func (k *kubelet) execute(life context.Context, c corev1.Container, mounted moun
 	}
 	cmd := exec.Command(program, args...) //nolint:noctx // it has a grace period
 	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = log, log, k.environment(c), k.dir
+	if err := k.isolate(life, cmd); err != nil {
+		return err
+	}
 	if err := k.start(cmd); err != nil {
 		return err
 	}
@@ -79,6 +85,23 @@ func (k *kubelet) environment(c corev1.Container) []string {
 		variables = append(variables, v.Name+"="+v.Value)
 	}
 	return variables
+}
+
+// isolate gives a process a network of its own, in which nothing is, if a NetworkPolicy restricts its pod.
+func (k *kubelet) isolate(life context.Context, cmd *exec.Cmd) error {
+	if k.player.options.Enforces == nil || !k.player.options.Enforces() {
+		return nil
+	}
+	policies, err := k.player.client.NetworkingV1().NetworkPolicies(k.pod().Namespace).List(life, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range policies.Items {
+		if slices.Contains(policies.Items[i].Spec.PolicyTypes, networkingv1.PolicyTypeEgress) {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+		}
+	}
+	return nil
 }
 
 func (k *kubelet) start(cmd *exec.Cmd) error {

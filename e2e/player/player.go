@@ -69,6 +69,9 @@ type Options struct {
 	Dir string
 	// Volumes mounts the volumes of a CSI driver; nil if there is no driver.
 	Volumes Volumes
+	// Enforces reports whether NetworkPolicies are enforced, as by a network plugin: a pod in a namespace with one that
+	// restricts its connections starts without any network. nil is a cluster without such a plugin.
+	Enforces func() bool
 }
 
 // Volumes serves the volumes of a CSI driver on the node of the cluster.

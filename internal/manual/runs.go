@@ -44,6 +44,7 @@ var Rules = []Rule{
 	words("make test", `make test$`, `STAGES\) -test`),
 	words("make demo", `make demo$`, `E2E\) run \./demo`),
 	words("e2e/move.TestSnapshotMoves", `kubectl migrate run .*data=snapshot,class=`, `"--volume", "data=snapshot,class=nightly"`),
+	words("e2e/move.TestRehearse", `kubectl migrate rehearse`, `"rehearse", v\.App\.Name`),
 	words("e2e/move.TestH1RecordIsLost", `kubectl migrate run .*--resume-uid UID$`, `v\.cli\("run", append\(tc\.flags, "--resume-uid", string\(uid\)`),
 	words("e2e/move.TestAdoptKruise", `kubectl migrate adopt .*--from kruise`, `v\.cli\("adopt", append\(\[\]string\{"--from", "kruise"\}`),
 }

@@ -176,3 +176,15 @@ func text(tree map[string]any, path ...string) string {
 	value, _, _ := unstructured.NestedString(tree, path...)
 	return value
 }
+
+// Written reports whether a container of a pod template may write to a volume.
+func Written(spec corev1.PodSpec, volume string) bool {
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		mounts := func(m corev1.VolumeMount) bool { return m.Name == volume && !m.ReadOnly }
+		uses := func(d corev1.VolumeDevice) bool { return d.Name == volume }
+		if slices.ContainsFunc(c.VolumeMounts, mounts) || slices.ContainsFunc(c.VolumeDevices, uses) {
+			return true
+		}
+	}
+	return false
+}

@@ -364,5 +364,5 @@ func (e *Inspector) apartFromVolume(demand scheduling.Demand, pvs []corev1.Persi
 
 // movingOrdinals returns the ordinals that move, in the order of their move.
 func movingOrdinals(m *api.Migration, source *appsv1.StatefulSet) []int32 {
-	return plan.Snapshot{Spec: world.SpecOf(m, false), Source: plan.Side{Set: world.SetOf(m, source, nil)}}.OrdinalsToMove()
+	return world.OrdinalsToMove(m, source)
 }

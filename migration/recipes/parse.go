@@ -50,7 +50,7 @@ func Parse(text []byte) (Recipe, error) {
 	if err := yaml.UnmarshalStrict(text, &r); err != nil {
 		return r, err
 	}
-	return r, errors.Join(r.checkTexts(), r.checkTrial(), r.checkParameters(), r.checkSources(), r.checkSteps())
+	return r, errors.Join(r.checkTexts(), r.checkTrial(), r.checkRehearsal(), r.checkParameters(), r.checkSources(), r.checkSteps())
 }
 
 var word = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -93,6 +93,19 @@ func (r Recipe) checkTrial() error {
 		return errors.New("trial: an untried recipe must have no other field")
 	case r.Trial.Status != Tried && r.Trial.Status != Untried:
 		return fmt.Errorf("trial.status is %q and not tried or untried", r.Trial.Status)
+	}
+	return nil
+}
+
+// checkRehearsal checks that the statement about rehearsals has a verdict and a reason.
+func (r Recipe) checkRehearsal() error {
+	switch s := r.Rehearsal; {
+	case s == nil:
+		return nil
+	case s.Verdict != Safe && s.Verdict != Never:
+		return fmt.Errorf("rehearsal.verdict is %q and not safe or never", s.Verdict)
+	case s.Why == "" || len(s.Sources) == 0:
+		return errors.New("rehearsal does not say why, or cites no source")
 	}
 	return nil
 }
@@ -152,6 +165,9 @@ func (r Recipe) checkSources() error {
 			errs = append(errs, fmt.Errorf("%s cites no source", s.what))
 		}
 		cite(s.what, s.sources)
+	}
+	if r.Rehearsal != nil {
+		cite("rehearsal", r.Rehearsal.Sources)
 	}
 	for _, a := range slices.Concat(r.Needs, r.Never) {
 		cite(fmt.Sprintf("%q", a.What), a.Sources)

@@ -17,6 +17,9 @@ type Recipe struct {
 	Summary string `json:"summary"`
 	// Trial describes how the recipe was tested.
 	Trial Trial `json:"trial"`
+	// Rehearsal states whether clones of the members may start while the members run; nil if the recipe does not state
+	// it.
+	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
 	// Sources are the documents on which it is based.
 	Sources []Source `json:"sources"`
 	// Parameters are the values that differ between installations.
@@ -55,6 +58,25 @@ type Trial struct {
 	Versions string `json:"versions,omitempty"`
 	What     string `json:"what,omitempty"`
 	By       string `json:"by,omitempty"`
+}
+
+// RehearsalVerdict states whether a system may be rehearsed.
+type RehearsalVerdict string
+
+// The values of RehearsalVerdict.
+const (
+	// Safe means that a clone behind a NetworkPolicy harms nothing.
+	Safe RehearsalVerdict = "safe"
+	// Never means that a clone would act for the running system if one packet passed, or could not start without it.
+	Never RehearsalVerdict = "never"
+)
+
+// Rehearsal states whether a system may be rehearsed, and why.
+type Rehearsal struct {
+	Verdict RehearsalVerdict `json:"verdict"`
+	Why     string           `json:"why"`
+	// Sources are the IDs of its sources.
+	Sources []string `json:"sources"`
 }
 
 // Source is a document on which a recipe is based.

@@ -96,6 +96,9 @@ func (r Report) facts() []page.Fact {
 		}
 		facts = append(facts, page.Fact{Name: "Fewest available", Value: fmt.Sprintf("%d of %d, %s", *r.FewestAvailable, r.Replicas, kept)})
 	}
+	if c := r.Rehearsal; c != nil {
+		facts = append(facts, page.Fact{Name: "Rehearsed", Value: c.Text})
+	}
 	if c := r.Clients; c != nil {
 		facts = append(facts, page.Fact{Name: "Clients", Value: strings.TrimSpace(c.URL + " " + c.Text)})
 	}

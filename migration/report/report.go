@@ -60,6 +60,8 @@ type Report struct {
 	DroppedHandoffs int32 `json:"droppedHandoffs,omitempty"`
 	DroppedSeals    int32 `json:"droppedSeals,omitempty"`
 	DroppedStops    int32 `json:"droppedStops,omitempty"`
+	// Rehearsal compares the move with its rehearsal; nil if there was none.
+	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
 	// Kept lists the volumes that ordinals have left behind in the cluster that stores the record, as seen when
 	// the report was created. The caller sets it.
 	Kept []Kept `json:"kept,omitempty"`

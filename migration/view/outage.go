@@ -14,6 +14,8 @@ type Outage struct {
 	Parts []OutagePart `json:"parts"`
 	// Measured is how many handoffs the parts are the medians of. 0 means that they are assumed.
 	Measured int `json:"measured"`
+	// Rehearsed is how many pods of a rehearsal the part start is the median of, while no handoff was measured.
+	Rehearsed int `json:"rehearsed,omitempty"`
 	// Text is all of this as text for the user.
 	Text string `json:"text"`
 }
@@ -27,7 +29,7 @@ type OutagePart struct {
 // OutageOf returns the expected outage of an ordinal. copies is true if its volumes are copied: the last pass is then
 // added once it was measured.
 func OutageOf(expected volumes.Outage, copies bool) *Outage {
-	o := &Outage{Seconds: Exact(expected.Lasts()), Measured: expected.Measured}
+	o := &Outage{Seconds: Exact(expected.Lasts()), Measured: expected.Measured, Rehearsed: expected.Rehearsed}
 	for _, part := range expected.Parts() {
 		o.Parts = append(o.Parts, OutagePart{part.Name, Exact(part.Lasts)})
 	}

@@ -30,9 +30,9 @@ func TestV4ExpectedOutage(t *testing.T) {
 		m    *api.Migration
 		want *Outage
 	}{
-		"measured": {measured, &Outage{30, []OutagePart{{"stop", 1}, {"detach", 20}, {"carry", 0}, {"copy", 4}, {"start", 5}}, 1, "about 30s: stop 1s, detach 20s, carry 0s, copy 4s, start 5s, measured once"}},
-		"assumed":  {viewtest.InFlight(), &Outage{10, assumed, 0, "about 10s: stop 2s, detach 2s, carry 2s, start 4s, assumed"}},
-		"copied":   {copied, &Outage{10, assumed, 0, "about 10s: stop 2s, detach 2s, carry 2s, start 4s, assumed; and the last pass of its copy"}},
+		"measured": {measured, &Outage{30, []OutagePart{{"stop", 1}, {"detach", 20}, {"carry", 0}, {"copy", 4}, {"start", 5}}, 1, 0, "about 30s: stop 1s, detach 20s, carry 0s, copy 4s, start 5s, measured once"}},
+		"assumed":  {viewtest.InFlight(), &Outage{10, assumed, 0, 0, "about 10s: stop 2s, detach 2s, carry 2s, start 4s, assumed"}},
+		"copied":   {copied, &Outage{10, assumed, 0, 0, "about 10s: stop 2s, detach 2s, carry 2s, start 4s, assumed; and the last pass of its copy"}},
 	} {
 		if diff := cmp.Diff(tc.want, NewRow(tc.m, false).Outage); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

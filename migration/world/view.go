@@ -181,6 +181,11 @@ func (f *observed) ofOrdinal(set plan.Set, name string) bool {
 	})
 }
 
+// OrdinalsToMove returns the ordinals of a source that a migration moves, in the order of their move.
+func OrdinalsToMove(m *api.Migration, source *appsv1.StatefulSet) []int32 {
+	return plan.Snapshot{Spec: SpecOf(m, false), Source: plan.Side{Set: SetOf(m, source, nil)}}.OrdinalsToMove()
+}
+
 // SetOf returns the view of a StatefulSet.
 func SetOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) plan.Set {
 	view := plan.Set{

@@ -32,6 +32,21 @@ const (
 // Full begins the message of a mover whose destination has no room left.
 const Full = "the destination is full"
 
+// Tried is the result of an attempt to reach addresses, whether or not they were reached.
+const Tried = "Tried"
+
+// Reach is the result of an attempt to reach addresses.
+type Reach struct {
+	// Version is that of this structure.
+	Version int    `json:"version"`
+	Result  string `json:"result"`
+	// Reached lists the addresses that have accepted a connection, and Unreached the others.
+	Reached   []string `json:"reached,omitempty"`
+	Unreached []string `json:"unreached,omitempty"`
+	// Message is why it failed.
+	Message string `json:"message,omitempty"`
+}
+
 // Result is the result of a mover.
 type Result struct {
 	// Version is that of this structure.

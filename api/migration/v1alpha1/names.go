@@ -54,6 +54,9 @@ const (
 	// MigrationLabelKey is set on the Jobs of a migration's gates and hooks. Its value is the UID of the Migration.
 	// The Jobs are kept, so that none runs twice.
 	MigrationLabelKey = "migration.sliceshift.io/migration"
+	// RehearsalLabelKey is set on every object of a rehearsal. Its value is the ID of the rehearsal, which no other one
+	// has. Objects without it are not deleted, unless they are in the namespace of the rehearsal.
+	RehearsalLabelKey = "migration.sliceshift.io/rehearsal"
 	// WriterAnnotationKey is set on a resource whose controller writes the source and was paused for the move. Its
 	// value is the fence of that write. It is removed when the setting is restored.
 	WriterAnnotationKey = "migration.sliceshift.io/paused-for"

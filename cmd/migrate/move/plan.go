@@ -3,14 +3,19 @@ package move
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/rehearsal"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
+	"github.com/sliceshift/sliceshift/migration/stage"
 )
 
 // planOptions are the options of the command plan.
@@ -116,6 +121,9 @@ func (o *planOptions) run(ctx context.Context) error {
 		}
 	}
 	document := preview.NewPlan(m, stands, snapshot)
+	if known := o.rehearsed(ctx, t); known != nil {
+		document.Rehearsed(known.Outage())
+	}
 	if err := o.show(document, func() preview.Changes { return preview.NewChanges(m, snapshot) }); err != nil {
 		return err
 	}
@@ -128,6 +136,24 @@ func (o *planOptions) run(ctx context.Context) error {
 		return errPending
 	}
 	return nil
+}
+
+// rehearsed returns the last result of a rehearsal of this move; nil if there is none.
+func (o *planOptions) rehearsed(ctx context.Context, t *task) *rehearsal.Result {
+	store := &stage.Store{Client: t.source.Live(), Namespace: o.namespace, Set: o.set}
+	record, err := store.Load(ctx)
+	if err != nil {
+		fmt.Fprintf(o.ErrOut, "cluster %s: whether the move was rehearsed is not known: %v\n", t.source.Name(), err)
+	}
+	if record == nil {
+		return nil
+	}
+	to := o.requested.Spec.Destination
+	known := record.Known()
+	if known == nil || !known.Of(types.UID(o.requested.Annotations[records.DestinationAnnotationKey]), to.Namespace, to.Name) {
+		return nil
+	}
+	return known
 }
 
 // show prints the plan in the requested format.

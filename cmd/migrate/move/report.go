@@ -1,18 +1,22 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/report"
 	"github.com/sliceshift/sliceshift/migration/report/page"
+	"github.com/sliceshift/sliceshift/migration/stage"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
@@ -67,6 +71,7 @@ func (o *reportOptions) Run(ctx context.Context) error {
 	}
 	at := report.Place{Cluster: k.connection.Name(), Record: k.where, Destination: view.DestinationOf(k.Migration), Run: k.record}
 	r := report.Of(k.Migration, at, k.connection.ServerTime(o.Clock.Now())).WithLog(entries)
+	r = o.compared(ctx, k, r)
 	left, err := kept.Of(ctx, k.connection.Live(), k.kubectl(), k.Migration)
 	if err != nil {
 		fmt.Fprintf(o.ErrOut, "cluster %s: the volumes that ordinals have left behind are not known: %v; the report leaves them out\n", k.connection.Name(), err)
@@ -81,6 +86,25 @@ func (o *reportOptions) Run(ctx context.Context) error {
 		return err
 	}
 	return o.refuseUndriven(k)
+}
+
+// compared adds the comparison with the last rehearsal of the move, if there was one.
+func (o *reportOptions) compared(ctx context.Context, k *storedMigration, r report.Report) report.Report {
+	from, to := k.Spec.Source, k.Spec.Destination
+	store := &stage.Store{Client: k.connection.Live(), Namespace: cmp.Or(from.Namespace, k.Namespace), Set: from.Name}
+	record, err := store.Load(ctx)
+	if err != nil {
+		fmt.Fprintf(o.ErrOut, "cluster %s: whether the move was rehearsed is not known: %v; the report leaves it out\n", k.connection.Name(), err)
+	}
+	if record == nil {
+		return r
+	}
+	known := record.Known()
+	cluster := types.UID(k.Annotations[records.DestinationAnnotationKey])
+	if known == nil || !known.Of(cluster, cmp.Or(to.Namespace, k.Namespace), cmp.Or(to.Name, from.Name)) {
+		return r
+	}
+	return r.WithRehearsal(*known, k.Migration)
 }
 
 // print prints the report in the requested format.

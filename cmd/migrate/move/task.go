@@ -114,26 +114,11 @@ func (o *moveOptions) begin(ctx context.Context, wrap func(*rest.Config)) (t *ta
 
 // open connects to both clusters and reads the record of an earlier run.
 func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task, error) {
-	from, err := o.Source()
+	t, err := o.connect(wrap)
 	if err != nil {
 		return nil, err
 	}
-	to, err := o.to.Endpoint(o.Common)
-	if err != nil {
-		return nil, err
-	}
-	command.Distinguish(&from, &to)
 	o.spec.Warn(o.Common)
-	t := &task{requested: o.requested, spec: &o.spec, back: o.Again("rollback", o.set, o.namespace), resume: types.UID(o.resume)}
-	if t.source, err = from.Connect(wrap); err != nil {
-		return nil, err
-	}
-	t.destination = t.source
-	if o.to.Kubeconfig != "" || o.to.Context != "" {
-		if t.destination, err = to.Connect(wrap); err != nil {
-			return nil, err
-		}
-	}
 	t.store = records.ConfigMap{Client: t.source.Live(), Namespace: o.namespace, Name: o.set}
 	if err := t.load(ctx); err != nil {
 		return nil, err
@@ -153,6 +138,30 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 	}
 	o.requested.Annotations = map[string]string{
 		records.DestinationAnnotationKey: string(id), records.DestinationNameAnnotationKey: t.destination.Name(),
+	}
+	return t, nil
+}
+
+// connect connects to both clusters. It sends no request.
+func (o *moveOptions) connect(wrap func(*rest.Config)) (*task, error) {
+	from, err := o.Source()
+	if err != nil {
+		return nil, err
+	}
+	to, err := o.to.Endpoint(o.Common)
+	if err != nil {
+		return nil, err
+	}
+	command.Distinguish(&from, &to)
+	t := &task{requested: o.requested, spec: &o.spec, back: o.Again("rollback", o.set, o.namespace), resume: types.UID(o.resume)}
+	if t.source, err = from.Connect(wrap); err != nil {
+		return nil, err
+	}
+	t.destination = t.source
+	if o.to.Kubeconfig != "" || o.to.Context != "" {
+		if t.destination, err = to.Connect(wrap); err != nil {
+			return nil, err
+		}
 	}
 	return t, nil
 }

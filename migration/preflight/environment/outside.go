@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
@@ -30,7 +31,7 @@ func Outside(sides *endpoint.Pair, source *appsv1.StatefulSet, said func(volume 
 	for i := range spec.Volumes {
 		v := &spec.Volumes[i]
 		claimed := slices.ContainsFunc(source.Spec.VolumeClaimTemplates, func(c corev1.PersistentVolumeClaim) bool { return c.Name == v.Name })
-		if claimed || said(v.Name) || !written(spec, v.Name) {
+		if claimed || said(v.Name) || !dependencies.Written(spec, v.Name) {
 			continue
 		}
 		if finding := outside(sides, v); finding != nil {
@@ -38,18 +39,6 @@ func Outside(sides *endpoint.Pair, source *appsv1.StatefulSet, said func(volume 
 		}
 	}
 	return found
-}
-
-// written reports whether a container may write to a volume.
-func written(spec corev1.PodSpec, volume string) bool {
-	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
-		mounts := func(m corev1.VolumeMount) bool { return m.Name == volume && !m.ReadOnly }
-		uses := func(d corev1.VolumeDevice) bool { return d.Name == volume }
-		if slices.ContainsFunc(c.VolumeMounts, mounts) || slices.ContainsFunc(c.VolumeDevices, uses) {
-			return true
-		}
-	}
-	return false
 }
 
 func outside(sides *endpoint.Pair, v *corev1.Volume) *plan.Finding {

@@ -245,6 +245,9 @@ func (f *Spec) Origin(field string) string {
 	return strings.Join(origins, ", ") + ": "
 }
 
+// Recipe returns the applied recipe; nil if there is none.
+func (f *Spec) Recipe() *recipes.Recipe { return f.cooked }
+
 // Warn prints the warning of the applied recipe, if it has one.
 func (f *Spec) Warn(c *command.Common) {
 	if text := recipe.Warning(c.Program, f.cooked); text != "" {

@@ -246,7 +246,11 @@ func (d Plan) comesTo() string {
 	text += fmt.Sprintf(", %d of %d down at once", sum.Replicas-sum.FewestAvailable, sum.Replicas)
 	if sum.Outage != nil {
 		text += ", each for about " + view.Coarse(time.Duration(sum.Outage.Seconds*float64(time.Second)))
-		if sum.Outage.Measured == 0 {
+		switch {
+		case sum.Outage.Measured > 0:
+		case sum.Outage.Rehearsed > 0:
+			text += " (rehearsed)"
+		default:
 			text += " (assumed)"
 		}
 	}

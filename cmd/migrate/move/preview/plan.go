@@ -166,6 +166,16 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	return d
 }
 
+// Rehearsed replaces the assumed outage by that of a rehearsal. An outage that handoffs of this move have measured
+// stays.
+func (d *Plan) Rehearsed(o volumes.Outage) {
+	if d.Summary.Outage == nil || d.Summary.Outage.Measured > 0 {
+		return
+	}
+	d.Summary.Outage = view.OutageOf(o, d.Summary.VolumesByMethod[api.MethodCopy] > 0)
+	d.Answer = d.answer()
+}
+
 // toTheEnd runs the planner to the end, as a resumed migration would, and calls show with each step.
 func toTheEnd(s plan.Snapshot, show func(simulate.Step)) simulate.Result {
 	return simulate.Each(resumed(s), show)

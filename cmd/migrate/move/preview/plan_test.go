@@ -37,6 +37,25 @@ func printPlan(t *testing.T, d Plan, paint terminal.Painter, wide bool) string {
 	return out.String()
 }
 
+// TestPlanAfterRehearsal: the plan expects the start that a rehearsal has measured, until handoffs of the move have measured
+// another one.
+func TestPlanAfterRehearsal(t *testing.T) {
+	rehearsed := volumes.Outage{Start: 37 * time.Second, Rehearsed: 2}
+	d := NewPlan(fresh(), Beginning, movetest.Application{Replicas: 2, Templates: []string{"data"}}.Snapshot())
+	d.Rehearsed(rehearsed)
+	if got := d.Summary.Outage; got.Seconds != 43 || got.Rehearsed != 2 || !strings.Contains(d.Answer, "each for about 43s (rehearsed)") {
+		t.Errorf("%+v, %s", got, d.Answer)
+	}
+	d.Summary.Outage = view.OutageOf(volumes.Outage{Start: time.Second, Measured: 1}, false)
+	if d.Rehearsed(rehearsed); d.Summary.Outage.Seconds != 1 {
+		t.Errorf("the measurement is lost: %+v", d.Summary.Outage)
+	}
+	none := Plan{}
+	if none.Rehearsed(rehearsed); none.Summary.Outage != nil {
+		t.Errorf("nothing moves: %+v", none.Summary.Outage)
+	}
+}
+
 func TestPlanTable(t *testing.T) {
 	whole := movetest.Application{Replicas: 2, Templates: []string{"data"}}.Snapshot()
 	warned := movetest.Application{Replicas: 1}.Snapshot()

@@ -142,6 +142,10 @@ func Write(out io.Writer, paint terminal.Painter, r recipes.Recipe) error {
 	} else {
 		w.text("", "no: it was written from its sources")
 	}
+	if stated := r.Rehearsal; stated != nil {
+		w.head("Rehearsal")
+		w.text("", string(stated.Verdict)+": "+stated.Why)
+	}
 	w.parameters(r.Parameters)
 	w.settings(r.Settings)
 	w.head("Asked")
