@@ -281,7 +281,7 @@ generate: ## Deep copies, the resource definitions, and the pages that the code 
 	$(CRDGEN) object paths="./api/migration/v1alpha1;./api/apps/v1alpha1"
 	$(CRDGEN) crd paths=./api/migration/v1alpha1 output:crd:dir=config/crd
 	$(CRDGEN) crd:generateEmbeddedObjectMeta=true paths=./api/apps/v1alpha1 output:crd:dir=config/crd
-	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml config/crd/migration.sliceshift.io_migrations.yaml
+	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml config/crd/migration.sliceshift.io_migrations.yaml config/crd/migration.sliceshift.io_evacuations.yaml
 	$(GO) test -count=1 ./config -run TestConstrainedRoles -update
 	$(GO) test -count=1 ./docs -run 'TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
 	$(GO) test -count=1 ./cmd/migrate -run 'TestReference' -update

@@ -35,8 +35,9 @@ func newAdmission(t *testing.T, group string) admission {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kind := map[string]string{api.GroupVersion.Group: "Migration", sliceapi.GroupVersion.Group: "StatefulSet"}[group]
 	for _, crd := range crds {
-		if crd.Spec.Group != group {
+		if crd.Spec.Group != group || crd.Spec.Names.Kind != kind {
 			continue
 		}
 		var schema apiextensions.JSONSchemaProps

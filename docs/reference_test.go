@@ -44,8 +44,8 @@ func expectPage(t *testing.T, name, page string) {
 
 const referenceAPIIntro = `# API
 
-Every field of the two resources: its type, its default, and what an API server refuses. How they are used is told in
-[move](move.md) and in [slices](slices.md). The page is generated from the resource definitions (` + "`make generate`" + `);
+Every field of the resources: its type, its default, and what an API server refuses. How they are used is told in
+[move](move.md), in [evacuate](evacuate.md) and in [slices](slices.md). The page is generated from the resource definitions (` + "`make generate`" + `);
 ` + "`kubectl explain migration.spec.handoff`" + ` says the same of a cluster in which they are installed.
 
 The version is ` + "`v1alpha1`" + `: fields may change between minor releases. A field in **bold** must be given. A field that has a default
@@ -60,6 +60,7 @@ var elsewhere = map[string]string{
 	"StatefulSet.status.conditions[]":             condition,
 	"Migration.spec.gates[].cel.objects.selector": labelSelector,
 	"Migration.status.conditions[]":               condition,
+	"Evacuation.status.conditions[]":              condition,
 }
 
 const (

@@ -45,13 +45,20 @@ func (o Outage) expected() Outage {
 // other clusters at its ends, so it is measured separately. An outage in which the migration was stopped for a while
 // says nothing about the next one.
 func OutageOf(history *api.History, direction api.Direction) Outage {
-	if history == nil {
-		return Outage{}
-	}
+	return OutageOfAll([]*api.History{history}, direction)
+}
+
+// OutageOfAll is OutageOf for the histories of several migrations, of which some may be nil.
+func OutageOfAll(histories []*api.History, direction api.Direction) Outage {
 	var measured []api.OutageParts
-	for _, past := range history.Handoffs {
-		if past.Direction == direction && past.Outage != (api.OutageParts{}) && !interrupted(past, history.Stops) {
-			measured = append(measured, past.Outage)
+	for _, history := range histories {
+		if history == nil {
+			continue
+		}
+		for _, past := range history.Handoffs {
+			if past.Direction == direction && past.Outage != (api.OutageParts{}) && !interrupted(past, history.Stops) {
+				measured = append(measured, past.Outage)
+			}
 		}
 	}
 	if len(measured) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -32,6 +33,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/version"
 	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/engine"
+	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/traces"
 	stsslices "github.com/sliceshift/sliceshift/slices"
@@ -86,6 +88,9 @@ func run(args []string) error {
 		if err := setupSlices(ctx, mgr, settings); err != nil {
 			return err
 		}
+	}
+	if err := setupEvacuations(mgr); err != nil {
+		return err
 	}
 	return mgr.Start(ctx)
 }
@@ -187,6 +192,22 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config, recorde
 		Handoffs: berths.Limits{Node: settings.HandoffsPerNode, Link: settings.HandoffsPerLink, StorageClass: settings.HandoffsPerStorageClass},
 		Relays:   settings.Relays, RelayShare: settings.RelayShare(),
 	})
+}
+
+// setupEvacuations runs the controller of Evacuations, if the cluster serves them. An older version of this product has
+// installed no definition of them.
+func setupEvacuations(mgr ctrl.Manager) error {
+	kind := api.GroupVersion.WithKind("Evacuation")
+	_, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		mgr.GetLogger().Info("Evacuations are not served: apply the resource definitions of this version, and restart the manager")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for the definition of Evacuations: %w", err)
+	}
+	reconciler := &evacuation.Reconciler{Client: client.WithFieldOwner(mgr.GetClient(), api.FieldManager), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("sliceshift")}
+	return reconciler.SetupWithManager(mgr)
 }
 
 func setupSlices(ctx context.Context, mgr ctrl.Manager, settings config.Config) error {

@@ -15,7 +15,8 @@ import (
 
 // kinds holds the types of our resource definitions.
 var kinds = map[string]reflect.Type{
-	migrationKind: reflect.TypeFor[api.Migration](),
+	"Migration":   reflect.TypeFor[api.Migration](),
+	"Evacuation":  reflect.TypeFor[api.Evacuation](),
 	"StatefulSet": reflect.TypeFor[sliceapi.StatefulSet](),
 }
 

@@ -14,6 +14,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 //go:embed amendments.yaml
@@ -65,9 +67,6 @@ func run(args []string) error {
 	return nil
 }
 
-// migrationKind is the kind whose types are all ours, so that they carry their rules as markers.
-const migrationKind = "Migration"
-
 // finish returns the resource definition with the amendments.
 func finish(definition, additions []byte) ([]byte, error) {
 	var crd apiextensionsv1.CustomResourceDefinition
@@ -81,7 +80,7 @@ func finish(definition, additions []byte) ([]byte, error) {
 	for _, version := range crd.Spec.Versions {
 		root := version.Schema.OpenAPIV3Schema
 		each(root, unwrap)
-		if crd.Spec.Names.Kind != migrationKind {
+		if crd.Spec.Group != api.GroupVersion.Group { // the types of that group are all ours, and carry their rules as markers
 			if err := wanted.apply(root); err != nil {
 				return nil, fmt.Errorf("amendments.yaml: %w", err)
 			}

@@ -27,12 +27,8 @@ func (e *Inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1
 	if m.Spec.Storage != nil {
 		return e.quotasInPlace(ctx, m, source)
 	}
-	arriving := demand{ordinals: int64(len(movingOrdinals(m, source))), of: corev1.ResourceList{}}
 	together := e.SameCluster() && e.Source.Namespace == e.Destination.Namespace
-	if !together {
-		arriving.pods(source.Spec.Template.Spec) // in one namespace each ordinal frees its own share
-	}
-	arriving.claims(source.Spec.VolumeClaimTemplates, world.Forms(m))
+	arriving := arrivingOf(m, source, together)
 	leaving := demand{of: corev1.ResourceList{}}
 	filled, what := filledTemplates(m, source), "the ordinals to come"
 	if len(filled) > 0 {
@@ -52,6 +48,22 @@ func (e *Inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1
 	}
 	more, err := quotasAt(ctx, e.Source, leaving.of, waysOf(filled)+" of ordinals")
 	return append(findings, more...), err
+}
+
+// Arriving returns what the ordinals that move use of the quotas of their namespace in another cluster, under all the
+// names that a quota may use. The objects that fill their volumes are not part of it.
+func Arriving(m *api.Migration, source *appsv1.StatefulSet) corev1.ResourceList {
+	return arrivingOf(m, source, false).of
+}
+
+// arrivingOf returns the demand of the ordinals that move. In one namespace each ordinal frees its own share.
+func arrivingOf(m *api.Migration, source *appsv1.StatefulSet, together bool) demand {
+	arriving := demand{ordinals: int64(len(movingOrdinals(m, source))), of: corev1.ResourceList{}}
+	if !together {
+		arriving.pods(source.Spec.Template.Spec)
+	}
+	arriving.claims(source.Spec.VolumeClaimTemplates, world.Forms(m))
+	return arriving
 }
 
 // quotasAt finds the quotas of a side that are too small for the new objects there. A quota with scopes is not

@@ -41,21 +41,14 @@ func (p Pace) Left(handoff *Handoff, now time.Time) time.Duration {
 
 // PaceOf returns the pace of a migration; nil if no handoff was completed in the current direction.
 func PaceOf(m *api.Migration) *Pace {
-	if m.Status.History == nil {
-		return nil
-	}
 	direction := m.Status.Fence.Heading()
-	var took []time.Duration
-	var sum time.Duration
-	for _, h := range m.Status.History.Handoffs {
-		if h.Direction == direction && h.Outcome == "" && !h.Stayed {
-			each := max(0, h.EndTime.Sub(h.StartTime.Time))
-			took = append(took, each)
-			sum += each
-		}
-	}
+	took := Took(m.Status.History, direction)
 	if len(took) == 0 {
 		return nil
+	}
+	var sum time.Duration
+	for _, each := range took {
+		sum += each
 	}
 	of := SpreadOf(took)
 	pace := &Pace{Handoffs: len(took), MedianSeconds: seconds(of.Median), ShortestSeconds: seconds(of.Shortest), LongestSeconds: seconds(of.Longest)}
@@ -64,6 +57,19 @@ func PaceOf(m *api.Migration) *Pace {
 		pace.left = m.Status.Moved
 	}
 	return pace
+}
+
+// Took returns the durations of the handoffs in a direction that a history lists and that have arrived.
+func Took(history *api.History, direction api.Direction) (took []time.Duration) {
+	if history == nil {
+		return nil
+	}
+	for _, h := range history.Handoffs {
+		if h.Direction == direction && h.Outcome == "" && !h.Stayed {
+			took = append(took, max(0, h.EndTime.Sub(h.StartTime.Time)))
+		}
+	}
+	return took
 }
 
 func seconds(d time.Duration) int64 { return int64(d.Round(time.Second) / time.Second) }

@@ -20,6 +20,17 @@ func (m *Migration) UnmarshalJSON(data []byte) error {
 // Faults returns the fields whose values were dropped.
 func (m *Migration) Faults() []tolerant.Fault { return m.Unreadable }
 
+// UnmarshalJSON implements json.Unmarshaler, as that of a Migration does.
+func (e *Evacuation) UnmarshalJSON(data []byte) error {
+	type plain Evacuation
+	faults, err := tolerant.Decode(data, (*plain)(e))
+	e.Unreadable = faults
+	return err
+}
+
+// Faults returns the fields whose values were dropped.
+func (e *Evacuation) Faults() []tolerant.Fault { return e.Unreadable }
+
 // JobSpec is the spec of a Job as written in a Migration. The API server does not validate it, so it may contain
 // values that no Job accepts.
 type JobSpec struct {

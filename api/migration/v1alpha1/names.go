@@ -74,6 +74,12 @@ const (
 	// PokeAnnotationKey is set on a StatefulSet so that its controller reconciles it. Its value is the UID of the claim
 	// whose end was awaited, and a time.
 	PokeAnnotationKey = "migration.sliceshift.io/poked-for"
+	// EvacuationLabelKey is set on a Migration by its author. Its value is the name of the Evacuation that may begin,
+	// pause and roll back the Migration.
+	EvacuationLabelKey = "migration.sliceshift.io/evacuation"
+	// EvacuationHeldAnnotationKey is set on a Migration in mode Pause whose Evacuation sets mode Run at its turn. Its
+	// value is the name of the Evacuation. A Migration that was paused without it is not resumed by its Evacuation.
+	EvacuationHeldAnnotationKey = "migration.sliceshift.io/held-by-evacuation"
 	// Finalizer keeps a Migration until both StatefulSets are released.
 	Finalizer = "migration.sliceshift.io/release"
 	// FieldManager is the field manager of every write of a migration.

@@ -146,6 +146,9 @@ const (
 	ReasonHookInvalid         = "HookInvalid"
 )
 
+// ReasonMigrationsHeld is the reason of the condition Stalled of an Evacuation.
+const ReasonMigrationsHeld = "MigrationsHeld"
+
 // Reasons of the condition Completed when it is True.
 const (
 	// ReasonMoved: every selected ordinal runs at the destination.

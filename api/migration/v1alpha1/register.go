@@ -11,7 +11,7 @@ var GroupVersion = schema.GroupVersion{Group: "migration.sliceshift.io", Version
 
 // AddToScheme registers the types of this package.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Migration{}, &MigrationList{})
+	scheme.AddKnownTypes(GroupVersion, &Migration{}, &MigrationList{}, &Evacuation{}, &EvacuationList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -82,7 +82,7 @@ func Serve(t *testing.T, served map[schema.GroupVersion]map[string]string, objec
 }
 
 // clusterWide lists the kinds without a namespace.
-var clusterWide = []string{"Namespace", "PersistentVolume", "VolumeAttachment", "StorageClass", "VolumeAttributesClass"}
+var clusterWide = []string{"Namespace", "PersistentVolume", "VolumeAttachment", "StorageClass", "VolumeAttributesClass", "Node", "CSINode"}
 
 func resourceList(version schema.GroupVersion, resources map[string]string) metav1.APIResourceList {
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version.String()}

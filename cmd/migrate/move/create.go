@@ -98,10 +98,10 @@ func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 	if nonsense := admission.Sense(spec); nonsense != "" {
 		return command.Usagef("this Migration cannot be carried out: %s", nonsense)
 	}
-	if spec.Source.KubeConfigSecretRef, err = secretRef("source-secret", o.sourceSecret); err != nil {
+	if spec.Source.KubeConfigSecretRef, err = flags.SecretRef("source-secret", o.sourceSecret); err != nil {
 		return err
 	}
-	if spec.Destination.KubeConfigSecretRef, err = secretRef("destination-secret", o.destinationSecret); err != nil {
+	if spec.Destination.KubeConfigSecretRef, err = flags.SecretRef("destination-secret", o.destinationSecret); err != nil {
 		return err
 	}
 	spec.ServiceAccountName, spec.Mode = o.serviceAccount, o.mode
@@ -110,21 +110,6 @@ func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 	}
 	o.migration = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.name}, Spec: spec}
 	return nil
-}
-
-// secretRef parses NAME or NAME/KEY.
-func secretRef(flag, text string) (*api.SecretKeyReference, error) {
-	if text == "" {
-		return nil, nil //nolint:nilnil // nil is the API's "the cluster that holds this object"
-	}
-	name, key, found := strings.Cut(text, "/")
-	if !found {
-		key = "value"
-	}
-	if name == "" || key == "" || strings.Contains(key, "/") {
-		return nil, command.Usagef("--%s must be NAME or NAME/KEY, not %q", flag, text)
-	}
-	return &api.SecretKeyReference{Name: name, Key: key}, nil
 }
 
 // Validate rejects an invalid Migration.

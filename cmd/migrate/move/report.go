@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/evacuate"
 	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
@@ -25,6 +27,8 @@ type reportOptions struct {
 	named
 	output *command.Choice
 	logs   []string
+	// evacuation is the name of an Evacuation, if the report is about all of its Migrations.
+	evacuation string
 }
 
 const reportHelp = `Reports what a migration has done, so far or until its end: when each ordinal moved, how
@@ -37,7 +41,10 @@ With --log it also has each write, from the file that "run --log" has appended t
 status keeps the last 64 handoffs and the last 32 seals; of a longer move the log has the
 others.
 
-With -o html it is one file that loads nothing: it can be mailed, archived and printed.`
+With -o html it is one file that loads nothing: it can be mailed, archived and printed.
+
+evacuation/NAME reports on all Migrations of an Evacuation, and lists by namespace what its
+StatefulSets have left behind in that cluster.`
 
 const reportExamples = `  # As text
   migrate report web -n shop --context east
@@ -59,8 +66,28 @@ func newReport(c *command.Common) *cobra.Command {
 	return cmd
 }
 
+// Complete reads the name of a migration, or of an Evacuation.
+func (o *reportOptions) Complete(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && strings.HasPrefix(args[0], "evacuation/") {
+		o.evacuation = strings.TrimPrefix(args[0], "evacuation/")
+		return nil
+	}
+	return o.named.Complete(cmd, args)
+}
+
+// Validate rejects invalid combinations of flags.
+func (o *reportOptions) Validate() error {
+	if o.evacuation != "" && len(o.logs) > 0 {
+		return command.Usagef("--log is for the report of a single migration")
+	}
+	return nil
+}
+
 // Run reads the migration and prints its report.
 func (o *reportOptions) Run(ctx context.Context) error {
+	if o.evacuation != "" {
+		return evacuate.Report(ctx, o.Common, o.evacuation, o.output.Value)
+	}
 	entries, err := o.entries()
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,14 +11,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	"github.com/sliceshift/sliceshift/cmd/migrate/sets"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes/drift"
@@ -28,19 +24,8 @@ import (
 
 // reader reads the objects of a comparison from one cluster, in pages.
 type reader struct {
-	client.Reader
+	sets.Reader
 	cluster string
-	scheme  *runtime.Scheme
-	// serves reports whether the cluster serves a kind.
-	serves func(context.Context, client.Object) (bool, error)
-	// kinds are the kinds of StatefulSet that the cluster serves. They are set by read.
-	kinds []schema.GroupVersionKind
-}
-
-// scope selects StatefulSets: one by its name, or all with the labels, of a namespace or of all.
-type scope struct {
-	namespace, name string
-	selector        labels.Selector
 }
 
 // statefulSet is a StatefulSet of any kind, and its claims.
@@ -65,105 +50,23 @@ type found struct {
 }
 
 // read reads the StatefulSets of a scope, with their claims, volumes and classes.
-func (r *reader) read(ctx context.Context, of scope) (found, error) {
-	sets, err := r.sets(ctx, of)
-	if err != nil || len(sets) == 0 {
+func (r *reader) read(ctx context.Context, of sets.Scope) (found, error) {
+	all, err := r.Read(ctx, of)
+	if err != nil || len(all) == 0 {
 		return found{}, err
 	}
-	if err := r.claims(ctx, of.namespace, sets); err != nil {
+	compared := make([]*statefulSet, len(all))
+	for i, each := range all {
+		compared[i] = &statefulSet{StatefulSet: each.StatefulSet, kind: each.Kind, grows: growsClaims(each.Object)}
+	}
+	if err := r.claims(ctx, of.Namespace, compared); err != nil {
 		return found{}, err
 	}
-	if err := r.volumes(ctx, sets); err != nil {
+	if err := r.volumes(ctx, compared); err != nil {
 		return found{}, err
 	}
-	classes, err := r.classes(ctx, sets)
-	return found{sets, classes}, err
-}
-
-// pageSize is the number of objects that are read in one request.
-const pageSize = 500
-
-// pages reads a list page by page, and calls use with each page. The list is not changed.
-func (r *reader) pages(ctx context.Context, list runtime.Object, use func(client.ObjectList) error, options ...client.ListOption) error {
-	for next := ""; ; {
-		page, is := list.DeepCopyObject().(client.ObjectList)
-		if !is {
-			return fmt.Errorf("%T is not a list", list)
-		}
-		if err := r.List(ctx, page, append(options, client.Limit(pageSize), client.Continue(next))...); err != nil {
-			return err
-		}
-		if err := use(page); err != nil {
-			return err
-		}
-		if next = page.GetContinue(); next == "" {
-			return nil
-		}
-	}
-}
-
-// sets reads the StatefulSets of all kinds that the cluster serves.
-func (r *reader) sets(ctx context.Context, of scope) (all []*statefulSet, err error) {
-	for _, kind := range workload.All() {
-		known, err := r.serves(ctx, kind.New(metav1.ObjectMeta{}))
-		if err != nil {
-			return nil, err
-		}
-		if !known {
-			continue
-		}
-		sets, err := r.setsOf(ctx, kind, of)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, sets...)
-	}
-	return all, nil
-}
-
-// setsOf reads the StatefulSets of one kind.
-func (r *reader) setsOf(ctx context.Context, kind workload.Kind, of scope) (all []*statefulSet, err error) {
-	one := kind.New(metav1.ObjectMeta{})
-	gvk, err := apiutil.GVKForObject(one, r.scheme)
-	if err != nil {
-		return nil, err
-	}
-	r.kinds = append(r.kinds, gvk)
-	add := func(object runtime.Object) error {
-		set, err := newSet(kind, object)
-		if err == nil {
-			all = append(all, set)
-		}
-		return err
-	}
-	if of.name != "" {
-		err := r.Get(ctx, client.ObjectKey{Namespace: of.namespace, Name: of.name}, one)
-		switch {
-		case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		}
-		err = add(one)
-		return all, err
-	}
-	empty, err := r.scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	if err != nil {
-		return nil, err
-	}
-	use := func(page client.ObjectList) error { return meta.EachListItem(page, add) }
-	err = r.pages(ctx, empty, use, client.InNamespace(of.namespace), client.MatchingLabelsSelector{Selector: of.selector})
-	return all, err
-}
-
-// newSet returns a StatefulSet without claims.
-func newSet(kind workload.Kind, object runtime.Object) (*statefulSet, error) {
-	set, is := object.(client.Object)
-	if !is {
-		return nil, fmt.Errorf("%T is not an object", object)
-	}
-	converted, err := endpoint.AsSet(set)
-	return &statefulSet{StatefulSet: converted, kind: kind, grows: growsClaims(set)}, err
+	classes, err := r.classes(ctx, compared)
+	return found{compared, classes}, err
 }
 
 // growsClaims reports whether the controller of a set grows its claims.
@@ -191,7 +94,7 @@ func (r *reader) claims(ctx context.Context, namespace string, sets []*statefulS
 	if len(places) == 0 {
 		return nil
 	}
-	return r.pages(ctx, &corev1.PersistentVolumeClaimList{}, func(page client.ObjectList) error {
+	return r.Pages(ctx, &corev1.PersistentVolumeClaimList{}, func(page client.ObjectList) error {
 		return meta.EachListItem(page, func(object runtime.Object) error {
 			if c, is := object.(*corev1.PersistentVolumeClaim); is {
 				assign(c, places)
@@ -242,7 +145,7 @@ func (r *reader) volumes(ctx context.Context, sets []*statefulSet) error {
 		}
 		return allowed(err)
 	}
-	return allowed(r.pages(ctx, &corev1.PersistentVolumeList{}, func(page client.ObjectList) error {
+	return allowed(r.Pages(ctx, &corev1.PersistentVolumeList{}, func(page client.ObjectList) error {
 		return meta.EachListItem(page, func(object runtime.Object) error {
 			if volume, is := object.(*corev1.PersistentVolume); is && wanted[volume.Name] != nil {
 				give(volume.DeepCopy())
@@ -272,7 +175,7 @@ func (r *reader) classes(ctx context.Context, sets []*statefulSet) (drift.Classe
 	if err := allowed(err); err != nil || !namesAttributes(sets) {
 		return classes, err
 	}
-	served, err := r.serves(ctx, &storagev1.VolumeAttributesClass{})
+	served, err := r.Serves(ctx, &storagev1.VolumeAttributesClass{})
 	if err != nil || !served {
 		return classes, err
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/cmd/migrate/sets"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/workload"
 )
@@ -34,7 +35,7 @@ func (p *paged) List(_ context.Context, list client.ObjectList, options ...clien
 		return nil
 	}
 	p.lists++
-	if asked.Limit != pageSize {
+	if asked.Limit != sets.PageSize {
 		return fmt.Errorf("a list of %T without a limit", list)
 	}
 	at := 0
@@ -72,11 +73,11 @@ func TestPages(t *testing.T) {
 		stranger.Name = name
 		p.claims = append(p.claims, *stranger)
 	}
-	r := &reader{Reader: p, scheme: clusters.NewScheme(), serves: func(_ context.Context, object client.Object) (bool, error) {
+	r := &reader{Reader: sets.Reader{Reader: p, Scheme: clusters.NewScheme(), Serves: func(_ context.Context, object client.Object) (bool, error) {
 		_, is := object.(*appsv1.StatefulSet)
 		return is, nil
-	}}
-	got, err := r.read(t.Context(), scope{namespace: "shop", selector: labels.Everything()})
+	}}}
+	got, err := r.read(t.Context(), sets.Scope{Namespace: "shop", Selector: labels.Everything()})
 	if err != nil {
 		t.Fatal(err)
 	}

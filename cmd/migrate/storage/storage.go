@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/sets"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
@@ -162,8 +163,8 @@ func (o *options) run(ctx context.Context) error {
 	if o.all {
 		namespace, where = "", "any namespace"
 	}
-	r := &reader{Reader: connection.Live(), cluster: connection.Name(), scheme: connection.Live().Scheme(), serves: connection.Serves}
-	all, err := r.read(ctx, scope{namespace: namespace, name: o.name, selector: o.labels})
+	r := &reader{sets.Of(connection), connection.Name()}
+	all, err := r.read(ctx, sets.Scope{Namespace: namespace, Name: o.name, Selector: o.labels})
 	if err != nil {
 		return command.Unreachable(connection.Name(), err)
 	}
@@ -186,7 +187,7 @@ func (o *options) run(ctx context.Context) error {
 // missing returns the error for a StatefulSet that does not exist.
 func (o *options) missing(ctx context.Context, r *reader, namespace string) error {
 	var names []string
-	for _, kind := range r.kinds {
+	for _, kind := range r.Kinds {
 		names = append(names, command.NamesIn(ctx, r.Reader, kind, namespace)...)
 	}
 	return fmt.Errorf("no StatefulSet %s/%s in cluster %s%s", namespace, o.name, r.cluster, command.DidYouMean(o.name, names))

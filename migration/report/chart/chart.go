@@ -28,7 +28,8 @@ type Chart struct {
 	Relative   bool
 	// Lanes are the ordinals, from the top.
 	Lanes []Lane
-	// Replicas is the number of replicas of the application, and Budget how many of them may be unavailable.
+	// Replicas is the number of replicas of the application, and Budget how many of them may be unavailable. Without
+	// replicas, as where each lane is an application, the available ones are not drawn.
 	Replicas, Budget int32
 	// Available is the number of available replicas over time, in order.
 	Available []Level

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // Positions and sizes in units of the image.
@@ -13,6 +14,8 @@ const (
 	leftEdge   = 110.0
 	rightEdge  = 12.0
 	topEdge    = 46.0
+	mostLeft   = 300.0
+	letter     = 6.5 // width of a letter of a label
 	tallLane   = 18.0
 	lowLane    = 3.0
 	mostLanes  = 900.0 // maximum total height of the lanes, while they can be told apart
@@ -73,11 +76,14 @@ func layout(c Chart) view {
 		c.End = c.Begin.Add(time.Second)
 	}
 	c.Away = cmp.Or(c.Away, "on its way")
-	v := view{Chart: c, Width: wide, Left: leftEdge, Right: wide - rightEdge, LanesTop: topEdge}
+	v := view{Chart: c, Width: wide, Left: c.left(), Right: wide - rightEdge, LanesTop: topEdge}
 	each := min(tallLane, max(lowLane, mostLanes/float64(max(1, len(c.Lanes)))))
 	v.LanesBottom = v.LanesTop + each*float64(len(c.Lanes))
-	v.LevelsTop = v.LanesBottom + gap
-	v.LevelsBottom = v.LevelsTop + levels
+	v.LevelsTop, v.LevelsBottom = v.LanesBottom, v.LanesBottom
+	if c.Replicas > 0 {
+		v.LevelsTop += gap
+		v.LevelsBottom = v.LevelsTop + levels
+	}
 	v.Height = v.LevelsBottom + bottom
 	written := -labelEvery
 	for i, lane := range c.Lanes {
@@ -100,6 +106,15 @@ func layout(c Chart) view {
 	v.ticks()
 	v.curve()
 	return v
+}
+
+// left returns where the lanes begin, so that their labels fit.
+func (c Chart) left() float64 {
+	left := leftEdge
+	for _, lane := range c.Lanes {
+		left = max(left, letter*float64(utf8.RuneCountInString(lane.Label))+2*rightEdge)
+	}
+	return min(left, mostLeft)
 }
 
 // across returns the position and width of a time span on the axis; anything outside is cut off.

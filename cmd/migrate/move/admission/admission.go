@@ -140,7 +140,7 @@ func definition() (*apiextensions.JSONSchemaProps, error) {
 		return nil, err
 	}
 	for _, crd := range crds {
-		if crd.Spec.Group != api.GroupVersion.Group {
+		if crd.Spec.Group != api.GroupVersion.Group || crd.Spec.Names.Kind != "Migration" {
 			continue
 		}
 		schema := &apiextensions.JSONSchemaProps{}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
@@ -19,10 +20,15 @@ const whereTo = "Destination"
 
 // Add adds all flags.
 func (f *Destination) Add(flags *pflag.FlagSet) {
+	f.AddCluster(flags)
+	f.AddPlace(flags)
+}
+
+// AddCluster adds the flags that select the cluster.
+func (f *Destination) AddCluster(flags *pflag.FlagSet) {
 	command.FlagGroup(flags, whereTo, func() {
 		flags.StringVar(&f.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
 		flags.StringVar(&f.Context, "to-context", "", "context of the destination's cluster (default: the source's, or the current one of --to-kubeconfig)")
-		f.AddPlace(flags)
 	})
 }
 
@@ -51,4 +57,19 @@ func (f *Destination) check() error {
 // Endpoint returns the cluster that the flags select.
 func (f *Destination) Endpoint(c *command.Common) (command.Endpoint, error) {
 	return c.EndpointAt(f.Kubeconfig, f.Context, "--to-kubeconfig or --to-context")
+}
+
+// SecretRef parses the value of a flag that names a Secret with a kubeconfig: NAME or NAME/KEY.
+func SecretRef(flag, text string) (*api.SecretKeyReference, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // nil is the API's "the cluster that holds this object"
+	}
+	name, key, found := strings.Cut(text, "/")
+	if !found {
+		key = "value"
+	}
+	if name == "" || key == "" || strings.Contains(key, "/") {
+		return nil, command.Usagef("--%s must be NAME or NAME/KEY, not %q", flag, text)
+	}
+	return &api.SecretKeyReference{Name: name, Key: key}, nil
 }

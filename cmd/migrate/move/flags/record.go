@@ -57,7 +57,7 @@ var fixed = []struct {
 	{Kind, Kind, func(s api.MigrationSpec) string { return s.Source.APIVersion }},
 	{ToKind, ToKind, func(s api.MigrationSpec) string { return s.Destination.APIVersion }},
 	{"order", flagOrder, func(s api.MigrationSpec) string { return string(s.Ordinals.Order) }},
-	{"count", flagCount, countText},
+	{"count", Count, countText},
 	{"max-unavailable", flagMaxUnavailable, budgetText},
 	{"storage classes", StorageClass, perTemplate("the source's", func(v api.VolumeSpec) string { return ofTemplate(v, ptr.Deref(v.StorageClassName, "")) })},
 	{"access modes", flagAccessModes, perTemplate("the source's", func(v api.VolumeSpec) string { return ofTemplate(v, api.Modes(v.AccessModes)) })},

@@ -50,9 +50,9 @@ const (
 	Volume         = "volume"
 	ExportServices = "export-services"
 	ExportOrdinals = "export-ordinals"
+	Count          = "count"
 
 	flagOrder          = "order"
-	flagCount          = "count"
 	flagMaxUnavailable = "max-unavailable"
 	flagMaxInFlight    = "max-in-flight"
 	flagMinReady       = "min-ready"
@@ -102,7 +102,7 @@ func (f *Spec) addOrdinals(flags *pflag.FlagSet) {
 		flags.Var(command.ChoiceOf(&spec.Source.APIVersion, native, native, ours), Kind, "apiVersion of the source StatefulSet")
 		flags.Var(command.ChoiceOf(&spec.Destination.APIVersion, "", native, ours), ToKind, "apiVersion of the destination StatefulSet (default: the source's)")
 		flags.Var(command.ChoiceOf(&spec.Ordinals.Order, api.HighestFirst, api.HighestFirst, api.LowestFirst), flagOrder, "end of the source that moves first")
-		flags.Var(countOf(&spec.Ordinals.Count), flagCount, "how many ordinals move; the application then stays split (default: all)")
+		flags.Var(countOf(&spec.Ordinals.Count), Count, "how many ordinals move; the application then stays split (default: all)")
 		flags.Var(command.ChoiceOf(&spec.SplitBudget, api.SplitBudgetProportional, api.SplitBudgetProportional, api.SplitBudgetSource, api.SplitBudgetDestination), flagSplitBudget, "side that has the disruption budget while the application stays split")
 		flags.Var(budgetOf(&spec.MaxUnavailable), flagMaxUnavailable, "how many replicas of the whole application may be unavailable at once, as `N|N%` (default: what the PodDisruptionBudget allows, or 1)")
 		flags.Var(inFlightOf(&spec.Handoff.MaxInFlight), flagMaxInFlight, "how many neighboring ordinals move at once, as `N|N%`; each counts as unavailable (default: 1)")

@@ -43,7 +43,7 @@ func countOf(field **int32) value[*int32] {
 	return value[*int32]{field, "int32", "", func(text string) (*int32, error) {
 		count, err := strconv.ParseInt(text, 0, 32)
 		if err == nil && count < 1 {
-			err = command.Usagef("--%s must be at least 1, not %d", flagCount, count)
+			err = command.Usagef("--%s must be at least 1, not %d", Count, count)
 		}
 		return new(int32(count)), err
 	}}

@@ -1,0 +1,139 @@
+package evacuate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
+	"github.com/sliceshift/sliceshift/migration/evacuate"
+	"github.com/sliceshift/sliceshift/migration/view"
+)
+
+// creation holds the flags that write the plan for the manager of the source's cluster.
+type creation struct {
+	name, namespace string
+	secret          string
+	account         string
+
+	destination *api.SecretKeyReference
+}
+
+// add adds the flags.
+func (c *creation) add(f *pflag.FlagSet) {
+	command.FlagGroup(f, "Write it for a manager", func() {
+		f.StringVar(&c.name, "create", "", "write an Evacuation of this `NAME`, and a Migration for each StatefulSet that can move, for the manager of the source's cluster")
+		f.StringVar(&c.namespace, "create-in", "", "`NAMESPACE` of these objects")
+		f.StringVar(&c.secret, "destination-secret", "", "Secret of that namespace with the kubeconfig of the destination's cluster, as `NAME[/KEY]` (default KEY: value)")
+		f.StringVar(&c.account, "service-account", "", "ServiceAccount of that namespace under which the source's cluster is read and written")
+	})
+}
+
+// validate rejects invalid combinations of flags.
+func (c *creation) validate() (err error) {
+	if c.name == "" {
+		if c.namespace+c.secret+c.account != "" {
+			return command.Usagef("--create-in, --destination-secret and --service-account are for --create")
+		}
+		return nil
+	}
+	for flag, value := range map[string]string{"create-in": c.namespace, "destination-secret": c.secret} {
+		if value == "" {
+			return command.Usagef("--create needs --%s", flag)
+		}
+	}
+	if problems := validation.IsDNS1123Label(c.name); len(problems) > 0 {
+		return command.Usagef("--create: no Evacuation can be called %q: %s", c.name, problems[0])
+	}
+	c.destination, err = flags.SecretRef("destination-secret", c.secret)
+	return err
+}
+
+// migrationName returns the name of a set's Migration. Two sets never have the same one.
+func migrationName(set evacuate.Name) string {
+	const digits = 8
+	name := set.Namespace + "-" + set.Name
+	sum := sha256.Sum256([]byte(set.String()))
+	if room := validation.DNS1123LabelMaxLength - digits - 1; len(name) > room {
+		name = name[:room]
+	}
+	return name + "-" + hex.EncodeToString(sum[:])[:digits]
+}
+
+// objects returns the Migrations of the sets that move, and their Evacuation.
+func (c *creation) objects(p evacuate.Plan, specs map[evacuate.Name]api.MigrationSpec, atOnce int) ([]*api.Migration, *api.Evacuation) {
+	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}, Spec: api.EvacuationSpec{Mode: api.EvacuationRun}}
+	if atOnce > 0 {
+		e.Spec.MaxActive = new(int32(atOnce)) //nolint:gosec // a number that a user typed
+	}
+	var migrations []*api.Migration
+	for _, row := range p.Rows {
+		set := row.Set
+		entry := api.EvacuatedMigration{Name: migrationName(set.Name), Wave: set.Wave}
+		for _, edge := range row.After {
+			entry.After = append(entry.After, migrationName(edge.On))
+		}
+		e.Spec.Migrations = append(e.Spec.Migrations, entry)
+		m := &api.Migration{Spec: specs[set.Name]}
+		m.Namespace, m.Name = c.namespace, entry.Name
+		m.Labels = map[string]string{api.EvacuationLabelKey: c.name}
+		m.Annotations = map[string]string{api.EvacuationHeldAnnotationKey: c.name}
+		m.Spec.Source.Namespace, m.Spec.Destination.KubeConfigSecretRef = set.Namespace, c.destination
+		m.Spec.Mode, m.Spec.ServiceAccountName, m.Spec.Wave = api.ModePause, c.account, 0 // the Evacuation has the waves
+		migrations = append(migrations, m)
+	}
+	return migrations, e
+}
+
+// create writes the objects of a plan: the Migrations first, which begin nothing, so that the command can be repeated.
+func (r *reader) create(ctx context.Context, p evacuate.Plan) error {
+	for _, object := range []client.Object{&api.Migration{}, &api.Evacuation{}} {
+		served, err := r.source.Serves(ctx, object)
+		switch {
+		case err != nil:
+			return command.Unreachable(r.source.Name(), err)
+		case !served:
+			return fmt.Errorf("cluster %s does not serve %T of %s: install the manager there first", r.source.Name(), object, api.GroupVersion)
+		}
+	}
+	migrations, e := r.creation.objects(p, r.specs, r.limits.Sets)
+	if len(migrations) == 0 {
+		return command.Refusedf("no StatefulSet can move, so nothing was written")
+	}
+	c := r.source.Live()
+	for _, m := range migrations {
+		err := c.Create(ctx, m)
+		if apierrors.IsAlreadyExists(err) {
+			err = r.sameAs(ctx, m)
+		}
+		if err != nil {
+			return fmt.Errorf("cluster %s: creating Migration %s/%s: %w", r.source.Name(), m.Namespace, m.Name, err)
+		}
+	}
+	if err := c.Create(ctx, e); err != nil {
+		return fmt.Errorf("cluster %s: creating Evacuation %s/%s: %w", r.source.Name(), e.Namespace, e.Name, err)
+	}
+	_, err := fmt.Fprintf(r.ErrOut, "Evacuation %s/%s created, with %s\n", e.Namespace, e.Name, view.Count(len(migrations), "Migration"))
+	return err
+}
+
+// sameAs returns an error unless a Migration that exists already is of this evacuation.
+func (r *reader) sameAs(ctx context.Context, m *api.Migration) error {
+	found := &api.Migration{}
+	if err := r.source.Live().Get(ctx, client.ObjectKeyFromObject(m), found); err != nil {
+		return err
+	}
+	if found.Labels[api.EvacuationLabelKey] != r.creation.name || found.Spec.Source.Namespace != m.Spec.Source.Namespace || found.Spec.Source.Name != m.Spec.Source.Name {
+		return fmt.Errorf("it exists already, and is not of Evacuation %s: delete it, or wait for it", r.creation.name)
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+// Package evacuation begins, pauses and rolls back the Migrations of an Evacuation in their order. Decide is a function of
+// small values, and returns one write; the Reconciler does it.
+package evacuation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+)
+
+// Snapshot is the observed state of an Evacuation.
+type Snapshot struct {
+	// Name is the name of the Evacuation, and Spec its spec.
+	Name string
+	Spec api.EvacuationSpec
+	// Migrations maps names to the Migrations that exist. One that is not in it is missing.
+	Migrations map[string]Migration
+}
+
+// Migration holds the fields of a Migration that its Evacuation needs.
+type Migration struct {
+	// Ours is true if its label names the Evacuation, and Held if its annotation does.
+	Ours, Held bool
+	Mode       api.Mode
+	// Begun is true once it has a baseline.
+	Begun bool
+	// Completed is the reason of its completion; empty if it is not completed.
+	Completed string
+	// Stalled is the message of the condition Stalled, with its reason; empty if it is not stalled.
+	Stalled string
+	// Fixed is true if its mode must not be changed: it was rolled back automatically, or a field of it cannot be read.
+	Fixed bool
+}
+
+// Write is a change of a Migration: its mode, and whether its annotation names the Evacuation.
+type Write struct {
+	Name string
+	Mode api.Mode
+	Held bool
+	// Why states the reason for the user.
+	Why string
+}
+
+// Decision is the next write, if there is one, and the state of each Migration in the order of the spec.
+type Decision struct {
+	Write  *Write
+	States []api.EvacuatedStatus
+	// Active is the number of Migrations that are under way.
+	Active int
+}
+
+// Decide returns the next write. Same input, same output. A Migration is only changed if its author has labelled it. One
+// that a user has paused, rolled back or recovers is left alone, unless the whole evacuation is rolled back.
+func Decide(s Snapshot) Decision {
+	v := viewOf(s)
+	d := Decision{Active: v.active}
+	for _, each := range s.Spec.Migrations {
+		d.States = append(d.States, v.states[each.Name])
+		if d.Write == nil && v.state(each.Name) != api.EvacuatedMissing {
+			d.Write = v.write(each)
+		}
+	}
+	return d
+}
+
+// mostMessage is the limit of a message in the resource definition, and of bytes for a message that is cut.
+const mostMessage = 512
+
+// clipped returns a message that fits into the status.
+func clipped(message string) string {
+	if len(message) <= mostMessage {
+		return message
+	}
+	const dots = "..."
+	return strings.ToValidUTF8(message[:mostMessage-len(dots)], "") + dots
+}
+
+// view is a snapshot with the entries by name, and the states of their Migrations.
+type view struct {
+	Snapshot
+	// before lists, for each entry, the Migrations that must have moved first.
+	before map[string][]string
+	states map[string]api.EvacuatedStatus
+	// visiting holds the entries whose state is being derived, to find those that come after themselves.
+	visiting map[string]bool
+	// active is how many Migrations are under way.
+	active int
+}
+
+func viewOf(s Snapshot) *view {
+	s.Spec.Mode = cmp.Or(s.Spec.Mode, api.EvacuationRun)
+	v := &view{Snapshot: s, before: map[string][]string{}, states: map[string]api.EvacuatedStatus{}, visiting: map[string]bool{}}
+	for _, each := range s.Spec.Migrations {
+		v.before[each.Name] = s.before(each)
+	}
+	for _, each := range s.Spec.Migrations {
+		switch v.state(each.Name) {
+		case api.EvacuatedMoving, api.EvacuatedRollingBack:
+			v.active++
+		default:
+		}
+	}
+	return v
+}
+
+// before returns the names of the entries that must have moved before one: those that it names, and all of lower waves.
+func (s Snapshot) before(one api.EvacuatedMigration) []string {
+	names := one.After
+	if one.Wave == 0 {
+		return names
+	}
+	names = slices.Clone(names)
+	for _, each := range s.Spec.Migrations {
+		if each.Wave < one.Wave {
+			names = append(names, each.Name)
+		}
+	}
+	return names
+}
+
+// state returns the state of a listed Migration.
+func (v *view) state(name string) api.EvacuatedState {
+	if known, found := v.states[name]; found {
+		return known.State
+	}
+	v.visiting[name] = true
+	state, message := v.derive(name)
+	delete(v.visiting, name)
+	v.states[name] = api.EvacuatedStatus{Name: name, State: state, Message: clipped(message)}
+	return state
+}
+
+// derive returns the state of a Migration, and why it does not continue.
+func (v *view) derive(name string) (api.EvacuatedState, string) {
+	m, found := v.Migrations[name]
+	switch {
+	case !found:
+		return api.EvacuatedMissing, "there is no such Migration in this namespace"
+	case !m.Ours:
+		return api.EvacuatedMissing, fmt.Sprintf("the Migration lacks the label %s=%s, by which its author lets the Evacuation begin it", api.EvacuationLabelKey, v.Name)
+	case m.Completed == api.ReasonMoved:
+		return api.EvacuatedMoved, ""
+	case m.Completed != "":
+		return api.EvacuatedBack, "completed as " + m.Completed
+	case m.Stalled != "":
+		return api.EvacuatedStalled, m.Stalled
+	case m.Mode == api.ModeRollback || m.Mode == api.ModeRecover:
+		return api.EvacuatedRollingBack, ""
+	case m.Mode != api.ModePause:
+		return api.EvacuatedMoving, ""
+	case !m.Held:
+		return api.EvacuatedPaused, "paused by a user"
+	case m.Begun || v.Spec.Mode != api.EvacuationRun:
+		return api.EvacuatedPaused, "paused by the Evacuation"
+	}
+	return v.waits(name)
+}
+
+// waits returns why a Migration that has not begun waits.
+func (v *view) waits(name string) (api.EvacuatedState, string) {
+	var waiting []string
+	for _, before := range v.before[name] {
+		if _, listed := v.before[before]; !listed {
+			return api.EvacuatedHeld, fmt.Sprintf("it comes after %s, which the Evacuation does not list", before)
+		}
+		if v.visiting[before] {
+			return api.EvacuatedHeld, fmt.Sprintf("it comes after %s, which comes after it: correct spec.migrations[].after", before)
+		}
+		switch state := v.state(before); state {
+		case api.EvacuatedMoved:
+		case api.EvacuatedMissing, api.EvacuatedHeld, api.EvacuatedStalled, api.EvacuatedBack, api.EvacuatedPaused, api.EvacuatedRollingBack:
+			return api.EvacuatedHeld, fmt.Sprintf("it comes after %s, which is %s", before, state)
+		default:
+			waiting = append(waiting, before)
+		}
+	}
+	if len(waiting) > 0 {
+		return api.EvacuatedWaiting, "it comes after " + strings.Join(waiting[:min(len(waiting), mostNames)], ", ")
+	}
+	return api.EvacuatedWaiting, ""
+}
+
+// mostNames is how many names a message lists.
+const mostNames = 5
+
+// write returns the change of a Migration that the mode of the Evacuation requires; nil if there is none.
+func (v *view) write(each api.EvacuatedMigration) *Write {
+	m := v.Migrations[each.Name]
+	if m.Completed != "" || m.Fixed {
+		return nil
+	}
+	runs := m.Mode == api.ModeRun || m.Mode == ""
+	switch v.Spec.Mode {
+	case api.EvacuationPause:
+		if runs {
+			return &Write{each.Name, api.ModePause, true, "the evacuation is paused"}
+		}
+	case api.EvacuationRollback:
+		switch {
+		case m.Begun && (runs || m.Mode == api.ModePause):
+			return &Write{each.Name, api.ModeRollback, false, "the evacuation is rolled back"}
+		case runs:
+			return &Write{each.Name, api.ModePause, true, "the evacuation is rolled back, and it has not begun"}
+		}
+	default:
+		switch {
+		case runs && m.Held:
+			return &Write{each.Name, api.ModeRun, false, "a user has resumed it"}
+		case m.Mode == api.ModePause && m.Held && v.turn(each):
+			return &Write{each.Name, api.ModeRun, false, "it is its turn"}
+		}
+	}
+	return nil
+}
+
+// turn reports whether a Migration that the Evacuation holds may run: it has begun, or those before it have moved, and
+// fewer than the maximum are under way.
+func (v *view) turn(each api.EvacuatedMigration) bool {
+	if v.Spec.MaxActive != nil && v.active >= int(*v.Spec.MaxActive) {
+		return false
+	}
+	return v.Migrations[each.Name].Begun || v.state(each.Name) == api.EvacuatedWaiting && !slices.ContainsFunc(v.before[each.Name], func(before string) bool {
+		return v.state(before) != api.EvacuatedMoved
+	})
+}

@@ -1,0 +1,55 @@
+package evacuation
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+)
+
+// TestStatus: the word, the counts and the conditions of each situation, as kstatus reads them.
+func TestStatus(t *testing.T) {
+	stalled := of(func(m *Migration) {
+		m.Held, m.Mode, m.Begun, m.Stalled = false, api.ModeRun, true, "BudgetZero: none may be down"
+	})
+	for name, tc := range map[string]struct {
+		mode  api.EvacuationMode
+		found map[string]Migration
+		want  string
+	}{
+		"running":      {"", map[string]Migration{"db": moving, "web": held()}, "Running 0/2, Ready False Moving, Reconciling True Moving"},
+		"one has more": {"", map[string]Migration{"db": moved, "web": held()}, "Running 1/2, Ready False Moving, Reconciling True Moving"},
+		"paused":       {api.EvacuationPause, map[string]Migration{"db": moved, "web": held()}, "Paused 1/2, Ready False Paused, Reconciling True Paused"},
+		"rolled back":  {api.EvacuationRollback, map[string]Migration{"db": moving, "web": held()}, "RollingBack 0/2, Ready False RollingBack, Reconciling True RollingBack"},
+		"stalled":      {"", map[string]Migration{"db": stalled, "web": held()}, "Stalled 0/2, Ready False MigrationsHeld, Stalled True MigrationsHeld"},
+		"all moved":    {"", map[string]Migration{"db": moved, "web": moved}, "Completed 2/2, Ready True Moved"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Generation: 7}, Spec: api.EvacuationSpec{Mode: tc.mode, Migrations: entries("db", "web:db")}}
+			e.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: metav1.ConditionTrue}, {Type: api.ConditionReconciling, Status: metav1.ConditionTrue}}
+			got := StatusOf(e, Decide(Snapshot{Name: "all", Spec: e.Spec, Migrations: tc.found}))
+			text := got.State + " " + got.Progress
+			for _, kind := range []string{api.ConditionReady, api.ConditionReconciling, api.ConditionStalled} {
+				if c := meta.FindStatusCondition(got.Conditions, kind); c != nil {
+					text += fmt.Sprintf(", %s %s %s", kind, c.Status, c.Reason)
+				}
+			}
+			if text != tc.want || got.ObservedGeneration != 7 || len(got.Migrations) != 2 {
+				t.Errorf("got %s, want %s; %+v", text, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestStalledMessage: the condition names the first Migration that does not continue.
+func TestStalledMessage(t *testing.T) {
+	e := &api.Evacuation{Spec: api.EvacuationSpec{Migrations: entries("db")}}
+	got := StatusOf(e, Decide(Snapshot{Name: "all", Spec: e.Spec}))
+	want := "0 of 1 have moved, 0 are under way, 0 wait; Migration db is Missing: there is no such Migration in this namespace"
+	if c := meta.FindStatusCondition(got.Conditions, api.ConditionStalled); c == nil || c.Message != want {
+		t.Errorf("%+v", c)
+	}
+}
