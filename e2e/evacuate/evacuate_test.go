@@ -35,7 +35,7 @@ type cluster struct {
 func deploy(t *testing.T) *cluster {
 	t.Helper()
 	harness.Program(t, "migrate") // the time to build it is not the test's
-	ctx, cancel := context.WithTimeout(t.Context(), harness.TimeLimit())
+	ctx, cancel := context.WithTimeout(t.Context(), 2*harness.TimeLimit())
 	t.Cleanup(cancel)
 	c := &cluster{
 		T: t, ctx: ctx, shop: "t-" + rand.String(8), bank: "t-" + rand.String(8),

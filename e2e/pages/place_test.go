@@ -96,6 +96,7 @@ var rules = []rule{
 	in(hooking, `logs .*job/`),
 
 	in(before, `migrate plan .*--exit-code`, exits(1)),
+	in(granted, `migrate evacuate .*--create `),
 	in(before, `migrate (plan|evacuate|preflight|recipes|version|completion|explain|storage)\b`),
 	in(before, `migrate create .*--dry-run`),
 	in(before, `migrate ui `, says(served)),
