@@ -168,7 +168,7 @@ func TestRecordIsStored(t *testing.T) {
 	for name, record := range map[string]Record{
 		"none": {},
 		"all": {
-			Former: m, Replace: &Replace{UID: "u", Next: m}, Reached: api.ModeRollback, Back: "why", BackIn: api.ModeRun,
+			Former: m, Replace: &Replace{UID: "u", Next: m}, Reached: api.ModeRollback, Written: m.Templates, Back: "why", BackIn: api.ModeRun,
 			Handoff: &Handoff{Ordinal: 2, Return: true, Sealed: true, Turned: true, Why: "because", Slots: []Handed{{Template: "data", Claim: "c", Old: "old", New: "new", Seal: "s"}}},
 		},
 	} {

@@ -10,6 +10,7 @@ func RecordOf(status *api.StorageStatus, ordinal *int32) Record {
 		return Record{}
 	}
 	r := Record{Reached: status.Reached, Back: status.Back, BackIn: status.BackIn}
+	r.Written = templates(status.Written)
 	if status.Former != nil {
 		r.Former = recorded(*status.Former)
 	}
@@ -28,6 +29,7 @@ func RecordOf(status *api.StorageStatus, ordinal *int32) Record {
 // Status returns the record as it is stored. The ordinal of the handoff is stored elsewhere.
 func (r Record) Status() *api.StorageStatus {
 	status := &api.StorageStatus{Reached: r.Reached, Back: r.Back, BackIn: r.BackIn}
+	status.Written = storedTemplates(r.Written)
 	if r.Former.Text != "" {
 		status.Former = new(r.Former.stored())
 	}
@@ -44,17 +46,25 @@ func (r Record) Status() *api.StorageStatus {
 }
 
 func (m Manifest) stored() api.StorageManifest {
-	stored := api.StorageManifest{Set: m.Text}
-	for _, t := range m.Templates {
-		stored.Templates = append(stored.Templates, api.StorageTemplate{Name: t.Name, Class: t.Class, Bytes: t.Size, Block: t.Block, Attributes: t.Attributes, AccessModes: t.Modes})
+	return api.StorageManifest{Set: m.Text, Templates: storedTemplates(m.Templates)}
+}
+
+func recorded(stored api.StorageManifest) Manifest {
+	return Manifest{Text: stored.Set, Templates: templates(stored.Templates)}
+}
+
+func storedTemplates(all []Template) []api.StorageTemplate {
+	var stored []api.StorageTemplate
+	for _, t := range all {
+		stored = append(stored, api.StorageTemplate{Name: t.Name, Class: t.Class, Bytes: t.Size, Block: t.Block, Attributes: t.Attributes, AccessModes: t.Modes})
 	}
 	return stored
 }
 
-func recorded(stored api.StorageManifest) Manifest {
-	m := Manifest{Text: stored.Set}
-	for _, t := range stored.Templates {
-		m.Templates = append(m.Templates, Template{Name: t.Name, Class: t.Class, Size: t.Bytes, Block: t.Block, Attributes: t.Attributes, Modes: t.AccessModes})
+func templates(stored []api.StorageTemplate) []Template {
+	var all []Template
+	for _, t := range stored {
+		all = append(all, Template{Name: t.Name, Class: t.Class, Size: t.Bytes, Block: t.Block, Attributes: t.Attributes, Modes: t.AccessModes})
 	}
-	return m
+	return all
 }

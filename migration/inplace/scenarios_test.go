@@ -112,6 +112,14 @@ func TestTraps(t *testing.T) {
 			w.recreatedBy(w.wanted)
 			w.finish()
 		},
+		"another size is asked for in between": func(w *world) {
+			w.until("an ordinal has arrived", func() bool {
+				c := w.claims["data-web-2"]
+				return c != nil && c.template == smallData && w.record.Handoff == nil
+			})
+			w.wanted = larger
+			w.finish()
+		},
 		"the set is deleted while an ordinal is down": func(w *world) {
 			w.until("it is sealed", w.sealed)
 			w.set = nil

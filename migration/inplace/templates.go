@@ -2,6 +2,7 @@ package inplace
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -24,7 +25,7 @@ func (p *planner) templates() *Decision {
 	switch {
 	case p.Record.Replace != nil:
 		return p.recreate(to)
-	case !p.Set.Manifest.Equals(to) && p.Record.Reached == p.Mode:
+	case !p.Set.Manifest.Equals(to) && p.reached(to):
 		return stalls(api.ReasonTemplatesReverted, p.title()+" has other claim templates than those that the migration has written: another writer has recreated it",
 			"change the templates where that writer has them, such as in Git; the migration then continues")
 	case !p.Set.Manifest.Equals(to):
@@ -32,10 +33,15 @@ func (p *planner) templates() *Decision {
 			return held
 		}
 		return p.recreate(to)
-	case p.Record.Reached != p.Mode:
-		return p.recorded(func(r *Record) { r.Reached = p.Mode })
+	case !p.reached(to):
+		return p.recorded(func(r *Record) { r.Reached, r.Written = p.Mode, to.Templates })
 	}
 	return nil
+}
+
+// reached reports whether the set has had the templates of a manifest in the present mode.
+func (p *planner) reached(to Manifest) bool {
+	return p.Record.Reached == p.Mode && slices.Equal(p.Record.Written, to.Templates)
 }
 
 // recreatable holds if the set cannot be recreated now.

@@ -178,8 +178,10 @@ type Record struct {
 	Former Manifest
 	// Replace is the recreation in progress.
 	Replace *Replace
-	// Reached is the mode whose templates the set has had. Only another writer can change them after that.
+	// Reached is the mode whose templates the set has had, and Written are these. Only another writer can change them after
+	// that, or the author of the migration.
 	Reached api.Mode
+	Written []Template
 	Handoff *Handoff
 	// Back is why the last ordinal returned to its old volumes, and BackIn the mode at that time. They are empty if none
 	// did, or if its user has set another mode since.

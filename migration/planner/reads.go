@@ -58,7 +58,7 @@ type Reads struct {
 // is only that ordinal's volumes, so that the cost of a handoff does not depend on the number of other ordinals.
 func Near(record plan.Record) Reads {
 	switch {
-	case record.Storage != nil: // the way of an ordinal depends on the set as a whole
+	case record.Storage != nil: // see storagePlanner.reads
 		return Reads{Live: true, Wide: true, Budgets: true}
 	case record.Handoff == nil:
 		return Reads{}

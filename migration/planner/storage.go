@@ -27,12 +27,13 @@ func (p storagePlanner) stages() []func() *plan.Decision {
 	}
 }
 
-// reads returns what is read for a decision: everything live before a write. A pass begins with everything, too.
+// reads returns what is read for a decision: everything live, because the caches lack the forms of claims.
 func (p storagePlanner) reads(decision plan.Decision) Reads {
-	if !decision.NeedsLiveRead() {
-		return Reads{}
+	sc := Reads{Live: true, Wide: true, Budgets: true}
+	if decision.NeedsLiveRead() {
+		sc.Identity = BothSides &^ proven(p.Snapshot)
 	}
-	return Reads{Live: true, Wide: true, Budgets: true, Identity: BothSides &^ proven(p.Snapshot)}
+	return sc
 }
 
 // finished releases the set once the migration has completed, or ends before it has begun.

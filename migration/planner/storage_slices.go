@@ -23,7 +23,7 @@ func AsSlices(s plan.Snapshot) plan.Snapshot {
 	s.Source.Set, s.Source.Pods, s.Destination.Pods = set, nil, nil
 	s.Source.Set.Start, s.Source.Set.Replicas = from.start, from.count
 	s.Destination.Set.Start, s.Destination.Set.Replicas = to.start, to.count
-	giver := storagePlanner{viewOf(s)}.giverName
+	giver := plan.SourceSide
 	if h := s.Record.Storage; h != nil && h.Handoff != nil && h.Handoff.Return {
 		giver = plan.DestinationSide
 	}

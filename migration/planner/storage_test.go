@@ -35,7 +35,7 @@ func inPlaceSnapshot(moved ...int32) plan.Snapshot {
 		Now: now, UID: "m", Holder: "me", Engaged: true, Migration: types.NamespacedName{Namespace: "shop", Name: "web"},
 		Spec: plan.Spec{Mode: api.ModeRun, SameCluster: true, SameNamespace: true, Deadline: time.Minute, Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover"}}}},
 		Record: plan.Record{
-			Accepted: true, Fence: &api.Fence{Epoch: 1, Holder: "me", Direction: api.Forward}, Storage: inplace.Record{Former: former, Reached: api.ModeRun}.Status(),
+			Accepted: true, Fence: &api.Fence{Epoch: 1, Holder: "me", Direction: api.Forward}, Storage: inplace.Record{Former: former, Reached: api.ModeRun, Written: wanted.Templates}.Status(),
 			Baseline: &api.Baseline{Replicas: 3, Budget: 1, SourceUID: "set", SourceCluster: "c", DestinationCluster: "c", Services: &api.ServicesSpec{}, Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}},
 		},
 		Source:      plan.Side{Cluster: "east", Namespace: "shop", ClusterID: "c", Reach: plan.Seen, NamespaceFound: true, Set: set},
@@ -189,6 +189,31 @@ func TestStorageFindings(t *testing.T) {
 			}
 			if got := strings.Join(reasons, " "); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestFilledUp: a pass that finds no room ends the passes, until a larger volume is asked for.
+func TestFilledUp(t *testing.T) {
+	const full = "the receiver pod r failed: the destination is full: enlarge its claim, and start again"
+	for name, tc := range map[string]struct {
+		trouble     string
+		asked, size int64
+		want        bool
+	}{
+		"all is well":              {"", 512, 512, false},
+		"another trouble":          {"the receiver pod r failed: no route to host", 512, 512, false},
+		"no room":                  {full, 512, 512, true},
+		"no room, rounded up":      {full, 512, 520, true},
+		"more is asked for by now": {full, 600, 512, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := claimOfTest(1, false)
+			v.Copy.Attempt.Warm.Trouble, v.Copy.Asked.Size, v.Copy.Incoming.Volume.Size = tc.trouble, tc.asked, tc.size
+			got := filledUp(volumes.Pair{Giver: v.Source, Taker: v.Destination, Copy: v.Copy})
+			if (got != nil) != tc.want || got != nil && (got.Reason != volumes.ReasonCopySizeTooSmall || !got.Stalled || !strings.Contains(got.Message, fmt.Sprint(tc.size))) {
+				t.Errorf("got %+v", got)
 			}
 		})
 	}

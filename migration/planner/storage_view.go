@@ -3,12 +3,14 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/inplace"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/mover/report"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -64,9 +66,10 @@ func (p storagePlanner) observed() inplace.Snapshot {
 	if p.Record.Baseline != nil {
 		s.Budget = int(p.Record.Baseline.Budget)
 	}
-	// The recorded sets have the claim templates, and the present one all other fields.
+	// The recorded set has the claim templates, and the present one all other fields. A template without a class means the
+	// default class of now in both.
 	if s.Record.Former.Text != "" && st.Former.Text != "" {
-		s.Record.Former.Text = st.Former.Text
+		s.Record.Former = st.Former
 	}
 	s.Mode = p.modeInPlace(s.Record.Handoff)
 	for i := range p.Source.Budgets {
@@ -224,6 +227,18 @@ func (p storagePlanner) goal(s inplace.Snapshot, template string) *corev1.Persis
 	return s.Wanted.Claim(template)
 }
 
+// filledUp returns why no further pass is made while the ordinal runs: the last one has filled the new volume, and none of a
+// larger size is asked for.
+func filledUp(pair volumes.Pair) *volumes.Reason {
+	seen := pair.Copy
+	if !strings.Contains(seen.Attempt.Warm.Trouble, report.Full) || seen.Asked.Size > seen.Incoming.Volume.Size {
+		return nil
+	}
+	return volumes.Stalled(volumes.ReasonCopySizeTooSmall,
+		fmt.Sprintf("the data of claim %s do not fit its new volume of %d bytes, which a pass has filled while the ordinal runs; its old volume has %d", pair.Giver.Ref.Name, seen.Incoming.Volume.Size, pair.Giver.Volume.Size),
+		"request a larger size in spec.volumes, or delete data and set spec.mode to Rollback, then to Run; the ordinal runs until then")
+}
+
 // Ahead implements inplace.Filler by the method of a claim template. New claims have the form of the templates.
 func (p storagePlanner) Ahead(ordinal int32, slot inplace.Slot, goal volumes.Goal) volumes.Verdict {
 	s := p.observed()
@@ -233,6 +248,9 @@ func (p storagePlanner) Ahead(ordinal int32, slot inplace.Slot, goal volumes.Goa
 		return volumes.Verdict{}
 	}
 	pair := p.pairOf(view, s, v)
+	if full := filledUp(pair); full != nil && goal == volumes.Warm {
+		return volumes.First(func() volumes.Verdict { return v.Way().Ahead(pair, volumes.Withdrawn) }, func() volumes.Verdict { return volumes.Held(full) })
+	}
 	verdict := v.Way().Ahead(pair, goal)
 	if turned := s.Record.Handoff != nil && s.Record.Handoff.Turned; goal == volumes.Dropped && turned && verdict.Done() {
 		verdict = volumes.HandingOf(pair).LeaveOutgoing()

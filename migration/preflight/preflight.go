@@ -72,10 +72,9 @@ const checksAtOnce = 8
 // runAll performs all checks. The findings are in the order of the registry.
 func (e *Inspector) runAll(ctx context.Context, about Subject) ([]plan.Finding, error) {
 	found, errs, reads := make([][]plan.Finding, len(checks)), make([]error, len(checks)), make([]func() error, len(checks))
-	inPlace := about.Migration != nil && about.Migration.Spec.Storage != nil
 	for i, check := range checks {
 		reads[i] = func() error {
-			if inPlace && !check.InPlace {
+			if m := about.Migration; m != nil && m.Spec.Storage != nil && !check.InPlace {
 				return nil
 			}
 			found[i], errs[i] = check.Run(ctx, e, about)

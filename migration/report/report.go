@@ -147,7 +147,7 @@ type Place struct {
 
 // Of returns the report of a migration at a time.
 func Of(m *api.Migration, at Place, now time.Time) Report {
-	to, from, row := m.Spec.Destination, m.Spec.Source, view.NewRow(m, at.Run).At(m, now)
+	to, from, row := m.Target(), m.Spec.Source, view.NewRow(m, at.Run).At(m, now)
 	r := Report{
 		Name: m.Name, Namespace: m.Namespace, Cluster: at.Cluster, Record: at.Record, Time: now.UTC(), Mode: cmp.Or(m.Spec.Mode, api.ModeRun),
 		Source:      side(row.Sides[0], Side{Cluster: at.Cluster, Namespace: cmp.Or(from.Namespace, m.Namespace), StatefulSet: from.Name}),

@@ -277,7 +277,7 @@ func NewRow(m *api.Migration, record bool) Row {
 
 // sidesOf returns the source and the destination.
 func sidesOf(m *api.Migration) [2]Side {
-	from, to := m.Spec.Source, m.Spec.Destination
+	from, to := m.Spec.Source, m.Target()
 	source := cmp.Or(from.Namespace, m.Namespace) + "/" + from.Name
 	destination := cmp.Or(to.Namespace, m.Namespace) + "/" + cmp.Or(to.Name, from.Name)
 	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {

@@ -51,7 +51,7 @@ func DestinationOf(m *api.Migration) string {
 		return name
 	}
 	if seen := m.Status.Destination; seen != nil {
-		if name, _, found := strings.Cut(seen.Slice, fmt.Sprintf("/%s/", cmp.Or(m.Spec.Destination.Namespace, m.Namespace))); found {
+		if name, _, found := strings.Cut(seen.Slice, fmt.Sprintf("/%s/", cmp.Or(m.Target().Namespace, m.Namespace))); found {
 			return name
 		}
 	}

@@ -271,9 +271,9 @@ func OrdinalsOf(s plan.Snapshot, sc planner.Reads) []int32 {
 }
 
 // Recovers reports whether a migration continues without its destination. A migration that has not started has
-// nothing to recover.
+// nothing to recover, and one in place has no other side: it rolls back.
 func Recovers(m *api.Migration) bool {
-	return m.Spec.Mode == api.ModeRecover && m.Status.Baseline != nil && m.DeletionTimestamp.IsZero()
+	return m.Spec.Storage == nil && m.Spec.Mode == api.ModeRecover && m.Status.Baseline != nil && m.DeletionTimestamp.IsZero()
 }
 
 // Unborn is the UID of a migration that is only planned. An empty UID would own every object without an owner.

@@ -29,6 +29,9 @@ const (
 	NotEmpty  = "NotEmpty"  // the destination holds data, at Path, that this copy has not written: nothing was written
 )
 
+// Full begins the message of a mover whose destination has no room left.
+const Full = "the destination is full"
+
 // Result is the result of a mover.
 type Result struct {
 	// Version is that of this structure.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/mover/codec"
 	"github.com/sliceshift/sliceshift/mover/entry"
+	"github.com/sliceshift/sliceshift/mover/report"
 	"github.com/sliceshift/sliceshift/mover/tree"
 	"github.com/sliceshift/sliceshift/mover/wire"
 )
@@ -167,7 +168,7 @@ func (w *worker) answered(c *conn, j job) error {
 // full adds the remedy to the error of a full disk.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fatal{fmt.Errorf("the destination is full: enlarge its claim, and start again; the copied data is kept: %w", err)}
+		return fatal{fmt.Errorf(report.Full+": enlarge its claim, and start again; the copied data is kept: %w", err)}
 	}
 	if err != nil {
 		return fatal{err}

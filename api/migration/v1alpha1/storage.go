@@ -45,6 +45,11 @@ type StorageStatus struct {
 	// reached is the mode whose claim templates the StatefulSet has had.
 	// +optional
 	Reached Mode `json:"reached,omitempty"`
+	// written are the claim templates that it then had.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Written []StorageTemplate `json:"written,omitempty"`
 	// handoff holds what status.handoff lacks about the ordinal whose volumes are being replaced.
 	// +optional
 	Handoff *StorageHandoff `json:"handoff,omitempty"`

@@ -1783,6 +1783,11 @@ func (in *StorageStatus) DeepCopyInto(out *StorageStatus) {
 		*out = new(StorageReplacement)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Written != nil {
+		in, out := &in.Written, &out.Written
+		*out = make([]StorageTemplate, len(*in))
+		copy(*out, *in)
+	}
 	if in.Handoff != nil {
 		in, out := &in.Handoff, &out.Handoff
 		*out = new(StorageHandoff)

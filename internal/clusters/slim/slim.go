@@ -107,7 +107,7 @@ func slimVolume(volume *corev1.PersistentVolume) {
 		ObjectMeta: slimMeta(volume.ObjectMeta),
 		Spec: corev1.PersistentVolumeSpec{
 			PersistentVolumeSource: volume.Spec.PersistentVolumeSource, PersistentVolumeReclaimPolicy: volume.Spec.PersistentVolumeReclaimPolicy,
-			StorageClassName: volume.Spec.StorageClassName,
+			StorageClassName: volume.Spec.StorageClassName, AccessModes: volume.Spec.AccessModes, VolumeAttributesClassName: volume.Spec.VolumeAttributesClassName,
 		},
 		Status: corev1.PersistentVolumeStatus{Phase: volume.Status.Phase, LastPhaseTransitionTime: volume.Status.LastPhaseTransitionTime},
 	}
