@@ -33,7 +33,7 @@ type State struct {
 	Claims  []Claim
 	Classes drift.Classes
 	Nodes   []corev1.Node
-	// Outage is what was measured so far.
+	// Outage holds the parts that were measured so far.
 	Outage volumes.Outage
 }
 
