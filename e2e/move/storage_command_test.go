@@ -118,7 +118,6 @@ func TestStorageCommandRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, change, reason, set, reset string }{
 		{"no class", "data=class=none,image=mover", "StorageClassMissing", "", ""},
 		{"no template", "date=class=" + second + ",image=mover", "ClaimTemplateMissing", "", ""},
-		{"no image", "data=class=" + second, "CopyImageMissing", "", ""},
 		{"kept", "data=class=" + second + ",method=rebind", "UnknownMethod", "", ""},
 		{"retention", asked, "ClaimOwnedByPod", `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}`, `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}}`},
 		{

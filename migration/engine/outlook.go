@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/preflight"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Outlook observes the StatefulSet of a migration in place, and returns what the migration will do. It writes nothing.
@@ -36,7 +37,8 @@ func (e *Engine) Outlook(ctx context.Context, m *api.Migration) (outlook.Plan, e
 	}
 	p, err := e.clusters.inspector.Outlook(ctx, m, budget, findings)
 	if err == nil && !p.Pending() && p.Summary.Replicas > 0 {
-		return p.Without(api.ReasonNothingToMove), nil // the plan states that
+		// The plan states that nothing is left to do. No ordinal is on its old volumes, which a budget would be for.
+		return p.Without(api.ReasonNothingToMove, api.ReasonBudgetZero, volumes.ReasonUnknownMethod), nil
 	}
 	return p, err
 }

@@ -33,9 +33,9 @@ var Checks = []Check{
 	},
 	{
 		Name:   "methods in place",
-		Looks:  "at each claim that gets a new volume, and whether the method of its template can fill it: its image, its size, files or blocks.",
+		Looks:  "at each claim that gets a new volume, and whether the method of its template can fill it: its size, files or blocks.",
 		Why:    "The change would begin, and stall at the first such claim.",
-		Remedy: "Use method Copy with an image; ask for at least the present size of a block device.",
+		Remedy: "Use method Copy for a smaller volume; ask for at least the present size of a block device.",
 		Find:   methods,
 	},
 	{

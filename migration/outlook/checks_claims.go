@@ -16,15 +16,6 @@ import (
 // change in place supports.
 func methods(s State) []plan.Finding {
 	var found []plan.Finding
-	for _, template := range s.Set.Spec.VolumeClaimTemplates {
-		if asked := api.AskedOf(s.Volumes, template.Name); asked.Method == api.MethodCopy && asked.Copy.Image == "" && s.replaces(template.Name) {
-			found = append(found, plan.Finding{
-				Reason: volumes.ReasonCopyImageMissing, Object: s.object(),
-				Message: "method Copy runs pods with the mover's image, and none is set for claim template " + template.Name,
-				Remedy:  fmt.Sprintf("name the image of the manager, of this version: --volume %[1]s=method=copy,image=IMAGE, or copy.image for claim template %[1]s in spec.volumes", template.Name),
-			})
-		}
-	}
 	for i := range s.Claims {
 		if finding := s.unfit(&s.Claims[i]); finding != nil {
 			found = append(found, *finding)

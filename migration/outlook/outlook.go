@@ -33,7 +33,7 @@ type State struct {
 	Claims  []Claim
 	Classes drift.Classes
 	Nodes   []corev1.Node
-	// Outage is what was measured so far.
+	// Outage holds the parts that were measured so far.
 	Outage volumes.Outage
 }
 
@@ -166,9 +166,9 @@ func refuses(findings []plan.Finding) bool {
 	return slices.ContainsFunc(findings, func(f plan.Finding) bool { return !f.Warning })
 }
 
-// Without returns the outlook without the findings of a reason.
-func (p Plan) Without(reason string) Plan {
-	p.Findings = slices.DeleteFunc(slices.Clone(p.Findings), func(f plan.Finding) bool { return f.Reason == reason })
+// Without returns the outlook without the findings of some reasons.
+func (p Plan) Without(reasons ...string) Plan {
+	p.Findings = slices.DeleteFunc(slices.Clone(p.Findings), func(f plan.Finding) bool { return slices.Contains(reasons, f.Reason) })
 	p.Refused = refuses(p.Findings)
 	return p
 }

@@ -164,8 +164,6 @@ func TestFindings(t *testing.T) {
 		}), ""},
 		"classes were not read":    {state(copied, func(s *State) { s.Classes.Storage = nil }), ""},
 		"no such attributes":       {state(api.VolumeSpec{VolumeAttributesClassName: new("gold")}, func(s *State) { s.Classes.Attributes = []storagev1.VolumeAttributesClass{} }), "!StorageClassMissing"},
-		"no image":                 {state(api.VolumeSpec{Method: api.MethodCopy, StorageClassName: new("fast")}), "!CopyImageMissing"},
-		"no image, nothing to do":  {state(api.VolumeSpec{Method: api.MethodCopy}), ""},
 		"a snapshot, smaller":      {state(api.VolumeSpec{Method: api.MethodSnapshot, Size: size("512Mi")}), "!StorageUnfit"},
 		"smaller, not measured":    {state(smaller), "CopySizeTooSmall"},
 		"smaller, fits":            {state(smaller, func(s *State) { s.Claims[0].Used, s.Claims[2].Used = gib/4, gib/4 }), ""},

@@ -158,12 +158,12 @@ func with(all []api.VolumeSpec, more api.VolumeSpec) []api.VolumeSpec {
 }
 
 // Choose returns the entries with a method for those that have none: Copy if a claim needs a new volume, else Rebind. If no
-// claim was read, the fields decide: a class and access modes need a new volume.
+// claim was read, the fields decide: a class, access modes and settings of a copy need a new volume.
 func Choose(s State) []api.VolumeSpec {
 	chosen := slices.Clone(s.Volumes)
 	for i := range chosen {
 		v := &chosen[i]
-		copies := v.StorageClassName != nil || len(v.AccessModes) > 0
+		copies := v.StorageClassName != nil || len(v.AccessModes) > 0 || !equality.Semantic.DeepEqual(v.Copy, api.CopySpec{})
 		if len(s.Claims) > 0 {
 			copies = s.needsCopy(v.ClaimTemplate)
 		}
@@ -172,7 +172,7 @@ func Choose(s State) []api.VolumeSpec {
 		case copies:
 			v.Method = api.MethodCopy
 		default:
-			v.Method, v.AccessModes = api.MethodRebind, nil // the claims have these modes
+			v.Method, v.AccessModes, v.Copy = api.MethodRebind, nil, api.CopySpec{} // the claims have these modes, and nothing is copied
 		}
 	}
 	return chosen

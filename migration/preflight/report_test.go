@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,7 +33,7 @@ func TestCatalogue(t *testing.T) {
 func TestReport(t *testing.T) {
 	warning := plan.Finding{Check: "GitOps", Reason: api.ReasonTrackedByGitOps, Warning: true}
 	failure := plan.Finding{Check: "quotas", Reason: api.ReasonQuotaTooSmall}
-	all := len(Catalogue())
+	all := len(slices.DeleteFunc(Catalogue(), func(c Check) bool { return c.Group == GroupInPlace }))
 	for name, tc := range map[string]struct {
 		found                           []plan.Finding
 		passed, warned, failed, skipped int
@@ -79,5 +80,21 @@ func TestFindings(t *testing.T) {
 	want := []plan.Finding{of(checkRights, false), of("quotas", false), of("on call", false), of("GitOps", true), of("quotas", true)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestReportInPlace: a change in place has its own checks, and those of a move that are also about it.
+func TestReportInPlace(t *testing.T) {
+	r := NewReportInPlace([]plan.Finding{{Check: "room in place", Reason: "CopySizeTooSmall", Warning: true}, {Check: plan.CheckStorage, Reason: "ClaimNotBound"}})
+	verdicts := map[string]Verdict{}
+	for _, group := range r.Groups {
+		for _, check := range group.Checks {
+			verdicts[check.Check] = check.Verdict
+		}
+	}
+	for check, want := range map[string]Verdict{"room in place": Warn, plan.CheckStorage: Fail, "GitOps": Pass, "zones in place": Pass, plan.CheckBudget: Pass, "differences": "", "owner": "", plan.CheckDestination: ""} {
+		if verdicts[check] != want {
+			t.Errorf("check %s: %q, want %q", check, verdicts[check], want)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func (o *moveOptions) validateInPlace() error {
 	return nil
 }
 
-// choose sets the method of each claim template whose user has named none. A run that goes on keeps the recorded ones.
+// choose sets the method of each claim template whose user has named none. A continued run keeps the recorded ones.
 func (o *moveOptions) choose(ctx context.Context, t *task) error {
 	asked := &o.requested.Spec
 	if t.recorded != nil && t.recorded.Status.Baseline != nil && records.Completed(t.recorded) == "" {

@@ -25,6 +25,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/shell"
+	"github.com/sliceshift/sliceshift/migration/outlook"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -68,7 +69,11 @@ func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 func specOf(ctx context.Context, f *flags.Spec, set string, to flags.Destination) (api.MigrationSpec, error) {
 	spec, err := f.Spec(set, to)
 	if err == nil {
-		err = admission.Spec(ctx, spec)
+		checked := spec
+		if spec.Storage != nil {
+			checked.Volumes = outlook.Choose(outlook.State{Volumes: spec.Volumes}) // as far as is known without the claims
+		}
+		err = admission.Spec(ctx, checked)
 	}
 	if refused, is := errors.AsType[admission.Refused](err); is {
 		return spec, command.Usagef("these settings make no valid Migration:\n%s", refused.Text(f.Origin))

@@ -171,7 +171,7 @@ func stepsInPlace(d outlook.Plan) []string {
 		add("grow or modify volumes in place, while their pods run")
 	}
 	if d.Summary.Stopped > 0 {
-		add("for each ordinal, the highest first: fill new volumes while it runs; then evict its pod, as its budget allows; copy what has changed, and compare")
+		add("for each ordinal, the highest first: fill new volumes while it runs; then evict its pod, as its budget allows; copy the changes, and compare")
 		add("its claims are created again on the new volumes, and its pod starts; the old volumes are kept")
 	}
 	return append([]string{"What happens"}, lines...)
