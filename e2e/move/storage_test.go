@@ -74,7 +74,7 @@ func (d *disks) inPlace(t *testing.T, replicas int32, changes ...func(*storage))
 		ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(fastClass), Size: &newSize, Copy: api.CopySpec{Image: "mover", Devices: true},
 	}}
 	at := d.clusters[0]
-	v := &storage{&move{&harness.Move{T: t, Ctx: ctx, App: app, From: at, To: at, ToNamespace: app.Namespace, ToName: app.Name, Budget: 1, Migration: m}}, d}
+	v := &storage{&move{Move: &harness.Move{T: t, Ctx: ctx, App: app, From: at, To: at, ToNamespace: app.Namespace, ToName: app.Name, Budget: 1, Migration: m}}, d}
 	v.Source = kubernetes.NewForConfigOrDie(at.RESTConfig())
 	v.Destination = v.Source
 	for _, change := range changes {
