@@ -56,7 +56,7 @@ func onlyOne(s plan.Snapshot) string {
 			asked = api.AskedOf(base.Volumes, template)
 		}
 		if method := cmp.Or(asked.Method, api.MethodRebind); method != api.MethodRebind && method != api.MethodEmpty {
-			return fmt.Sprintf("claim template %s moves by method %s, whose copies are made for one ordinal at a time", template, method)
+			return fmt.Sprintf("claim template %s moves by method %s, which copies one ordinal at a time", template, method)
 		}
 	}
 	if gate := s.Spec.OrdinalGate; gate != "" {
