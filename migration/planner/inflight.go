@@ -50,13 +50,16 @@ func inFlightOf(setting *intstr.IntOrString, replicas int32) int32 {
 
 // onlyOne returns why ordinals must move one at a time; empty: they need not.
 func onlyOne(s plan.Snapshot) string {
+	if s.Source.Set.Presence == plan.Seen && len(s.Source.Set.Templates) == 0 {
+		return "without claims, another writer's start of one ordinal could leave the others of a block without a place"
+	}
 	for _, template := range s.Source.Set.Templates {
 		asked := api.AskedOf(s.Spec.Volumes, template)
 		if base := s.Record.Baseline; base != nil {
 			asked = api.AskedOf(base.Volumes, template)
 		}
 		if method := cmp.Or(asked.Method, api.MethodRebind); method != api.MethodRebind && method != api.MethodEmpty {
-			return fmt.Sprintf("claim template %s moves by method %s, whose copies are made for one ordinal at a time", template, method)
+			return fmt.Sprintf("claim template %s moves by method %s, which copies one ordinal at a time", template, method)
 		}
 	}
 	if gate := s.Spec.OrdinalGate; gate != "" {

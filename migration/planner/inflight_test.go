@@ -51,7 +51,8 @@ func TestMostInFlight(t *testing.T) {
 		"a hook of the end": {intstr.FromInt32(3), func(s *plan.Snapshot) {
 			s.Spec.Hooks = []api.Hook{{Name: "tell", Point: api.HookAfterMigration}}
 		}, 3, 3, ""},
-		"a lost side": {intstr.FromInt32(3), func(s *plan.Snapshot) { s.Destination.Lost = true }, 1, 3, ""},
+		"without claims": {intstr.FromInt32(3), func(s *plan.Snapshot) { s.Source.Set.Templates = nil }, 1, 3, "without claims"},
+		"a lost side":    {intstr.FromInt32(3), func(s *plan.Snapshot) { s.Destination.Lost = true }, 1, 3, ""},
 	} {
 		s := plantest.Healthy(0, 10, pdbtest.MaxUnavailable(4), "data")
 		s.Record.Baseline = &api.Baseline{Replicas: 10, Budget: 4}
@@ -100,7 +101,7 @@ func TestInFlightFindings(t *testing.T) {
 
 // sixAtOnce is a move of 6 ordinals in an order, with these ordinals in flight and 3 at once.
 func sixAtOnce(order api.Order, source, destination plan.Set, focus int32, ordinals ...int32) plan.Snapshot {
-	s := plantest.Scenario{Replicas: 6, Budget: pdbtest.MaxUnavailable(3), Prepared: true, Spec: plan.Spec{Order: order, MaxInFlight: new(intstr.FromInt32(3))}}.Build()
+	s := plantest.Scenario{Replicas: 6, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(3), Prepared: true, Spec: plan.Spec{Order: order, MaxInFlight: new(intstr.FromInt32(3))}}.Build()
 	s.Record.Baseline = &api.Baseline{Replicas: 6, Budget: 3, SourceCluster: s.Source.ClusterID, DestinationCluster: s.Destination.ClusterID}
 	s.Record.Fence = &api.Fence{Epoch: 1, Direction: api.Forward}
 	s.Source.Set.Start, s.Source.Set.Replicas = source.Start, source.Replicas
