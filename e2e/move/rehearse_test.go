@@ -74,9 +74,9 @@ func (v *move) sourceState() map[string]string {
 	return state
 }
 
-// expectNoneRehearsed checks that the source is as before, and that neither cluster nor the storage has anything of a
+// expectNoRehearsal checks that the source is as before, and that neither cluster nor the storage has anything of a
 // rehearsal.
-func (v *move) expectNoneRehearsed(d *disks, before map[string]string, disks int) {
+func (v *move) expectNoRehearsal(d *disks, before map[string]string, disks int) {
 	v.T.Helper()
 	v.expectUntouched(before)
 	v.expectNoSnapshots(d)
@@ -149,7 +149,7 @@ func TestRehearse(t *testing.T) {
 	if r := result.Result; result.Outcome != rehearsal.Rehearsed || result.Kept || len(r.Pods) != 2 || len(r.Denied) != 1 {
 		t.Errorf("%+v", result)
 	}
-	v.expectNoneRehearsed(d, before, disks)
+	v.expectNoRehearsal(d, before, disks)
 	if text := v.exits(v.movedBySnapshot("plan", d), 0); !strings.Contains(text, "start rehearsed with 2 pods") {
 		t.Errorf("the plan does not know the rehearsal:\n%s", text)
 	}
@@ -168,7 +168,7 @@ func TestRehearse(t *testing.T) {
 		t.Errorf("the way to delete what is kept is not shown:\n%s", text)
 	}
 	v.exits(v.rehearse("--clean"), 0)
-	v.expectNoneRehearsed(d, before, disks)
+	v.expectNoRehearsal(d, before, disks)
 	v.exits(v.rehearse("--clean"), 0)
 
 	v.exits(v.movedBySnapshot("run", d), 0)
@@ -291,14 +291,14 @@ func TestRehearseEnds(t *testing.T) {
 		if text := v.exits(v.rehearse(), 3); !strings.Contains(text, rehearsal.ReasonNotIsolated) || !strings.Contains(text, "nothing in the destination's cluster enforces policies") {
 			t.Errorf("it says\n%s", text)
 		}
-		v.expectNoneRehearsed(d, before, disks)
+		v.expectNoRehearsal(d, before, disks)
 	})
 	d.enforces.Store(true)
 	t.Run("some addresses are not reached anyway", func(t *testing.T) {
 		if text := v.exits(v.rehearse("--forbid", "127.0.0.1:1", "--forbid", "127.0.0.1:2"), 0); !strings.Contains(text, "was rehearsed") {
 			t.Errorf("one of several addresses that is reached is enough, and it says\n%s", text)
 		}
-		v.expectNoneRehearsed(d, before, disks)
+		v.expectNoRehearsal(d, before, disks)
 	})
 	for _, tc := range []struct {
 		name   string
@@ -320,7 +320,7 @@ func TestRehearseEnds(t *testing.T) {
 			if tc.signal == syscall.SIGKILL {
 				v.exits(v.rehearse("--clean"), 0)
 			}
-			v.expectNoneRehearsed(d, before, disks)
+			v.expectNoRehearsal(d, before, disks)
 		})
 	}
 	t.Run("killed, and rehearsed again", func(t *testing.T) {
@@ -332,7 +332,7 @@ func TestRehearseEnds(t *testing.T) {
 		if text := v.exits(v.rehearse(), 0); !strings.Contains(text, "deleting what the rehearsal of") {
 			t.Errorf("it says\n%s", text)
 		}
-		v.expectNoneRehearsed(d, before, disks)
+		v.expectNoRehearsal(d, before, disks)
 	})
 	t.Run("a namespace of another", func(t *testing.T) {
 		name := "rehearsal-web-" + rand.String(5)
