@@ -27,7 +27,7 @@ const model = "migration/model"
 // builtOn maps packages to packages that use them, and whose tests cover their purpose.
 var builtOn = map[string][]string{
 	"volumes": {"volumes/copy", "volumes/snapshot"}, "mover/entry": {"mover/transfer"}, "cmd/migrate/command": {"cmd/migrate/move"},
-	"internal/clusters/slim": {"migration/world"},
+	"internal/clusters/slim": {"migration/world"}, "api/migration/v1alpha1": {"volumes/copy"},
 }
 
 // packages returns the packages whose tests may catch a fault in a file: its own, those that use it, the model, and
