@@ -34,7 +34,7 @@ func TestViewClaim(t *testing.T) {
 			},
 			Claim{
 				Found: true, UID: "u", ResourceVersion: "7", Phase: corev1.ClaimBound, Volume: "pv", Terminating: true, Ours: true,
-				Fence: fence, Calls: 3, OwnedByPod: true, DeletedAt: now.Unix(),
+				Fence: fence, Calls: 3, OwnedByPod: true, Owned: true, DeletedAt: now.Unix(),
 			},
 		},
 		"of another migration, and of a set": {
@@ -42,7 +42,7 @@ func TestViewClaim(t *testing.T) {
 				Annotations:     map[string]string{api.OwnerAnnotationKey: "another", api.FenceAnnotationKey: "another.4"},
 				OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet"}},
 			}},
-			Claim{Found: true, Fence: "another.4"},
+			Claim{Found: true, Fence: "another.4", Owned: true},
 		},
 		"called to no times": {
 			corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.FenceAnnotationKey: fence + "+0"}}},

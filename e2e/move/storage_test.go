@@ -268,7 +268,7 @@ func TestStorageInPlace(t *testing.T) {
 		v.expectContent(data)
 		v.expectNoMovers()
 	})
-	t.Run("a process that is killed after each write", func(t *testing.T) {
+	t.Run("processes that are killed after some writes", func(t *testing.T) {
 		v := d.inPlace(t, 1)
 		data, w := v.fill(), v.watch()
 		v.killed()
@@ -329,15 +329,19 @@ func (v *storage) recorded() *api.Migration {
 // errKilled ends a run as a crash does.
 var errKilled = errors.New("killed")
 
-// killed runs the migration in processes that each end after one write.
+// killed runs the migration in processes that each end after some writes, of which the first renew the fences.
 func (v *storage) killed() {
 	v.T.Helper()
 	v.Mover()
-	for range 300 {
+	for n := range 300 {
+		left := 1 + n%9
 		mover, err := fixture.Rejoin(v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
 		v.Must(err)
 		err = harness.Follow(v.Ctx, v.T, mover, func(_ *api.Migration, outcome engine.Outcome) error {
 			if outcome.Wrote && !outcome.Decision.Effect.OnlyFences() {
+				left--
+			}
+			if left == 0 {
 				return errKilled
 			}
 			return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,6 +73,19 @@ func RecreatedSet(effect plan.Effect) (*unstructured.Unstructured, error) {
 func RecreatedFrom(recorded string) (*unstructured.Unstructured, error) {
 	live, err := inplace.ReadManifest(inplace.Manifest{Text: recorded})
 	return &unstructured.Unstructured{Object: live}, err
+}
+
+// recordedTemplate returns the pod template of a recorded StatefulSet.
+func recordedTemplate(recorded string) (*corev1.PodTemplateSpec, error) {
+	object, err := RecreatedFrom(recorded)
+	if err != nil {
+		return nil, err
+	}
+	set, err := endpoint.Convert[appsv1.StatefulSet](object)
+	if err != nil {
+		return nil, err
+	}
+	return &set.Spec.Template, nil
 }
 
 // unpoke adds to the patch that releases a set the removal of the annotation that makes its controller reconcile it.

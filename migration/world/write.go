@@ -261,7 +261,8 @@ func (e *Executor) carryVolume(ctx context.Context, effect plan.Effect) (client.
 	return methods.Write(ctx, carrier, effect.Volume, effect.Carriage.Pair)
 }
 
-// template returns the pod template of the source, or that of the destination if the source was deleted.
+// template returns the pod template of the source, or that of the destination if the source was deleted. In place it is the
+// recorded one if the set was deleted.
 func (e *Executor) template(ctx context.Context) (*corev1.PodTemplateSpec, error) {
 	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
 		set, err := at.GetSet(ctx, at.Live)
@@ -271,6 +272,9 @@ func (e *Executor) template(ctx context.Context) (*corev1.PodTemplateSpec, error
 		if set != nil {
 			return &set.Spec.Template, nil
 		}
+	}
+	if e.Former != "" {
+		return recordedTemplate(e.Former)
 	}
 	return nil, fmt.Errorf("neither cluster %s nor %s has the StatefulSet, whose template says where pods may run", e.Source.Cluster, e.Destination.Cluster)
 }
