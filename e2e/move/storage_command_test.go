@@ -176,7 +176,7 @@ func TestStorageCommandCreates(t *testing.T) {
 }
 
 // TestStorageCommandRuns: the command changes class and size of a running set under its own name. Then there is nothing to do,
-// and the report lists each ordinal.
+// and the report states that each ordinal is on its new volume.
 func TestStorageCommandRuns(t *testing.T) {
 	t.Parallel()
 	d := disksOfOne(t)
@@ -196,7 +196,7 @@ func TestStorageCommandRuns(t *testing.T) {
 		t.Errorf("a second run:\n%s", text)
 	}
 	v.exits(v.inPlaceCLI("status"), 0)
-	if text := v.exits(v.inPlaceCLI("report"), 0); !strings.Contains(text, "not Ready") {
+	if text := v.exits(v.inPlaceCLI("report"), 0); !strings.Contains(text, "every ordinal runs on volumes of the new claim templates") {
 		t.Errorf("the report:\n%s", text)
 	}
 }

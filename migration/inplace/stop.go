@@ -186,7 +186,7 @@ func (f flight) room(h Handed, s Slot) *Decision {
 		return stalls(volumes.ReasonCopyNotWarm, fmt.Sprintf("claim %s gets a smaller volume, of %d instead of %d bytes, and no pass has measured its data while the ordinal runs", s.Ref.Name, size, s.Old.Size),
 			"let passes measure them: set copy.warm to Auto, Mount or Snapshot; or request at least the present size")
 	case size < s.Old.Size && !Fits(s.Used, size, f.Margin):
-		return stalls(volumes.ReasonCopySizeTooSmall, fmt.Sprintf("the data of claim %s need %d bytes, and its new volume has %d, of which %d%% are to be free (storage.marginPercent)", s.Ref.Name, s.Used, size, f.Margin),
+		return stalls(volumes.ReasonCopySizeTooSmall, fmt.Sprintf("the data of claim %s need %d bytes, and its new volume has %d, of which %d%% stay free (storage.marginPercent)", s.Ref.Name, s.Used, size, f.Margin),
 			"request a larger size, or delete data; the ordinal runs until then")
 	}
 	return nil

@@ -71,7 +71,7 @@ func templates(s State) []plan.Finding {
 			found = append(found, plan.Finding{
 				Reason: api.ReasonStorageUnfit, Object: s.object(),
 				Message: fmt.Sprintf("claim template %s of %s has a data source: the next claim of an ordinal would ask for its content instead of the ordinal's data", template.Name, s.object()),
-				Remedy:  "recreate the StatefulSet without the data source first: " + s.Kubectl.Do("delete", s.Resource, "-n", s.Set.Namespace, s.Set.Name, "--cascade=orphan"),
+				Remedy:  "recreate the StatefulSet without the data source first, from its manifest, and let its pods run: " + s.Kubectl.Do("get", s.Resource, "-n", s.Set.Namespace, s.Set.Name, "-o", "yaml"),
 			})
 		}
 	}

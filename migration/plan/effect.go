@@ -183,7 +183,7 @@ func (e Effect) String() string {
 func (e Effect) inPlaceString() string {
 	switch e.Verb {
 	case OrphanSet:
-		return "delete StatefulSet " + e.Name + ", and leave its pods and claims as they are"
+		return "delete StatefulSet " + e.Name + ", and keep its pods and claims"
 	case RecreateSet:
 		return "create StatefulSet " + e.Name + " with the new claim templates"
 	case PokeSet:
