@@ -48,7 +48,7 @@ type statusOf api.EvacuationStatus
 // stateOf returns the state in one word.
 func (s *statusOf) stateOf(mode api.EvacuationMode, d Decision) string {
 	switch {
-	case s.Moved == s.Total:
+	case s.Total > 0 && s.Moved == s.Total: // of an empty list nothing is known to have moved
 		return stateCompleted
 	case mode == api.EvacuationPause:
 		return statePaused

@@ -44,6 +44,14 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestEmpty: an Evacuation without Migrations is never Ready.
+func TestEmpty(t *testing.T) {
+	got := StatusOf(&api.Evacuation{}, Decide(Snapshot{Name: "all"}))
+	if meta.IsStatusConditionTrue(got.Conditions, api.ConditionReady) || got.State != "Stalled" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestStalledMessage: the condition names the first Migration that does not continue.
 func TestStalledMessage(t *testing.T) {
 	e := &api.Evacuation{Spec: api.EvacuationSpec{Migrations: entries("db")}}

@@ -76,7 +76,6 @@ type EvacuationSpec struct {
 	// +required
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1000
 	Migrations []EvacuatedMigration `json:"migrations"`
 }

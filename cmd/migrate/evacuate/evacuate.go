@@ -220,15 +220,18 @@ func (o *options) waits(set evacuate.Name) bool {
 
 // Run reads both clusters, plans and prints.
 func (o *options) Run(ctx context.Context) error {
+	if err := o.admit(ctx); err != nil {
+		return err
+	}
 	r, err := o.connect(ctx)
 	if err != nil {
 		return err
 	}
-	o.spec.Warn(o.Common)
 	inventory, err := r.inventory(ctx)
 	if err != nil {
 		return err
 	}
+	o.spec.Warn(o.Common)
 	d := newDocument(evacuate.Of(inventory), r.source.Name(), r.destination.Name(), r.notes)
 	if err := o.show(d); err != nil {
 		return err

@@ -42,6 +42,7 @@ func TestUsage(t *testing.T) {
 		"no rate":                     {[]string{"-n", "shop", "--to-context", "west", "--copy-rate", "0"}, "--copy-rate must be"},
 		"another method":              {[]string{"-n", "shop", "--to-context", "west", "--fallback", "empty"}, "--fallback must be snapshot or copy"},
 		"a copy without an image":     {[]string{"-n", "shop", "--to-context", "west", "--fallback", "copy", "--copy-image", ""}, "--copy-image"},
+		"a class that is no name":     {[]string{"-n", "shop", "--to-context", "west", "--map-storage-class", "standard=No_Name"}, "these settings make no valid Migration"},
 		"no wave":                     {[]string{"-n", "shop", "--to-context", "west", "--wave", "web"}, "must be formatted as key=value"},
 		"a name of a StatefulSet":     {[]string{"-n", "shop", "--to-context", "west", "--to-name", "web"}, "unknown flag: --to-name"},
 		"an unknown format of output": {[]string{"-n", "shop", "--to-context", "west", "-o", "csv"}, "must be one of table, wide, json, yaml, html, svg"},

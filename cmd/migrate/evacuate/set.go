@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -37,7 +38,7 @@ type judged struct {
 
 // set plans the move of one set alone, and returns its facts for the evacuation.
 func (r *reader) set(ctx context.Context, found sets.Found) (evacuate.Set, error) {
-	m, err := r.migration(ctx, found)
+	m, err := r.migration(found)
 	if err != nil {
 		return evacuate.Set{}, err
 	}
@@ -66,8 +67,10 @@ func (r *reader) set(ctx context.Context, found sets.Found) (evacuate.Set, error
 }
 
 // migration returns the migration of a set, with the settings of the flags that concern it.
-func (r *reader) migration(ctx context.Context, found sets.Found) (*api.Migration, error) {
+func (r *reader) migration(found sets.Found) (*api.Migration, error) {
+	r.mu.Lock() // the flags keep the recipe that they apply
 	spec, err := r.spec.Spec(found.Name, flags.Destination{Namespace: found.Namespace, Name: found.Name})
+	r.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +84,23 @@ func (r *reader) migration(ctx context.Context, found sets.Found) (*api.Migratio
 			asked.StorageClassName = cmp.Or(asked.StorageClassName, &class)
 		}
 	}
-	if err := admission.Spec(ctx, spec); err != nil {
-		return nil, command.Usagef("these settings make no valid Migration of StatefulSet %s/%s:\n%v", found.Namespace, found.Name, err)
-	}
 	return &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: found.Namespace, Name: found.Name}, Spec: spec}, nil
+}
+
+// admit refuses settings that make no valid Migration. Those of all sets are the same, except which templates they have, so
+// one check is enough: the resource definition is large.
+func (o *options) admit(ctx context.Context) error {
+	spec, err := o.spec.Spec("all", flags.Destination{})
+	if err != nil {
+		return err
+	}
+	for i, class := range slices.Sorted(maps.Values(o.classes)) {
+		spec.Volumes = append(spec.Volumes, api.VolumeSpec{ClaimTemplate: fmt.Sprintf("mapped-%d", i), Method: api.MethodRebind, StorageClassName: &class})
+	}
+	if err := admission.Spec(ctx, spec); err != nil {
+		return command.Usagef("these settings make no valid Migration:\n%v", err)
+	}
+	return nil
 }
 
 // mappedClass returns the class to which the flags map that of a claim template; empty if they do not.
