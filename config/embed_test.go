@@ -106,6 +106,8 @@ func TestManagerRights(t *testing.T) {
 		want  []string
 	}{
 		"cluster role": {clusterRole("sliceshift-manager"), []string{
+			"evacuations.migration.sliceshift.io: get,list,watch",
+			"evacuations/status.migration.sliceshift.io: patch",
 			"events.events.k8s.io: create,patch",
 			"events: create",
 			"migrations.migration.sliceshift.io: list,patch,watch",
@@ -148,9 +150,12 @@ func TestRightsOfRoles(t *testing.T) {
 	want := map[string][]string{
 		"sliceshift-metrics-reader":   {"/metrics: get"},
 		"sliceshift-page-user":        {"/ui: get,post"},
-		"sliceshift-migration-viewer": {"migrations.migration.sliceshift.io: get,list,watch"},
+		"sliceshift-migration-viewer": {"evacuations.migration.sliceshift.io: get,list,watch", "migrations.migration.sliceshift.io: get,list,watch"},
 		"sliceshift-migration-pauser": {"migrations.migration.sliceshift.io: get,list,patch,watch"},
-		"sliceshift-migration-editor": {"migrations.migration.sliceshift.io: create,delete,get,list,patch,update,watch"},
+		"sliceshift-migration-editor": {
+			"evacuations.migration.sliceshift.io: create,delete,get,list,patch,update,watch",
+			"migrations.migration.sliceshift.io: create,delete,get,list,patch,update,watch",
+		},
 		"sliceshift-statefulset-viewer": {
 			"controllerrevisions.apps: get,list,watch",
 			"statefulsets.apps.sliceshift.io: get,list,watch",

@@ -120,10 +120,10 @@ func contextsOf(config clientcmdapi.Config) string {
 }
 
 // Again returns another command for the given object, quoted for the shell, with the flags of this command that select
-// the cluster.
-func (c *Common) Again(verb, name, namespace string) string {
+// the cluster, and further ones.
+func (c *Common) Again(verb, name, namespace string, further ...string) string {
 	words := append([]string{c.Program, verb, Quote(name)}, FlagWords("-n", namespace, "--kubeconfig", *c.Config.KubeConfig, "--context", *c.Config.Context)...)
-	return strings.Join(words, " ")
+	return strings.Join(append(words, further...), " ")
 }
 
 // Namespace returns the namespace of -n or of the context.

@@ -90,7 +90,7 @@ func (o *planOptions) planInPlace(ctx context.Context) error {
 	if stands == preview.Beginning {
 		commands = []string{o.insteadOf("run"), o.insteadOf("create") + "   # for a manager"}
 	} else {
-		commands = []string{o.Again("run", o.set, o.namespace) + " --" + flags.InPlace}
+		commands = []string{o.Again("run", o.set, o.namespace, "--"+flags.InPlace)}
 	}
 	printer := preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.output.Value == "wide"}
 	if err := terminal.Print(o.Out, o.output.Value, d, func(d outlook.Plan) error { return printer.InPlace(d, commands...) }); err != nil {

@@ -290,7 +290,7 @@ func (o *modeOptions) awaitNotice(ctx context.Context, k *storedMigration) error
 // it had where the move began.
 func (o *named) goOn(m *api.Migration) string {
 	if m.Spec.Storage != nil {
-		return o.Again("run", o.name, m.Namespace) + " --" + flags.InPlace
+		return o.Again("run", o.name, m.Namespace, "--"+flags.InPlace)
 	}
 	to := ""
 	if !within(m) {
