@@ -232,6 +232,21 @@ func (r *theatre) driven(v *move) *move {
 	return v
 }
 
+// evacuated creates the Migration of a move for an Evacuation, which begins it.
+func (r *theatre) evacuated(v *move) *move {
+	r.t.Helper()
+	const name = "all"
+	v.Migration.Labels = map[string]string{api.EvacuationLabelKey: name}
+	v.Migration.Annotations = map[string]string{api.EvacuationHeldAnnotationKey: name}
+	v.Migration.Spec.Mode = api.ModePause
+	r.driven(v)
+	v.Must(r.from.client.Create(v.Ctx, &api.Evacuation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v.Migration.Namespace, Name: name},
+		Spec:       api.EvacuationSpec{Migrations: []api.EvacuatedMigration{{Name: v.Migration.Name}}},
+	}))
+	return v
+}
+
 // end waits until the Migration has completed with this reason, and deletes it.
 func (r *theatre) end(v *move, reason string) {
 	r.t.Helper()
@@ -254,7 +269,7 @@ func (r *theatre) move() {
 	r.t.Helper()
 	v := newMove(r.t, harness.Usual(2), r.across, by((*move).csiVolumes), harness.WithSpec(everything), by(func(v *move) { v.Deployed = v.needMuch }))
 	v.csiNode(2)
-	r.end(r.driven(v), api.ReasonMoved)
+	r.end(r.evacuated(v), api.ReasonMoved)
 }
 
 // needMuch makes the pod template refer to objects that must exist at the destination.

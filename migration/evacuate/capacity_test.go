@@ -2,6 +2,8 @@ package evacuate
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,9 +41,9 @@ func TestRooms(t *testing.T) {
 			},
 		},
 	})
-	var got string
+	var got strings.Builder
 	for _, r := range p.Rooms {
-		got += fmt.Sprintf("%s %s/%s %t %t\n", r.What, r.Needs.String(), r.Free.String(), r.Known, r.Fits())
+		fmt.Fprintf(&got, "%s %s/%s %t %t\n", r.What, r.Needs.String(), r.Free.String(), r.Known, r.Fits())
 	}
 	want := `cpu 3250m/4 true true
 memory 4Gi/16Gi true true
@@ -52,8 +54,8 @@ storage of class fast 3Gi/2Gi true false
 largest volume of class fast 1Gi/512Mi true false
 quota shop/small: pods 4/3 true false
 `
-	if got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
+	if got.String() != want {
+		t.Errorf("got\n%swant\n%s", &got, want)
 	}
 	if len(p.Short()) != 3 || p.Whole() || len(p.Unplaced) != 0 {
 		t.Errorf("short of %v, without a place: %v", p.Short(), p.Unplaced)
@@ -83,12 +85,12 @@ func TestPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Of(Inventory{Sets: []Set{tc.set}, Destination: Destination{Nodes: tc.nodes}})
-			got := ""
+			var got strings.Builder
 			for _, u := range p.Unplaced {
-				got += fmt.Sprintf("%s-%d %s %s", u.Set, u.Ordinal, u.At, u.Why)
+				fmt.Fprintf(&got, "%s-%d %s %s", u.Set, u.Ordinal, u.At, u.Why)
 			}
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
+			if got.String() != tc.want {
+				t.Errorf("got %q, want %q", &got, tc.want)
 			}
 		})
 	}
@@ -99,11 +101,11 @@ func TestPlaced(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var i Inventory
 		for nth := range rapid.IntRange(1, 6).Draw(t, "sets") {
-			i.Sets = append(i.Sets, sized(fmt.Sprint(nth), rapid.IntRange(0, 3).Draw(t, "ordinals"), int64(rapid.IntRange(0, 900).Draw(t, "cpu"))))
+			i.Sets = append(i.Sets, sized(strconv.Itoa(nth), rapid.IntRange(0, 3).Draw(t, "ordinals"), int64(rapid.IntRange(0, 900).Draw(t, "cpu"))))
 		}
 		var cpu, volumes int64
 		for nth := range rapid.IntRange(1, 4).Draw(t, "nodes") {
-			n := node(fmt.Sprint(nth), int64(rapid.IntRange(0, 2000).Draw(t, "free")), int64(rapid.IntRange(0, 4).Draw(t, "attach")))
+			n := node(strconv.Itoa(nth), int64(rapid.IntRange(0, 2000).Draw(t, "free")), int64(rapid.IntRange(0, 4).Draw(t, "attach")))
 			cpu, volumes = cpu+n.Free.MilliCPU, volumes+n.Attach["disks"]
 			i.Destination.Nodes = append(i.Destination.Nodes, n)
 		}

@@ -120,6 +120,11 @@ func expectOrder(t *rapid.T, i Inventory, p Plan, rows map[Name]Row) {
 			}
 		}
 	}
+	expectTurns(t, p, rows)
+}
+
+// expectTurns checks that each set begins after those on which it waits, and that none waits for one that moves.
+func expectTurns(t *rapid.T, p Plan, rows map[Name]Row) {
 	for _, row := range p.Rows {
 		for _, edge := range row.After {
 			if other, moves := rows[edge.On]; !moves || other.End > row.Begin {

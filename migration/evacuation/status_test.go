@@ -2,6 +2,7 @@ package evacuation
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,13 +32,13 @@ func TestStatus(t *testing.T) {
 			e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Generation: 7}, Spec: api.EvacuationSpec{Mode: tc.mode, Migrations: entries("db", "web:db")}}
 			e.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: metav1.ConditionTrue}, {Type: api.ConditionReconciling, Status: metav1.ConditionTrue}}
 			got := StatusOf(e, Decide(Snapshot{Name: "all", Spec: e.Spec, Migrations: tc.found}))
-			text := got.State + " " + got.Progress
+			text := []string{got.State + " " + got.Progress}
 			for _, kind := range []string{api.ConditionReady, api.ConditionReconciling, api.ConditionStalled} {
 				if c := meta.FindStatusCondition(got.Conditions, kind); c != nil {
-					text += fmt.Sprintf(", %s %s %s", kind, c.Status, c.Reason)
+					text = append(text, fmt.Sprintf("%s %s %s", kind, c.Status, c.Reason))
 				}
 			}
-			if text != tc.want || got.ObservedGeneration != 7 || len(got.Migrations) != 2 {
+			if text := strings.Join(text, ", "); text != tc.want || got.ObservedGeneration != 7 || len(got.Migrations) != 2 {
 				t.Errorf("got %s, want %s; %+v", text, tc.want, got)
 			}
 		})

@@ -124,11 +124,7 @@ func (l Live) Want(asked []api.VolumeSpec) (Live, []volumes.Reason, error) {
 				"spec.volumes names claim template "+v.ClaimTemplate+", and the StatefulSet has none of that name", "correct the name: it has "+templateNames(templates)))
 			continue
 		}
-		next, err := changed(templates[at], v)
-		if err != nil {
-			return nil, nil, err
-		}
-		templates[at] = next
+		templates[at] = changed(templates[at], v)
 	}
 	return l.withTemplates(templates), objections, nil
 }
@@ -136,7 +132,7 @@ func (l Live) Want(asked []api.VolumeSpec) (Live, []volumes.Reason, error) {
 // changed returns a claim template with the fields that are asked for. A VolumeAttributesClass belongs to the driver of the
 // former class, so that another class removes it, and so does another class the annotation that precedes
 // spec.storageClassName.
-func changed(template any, v api.VolumeSpec) (any, error) {
+func changed(template any, v api.VolumeSpec) any {
 	has, _ := template.(map[string]any)
 	next, spec := maps.Clone(has), maps.Clone(under(has, "spec"))
 	if v.StorageClassName != nil {
@@ -177,7 +173,7 @@ func changed(template any, v api.VolumeSpec) (any, error) {
 		resources["requests"], spec["resources"] = requests, resources
 	}
 	next["spec"] = spec
-	return next, nil
+	return next
 }
 
 func templateOf(claim *corev1.PersistentVolumeClaim, standard string) Template {

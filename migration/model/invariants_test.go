@@ -206,6 +206,8 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 		if _, found := side.Pod(e.Ordinal); found && before.Record.Completed == "" && !before.Spec.DropNames {
 			m.breaks("%s while its pod is there", e)
 		}
+	case plan.OrphanSet, plan.RecreateSet, plan.PokeSet, plan.HoldClaim, plan.EndClaim, plan.FreeClaim, plan.EvictPod:
+		m.breaks("%s, which is a write of a migration in place", e)
 	}
 	m.heeded(e, late)
 	m.copied(e, before, late)
@@ -359,6 +361,8 @@ func (m *machine) mannerly(e plan.Effect, side plan.Side) {
 	case plan.RunHook, plan.StartHook, plan.CreateNamespace, plan.CreateService, plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.CreateBudget, plan.CreateExport, plan.DeleteExport, plan.CarryVolume, plan.RestorePolicy, plan.CreatePodService, plan.CreatePodExport,
 		plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
 		ours, known = true, true
+	case plan.OrphanSet, plan.RecreateSet, plan.PokeSet, plan.HoldClaim, plan.EndClaim, plan.FreeClaim, plan.EvictPod:
+		// they are writes of a migration in place
 	}
 	if e.Side == plan.SourceSide && m.State.Spec.DeleteSource && m.State.Record.Completed == api.ReasonMoved {
 		ours = true

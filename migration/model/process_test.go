@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -548,9 +549,11 @@ func recorded(r plan.Record) string {
 	if r.Fence != nil {
 		text += fmt.Sprintf("epoch %d %s %s", r.Fence.Epoch, r.Fence.Holder, r.Fence.Direction)
 	}
+	var handoffs []string
 	for _, handoff := range r.InFlight() {
-		text += fmt.Sprintf(", handoff of %d", handoff.Ordinal)
+		handoffs = append(handoffs, fmt.Sprintf(", handoff of %d", handoff.Ordinal))
 	}
+	text += strings.Join(handoffs, "")
 	if r.Completed != "" {
 		text += ", completed " + r.Completed
 	}

@@ -168,7 +168,7 @@ func (p handoffPlanner) adjoins(k int32) *plan.Decision {
 		return p.held(api.StepScaleUp, plan.Hold{
 			Reason:  api.ReasonNeighborFirst,
 			Message: fmt.Sprintf("ordinal %d can be started, and waits until ordinal %d %s", k, at, which),
-			Remedy:  "see what ordinal " + fmt.Sprint(at) + " waits for: " + p.command("status"),
+			Remedy:  fmt.Sprintf("see what ordinal %d waits for: %s", at, p.command("status")),
 		})
 	}
 	return nil

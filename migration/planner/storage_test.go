@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -212,7 +213,7 @@ func TestFilledUp(t *testing.T) {
 			v := claimOfTest(1, false)
 			v.Copy.Attempt.Warm.Trouble, v.Copy.Asked.Size, v.Copy.Incoming.Volume.Size = tc.trouble, tc.asked, tc.size
 			got := filledUp(volumes.Pair{Giver: v.Source, Taker: v.Destination, Copy: v.Copy})
-			if (got != nil) != tc.want || got != nil && (got.Reason != volumes.ReasonCopySizeTooSmall || !got.Stalled || !strings.Contains(got.Message, fmt.Sprint(tc.size))) {
+			if (got != nil) != tc.want || got != nil && (got.Reason != volumes.ReasonCopySizeTooSmall || !got.Stalled || !strings.Contains(got.Message, strconv.FormatInt(tc.size, 10))) {
 				t.Errorf("got %+v", got)
 			}
 		})

@@ -87,8 +87,8 @@ func (f Facts) marked() Step {
 	return Step{Record: &next}
 }
 
-func (f Facts) onClone(verb Verb, kind Kind, on Object, i int) Step {
-	step := f.write(verb, kind, on)
+func (f Facts) createClone(kind Kind, on Object, i int) Step {
+	step := f.write(Create, kind, on)
 	step.Write.Clone, step.Write.AtSource = i, kind == KindTaken
 	return step
 }
@@ -99,7 +99,7 @@ func (f Facts) taken(i int) Step {
 	s := c.Taken
 	switch {
 	case !s.Found:
-		return f.onClone(Create, KindTaken, Object{Ref: c.TakenRef}, i)
+		return f.createClone(KindTaken, Object{Ref: c.TakenRef}, i)
 	case !s.Ours:
 		return f.ends(failed("ForeignSnapshot", "VolumeSnapshot "+named(c.TakenRef)+" exists, and this rehearsal did not create it: it may be of another volume", "look at it, and rehearse again"))
 	case s.Terminating:
@@ -119,13 +119,13 @@ func (f Facts) imported(i int) Step {
 	s, content := c.Import, c.Import.Content
 	switch {
 	case !content.Found && !s.Found:
-		step := f.onClone(Create, KindContent, Object{Ref: volumes.Ref{Name: c.ImportRef.Name}}, i)
+		step := f.createClone(KindContent, Object{Ref: volumes.Ref{Name: c.ImportRef.Name}}, i)
 		step.Write.Handle = c.Taken.Content.Handle
 		return step
 	case !content.Found || !content.Ours || content.Terminating || !content.Retain || content.Source != c.Taken.Content.Handle || !content.For.Names(c.ImportRef):
 		return f.ends(failed("ForeignSnapshot", "VolumeSnapshotContent "+c.ImportRef.Name+" is not the import of snapshot "+c.Taken.Content.Handle+": it was changed or deleted during the rehearsal", "find what changes it, and rehearse again"))
 	case !s.Found:
-		return f.onClone(Create, KindImport, Object{Ref: c.ImportRef}, i)
+		return f.createClone(KindImport, Object{Ref: c.ImportRef}, i)
 	case !s.Ours || s.Terminating || content.For.UID != "" && content.For.UID != s.UID:
 		return f.ends(failed("ForeignSnapshot", "VolumeSnapshot "+named(c.ImportRef)+" is not the import of this rehearsal, or is being deleted", "find what changes it, and rehearse again"))
 	case !s.Ready || content.For.UID != s.UID:
@@ -143,7 +143,7 @@ func (f Facts) filled(i int) Step {
 		return f.ends(refused("VolumeAvailable", fmt.Sprintf("volume %s of the destination's cluster is available, and the binder may choose it for claim %s: a pod of the rehearsal would write to it", c.Occupied, named(asked.To)),
 			"reserve or delete that volume, or name another class: --storage-class "+asked.Template+"=CLASS"))
 	case !c.Claim.Found:
-		step := f.onClone(Create, KindClaim, c.Claim, i)
+		step := f.createClone(KindClaim, c.Claim, i)
 		step.Write.Size = asked.Size
 		if size := c.Import.Content.Size; size != nil {
 			step.Write.Size = max(asked.Size, *size)

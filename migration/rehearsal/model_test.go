@@ -269,6 +269,7 @@ func (c *clusters) finish() {
 				for _, inside := range []Kind{KindControl, KindProof, KindPolicy, KindCopy, KindSet} {
 					c.things[inside] = nil
 				}
+			case KindControl, KindProof, KindPolicy, KindCopy, KindContent, KindImport, KindVolume, KindSet:
 			}
 		}
 	}
@@ -331,10 +332,11 @@ func (c *clusters) run(knows, stop bool) error {
 func (c *clusters) expectSafe(t interface {
 	Helper()
 	Errorf(string, ...any)
-}) {
+},
+) {
 	t.Helper()
 	for _, w := range c.wrote {
-		if w.AtSource && w.Kind != KindTaken && !(w.Kind == KindContent && w.Verb == Loosen && strings.HasPrefix(w.On.Name, contentOf)) {
+		if w.AtSource && w.Kind != KindTaken && (w.Kind != KindContent || w.Verb != Loosen || !strings.HasPrefix(w.On.Name, contentOf)) {
 			t.Errorf("at the source: %s", w)
 		}
 		if !w.AtSource && w.On.Namespace != "" && w.On.Namespace != c.record.Namespace {

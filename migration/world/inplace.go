@@ -71,9 +71,11 @@ type replaced struct {
 func (r *replaced) read(ctx context.Context, s plan.Snapshot) error {
 	r.storage = &plan.Storage{Margin: int64(r.m.Spec.Storage.Margin()), Set: inplace.Set{Namespace: r.Source.Namespace, Name: r.Source.Set}}
 	if kind := r.Source.Kind(); kind.APIVersion() != workload.NativeVersion {
-		r.storage.Objections = []plan.Finding{{Reason: api.ReasonKindUnsupported, Object: r.Source.Object(),
+		r.storage.Objections = []plan.Finding{{
+			Reason: api.ReasonKindUnsupported, Object: r.Source.Object(),
 			Message: r.Source.Object() + " is of " + kind.APIVersion() + ", whose controller does not create claims of changed templates: its storage cannot be changed in place yet",
-			Remedy:  "move the set to apps/v1 first, or to a new StatefulSet with other claim templates"}}
+			Remedy:  "move the set to apps/v1 first, or to a new StatefulSet with other claim templates",
+		}}
 		return nil
 	}
 	live, err := r.readSet(ctx, s)

@@ -65,6 +65,12 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// getsUpdate reports whether a new pod of an ordinal gets the update revision.
+func getsUpdate(in Input, ordinal int32) bool {
+	partitioned := in.Spec.Strategy == api.RollingUpdate && ordinal < in.Spec.Partition
+	return !partitioned && !in.Spec.Paused && in.Revisions.Blocked == ""
+}
+
 // TestBackoffHolds: no ended pod is replaced before its backoff, unless the new pod has another revision or the user
 // requested the deletion. Other decisions do not depend on failures.
 func TestBackoffHolds(t *testing.T) {
@@ -87,8 +93,7 @@ func TestBackoffHolds(t *testing.T) {
 			if pod == nil || !ended(pod) || pod.AskedToGo || pod.Revision != f.Revision || !early || !slices.Contains(in.Spec.Ordinals(), f.Ordinal) {
 				continue
 			}
-			stays := in.Revisions.Update == f.Revision && d.FailedRevision == "" && (in.Spec.Strategy != api.RollingUpdate || f.Ordinal >= in.Spec.Partition) && !in.Spec.Paused && in.Revisions.Blocked == ""
-			if stays && slices.Contains(verbs(d, Delete), f.Ordinal) {
+			if getsUpdate(in, f.Ordinal) && in.Revisions.Update == f.Revision && d.FailedRevision == "" && slices.Contains(verbs(d, Delete), f.Ordinal) {
 				t.Fatalf("ordinal %d is replaced %s after the last of %d: %+v", f.Ordinal, in.Now.Sub(f.At), f.Count, pod)
 			}
 		}

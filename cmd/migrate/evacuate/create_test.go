@@ -38,15 +38,15 @@ func TestObjects(t *testing.T) {
 		specs[row.Set.Name] = api.MigrationSpec{Source: api.SourceReference{Name: row.Set.Name.Name}, Wave: 3}
 	}
 	migrations, e := c.objects(d.plan, specs, 5)
-	var got string
+	var got strings.Builder
 	for i, m := range migrations {
-		got += fmt.Sprintf("%s %s/%s %s %s wave %d, after %d\n", m.Namespace, m.Spec.Source.Namespace, m.Spec.Source.Name, m.Spec.Mode, m.Spec.ServiceAccountName, m.Spec.Wave, len(e.Spec.Migrations[i].After))
+		fmt.Fprintf(&got, "%s %s/%s %s %s wave %d, after %d\n", m.Namespace, m.Spec.Source.Namespace, m.Spec.Source.Name, m.Spec.Mode, m.Spec.ServiceAccountName, m.Spec.Wave, len(e.Spec.Migrations[i].After))
 		if m.Labels[api.EvacuationLabelKey] != "all" || m.Annotations[api.EvacuationHeldAnnotationKey] != "all" || m.Name != e.Spec.Migrations[i].Name || m.Spec.Destination.KubeConfigSecretRef.Name != "west" {
 			t.Errorf("%+v", m)
 		}
 	}
-	if want := "moves shop/db Pause mover wave 0, after 0\nmoves shop/web Pause mover wave 0, after 1\n"; got != want {
-		t.Errorf("got %s, want %s", got, want)
+	if want := "moves shop/db Pause mover wave 0, after 0\nmoves shop/web Pause mover wave 0, after 1\n"; got.String() != want {
+		t.Errorf("got %s, want %s", &got, want)
 	}
 	if e.Name != "all" || *e.Spec.MaxActive != 5 || e.Spec.Migrations[1].After[0] != migrations[0].Name {
 		t.Errorf("%+v", e)

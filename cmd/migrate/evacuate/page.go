@@ -2,6 +2,7 @@ package evacuate
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/sliceshift/sliceshift/migration/report/chart"
@@ -44,7 +45,7 @@ func (d document) page() page.Page {
 		Note:  "Both clusters were read. The times are expected if each handoff takes the time of earlier ones, or of an assumption.",
 		Facts: []page.Fact{
 			{Name: "StatefulSets", Value: fmt.Sprintf("%d: %d move, %d cannot, %d are held by these, %d have no replicas", d.Summary.StatefulSets, d.Summary.Moving, d.Summary.Refused, d.Summary.Held, d.Summary.Idle)},
-			{Name: "Ordinals", Value: fmt.Sprint(d.Summary.Ordinals)},
+			{Name: "Ordinals", Value: strconv.Itoa(d.Summary.Ordinals)},
 			{Name: "Volumes", Value: fmt.Sprintf("%s, of which %s are new", view.Size(d.Summary.Bytes), view.Size(d.Summary.FilledBytes))},
 			{Name: "Time", Value: "about " + view.Coarse(d.plan.Lasts)},
 		},

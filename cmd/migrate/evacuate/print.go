@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -107,7 +108,7 @@ func cells(r evacuate.Row) []string {
 	}
 	down := downText(r.Set.Expected)
 	return []string{
-		r.Set.Namespace, r.Set.Name.Name, fmt.Sprint(r.Set.Replicas), listed(methods), view.Size(bytes), listed(after),
+		r.Set.Namespace, r.Set.Name.Name, strconv.Itoa(int(r.Set.Replicas)), listed(methods), view.Size(bytes), listed(after),
 		"+" + view.Coarse(r.Begin), "+" + view.Coarse(r.End), down,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -119,10 +120,10 @@ func readCourse(ctx context.Context, connection *clusters.Connection, key client
 }
 
 // fill adds the facts of a Migration.
-func (next *moved) fill(m *api.Migration, cluster string, now time.Time) {
-	of := report.Of(m, report.Place{Cluster: cluster, Record: "Migration " + m.Namespace + "/" + m.Name, Destination: view.DestinationOf(m)}, now)
-	next.Source = name{of.Source.Namespace, of.Source.StatefulSet}
-	next.Moved, next.Total, next.Started, next.Ended, next.handoffs = of.Moved, of.Total, of.Started, of.Ended, of.Handoffs
+func (m *moved) fill(migration *api.Migration, cluster string, now time.Time) {
+	of := report.Of(migration, report.Place{Cluster: cluster, Record: "Migration " + migration.Namespace + "/" + migration.Name, Destination: view.DestinationOf(migration)}, now)
+	m.Source = name{of.Source.Namespace, of.Source.StatefulSet}
+	m.Moved, m.Total, m.Started, m.Ended, m.handoffs = of.Moved, of.Total, of.Started, of.Ended, of.Handoffs
 	var down []time.Duration
 	for _, h := range of.Handoffs {
 		if h.DownSeconds != nil {
@@ -131,7 +132,7 @@ func (next *moved) fill(m *api.Migration, cluster string, now time.Time) {
 	}
 	if len(down) > 0 {
 		spread := view.SpreadOf(down)
-		next.Down, next.LongestDown = new(view.Exact(spread.Median)), new(view.Exact(spread.Longest))
+		m.Down, m.LongestDown = new(view.Exact(spread.Median)), new(view.Exact(spread.Longest))
 	}
 }
 
@@ -181,7 +182,7 @@ func (r course) page() page.Page {
 	}
 	behind := page.Section{Title: "Left behind, by namespace", Head: []string{"Namespace", "StatefulSets that run", "StatefulSets without replicas", "Volumes"}}
 	for _, l := range r.Left {
-		behind.Rows = append(behind.Rows, []string{l.Namespace, listed(l.Running), listed(l.Empty), fmt.Sprint(l.Volumes)})
+		behind.Rows = append(behind.Rows, []string{l.Namespace, listed(l.Running), listed(l.Empty), strconv.Itoa(l.Volumes)})
 	}
 	p.Sections = []page.Section{moves, behind}
 	return p

@@ -105,7 +105,7 @@ func manifestTemplates(path, set string) ([]corev1.PersistentVolumeClaim, error)
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", FromManifest, err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	var others []string
 	const most = 4096
 	for decoder := yaml.NewYAMLOrJSONDecoder(file, most); ; {
