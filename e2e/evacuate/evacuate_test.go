@@ -174,7 +174,7 @@ func (c *cluster) expectTimes() {
 	}
 	text := c.migrate(0, "evacuate", "-n", c.shop, "-l", "app=web", "--independent", "web")
 	c.Log(text)
-	for _, want := range []string{"1 of 1 StatefulSet can move", "#", "NEEDED IN"} {
+	for _, want := range []string{"1 of 1 StatefulSet can move", "█", "NEEDED IN"} {
 		if !strings.Contains(text, want) {
 			c.Errorf("the plan lacks %q:\n%s", want, text)
 		}

@@ -43,16 +43,16 @@ func TestRooms(t *testing.T) {
 	})
 	var got strings.Builder
 	for _, r := range p.Rooms {
-		fmt.Fprintf(&got, "%s %s/%s %t %t\n", r.What, r.Needs.String(), r.Free.String(), r.Known, r.Fits())
+		fmt.Fprintf(&got, "%s %s/%s %t,%t\n", r.What, r.Needs.String(), r.Free.String(), r.Known, r.Fits())
 	}
-	want := `cpu 3250m/4 true true
-memory 4Gi/16Gi true true
-pods 4/20 true true
-claims 4/0 false true
-attached volumes of driver disks 4/7 true true
-storage of class fast 3Gi/2Gi true false
-largest volume of class fast 1Gi/512Mi true false
-quota shop/small: pods 4/3 true false
+	want := `cpu 3250m/4 true,true
+memory 4Gi/16Gi true,true
+pods 4/20 true,true
+claims 4/0 false,true
+attached volumes of driver disks 4/7 true,true
+storage of class fast 3Gi/2Gi true,false
+largest volume of class fast 1Gi/512Mi true,false
+quota shop/small: pods 4/3 true,false
 `
 	if got.String() != want {
 		t.Errorf("got\n%swant\n%s", &got, want)

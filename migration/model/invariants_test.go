@@ -199,15 +199,14 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 		}
 	case plan.WriteFence, plan.ReleaseFence, plan.SetShare, plan.LiftShare, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.SetBudget, plan.RestoreBudget,
 		plan.CreateExport, plan.RestorePolicy, plan.DeleteExport, plan.MarkPodService, plan.MarkPodExport,
-		plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.RunHook, plan.StartHook, plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
+		plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.RunHook, plan.StartHook, plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter,
+		plan.OrphanSet, plan.RecreateSet, plan.PokeSet, plan.HoldClaim, plan.EndClaim, plan.FreeClaim, plan.EvictPod:
 	case plan.CreatePodService, plan.CreatePodExport:
 		m.strewn = m.strewn || late
 	case plan.DeletePodExport, plan.DeletePodService:
 		if _, found := side.Pod(e.Ordinal); found && before.Record.Completed == "" && !before.Spec.DropNames {
 			m.breaks("%s while its pod is there", e)
 		}
-	case plan.OrphanSet, plan.RecreateSet, plan.PokeSet, plan.HoldClaim, plan.EndClaim, plan.FreeClaim, plan.EvictPod:
-		m.breaks("%s, which is a write of a migration in place", e)
 	}
 	m.heeded(e, late)
 	m.copied(e, before, late)
@@ -362,7 +361,7 @@ func (m *machine) mannerly(e plan.Effect, side plan.Side) {
 		plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
 		ours, known = true, true
 	case plan.OrphanSet, plan.RecreateSet, plan.PokeSet, plan.HoldClaim, plan.EndClaim, plan.FreeClaim, plan.EvictPod:
-		// they are writes of a migration in place
+		// they are for a migration in place, which this is not
 	}
 	if e.Side == plan.SourceSide && m.State.Spec.DeleteSource && m.State.Record.Completed == api.ReasonMoved {
 		ours = true
