@@ -220,8 +220,7 @@ func (s *stage) turn(ctx context.Context) error {
 		return err
 	}
 	err := s.await(ctx, func(ctx context.Context) (bool, error) {
-		n, err := s.with(ctx, fast, small)
-		return n >= turnsAfter && s.outages.ended() >= turnsAfter, err
+		return s.with(ctx, fast, small) >= turnsAfter && s.outages.ended() >= turnsAfter, nil
 	})
 	if err != nil {
 		return errors.Join(err, run.Process.Kill(), run.Wait())
@@ -236,7 +235,7 @@ func (s *stage) turn(ctx context.Context) error {
 }
 
 // with returns how many claims have a class and a size.
-func (s *stage) with(ctx context.Context, class, size string) (n int, err error) {
+func (s *stage) with(ctx context.Context, class, size string) (n int) {
 	for ordinal := range replicas {
 		claim, err := s.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, template+"-"+podName(ordinal), metav1.GetOptions{})
 		if err != nil {
@@ -247,13 +246,13 @@ func (s *stage) with(ctx context.Context, class, size string) (n int, err error)
 			n++
 		}
 	}
-	return n, nil
+	return n
 }
 
 // expect checks that all claims have a class and a size.
 func (s *stage) expect(ctx context.Context, class, size string) error {
-	n, err := s.with(ctx, class, size)
-	if err == nil && n != replicas {
+	var err error
+	if n := s.with(ctx, class, size); n != replicas {
 		err = fmt.Errorf("%d of %d claims are of class %s with %s", n, replicas, class, size)
 	}
 	s.outages.begin("to the end")

@@ -135,6 +135,15 @@ func TestEvacuate(t *testing.T) {
 	if s := p.Summary; s.StatefulSets != 4 || s.Moving != 2 || s.Refused != 1 || s.Held != 1 || s.Ordinals != 4 || s.Whole {
 		t.Fatalf("%+v", p)
 	}
+	expectOrder(t, p)
+	c.expectNothingWritten()
+	c.migrate(0, "run", "db", "-n", c.shop)
+	c.expectTimes()
+}
+
+// expectOrder checks the order of the plan, its obstacles, times and rooms.
+func expectOrder(t *testing.T, p plan) {
+	t.Helper()
 	db, web := p.StatefulSets[0], p.StatefulSets[1]
 	if db.Name != "db" || web.Name != "web" || web.BeginSeconds < db.EndSeconds || len(web.After) != 1 || web.After[0].Name != "db" || !strings.HasPrefix(web.After[0].Why, "env DB_HOST") {
 		t.Errorf("the order is %+v", p.StatefulSets)
@@ -145,9 +154,6 @@ func TestEvacuate(t *testing.T) {
 	if db.Measured != 0 || len(p.Unplaced) > 0 || len(p.Notes) > 0 || !slices.ContainsFunc(p.Rooms, func(r room) bool { return r.What == "pods" && r.Free != "" && r.Fits }) {
 		t.Errorf("times, rooms and notes: %+v", p)
 	}
-	c.expectNothingWritten()
-	c.migrate(0, "run", "db", "-n", c.shop)
-	c.expectTimes()
 }
 
 // expectNothingWritten checks that the plan has left no trace in either cluster.

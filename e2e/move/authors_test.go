@@ -133,7 +133,7 @@ func (j judged) authorsWithRights() {
 			return m
 		}
 		j.allows(j.creates("editor", with("one", "two", "three", "four")))
-		j.refuses(j.creates("editor", with("../one")), "bearerTokenSecretRef", "is not the name of")
+		j.refuses(j.creates("editor", with("../one")), "bearerTokenSecretRef", "should match")
 		told := j.refuses(j.creates("tess", with("one", "one")), "shows the token in Secret one", "tess may not get it", "create role migrate-with-one -n shop")
 		j.mends(told)
 		j.allows(j.creates("tess", with("one", "one", "one", "one")))
@@ -146,7 +146,7 @@ func (j judged) authorsWithRights() {
 	})
 	j.run("S7 what is no name", func(j judged) {
 		for _, m := range []*api.Migration{migrationOf("web", "a$(id)", "", ""), migrationOf("web", "mover", "../west", ""), migrationOf("web", "mover", "", "a b")} {
-			j.refuses(j.creates("editor", m), "is not the name of", "kubectl get serviceaccounts,secrets -n shop")
+			j.refuses(j.creates("editor", m), "should match")
 		}
 	})
 	j.run("S7 a name that is a command", func(j judged) {
@@ -215,6 +215,11 @@ func (j judged) managers() {
 		j.must(j.client.Get(j.t.Context(), client.ObjectKeyFromObject(m), m))
 		m.Status.ObservedGeneration = m.Generation
 		j.must(records.Resource{Client: j.as("clerk"), Namespace: m.Namespace, Name: m.Name}.Save(j.t.Context(), m))
+	})
+	j.run("S7 the manager sets the mode, and nothing else", func(j judged) {
+		j.allows(j.patches("clerk", "old", `{"spec":{"mode":"Rollback"}}`))
+		j.refuses(j.patches("clerk", "old", `{"spec":{"mode":"Run","maxUnavailable":2}}`), "names no ServiceAccount")
+		j.refuses(j.patches("clerk", "old", `{"metadata":{"labels":{"`+api.EvacuationLabelKey+`":"all"}}}`), "names no ServiceAccount")
 	})
 	j.run("S7 a deletion", func(j judged) {
 		j.must(j.as("bob").Delete(j.t.Context(), migrationOf("old", "", "", "")))

@@ -136,7 +136,7 @@ type witness struct {
 	*storage
 	first map[types.UID]bool
 	stop  context.CancelFunc
-	done  chan error
+	done  chan struct{}
 	// claims are the UIDs of claims of ordinals that were created since; alive are the pods that exist, by name.
 	claims map[types.UID]string
 	alive  map[string]types.UID
@@ -147,7 +147,7 @@ type witness struct {
 func (v *storage) watch() *witness {
 	v.T.Helper()
 	ctx, stop := context.WithCancel(v.Ctx)
-	w := &witness{storage: v, first: map[types.UID]bool{}, stop: stop, done: make(chan error, 1), claims: map[types.UID]string{}, alive: map[string]types.UID{}}
+	w := &witness{storage: v, first: map[types.UID]bool{}, stop: stop, done: make(chan struct{}), claims: map[types.UID]string{}, alive: map[string]types.UID{}}
 	claims, err := v.Source.CoreV1().PersistentVolumeClaims(v.App.Namespace).List(ctx, metav1.ListOptions{})
 	v.Must(err)
 	for i := range claims.Items {
@@ -171,7 +171,7 @@ func (v *storage) watch() *witness {
 					w.claims[claim.UID] = claim.Name
 				}
 			case <-ctx.Done():
-				w.done <- nil
+				close(w.done)
 				return
 			}
 		}
