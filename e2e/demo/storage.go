@@ -209,7 +209,7 @@ func (s *stage) restart(ctx context.Context) error {
 	if err := s.client.CoreV1().Pods(namespace).Delete(ctx, podName(replicas-1), metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	return s.await(ctx, func(ctx context.Context) (bool, error) { return s.outages.ended() == 1, nil })
+	return s.await(ctx, func(context.Context) (bool, error) { return s.outages.ended() == 1, nil })
 }
 
 // turn changes some replicas, and rolls back.
