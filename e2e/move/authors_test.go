@@ -218,8 +218,8 @@ func (j judged) managers() {
 	})
 	j.run("S7 the manager sets the mode, and nothing else", func(j judged) {
 		j.allows(j.patches("clerk", "old", `{"spec":{"mode":"Rollback"}}`))
-		j.refuses(j.patches("clerk", "old", `{"spec":{"mode":"Run","maxUnavailable":2}}`), "names no ServiceAccount")
-		j.refuses(j.patches("clerk", "old", `{"metadata":{"labels":{"`+api.EvacuationLabelKey+`":"all"}}}`), "names no ServiceAccount")
+		j.refuses(j.patches("clerk", "old", `{"spec":{"mode":"Run","maxUnavailable":2}}`), "ServiceAccount mover", "clerk may not impersonate")
+		j.refuses(j.patches("clerk", "old", `{"metadata":{"labels":{"`+api.EvacuationLabelKey+`":"all"}}}`), "ServiceAccount mover", "clerk may not impersonate")
 	})
 	j.run("S7 a deletion", func(j judged) {
 		j.must(j.as("bob").Delete(j.t.Context(), migrationOf("old", "", "", "")))
