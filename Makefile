@@ -115,12 +115,12 @@ kind-up: ## Hold kind clusters until interrupted; E2E_KIND_PAIR, which it prints
 kind-down: ## Remove the kind clusters that a killed run has left.
 	@$(E2E) run ./kind/pair -down
 
-e2e-etcd: sidecars disks ## A running etcd moves between two kind clusters while clients write and read; docs/engineering/etcd.md. ONLY=copied.
+e2e-etcd: sidecars disks ## A running etcd moves between two kind clusters, and changes its StorageClass, while clients write and read; docs/engineering/etcd.md. ONLY=copied or storage.
 	@$(E2E) test ./kind/stage ./etcd
 	@cd e2e/steady && $(GO) test ./...
 	@$(E2E) run ./etcd -runs $(or $(RUNS),3) $(if $(ONLY),-only $(ONLY))
 
-e2e-recipes: ## PostgreSQL, Redis, Redis Cluster and ZooKeeper move by their recipes between two kind clusters; ONLY=redis.
+e2e-recipes: sidecars disks ## PostgreSQL, Redis, Redis Cluster and ZooKeeper move by their recipes between two kind clusters, and PostgreSQL changes its StorageClass; ONLY=redis or postgresql-in-place.
 	@$(E2E) run ./recipes $(if $(ONLY),-only $(ONLY))
 
 kind-image: ## The node image for kind, from Go modules and Debian packages, where no registry is in reach.

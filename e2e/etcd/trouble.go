@@ -32,6 +32,8 @@ type scenario struct {
 	// copied moves each member's data by a copy from a disk of east's provisioner to a disk of west's. Otherwise the
 	// data is in one folder, which is mounted into all nodes.
 	copied bool
+	// inPlace changes the StorageClass of the members in east, instead of moving them.
+	inPlace bool
 }
 
 // strike is a fault that happens once, while a member is down in the first or the second move.
@@ -51,7 +53,8 @@ func scenarios(undisturbed int) []scenario {
 		scenario{name: "manager killed twice", strikes: []strike{{1, 2, killManager}, {2, 1, killManager}}},
 		scenario{name: "west's API server frozen", strikes: []strike{{2, 1, freezeWest}}},
 		scenario{name: "copied to disks of another provisioner", copied: true},
-		scenario{name: "copied, manager and movers killed", copied: true, strikes: []strike{{1, 2, killManager}, {2, 2, killMover}, {2, 1, killManager}, {2, 0, killMover}}})
+		scenario{name: "copied, manager and movers killed", copied: true, strikes: []strike{{1, 2, killManager}, {2, 2, killMover}, {2, 1, killManager}, {2, 0, killMover}}},
+		scenario{name: "storage class changed in place", inPlace: true})
 }
 
 // run is one running scenario.
@@ -90,6 +93,10 @@ func (what scenario) play(ctx context.Context, pair *kind.Pair, number int) (res
 		r.Volume = api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(disks.Late(westDriver)), Copy: api.CopySpec{
 			Image: stage.ManagerImage, ServiceType: corev1.ServiceTypeNodePort,
 		}}
+	}
+	if what.inPlace {
+		r.Members.Class, r.InPlace = disks.Late(eastDriver), true
+		r.Volume = api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(eastDriver), Copy: api.CopySpec{Image: stage.ManagerImage}}
 	}
 	r.Ready = func(context.Context) error {
 		for _, c := range pair.Both() {

@@ -194,19 +194,26 @@ func Spawn(cmd *exec.Cmd) error {
 }
 
 // PeakMiB returns the peak resident memory of a process.
-func PeakMiB(pid int) (float64, error) {
+func PeakMiB(pid int) (float64, error) { return statusMiB(pid, "VmHWM:") }
+
+// FileMiB returns how much of the resident memory of a process are pages of its program file. The kernel may drop them
+// at any time, and how many it keeps mapped differs by its version.
+func FileMiB(pid int) (float64, error) { return statusMiB(pid, "RssFile:") }
+
+// statusMiB returns a field of the status of a process (proc(5)) in MiB.
+func statusMiB(pid int, field string) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(status)) {
-		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
+		if rest, found := strings.CutPrefix(line, field); found {
 			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 			const kibOfMib = 1024
 			return kib / kibOfMib, err
 		}
 	}
-	return 0, fmt.Errorf("the status of process %d names no peak", pid)
+	return 0, fmt.Errorf("the status of process %d has no field %s", pid, field)
 }
 
 // cpuSeconds returns the CPU time of a process, in user and kernel mode.

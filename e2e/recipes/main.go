@@ -1,5 +1,5 @@
-// Command recipes moves a database by its recipe from one kind cluster to another, rolls it back halfway, and moves it
-// again, while clients in both clusters write. It then checks every member for each acknowledged write: make
+// Command recipes moves a database by its recipe from one kind cluster to another, or changes its StorageClass in place.
+// It rolls that back halfway, and does it again, while clients in both clusters write. It then checks every member for each acknowledged write: make
 // e2e-recipes.
 package main
 
@@ -26,6 +26,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/debian"
+	"github.com/sliceshift/sliceshift/e2e/kind/disks"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	"github.com/sliceshift/sliceshift/internal/program"
@@ -39,7 +40,7 @@ const (
 )
 
 func main() {
-	only := flag.String("only", "", "the one recipe that is tried")
+	only := flag.String("only", "", "the one trial that is run, such as redis or postgresql-in-place")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
 	program.Run("recipes", func(ctx context.Context) error { return try(ctx, *only) })
@@ -50,27 +51,35 @@ const limit = 12 * time.Minute
 
 // try starts the clusters once and tries every recipe on them.
 func try(ctx context.Context, only string) error {
-	systems := slices.DeleteFunc(systems(), func(s system) bool { return only != "" && s.recipe != only })
+	systems := slices.DeleteFunc(systems(), func(s system) bool { return only != "" && s.name() != only })
 	if len(systems) == 0 {
-		return fmt.Errorf("recipe %q is none of those that can be tried here", only)
+		return fmt.Errorf("%q is none of the trials", only)
 	}
 	build := func(ctx context.Context, dir string) ([]string, error) { return buildImages(ctx, dir, systems) }
-	return stage.On(ctx, "e2e-recipes", build, func(ctx context.Context, dir string, pair *kind.Pair) error {
+	return stage.On(ctx, "e2e-recipes", build, func(ctx context.Context, dir string, pair *kind.Pair) (err error) {
+		driver, err := disks.Start(ctx, filepath.Join(dir, "disks"), disks.Site{Cluster: pair.East, Driver: diskDriver})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, driver.Stop(context.WithoutCancel(ctx))) }()
 		var failed []error
 		for _, s := range systems {
-			fmt.Printf("\nrecipe %s\n", s.recipe)
+			fmt.Printf("\n%s\n", s.name())
 			within, cancel := context.WithTimeout(ctx, limit)
 			shown, err := s.trial(pair).Run(within)
 			cancel()
 			if err != nil {
-				return fmt.Errorf("recipe %s: %w (what the nodes logged is in %s)", s.recipe, err, dir)
+				return fmt.Errorf("%s: %w (what the nodes logged is in %s)", s.name(), err, dir)
 			}
-			show(os.Stdout, s.recipe, shown)
-			failed = append(failed, verdict(s.recipe, shown))
+			show(os.Stdout, s.name(), shown)
+			failed = append(failed, verdict(s.name(), shown))
 		}
 		return errors.Join(failed...)
 	})
 }
+
+// diskDriver is the provisioner of the volumes that are changed in place.
+const diskDriver = "disks.example.com"
 
 // packages are the Debian packages of each image.
 var packages = map[string][]string{databaseImage: {"postgresql-15", "redis-server"}, zookeeperImage: {"zookeeper"}}
@@ -97,9 +106,13 @@ func buildImages(ctx context.Context, dir string, systems []system) ([]string, e
 // trial returns the trial of one recipe.
 func (s system) trial(pair *kind.Pair) *stage.Trial {
 	t := &stage.Trial{
-		Pair: pair, Members: s.members, Name: s.recipe, Container: s.container(), Grace: 60, Roles: []string{setup.RunsJobs, setup.AsksPods},
+		Pair: pair, Members: s.members, Name: s.name(), Container: s.container(), Grace: 60, Roles: []string{setup.RunsJobs, setup.AsksPods},
 		Recipe: s.recipe, Parameters: s.parameters, Volume: api.VolumeSpec{ClaimTemplate: "data", Shared: true}, Turn: s.turn, Client: clientImage,
 		Moved: func(context.Context) error { return nil },
+	}
+	if s.inPlace {
+		t.Members.Class, t.InPlace, t.Roles = disks.Late(diskDriver), true, append(t.Roles, setup.RunsPods)
+		t.Volume = api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(diskDriver), Copy: api.CopySpec{Image: stage.ManagerImage}}
 	}
 	t.Args = func(command string) []string {
 		members := s.members.Names()
@@ -168,16 +181,16 @@ func hookOf(job *batchv1.Job) string {
 }
 
 // show prints the result of a recipe.
-func show(out io.Writer, recipe string, r stage.Result) {
-	fmt.Fprintf(out, "\nrecipe %s: %d acknowledged writes, %d lost, %d values that no client wrote, %d writes of unknown outcome\n",
-		recipe, r.Acknowledged, len(r.Lost), len(r.Strange), r.Unknown)
+func show(out io.Writer, name string, r stage.Result) {
+	fmt.Fprintf(out, "\n%s: %d acknowledged writes, %d lost, %d values that no client wrote, %d writes of unknown outcome\n",
+		name, r.Acknowledged, len(r.Lost), len(r.Strange), r.Unknown)
 	for _, f := range r.Figures {
 		fmt.Fprintf(out, "  %-22s %6.1f s  %6.1f writes/s  longest interruption %5.2f s, of one client %5.2f s\n", f.Name, f.Seconds, f.WritesPerSecond, f.Gap, f.ClientGap)
 	}
 }
 
 // verdict returns an error for everything that was lost or broken.
-func verdict(recipe string, r stage.Result) error {
+func verdict(name string, r stage.Result) error {
 	all := r.Complaints()
 	for _, f := range r.Figures {
 		if f.WritesPerSecond == 0 {
@@ -187,5 +200,5 @@ func verdict(recipe string, r stage.Result) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("recipe %s: %s", recipe, strings.Join(all, "; "))
+	return fmt.Errorf("%s: %s", name, strings.Join(all, "; "))
 }

@@ -35,8 +35,10 @@ var readyZooKeeper string
 type system struct {
 	recipe     string
 	parameters map[string]string
-	members    stage.Members
-	image      string
+	// inPlace changes the StorageClass of the members, instead of moving them.
+	inPlace bool
+	members stage.Members
+	image   string
 	// start is the script of a member, stop that of its preStop hook, ready that of its readiness probe. form runs
 	// once when all members are Ready.
 	start, stop, ready, form string
@@ -44,6 +46,14 @@ type system struct {
 	anywhere bool
 	// turn is the ordinal at whose stop the move is rolled back.
 	turn int32
+}
+
+// name returns the name of the trial.
+func (s system) name() string {
+	if s.inPlace {
+		return s.recipe + "-in-place"
+	}
+	return s.recipe
 }
 
 // hosts returns the host names of members.
@@ -67,6 +77,10 @@ func systems() []system {
 	return []system{
 		{
 			recipe: "postgresql", parameters: parameters, members: members("db", 2, 5432), image: databaseImage,
+			start: startPostgreSQL, stop: stopPostgreSQL, ready: "pg_isready -q -h 127.0.0.1 -U postgres",
+		},
+		{
+			recipe: "postgresql", parameters: parameters, members: members("store", 2, 5432), image: databaseImage, inPlace: true,
 			start: startPostgreSQL, stop: stopPostgreSQL, ready: "pg_isready -q -h 127.0.0.1 -U postgres",
 		},
 		{

@@ -99,13 +99,17 @@ func (b *bench) peak(ctx context.Context, path, namespace string, sets, replicas
 	if err != nil {
 		return size{}, err
 	}
-	b.Say("%d pods after %.1f s, peak %.0f MiB", sets*replicas, seconds, mib)
+	file, err := measure.FileMiB(cmd.Process.Pid)
+	if err != nil {
+		return size{}, err
+	}
+	b.Say("%d pods after %.1f s, peak %.0f MiB, of which %.0f MiB are pages of the program file", sets*replicas, seconds, mib, file)
 	for _, set := range slices.Concat(all, []subject{first}) {
 		if err := client.IgnoreNotFound(b.client.Delete(ctx, set.object())); err != nil {
 			return size{}, err
 		}
 	}
-	return size{Pods: sets * replicas, Seconds: seconds, MiB: mib}, b.empty(ctx, namespace)
+	return size{Pods: sets * replicas, Seconds: seconds, MiB: mib, FileMiB: file}, b.empty(ctx, namespace)
 }
 
 // empty waits until a namespace has no pods.

@@ -41,8 +41,11 @@ type app struct {
 	disks string
 	// tick is the interval between the lines of each replica; empty means one second.
 	tick string
-	// bulk is the size in MiB of additional data on each disk.
-	bulk int
+	// bulk is the size in MiB of additional data on each disk. churns makes the replica overwrite blocks of it.
+	bulk   int
+	churns bool
+	// size is the request of each claim; empty means 1Gi.
+	size string
 }
 
 const name = "web"
@@ -102,7 +105,7 @@ func (a app) statefulSet() *appsv1.StatefulSet {
 func (a app) claim(meta metav1.ObjectMeta) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new(cmp.Or(a.disks, kind.StorageClass)),
-		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(cmp.Or(a.size, "1Gi"))}},
 	}}
 }
 
@@ -114,6 +117,9 @@ func (a app) template() corev1.PodTemplateSpec {
 	container.Env = append(container.Env, corev1.EnvVar{Name: "LINGER", Value: a.linger}, corev1.EnvVar{Name: "TICK", Value: a.tick},
 		fromTrouble("CRASH"), fromTrouble("START_DELAY"))
 	container.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "podinfo", MountPath: "/podinfo"}}
+	if a.churns {
+		container.Env = append(container.Env, corev1.EnvVar{Name: "CHURN", Value: "yes"})
+	}
 	if a.disks != "" {
 		container.VolumeMounts[0].SubPathExpr = "$(OWNER)" // a disk has a folder for the journal: see seeder
 	}

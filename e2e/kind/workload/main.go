@@ -1,7 +1,7 @@
 // Command workload is the application that the tests on kind move. It appends a line a second to the journal on its
 // volume. It refuses to start on a volume that is not its own, that is incomplete, or that another process writes to.
 //
-//	workload run [DIR...]        write in each, and serve port 8080, or ADDRESS (OWNER, POD_UID, NODE_NAME)
+//	workload run [DIR...]        write in each, and serve port 8080, or ADDRESS (OWNER, POD_UID, NODE_NAME; CHURN: overwrite BULK)
 //	workload seed DIR FOLDER...  create each folder, with a journal of the owner that it names (BULK: add that many MiB)
 //	workload drain DURATION      act as the preStop hook: make the running process drain for that time
 //	workload get DURATION URL    print the page, and retry for that time
@@ -55,7 +55,7 @@ func seed(dir string, folders []string) error {
 		if err := os.WriteFile(filepath.Join(volume, fileName), []byte(first), 0o666); err != nil {
 			return err
 		}
-		if err := bulk(filepath.Join(volume, "bulk"), os.Getenv("BULK")); err != nil {
+		if err := bulk(filepath.Join(volume, bulkName), os.Getenv("BULK")); err != nil {
 			return err
 		}
 	}

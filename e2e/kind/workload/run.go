@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +42,9 @@ func run(ctx context.Context, dirs []string) error {
 			return err
 		}
 		defer opened.Close()
+		if err := opened.churn(dir, os.Getenv("CHURN")); err != nil {
+			return err
+		}
 		r.journals = append(r.journals, opened)
 	}
 	if err := r.note(journal.Start); err != nil {
@@ -138,6 +143,7 @@ func or(value, fallback string) string {
 // leaves a line.
 const (
 	fileName   = "journal"
+	bulkName   = "bulk"
 	violations = "violations"
 )
 
@@ -145,6 +151,34 @@ const (
 type file struct {
 	*os.File
 	last journal.Record
+	// bulk is the file of which a block is overwritten with each line; may be nil.
+	bulk *os.File
+}
+
+// churn opens the file of seed's BULK to overwrite blocks of it, unless asked is empty.
+func (f *file) churn(dir, asked string) (err error) {
+	if asked != "" {
+		f.bulk, err = os.OpenFile(filepath.Join(dir, bulkName), os.O_WRONLY, 0)
+	}
+	return err
+}
+
+// overwrite overwrites a random block of the bulk.
+func (f *file) overwrite() error {
+	if f.bulk == nil {
+		return nil
+	}
+	const size = 4 << 10
+	about, err := f.bulk.Stat()
+	if err != nil {
+		return err
+	}
+	block := make([]byte, size)
+	if _, err := rand.Read(block); err != nil {
+		return err
+	}
+	_, err = f.bulk.WriteAt(block, mathrand.Int64N(about.Size()/size)*size)
+	return err
 }
 
 // open locks the journal for this process and checks it. The pod must be new, or the one that wrote last.
@@ -173,6 +207,9 @@ func open(dir string, by journal.Writer) (*file, error) {
 
 // append writes a line with one call and syncs it.
 func (f *file) append(note journal.Note, by journal.Writer) error {
+	if err := f.overwrite(); err != nil {
+		return err
+	}
 	next := f.last.Next(note, by, time.Now())
 	if _, err := f.WriteString(next.String() + "\n"); err != nil {
 		return err
