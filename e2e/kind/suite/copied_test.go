@@ -73,10 +73,15 @@ func (p provisioners) alone(bulk int) app {
 func (p provisioners) deploy(t *testing.T, a app, way api.CopySpec) (*move, *witness) {
 	t.Helper()
 	v := deploy(t, a)
-	way.Image, way.ServiceType = managerImage, corev1.ServiceTypeNodePort
-	v.m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(disks.Late(p.west)), Copy: way}}
+	v.m.Spec.Volumes = p.copied(way)
 	v.watchDisks(p.Disks)
 	return v, v.witnessed()
+}
+
+// copied returns volumes that are copied to disks of west's provisioner.
+func (p provisioners) copied(way api.CopySpec) []api.VolumeSpec {
+	way.Image, way.ServiceType = managerImage, corev1.ServiceTypeNodePort
+	return []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(disks.Late(p.west)), Copy: way}}
 }
 
 // expectRuns checks how often each replica was started.

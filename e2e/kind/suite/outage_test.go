@@ -12,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/cases"
+	"github.com/sliceshift/sliceshift/e2e/kind/disks"
 	"github.com/sliceshift/sliceshift/migration/engine"
 )
 
@@ -22,7 +23,10 @@ func TestOutageOfCopy(t *testing.T) {
 	p := startProvisioners(t, "outage")
 	a := p.alone(2 << 10)
 	a.size, a.churns = "3Gi", true
-	v, w := p.deploy(t, a, api.CopySpec{})
+	v := deploy(t, a)
+	v.m.Spec.Volumes = p.copied(api.CopySpec{})
+	v.watch("data") // the replica changes its data as soon as it starts: the journal judges
+	w := v.witnessed()
 	var parts api.OutageParts
 	v.drive(v.mover(), func(m *api.Migration, _ engine.Outcome) error {
 		if past := m.Status.History; past != nil && len(past.Handoffs) > 0 {
@@ -30,7 +34,9 @@ func TestOutageOfCopy(t *testing.T) {
 		}
 		return nil
 	})
-	p.expectCopied(v, w)
+	v.expectMoved()
+	v.expectKnown(w, pair.West)
+	v.expectSealed(disks.Late(p.west))
 	v.rollOut(pair.West)
 	journals := v.journals(pair.West)
 	v.expectRuns(journals, 3)
