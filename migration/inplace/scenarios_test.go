@@ -400,6 +400,9 @@ func (w *world) outage(ordinal int32) (writes []string) {
 	w.t.Helper()
 	for range 500 {
 		w.turn()
+		if pod := w.pods[ordinal]; len(writes) > 1 && pod != nil && pod.ready {
+			return writes
+		}
 		d := Plan(w.observe(), w)
 		if a := d.Action; a != nil && (a.Verb == Evict || len(writes) > 0) {
 			verb := string(a.Verb)
@@ -409,9 +412,6 @@ func (w *world) outage(ordinal int32) (writes []string) {
 			writes = append(writes, verb)
 		}
 		w.perform(d)
-		if pod := w.pods[ordinal]; len(writes) > 1 && pod != nil && pod.ready {
-			return writes
-		}
 	}
 	w.fail("it is not Ready again: %v", writes)
 	return nil
