@@ -225,7 +225,7 @@ func TestStorageStandsBy(t *testing.T) {
 		s := replacing(inPlaceSnapshot(2), 1, func(*inplace.Handoff, *plan.OrdinalVolume) {})
 		s.Record.Handoff.Volumes[0].Copy = api.CopyAttempt{Number: 7, Giver: string(plan.SourceSide), Begun: "m.1", Filling: true, Warm: api.CopyWarm{Passes: 1, Ended: metav1.NewTime(s.Now)}}
 		s.Volumes[1].Copy.Incoming = volumes.Holding{Ref: volumes.Ref{Namespace: "shop", Name: "in"}, Claim: volumes.Claim{Found: true, Ours: true, UID: "in", Phase: corev1.ClaimBound, Volume: "new"}}
-		s.Volumes[1].Copy.Asked.Address = "receiver:1"
+		s.Volumes[1].Copy.Entrance = volumes.Entrance{Found: true, Address: "receiver:1"}
 		change(&s)
 		return storagePlanner{viewOf(AsSlices(s))}.Ahead(1, inplace.Slot{Template: "data"}, volumes.Standby)
 	}
@@ -234,6 +234,49 @@ func TestStorageStandsBy(t *testing.T) {
 	}
 	if got := warm(func(s *plan.Snapshot) { s.Source.Pods[2].Ready = false }); !got.Done() {
 		t.Errorf("while another replica is down: %+v", got)
+	}
+}
+
+// TestStorageReads: while an ordinal is down, a step that relies on its own objects waits for no exact list. Its eviction, the
+// release of its volume, a return to its old volume, and what ends its handoff do.
+func TestStorageReads(t *testing.T) {
+	deleted := func(h *inplace.Handoff, v *plan.OrdinalVolume) {
+		v.Source.Claim.Terminating, v.Source.Claim.Held = true, true
+	}
+	turned := func(h *inplace.Handoff, v *plan.OrdinalVolume) { h.Turned = true; deleted(h, v) }
+	runs := func(*inplace.Handoff, *plan.OrdinalVolume) {}
+	does := func(verb plan.Verb, carries volumes.Verb) plan.Decision {
+		return plan.Decision{Effect: &plan.Effect{Verb: verb, Volume: volumes.Action{Verb: carries}}}
+	}
+	sealed := plan.Decision{Record: new(replacing(inPlaceSnapshot(2), 1, deleted).Record)}
+	ends := *sealed.Record
+	ends.Handoff = nil
+	for name, tc := range map[string]struct {
+		change   func(*inplace.Handoff, *plan.OrdinalVolume)
+		decision plan.Decision
+		want     bool
+	}{
+		"a wait":                        {deleted, plan.Decision{Hold: &plan.Hold{}}, true},
+		"a stall":                       {deleted, plan.Decision{Hold: &plan.Hold{Stalled: true}}, false},
+		"a wait while it runs":          {runs, plan.Decision{Hold: &plan.Hold{}}, false},
+		"the eviction":                  {deleted, does(plan.EvictPod, ""), false},
+		"the release of its old volume": {deleted, does(plan.CarryVolume, volumes.Release), false},
+		"a mover":                       {deleted, does(plan.CarryVolume, volumes.TellMover), true},
+		"the reservation":               {deleted, does(plan.CarryVolume, volumes.Point), true},
+		"a volume that is parked":       {deleted, does(plan.CarryVolume, volumes.Park), false},
+		"its claim is free":             {deleted, does(plan.FreeClaim, ""), true},
+		"on its old volume":             {turned, does(plan.FreeClaim, ""), false},
+		"another set":                   {deleted, does(plan.RecreateSet, ""), false},
+		"its seal":                      {deleted, sealed, true},
+		"its end":                       {deleted, plan.Decision{Record: &ends}, false},
+	} {
+		p := storagePlanner{viewOf(AsSlices(replacing(inPlaceSnapshot(2), 1, tc.change)))}
+		if got := p.reads(tc.decision); got.Recent != tc.want || !got.Live || !got.Wide {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if exact := (Reads{Live: true, Wide: true}); exact.Covers(Reads{Live: true, Wide: true, Recent: true}) == (Reads{Live: true, Wide: true, Recent: true}).Covers(exact) {
+		t.Error("a recent list counts as an exact one")
 	}
 }
 
