@@ -50,6 +50,8 @@ type observed struct {
 	// here.
 	mountedBy map[string][]*corev1.Pod
 	noneLeft  bool
+	// recent is true if lists may be as old as the watch cache of the API server.
+	recent bool
 	// recorded holds the recorded volumes of the moving ordinal.
 	recorded []api.HandoffVolume
 	// owner is the UID of the migration.
