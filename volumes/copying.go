@@ -39,8 +39,8 @@ type Copying struct {
 	// Pod is the ordinal's own pod, at the pair's giver.
 	Pod CopyPod
 	// Stopped is true once the slice at the attempt's giver does not have the ordinal any more. Its pod may still be
-	// stopping.
-	Stopped bool
+	// stopping. ClaimEnds is true if the ordinal's claim is then deleted, which any pod that names it delays.
+	Stopped, ClaimEnds bool
 	// Outage is how long the ordinal is expected to be down, apart from the last pass.
 	Outage Outage
 	// Early is true if it is not the ordinal's turn yet.
@@ -274,7 +274,7 @@ type CopyAction struct {
 	Class string
 	Size  int64
 	// Like is the claim template whose form a new claim gets; nil for the form of the other side's claim.
-	Like *corev1.PersistentVolumeClaimSpec
+	Like *corev1.PersistentVolumeClaim
 	// Snapshot is for the verbs of method Snapshot.
 	Snapshot SnapshotAction
 }

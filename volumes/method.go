@@ -72,8 +72,8 @@ const (
 	Filled
 	// Withdrawn: no work of Warm, Standby or Placed is in progress, and its results are kept. It waits for nothing.
 	Withdrawn
-	// Halted: the ordinal is stopped and starts on its first volume again, and no mover runs that has one of the two
-	// volumes mounted. The attempt is then dropped.
+	// Halted: the ordinal is stopped and is started next, on its second volume or again on its first. No mover runs that has
+	// one of the two mounted, and none names a claim that ends.
 	Halted
 	// Dropped: nothing is left of an attempt that this migration may remove. The ordinal runs where it was when the
 	// attempt began, or has arrived on the second volume, and the record then forgets the attempt.

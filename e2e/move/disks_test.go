@@ -42,11 +42,11 @@ type disks struct {
 
 func startDisks(t *testing.T, more ...sidecar.Name) *disks {
 	t.Helper()
-	return startDisksIn(t, []string{"disks-east", "disks-west"}, more...)
+	return startDisksIn(t, []string{"disks-east", "disks-west"}, true, more...)
 }
 
-// startDisksIn starts clusters of these names with such disks.
-func startDisksIn(t *testing.T, names []string, more ...sidecar.Name) *disks {
+// startDisksIn starts clusters of these names with such disks, which are attached or only mounted.
+func startDisksIn(t *testing.T, names []string, attach bool, more ...sidecar.Name) *disks {
 	t.Helper()
 	treetest.NeedRoot(t)
 	const longest = 5 * time.Minute
@@ -58,7 +58,7 @@ func startDisksIn(t *testing.T, names []string, more ...sidecar.Name) *disks {
 			t.Fatal(err)
 		}
 	}
-	all, err := cluster.StartAll(ctx, cluster.Options{Binary: binary(t), Attach: true}, names...)
+	all, err := cluster.StartAll(ctx, cluster.Options{Binary: binary(t), Attach: attach}, names...)
 	must(err)
 	d := &disks{clusters: all}
 	for _, each := range all {
@@ -68,10 +68,14 @@ func startDisksIn(t *testing.T, names []string, more ...sidecar.Name) *disks {
 	d.folder, err = csi.Make()
 	must(err)
 	t.Cleanup(func() { must(d.folder.Close()) })
+	sidecars := []sidecar.Name{sidecar.Provisioner}
+	if attach {
+		sidecars = append(sidecars, sidecar.Attacher)
+	}
 	for _, each := range all {
 		s, err := site.Start(context.WithoutCancel(ctx), site.Options{
-			Cluster: each, Folder: d.folder, Driver: csi.Options{Name: diskDriver, Attach: true, System: "ext4"},
-			Sidecars: append([]sidecar.Name{sidecar.Attacher, sidecar.Provisioner}, more...), Logs: filepath.Join(filepath.Dir(each.LogFile(cluster.Kwok)), "csi"),
+			Cluster: each, Folder: d.folder, Driver: csi.Options{Name: diskDriver, Attach: attach, System: "ext4"},
+			Sidecars: append(sidecars, more...), Logs: filepath.Join(filepath.Dir(each.LogFile(cluster.Kwok)), "csi"),
 		})
 		must(err)
 		t.Cleanup(s.Stop)

@@ -179,7 +179,7 @@ func TestStorageCommandCreates(t *testing.T) {
 // and the report states that each ordinal is on its new volume.
 func TestStorageCommandRuns(t *testing.T) {
 	t.Parallel()
-	d := disksOfOne(t)
+	d := disksOfOne(t, true)
 	v := d.inPlace(t, 2)
 	data, w := v.fill(), v.watch()
 	change := "data=class=" + fastClass + ",size=512Mi,image=mover,devices=allow"

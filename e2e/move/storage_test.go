@@ -42,10 +42,10 @@ type storage struct {
 	disks *disks
 }
 
-// disksOfOne starts a cluster with disks of two classes, and a player for the movers.
-func disksOfOne(t *testing.T) *disks {
+// disksOfOne starts a cluster with disks of two classes, which are attached or only mounted, and a player for the movers.
+func disksOfOne(t *testing.T, attach bool) *disks {
 	t.Helper()
-	d := startDisksIn(t, []string{"storage"})
+	d := startDisksIn(t, []string{"storage"}, attach)
 	client := kubernetes.NewForConfigOrDie(d.clusters[0].RESTConfig())
 	_, err := client.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: fastClass}, Provisioner: diskDriver, VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
@@ -234,7 +234,7 @@ func late(folder string) error {
 // TestStorageInPlace: the class and the size of the volumes of a running set are changed under its own name.
 func TestStorageInPlace(t *testing.T) {
 	t.Parallel()
-	d := disksOfOne(t)
+	d := disksOfOne(t, true)
 	t.Run("class and a smaller size", func(t *testing.T) {
 		v := d.inPlace(t, 3)
 		data, w := v.fill(), v.watch()
@@ -387,7 +387,7 @@ func (v *storage) create(set *appsv1.StatefulSet) error {
 // TestStorageRefused: a change that cannot be made stops no ordinal, and says why.
 func TestStorageRefused(t *testing.T) {
 	t.Parallel()
-	d := disksOfOne(t)
+	d := disksOfOne(t, true)
 	errRefused := errors.New("refused")
 	for name, tc := range map[string]struct {
 		change func(*storage)

@@ -45,17 +45,12 @@ func applyRecord(m *api.Migration, record plan.Record) {
 }
 
 func completedMessage(m *api.Migration, reason string) string {
-	inPlace := m.Spec.Storage != nil
-	switch {
-	case inPlace && reason == api.ReasonMoved:
-		return "every ordinal runs on volumes of the new claim templates"
-	case inPlace && reason == api.ReasonRolledBack:
-		return "every ordinal runs on volumes of the former claim templates"
-	case reason == api.ReasonMoved:
-		return "every ordinal that was asked for runs at the destination"
-	case reason == api.ReasonRolledBack:
-		return "every ordinal runs at the source"
-	case reason == api.ReasonRecovered:
+	switch reason {
+	case api.ReasonMoved:
+		return view.WordsOf(m).All
+	case api.ReasonRolledBack:
+		return view.WordsOf(m).None
+	case api.ReasonRecovered:
 		return "every ordinal runs at the source again, on the disk that it left there"
 	default:
 		return "the migration's marks are removed from both StatefulSets; each ordinal runs where it was left"

@@ -40,6 +40,10 @@ const (
 	HoldClaim    Verb = "HoldClaim"
 	DeleteClaim  Verb = "DeleteClaim"
 	ReleaseClaim Verb = "ReleaseClaim"
+	// CreateClaim creates the next claim of that name, which names the volume that is reserved for it. DropClaim deletes such
+	// a claim that was created too late: it names another volume, to which it was never bound.
+	CreateClaim Verb = "CreateClaim"
+	DropClaim   Verb = "DropClaim"
 	// Evict asks the eviction API to delete the pod.
 	Evict Verb = "Evict"
 	// Reserve sets the claimRef of a volume to the name of the ordinal's claim, without a uid.
@@ -61,6 +65,8 @@ type Action struct {
 	ResourceVersion string
 	// Ref is the new claimRef of a volume.
 	Ref volumes.Ref
+	// Template and Volume are for CreateClaim: its claim template, and the volume that it names.
+	Template, Volume string
 	// Manifest is for CreateSet, Poke for PokeSet, and Fill for Fill.
 	Manifest Manifest
 	Poke     Poke

@@ -5,21 +5,24 @@
 //
 //	warm      the filler copies the volumes into incoming claims, while the ordinal runs
 //	secure    the old volumes get the policy Retain, which is read back
+//	standby   the filler prepares its last pass: its pods wait for the stop, as far as they can start before it
 //	hold      the claims get a finalizer, and are deleted: they stay, Terminating
 //	evict     the pod is evicted, as far as its PodDisruptionBudget allows. While a claim of the ordinal is Terminating, no
 //	          controller creates a pod that starts: the StatefulSet controller refuses, and so do scheduler and kubelet
 //	fill      the filler points the old volumes at outgoing claims, makes the last pass, and seals
 //	reserve   the new volumes are pointed at the names of the ordinal's claims, without a uid, until they are Available:
 //	          then the volume controller has seen it, and binds any claim of that name to them
-//	release   the finalizers are removed, and the set is poked: its controller creates claims and pod, and the pod starts
-//	          on the sealed volumes
+//	release   the finalizers are removed, and the next claims are created on the sealed volumes
+//	start     when they are bound, the set is poked: its controller creates the pod. What the filler needs no more is
+//	          deleted when the pod is Ready
 //
 // Nobody wins a race, because at any time the ordinal's name is either taken by a Terminating claim, or reserved by a
 // volume. A volume is reserved only if it fits the present templates of the set: the binder ignores a volume that is
 // smaller than the claim, or of another volume mode or attributes class, and an empty one would be provisioned.
 //
 // One moment is left to other writers: between the release of a claim and its successor. If the set gets templates in it
-// that the reserved volume does not fit, an empty volume is provisioned. The ordinal is then held, and both volumes are kept.
+// that the reserved volume does not fit, and its controller creates the claim, an empty volume is provisioned. The ordinal
+// is then held, and both volumes are kept.
 //
 // The way back is open until the seal is recorded: the old volumes are reserved instead of the new ones. After that an
 // ordinal returns by the same steps, into new volumes of the former templates.
@@ -40,8 +43,9 @@ import (
 // Filler fills the new volume of a claim from the old one, in claims of its own. The methods of package volumes that fill
 // a second volume are fillers.
 type Filler interface {
-	// Ahead returns the next step towards a goal; see volumes.Method. Filled is done when no pod and no attachment of the
-	// two volumes is left.
+	// Ahead returns the next step towards a goal; see volumes.Method. Standby is done without a step if the ordinal is not to
+	// be stopped now. Filled and Halted are done when no process of the filler has one of the two volumes mounted, and none
+	// of its pods names the claim.
 	Ahead(ordinal int32, slot Slot, goal volumes.Goal) volumes.Verdict
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -73,7 +74,8 @@ func (l Live) Claims() ([]corev1.PersistentVolumeClaim, error) {
 	return claims, nil
 }
 
-// Claim returns the claim template of a manifest with a name; nil if there is none.
+// Claim returns the claim template of a manifest with a name, with the labels that the controller of the set adds to its
+// claims (kubernetes stateful_set_utils.go, getPersistentVolumeClaims); nil if there is none.
 func (m Manifest) Claim(name string) *corev1.PersistentVolumeClaim {
 	live, err := ReadManifest(m)
 	if err != nil {
@@ -84,7 +86,13 @@ func (m Manifest) Claim(name string) *corev1.PersistentVolumeClaim {
 	if err != nil || at < 0 {
 		return nil
 	}
-	return &claims[at]
+	claim := &claims[at]
+	for key, value := range under(under(under(live, "spec"), "selector"), "matchLabels") {
+		if text, is := value.(string); is {
+			metav1.SetMetaDataLabel(&claim.ObjectMeta, key, text)
+		}
+	}
+	return claim
 }
 
 // In returns the live set with the claim templates of a manifest. All of its other fields may have changed since that was

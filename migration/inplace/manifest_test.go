@@ -21,7 +21,7 @@ const live = `{
 		"annotations": {"migration.sliceshift.io/fence": "x.1", "migration.sliceshift.io/poked-for": "c 1", "team": "shop"}
 	},
 	"spec": {
-		"replicas": 3, "later": {"field": true},
+		"replicas": 3, "later": {"field": true}, "selector": {"matchLabels": {"app": "web"}},
 		"volumeClaimTemplates": [
 			{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "slow", "volumeAttributesClassName": "gold", "resources": {"requests": {"storage": "1Gi"}}}},
 			{"metadata": {"name": "raw", "annotations": {"volume.beta.kubernetes.io/storage-class": "old"}}, "spec": {"accessModes": ["ReadWriteOnce"], "volumeMode": "Block", "resources": {"requests": {"storage": "2Gi"}}}},
@@ -154,7 +154,7 @@ func TestIn(t *testing.T) {
 	if err != nil || !got.Equals(former) || !strings.Contains(got.Text, `"replicas":5`) {
 		t.Errorf("got %s, %v", got.Text, err)
 	}
-	if claim := got.Claim("raw"); claim == nil || *claim.Spec.VolumeMode != corev1.PersistentVolumeBlock || got.Claim("other") != nil {
+	if claim := got.Claim("raw"); claim == nil || *claim.Spec.VolumeMode != corev1.PersistentVolumeBlock || claim.Labels["app"] != "web" || got.Claim("other") != nil {
 		t.Errorf("claim template raw: %+v", claim)
 	}
 }

@@ -55,12 +55,13 @@ func (w *world) finish() {
 }
 
 // TestAnyOrder: whatever the order in which the migration, late writes of an older process, and controllers with late caches
-// act, and however often the mode changes: at most one ordinal is down (I4), no two pods have one volume (I2), a pod starts
-// only on a volume with its last write (I3), no volume is provisioned under the name of an ordinal, and it ends (I6, I7).
+// act, however often the mode changes, and whenever a pod of the filler dies: at most one ordinal is down (I4), no two pods
+// have one volume (I2), a pod starts only on a volume with its last write (I3), the last pass reads a volume that cannot be
+// mounted under the name of the ordinal, no volume is provisioned under that name, and it ends (I6, I7).
 func TestAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, rapid.SampledFrom(targets).Draw(t, "target"))
-		w.cold = rapid.Bool().Draw(t, "cold")
+		w.cold, w.attached = rapid.Bool().Draw(t, "cold"), rapid.Bool().Draw(t, "attached")
 		if rapid.Bool().Draw(t, "no PodDisruptionBudget") {
 			w.healthy = 0
 		}
@@ -70,6 +71,8 @@ func TestAnyOrder(t *testing.T) {
 			switch {
 			case n < len(others):
 				others[n]()
+			case n == 36:
+				w.dies(rapid.Int32Range(0, replicas-1).Draw(t, "ordinal"), rapid.SampledFrom([]volumes.Role{volumes.RoleReceiver, volumes.RoleSender}).Draw(t, "role"))
 			case n == 37:
 				w.mode = rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModePause, api.ModeRollback}).Draw(t, "mode")
 				w.note("mode %s", w.mode)

@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"slices"
 	"testing"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -223,6 +224,19 @@ func TestTrapsOfOthers(t *testing.T) {
 				w.fail("it has not returned to its old volume: %+v", got)
 			}
 		},
+		"a claim is created late, for a volume of an earlier handoff": func(w *world) {
+			w.until("the claim is released", func() bool { return w.sealed() && w.claims["data-web-2"] == nil })
+			if !w.createClaim(Action{Verb: CreateClaim, Name: "data-web-2", Template: "data", Volume: "pv-data-web-2"}) {
+				w.fail("no claim was created")
+			}
+			w.finish()
+		},
+		"a claim of another writer names another volume": func(w *world) {
+			w.until("the claim is released", func() bool { return w.sealed() && w.claims["data-web-2"] == nil })
+			w.createClaim(Action{Verb: CreateClaim, Name: "data-web-2", Template: "data", Volume: "pv-data-web-2"})
+			w.claims["data-web-2"].ours = false
+			w.stallsWith(volumes.ReasonForeignVolume, replicas-1)
+		},
 		"the pod is created by a late cache": func(w *world) {
 			w.until("its claim is deleted", func() bool { return w.leaving(2) })
 			w.perform(Plan(w.observe(), w)) // the eviction
@@ -284,6 +298,123 @@ func TestPauses(t *testing.T) {
 			w.finish()
 		},
 	})
+}
+
+// standsBy reports whether the pods of the last pass of ordinal 2 wait for its stop.
+func (w *world) standsBy() bool {
+	f := w.fills["data-web-2"]
+	return f != nil && f.names() && f.runs(volumes.RoleSender) && f.runs(volumes.RoleReceiver)
+}
+
+// TestStandby: pods of the filler that stand by are no reason to stop an ordinal, and the ordinal does not wait for those
+// that are lost.
+func TestStandby(t *testing.T) {
+	playAll(t, map[string]func(w *world){
+		"the sender dies before the stop": func(w *world) {
+			w.until("they stand by", w.standsBy)
+			w.dies(2, volumes.RoleSender)
+			w.until("they stand by again", w.standsBy)
+			if w.leaving(2) {
+				w.fail("its claim is deleted, and no sender stands by")
+			}
+			w.finish()
+		},
+		"the sender dies after the deletion of the claim": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.dies(2, volumes.RoleSender)
+			w.until("another one reads the outgoing claim", func() bool {
+				f := w.fills["data-web-2"]
+				return f != nil && f.released && f.runs(volumes.RoleSender) && !f.names()
+			})
+			w.finish()
+		},
+		"the receiver dies after the deletion of the claim": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.dies(2, volumes.RoleReceiver)
+			w.finish()
+		},
+		"the receiver is deleted between the seal and the start": func(w *world) {
+			w.until("it is sealed", w.sealed)
+			delete(w.fills["data-web-2"].movers, volumes.RoleReceiver)
+			w.finish()
+		},
+		"a PodDisruptionBudget that becomes 0 while they stand by": func(w *world) {
+			w.until("they stand by", w.standsBy)
+			w.healthy = replicas
+			w.stallsWith(api.ReasonBudgetZero, replicas)
+			if f := w.fills["data-web-2"]; w.leaving(2) || len(f.movers) > 0 || !f.warm {
+				w.fail("its claim is deleted, or they are left: %+v", f)
+			}
+			w.healthy--
+			w.finish()
+		},
+		"a refused eviction, and a rollback: the pod comes back": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.healthy = replicas
+			w.stallsWith(api.ReasonBudgetZero, replicas)
+			if !w.standsBy() {
+				w.fail("the sender does not stand by any more: %+v", w.fills["data-web-2"])
+			}
+			w.mode = api.ModeRollback
+			w.stallsWith(api.ReasonBudgetZero, replicas)
+			w.healthy--
+			w.finish()
+		},
+		"a pause while they stand by": func(w *world) {
+			w.until("they stand by", w.standsBy)
+			w.mode = api.ModePause
+			w.stallsWith(api.ReasonPaused, replicas)
+			if f := w.fills["data-web-2"]; len(f.movers) > 0 || !f.warm {
+				w.fail("they are left: %+v", f)
+			}
+			w.mode = api.ModeRun
+			w.finish()
+		},
+	})
+}
+
+// TestOutage: between the eviction of a pod and the Ready one, nothing is written that could be written before or after.
+func TestOutage(t *testing.T) {
+	start := []string{"Reserve", "ReleaseClaim", "CreateClaim", "PokeSet"}
+	late := []string{"FillRelease", "FillBind", "FillSender", "FillPass"}
+	for name, tc := range map[string]struct {
+		change func(*world)
+		fill   []string
+	}{
+		"as usual":                   {func(*world) {}, []string{"FillRelease", "FillPass", "FillEndSender"}},
+		"the volume is attached":     {func(w *world) { w.attached = true }, late},
+		"no warm pass, and attached": {func(w *world) { w.attached, w.cold, w.wanted = true, true, faster }, append(slices.Clone(late), "Secure")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, smaller)
+			tc.change(w)
+			if got, want := w.outage(2), slices.Concat([]string{"Evict"}, tc.fill, start); !slices.Equal(got, want) {
+				t.Errorf("the writes are\n%s, want\n%s", got, want)
+			}
+		})
+	}
+}
+
+// outage returns the writes from the eviction of the pod of an ordinal until it is Ready again.
+func (w *world) outage(ordinal int32) (writes []string) {
+	w.t.Helper()
+	for range 500 {
+		w.turn()
+		if pod := w.pods[ordinal]; len(writes) > 1 && pod != nil && pod.ready {
+			return writes
+		}
+		d := Plan(w.observe(), w)
+		if a := d.Action; a != nil && (a.Verb == Evict || len(writes) > 0) {
+			verb := string(a.Verb)
+			if a.Fill != nil {
+				verb = string(a.Fill.Verb)
+			}
+			writes = append(writes, verb)
+		}
+		w.perform(d)
+	}
+	w.fail("it is not Ready again: %v", writes)
+	return nil
 }
 
 // playAll plays scenarios in which volumes become smaller.

@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,14 +115,44 @@ func (f flight) all(holds func(Handed, Template) bool) bool {
 	})
 }
 
-// each returns the first decision for a claim; nil if there is none.
-func (f flight) each(decide func(Handed, Slot) *Decision) *Decision {
-	for _, handed := range f.Slots {
-		if decision := decide(handed, f.slot(handed)); decision != nil {
+// first returns the first decision of some steps; nil if there is none.
+func first(steps ...func() *Decision) *Decision {
+	for _, step := range steps {
+		if decision := step(); decision != nil {
 			return decision
 		}
 	}
 	return nil
+}
+
+// each returns the step that is the first decision for a claim; nil if there is none.
+func (f flight) each(decide func(Handed, Slot) *Decision) func() *Decision {
+	return func() *Decision {
+		for _, handed := range f.Slots {
+			if decision := decide(handed, f.slot(handed)); decision != nil {
+				return decision
+			}
+		}
+		return nil
+	}
+}
+
+// towards returns the step of the filler towards a goal. The claims do not wait for each other: it waits, preferably for
+// what stalls, only if there is nothing to do for any of them.
+func (f flight) towards(goal volumes.Goal) func() *Decision {
+	return func() *Decision {
+		var waits *Decision
+		for _, handed := range f.Slots {
+			switch decision := f.fills(f.ordinal, f.slot(handed), goal); {
+			case decision == nil:
+			case decision.Hold == nil:
+				return decision
+			case waits == nil || decision.Hold.Stalled && !waits.Hold.Stalled:
+				waits = decision
+			}
+		}
+		return waits
+	}
 }
 
 // gate holds while another replica is unavailable beyond the budget (I5), or the set is not at rest.
@@ -148,30 +179,19 @@ func (f flight) beforeStop() *Decision {
 		return f.withdraw()
 	}
 	if f.Mode == api.ModePause {
-		if decision := f.each(func(_ Handed, s Slot) *Decision { return f.fills(f.ordinal, s, volumes.Withdrawn) }); decision != nil {
-			return decision
-		}
-		return f.paused()
+		return first(f.towards(volumes.Withdrawn), f.paused)
 	}
-	for _, step := range []func(Handed, Slot) *Decision{f.warm, f.room, f.secure} {
-		if decision := f.each(step); decision != nil {
-			return decision
-		}
-	}
-	for _, held := range []func() *Decision{f.present, f.templates, func() *Decision { return f.gate(f.Ordinal) }, f.evictions} {
-		if decision := held(); decision != nil {
-			return decision
-		}
-	}
-	for _, step := range []func(Handed, Slot) *Decision{f.unused, f.hold, f.deleted} {
-		if decision := f.each(step); decision != nil {
-			return decision
-		}
-	}
-	return nil
+	return first(f.towards(volumes.Warm), f.each(f.room), f.each(f.secure), f.letThrough, f.towards(volumes.Standby), f.each(f.hold), f.each(f.deleted))
 }
 
-func (f flight) warm(_ Handed, s Slot) *Decision { return f.fills(f.ordinal, s, volumes.Warm) }
+// letThrough waits while the ordinal may not be stopped. None of the filler's pods stands by for that time.
+func (f flight) letThrough() *Decision {
+	held := first(f.present, f.templates, func() *Decision { return f.gate(f.Ordinal) }, f.evictions, f.each(f.unused))
+	if held == nil || held.Hold == nil {
+		return held
+	}
+	return cmp.Or(f.towards(volumes.Withdrawn)(), held)
+}
 
 // room stalls if the data do not fit the new volume. Nothing is stopped then. For a smaller volume they must have been
 // measured, because a last pass that finds no room keeps its ordinal down.
@@ -242,20 +262,13 @@ func (f flight) deleted(h Handed, s Slot) *Decision {
 
 // withdraw ends the handoff of an ordinal that still runs.
 func (f flight) withdraw() *Decision {
-	for _, step := range []func(Handed, Slot) *Decision{
-		func(_ Handed, s Slot) *Decision {
-			if s.Claim.Held {
-				return onClaim(ReleaseClaim, s)
-			}
-			return nil
-		},
-		func(_ Handed, s Slot) *Decision { return f.fills(f.ordinal, s, volumes.Dropped) },
-	} {
-		if decision := f.each(step); decision != nil {
-			return decision
+	released := func(_ Handed, s Slot) *Decision {
+		if s.Claim.Held {
+			return onClaim(ReleaseClaim, s)
 		}
+		return nil
 	}
-	return f.forget()
+	return first(f.each(released), f.towards(volumes.Dropped), f.forget)
 }
 
 // forget ends the handoff. The reason why it was turned back is kept, unless its user has asked for it.

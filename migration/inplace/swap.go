@@ -15,30 +15,18 @@ import (
 // An old volume is reserved before its pod has ended: it is current whatever the pod still writes, and its claim may no
 // longer be held.
 func (f flight) afterStop() *Decision {
-	for _, step := range []func() *Decision{f.fitting, f.reserved, f.stopped, f.halted, f.filled} {
-		if decision := step(); decision != nil {
-			return decision
-		}
-	}
-	for _, step := range []func(Handed, Slot) *Decision{f.release, f.ends} {
-		if decision := f.each(step); decision != nil {
-			return decision
-		}
-	}
-	return f.start()
+	return first(f.fitting, f.reserved, f.stopped, f.filled, f.halted, f.each(f.available), f.each(f.release), f.each(f.ends), f.start)
 }
 
-// halted ends the pods of the filler before an ordinal starts on its old volumes, which they may have mounted.
+// halted ends the pods of the filler that have a volume mounted on which the ordinal starts, and those that name its claim,
+// which would stay as long as they do.
 func (f flight) halted() *Decision {
-	if !f.Turned {
-		return nil
-	}
 	return f.each(func(h Handed, s Slot) *Decision {
 		if !f.former(h) {
 			return nil
 		}
 		return f.fills(f.ordinal, s, volumes.Halted)
-	})
+	})()
 }
 
 // filled makes the last pass, and records its seal.
@@ -46,23 +34,16 @@ func (f flight) filled() *Decision {
 	if f.Turned || f.Sealed {
 		return nil
 	}
-	for _, step := range []func(Handed, Slot) *Decision{f.fill, f.secureNew} {
-		if decision := f.each(step); decision != nil {
-			return decision
-		}
-	}
-	return f.seal()
+	return first(f.towards(volumes.Filled), f.each(f.proven), f.each(f.secureNew), f.seal)
 }
 
 // reserved reserves all volumes for the names of the claims. There is nothing to reserve before the seal.
 func (f flight) reserved() *Decision {
-	if !f.Turned && !f.Sealed {
-		return nil
-	}
-	for _, step := range []func(Handed, Slot) *Decision{f.clear, f.reserve, f.available} {
-		if decision := f.each(step); decision != nil {
-			return decision
-		}
+	switch {
+	case f.Turned:
+		return first(f.each(f.clear), f.each(f.reserve), f.each(f.available))
+	case f.Sealed:
+		return first(f.each(f.clear), f.each(f.reserve))
 	}
 	return nil
 }
@@ -74,7 +55,7 @@ func (f flight) stopped() *Decision {
 		return nil
 	}
 	if !f.Turned {
-		if decision := f.each(f.deleted); decision != nil {
+		if decision := f.each(f.deleted)(); decision != nil {
 			return decision
 		}
 	}
@@ -89,17 +70,21 @@ func (f flight) stopped() *Decision {
 		}
 		return act(Action{Verb: Evict, Name: fmt.Sprintf("%s-%d", f.Set.Name, f.Ordinal), UID: pod.UID})
 	}
-	return f.each(func(h Handed, s Slot) *Decision {
-		switch {
-		case !f.former(h):
-			return nil
-		case !f.Turned && s.Old.Ref.Names(s.Ref) && s.Old.Attached != "":
-			return waits(api.ReasonVolumeAttached, fmt.Sprintf("waiting until volume %s is not attached to node %s any more", s.Old.Name, s.Old.Attached))
-		case len(s.Claim.Users) == 0:
-			return nil
-		}
-		return stalls(api.ReasonClaimInUse, fmt.Sprintf("claim %s is used by pod %s: it may write to the volume", s.Ref.Name, strings.Join(s.Claim.Users, ", ")), "end that pod; ordinal is down until then")
-	})
+	return f.each(f.unmounted)()
+}
+
+// unmounted waits until no pod but the filler's may use the old volume. A sender of the filler that keeps it attached is
+// deleted.
+func (f flight) unmounted(h Handed, s Slot) *Decision {
+	switch {
+	case !f.former(h):
+		return nil
+	case !f.Turned && s.Old.Ref.Names(s.Ref) && s.Old.Attached != "":
+		return cmp.Or(f.fills(f.ordinal, s, volumes.Withdrawn), waits(api.ReasonVolumeAttached, fmt.Sprintf("waiting until volume %s is not attached to node %s any more", s.Old.Name, s.Old.Attached)))
+	case len(s.Claim.Users) == 0:
+		return nil
+	}
+	return stalls(api.ReasonClaimInUse, fmt.Sprintf("claim %s is used by pod %s: it may write to the volume", s.Ref.Name, strings.Join(s.Claim.Users, ", ")), "end that pod; ordinal is down until then")
 }
 
 // arrived reports whether a claim of the ordinal was replaced, or its name is free.
@@ -112,10 +97,8 @@ func (f flight) arrived() bool {
 	return false
 }
 
-func (f flight) fill(_ Handed, s Slot) *Decision {
-	if decision := f.fills(f.ordinal, s, volumes.Filled); decision != nil {
-		return decision
-	}
+// proven stalls if a new volume has no seal.
+func (f flight) proven(_ Handed, s Slot) *Decision {
 	if s.Seal == "" || !s.New.Found {
 		return stalls(volumes.ReasonCopyNotSealed, fmt.Sprintf("the copy of claim %s has no seal", s.Ref.Name), "set spec.mode to Rollback: the ordinal then starts on its old volume")
 	}
@@ -264,61 +247,67 @@ func (f flight) ends(h Handed, s Slot) *Decision {
 // the pod once more, and then returns after a backoff of up to 1,000 s.
 const pokeAgain = 5 * time.Second
 
-// start waits until the pod is Ready on its volumes, and pokes the set meanwhile.
+// start brings the pod up on its volumes.
 func (f flight) start() *Decision {
-	if decision := f.each(f.bound); decision != nil {
-		return decision
+	return first(f.each(f.create), f.each(f.bound), f.poke, f.each(f.park), f.towards(volumes.Dropped), f.forget)
+}
+
+// create creates the claim of a volume that is reserved for it. The controller of the set creates it, too, but together with
+// the pod. A scheduler that finds a pod's claim unbound looks at it again only a second later (kubernetes
+// volumebinding/binder.go, BindPodVolumes). The claim names its volume, so that nothing is provisioned for it, however late
+// it is created.
+func (f flight) create(_ Handed, s Slot) *Decision {
+	switch {
+	case s.Claim.Found:
+		return nil
+	case !f.Set.Found:
+		return f.setMissing()
 	}
+	return act(Action{Verb: CreateClaim, Name: s.Ref.Name, Template: s.Template, Volume: f.chosen(s).Name})
+}
+
+func (f flight) setMissing() *Decision {
+	return stalls(api.ReasonSourceMissing, f.title()+" does not exist, and its ordinal is stopped", "create it again; the migration then continues")
+}
+
+// bound waits until a new claim is bound to the volume that was reserved for it, and stalls if it has another one. A claim
+// of this migration that was created too late, for another volume, is deleted.
+func (f flight) bound(h Handed, s Slot) *Decision {
+	late := s.Claim.Volume != "" && s.Claim.Volume != f.chosen(s).Name
+	switch {
+	case f.former(h), s.Claim.Bound && !late:
+		return nil
+	case late && s.Claim.Ours && !s.Claim.Bound && !s.Claim.Terminating:
+		return onClaim(DropClaim, s)
+	case late && !s.Claim.Terminating:
+		return stalls(volumes.ReasonForeignVolume, fmt.Sprintf("claim %s is on volume %s instead of %s, which has the data of the ordinal", s.Ref.Name, s.Claim.Volume, f.chosen(s).Name),
+			"find the writer that created the claim; both volumes have the policy Retain, and nothing was deleted")
+	}
+	return &Decision{Hold: &volumes.Reason{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("waiting until claim %s is bound to volume %s", s.Ref.Name, f.chosen(s).Name)}, Wait: time.Second}
+}
+
+// poke waits until the pod is Ready, and pokes the set as long as there is none.
+func (f flight) poke() *Decision {
 	pod := f.ordinal.Pod
-	missing := !pod.Found || f.waitsForClaim()
 	switch poke := f.Set.Poked; {
-	case missing && !f.Set.Found:
-		return stalls(api.ReasonSourceMissing, f.title()+" does not exist, and its ordinal is stopped", "create it again; the migration then continues")
-	case missing && (poke.For != f.Slots[0].Claim || f.Now.Sub(poke.At) >= pokeAgain):
+	case !pod.Found && !f.Set.Found:
+		return f.setMissing()
+	case !pod.Found && (poke.For != f.Slots[0].Claim || f.Now.Sub(poke.At) >= pokeAgain):
 		decision := f.onSet(PokeSet)
 		decision.Action.Poke = Poke{For: f.Slots[0].Claim, At: f.Now}
 		return decision
-	case missing:
+	case !pod.Found:
 		return &Decision{Hold: &volumes.Reason{Reason: api.ReasonPodMissing, Message: fmt.Sprintf("waiting for the pod of ordinal %d", f.Ordinal)}, Wait: pokeAgain - f.Now.Sub(poke.At)}
 	case !pod.Ready || pod.Terminating:
 		return waits(api.ReasonPodNotReady, fmt.Sprintf("waiting until the pod of ordinal %d is Ready", f.Ordinal))
 	}
-	return f.finish()
+	return nil
 }
 
-// waitsForClaim reports whether the name of a claim is free: its controller has not created it yet.
-func (f flight) waitsForClaim() bool {
-	for _, h := range f.Slots {
-		if !f.slot(h).Claim.Found {
-			return true
-		}
-	}
-	return false
-}
-
-// bound stalls if a new claim has another volume than the one that was reserved.
-func (f flight) bound(h Handed, s Slot) *Decision {
-	if f.former(h) || !s.Claim.Found || s.Claim.Volume == "" || s.Claim.Volume == f.chosen(s).Name {
+// park parks the volume that the ordinal has left.
+func (f flight) park(_ Handed, s Slot) *Decision {
+	if f.Turned || !s.Old.Found || s.Old.Name == s.Claim.Volume || s.Old.Ref == volumes.Parked(s.Ref) {
 		return nil
 	}
-	return stalls(volumes.ReasonForeignVolume, fmt.Sprintf("claim %s is on volume %s instead of %s, which has the data of the ordinal", s.Ref.Name, s.Claim.Volume, f.chosen(s).Name),
-		"find the writer that created the claim; both volumes have the policy Retain, and nothing was deleted")
-}
-
-// finish parks the volume that the ordinal has left, and lets the filler remove its own objects.
-func (f flight) finish() *Decision {
-	for _, step := range []func(Handed, Slot) *Decision{
-		func(_ Handed, s Slot) *Decision {
-			if f.Turned || !s.Old.Found || s.Old.Name == s.Claim.Volume || s.Old.Ref == volumes.Parked(s.Ref) {
-				return nil
-			}
-			return onVolume(Park, s.Old, volumes.Parked(s.Ref))
-		},
-		func(_ Handed, s Slot) *Decision { return f.fills(f.ordinal, s, volumes.Dropped) },
-	} {
-		if decision := f.each(step); decision != nil {
-			return decision
-		}
-	}
-	return f.forget()
+	return onVolume(Park, s.Old, volumes.Parked(s.Ref))
 }

@@ -123,8 +123,8 @@ type Claim struct {
 	// Volume is spec.volumeName. Bound is true if claim and volume name each other.
 	Volume string
 	Bound  bool
-	// Held is true if it has our finalizer.
-	Held, Terminating bool
+	// Held is true if it has our finalizer, and Ours if this migration created it.
+	Held, Terminating, Ours bool
 	// Owned is true if it has an owner with which it would be deleted.
 	Owned bool
 	// Users are the pods that name it, except the ordinal's and those of the filler.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -104,12 +103,27 @@ func (w *world) createClaims(set *worldSet, ordinal int32) bool {
 func (w *world) bind() {
 	for _, name := range slices.Sorted(maps.Keys(w.binds.claims)) {
 		cached, c := w.binds.claims[name], w.claims[name]
-		if cached.volume != "" || c == nil || c.uid != cached.uid || c.volume != "" || c.terminating {
-			continue
+		switch {
+		case c == nil || c.uid != cached.uid || c.terminating:
+		case c.ours && !w.bound(c):
+			w.bindNamed(name, c)
+		case cached.volume == "" && c.volume == "":
+			w.bindOne(name, c)
 		}
-		w.bindOne(name, c)
 	}
 	w.check()
+}
+
+// bindNamed binds a claim to the volume that it names, if that is reserved for it. Nothing is provisioned for it.
+func (w *world) bindNamed(name string, c *worldClaim) {
+	cached, v := w.binds.volumes[c.volume], w.volumes[c.volume]
+	if cached.ref.Name != name || cached.ref.UID != "" || v == nil || v.rv != cached.rv {
+		return
+	}
+	v.ref.UID, v.available = c.uid, false
+	w.touch(&v.object)
+	w.touch(&c.object)
+	w.note("claim %s is bound to %s, which it names", name, c.volume)
 }
 
 func (w *world) bindOne(name string, c *worldClaim) {
@@ -140,7 +154,7 @@ func (w *world) protect() {
 	for ordinal := range int32(replicas) {
 		for _, template := range w.former.Templates {
 			c := w.claims[claimName(template.Name, ordinal)]
-			if c == nil || !c.terminating || !c.protected || len(c.users) > 0 {
+			if c == nil || !c.terminating || !c.protected || len(c.users) > 0 || w.fills[claimName(template.Name, ordinal)].names() {
 				continue
 			}
 			if pod := w.pods[ordinal]; pod == nil || pod.node == "" {
@@ -208,111 +222,6 @@ func (w *world) use() {
 		}
 	}
 	w.check()
-}
-
-// The verbs of the filler.
-const (
-	fillStart   volumes.Verb = "FillStart"
-	fillWarm    volumes.Verb = "FillWarm"
-	fillRelease volumes.Verb = "FillRelease"
-	fillBind    volumes.Verb = "FillBind"
-	fillPass    volumes.Verb = "FillPass"
-	fillDrop    volumes.Verb = "FillDrop"
-)
-
-// Ahead implements Filler.
-func (w *world) Ahead(_ int32, slot Slot, goal volumes.Goal) volumes.Verdict {
-	f := w.fills[slot.Ref.Name]
-	does := func(verb volumes.Verb) volumes.Verdict {
-		return volumes.Verdict{Action: &volumes.Action{Verb: verb, Ref: slot.Ref}}
-	}
-	switch {
-	case goal == volumes.Dropped && f != nil:
-		return does(fillDrop)
-	case goal != volumes.Warm && goal != volumes.Filled || goal == volumes.Warm && w.cold:
-		return volumes.Verdict{}
-	case f == nil:
-		return does(fillStart)
-	case goal == volumes.Warm && !f.warm:
-		return does(fillWarm)
-	case goal == volumes.Filled && !f.released:
-		return does(fillRelease)
-	case goal == volumes.Filled && w.volumes[slot.Old.Name].ref.UID == "":
-		return does(fillBind)
-	case goal == volumes.Filled && f.seal == "":
-		return does(fillPass)
-	}
-	return volumes.Verdict{}
-}
-
-// writeFill makes a write of the filler.
-func (w *world) writeFill(a Action) bool {
-	name := a.Fill.Ref.Name
-	f := w.fills[name]
-	if (f == nil) != (a.Fill.Verb == fillStart) {
-		return false
-	}
-	w.note("%s %s", a.Fill.Verb, name)
-	if f == nil {
-		v := &worldVolume{object: w.fresh("volume"), ref: volumes.Ref{Name: "incoming", UID: "incoming"}, template: w.formOf(name)}
-		v.name = "new-" + string(v.uid)
-		w.volumes[v.name], w.fills[name] = v, &fill{volume: v.name}
-		return true
-	}
-	incoming, old := w.volumes[f.volume], w.volumes[w.oldOf(name)]
-	switch a.Fill.Verb {
-	case fillWarm:
-		incoming.data, f.warm = old.data, true
-	case fillRelease:
-		if c := w.claims[name]; c != nil && !c.terminating || w.usedBy(old.name) {
-			w.fail("volume %s is released while it can be used", old.name)
-		}
-		old.ref, f.released = volumes.Ref{Name: "outgoing"}, true
-		w.touch(&old.object)
-	case fillBind:
-		old.ref.UID, old.available = "outgoing", false
-		w.touch(&old.object)
-	case fillPass:
-		incoming.data, f.seal = old.data, fmt.Sprintf("seal-%d", old.data)
-	case fillDrop:
-		if incoming.ref.Name == "incoming" || incoming.ref.Name == volumes.Parked(volumes.Ref{Name: name}).Name {
-			delete(w.volumes, f.volume)
-		}
-		delete(w.fills, name)
-	default:
-		w.fail("the filler does not write %s", a.Fill.Verb)
-	}
-	return true
-}
-
-func (w *world) usedBy(volume string) bool {
-	for _, pod := range w.pods {
-		for _, name := range pod.on {
-			if name == volume {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// formOf returns the template of the volume that the filler creates for a claim.
-func (w *world) formOf(claim string) Template {
-	to := w.wanted
-	if w.record.Handoff.Return {
-		to = w.former
-	}
-	at := slices.IndexFunc(to.Templates, func(t Template) bool { return strings.HasPrefix(claim, t.Name+"-") })
-	return to.Templates[at]
-}
-
-func (w *world) oldOf(claim string) string {
-	for _, handed := range w.record.Handoff.Slots {
-		if claimName(handed.Template, w.record.Handoff.Ordinal) == claim {
-			return handed.Old
-		}
-	}
-	return ""
 }
 
 // caches is the number of caches: the first of others refresh them.

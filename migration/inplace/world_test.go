@@ -44,7 +44,9 @@ type worldClaim struct {
 	template                     Template
 	volume                       string
 	held, protected, terminating bool
-	users                        []string
+	// ours is true if the migration created it.
+	ours  bool
+	users []string
 }
 
 type worldVolume struct {
@@ -63,13 +65,6 @@ type worldPod struct {
 	ready, terminating bool
 	// on are the volumes that it has mounted, by template.
 	on map[string]string
-}
-
-// fill is an attempt of the filler.
-type fill struct {
-	volume         string
-	warm, released bool
-	seal           string
 }
 
 // world is a namespace with a StatefulSet, its controller, the volume controller, a garbage collector, a scheduler, kubelets
@@ -92,7 +87,9 @@ type world struct {
 	// healthy is the number of pods that the PodDisruptionBudget demands; 0 without one.
 	healthy int
 	cold    bool
-	used    int64
+	// attached is true if an object shows where a volume is mounted: no sender stands by then.
+	attached bool
+	used     int64
 	// foreign is true if another writer does what no migration can prevent: an empty volume is provisioned.
 	foreign bool
 	// lost is a node that does not answer.
@@ -228,9 +225,8 @@ func (w *world) slot(template string, ordinal int32) Slot {
 	s := Slot{Template: template, Ref: volumes.Ref{Namespace: "shop", Name: name}, Used: w.used}
 	old, next := "", ""
 	if c := w.claims[name]; c != nil {
-		v := w.volumes[c.volume]
 		s.Claim = Claim{
-			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: v != nil && v.ref.UID == c.uid, Held: c.held, Terminating: c.terminating, Users: c.users,
+			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: w.bound(c), Held: c.held, Ours: c.ours, Terminating: c.terminating, Users: c.users,
 		}
 		s.Needs, s.Returns, old = needs(w.effective(c), w.wanted), needs(w.effective(c), w.former), c.volume
 	}
@@ -247,6 +243,12 @@ func (w *world) slot(template string, ordinal int32) Slot {
 	}
 	s.New = w.volume(next)
 	return s
+}
+
+// bound reports whether a claim and its volume name each other.
+func (w *world) bound(c *worldClaim) bool {
+	v := w.volumes[c.volume]
+	return v != nil && v.ref.UID == c.uid
 }
 
 // effective returns the template that a claim follows: the class of its volume counts.
@@ -270,10 +272,13 @@ func (w *world) volume(name string) Volume {
 	if v == nil {
 		return Volume{}
 	}
-	ref := v.ref
+	ref, attached := v.ref, ""
 	ref.Namespace = "shop"
+	if w.attached && w.usedBy(name) {
+		attached = "node"
+	}
 	return Volume{
-		Found: true, Name: name, UID: v.uid, ResourceVersion: strconv.Itoa(v.rv), Retain: v.retain, Secured: v.secured, Ref: ref, Available: v.available,
+		Found: true, Name: name, UID: v.uid, ResourceVersion: strconv.Itoa(v.rv), Retain: v.retain, Secured: v.secured, Ref: ref, Available: v.available, Attached: attached,
 		Size: v.template.Size, Block: v.template.Block, Attributes: v.template.Attributes,
 	}
 }
@@ -340,6 +345,8 @@ func (w *world) write(a Action) bool {
 		return true
 	case Evict:
 		return w.evict(a)
+	case CreateClaim:
+		return w.createClaim(a)
 	default:
 		return false
 	}
@@ -369,6 +376,9 @@ func (w *world) writeVolume(v *worldVolume, a Action) bool {
 		if !v.retain {
 			w.fail("volume %s loses its claim with the policy Delete", v.name)
 		}
+		if a.Verb == Reserve && w.written(v.name) {
+			w.fail("volume %s is reserved while a pod of the filler can write to it", v.name)
+		}
 		v.ref = volumes.Ref{Name: a.Ref.Name, UID: a.Ref.UID}
 	default:
 		w.fail("%s is no write to a volume", a.Verb)
@@ -391,11 +401,27 @@ func (w *world) writeClaim(c *worldClaim, a Action) bool {
 			w.fail("claim %s is deleted without our finalizer", a.Name)
 		}
 		c.terminating = true
+	case DropClaim:
+		if w.bound(c) {
+			w.fail("claim %s is bound, and is deleted without our finalizer", a.Name)
+		}
+		c.terminating = true
 	default:
 		w.fail("%s is no write to a claim", a.Verb)
 	}
 	w.touch(&c.object)
 	w.collect()
+	return true
+}
+
+// createClaim creates a claim in the form of the present template, however late that is.
+func (w *world) createClaim(a Action) bool {
+	manifest := w.wanted
+	if w.set != nil {
+		manifest = w.set.manifest
+	}
+	at := slices.IndexFunc(manifest.Templates, func(t Template) bool { return t.Name == a.Template })
+	w.claims[a.Name] = &worldClaim{object: w.fresh("claim"), template: manifest.Templates[at], volume: a.Volume, protected: true, ours: true}
 	return true
 }
 
@@ -432,7 +458,9 @@ func (w *world) check() {
 			if other, twice := mounted[name]; twice {
 				w.fail("ordinals %d and %d have mounted volume %s (I2)", ordinal, other, name)
 			}
-			mounted[name] = ordinal
+			if mounted[name] = ordinal; w.written(name) {
+				w.fail("the pod of ordinal %d is on volume %s, to which a pod of the filler can write (I2)", ordinal, name)
+			}
 			if v := w.volumes[name]; !w.foreign && (v == nil || v.data != w.latest[claimName(template, ordinal)]) {
 				w.fail("the pod of ordinal %d is on volume %s without its last write: %+v (I3)", ordinal, name, v)
 			}

@@ -91,7 +91,9 @@ type Effect struct {
 	Verb    Verb     `json:"verb"`
 	Side    SideName `json:"side"`
 	Ordinal int32    `json:"ordinal"`
-	Name    string   `json:"name,omitempty"`
+	// OneSet is true if both sides are the same StatefulSet, so that no text names one of them.
+	OneSet bool   `json:"-"`
+	Name   string `json:"name,omitempty"`
 
 	UID             types.UID `json:"-"`
 	ResourceVersion string    `json:"-"`
@@ -136,6 +138,9 @@ type Carriage struct {
 // String describes the effect for people.
 func (e Effect) String() string {
 	on := " on the " + string(e.Side)
+	if e.OneSet {
+		on = ""
+	}
 	switch e.Verb {
 	case WriteFence, ReleaseFence, CreateSet, SetShare, LiftShare, ScaleDown, ScaleUp, DeleteSet:
 		return e.setString(on)

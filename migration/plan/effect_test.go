@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -24,6 +25,16 @@ func TestOfOrdinal(t *testing.T) {
 			if got := (plan.Effect{Verb: verb}).OfOrdinal(); got != want {
 				t.Errorf("%s: %t", verb, got)
 			}
+		}
+	}
+}
+
+// TestOneSet: the text of a write names no side if both are the same StatefulSet.
+func TestOneSet(t *testing.T) {
+	for _, verb := range []plan.Verb{plan.WriteFence, plan.CarryVolume, plan.RestorePolicy, plan.EvictPod} {
+		e := plan.Effect{Verb: verb, Side: plan.DestinationSide, Name: "web", OneSet: true, Volume: volumes.Action{Verb: volumes.CreateMover}}
+		if text := e.String(); strings.Contains(text, "destination") {
+			t.Errorf("%s: %s", verb, text)
 		}
 	}
 }

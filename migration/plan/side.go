@@ -132,8 +132,8 @@ type Pod struct {
 	Terminating bool
 	// GoneBy is the end of the grace period of a terminating pod; zero: it does not terminate.
 	GoneBy time.Time
-	// Owned is true when the StatefulSet controls it.
-	Owned bool
+	// Owned is true when the StatefulSet controls it, and Orphan when nothing does.
+	Owned, Orphan bool
 	// Node is the node on which it runs; empty: it is not scheduled.
 	Node string
 	// Trouble is the reported reason that it is not Ready.
@@ -144,7 +144,11 @@ type Pod struct {
 
 // Available reports whether the pod has been Ready for minReady and is not terminating.
 func (p *Pod) Available(now time.Time, minReady time.Duration) bool {
-	return p.Ready && !p.Terminating && p.Owned && !now.Before(p.ReadySince.Add(minReady))
+	return p.Owned && p.serves(now, minReady)
+}
+
+func (p *Pod) serves(now time.Time, minReady time.Duration) bool {
+	return p.Ready && !p.Terminating && !now.Before(p.ReadySince.Add(minReady))
 }
 
 // ClaimName returns the name that the StatefulSet controller gives a claim (kubernetes stateful_set_utils.go,
@@ -193,13 +197,14 @@ func disrupted(budgets []Budget, set string, ordinal int32) bool {
 	return false
 }
 
-// Available counts the available replicas of a side.
+// Available counts the available replicas of a side. Pods without an owner count: they run on while their StatefulSet is
+// recreated, until its controller adopts them.
 func Available(now time.Time, side Side) int32 {
 	var n int32
 	start, end := side.Set.Start, side.Set.End()
 	for i := range side.Pods {
 		pod := &side.Pods[i]
-		if start <= pod.Ordinal && pod.Ordinal < end && pod.Available(now, side.Set.MinReady) {
+		if start <= pod.Ordinal && pod.Ordinal < end && (pod.Owned || pod.Orphan) && pod.serves(now, side.Set.MinReady) {
 			n++
 		}
 	}

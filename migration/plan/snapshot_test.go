@@ -87,6 +87,10 @@ func TestAvailableOfASlice(t *testing.T) {
 	if got := plan.Available(plantest.Epoch, side); got != 2 {
 		t.Errorf("%d of 2 to 4 are available, want 2 and 4", got)
 	}
+	side.Pods[1].Owned, side.Pods[3].Owned, side.Pods[3].Orphan = false, false, true
+	if got := plan.Available(plantest.Epoch, side); got != 1 {
+		t.Errorf("%d of 2 to 4 are available, want 4, which nothing controls", got)
+	}
 }
 
 // TestAllowedOfASlice: the allowance of a PodDisruptionBudget is reported once the migration has written it, and

@@ -44,6 +44,8 @@ type State struct {
 	UnreportedSince time.Time
 	// SavedVersion is the resourceVersion of the last write of the Migration.
 	SavedVersion string
+	// Down is true if an ordinal was down in the last read of a migration in place.
+	Down bool
 }
 
 // Awaited is a write that the caches must show before the next decision.
@@ -63,7 +65,9 @@ func (s *State) Begin(now time.Time, record plan.Record, observed func(object st
 			return Step{RequeueAfter: RequeueUnobserved}
 		}
 	}
-	return Step{Do: Read, Reads: Near(record), near: record.Handoff != nil && record.Storage == nil, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
+	reads := Near(record)
+	reads.Recent = s.Down && record.Storage != nil
+	return Step{Do: Read, Reads: reads, near: record.Handoff != nil && record.Storage == nil, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
 }
 
 // BeginEarly starts a pass for one ordinal's volumes that are copied before its turn. It is used while the
@@ -109,6 +113,7 @@ func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
 		s.LastLiveRead = snapshot.Now
 	}
 	snapshot = s.Sign(snapshot)
+	s.Down = snapshot.Storage != nil && storagePlanner{viewOf(snapshot)}.down()
 	decision := Plan(snapshot)
 	if step.near && NeedsAll(snapshot, decision) {
 		return step.again(Reads{})

@@ -239,6 +239,9 @@ func (p *View) decide() plan.Decision {
 	}
 	for _, stage := range p.stages() {
 		if decision := stage(); decision != nil {
+			if decision.Effect != nil {
+				decision.Effect.OneSet = p.Storage != nil
+			}
 			return turnPlanner{p}.remember(*decision)
 		}
 	}

@@ -37,8 +37,10 @@ type Reads struct {
 	// it. No pod can mount them there since, so a pod that did not use them then never will. Attachments there are
 	// read after that.
 	Left plan.SideName
-	// Wide lists everything live from which the state of the whole migration is concluded.
-	Wide bool
+	// Wide lists everything live from which the state of the whole migration is concluded. With Recent, the lists may be as old
+	// as the watch caches of the API servers, which wait for nothing (see Gate), and the objects of the ordinal in flight are
+	// read one by one.
+	Wide, Recent bool
 	// Namespace reads the namespace of a destination without a StatefulSet: nothing watches it.
 	Namespace bool
 	// Identity selects the sides whose cluster UID is read again.
@@ -205,7 +207,7 @@ func (sc Reads) Covers(need Reads) bool {
 	switch {
 	case !need.Live:
 		return true
-	case need.Identity&^sc.Identity != NoSide, need.Dependencies && !sc.Dependencies:
+	case need.Identity&^sc.Identity != NoSide, need.Dependencies && !sc.Dependencies, sc.Recent && !need.Recent:
 		return false
 	case need.Namespace && !sc.Namespace, !need.Spared.holds(sc.Spared), !sc.asksOf(need):
 		return false

@@ -29,11 +29,36 @@ func (p storagePlanner) stages() []func() *plan.Decision {
 
 // reads returns what is read for a decision: everything live, because the caches lack the forms of claims.
 func (p storagePlanner) reads(decision plan.Decision) Reads {
-	sc := Reads{Live: true, Wide: true, Budgets: true}
+	sc := Reads{Live: true, Wide: true, Budgets: true, Recent: p.down() && alone(p.Record, decision)}
 	if decision.NeedsLiveRead() {
 		sc.Identity = BothSides &^ proven(p.Snapshot)
 	}
 	return sc
+}
+
+// down reports whether the ordinal in flight is down, or starts.
+func (p storagePlanner) down() bool {
+	at := p.observed().Where()
+	return at == inplace.Between || at == inplace.After
+}
+
+// alone reports whether a decision about an ordinal that is down relies on its own objects only, and on those of its movers.
+// The eviction of its pod, the release of its old volume, and a start on that volume depend on all pods and attachments.
+func alone(record plan.Record, decision plan.Decision) bool {
+	switch effect, next := decision.Effect, decision.Record; {
+	case decision.Done != "" || record.Storage == nil || record.Storage.Handoff == nil:
+		return false
+	case next != nil:
+		return next.Handoff != nil && next.Storage != nil && next.Storage.Handoff != nil && next.Storage.Replace == nil
+	case effect == nil:
+		return decision.Hold != nil && !decision.Hold.Stalled
+	case effect.Verb == plan.FreeClaim:
+		return !record.Storage.Handoff.Turned
+	default:
+		return effect.Verb == plan.PokeSet || effect.Carries() && slices.Contains([]volumes.Verb{
+			volumes.CreateOutgoing, volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover, volumes.Secure, volumes.Point, volumes.CreateClaim,
+		}, effect.Volume.Verb)
+	}
 }
 
 // finished releases the set once the migration has completed, or ends before it has begun.

@@ -27,6 +27,8 @@ func (p storagePlanner) effect(s inplace.Snapshot, decision inplace.Decision) *p
 		return p.filling(s, decision.Template, *a.Fill)
 	case inplace.Secure, inplace.Restore, inplace.Reserve, inplace.Park:
 		return p.onVolume(s, a)
+	case inplace.CreateClaim, inplace.DropClaim:
+		return p.onClaim(s, a)
 	default:
 	}
 	e := plan.Effect{Verb: inPlaceVerbs[a.Verb], Side: plan.SourceSide, Name: a.Name, UID: a.UID, ResourceVersion: a.ResourceVersion, Fence: p.fence(), Manifest: a.Manifest.Text, Ordinal: plan.NoOrdinal}
@@ -113,6 +115,23 @@ func (p storagePlanner) onVolume(s inplace.Snapshot, a inplace.Action) *plan.Dec
 		}
 	}
 	return plan.Stalled(volumes.ReasonVolumeLost, "volume "+a.Name+" was not read", "restore the PersistentVolume object")
+}
+
+// onClaim returns a write of the claim that follows the one that was deleted. It has the form of the present template, as
+// the controller of the set would create it.
+func (p storagePlanner) onClaim(s inplace.Snapshot, a inplace.Action) *plan.Decision {
+	for _, v := range p.facing(s.Record.Handoff).claimsOf(s.Record.Handoff.Ordinal) {
+		if ref := v.Holding(giverOf(s.Record.Handoff)).Ref; ref.Name == a.Name {
+			action := volumes.Action{Verb: volumes.DeleteLost, AtGiver: true, Ref: ref, UID: a.UID, ResourceVersion: a.ResourceVersion, Fence: p.fence()}
+			if a.Verb == inplace.CreateClaim {
+				action.Verb, action.Volume, action.Copy.Like = volumes.CreateClaim, a.Volume, s.Set.Manifest.Claim(a.Template)
+			}
+			decided := p.filling(s, v.Template, action)
+			decided.Step = api.StepScaleUp
+			return decided
+		}
+	}
+	return plan.Stalled(api.ReasonVolumeUnbound, "claim "+a.Name+" was not read", "the read is repeated")
 }
 
 func verbOf(verb inplace.Verb) volumes.Verb {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -192,6 +193,90 @@ func TestStorageFindings(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestStorageCreatesClaims: when the former claim is deleted, the next one is created in the form of the present template, on
+// the volume that is reserved for it. A late one for another volume is deleted.
+func TestStorageCreatesClaims(t *testing.T) {
+	released := func(change func(*plan.OrdinalVolume)) plan.Decision {
+		return Plan(AsSlices(replacing(inPlaceSnapshot(2), 1, func(h *inplace.Handoff, v *plan.OrdinalVolume) {
+			h.Sealed, h.Slots[0].New, h.Slots[0].Seal = true, "new", "seal"
+			v.Source.Claim = volumes.Claim{}
+			v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "new", Phase: corev1.VolumeAvailable, Size: 512 << 20, Modes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, ClaimRef: v.Source.Ref}
+			change(v)
+		})))
+	}
+	d := released(func(*plan.OrdinalVolume) {})
+	if e := d.Effect; e == nil || e.Volume.Verb != volumes.CreateClaim || e.Volume.Volume != "new" || e.Volume.Ref.Name != "data-web-1" || e.Volume.Copy.Like == nil || *e.Volume.Copy.Like.Spec.StorageClassName != "fast" || e.Ordinal != 1 {
+		t.Errorf("got %+v", d)
+	}
+	d = released(func(v *plan.OrdinalVolume) {
+		v.Source.Claim = volumes.Claim{Found: true, UID: "late", ResourceVersion: "9", Ours: true, Phase: corev1.ClaimPending, Volume: "old-1"}
+	})
+	if e := d.Effect; e == nil || e.Volume.Verb != volumes.DeleteLost || e.Volume.UID != "late" || e.Volume.ResourceVersion != "9" {
+		t.Errorf("a late one: %+v", d)
+	}
+}
+
+// TestStorageStandsBy: no mover stands by for the stop while a gate holds.
+func TestStorageStandsBy(t *testing.T) {
+	warm := func(change func(*plan.Snapshot)) volumes.Verdict {
+		s := replacing(inPlaceSnapshot(2), 1, func(*inplace.Handoff, *plan.OrdinalVolume) {})
+		s.Record.Handoff.Volumes[0].Copy = api.CopyAttempt{Number: 7, Giver: string(plan.SourceSide), Begun: "m.1", Filling: true, Warm: api.CopyWarm{Passes: 1, Ended: metav1.NewTime(s.Now)}}
+		s.Volumes[1].Copy.Incoming = volumes.Holding{Ref: volumes.Ref{Namespace: "shop", Name: "in"}, Claim: volumes.Claim{Found: true, Ours: true, UID: "in", Phase: corev1.ClaimBound, Volume: "new"}}
+		s.Volumes[1].Copy.Entrance = volumes.Entrance{Found: true, Address: "receiver:1"}
+		change(&s)
+		return storagePlanner{viewOf(AsSlices(s))}.Ahead(1, inplace.Slot{Template: "data"}, volumes.Standby)
+	}
+	if got := warm(func(*plan.Snapshot) {}); got.Action == nil || got.Action.Verb != volumes.CreateMover || got.Action.Copy.Role != volumes.RoleReceiver || got.Action.Copy.Warm {
+		t.Errorf("got %+v", got)
+	}
+	if got := warm(func(s *plan.Snapshot) { s.Source.Pods[2].Ready = false }); !got.Done() {
+		t.Errorf("while another replica is down: %+v", got)
+	}
+}
+
+// TestStorageReads: while an ordinal is down, a step that relies on its own objects waits for no exact list. Its eviction, the
+// release of its volume, a return to its old volume, and what ends its handoff do.
+func TestStorageReads(t *testing.T) {
+	deleted := func(h *inplace.Handoff, v *plan.OrdinalVolume) {
+		v.Source.Claim.Terminating, v.Source.Claim.Held = true, true
+	}
+	turned := func(h *inplace.Handoff, v *plan.OrdinalVolume) { h.Turned = true; deleted(h, v) }
+	runs := func(*inplace.Handoff, *plan.OrdinalVolume) {}
+	does := func(verb plan.Verb, carries volumes.Verb) plan.Decision {
+		return plan.Decision{Effect: &plan.Effect{Verb: verb, Volume: volumes.Action{Verb: carries}}}
+	}
+	sealed := plan.Decision{Record: new(replacing(inPlaceSnapshot(2), 1, deleted).Record)}
+	ends := *sealed.Record
+	ends.Handoff = nil
+	for name, tc := range map[string]struct {
+		change   func(*inplace.Handoff, *plan.OrdinalVolume)
+		decision plan.Decision
+		want     bool
+	}{
+		"a wait":                        {deleted, plan.Decision{Hold: &plan.Hold{}}, true},
+		"a stall":                       {deleted, plan.Decision{Hold: &plan.Hold{Stalled: true}}, false},
+		"a wait while it runs":          {runs, plan.Decision{Hold: &plan.Hold{}}, false},
+		"the eviction":                  {deleted, does(plan.EvictPod, ""), false},
+		"the release of its old volume": {deleted, does(plan.CarryVolume, volumes.Release), false},
+		"a mover":                       {deleted, does(plan.CarryVolume, volumes.TellMover), true},
+		"the reservation":               {deleted, does(plan.CarryVolume, volumes.Point), true},
+		"a volume that is parked":       {deleted, does(plan.CarryVolume, volumes.Park), false},
+		"its claim is free":             {deleted, does(plan.FreeClaim, ""), true},
+		"on its old volume":             {turned, does(plan.FreeClaim, ""), false},
+		"another set":                   {deleted, does(plan.RecreateSet, ""), false},
+		"its seal":                      {deleted, sealed, true},
+		"its end":                       {deleted, plan.Decision{Record: &ends}, false},
+	} {
+		p := storagePlanner{viewOf(AsSlices(replacing(inPlaceSnapshot(2), 1, tc.change)))}
+		if got := p.reads(tc.decision); got.Recent != tc.want || !got.Live || !got.Wide {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if exact := (Reads{Live: true, Wide: true}); exact.Covers(Reads{Live: true, Wide: true, Recent: true}) == (Reads{Live: true, Wide: true, Recent: true}).Covers(exact) {
+		t.Error("a recent list counts as an exact one")
 	}
 }
 

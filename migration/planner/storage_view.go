@@ -171,7 +171,7 @@ func claimInPlace(old, filled volumes.Holding) inplace.Claim {
 	})
 	users := slices.DeleteFunc(slices.Clone(c.Users), func(name string) bool { return slices.Contains(c.Own, name) })
 	return inplace.Claim{
-		Found: c.Found, UID: c.UID, ResourceVersion: c.ResourceVersion, Volume: c.Volume, Bound: bound, Held: c.Held, Terminating: c.Terminating, Owned: c.Owned, Users: users,
+		Found: c.Found, UID: c.UID, ResourceVersion: c.ResourceVersion, Volume: c.Volume, Bound: bound, Held: c.Held, Ours: c.Ours, Terminating: c.Terminating, Owned: c.Owned, Users: users,
 	}
 }
 
@@ -200,7 +200,7 @@ func (p storagePlanner) pairOf(view *View, s inplace.Snapshot, v plan.OrdinalVol
 		return pair
 	}
 	former := pair.Giver.Claim.Found && pair.Giver.Claim.UID == h.Slots[at].Claim
-	stopped := !former || pair.Giver.Claim.Terminating
+	ends := former && pair.Giver.Claim.Terminating
 	if filled := newOf(v).Volume; !former && filled.Found && pair.Giver.Claim.Volume == filled.Name {
 		pair.Taker.Claim, pair.Taker.Volume, pair.Giver.Claim = pair.Giver.Claim, filled, volumes.Claim{}
 	}
@@ -208,7 +208,7 @@ func (p storagePlanner) pairOf(view *View, s inplace.Snapshot, v plan.OrdinalVol
 	if pair.Copy == nil {
 		return pair
 	}
-	pair.Copy.Stopped = stopped
+	pair.Copy.Stopped, pair.Copy.ClaimEnds = ends || !former, ends
 	if to := p.goal(s, v.Template); to != nil {
 		size := to.Spec.Resources.Requests.Storage().Value()
 		pair.Copy.Asked.Size, pair.Copy.Asked.Needed = size, min(pair.Copy.Asked.Needed, size)
@@ -239,12 +239,13 @@ func filledUp(pair volumes.Pair) *volumes.Reason {
 		"request a larger size in spec.volumes, or delete data and set spec.mode to Rollback, then to Run; the ordinal runs until then")
 }
 
-// Ahead implements inplace.Filler by the method of a claim template. New claims have the form of the templates.
+// Ahead implements inplace.Filler by the method of a claim template. New claims have the form of the templates. While a
+// gate holds, no mover stands by for the stop.
 func (p storagePlanner) Ahead(ordinal int32, slot inplace.Slot, goal volumes.Goal) volumes.Verdict {
 	s := p.observed()
 	view := p.facing(s.Record.Handoff)
 	v, found := view.volumeOf(ordinal, slot.Template)
-	if !found || v.Copy == nil {
+	if !found || v.Copy == nil || goal == volumes.Standby && gatePlanner(p).gate(ordinal) != nil {
 		return volumes.Verdict{}
 	}
 	pair := p.pairOf(view, s, v)
@@ -260,7 +261,7 @@ func (p storagePlanner) Ahead(ordinal int32, slot inplace.Slot, goal volumes.Goa
 		if to == nil {
 			return volumes.Held(volumes.Stalled(api.ReasonClaimTemplateMissing, "claim template "+slot.Template+" does not exist in the new templates", "name it there"))
 		}
-		a.Copy.Like = &to.Spec
+		a.Copy.Like = to
 	}
 	return verdict
 }

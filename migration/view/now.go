@@ -15,8 +15,8 @@ const longestNow = 100
 
 // now describes the current action or wait in one short sentence.
 func (r Row) now() string {
-	switch text, ended := ends[r.State]; {
-	case ended:
+	switch text := r.Words().end(r.State); {
+	case text != "":
 		return text
 	case r.Hold != nil && r.Hold.Message != "":
 		return brief(r.Hold.Message)
@@ -28,14 +28,6 @@ func (r Row) now() string {
 		return "waiting for the manager to look at it"
 	}
 	return "about to begin the next ordinal"
-}
-
-// ends holds the states of a completed migration, each with its text.
-var ends = map[State]string{
-	StateMoved:      "every ordinal that was asked for runs at the destination",
-	StateRolledBack: "every ordinal runs at the source",
-	StateRecovered:  "every ordinal runs at the source",
-	StateReleased:   "deleted; each ordinal runs where it was",
 }
 
 // endOf returns the state of a migration that is completed for a reason.
@@ -50,9 +42,6 @@ func endOf(reason string) State {
 	}
 	return StateMoved
 }
-
-// EndText returns the state of a migration that is completed for a reason, and what that means.
-func EndText(reason string) string { return string(endOf(reason)) + ": " + ends[endOf(reason)] }
 
 // Text returns the ordinal in flight and its step.
 func (h Handoff) Text() string {
@@ -99,12 +88,12 @@ func StepText(step api.Step) string {
 
 // Line returns the state of a migration in one line.
 func (r Row) Line(now time.Time) string {
-	words := []string{fmt.Sprintf("%d/%d moved", r.Moved, r.Total)}
+	words := []string{fmt.Sprintf("%d/%d %s", r.Moved, r.Total, r.Words().Did)}
 	if r.Mode != api.ModeRun {
 		words = append(words, "mode "+string(r.Mode))
 	}
-	if _, ended := ends[r.State]; ended {
-		return strings.Join(append(words, string(r.State)+": "+r.Now), "  ")
+	if r.Words().end(r.State) != "" {
+		return strings.Join(append(words, r.StateText()+": "+r.Now), "  ")
 	}
 	for _, h := range r.InFlight() {
 		text := h.Text()

@@ -102,9 +102,11 @@ type Row struct {
 	Driven *bool `json:"driven,omitempty"`
 	// Warnings is the number of warnings that were found before the first write.
 	Warnings int `json:"warnings,omitempty"`
-	// Back is true while ordinals return to the source. Began is when the migration began; zero if it has not.
-	Back  bool      `json:"-"`
-	Began time.Time `json:"-"`
+	// Back is true while ordinals return to the source. Began is when the migration began; zero if it has not. InPlace is
+	// true for a change of the storage in place.
+	Back    bool      `json:"-"`
+	Began   time.Time `json:"-"`
+	InPlace bool      `json:"-"`
 
 	pace *Pace
 }
@@ -287,7 +289,7 @@ func NewRow(m *api.Migration, record bool) Row {
 	row := Row{
 		Key: KeyOf(m.Namespace, m.Name, record), Namespace: m.Namespace, Name: m.Name, Record: record,
 		State: stateOf(m), Mode: cmp.Or(m.Spec.Mode, api.ModeRun), Sides: sidesOf(m),
-		Moved: s.Moved, Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings), Back: s.Fence.Heading() == api.Back,
+		Moved: s.Moved, Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings), Back: s.Fence.Heading() == api.Back, InPlace: m.Spec.Storage != nil,
 	}
 	if beat := s.Heartbeat; beat != nil {
 		row.AsOf = new(beat.Time.UTC())

@@ -70,7 +70,7 @@ func (f *observed) listAttachments(ctx context.Context, reader client.Reader) er
 		return nil // they are read by volume, after the volumes: see readAround
 	}
 	var attachments storagev1.VolumeAttachmentList
-	err := reader.List(ctx, &attachments)
+	err := f.list(ctx, reader, &attachments)
 	f.attached = map[string][]volumes.Attachment{}
 	f.attach(attachments.Items)
 	return err

@@ -187,7 +187,7 @@ func (r *replaced) templates() []string { return r.names }
 // readClasses reads the StorageClasses, and the VolumeAttributesClasses that the templates name.
 func (r *replaced) readClasses(ctx context.Context) error {
 	var list storagev1.StorageClassList
-	if err := r.Source.Live.List(ctx, &list); err != nil {
+	if err := r.source.list(ctx, r.Source.Live, &list); err != nil {
 		return fmt.Errorf("listing the StorageClasses of cluster %s: %w", r.Source.Cluster, err)
 	}
 	r.classes = drift.Classes{Storage: list.Items, Attributes: []storagev1.VolumeAttributesClass{}}

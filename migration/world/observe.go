@@ -50,6 +50,8 @@ type observed struct {
 	// here.
 	mountedBy map[string][]*corev1.Pod
 	noneLeft  bool
+	// recent is true if lists may be as old as the watch cache of the API server.
+	recent bool
 	// recorded holds the recorded volumes of the moving ordinal.
 	recorded []api.HandoffVolume
 	// owner is the UID of the migration.
@@ -160,16 +162,25 @@ func (f *observed) read(ctx context.Context, sc planner.Reads) (err error) {
 	if err := f.readSet(ctx, f.readerOf(sc, sc.Spared.Sets)); err != nil {
 		return err
 	}
+	f.recent = sc.Recent
 	return endpoint.Together(
 		func() error { return f.readUse(ctx, f.readerOf(sc, sc.Spared.Pods)) },
 		func() error { return f.listBudgets(ctx, f.readerOf(sc, sc.Spared.Budgets)) },
 	)
 }
 
+// list reads a list. If recent lists are enough, the API server takes it from its watch cache without waiting.
+func (f *observed) list(ctx context.Context, reader client.Reader, list client.ObjectList, options ...client.ListOption) error {
+	if f.recent && !f.isView(reader) {
+		options = append(options, notOlderThan(nil))
+	}
+	return reader.List(ctx, list, options...)
+}
+
 // listBudgets reads all PodDisruptionBudgets of the slice's namespace.
 func (f *observed) listBudgets(ctx context.Context, reader client.Reader) error {
 	var budgets policyv1.PodDisruptionBudgetList
-	err := reader.List(ctx, &budgets, client.InNamespace(f.endpoint.Namespace))
+	err := f.list(ctx, reader, &budgets, client.InNamespace(f.endpoint.Namespace))
 	f.budgets = budgets.Items
 	return err
 }
@@ -192,7 +203,7 @@ func (f *observed) readUse(ctx context.Context, reader client.Reader) error {
 
 func (f *observed) listPods(ctx context.Context, reader client.Reader, options ...client.ListOption) error {
 	var pods corev1.PodList
-	err := reader.List(ctx, &pods, append(options, f.ofSet(reader)...)...)
+	err := f.list(ctx, reader, &pods, append(options, f.ofSet(reader)...)...)
 	f.pods, f.allPods = pods.Items, !f.isView(reader)
 	return err
 }
@@ -217,14 +228,14 @@ func (f *observed) readAllVolumes(ctx context.Context, sc planner.Reads) error {
 	err := endpoint.Together(
 		func() error {
 			reader := f.readerOf(sc, sc.Spared.Claims)
-			return reader.List(ctx, &claims, f.ofSet(reader)...)
+			return f.list(ctx, reader, &claims, f.ofSet(reader)...)
 		},
 		func() error {
 			reader := f.readerOf(sc, sc.Spared.Volumes)
 			if f.isView(reader) {
 				return nil // they are read by name, after all claims: see readNamed
 			}
-			return reader.List(ctx, &pvs)
+			return f.list(ctx, reader, &pvs)
 		},
 	)
 	f.claims = make(map[string]*corev1.PersistentVolumeClaim, len(claims.Items))

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
@@ -155,6 +156,33 @@ func (f *observed) readPod(ctx context.Context, ordinal int32) error {
 	if pod != nil {
 		f.pods = append(f.pods, *pod)
 	}
+	return err
+}
+
+// readAlone replaces the pod, the claims and the volumes of the ordinal in flight, which are read with all others, by reads of
+// their own.
+func (f *observed) readAlone(ctx context.Context, handoff api.Handoff) error {
+	if err := f.readPod(ctx, handoff.Ordinal); err != nil {
+		return err
+	}
+	own := &observed{endpoint: f.endpoint, recorded: handoff.Volumes}
+	var templates []string
+	for _, v := range handoff.Volumes {
+		templates = append(templates, v.ClaimTemplate)
+	}
+	if err := own.readClaims(ctx, f.endpoint.Live, templates, handoff.Ordinal); err != nil {
+		return err
+	}
+	for _, template := range templates {
+		delete(f.claims, plan.ClaimName(template, f.endpoint.Set, handoff.Ordinal))
+	}
+	maps.Copy(f.claims, own.claims)
+	names := namesOf(own)
+	volumes, err := endpoint.GetAll[corev1.PersistentVolume](ctx, f.endpoint.Live, "", names)
+	for _, name := range names {
+		delete(f.volumes, name)
+	}
+	maps.Copy(f.volumes, volumes)
 	return err
 }
 

@@ -21,6 +21,9 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc planner.Re
 	if sc.Ordinal == nil {
 		e.readWhole(ctx, source, destination, sc)
 	}
+	if handoff := m.Status.Handoff; sc.Recent && handoff != nil && source.err == nil {
+		source.fail(source.readAlone(ctx, *handoff))
+	}
 	if sc.Live && !sc.Wide {
 		e.readOrdinal(ctx, source, destination, sc)
 	}

@@ -153,7 +153,7 @@ func TestSideOf(t *testing.T) {
 			Ordered: true, Fence: "m.2", ScalesBy: "kubectl", Ours: true, Owner: "m", Terminating: true, Resource: plan.NativeResource, DeletesClaims: true, OwnsClaims: []string{"a", "b"},
 		},
 		Pods: []plan.Pod{
-			{Ordinal: 2, UID: "p", Ready: true, ReadySince: Began, Node: "node"},
+			{Ordinal: 2, UID: "p", Orphan: true, Ready: true, ReadySince: Began, Node: "node"},
 			{Ordinal: 3, Owned: true, Node: "node"},
 			{Ordinal: 4, Ready: true, ReadySince: Began, Owned: true, Node: "node"},
 			{Ordinal: 10, Ready: true, ReadySince: Began, Terminating: true, GoneBy: Began, Owned: true, Node: "node", Finalizers: "a/b, c/d"},

@@ -94,7 +94,7 @@ func (Copy) Ahead(pair volumes.Pair, goal volumes.Goal) volumes.Verdict {
 	case volumes.Withdrawn:
 		return v.withdraw()
 	case volumes.Halted:
-		return volumes.First(v.quiet, v.dropBase)
+		return volumes.First(v.quiet, v.dismissBase)
 	case volumes.Dropped:
 		return v.drop()
 	case volumes.Proven:

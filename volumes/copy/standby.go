@@ -183,7 +183,9 @@ func (v view) standDown() volumes.Verdict {
 }
 
 // quiet lets no mover run any more that has one of the two volumes mounted. A mover that has ended stays until the
-// ordinal has been started: none of its processes is left, and its kubelet unmounts the volume.
+// ordinal has been started: none of its processes is left, and its kubelet unmounts the volume. It is deleted before, and
+// not waited for, if it names a claim that is being deleted: such a claim stays as long as any pod names it
+// (kubernetes pvc_protection_controller.go, podUsesPVCForDeletion).
 func (v view) quiet() volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.remove(volumes.RoleWarm) },
@@ -194,10 +196,13 @@ func (v view) quiet() volumes.Verdict {
 
 // finish deletes a mover unless it has ended. It is done when no process of it is left.
 func (v view) finish(role volumes.Role) volumes.Verdict {
-	if m := v.mover(role); m.Ended && !m.Foreign {
-		return volumes.Verdict{}
+	switch m := v.mover(role); {
+	case !m.Ended || m.Foreign:
+		return v.remove(role)
+	case v.ClaimEnds && v.besides(m):
+		return v.dismiss(role)
 	}
-	return v.remove(role)
+	return volumes.Verdict{}
 }
 
 // sendsLate returns the warning that the sender of the last pass starts only after the stop, and what that costs.

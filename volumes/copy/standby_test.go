@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -337,6 +338,35 @@ func TestQuiet(t *testing.T) {
 		c.Sender = volumes.Mover{Found: true, UID: "late", Attempt: c.Attempt.Number, Pass: 1}
 	}).Action; got == nil || got.Verb != volumes.DeleteMover || got.Copy.Role != volumes.RoleSender {
 		t.Errorf("a late sender after the take-over: %+v", got)
+	}
+}
+
+// TestClaimEnds: the sender beside the ordinal's pod is deleted when it has ended, and not waited for, if it names a claim
+// that is being deleted.
+func TestClaimEnds(t *testing.T) {
+	pair := until(t, sealed).Pair()
+	for name, tc := range map[string]struct {
+		change func(*volumes.Copying)
+		want   bool
+	}{
+		"the claim stays":          {func(c *volumes.Copying) { c.ClaimEnds = false }, false},
+		"it ends":                  {func(*volumes.Copying) {}, true},
+		"the sender is going":      {func(c *volumes.Copying) { c.Sender.Terminating = true }, false},
+		"it is on another claim":   {func(c *volumes.Copying) { c.Sender.Claim = c.Outgoing.Ref.Name }, false},
+		"it does not exist":        {func(c *volumes.Copying) { c.Sender = volumes.Mover{} }, false},
+		"the receiver was deleted": {func(c *volumes.Copying) { c.Receiver = volumes.Mover{} }, true},
+	} {
+		for _, goal := range []volumes.Goal{volumes.Filled, volumes.Halted} {
+			t.Run(fmt.Sprintf("%s, goal %d", name, goal), func(t *testing.T) {
+				pair, seen := pair, *pair.Copy
+				pair.Copy, seen.ClaimEnds = &seen, true
+				tc.change(&seen)
+				got := Copy{}.Ahead(pair, goal)
+				if a := got.Action; tc.want != (a != nil) || !tc.want && !got.Done() || tc.want && (a.Verb != volumes.DeleteMover || a.Copy.Role != volumes.RoleSender) {
+					t.Errorf("got %+v", got)
+				}
+			})
+		}
 	}
 }
 

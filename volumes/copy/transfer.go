@@ -11,7 +11,7 @@ const (
 	// mostPasses is how many last passes may end with different roots.
 	mostPasses = 3
 	// lastLook is how often the movers of a last pass are read: the ordinal is down until both have ended.
-	lastLook = 200 * time.Millisecond
+	lastLook = 100 * time.Millisecond
 )
 
 // view is a pair in the direction of its attempt.
@@ -88,7 +88,11 @@ func (v view) copied() volumes.Verdict {
 	case v.outgrown():
 		return v.tooSmall()
 	}
-	return volumes.First(v.takenAway, v.seal)
+	verdict := volumes.First(v.takenAway, v.seal)
+	if verdict.Look == volumes.Look {
+		verdict.Look = lastLook
+	}
+	return verdict
 }
 
 // seal lets both sides be read and recorded as equal. No mover runs after that: nothing writes to sealed content.
@@ -163,9 +167,7 @@ func (v view) lastPass() volumes.Verdict {
 		v.incoming, v.entrance,
 		func() volumes.Verdict { return v.meet(volumes.RoleSender) },
 		func() volumes.Verdict {
-			verdict := volumes.Awaits("pass %d of pod %s to pod %s has ended%s%s", v.pass(), v.pod(volumes.RoleSender), v.pod(volumes.RoleReceiver), v.tornBefore(), v.hampered())
-			verdict.Look = lastLook
-			return verdict
+			return volumes.Awaits("pass %d of pod %s to pod %s has ended%s%s", v.pass(), v.pod(volumes.RoleSender), v.pod(volumes.RoleReceiver), v.tornBefore(), v.hampered())
 		},
 	)
 }

@@ -51,8 +51,8 @@ func (w writer) incoming(ctx context.Context, pair volumes.Pair) (client.Object,
 	}
 	claim := w.incomingOf(from)
 	if like := w.action.Copy.Like; like != nil {
-		claim.Spec.AccessModes, claim.Spec.VolumeMode, claim.Spec.Resources = like.AccessModes, like.VolumeMode, like.Resources
-		claim.Spec.StorageClassName, claim.Spec.VolumeAttributesClassName = like.StorageClassName, like.VolumeAttributesClassName
+		claim.Spec.AccessModes, claim.Spec.VolumeMode, claim.Spec.Resources = like.Spec.AccessModes, like.Spec.VolumeMode, like.Spec.Resources
+		claim.Spec.StorageClassName, claim.Spec.VolumeAttributesClassName = like.Spec.StorageClassName, like.Spec.VolumeAttributesClassName
 		return claim, nil
 	}
 	if err := w.likeOf(ctx, w.ownRef(pair), claim); err != nil { // a side that has had the ordinal before keeps its own form
@@ -148,9 +148,14 @@ func (w writer) claimOf(from *corev1.PersistentVolumeClaim, volume string) *core
 	return claim
 }
 
-// claim returns the ordinal's own claim for the copy that was taken over. It has the form of the claim in which the
-// volume was filled, with which that volume was provisioned.
+// claim returns the ordinal's own claim for the copy that was taken over. It has the form of a claim template, or of the
+// claim in which the volume was filled, with which that volume was provisioned.
 func (w writer) claim(ctx context.Context, pair volumes.Pair) (client.Object, error) {
+	if like := w.action.Copy.Like; like != nil {
+		claim := volumes.CopyClaim(like, w.action.Ref, w.action.Volume, w.Owner, volumes.Form{})
+		claim.Annotations[api.FenceAnnotationKey] = w.action.Fence
+		return claim, nil
+	}
 	from, err := w.original(ctx)
 	if err != nil {
 		return nil, err

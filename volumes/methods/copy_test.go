@@ -159,6 +159,37 @@ func TestY15Attributes(t *testing.T) {
 	}
 }
 
+// TestClaimOfTemplate: the ordinal's claim has the form of a claim template, and names the volume that is reserved for it.
+// The claim that it replaces does not exist any more.
+func TestClaimOfTemplate(t *testing.T) {
+	s := newSides(t)
+	from := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data-web-0"}}
+	if err := s.Giver.Delete(t.Context(), from); err != nil {
+		t.Fatal(err)
+	}
+	template := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"team": "shop"}},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new("fast"), VolumeAttributesClassName: new("gold"),
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("512Mi")}},
+		},
+	}
+	action := volumes.Action{Verb: volumes.CreateClaim, AtGiver: true, Volume: "pv-new", Fence: owner + ".1", Ref: volumes.Ref{Namespace: "shop", Name: "data-web-0"}, Copy: volumes.CopyAction{Like: template}}
+	made, err := Write(t.Context(), s.Carrier, action, s.pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := made.(*corev1.PersistentVolumeClaim), template.DeepCopy()
+	want.Namespace, want.Name, want.Spec.VolumeName, want.ResourceVersion = "shop", "data-web-0", "pv-new", got.ResourceVersion
+	want.Annotations = map[string]string{"team": "shop", api.OwnerAnnotationKey: owner, api.FenceAnnotationKey: owner + ".1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if template.Spec.VolumeName != "" {
+		t.Errorf("the template was changed: %+v", template)
+	}
+}
+
 // TestDeleteEntrance: a Service is deleted in the version that was judged, and a Service that has replaced it
 // is not.
 func TestDeleteEntrance(t *testing.T) {

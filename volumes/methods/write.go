@@ -17,7 +17,7 @@ import (
 // Write performs one action of any method: exactly one write. The API server refuses it if the object has changed since
 // pair was observed. Write returns the object that was written; nil after a deletion.
 func Write(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
-	w, own := writerOf(c, action, pair), action.Kind() == volumes.KindClaim && action.Part() == "" && action.Copy.Attempt == 0
+	w, own := writerOf(c, action, pair), action.Kind() == volumes.KindClaim && action.Part() == "" && action.Copy.Attempt == 0 && action.Copy.Like == nil
 	switch change := action.Change(); {
 	case change == volumes.Deletes:
 		return nil, w.deleted(ctx)

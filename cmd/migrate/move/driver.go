@@ -17,6 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/view"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -113,7 +114,7 @@ func (d driver) report(m *api.Migration, outcome engine.Outcome) error {
 		return fmt.Errorf("%s; look at it: %s", hold.Message, d.Again("status", d.task.store.Name, d.task.store.Namespace))
 	case m.Status.Baseline == nil && hold.Reason != api.ReasonClusterUnreachable:
 		// Something has changed since the preflight.
-		return command.Refusedf("the move is refused: %s; nothing has been changed", hold.Message)
+		return command.Refusedf("the %s is refused: %s; nothing has been changed", view.WordsOf(m).Noun, hold.Message)
 	case d.exitOnStall:
 		return command.Refusedf("stalled: %s: %s", hold.Reason, hold.Message)
 	}

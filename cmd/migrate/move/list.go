@@ -91,7 +91,7 @@ func (o *statusOptions) table(list exportedList) error {
 	var rows [][]string
 	for i := range list.Items {
 		row, created := list.Items[i].View, list.Items[i].CreationTimestamp.Time
-		cells := []string{row.Name, string(row.State), fmt.Sprintf("%d/%d", row.Moved, row.Total), row.Now, row.Sides[1].Name, age(row.Time, created)}
+		cells := []string{row.Name, row.StateText(), fmt.Sprintf("%d/%d", row.Moved, row.Total), row.Now, row.Sides[1].Name, age(row.Time, created)}
 		if wide {
 			cells = append(cells, row.Sides[0].Name, string(row.Mode), row.Where())
 		}

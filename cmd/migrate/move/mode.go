@@ -140,8 +140,11 @@ func (o *modeOptions) state() string {
 func (o *modeOptions) afterCompleted(k *storedMigration, reason string) (done bool, err error) {
 	switch {
 	case reason == api.ReasonMoved && o.mode == api.ModeRollback:
-		return true, fmt.Errorf("%s is completed: every ordinal that was asked for runs at the destination, and what the move had changed is restored; "+
-			"to take it back, move it the other way: %s; if the destination is lost for good: %s", k.title(), o.otherWay(k), o.Again("recover", k.Name, k.Namespace))
+		words, lost := view.WordsOf(k.Migration), ""
+		if k.Spec.Storage == nil {
+			lost = "; if the destination is lost for good: " + o.Again("recover", k.Name, k.Namespace)
+		}
+		return true, fmt.Errorf("%s is completed: %s, and what the migration had set is restored; %s: %s%s", k.title(), words.All, words.Reverse, o.otherWay(k), lost)
 	case reason == api.ReasonRolledBack && o.mode == api.ModeRun:
 		return false, nil
 	case reason == api.ReasonRolledBack && o.mode == api.ModePause && k.Status.AutomaticRollback != nil:

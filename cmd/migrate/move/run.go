@@ -172,6 +172,10 @@ func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
 	if o.quiet {
 		return nil
 	}
+	if o.inPlace() {
+		_, err := fmt.Fprintf(o.Out, "The storage of StatefulSet %s/%s is changed already: %s. Its record is ConfigMap %s.\n", o.namespace, o.set, view.WordsOf(m).All, t.store.ObjectName())
+		return err
+	}
 	_, err := fmt.Fprintf(o.Out, "StatefulSet %s/%s is moved already: %d of %d ordinals run at %s. Its record is ConfigMap %s.\n",
 		o.namespace, o.set, m.Status.Moved, m.Status.Total, destinationName(t, m), t.store.ObjectName())
 	if err == nil && m.Spec.Ordinals.Count != nil && o.requested.Spec.Ordinals.Count == nil {
@@ -235,14 +239,15 @@ func (o *runOptions) goingOn(t *task, m *api.Migration, n *progress.Tracker) pro
 	if o.inPlace() {
 		what = o.changing(t)
 	}
-	text := []string{fmt.Sprintf("%s: continuing where it was, %d of %d moved", what, m.Status.Moved, m.Status.Total)}
+	words := view.WordsOf(m)
+	text := []string{fmt.Sprintf("%s: continuing where it was, %d of %d %s", what, m.Status.Moved, m.Status.Total, words.Did)}
 	switch m.Spec.Mode {
 	case api.ModePause:
 		text = append(text, "its mode is Pause: it waits for: "+o.Again("resume", o.set, o.namespace))
 	case api.ModeRollback:
-		text = append(text, "its mode is Rollback: every ordinal goes back to the source; to reverse it: "+o.Again("resume", o.set, o.namespace))
+		text = append(text, "its mode is Rollback: "+words.Back+"; to reverse it: "+o.Again("resume", o.set, o.namespace))
 	case api.ModeRecover:
-		text = append(text, "its mode is Recover: every ordinal goes back to the source, and the destination is not asked; better: "+o.Again("recover", o.set, o.namespace))
+		text = append(text, "its mode is Recover: "+words.Back+", and the destination is not asked; better: "+o.Again("recover", o.set, o.namespace))
 	case api.ModeRun:
 	}
 	return n.Event(o.Clock.Now(), progress.Started, strings.Join(text, "\n"))

@@ -65,8 +65,8 @@ type Event struct {
 	WayBack string `json:"wayBack,omitempty"`
 
 	elapsed time.Duration
-	// short is the message without the parts that only a program needs.
-	short string
+	// short is the message without the parts that only a program needs. reverse introduces WayBack.
+	short, reverse string
 }
 
 // MarshalJSON adds the commands of the remedy.
@@ -155,7 +155,7 @@ func (e Event) text() string {
 	case Completed:
 		text := e.Message + e.Summary.text()
 		if e.WayBack != "" {
-			text += "\nto take it back, move it the other way: " + e.WayBack
+			text += "\n" + e.reverse + ": " + e.WayBack
 		}
 		return text
 	case Written:

@@ -199,7 +199,7 @@ func (m liveModel) foot() []string {
 		since := view.Ago(m.now(), m.lostSince)
 		return line(m.panel.Paint.Red, fmt.Sprintf("no connection for %s, the shown state is older: %v", since, m.lost))
 	case o.asks != "":
-		return line(m.panel.Paint.Yellow, o.question()+strings.TrimRight("   > "+o.line, " "))
+		return line(m.panel.Paint.Yellow, o.question(m.state.Words())+strings.TrimRight("   > "+o.line, " "))
 	case o.line != "":
 		return line(m.panel.Paint.Bold, "> "+o.line)
 	case o.says != "" && len("  "+text+"   "+o.says) >= m.width:

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // words lists the commands that a user can type, in the order of the help.
@@ -104,10 +105,10 @@ func (o orders) enter(now time.Time, back bool) (orders, tea.Cmd) {
 }
 
 // question returns the question that the name confirms.
-func (o orders) question() string {
-	turn := "every ordinal goes back to the source"
+func (o orders) question(words view.Words) string {
+	turn := words.Back
 	if o.asks == api.ModeRun {
-		turn = "the rollback ends, and ordinals go to the destination again"
+		turn = "the rollback ends, " + words.Forward
 	}
 	return turn + ": type " + o.name + " and Enter"
 }

@@ -95,7 +95,7 @@ func (b Meter) lines(p State, now time.Time, width int) []string {
 	if width < terminal.LeastWidth {
 		return nil
 	}
-	figures := fmt.Sprintf("  %d/%d moved  %s", p.Moved, p.Total, view.Ago(now, p.Began))
+	figures := fmt.Sprintf("  %d/%d %s  %s", p.Moved, p.Total, p.Words().Did, view.Ago(now, p.Began))
 	if left := p.LeftText(now); left != "" {
 		figures += "  " + left
 	}
@@ -158,7 +158,7 @@ func (b Meter) doing(p State, now time.Time) string {
 func (p State) between() string {
 	switch {
 	case p.Back && p.Moved == 0, !p.Back && p.Moved == p.Total && p.Total > 0:
-		return "restoring what the move had changed"
+		return "restoring what the " + p.Words().Noun + " has set"
 	default:
 		return "preparing"
 	}

@@ -71,7 +71,7 @@ func (t *Tracker) Observe(now time.Time, m *api.Migration, outcome engine.Outcom
 	var events []Event
 	if mode := m.Spec.Mode; mode != t.mode && mode != "" {
 		t.mode = mode
-		events = append(events, t.Event(now, ModeChanged, modeText(mode)))
+		events = append(events, t.Event(now, ModeChanged, t.Words().ModeText(mode)))
 	}
 	if outcome.Wrote {
 		events = append(events, t.written(now, outcome))
@@ -161,19 +161,6 @@ func (t *Tracker) written(now time.Time, outcome engine.Outcome) Event {
 	return e
 }
 
-func modeText(mode api.Mode) string {
-	switch mode {
-	case api.ModePause:
-		return "mode is now Pause: no further ordinal begins"
-	case api.ModeRollback:
-		return "mode is now Rollback: every ordinal goes back to the source"
-	case api.ModeRecover:
-		return "mode is now Recover: every ordinal goes back to the source, and the destination is not asked"
-	default:
-		return "mode is now Run: going on to the destination"
-	}
-}
-
 // ordinalDone returns the event of a finished handoff.
 func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff) Event {
 	past := noted(m, done)
@@ -201,10 +188,8 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 	switch {
 	case past.Stayed:
 		text = fmt.Sprintf("ordinal %d is available where it was: it had not been stopped (%s)", done.Ordinal, t.left())
-	case t.Back:
-		text = fmt.Sprintf("ordinal %d is available at the source again after %s (%s)", done.Ordinal, text, t.left())
 	default:
-		text = fmt.Sprintf("ordinal %d is available at the destination after %s (%s)", done.Ordinal, text, t.left())
+		text = fmt.Sprintf("ordinal %d is available %s after %s (%s)", done.Ordinal, t.where(m), text, t.left())
 	}
 	e := t.Event(now, OrdinalDone, text).of(&done.Ordinal, "")
 	e.Seconds, e.Stayed, e.Clients = new(view.Exact(took)), past.Stayed, past.Clients
@@ -215,6 +200,18 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 		e.SoakSeconds = new(view.Exact(*soak))
 	}
 	return e
+}
+
+// where returns where an ordinal runs whose handoff has just ended.
+func (t *Tracker) where(m *api.Migration) string {
+	words := t.Words()
+	switch storage := m.Status.Storage; {
+	case storage != nil && storage.Back != "":
+		return words.Stayed
+	case t.Back:
+		return words.Returned
+	}
+	return words.Arrived
 }
 
 // downOf returns how long the ordinal of a handoff was down, and how long it was Ready before it counted as available.
@@ -303,12 +300,12 @@ func same(a, b plan.Hold) bool {
 }
 
 func (t *Tracker) completed(now time.Time, decision plan.Decision) Event {
-	text := view.EndText(decision.Done)
+	text := t.Words().EndText(decision.Done)
 	if decision.Done == api.ReasonRecovered {
 		text += ", on the disk that it had left"
 	}
 	e := t.Event(now, Completed, text)
-	e.Reason = decision.Done
+	e.Reason, e.reverse = decision.Done, t.Words().Reverse
 	e.Summary = t.summary(now, decision.Done)
 	return e
 }
@@ -331,7 +328,7 @@ func withoutCounts(p *api.ProbeStatus) *api.ProbeStatus {
 
 // Stopped returns the event of a run that ends early.
 func (t *Tracker) Stopped(now time.Time) Event {
-	text := fmt.Sprintf("stopped: %d of %d ordinals are moved", t.Moved, t.Total)
+	text := fmt.Sprintf("stopped: %d of %d ordinals are %s", t.Moved, t.Total, t.Words().Did)
 	if h := t.Handoff; h != nil {
 		text += fmt.Sprintf("; ordinal %d is in flight", h.Ordinal)
 		if step := view.StepText(h.Step); step != "" {
