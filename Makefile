@@ -42,7 +42,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-downtime bench-many bench-slices bench-copy bench-copy-files e2e-mover e2e-kind e2e-kind-specs kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-downtime bench-inflight bench-many bench-slices bench-copy bench-copy-files e2e-mover e2e-kind e2e-kind-specs kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
 demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, and show it (METHOD=rebind: the same disks; METHOD=storage: other storage in place; HOLD=yes: they stay afterwards, to try commands; HOLD=before: before the move).
 	@echo "Building the demo: some minutes the first time, some seconds afterwards."
 	@$(E2E) run ./demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold $(HOLD:yes=after))
@@ -79,6 +79,9 @@ hostile: ## Two minutes beside a tenant whose clusters answer what they like.
 
 bench-downtime: rsync ## How long one ordinal is out, beside a restart of its pod and a script, with root and 10 GiB of disk; out/bench-downtime.json. SCENE=rebind, copy_small, copy_large or snapshot measures one and writes nothing; LARGE=256 takes 256 MiB for 2 GiB and leaves the page.
 	@$(E2E) run ./bench downtime $(if $(SCENE),-only $(SCENE)) $(if $(LARGE),-large $(LARGE))
+
+bench-inflight: ## 100 ordinals, one at a time and 10 at once; out/bench-inflight.json.
+	@$(E2E) run ./bench inflight
 
 bench-many: ## 100 Migrations at once, in one namespace and in 100, by the manager as shipped; out/bench-many.json.
 	@$(E2E) run ./bench many

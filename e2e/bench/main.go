@@ -13,6 +13,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/bench/downtime"
 	"github.com/sliceshift/sliceshift/e2e/bench/handoff"
+	"github.com/sliceshift/sliceshift/e2e/bench/inflight"
 	"github.com/sliceshift/sliceshift/e2e/bench/many"
 	"github.com/sliceshift/sliceshift/e2e/bench/mover"
 	"github.com/sliceshift/sliceshift/e2e/bench/slices"
@@ -26,13 +27,14 @@ var scenarios = map[string]func(*flag.FlagSet) *measure.Scenario{
 	"copy-files": mover.FilesScenario,
 	"downtime":   downtime.Scenario,
 	"handoff":    handoff.Scenario,
+	"inflight":   inflight.Scenario,
 	"many":       many.Scenario,
 	"slices":     slices.Scenario,
 }
 
 func main() {
 	if len(os.Args) < 2 || scenarios[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench copy|copy-files|downtime|handoff|many|slices [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench copy|copy-files|downtime|handoff|inflight|many|slices [flags]")
 		os.Exit(2)
 	}
 	set := flag.NewFlagSet("bench "+os.Args[1], flag.ExitOnError)

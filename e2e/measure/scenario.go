@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -199,22 +200,19 @@ func Show(out io.Writer, rows []Row) bool {
 // Command moves applications by the engine in this process, as "migrate run" drives it.
 type Command struct {
 	Source, Destination *rest.Config
+	// InFlight is how many ordinals move at once; 0 is the default of a Migration.
+	InFlight int32
 	// Trace receives every pass during the handoffs; may be nil.
-	Trace Trace
-}
-
-// Trace records the passes of a move.
-type Trace interface {
-	// Begin starts a move.
-	Begin(now time.Time)
-	// Add records the next pass.
-	Add(outcome engine.Outcome, now time.Time)
+	Trace *Trace
 }
 
 // Move moves an application, and returns the times and the requests that were sent during the handoffs.
 func (c Command) Move(ctx context.Context, app fixture.App) (Timing, Counts, error) {
-	sent := &Requests{}
-	mover, err := fixture.NewMover(ctx, sent.Watching(c.Source), sent.Watching(c.Destination), Migration(app))
+	sent, m := &Requests{}, Migration(app)
+	if c.InFlight > 0 {
+		m.Spec.Handoff.MaxInFlight = new(intstr.FromInt32(c.InFlight))
+	}
+	mover, err := fixture.NewMover(ctx, sent.Watching(c.Source), sent.Watching(c.Destination), m)
 	if err != nil {
 		return Timing{}, Counts{}, err
 	}
@@ -225,13 +223,13 @@ func (c Command) Move(ctx context.Context, app fixture.App) (Timing, Counts, err
 			// This record is not counted; the record that ends the last handoff is.
 			taken.Begin, before = outcome.Snapshot.Now, sent.Counts()
 			if c.Trace != nil {
-				c.Trace.Begin(time.Now())
+				c.Trace.begin(time.Now())
 			}
 			return nil
 		}
 		moving := !taken.Begin.IsZero() && len(taken.Arrived) < int(app.Replicas)
 		if moving && c.Trace != nil {
-			c.Trace.Add(outcome, time.Now())
+			c.Trace.add(outcome, time.Now())
 		}
 		if outcome.Finished != nil {
 			taken.Arrived = append(taken.Arrived, time.Now())

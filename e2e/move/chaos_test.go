@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -100,13 +101,21 @@ func (r *chaosRun) end() {
 		r.endCopies()
 	}
 	verdict := r.Audit()
-	r.T.Logf("%s after %d faults: %s", condition.Reason, r.faulted, verdict)
+	r.T.Logf("%s after %d faults, %s at once of a budget of %d: %s", condition.Reason, r.faulted, r.atOnce(), r.Budget, verdict)
 	r.tally.Ran(len(verdict.Ordinals))
+}
+
+// atOnce returns how many ordinals may be in flight.
+func (r *chaosRun) atOnce() string {
+	if most := r.Migration.Spec.Handoff.MaxInFlight; most != nil {
+		return most.String()
+	}
+	return "1"
 }
 
 // drawApp draws the application and its destination at random.
 func drawApp(random *rand.Rand) (fixture.App, []harness.Setting) {
-	budget := 1 + random.IntN(2)
+	budget := 1 + random.IntN(3)
 	app := fixture.App{Replicas: int32(3 + random.IntN(3)), MaxUnavailable: harness.IntOrString(strconv.Itoa(budget)), Annotations: map[string]string{
 		"e2e.sliceshift.io/ready-delay": fmt.Sprintf("%dms", random.IntN(2000)), "e2e.sliceshift.io/delete-delay": fmt.Sprintf("%dms", random.IntN(1000)),
 	}}
@@ -117,6 +126,10 @@ func drawApp(random *rand.Rand) (fixture.App, []harness.Setting) {
 		app.Policy = parallel
 	}
 	settings := []harness.Setting{harness.WithBudget(int32(budget)), harness.AcrossClusters}
+	if len(app.Claims) > 0 { // without claims, one ordinal moves at a time
+		most := intstr.FromInt(1 + random.IntN(budget))
+		settings = append(settings, harness.WithSpec(func(s *api.MigrationSpec) { s.Handoff.MaxInFlight = &most }))
+	}
 	if random.IntN(4) == 0 {
 		settings[1] = harness.AcrossNamespaces
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
 	"github.com/sliceshift/sliceshift/migration/engine"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // inBlocks is a move of an application that may lack d replicas, with so many ordinals in flight.
@@ -131,19 +133,89 @@ func TestMaxInFlightPause(t *testing.T) {
 // TestMaxInFlightCrash: a process dies before or after a write of a block, or gets no answer to it. Another one, or the
 // same, continues, and the end is the same (I7).
 func TestMaxInFlightCrash(t *testing.T) {
-	play := crashPlay{4, harness.AcrossClusters, inBlocks("2", 2), nil, nil}
-	total := testbed.NewTally()
-	var writes int
-	var want string
-	harness.Repeat(t, total, func(a *testbed.Attempt) { writes, _, want = play.run(a, noAnswer, 0) })
-	const step = 18
-	for offset, f := range []fate{diesBefore, diesAfter, noAnswer} {
-		for n := 12 + offset*step/3; n <= writes; n += step {
-			t.Run(fmt.Sprintf("%s write %d", f, n), func(t *testing.T) {
-				t.Parallel()
-				play.meets(t, total, f, n, writes, want)
-			})
+	for name, play := range map[string]crashPlay{
+		"rebound": {4, harness.AcrossClusters, inBlocks("2", 2), nil, nil},
+		"copied":  {2, harness.AcrossClusters, allOf(inBlocks("2", 2), byCopy), (*move).copied, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			total := testbed.NewTally()
+			var writes int
+			var want string
+			harness.Repeat(t, total, func(a *testbed.Attempt) { writes, _, want = play.run(a, noAnswer, 0) })
+			const step = 18
+			for offset, f := range []fate{diesBefore, diesAfter, noAnswer} {
+				for n := 12 + offset*step/3; n <= writes; n += step {
+					t.Run(fmt.Sprintf("%s write %d", f, n), func(t *testing.T) {
+						t.Parallel()
+						play.meets(t, total, f, n, writes, want)
+					})
+				}
+			}
+		})
+	}
+}
+
+// TestMaxInFlightCopy: ordinals move by Copy in twos. Both of a block are copied at the same time, by movers of their own,
+// and each starts on its own data.
+func TestMaxInFlightCopy(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(4), harness.AcrossClusters, inBlocks("2", 2), byCopy)
+	expect, seen, both, down := v.copied(), inFlight{}, false, false
+	v.Drive(v.Mover(), seen.see, func(m *api.Migration, _ engine.Outcome) error {
+		copied := 0
+		for _, handoff := range m.Status.Handoffs() {
+			if handoff.Volume("data").Copy.Number > 0 {
+				copied++
+			}
 		}
+		both = both || copied == 2
+		down = down || m.Status.History != nil && len(m.Status.History.FurtherStopped) > 0
+		return nil
+	})
+	v.ExpectMoved()
+	expect()
+	v.Audit()
+	if seen.most != 2 || seen.fewest < 2 || !both {
+		t.Errorf("%d were in flight, %d available, and both copied: %t", seen.most, seen.fewest, both)
+	}
+	t.Logf("both were down at once: %t", down)
+}
+
+// TestMaxInFlightCopyBack: a rollback at a write in the middle of a block that is copied takes both ordinals back.
+func TestMaxInFlightCopyBack(t *testing.T) {
+	for name, at := range map[string]harness.Moment{
+		"copied":     harness.CopyStep(volumes.TellMover, volumes.RoleWarm),
+		"released":   harness.CopyStep(volumes.Release, ""),
+		"let begin":  harness.CopyStep(volumes.TellMover, volumes.RoleSender),
+		"taken over": harness.Wrote(func(e *plan.Effect) bool { return e.Verb == plan.ScaleUp }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(3), harness.AcrossClusters, inBlocks("2", 2), byCopy)
+			v.filled()
+			mover := v.Mover()
+			v.Drive(mover, at(func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }))
+			v.expectHome()
+			v.expectNoMovers()
+			v.Audit()
+		})
+	}
+}
+
+// TestMaxInFlightSnapshot: ordinals move by snapshots in twos.
+func TestMaxInFlightSnapshot(t *testing.T) {
+	d := startSnapshots(t)
+	v := newMove(t, harness.Usual(3), d.app(3), inBlocks("2", 2), bySnapshot(diskDriver))
+	data, handles, seen := v.write("before", v.mounted(v.Here(), d.sites[0])), v.handles(v.Here()), inFlight{}
+	v.Drive(v.Mover(), seen.see)
+	v.ExpectMoved()
+	v.same(data, v.mounted(v.There(), d.sites[1]))
+	v.expectLeft(handles)
+	v.expectNoMovers()
+	v.expectNoSnapshots(d)
+	v.Audit()
+	if seen.most != 2 {
+		t.Errorf("%d were in flight", seen.most)
 	}
 }
 

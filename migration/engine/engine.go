@@ -158,7 +158,8 @@ func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, err
 func (e *Engine) newest(m *api.Migration) { e.status.newest(m, e.state.Outdated) }
 
 // relay connects the movers that a snapshot requires, and disconnects all others of the ordinals that the
-// snapshot covers. Copies ahead of their ordinals' turns are covered by other snapshots.
+// snapshot covers. Copies ahead of their ordinals' turns, and those of the other ordinals in flight, are covered by other
+// snapshots.
 func (e *Engine) relay(s plan.Snapshot) {
 	wanted, known := planner.Relays(s)
 	if !known {
@@ -169,7 +170,8 @@ func (e *Engine) relay(s plan.Snapshot) {
 		if s.Focused || s.Early != nil {
 			return slices.ContainsFunc(s.Volumes, func(v plan.OrdinalVolume) bool { return v.Ordinal == ordinal })
 		}
-		return !slices.Contains(early, ordinal)
+		further := slices.ContainsFunc(s.Record.Further, func(h api.Handoff) bool { return h.Ordinal == ordinal })
+		return !further && !slices.Contains(early, ordinal)
 	})
 }
 

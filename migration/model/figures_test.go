@@ -49,6 +49,9 @@ func (b bound) methodCells() []string {
 	if b.ProvesLater {
 		method += ", proven later"
 	}
+	if most := b.Spec.MaxInFlight; most != nil {
+		method += ", " + most.String() + " at once"
+	}
 	return []string{
 		strconv.Itoa(int(b.Replicas)), strconv.Itoa(len(b.Templates)), method, strconv.Itoa(int(b.Prefetch)),
 		yes[b.Limit > 0], attached, strconv.Itoa(b.faults), kinds,

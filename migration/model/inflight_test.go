@@ -28,6 +28,12 @@ func blockBounds() []bound {
 	}
 }
 
+// inBlock returns a scenario whose ordinals all move at once.
+func inBlock(c plantest.Scenario) plantest.Scenario {
+	c.Budget, c.Spec.MaxInFlight = pdbtest.MaxUnavailable(c.Replicas), new(intstr.FromInt32(c.Replicas))
+	return c
+}
+
 func fullBlockBounds() []bound {
 	d := pdbtest.MaxUnavailable
 	return []bound{
@@ -57,6 +63,26 @@ func TestMachineOfBlocks(t *testing.T) {
 	})
 }
 
+// TestMachineOfCopiedBlocks is TestMachineOfMethods with several ordinals in flight.
+func TestMachineOfCopiedBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.Replicas, c.Spec.Count = rapid.Int32Range(2, 4).Draw(t, "replicas of a block"), 0
+		d := rapid.Int32Range(2, 3).Draw(t, "d of a block")
+		c.Budget, c.Spec.MaxUnavailable = pdbtest.MaxUnavailable(d), nil
+		c.Templates = []string{"data", "wal"}[:rapid.IntRange(1, 2).Draw(t, "templates of a block")]
+		c.Spec.MaxInFlight = new(intstr.FromInt32(rapid.Int32Range(2, min(d, c.Replicas)).Draw(t, "at once")))
+		c.Method = rapid.SampledFrom([]api.VolumeMethod{api.MethodCopy, api.MethodCopy, api.MethodSnapshot}).Draw(t, "method of a block")
+		if c.Method == api.MethodCopy {
+			c.Prefetch = rapid.Int32Range(0, 1).Draw(t, "prefetch")
+			c.ProvesLater, c.WaitsForPod = rapid.Bool().Draw(t, "proven later"), rapid.Bool().Draw(t, "waits for a pod")
+			some := rapid.SampledFrom([][]string{nil, nil, {"data"}, c.Templates})
+			c.Cold, c.Late = some.Draw(t, "cold"), some.Draw(t, "late")
+		}
+		walk(t, c)
+	})
+}
+
 // TestBlocks: as many ordinals as asked for are down at once, and no more; whatever the order, the handoffs need
 // the same writes as one after the other.
 func TestBlocks(t *testing.T) {
@@ -64,6 +90,7 @@ func TestBlocks(t *testing.T) {
 		"highest first":    {Replicas: 6, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3)},
 		"lowest first":     {Replicas: 6, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3), Spec: plan.Spec{Order: api.LowestFirst}},
 		"in one namespace": {Replicas: 6, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3), Spec: plan.Spec{SameNamespace: true}},
+		"by snapshots":     {Replicas: 6, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3), Method: api.MethodSnapshot},
 	} {
 		t.Run(name, func(t *testing.T) {
 			writes := map[int32]int{}
@@ -97,24 +124,46 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// TestCopiedBlock: ordinals that are copied are down at once, as many as asked for: none waits until another one is Ready.
+func TestCopiedBlock(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 5, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3), Method: api.MethodCopy, Spec: atOnce(3, plan.Spec{})})
+	down := 0
+	for n := 0; n < enough && down < 3; n++ {
+		decision := y.machine.pass(y.p, y.fair())
+		y.State.Now = y.State.Now.Add(decision.Wait)
+		y.settle(func(s step) bool { return s.kind != readies })
+		down = max(down, len(y.held))
+	}
+	if down != 3 {
+		t.Fatalf("%d were down\n%s", down, y.story())
+	}
+	y.end()
+}
+
 // TestBlockTurnsRound: a rollback at each write of a block takes every ordinal back, in an order that keeps the slices
 // two ranges.
 func TestBlockTurnsRound(t *testing.T) {
-	c := plantest.Scenario{Replicas: 4, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3), Spec: atOnce(3, plan.Spec{})}
-	for _, mode := range []api.Mode{api.ModeRollback, api.ModePause} {
-		afterEach(t, c, func(n int, y *play) {
-			y.setMode(mode)
-			for range 60 {
-				y.pass(lands)
-			}
-			if !y.State.Record.Idle() {
-				t.Fatalf("after write %d: %s leaves %+v in flight\n%s", n, mode, y.State.Record.InFlight(), y.story())
-			}
-			if mode == api.ModePause {
-				y.setMode(api.ModeRun)
-			}
-			y.end()
-		})
+	for _, c := range []plantest.Scenario{
+		{Replicas: 4, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(3), Spec: atOnce(3, plan.Spec{})},
+		{Replicas: 3, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(2), Spec: atOnce(2, plan.Spec{}), Method: api.MethodSnapshot},
+		{Replicas: 3, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(2), Spec: atOnce(2, plan.Spec{}), Method: api.MethodCopy},
+	} {
+		for _, mode := range []api.Mode{api.ModeRollback, api.ModePause} {
+			afterEach(t, c, func(n int, y *play) {
+				y.setMode(mode)
+				for range 120 {
+					y.pass(lands)
+				}
+				// A pause keeps what is copied of ordinals that run.
+				if !y.State.Record.Idle() && (mode == api.ModeRollback || len(y.held) > 0) {
+					t.Fatalf("%s, after write %d: %s leaves %+v in flight\n%s", c.Method, n, mode, y.State.Record.InFlight(), y.story())
+				}
+				if mode == api.ModePause {
+					y.setMode(api.ModeRun)
+				}
+				y.end()
+			})
+		}
 	}
 }
 
@@ -132,4 +181,34 @@ func TestLateOrdinalHoldsItsBlock(t *testing.T) {
 	}
 	y.settle(everyone)
 	y.end()
+}
+
+// TestClosedGateInABlock: when a gate closes at any write of a block, no further ordinal is stopped, and those that are down
+// arrive. After it opens, the rest moves (I5, I6).
+func TestClosedGateInABlock(t *testing.T) {
+	for _, method := range []api.VolumeMethod{"", api.MethodSnapshot, api.MethodCopy} {
+		c := plantest.Scenario{Replicas: 4, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(2), Method: method, Spec: atOnce(2, plan.Spec{})}
+		closed := 0
+		afterEach(t, c, func(n int, y *play) {
+			for k := range int32(2) {
+				if !y.State.Source.Set.Has(k) || y.State.Record.Moves(k) {
+					return // the second block has begun
+				}
+				y.fail(plan.SourceSide, k)
+			}
+			closed++
+			for range 120 {
+				decision := y.machine.pass(y.p, y.fair())
+				y.State.Now = y.State.Now.Add(decision.Wait)
+				y.settle(func(s step) bool { return s.kind != readies || s.ordinal > 1 })
+			}
+			if len(y.held) > 0 {
+				t.Fatalf("%s, after write %d: ordinals %v stay down\n%s", method, n, keys(y.held), y.story())
+			}
+			y.end()
+		})
+		if closed == 0 {
+			t.Errorf("%s: the gate closed at no write", method)
+		}
+	}
 }

@@ -99,7 +99,7 @@ func (m *machine) startedOn(i int, e plan.Effect) bool {
 // moverSurvives reports whether an ordinal starts on its copy while a mover of that copy still runs.
 func (m *machine) moverSurvives(i int, e plan.Effect) bool {
 	v := m.State.Volumes[i]
-	attempt := plan.RecordedVolume(m.State.Record.Handoff, v.Ordinal, v.Template).Copy
+	attempt := m.State.Record.Volume(v.Ordinal, v.Template).Copy
 	return attempt.Number > 0 && attempt.Giver != string(e.Side) && slices.ContainsFunc(m.yards[i].movers, func(pod mover) bool {
 		return pod.Attempt == attempt.Number && pod.role != volumes.RolePlaceholder && pod.mounted != "" && !pod.Ended
 	})
@@ -146,10 +146,7 @@ func (w *model) forgetCopies() {
 		if r == nil {
 			return
 		}
-		all := []api.Handoff{}
-		if r.Handoff != nil {
-			all = append(all, *r.Handoff)
-		}
+		all := r.InFlight()
 		for _, ahead := range r.Ahead {
 			all = append(all, api.Handoff{Volumes: ahead.Volumes})
 		}
@@ -331,6 +328,8 @@ func smallMethodBounds() []bound {
 		bound{"copy, troubles", moved(api.MethodCopy, 1), 1, kindsOfFault{breaksCopy, mounts}, nil},
 		bound{"copy, unattached, troubles", unattached(api.MethodCopy), 1, kindsOfFault{breaksCopy}, nil},
 		bound{"copy, ahead", ahead(1), 0, nil, nil},
+		bound{"copy, 2 at once", inBlock(moved(api.MethodCopy, 2)), 0, nil, nil},
+		bound{"snapshot, 2 at once", inBlock(moved(api.MethodSnapshot, 2)), 0, nil, nil},
 		bound{"copy, proven later, troubles", provenLater(moved(api.MethodCopy, 1)), 1, kindsOfFault{breaksCopy}, nil},
 		bound{"copy, proven later, 2", provenLater(moved(api.MethodCopy, 2)), 0, nil, nil},
 		bound{"copy, 2 claims, calm", both(moved(api.MethodCopy, 1)), 0, nil, nil},
@@ -356,6 +355,8 @@ func fullMethodBounds() []bound {
 		bound{"copy, ahead, deleted", ahead(1), 1, kindsOfFault{deletion}, nil},
 		bound{"copy, ahead, troubles", ahead(1), 1, kindsOfFault{breaksCopy}, nil},
 		bound{"snapshot, 2 claims, calm", both(moved(api.MethodSnapshot, 1)), 0, nil, nil},
+		bound{"copy, 2 at once, turns", inBlock(moved(api.MethodCopy, 2)), 1, kindsOfFault{turns}, nil},
+		bound{"snapshot, 2 at once, turns", inBlock(moved(api.MethodSnapshot, 2)), 1, kindsOfFault{turns}, nil},
 		bound{"snapshot, given back", moved(api.MethodSnapshot, 1), 1, kindsOfFault{turns}, nil},
 		bound{"snapshot, any", moved(api.MethodSnapshot, 1), 1, ofMovers, nil},
 		bound{"empty, any", moved(api.MethodEmpty, 1), 1, ofWrites, nil},

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -98,14 +99,12 @@ func (m *machine) uncopied() string {
 	return ""
 }
 
-// onItsWay reports whether the ordinal of a handoff has left the source, and does not run at the destination.
+// onItsWay reports whether an ordinal in flight has left the source, and does not run at the destination.
 func onItsWay(s plan.Snapshot) bool {
-	handoff := s.Record.Handoff
-	if handoff == nil || s.Source.Set.Has(handoff.Ordinal) {
-		return false
-	}
-	pod, found := s.Destination.Pod(handoff.Ordinal)
-	return !found || !pod.Ready || pod.Terminating
+	return slices.ContainsFunc(s.Record.InFlight(), func(h api.Handoff) bool {
+		pod, found := s.Destination.Pod(h.Ordinal)
+		return !s.Source.Set.Has(h.Ordinal) && (!found || !pod.Ready || pod.Terminating)
+	})
 }
 
 // endingBounds returns the worlds in which a precondition ends during the move.

@@ -281,7 +281,7 @@ func (m *machine) snapshotCounts(i int) string {
 	if y.lost != "" {
 		return "I3: snapshot " + y.lost + " is deleted a second time"
 	}
-	recorded := plan.RecordedVolume(m.State.Record.Handoff, v.Ordinal, v.Template).Copy
+	recorded := m.State.Record.Volume(v.Ordinal, v.Template).Copy
 	taken := recorded.Snapshot
 	if recorded.Number == 0 || taken.Handle == "" || usable(v.Source) || usable(v.Destination) {
 		return ""

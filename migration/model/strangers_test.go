@@ -214,8 +214,8 @@ func (r *run) startsSlowly() bool {
 // patient checks that no pod that starts slowly is taken for one that cannot mount its volume (I6).
 func (m *machine) patient(next plan.Record) {
 	var all []api.HandoffVolume
-	if next.Handoff != nil {
-		all = slices.Clone(next.Handoff.Volumes)
+	for _, handoff := range next.InFlight() {
+		all = append(all, handoff.Volumes...)
 	}
 	for _, ahead := range next.Ahead {
 		all = append(all, ahead.Volumes...)

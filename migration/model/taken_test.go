@@ -54,7 +54,7 @@ func (m *machine) call() {
 	for i := range m.shelves {
 		v := &m.State.Volumes[i]
 		here, all := []volumes.Volume{v.Source.Volume}, slices.Concat([]volumes.Volume{v.Destination.Volume}, m.shelves[i])
-		recorded := plan.RecordedVolume(m.State.Record.Handoff, v.Ordinal, v.Template)
+		recorded := m.State.Record.Volume(v.Ordinal, v.Template)
 		onSource, onDestination := volumes.Called(
 			volumes.Place{Claimed: v.Source.Claim.Volume, Find: find(here)}, volumes.Place{Claimed: v.Destination.Claim.Volume, Find: find(all)}, recorded.Name, recorded.Disk)
 		v.Source.Name, v.Destination.Name = "", ""

@@ -63,6 +63,17 @@ func (r Record) Moves(ordinal int32) bool {
 		slices.ContainsFunc(r.Further, func(h api.Handoff) bool { return h.Ordinal == ordinal })
 }
 
+// Volume returns the volume that an ordinal in flight had for a claim template; an empty one: it is not in flight, or
+// nothing is recorded.
+func (r Record) Volume(ordinal int32, template string) api.HandoffVolume {
+	for _, h := range r.InFlight() {
+		if h.Ordinal == ordinal {
+			return h.Volume(template)
+		}
+	}
+	return api.HandoffVolume{}
+}
+
 // Idle reports whether no ordinal is in flight.
 func (r Record) Idle() bool { return r.Handoff == nil && len(r.Further) == 0 }
 

@@ -117,19 +117,19 @@ func (p earlyPlanner) keep(k, turns int32) *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// turnsUntil returns the number of turns until the ordinal's own turn, counted from the ordinal in flight, or else
-// from the last one. 0: it has no turn, or the turn is too far away for an early copy.
+// turnsUntil returns the number of turns until the ordinal's own turn, counted from the last ordinal in flight, or else
+// from the last one that has arrived. 0: it has no turn, or the turn is too far away for an early copy.
 func (p *View) turnsUntil(k int32) int32 {
 	l, most := p.layout, p.Spec.Prefetch
-	last := l.nextForward()
-	if handoff := p.Record.Handoff; handoff != nil {
-		last = handoff.Ordinal
+	last, moves := p.outermost()
+	if !moves {
+		last = l.nextForward()
 	}
 	turns, comes := last-k, k >= l.hi-l.target
 	if l.lowest {
 		turns, comes = k-last, k < l.lo+l.target
 	}
-	if p.Record.Handoff == nil {
+	if !moves {
 		turns, most = turns+1, most+1
 	}
 	back := p.Spec.Mode == api.ModeRollback || p.Spec.Mode == api.ModeRecover // neither a single rollback nor a pause ends anything
@@ -139,7 +139,7 @@ func (p *View) turnsUntil(k int32) int32 {
 	return turns
 }
 
-// EarlyOrdinals returns the ordinals beside the one in flight whose copies must be checked: those already copied, those
+// EarlyOrdinals returns the ordinals beside those in flight whose copies must be checked: those already copied, those
 // that are due, and those whose copies are being proven.
 func EarlyOrdinals(s plan.Snapshot) []int32 {
 	p := viewOf(s)
@@ -148,13 +148,14 @@ func EarlyOrdinals(s plan.Snapshot) []int32 {
 		all = append(all, ahead.Ordinal)
 	}
 	all = append(all, proofPlanner{p}.proving()...)
-	if s.Record.Baseline == nil || s.Record.Handoff == nil || p.resting() || p.layout.broken != "" {
+	last, moves := p.outermost()
+	if s.Record.Baseline == nil || !moves || p.resting() || p.layout.broken != "" {
 		return all
 	}
 	for i := range s.Spec.Prefetch {
-		k := s.Record.Handoff.Ordinal - 1 - i
+		k := last - 1 - i
 		if p.layout.lowest {
-			k = s.Record.Handoff.Ordinal + 1 + i
+			k = last + 1 + i
 		}
 		if p.turnsUntil(k) > 0 && !slices.Contains(all, k) {
 			all = append(all, k)
@@ -203,7 +204,7 @@ func (p aheadPlanner) work(k int32, judges ...func(plan.OrdinalVolume) volumes.V
 		return nil
 	}
 	if decision.Hold != nil {
-		decision = cmp.Or(budgetPlanner(p).reserveBudget(p.inFlight()), decision)
+		decision = cmp.Or(budgetPlanner(p).whileRunning(k), decision)
 	}
 	return p.at(api.StepCopyAhead, decision)
 }

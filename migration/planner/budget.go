@@ -44,6 +44,15 @@ func (p budgetPlanner) reserveBudget(inFlight int32) *plan.Decision {
 	return nil
 }
 
+// whileRunning sets both budgets for the ordinals that are down while ordinal k runs and waits. Of several ordinals that
+// run, only the next one to stop decides: another one would give back what that one has reserved.
+func (p budgetPlanner) whileRunning(k int32) *plan.Decision {
+	if _, later := p.stopsBefore(k); later {
+		return nil
+	}
+	return p.reserveBudget(p.inFlight())
+}
+
 // wanted returns what both budgets must allow. In one namespace, the source's budget covers both slices, since one
 // PodDisruptionBudget selects both. Between two handoffs, a slice with a rollout gets the whole budget, the source
 // first: our own kind evicts, and would otherwise wait without end. The split of the end remains: if the budget is
@@ -94,8 +103,8 @@ func (p budgetPlanner) splitFor() api.SplitBudget {
 // The ordinals in flight do not count as unavailable.
 func (p budgetPlanner) selected(name plan.SideName, inFlight int32) (replicas, down int32) {
 	var leaveOut *int32
-	if inFlight > 0 && p.Record.Handoff != nil {
-		leaveOut = &p.Record.Handoff.Ordinal
+	if h := p.Record.Handoff; h != nil && inFlight > 0 && (inFlight > p.inFlight() || !p.giver.Set.Has(h.Ordinal)) {
+		leaveOut = &h.Ordinal
 	}
 	for _, at := range plan.SideNames {
 		if at != name && !p.Spec.SameNamespace {
@@ -111,13 +120,14 @@ func (p budgetPlanner) selected(name plan.SideName, inFlight int32) (replicas, d
 	return replicas, down
 }
 
-// without returns those of the ordinals that are not in flight beside the one in focus.
+// without returns the ordinals except those that count as unavailable because they are in flight beside the one in focus.
 func (p *View) without(ordinals []int32) []int32 {
-	if len(p.Record.Further) == 0 {
+	counted := p.counted()
+	if len(counted) == 0 {
 		return ordinals
 	}
 	return slices.DeleteFunc(slices.Clone(ordinals), func(k int32) bool {
-		return slices.ContainsFunc(p.Record.Further, func(h api.Handoff) bool { return h.Ordinal == k })
+		return slices.ContainsFunc(counted, func(h api.Handoff) bool { return h.Ordinal == k })
 	})
 }
 

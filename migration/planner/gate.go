@@ -124,8 +124,8 @@ func (p gatePlanner) tooManyDown(k int32) *plan.Hold {
 	if down == 0 || (!ordered || len(names) == 0) && down < p.Record.Baseline.Budget {
 		return nil
 	}
-	for i := range p.Record.Further {
-		names = append(names, fmt.Sprintf("ordinal %d, which is in flight,", p.Record.Further[i].Ordinal))
+	for _, h := range p.counted() {
+		names = append(names, fmt.Sprintf("ordinal %d, which is in flight,", h.Ordinal))
 	}
 	return &plan.Hold{
 		Reason:  api.ReasonReplicaUnavailable,
@@ -134,7 +134,7 @@ func (p gatePlanner) tooManyDown(k int32) *plan.Hold {
 }
 
 // allUnavailable returns the names of the unavailable pods of both slices, except the pod of leaveOut and those of
-// other ordinals in flight.
+// other ordinals in flight that count as unavailable anyway.
 func (p *View) allUnavailable(leaveOut *int32) []string {
 	return append(plan.PodNames(p.Source, p.without(p.down(plan.SourceSide)), leaveOut), plan.PodNames(p.Destination, p.without(p.down(plan.DestinationSide)), leaveOut)...)
 }

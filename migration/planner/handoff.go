@@ -144,7 +144,7 @@ func (p handoffPlanner) copyAhead(k int32) *plan.Decision {
 // stands by for that time.
 func (p handoffPlanner) letThrough(k int32) *plan.Decision {
 	if hold := p.hold; hold != nil {
-		return cmp.Or(p.ahead.withdraw(k), p.budget.reserveBudget(p.inFlight()), p.budget.recordMarks(), p.held(api.StepCopyAhead, *hold))
+		return cmp.Or(p.ahead.withdraw(k), p.budget.whileRunning(k), p.budget.recordMarks(), p.held(api.StepCopyAhead, *hold))
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (p handoffPlanner) letThrough(k int32) *plan.Decision {
 // runHooks runs the hooks before the stop.
 func (p handoffPlanner) runHooks(k int32) *plan.Decision {
 	if decision := p.hooks.late(k); decision != nil {
-		return cmp.Or(p.budget.reserveBudget(p.inFlight()), p.budget.recordMarks(), decision)
+		return cmp.Or(p.budget.whileRunning(k), p.budget.recordMarks(), decision)
 	}
 	return nil
 }
@@ -322,7 +322,7 @@ func (p handoffPlanner) notNow(k int32, hold *plan.Hold) *plan.Decision {
 		return waits
 	}
 	if p.resting() && !p.Deleting && p.ahead.begun() {
-		return cmp.Or(p.budget.reserveBudget(p.inFlight()), p.budget.recordMarks(), p.budget.liftCaps(), p.rests(k, true))
+		return cmp.Or(p.budget.whileRunning(k), p.budget.recordMarks(), p.budget.liftCaps(), p.rests(k, true))
 	}
 	if decision := p.ahead.drop(k); decision != nil {
 		return decision

@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -15,6 +14,9 @@ import (
 // is about one of them, that of Record.Handoff, as if it moved alone. Of the others it needs only their number (I4, I5),
 // and their order, so that both slices stay ranges: the giver stops the one next to the taker first, and the taker
 // starts that one first. Foci lists the decisions of a pass; the first one that writes ends it.
+//
+// Each ordinal has its own claims, movers and attempts, so copies need no other order. But they may take days while the
+// ordinals run. For that time an ordinal in flight takes nothing from the budget: see counted.
 
 // MostInFlight returns how many ordinals may be in flight at once. asked is what the user asks for, as a number. If more
 // than one was asked for and cannot be, why is the reason and most is 1.
@@ -23,7 +25,7 @@ func MostInFlight(s plan.Snapshot) (most, asked int32, why string) {
 	if base := s.Record.Baseline; base != nil {
 		replicas = base.Replicas
 	}
-	if asked = inFlightOf(s.Spec.MaxInFlight, replicas); asked == 1 {
+	if asked = InFlightOf(s.Spec.MaxInFlight, replicas); asked == 1 {
 		return 1, asked, ""
 	}
 	if why = onlyOne(s); why != "" || s.Destination.Lost {
@@ -36,8 +38,8 @@ func MostInFlight(s plan.Snapshot) (most, asked int32, why string) {
 	return most, asked, ""
 }
 
-// inFlightOf returns the number that a setting stands for: a percentage is rounded down.
-func inFlightOf(setting *intstr.IntOrString, replicas int32) int32 {
+// InFlightOf returns the number of ordinals for which a setting stands: a percentage is rounded down.
+func InFlightOf(setting *intstr.IntOrString, replicas int32) int32 {
 	if setting == nil {
 		return 1
 	}
@@ -48,18 +50,27 @@ func inFlightOf(setting *intstr.IntOrString, replicas int32) int32 {
 	return int32(max(1, min(n, api.MostInFlight)))
 }
 
+// severalMove lists the methods by which several ordinals may move at once.
+var severalMove = []api.VolumeMethod{api.MethodRebind, api.MethodCopy, api.MethodSnapshot, api.MethodEmpty}
+
 // onlyOne returns why ordinals must move one at a time; empty: they need not.
 func onlyOne(s plan.Snapshot) string {
+	if s.Storage != nil {
+		return "storage is changed in place one ordinal at a time, because the record of what is replaced holds one"
+	}
 	if s.Source.Set.Presence == plan.Seen && len(s.Source.Set.Templates) == 0 {
 		return "without claims, another writer's start of one ordinal could leave the others of a block without a place"
 	}
 	for _, template := range s.Source.Set.Templates {
 		asked := api.AskedOf(s.Spec.Volumes, template)
+		if asked.Method == api.MethodCopy && asked.Copy.DowntimeLimit != nil {
+			return fmt.Sprintf("copy.downtimeLimit of claim template %s takes back one ordinal alone, and those beyond it could then not be started at the destination", template)
+		}
 		if base := s.Record.Baseline; base != nil {
 			asked = api.AskedOf(base.Volumes, template)
 		}
-		if method := cmp.Or(asked.Method, api.MethodRebind); method != api.MethodRebind && method != api.MethodEmpty {
-			return fmt.Sprintf("claim template %s moves by method %s, which copies one ordinal at a time", template, method)
+		if !slices.Contains(severalMove, asked.Method) {
+			return fmt.Sprintf("claim template %s moves by method %s, for which only one ordinal at a time is tested", template, asked.Method)
 		}
 	}
 	if gate := s.Spec.OrdinalGate; gate != "" {
@@ -98,8 +109,24 @@ func inFlightFindings(s plan.Snapshot) []plan.Finding {
 	}}
 }
 
-// inFlight returns how many ordinals are in flight beside the one that the decision is about.
-func (p *View) inFlight() int32 { return int32(len(p.Record.Further)) }
+// inFlight returns how many ordinals in flight beside the one that the decision is about count as unavailable.
+func (p *View) inFlight() int32 { return int32(len(p.counted())) }
+
+// counted returns the ordinals in flight beside the one in focus that count as unavailable: the gate and the budgets
+// take all of them into account before the first one stops. If volumes are copied while their ordinals run, only those
+// that have left the giver count.
+func (p *View) counted() []api.Handoff {
+	if !p.copiesAhead() {
+		return p.Record.Further
+	}
+	return slices.DeleteFunc(slices.Clone(p.Record.Further), func(h api.Handoff) bool { return p.giver.Set.Has(h.Ordinal) })
+}
+
+// copiesAhead reports whether volumes are copied while their ordinals run.
+func (p *View) copiesAhead() bool {
+	base := p.Record.Baseline
+	return base != nil && slices.ContainsFunc(base.Volumes, func(v api.VolumeSpec) bool { return v.Method == api.MethodCopy })
+}
 
 // downInFlight returns how many of the ordinals in flight have left the giver.
 func (p *View) downInFlight() int32 {
@@ -127,7 +154,7 @@ func (p *View) room(k int32) bool {
 			return false
 		}
 	}
-	return p.inFlight() < most
+	return int32(len(p.Record.Further)) < most
 }
 
 // nearer reports whether ordinal a leaves the giver before ordinal b: it is nearer to the taker.
@@ -138,22 +165,37 @@ func (p *View) nearer(a, b int32) bool {
 	return a < b
 }
 
-// inTurn waits until all ordinals that are nearer to the taker are stopped. A stop takes the ordinal at the end of the
-// slice, so out of turn it would take another one.
-func (p handoffPlanner) inTurn(k int32) *plan.Decision {
+// stopsBefore returns an ordinal in flight that is stopped before ordinal k: it is nearer to the taker, and still runs at
+// the giver. false: there is none.
+func (p *View) stopsBefore(k int32) (int32, bool) {
 	for _, h := range p.Record.Further {
 		if p.nearer(h.Ordinal, k) && p.giver.Set.Has(h.Ordinal) {
-			return p.held(api.StepReserveBudget, plan.Hold{
-				Reason:  api.ReasonNeighborFirst,
-				Message: fmt.Sprintf("ordinal %d waits until ordinal %d is stopped, which is next to it", k, h.Ordinal),
-			})
+			return h.Ordinal, true
 		}
 	}
-	return nil
+	return 0, false
+}
+
+// inTurn waits until all ordinals that are nearer to the taker are stopped. A stop takes the ordinal at the end of the
+// slice, so out of turn it would take another one. The wait has no deadline of its own: the neighbor's step has one.
+func (p handoffPlanner) inTurn(k int32) *plan.Decision {
+	first, waits := p.stopsBefore(k)
+	if !waits {
+		return nil
+	}
+	step := api.StepReserveBudget
+	if p.ahead.asked(k) {
+		step = api.StepCopyAhead
+	}
+	return &plan.Decision{Step: step, Hold: &plan.Hold{
+		Reason:  api.ReasonNeighborFirst,
+		Message: fmt.Sprintf("ordinal %d waits until ordinal %d is stopped, which is next to it", k, first),
+	}}
 }
 
 // adjoins waits until the ordinal is next to the taker's slice: the slice must stay one range. A StatefulSet that starts
-// its pods in order gets one ordinal at a time, because it would start no pod beyond one that is not Ready.
+// its pods in order gets one ordinal at a time, because it would start no pod beyond one that is not Ready. The wait has no
+// deadline of its own, as inTurn.
 func (p handoffPlanner) adjoins(k int32) *plan.Decision {
 	for _, h := range p.Record.Further {
 		at, which := h.Ordinal, ""
@@ -165,11 +207,11 @@ func (p handoffPlanner) adjoins(k int32) *plan.Decision {
 		default:
 			continue
 		}
-		return p.held(api.StepScaleUp, plan.Hold{
+		return &plan.Decision{Step: api.StepScaleUp, Hold: &plan.Hold{
 			Reason:  api.ReasonNeighborFirst,
 			Message: fmt.Sprintf("ordinal %d can be started, and waits until ordinal %d %s", k, at, which),
 			Remedy:  fmt.Sprintf("see what ordinal %d waits for: %s", at, p.command("status")),
-		})
+		}}
 	}
 	return nil
 }
@@ -205,7 +247,7 @@ func (p handoffPlanner) recordAll(k int32) *plan.Decision {
 			break
 		}
 		begun := beside.record(k, s.Record).Record
-		next.Further = append(slices.Clone(next.Further), *begun.Handoff)
+		next.Further, next.Ahead = append(slices.Clone(next.Further), *begun.Handoff), begun.Ahead
 	}
 	decision.Record = &next
 	return decision
@@ -246,9 +288,19 @@ func (p *View) outside(side plan.Side) (plan.Pod, bool) {
 	return plan.Pod{}, false
 }
 
+// outermost returns the ordinal in flight that moves to the destination last; false: none is in flight.
+func (p *View) outermost() (int32, bool) {
+	all := p.Record.InFlight()
+	if len(all) == 0 {
+		return 0, false
+	}
+	api.SortHandoffs(all, p.Spec.Order)
+	return all[len(all)-1].Ordinal, true
+}
+
 // Foci returns what else a pass decides after a decision that only waits: the handoffs in flight beside the one that it
-// was about, those nearer to the taker first, and then whether one more begins. After one that stalls, no further ordinal
-// is stopped (I6): those that are down are brought up.
+// was about, those nearer to the taker first, and then whether one more begins. After one that stalls, no ordinal beyond
+// it is stopped (I6): those that are down are brought up.
 func Foci(s plan.Snapshot, decision plan.Decision) []plan.Focus {
 	none := s.Record.Idle() || len(s.Record.Further) == 0 && s.Spec.MaxInFlight == nil
 	if none || s.Early != nil || s.Record.Baseline == nil {
@@ -267,7 +319,7 @@ func Foci(s plan.Snapshot, decision plan.Decision) []plan.Focus {
 	})
 	var foci []plan.Focus
 	for _, h := range others {
-		if !stalls || !p.giver.Set.Has(h.Ordinal) {
+		if !stalls || !p.giver.Set.Has(h.Ordinal) || s.Record.Handoff != nil && p.nearer(h.Ordinal, s.Record.Handoff.Ordinal) {
 			foci = append(foci, plan.Focus{Ordinal: &h.Ordinal})
 		}
 	}

@@ -1,9 +1,11 @@
 package planner
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/plan/plantest"
+	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/pdb/pdbtest"
 )
 
@@ -40,7 +43,14 @@ func TestMostInFlight(t *testing.T) {
 		"more than the budget": {intstr.FromInt32(6), nil, 4, 6, ""},
 		"more than any":        {intstr.FromInt32(99), nil, 4, api.MostInFlight, ""},
 		"not a number":         {intstr.FromString("many"), nil, 1, 1, ""},
-		"a copy":               {intstr.FromInt32(3), copied, 1, 3, "method Copy"},
+		"a copy":               {intstr.FromInt32(3), copied, 3, 3, ""},
+		"a copy with a limit": {intstr.FromInt32(3), func(s *plan.Snapshot) {
+			s.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{DowntimeLimit: &metav1.Duration{Duration: time.Minute}}}}
+		}, 1, 3, "copy.downtimeLimit of claim template data"},
+		"another method": {intstr.FromInt32(3), func(s *plan.Snapshot) {
+			s.Record.Baseline.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: "Teleport"}}
+		}, 1, 3, "method Teleport"},
+		"in place": {intstr.FromInt32(3), func(s *plan.Snapshot) { s.Storage = &plan.Storage{} }, 1, 3, "in place"},
 		"left behind": {intstr.FromInt32(3), func(s *plan.Snapshot) {
 			s.Record.Baseline.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodEmpty}}
 		}, 3, 3, ""},
@@ -78,7 +88,8 @@ func TestInFlightFindings(t *testing.T) {
 		"as many as the d":     {2, nil, ""},
 		"more":                 {3, nil, api.ReasonInFlightExceeds},
 		"more than was asked":  {2, func(s *plan.Snapshot) { s.Spec.MaxUnavailable = new(intstr.FromInt32(1)) }, api.ReasonInFlightExceeds},
-		"by snapshots":         {2, func(s *plan.Snapshot) { s.Spec.Volumes[0].Method = api.MethodSnapshot }, api.ReasonInFlightUnsupported},
+		"by snapshots":         {2, func(s *plan.Snapshot) { s.Spec.Volumes[0].Method = api.MethodSnapshot }, ""},
+		"none may be down":     {2, func(s *plan.Snapshot) { s.Spec.MaxUnavailable = new(intstr.FromInt32(0)) }, api.ReasonBudgetZero},
 		"one by snapshots":     {1, func(s *plan.Snapshot) { s.Spec.Volumes[0].Method = api.MethodSnapshot }, ""},
 		"without replicas yet": {2, func(s *plan.Snapshot) { s.Source.Set.Replicas = 0 }, ""},
 	} {
@@ -89,12 +100,46 @@ func TestInFlightFindings(t *testing.T) {
 		}
 		found := ""
 		for _, f := range Preflight(s) {
-			if f.Check == plan.CheckInFlight && !f.Warning {
+			if !f.Warning && (f.Check == plan.CheckInFlight || f.Check == plan.CheckBudget) {
 				found = f.Reason
 			}
 		}
 		if found != tc.want {
 			t.Errorf("%s: found %q, want %q", name, found, tc.want)
+		}
+	}
+}
+
+// TestBlockIsNoLargerThanTheRest: a block has as many ordinals as are left and as the budget allows, and none begins under
+// a budget of 0.
+func TestBlockIsNoLargerThanTheRest(t *testing.T) {
+	at := plantest.OfRange
+	for name, tc := range map[string]struct {
+		s      plan.Snapshot
+		budget int32
+		want   int
+	}{
+		"three of six":        {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), -1), 3, 3},
+		"the last two":        {sixAtOnce(api.HighestFirst, at(0, 2), at(2, 4), -1), 3, 2},
+		"a smaller budget":    {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), -1), 2, 2},
+		"none may be down":    {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), -1), 0, 0},
+		"lowest first, three": {sixAtOnce(api.LowestFirst, at(0, 6), at(0, 0), -1), 3, 3},
+	} {
+		for k := range int32(6) { // the pods are where their slices are
+			if pod, found := tc.s.Source.Pod(k); found && !tc.s.Source.Set.Has(k) {
+				tc.s.Source.RemovePod(k)
+				tc.s.Destination.SetPod(pod)
+			}
+		}
+		tc.s.Record.Baseline.Budget, tc.s.Record.Baseline.Volumes = tc.budget, []api.VolumeSpec{api.AskedOf(tc.s.Spec.Volumes, "data")}
+		tc.s.Record.Baseline.DisruptionBudget = &api.DisruptionBudget{Name: "web", MaxUnavailable: new(intstr.FromInt32(tc.budget))}
+		k, _ := viewOf(tc.s).next()
+		p, begun := handoffOf(viewOf(tc.s)), 0
+		if p.gates.gate(k) == nil {
+			begun = len(p.recordAll(k).Record.InFlight())
+		}
+		if begun != tc.want {
+			t.Errorf("%s: %d begin, want %d (%+v)", name, begun, tc.want, p.gates.gate(k))
 		}
 	}
 }
@@ -257,6 +302,11 @@ func TestFociOfAPass(t *testing.T) {
 	if diff := cmp.Diff([]string{"4", "3"}, texts(three, false)); diff != "" {
 		t.Errorf("three, a pause: %s", diff)
 	}
+	back := sixAtOnce(api.HighestFirst, at(0, 3), at(3, 3), 4, 5, 4, 3)
+	back.Spec.Mode = api.ModeRollback
+	if diff := cmp.Diff([]string{"3"}, texts(back, true)); diff != "" {
+		t.Errorf("back, a stall: %s", diff)
+	}
 	one := sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 5, 5)
 	one.Spec.MaxInFlight = nil
 	if diff := cmp.Diff([]string(nil), texts(one, false)); diff != "" {
@@ -284,6 +334,95 @@ func TestGateCountsThoseInFlight(t *testing.T) {
 	s.Source.Pods[1].Ready = true
 	if hold := gate(); hold == nil {
 		t.Error("an OrderedReady slice stops none beside one that is not Ready")
+	}
+}
+
+// TestCopiedOrdinalsCount: while volumes are copied, an ordinal in flight that runs takes nothing from the budget, and
+// counts like any other pod. One that has left the giver counts as unavailable (I4, I5).
+func TestCopiedOrdinalsCount(t *testing.T) {
+	s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 5), plantest.OfRange(6, 0), 3, 5, 4, 3)
+	if v := viewOf(s); v.inFlight() != 2 {
+		t.Errorf("by Rebind, %d count", v.inFlight())
+	}
+	s.Record.Baseline.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}
+	if v := viewOf(s); v.inFlight() != 1 || v.counted()[0].Ordinal != 5 {
+		t.Errorf("by Copy, %+v count", v.counted())
+	}
+	unready(4)(&s)
+	down := viewOf(s).allUnavailable(nil)
+	if !slices.ContainsFunc(down, func(name string) bool { return strings.HasSuffix(name, "-4") }) {
+		t.Errorf("ordinal 4 is copied and not Ready, and unavailable are %v", down)
+	}
+}
+
+// TestOneOrdinalWritesTheBudgets: of several ordinals that run and are copied, only the next one to stop gives budget back.
+// Another one would take from it what it has reserved for its stop (I6).
+func TestOneOrdinalWritesTheBudgets(t *testing.T) {
+	s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 6), plantest.OfRange(6, 0), 5, 5, 4)
+	s.Record.Baseline.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}
+	s.Record.Baseline.DisruptionBudget = &api.DisruptionBudget{Name: "web", MaxUnavailable: new(intstr.FromInt32(3))}
+	b := &s.Source.Budgets[0]
+	b.Form, b.Fence, b.Observed = pdb.Available(4), Fence(s.UID, 1), true // 5 has reserved its stop
+	on := func(k int32) budgetPlanner {
+		s.Record = plan.Focus{Ordinal: &k}.Of(s.Record)
+		return budgetPlanner{viewOf(s)}
+	}
+	if decision := on(4).whileRunning(4); decision != nil {
+		t.Errorf("ordinal 4 waits for ordinal 5, and writes %+v", decision)
+	}
+	if decision := on(5).whileRunning(5); decision == nil || decision.Effect == nil || decision.Effect.Verb != plan.SetBudget {
+		t.Errorf("ordinal 5 does not stop yet, and keeps what is reserved: %+v", decision)
+	}
+}
+
+// TestNeighborHasNoDeadline: an ordinal that waits for its neighbor does not stall: the neighbor's own step does (I6).
+func TestNeighborHasNoDeadline(t *testing.T) {
+	s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 4), plantest.OfRange(6, 0), 4, 5, 4)
+	s.Record.Handoff.Step, s.Record.Handoff.StepTime = api.StepScaleUp, metav1.NewMicroTime(s.Now.Add(-time.Hour))
+	s.Spec.Deadline = time.Minute
+	if decision := handoffOf(viewOf(s)).adjoins(4); decision == nil || decision.Hold.Stalled || decision.Step != api.StepScaleUp {
+		t.Errorf("%+v", decision)
+	}
+}
+
+// TestEarlyBesideABlock: copies ahead of their turns are those of the ordinals beyond the block, whichever of its ordinals
+// is in focus.
+func TestEarlyBesideABlock(t *testing.T) {
+	at := plantest.OfRange
+	for name, tc := range map[string]struct {
+		s    plan.Snapshot
+		want []int32
+	}{
+		"highest first":           {sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 5, 5, 4), []int32{3, 2}},
+		"the other one in focus":  {sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 4, 5, 4), []int32{3, 2}},
+		"whether one more begins": {sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), -1, 5, 4), []int32{3, 2}},
+		"lowest first":            {sixAtOnce(api.LowestFirst, at(1, 5), at(0, 0), 0, 1, 0), []int32{2, 3}},
+		"the last ones":           {sixAtOnce(api.HighestFirst, at(0, 2), at(3, 3), 1, 2, 1), []int32{0}},
+	} {
+		tc.s.Spec.Prefetch = 2
+		if diff := cmp.Diff(tc.want, EarlyOrdinals(tc.s)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestBlockTakesOverEarlyCopies: when a block begins, the copies that were made ahead of the turns of its ordinals are
+// those of their handoffs, and of nothing else.
+func TestBlockTakesOverEarlyCopies(t *testing.T) {
+	s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 6), plantest.OfRange(6, 0), -1)
+	s.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}
+	s.Record.Baseline.Volumes = s.Spec.Volumes
+	for _, k := range []int32{5, 4, 3} {
+		s.Record.Ahead = append(s.Record.Ahead, api.CopyAhead{Ordinal: k, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: fmt.Sprintf("pv-data-web-%d", k), Copy: api.CopyAttempt{Number: k}}}})
+	}
+	decision := handoffOf(viewOf(s)).recordAll(5)
+	for _, h := range decision.Record.InFlight() {
+		if h.Volume("data").Copy.Number != h.Ordinal {
+			t.Errorf("ordinal %d continues %+v", h.Ordinal, h.Volumes)
+		}
+	}
+	if len(decision.Record.InFlight()) != 3 || len(decision.Record.Ahead) > 0 {
+		t.Errorf("in flight are %+v, and ahead %+v", decision.Record.InFlight(), decision.Record.Ahead)
 	}
 }
 

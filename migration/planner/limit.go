@@ -23,9 +23,10 @@ func (p *View) takenBack() bool {
 
 // turnBack reverses the handoff of an ordinal that is down for longer than its copy may take, like a rollback. If
 // any of its volumes was already taken over, the handoff continues, because moving back would then require another
-// copy.
+// copy. So it does beside other handoffs, when the limit was
+// set later: the ordinals beyond it could not arrive.
 func (p limitPlanner) turnBack(k int32, held []plan.OrdinalVolume) *plan.Decision {
-	if p.direction() == api.Back {
+	if p.direction() == api.Back || len(p.Record.Further) > 0 {
 		return nil
 	}
 	var late *plan.OrdinalVolume

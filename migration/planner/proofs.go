@@ -29,7 +29,7 @@ const (
 func (p proofPlanner) proving() (ordinals []int32) {
 	reads, waits := 0, 0
 	for _, each := range p.Record.Proofs {
-		if p.Record.Handoff != nil && p.Record.Handoff.Ordinal == each.Ordinal {
+		if p.Record.Moves(each.Ordinal) {
 			continue // it may leave its copy
 		}
 		if p.ends(each.Volumes) {
@@ -173,7 +173,7 @@ func (p proofPlanner) ends(owed []api.HandoffVolume) bool {
 // stands waits, before a handoff begins, for the end of proofs that would be in its way, and for the user if a copy
 // differs from its source. An ordinal that is down is never kept down for that.
 func (p proofPlanner) stands() *plan.Decision {
-	if p.stopped() || p.resting() && !p.Deleting {
+	if h := p.Record.Handoff; h != nil && !p.giver.Set.Has(h.Ordinal) || p.resting() && !p.Deleting {
 		return nil
 	}
 	for _, proof := range p.Record.Proofs {
@@ -181,11 +181,15 @@ func (p proofPlanner) stands() *plan.Decision {
 		case p.ends(proof.Volumes) && p.Record.Handoff == nil && !withdrawn(proof):
 			return p.closes(proof)
 		case !p.ends(proof.Volumes) && waitsForUser(proof):
-			return cmp.Or(budgetPlanner(p).reserveBudget(0), &plan.Decision{Hold: copy.Owed(proof.Ordinal, proof.Volumes), Wait: EarlyLook})
+			return cmp.Or(budgetPlanner(p).reserveBudget(p.inFlight()), &plan.Decision{Hold: copy.Owed(proof.Ordinal, proof.Volumes), Wait: EarlyLook})
 		}
 	}
-	if awaited := p.awaited(); p.Record.Handoff == nil && len(awaited) >= mostProofs {
+	awaited := p.awaited()
+	switch full := len(awaited) >= mostProofs; {
+	case full && p.Record.Idle():
 		return cmp.Or(budgetPlanner(p).reserveBudget(0), pending(awaited))
+	case full && p.Record.Handoff == nil:
+		return pending(awaited)
 	}
 	return nil
 }

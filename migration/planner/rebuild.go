@@ -108,7 +108,7 @@ func (r rebuilder) marked() bool {
 func (r rebuilder) gaps(lo, hi int32) ([]int32, error) { //nolint:gocyclo // one condition after the other, each a line
 	var gap *int32
 	var all []int32
-	most := inFlightOf(r.Spec.MaxInFlight, hi-lo)
+	most := InFlightOf(r.Spec.MaxInFlight, hi-lo)
 	for k := lo; k < hi; k++ {
 		switch inSource, inDestination := r.Source.Set.Has(k), r.Destination.Set.Has(k); {
 		case inSource && inDestination:

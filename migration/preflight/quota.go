@@ -15,6 +15,7 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/methods"
@@ -37,10 +38,10 @@ func (e *Inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1
 	switch {
 	case arriving.ordinals == 0 || len(filled) == 0:
 	case together:
-		arriving.filling(filled, source, volumes.RoleReceiver, volumes.RoleSender)
+		arriving.fillingAtOnce(inFlight(m, arriving), filled, source, volumes.RoleReceiver, volumes.RoleSender)
 	default:
-		arriving.filling(filled, source, volumes.RoleReceiver)
-		leaving.filling(filled, source, volumes.RoleSender)
+		arriving.fillingAtOnce(inFlight(m, arriving), filled, source, volumes.RoleReceiver)
+		leaving.fillingAtOnce(inFlight(m, arriving), filled, source, volumes.RoleSender)
 	}
 	findings, err := quotasAt(ctx, e.Destination, arriving.of, what)
 	if err != nil || len(leaving.of) == 0 {
@@ -209,14 +210,24 @@ func (t filledTemplate) size() *apiresource.Quantity {
 	return t.asked.Copy.Size
 }
 
-// filling adds the usage of filling the volumes of one ordinal at a time. It counts the pods of a copy, or the pod
-// that a restored volume waits for, less the ordinal's own pod, which is stopped. It also counts the claims beside
-// the ordinal's own, and the Service of a copy, or the VolumeSnapshot. The claims of an ordinal are filled at the
-// same time.
+// inFlight returns how many of the ordinals that move may move at once.
+func inFlight(m *api.Migration, arriving demand) int64 {
+	return min(arriving.ordinals, int64(planner.InFlightOf(m.Spec.Handoff.MaxInFlight, int32(arriving.ordinals))))
+}
+
+// filling adds the usage of filling the volumes of one ordinal at a time.
 func (d demand) filling(filled []filledTemplate, source *appsv1.StatefulSet, roles ...volumes.Role) {
-	own := demand{ordinals: 1, of: corev1.ResourceList{}}
+	d.fillingAtOnce(1, filled, source, roles...)
+}
+
+// fillingAtOnce adds the usage of filling the volumes of several ordinals at once. It counts the pods of the copies, or
+// the pods that restored volumes wait for, less the ordinals' own pods, which are stopped. It also counts the claims
+// beside the ordinals' own, and the Services of copies, or the VolumeSnapshots. The claims of an ordinal are filled at
+// the same time.
+func (d demand) fillingAtOnce(ordinals int64, filled []filledTemplate, source *appsv1.StatefulSet, roles ...volumes.Role) {
+	own := demand{ordinals: ordinals, of: corev1.ResourceList{}}
 	own.pods(source.Spec.Template.Spec)
-	all := demand{ordinals: 1, of: corev1.ResourceList{}}
+	all := demand{ordinals: ordinals, of: corev1.ResourceList{}}
 	for _, each := range filled {
 		for _, role := range roles {
 			all.fillingPod(each, source, role)

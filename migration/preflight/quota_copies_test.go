@@ -63,6 +63,16 @@ func TestCopying(t *testing.T) {
 			t.Errorf("in one namespace a copy takes %s of %s, want %s", got.String(), name, want)
 		}
 	}
+	three := demand{of: corev1.ResourceList{}}
+	three.fillingAtOnce(3, filledTemplates(m, source), source, volumes.RoleReceiver, volumes.RoleSender)
+	for name, one := range both.of {
+		want := one.DeepCopy()
+		want.Add(one)
+		want.Add(one)
+		if got := three.of[name]; got.Cmp(want) != 0 {
+			t.Errorf("three ordinals at once take %s of %s, want %s", got.String(), name, want.String())
+		}
+	}
 	m.Spec.Volumes[0].Copy.Prefetch = 2
 	early := demand{of: corev1.ResourceList{}}
 	early.filling(filledTemplates(m, source), source, volumes.RoleReceiver, volumes.RoleSender)

@@ -344,10 +344,16 @@ func (w *World) settlePods(name plan.SideName) bool {
 
 // moving returns the claims that the controllers process: a part of the world's slice, not a copy.
 func (w *World) moving() []plan.OrdinalVolume {
-	if w.only != nil {
-		return w.volumesOf(*w.only, *w.only)
+	if w.only == nil {
+		return w.State.Volumes
 	}
-	return w.State.Volumes
+	first, last := *w.only, *w.only
+	if w.State.Spec.MaxInFlight != nil { // all of these neighbors may have movers
+		for _, handoff := range w.State.Record.InFlight() {
+			first, last = min(first, handoff.Ordinal), max(last, handoff.Ordinal)
+		}
+	}
+	return w.volumesOf(first, last)
 }
 
 // volumesOf returns the volumes of the ordinals from first to last: a part of the world's slice, not a copy.

@@ -13,10 +13,15 @@ import (
 
 // copies updates v.Copy to the recorded attempt, as an observer would read it.
 func (w *World) copies() {
-	own := w.moving()
-	if handoff := w.State.Record.Handoff; handoff != nil {
-		own = w.volumesOf(handoff.Ordinal, handoff.Ordinal) // the handoff may have begun just now
+	if w.State.Record.Idle() {
+		w.lookAt(w.moving())
 	}
+	for _, handoff := range w.State.Record.InFlight() {
+		w.lookAt(w.volumesOf(handoff.Ordinal, handoff.Ordinal)) // the handoff may have begun just now
+	}
+}
+
+func (w *World) lookAt(own []plan.OrdinalVolume) {
 	for i := range own {
 		w.lookAtCopy(&own[i])
 	}
@@ -33,7 +38,7 @@ func (w *World) cutOver() {
 
 // lookAtCopy updates one copy to the recorded attempt, and its volumes to those of the ordinal's claims.
 func (w *World) lookAtCopy(v *plan.OrdinalVolume) {
-	recorded := plan.RecordedVolume(w.State.Record.Handoff, v.Ordinal, v.Template).Copy
+	recorded := w.State.Record.Volume(v.Ordinal, v.Template).Copy
 	if v.Copy == nil {
 		return
 	}
@@ -191,7 +196,7 @@ func (w *World) SettleCopies() bool {
 }
 
 func (w *World) settleCopy(v *plan.OrdinalVolume) bool {
-	recorded := plan.RecordedVolume(w.State.Record.Handoff, v.Ordinal, v.Template).Copy
+	recorded := w.State.Record.Volume(v.Ordinal, v.Template).Copy
 	if recorded.Number == 0 {
 		return false
 	}

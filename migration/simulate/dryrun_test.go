@@ -52,10 +52,15 @@ func TestSimulateHeld(t *testing.T) {
 // TestSimulateBlocks: a dry run of several at once shows as many down as there may be, and writes no more than one at a
 // time.
 func TestSimulateBlocks(t *testing.T) {
-	for _, order := range []api.Order{api.HighestFirst, api.LowestFirst} {
-		writes := map[int32]int{}
+	for _, c := range []plantest.Scenario{
+		{Spec: plan.Spec{Order: api.HighestFirst}},
+		{Spec: plan.Spec{Order: api.LowestFirst}},
+		{Method: api.MethodSnapshot},
+		{Method: api.MethodCopy},
+	} {
+		writes, order := map[int32]int{}, string(c.Spec.Order)+string(c.Method)
 		for _, most := range []int32{1, 2, 3} {
-			c := plantest.Scenario{Replicas: 7, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(3), Spec: plan.Spec{Order: order}}
+			c.Replicas, c.Templates, c.Budget = 7, []string{"data"}, pdbtest.MaxUnavailable(3)
 			c.Spec.MaxInFlight = new(intstr.FromInt32(most))
 			result := Run(c.Build())
 			if result.Outcome != api.ReasonMoved || result.Fewest != 7-most {

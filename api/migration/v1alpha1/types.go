@@ -345,8 +345,9 @@ type HandoffSpec struct {
 	// maxInFlight is how many neighboring ordinals may be handed off at once, as a number or as a percentage of the
 	// replicas (rounded down, at least 1, at most 16). Default: 1. It cannot exceed the disruption budget, see maxUnavailable.
 	// Each one counts as unavailable from before its stop until it is available at the other side. A smaller value
-	// takes effect for the next handoffs; those in progress complete. More than 1 requires that all claim templates
-	// move by Rebind or Empty, and that no gate and no hook runs between two ordinals.
+	// takes effect for the next handoffs; those in progress complete. More than 1 requires that the pods have claims,
+	// that no gate and no hook runs between two ordinals, and that no copy has a downtimeLimit, which takes one ordinal
+	// back. With spec.storage more than 1 is refused: a change in place records one ordinal at a time.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 16 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number from 1 to 16 or a percentage from 1% to 100%"

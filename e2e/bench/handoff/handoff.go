@@ -49,7 +49,7 @@ type bench struct {
 	east, west          *cluster.Cluster
 	source, destination kubernetes.Interface
 	figures             figures
-	trace               trace
+	trace               measure.Trace
 }
 
 // Scenario declares the flags.
@@ -65,7 +65,7 @@ func Scenario(set *flag.FlagSet) *measure.Scenario {
 		Figures: &b.figures, Page: b.figures.page, Usual: func() bool { return b.planned == usualPlan },
 		Show: func(out io.Writer) bool {
 			if *traced {
-				b.trace.show(out)
+				b.trace.Show(out)
 			}
 			return b.figures.show(out)
 		},
