@@ -31,9 +31,10 @@ func TestAdmissionObjects(t *testing.T) {
 		read      func() ([]*unstructured.Unstructured, error)
 		resources []string
 	}{
-		"sliceshift-authors":   {AuthorObjects, []string{"migrations." + api.GroupVersion.Group}},
-		"sliceshift-snapshots": {VolumeObjects, []string{"volumesnapshotcontents.snapshot.storage.k8s.io"}},
-		"sliceshift-volumes":   {VolumeObjects, []string{"persistentvolumes."}},
+		"sliceshift-authors":    {AuthorObjects, []string{"migrations." + api.GroupVersion.Group}},
+		"sliceshift-snapshots":  {VolumeObjects, []string{"volumesnapshotcontents.snapshot.storage.k8s.io"}},
+		"sliceshift-volumes":    {VolumeObjects, []string{"persistentvolumes."}},
+		"sliceshift-rehearsals": {rehearsalObjects, []string{"rolebindings.rbac.authorization.k8s.io"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, err := tc.read()
@@ -63,6 +64,11 @@ func TestAdmissionObjects(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rehearsalObjects returns the policy that users apply by hand.
+func rehearsalObjects() ([]*unstructured.Unstructured, error) {
+	return read(os.DirFS("."), "admission/rehearsals.yaml")
 }
 
 // TestVolumesOfNobody: without a ConfigMap the policies for volumes and snapshots restrict no account. Each ConfigMap

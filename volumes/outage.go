@@ -19,8 +19,8 @@ type Outage struct {
 	Stop, Detach, Carry, Copy, Start time.Duration
 	// Measured is how many handoffs these are the medians of; 0: none was measured.
 	Measured int
-	// Rehearsed is how many pods of a rehearsal Start is the median of, while no handoff was measured. The other parts
-	// are then assumed.
+	// Rehearsed is how many pods of a rehearsal Start is the median of, while no handoff was measured. Carry is then how
+	// long their volumes took to be restored, if the move restores them, too. The other parts are assumed.
 	Rehearsed int
 }
 
@@ -31,11 +31,12 @@ func assumed() Outage {
 	return Outage{Stop: short, Detach: short, Carry: short, Start: start}
 }
 
-// expected returns the outage before a handoff was measured: the assumption, with the start of a rehearsal if there was
+// expected returns the outage before a handoff was measured: the assumption, with the parts of a rehearsal if there was
 // one.
 func (o Outage) expected() Outage {
 	expected := assumed()
 	if o.Rehearsed > 0 {
+		expected.Carry += o.Carry
 		expected.Start = o.Start
 	}
 	return expected
@@ -125,11 +126,15 @@ func (o Outage) Lasts() (sum time.Duration) {
 
 // Source returns where the durations come from.
 func (o Outage) Source() string {
+	parts := "start"
+	if o.Carry > 0 {
+		parts = "carry and start"
+	}
 	switch {
 	case o.Measured == 0 && o.Rehearsed == 1:
-		return "start rehearsed with 1 pod, the rest assumed"
+		return parts + " rehearsed with 1 pod, the rest assumed"
 	case o.Measured == 0 && o.Rehearsed > 0:
-		return fmt.Sprintf("start rehearsed with %d pods, the rest assumed", o.Rehearsed)
+		return fmt.Sprintf("%s rehearsed with %d pods, the rest assumed", parts, o.Rehearsed)
 	case o.Measured == 0:
 		return "assumed"
 	case o.Measured == 1:

@@ -104,6 +104,11 @@ func TestRehearsedOutage(t *testing.T) {
 	if got, want := rehearsed.String(), "stop 2s, detach 2s, carry 2s, start 12s, start rehearsed with 3 pods, the rest assumed"; got != want || rehearsed.Lasts() != 18*s {
 		t.Errorf("%s, in all %s", got, rehearsed.Lasts())
 	}
+	restored := rehearsed
+	restored.Carry = 5 * s
+	if got, want := restored.String(), "stop 2s, detach 2s, carry 7s, start 12s, carry and start rehearsed with 3 pods, the rest assumed"; got != want || restored.Lasts() != 23*s {
+		t.Errorf("%s, in all %s", got, restored.Lasts())
+	}
 	rehearsed.Measured = 1
 	if got := rehearsed.String(); got != "stop 0s, detach 0s, carry 0s, start 12s, measured once" {
 		t.Error(got)

@@ -99,6 +99,10 @@ var worth = map[string][]power{
 	"sliceshift-mover-writers":              {steerTools},
 	"sliceshift-mover-dependencies":         {readSecrets, writeSecrets, writeRights, writeConfigs},
 	"sliceshift-mover-dependencies-cluster": nil,
+	"sliceshift-rehearser":                  {readSecrets, writeConfigs},
+	"sliceshift-rehearser-cluster":          {anySnapshot},
+	"sliceshift-rehearser-destination":      {writeRights, anyDisk, anySnapshot, makeSpaces},
+	"sliceshift-rehearser-stage":            {anyPod, insidePods, stopPods, readSecrets, writeSecrets, makeSpaces, writeConfigs},
 }
 
 // paths are the rights that lead to one power.

@@ -26,7 +26,6 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/migration/rehearsal"
-	"github.com/sliceshift/sliceshift/migration/report"
 )
 
 // rehearse returns the command that rehearses this move. Its pods must not reach the API server of the destination.
@@ -140,7 +139,11 @@ func TestRehearse(t *testing.T) {
 		Kept    bool
 		Result  rehearsal.Result
 	}
-	run := v.rehearse("-o", "json")
+	for _, each := range d.clusters {
+		v.Must(harness.InstallRoles(each))
+	}
+	here, there := v.rehearser("rehearser")
+	run := as(v.rehearse("-o", "json"), here, there)
 	out, err := run.Output()
 	if code := codeOf(err); code != 0 {
 		t.Fatalf("code %d:\n%s%s", code, out, stderrOf(err))
@@ -150,19 +153,16 @@ func TestRehearse(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 	v.expectNoRehearsal(d, before, disks)
-	if text := v.exits(v.movedBySnapshot("plan", d), 0); !strings.Contains(text, "start rehearsed with 2 pods") {
-		t.Errorf("the plan does not know the rehearsal:\n%s", text)
-	}
 
 	if text := v.exits(v.rehearse("--keep"), 0); !strings.Contains(text, "are kept in namespace") {
 		t.Errorf("what is kept is not shown:\n%s", text)
 	}
-	there := v.rehearsals()
-	if len(there) != 1 {
-		t.Fatalf("%d namespaces are kept", len(there))
+	stages := v.rehearsals()
+	if len(stages) != 1 {
+		t.Fatalf("%d namespaces are kept", len(stages))
 	}
 	kept := v.There()
-	kept.Namespace = there[0].Name
+	kept.Namespace = stages[0].Name
 	v.same(data, v.mounted(kept, d.sites[1]))
 	if text := v.exits(v.rehearse(), 3); !strings.Contains(text, "--clean") {
 		t.Errorf("the way to delete what is kept is not shown:\n%s", text)
@@ -171,21 +171,21 @@ func TestRehearse(t *testing.T) {
 	v.expectNoRehearsal(d, before, disks)
 	v.exits(v.rehearse("--clean"), 0)
 
+	expected := v.expectedOutage(v.movedBySnapshot("plan", d, "-o", "json"))
 	v.exits(v.movedBySnapshot("run", d), 0)
 	v.ExpectMoved()
-	var r report.Report
-	v.Must(json.Unmarshal([]byte(v.exits(v.cli("report", "-o", "json"), 0)), &r))
-	if c := r.Rehearsal; c == nil || c.DownSeconds == nil || c.DifferencePercent == nil || *c.DownSeconds <= 0 || !strings.Contains(c.Text, "the move had") {
-		t.Errorf("the report does not compare: %+v", c)
-	}
+	v.expectCompared(expected)
 	v.Audit()
 }
 
 // movedBySnapshot returns a command for the move of the disks.
-func (v *move) movedBySnapshot(verb string, d *disks) *exec.Cmd {
+func (v *move) movedBySnapshot(verb string, d *disks, more ...string) *exec.Cmd {
 	v.T.Helper()
-	return exec.CommandContext(v.Ctx, harness.Program(v.T, "migrate"), verb, v.App.Name, "-n", v.App.Namespace,
-		"--kubeconfig", v.From.Kubeconfig(), "--to-kubeconfig", d.clusters[1].Kubeconfig(), "--create-namespace", "--volume", "data=snapshot")
+	args := append([]string{
+		verb, v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig(), "--to-kubeconfig", d.clusters[1].Kubeconfig(),
+		"--create-namespace", "--volume", "data=snapshot",
+	}, more...)
+	return exec.CommandContext(v.Ctx, harness.Program(v.T, "migrate"), args...)
 }
 
 func stderrOf(err error) string {
@@ -215,6 +215,26 @@ func TestRehearseWithoutVolumes(t *testing.T) {
 	if text := v.exits(v.cli("plan"), 0); !strings.Contains(text, "start rehearsed with 3 pods") {
 		t.Errorf("the plan does not know the rehearsal:\n%s", text)
 	}
+	t.Run("its recipe forbids it", func(t *testing.T) {
+		cmd := exec.CommandContext(v.Ctx, harness.Program(t, "migrate"), "rehearse", v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig(),
+			"--to-kubeconfig", v.To.Kubeconfig(), "--recipe", "etcd", "--image", "mover", "--forbid", "127.0.0.1:1")
+		if text := v.exits(cmd, 3); !strings.Contains(text, "NeverRehearsed") || !strings.Contains(text, "two members") {
+			t.Errorf("it says\n%s", text)
+		}
+		v.expectUntouched(before)
+	})
+	t.Run("the StatefulSet is deleted", func(t *testing.T) {
+		cmd := v.rehearse("--ready-within", "5m", "--keep")
+		v.Must(child.Start(cmd))
+		v.Eventually("the pods are created", v.hasPod)
+		at := v.rehearsals()[0].Name
+		v.Must(v.Destination.AppsV1().StatefulSets(at).Delete(v.Ctx, v.App.Name, metav1.DeleteOptions{}))
+		if code := codeOf(cmd.Wait()); code != 3 {
+			t.Errorf("it ended with %d", code)
+		}
+		v.exits(v.rehearse("--clean"), 0)
+		v.expectUntouched(before)
+	})
 	t.Run("no address is reached", func(t *testing.T) {
 		cmd := exec.CommandContext(v.Ctx, harness.Program(t, "migrate"), "rehearse", v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig(),
 			"--to-kubeconfig", v.To.Kubeconfig(), "--isolated", "it is a test", "--image", "mover", "--forbid", "127.0.0.1:1")

@@ -91,6 +91,10 @@ var comparedElsewhere = map[string]string{
 	"sliceshift-mover-writers":              "TestRightsOverWriters",
 	"sliceshift-mover-dependencies":         "TestRightsOfCopies",
 	"sliceshift-mover-dependencies-cluster": "TestRightsOfCopies",
+	"sliceshift-rehearser":                  "TestRehearseRights",
+	"sliceshift-rehearser-cluster":          "TestRehearseRights",
+	"sliceshift-rehearser-destination":      "TestRehearseRights",
+	"sliceshift-rehearser-stage":            "TestRehearseRights",
 }
 
 // everyRole fails for a role of config/rbac that no test compares.

@@ -20,6 +20,10 @@ type ClonePlan struct {
 	Size int64
 	// WaitsForPod is true if the claim is bound only when a pod is scheduled.
 	WaitsForPod bool
+	// Copied is true if movers copy the running volume. Otherwise a snapshot of it is restored.
+	Copied bool
+	// BySnapshot is true if the move restores a snapshot, too.
+	BySnapshot bool
 }
 
 // Clone is the state of a clone.
@@ -35,6 +39,8 @@ type Clone struct {
 	Volume Volume
 	// Occupied is the name of an available volume that the binder could choose for the claim; empty if there is none.
 	Occupied string
+	// Pair is the state of a copy. Its incoming claim is the claim of the rehearsal.
+	Pair volumes.Pair
 }
 
 // Volume is a volume that is bound to a claim of the rehearsal's namespace.
@@ -50,8 +56,10 @@ type Volume struct {
 }
 
 // clones takes a snapshot of each volume, imports it, and creates a claim from it. One clone does not wait for another.
+// Volumes that are copied instead are copied first.
 func (f Facts) clones() Step {
 	return first(
+		f.copied,
 		func() Step { return f.each(f.taken) },
 		f.marked,
 		func() Step {
@@ -77,13 +85,13 @@ func (f Facts) each(of func(int) Step) Step {
 	return waits
 }
 
-// marked records when all snapshots were ready.
+// marked records when all snapshots were ready and all copies made.
 func (f Facts) marked() Step {
-	if len(f.Clones) == 0 || f.Record.Snapshots != nil {
+	if len(f.Clones) == 0 || f.Record.Cloned != nil {
 		return Step{}
 	}
 	next := f.Record
-	next.Snapshots = new(microTime(f.Now))
+	next.Cloned = new(microTime(f.Now))
 	return Step{Record: &next}
 }
 
@@ -98,6 +106,8 @@ func (f Facts) taken(i int) Step {
 	c, asked := f.Clones[i], f.Ask.Clones[i]
 	s := c.Taken
 	switch {
+	case asked.Copied:
+		return Step{}
 	case !s.Found:
 		return f.createClone(KindTaken, Object{Ref: c.TakenRef}, i)
 	case !s.Ours:
@@ -118,6 +128,8 @@ func (f Facts) imported(i int) Step {
 	c := f.Clones[i]
 	s, content := c.Import, c.Import.Content
 	switch {
+	case f.Ask.Clones[i].Copied:
+		return Step{}
 	case !content.Found && !s.Found:
 		step := f.createClone(KindContent, Object{Ref: volumes.Ref{Name: c.ImportRef.Name}}, i)
 		step.Write.Handle = c.Taken.Content.Handle
@@ -134,14 +146,29 @@ func (f Facts) imported(i int) Step {
 	return Step{}
 }
 
-// filled creates the claim from the imported snapshot. A class that waits for a pod fills it when the pod is
-// scheduled.
-func (f Facts) filled(i int) Step {
+// chosen ends the rehearsal if the binder has chosen an existing volume for a claim, or may do so.
+func (f Facts) chosen(i int) Step {
 	c, asked := f.Clones[i], f.Ask.Clones[i]
 	switch {
 	case !c.Claim.Found && c.Occupied != "":
 		return f.ends(refused("VolumeAvailable", fmt.Sprintf("volume %s of the destination's cluster is available, and the binder may choose it for claim %s: a pod of the rehearsal would write to it", c.Occupied, named(asked.To)),
 			"reserve or delete that volume, or name another class: --storage-class "+asked.Template+"=CLASS"))
+	case c.Volume.Found && c.Volume.Chosen:
+		return f.ends(failed("NotRestored", fmt.Sprintf("volume %s of claim %s existed before: the binder has chosen it, and it is no clone", c.Volume.Name, named(asked.To)), "see the end of the rehearsal for the way to keep that volume"))
+	}
+	return Step{}
+}
+
+// filled creates the claim from the imported snapshot. A class that waits for a pod fills it when the pod is
+// scheduled.
+func (f Facts) filled(i int) Step {
+	c, asked := f.Clones[i], f.Ask.Clones[i]
+	if step := f.chosen(i); !step.none() {
+		return step
+	}
+	switch {
+	case asked.Copied && (!c.Claim.Found || !c.Pair.Copy.Incoming.Claim.Ours):
+		return f.ends(failed("ClaimDeleted", "claim "+named(asked.To)+", with the copy of a volume, was deleted or replaced during the rehearsal", "find what deletes it, and rehearse again"))
 	case !c.Claim.Found:
 		step := f.createClone(KindClaim, c.Claim, i)
 		step.Write.Size = asked.Size
@@ -151,10 +178,10 @@ func (f Facts) filled(i int) Step {
 		return step
 	case c.Claim.Terminating:
 		return f.ends(failed("ClaimDeleted", "claim "+named(asked.To)+" is being deleted during the rehearsal", "find what deletes it, and rehearse again"))
+	case asked.Copied:
+		return Step{}
 	case c.Source != c.ImportRef.Name:
 		return f.ends(failed("NotRestored", "claim "+named(asked.To)+" does not name VolumeSnapshot "+c.ImportRef.Name+" as its data source: a webhook has removed it, and the pod would start empty", "look for webhooks that change claims"))
-	case c.Volume.Found && c.Volume.Chosen:
-		return f.ends(failed("NotRestored", fmt.Sprintf("volume %s of claim %s existed before: the binder has chosen it, and it is no clone", c.Volume.Name, named(asked.To)), "see the end of the rehearsal for the way to keep that volume"))
 	case c.Volume.Found && c.Volume.Driver != asked.Driver:
 		return f.ends(failed("NotRestored", fmt.Sprintf("volume %s of claim %s is not of driver %s: its provisioner does not know the snapshot", c.Volume.Name, named(asked.To), asked.Driver), "name a StorageClass of that driver: --storage-class "+asked.Template+"=CLASS"))
 	case !c.Volume.Found && !asked.WaitsForPod:

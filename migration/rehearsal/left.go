@@ -21,6 +21,14 @@ type Left struct {
 	Imports, Contents []Object
 	// Taken are the snapshots at the source with the ID of the rehearsal.
 	Taken []TakenLeft
+	// Movers are the pods of both sides that copy volumes for this rehearsal.
+	Movers []MoverLeft
+}
+
+// MoverLeft is a pod that copies a volume.
+type MoverLeft struct {
+	Object
+	AtSource bool
 }
 
 // TakenLeft is a snapshot at the source with its content.
@@ -32,12 +40,16 @@ type TakenLeft struct {
 }
 
 // end deletes what the rehearsal has created, in the reverse order. Storage is deleted with the objects: the volumes
-// are clones.
+// are clones. Movers are never kept: they read the disks of the source.
 func (f Facts) end() Step {
-	if f.Record.Cleaned || f.Record.Keep && !f.Stop && f.Record.End.Outcome != Refused {
-		return Step{Finished: true}
+	finished := func() Step { return Step{Finished: true} }
+	switch {
+	case f.Record.Cleaned:
+		return finished()
+	case f.Record.Keep && !f.Stop && f.Record.End.Outcome != Refused:
+		return first(f.admitted, f.dropMovers, finished)
 	}
-	return first(f.stopPods, f.dropClones, f.dropImports, f.dropTaken, f.dropNamespace, func() Step {
+	return first(f.admitted, f.dropMovers, f.stopPods, f.dropClones, f.dropImports, f.dropTaken, f.dropNamespace, func() Step {
 		next := f.Record
 		next.Cleaned = true
 		return Step{Record: &next}

@@ -26,6 +26,8 @@ type thing struct {
 	of      volumes.Ref
 	retains bool
 	handle  string
+	// mover is that of a pod that copies.
+	mover volumes.Mover
 }
 
 // clusters is a model of the source and the destination. Its controllers act between passes.
@@ -39,6 +41,8 @@ type clusters struct {
 	enforced, retains bool
 	ready             bool
 	generation        int64
+	// admits is true if the process has its rights everywhere. Otherwise a RoleBinding gives them.
+	admits bool
 	// leaked counts storage whose object was deleted while its policy was Retain.
 	leaked int
 	record Record
@@ -47,7 +51,7 @@ type clusters struct {
 }
 
 func newClusters(replicas int32) *clusters {
-	c := &clusters{now: noon, things: map[Kind]map[string]*thing{}, enforced: true, ready: true}
+	c := &clusters{now: noon, things: map[Kind]map[string]*thing{}, enforced: true, ready: true, admits: true}
 	place := Place{Cluster: "west", Namespace: "shop", StatefulSet: "web", APIVersion: "apps/v1"}
 	c.record = Begin("id-1", place, place, noon, nil)
 	c.ask = Ask{Set: "web", Start: 1, Replicas: replicas, Copies: []Named{{"Service", "web"}, {"Secret", "web"}}, Forbidden: []string{"10.0.0.1:443"}, Within: time.Minute}
@@ -57,6 +61,14 @@ func newClusters(replicas int32) *clusters {
 			Template: "data", Ordinal: ordinal, From: volumes.Ref{Namespace: "shop", Name: name}, To: volumes.Ref{Namespace: c.record.Namespace, Name: name},
 			Driver: "disks", Handle: "disk-" + name, Class: "nightly", Size: 1 << 30,
 		})
+	}
+	return c
+}
+
+// copying lets the rehearsal copy volumes instead of taking snapshots.
+func (c *clusters) copying() *clusters {
+	for i := range c.ask.Clones {
+		c.ask.Clones[i].Copied = true
 	}
 	return c
 }
@@ -144,6 +156,8 @@ const contentOf = "content-"
 // facts returns the facts of a pass. A process that only deletes does not know the Ask.
 func (c *clusters) facts(knows, stop bool) Facts {
 	f := Facts{Now: c.now, Stop: stop, Record: c.record, Namespace: c.object(KindNamespace, volumes.Ref{Name: c.record.Namespace})}
+	binding := c.object(KindBinding, c.inside("rehearsal"))
+	f.Admission = Admission{Allowed: f.Namespace.Found && (c.admits || binding.Found), Binding: binding, User: "jane", Role: "stage"}
 	f.Control, f.Proof = c.probe(KindControl, "control"), c.probe(KindProof, "proof")
 	f.Policy = Policy{Object: c.object(KindPolicy, c.inside("policy")), Generation: c.generation}
 	f.Set = c.object(KindSet, c.inside("web"))
@@ -166,7 +180,7 @@ func (c *clusters) facts(knows, stop bool) Facts {
 }
 
 func (c *clusters) clone(asked ClonePlan) Clone {
-	clone := Clone{TakenRef: volumes.Ref{Namespace: "shop", Name: "taken-" + asked.From.Name}, ImportRef: c.inside("import-" + asked.From.Name)}
+	clone := Clone{Pair: c.pair(asked), TakenRef: volumes.Ref{Namespace: "shop", Name: "taken-" + asked.From.Name}, ImportRef: c.inside("import-" + asked.From.Name)}
 	clone.Taken = c.snapshot(KindTaken, clone.TakenRef, c.at(KindContent, contentOf+clone.TakenRef.Name))
 	if clone.Taken.Content.Found {
 		clone.Taken.Content.Driver, clone.Taken.Content.Volume = asked.Driver, "disk-"+asked.From.Name
@@ -178,6 +192,9 @@ func (c *clusters) clone(asked ClonePlan) Clone {
 	}
 	if clone.Claim = c.object(KindClaim, asked.To); clone.Claim.Found {
 		clone.Source, clone.Volume = clone.ImportRef.Name, c.volume(asked.To.Name)
+		if asked.Copied {
+			clone.Source = ""
+		}
 	}
 	return clone
 }
@@ -197,6 +214,9 @@ func (c *clusters) left() Left {
 			v.Ours = true
 			l.Volumes = append(l.Volumes, v)
 		}
+	}
+	for _, o := range c.objects(KindMover) {
+		l.Movers = append(l.Movers, MoverLeft{Object: o, AtSource: o.Namespace == "shop"})
 	}
 	for _, o := range c.objects(KindContent) {
 		if o.Ours && !strings.HasPrefix(o.Name, contentOf) {
@@ -218,6 +238,10 @@ func (c *clusters) left() Left {
 func (c *clusters) do(w Write) {
 	c.wrote = append(c.wrote, w)
 	kind, name := w.Kind, w.On.Name
+	if w.Carry != nil {
+		c.carry(w)
+		return
+	}
 	switch w.Verb {
 	case Create:
 		if kind == KindCopy {
@@ -237,6 +261,7 @@ func (c *clusters) do(w Write) {
 
 // control lets the controllers of the clusters act: they bind, provision, and complete deletions.
 func (c *clusters) control() {
+	c.move()
 	for _, t := range c.all(KindTaken) {
 		if c.at(KindContent, contentOf+t.ref.Name) == nil && !t.terminating {
 			content := c.add(KindContent, volumes.Ref{Name: contentOf + t.ref.Name})
@@ -266,10 +291,10 @@ func (c *clusters) finish() {
 			case KindTaken:
 				c.drop(KindContent, contentOf+name)
 			case KindNamespace:
-				for _, inside := range []Kind{KindControl, KindProof, KindPolicy, KindCopy, KindSet} {
+				for _, inside := range []Kind{KindBinding, KindControl, KindProof, KindPolicy, KindCopy, KindSet} {
 					c.things[inside] = nil
 				}
-			case KindControl, KindProof, KindPolicy, KindCopy, KindContent, KindImport, KindVolume, KindSet:
+			case KindControl, KindProof, KindPolicy, KindCopy, KindContent, KindImport, KindVolume, KindSet, KindBinding, KindMover:
 			}
 		}
 	}
@@ -336,7 +361,7 @@ func (c *clusters) expectSafe(t interface {
 ) {
 	t.Helper()
 	for _, w := range c.wrote {
-		if w.AtSource && w.Kind != KindTaken && (w.Kind != KindContent || w.Verb != Loosen || !strings.HasPrefix(w.On.Name, contentOf)) {
+		if w.AtSource && w.Kind != KindMover && w.Kind != KindTaken && (w.Kind != KindContent || w.Verb != Loosen || !strings.HasPrefix(w.On.Name, contentOf)) {
 			t.Errorf("at the source: %s", w)
 		}
 		if !w.AtSource && w.On.Namespace != "" && w.On.Namespace != c.record.Namespace {
@@ -356,6 +381,10 @@ func (c *clusters) expectSafe(t interface {
 func TestAnyInterruption(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClusters(rapid.Int32Range(1, 3).Draw(t, "replicas"))
+		if rapid.Bool().Draw(t, "copies") {
+			c.copying()
+		}
+		c.admits = rapid.Bool().Draw(t, "admits")
 		c.enforced, c.retains, c.ready = rapid.Bool().Draw(t, "enforced"), rapid.Bool().Draw(t, "retains"), rapid.Bool().Draw(t, "ready")
 		for range rapid.IntRange(0, 60).Draw(t, "passes") {
 			if _, finished := c.pass(true, false); finished {
@@ -365,7 +394,10 @@ func TestAnyInterruption(t *testing.T) {
 				c.control()
 			}
 			c.now = c.now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "seconds")) * time.Second)
-			started := c.at(KindSet, "web") != nil || c.at(KindTaken, "taken-data-web-1") != nil
+			started := c.at(KindSet, "web") != nil || c.at(KindTaken, "taken-data-web-1") != nil || len(c.things[KindMover]) > 0
+			if c.at(KindSet, "web") != nil && len(c.things[KindMover]) > 0 {
+				t.Errorf("a mover and the pods have one volume")
+			}
 			if started && c.record.Isolation == nil {
 				t.Errorf("it has begun before the proof")
 			}

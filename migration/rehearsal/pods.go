@@ -100,7 +100,11 @@ func (f Facts) ready() Step {
 	case missing == "":
 		return Step{}
 	case f.late():
-		return f.ends(failed(ReasonNotReady, fmt.Sprintf("%s after %s", missing, f.Ask.Within), "keep the objects and look at the pods: --keep; give slow starts more time: --ready-within"))
+		message := fmt.Sprintf("%s after %s", missing, f.Ask.Within)
+		if f.fuzzy() {
+			message += "; its volumes are copies of disks that were written meanwhile, from which not every application recovers, so this says little about the move"
+		}
+		return f.ends(failed(ReasonNotReady, message, "keep the objects and look at the pods: --keep; give slow starts more time: --ready-within"))
 	}
 	return Step{Wait: "all pods are Ready: " + missing}
 }
@@ -117,6 +121,11 @@ func (f Facts) unready() string {
 		}
 	}
 	return ""
+}
+
+// fuzzy reports whether a volume was copied while it was written.
+func (f Facts) fuzzy() bool {
+	return slices.ContainsFunc(f.Ask.Clones, func(c ClonePlan) bool { return c.Copied })
 }
 
 // late reports whether the pods and gates have used their time.
@@ -156,13 +165,28 @@ type Result struct {
 	// Seconds is the median time of a pod from its creation until it was Ready.
 	Seconds float64  `json:"seconds"`
 	Pods    []Timing `json:"pods"`
-	// SnapshotSeconds is how long it took until all snapshots were ready, and RestoreSeconds how long the slowest claim
-	// waited for its volume. Both are 0 without clones.
-	SnapshotSeconds float64 `json:"snapshotSeconds"`
-	RestoreSeconds  float64 `json:"restoreSeconds"`
+	// CloneSeconds is how long it took until all snapshots were ready and all copies made, and RestoreSeconds how long
+	// the slowest claim waited for its volume. Both are 0 without clones.
+	CloneSeconds   float64 `json:"cloneSeconds"`
+	RestoreSeconds float64 `json:"restoreSeconds"`
+	// Copied is true if volumes were copied while they were written. Their content is of no single moment.
+	Copied bool `json:"copied,omitempty"`
+	// CarrySeconds is how long the move is expected to restore the volumes of an ordinal that is down; 0 if it
+	// restores none.
+	CarrySeconds float64 `json:"carrySeconds,omitempty"`
+	// Origin lists the disturbances of the source meanwhile.
+	Origin Origin `json:"origin"`
 	// Denied lists the addresses that pods did not reach.
 	Denied []string `json:"denied"`
 	Gates  []Gate   `json:"gates,omitempty"`
+}
+
+// Origin lists the disturbances of the source's pods during a rehearsal.
+type Origin struct {
+	// Pods is how many there were at its beginning.
+	Pods int `json:"pods"`
+	// Disturbed lists those that were restarted, replaced or not Ready meanwhile, each as a sentence.
+	Disturbed []string `json:"disturbed,omitempty"`
 }
 
 // Of reports whether this is the result for a move to a StatefulSet. An empty cluster is not known, and not compared.
@@ -172,7 +196,10 @@ func (r Result) Of(cluster types.UID, namespace, set string) bool {
 }
 
 func (f Facts) result() *Result {
-	r := &Result{Time: f.Now.UTC(), Outcome: Rehearsed, Destination: f.Record.Destination, Gates: f.Gates, Denied: f.Record.Isolation.Denied}
+	r := &Result{
+		Time: f.Now.UTC(), Outcome: Rehearsed, Destination: f.Record.Destination, Gates: f.Gates, Denied: f.Record.Isolation.Denied,
+		Copied: f.fuzzy(), Origin: f.Origin,
+	}
 	var all []float64
 	for _, p := range f.Pods {
 		t := p.timing()
@@ -180,11 +207,19 @@ func (f Facts) result() *Result {
 	}
 	slices.SortFunc(r.Pods, func(a, b Timing) int { return int(a.Ordinal - b.Ordinal) })
 	r.Seconds = median(all)
-	if f.Record.Snapshots != nil {
-		r.SnapshotSeconds = between(f.Record.Isolation.Time.Time, f.Record.Snapshots.Time)
+	if f.Record.Cloned != nil {
+		r.CloneSeconds = between(f.Record.Isolation.Time.Time, f.Record.Cloned.Time)
 	}
-	for _, c := range f.Clones {
-		r.RestoreSeconds = max(r.RestoreSeconds, between(c.Claim.Created, c.Volume.Created))
+	for i, c := range f.Clones {
+		restored := between(c.Claim.Created, c.Volume.Created)
+		r.RestoreSeconds = max(r.RestoreSeconds, restored)
+		switch asked := f.Ask.Clones[i]; {
+		case !asked.BySnapshot || asked.Copied:
+		case asked.WaitsForPod: // the start of the pod includes it
+			r.CarrySeconds = max(r.CarrySeconds, r.CloneSeconds)
+		default:
+			r.CarrySeconds = max(r.CarrySeconds, r.CloneSeconds+restored)
+		}
 	}
 	if slices.ContainsFunc(f.Gates, func(g Gate) bool { return g.Verdict == GateFailed }) {
 		r.Outcome = Failed
@@ -212,8 +247,9 @@ func median(values []float64) float64 {
 	return (values[last/2] + values[len(values)/2]) / 2
 }
 
-// Outage returns the outage that a move is expected to have by this result: the start of the pods was measured, and
-// the other parts are assumed.
+// Outage returns the outage that a move is expected to have by this result: the start of the pods was measured, and so
+// were the snapshots if the move takes some. The other parts are assumed.
 func (r Result) Outage() volumes.Outage {
-	return volumes.Outage{Start: time.Duration(r.Seconds * float64(time.Second)), Rehearsed: len(r.Pods)}
+	in := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+	return volumes.Outage{Carry: in(r.CarrySeconds), Start: in(r.Seconds), Rehearsed: len(r.Pods)}
 }

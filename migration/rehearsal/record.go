@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
 // Record is the state of a rehearsal. It is stored before the first object is created, so that a later process
@@ -26,8 +28,12 @@ type Record struct {
 	Reached []string `json:"reached,omitempty"`
 	// Isolation is the proof; nil until then.
 	Isolation *Isolation `json:"isolation,omitempty"`
-	// Snapshots is when all snapshots were ready.
-	Snapshots *metav1.MicroTime `json:"snapshots,omitempty"`
+	// Copies are the attempts to copy volumes, by the name of the claim that is filled.
+	Copies map[string]api.CopyAttempt `json:"copies,omitempty"`
+	// Cloned is when all snapshots were ready and all copies made. No mover is created after that.
+	Cloned *metav1.MicroTime `json:"cloned,omitempty"`
+	// SetUID is that of the StatefulSet; empty until it was created.
+	SetUID types.UID `json:"setUID,omitempty"`
 	// End is how the rehearsal ended; nil until then. The objects are deleted after that.
 	End *End `json:"end,omitempty"`
 	// Keep is true if the objects stay, and Cleaned when they are deleted.
@@ -80,6 +86,9 @@ const (
 	ReasonNotProven   = "IsolationNotProven"
 	ReasonNotReady    = "PodNotReady"
 	ReasonGateFailed  = "GateFailed"
+	ReasonSourceSlow  = "SourceSlow"
+	ReasonNotAdmitted = "NotAdmitted"
+	ReasonCopyLost    = "CopyLost"
 )
 
 // End is how a rehearsal ended, and why.
@@ -110,6 +119,9 @@ func Begin(id types.UID, source, destination Place, now time.Time, before *Recor
 	}
 	return r
 }
+
+// Fence is the fence of the movers. A rehearsal is never continued by another process, so it has one epoch.
+func (r Record) Fence() string { return string(r.ID) + ".1" }
 
 // Known returns the latest result: that of this rehearsal, or that of the one before.
 func (r Record) Known() *Result {

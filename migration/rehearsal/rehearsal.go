@@ -2,27 +2,32 @@
 // their volumes, under their own names, in an isolated namespace of their own. The source keeps running.
 //
 //	namespace    created with the ID of the rehearsal
+//	admit        a RoleBinding there, if this process has no rights in new namespaces
 //	control      a pod reaches forbidden addresses, as long as no NetworkPolicy denies it
 //	policy       a NetworkPolicy denies everything except the addresses that the user lists
 //	proof        another pod reaches none of these addresses
 //	copies       the Services, ConfigMaps, Secrets and ServiceAccounts of the pods
-//	clones       a snapshot of each running volume, imported, and a claim that is filled from it
+//	clones       a snapshot of each running volume, imported, and a claim that is filled from it; or, if the user asks
+//	             for that, a copy that movers make while the pods run
 //	pods         the StatefulSet of the move; its pods become Ready, and health gates are asked
 //	end          everything is deleted in the reverse order, the namespace last
 //
 // Next is asked again on every pass, with what the clusters contain. It returns at most one write. These rules keep
 // the source safe:
 //
-//   - At the source it writes nothing but VolumeSnapshots, and it deletes only those with the ID.
+//   - At the source it writes nothing but VolumeSnapshots and movers, and it deletes only those with the ID. A mover
+//     mounts its volume read-only.
 //   - No pod of the application starts before the control has reached a forbidden address and the proof has not.
 //     If the policy changes later, or another one appears, the rehearsal ends.
 //   - It deletes objects of a namespace only if that namespace has the ID and the recorded UID.
 //   - A volume that existed before its claim is never deleted.
+//   - No mover runs any more when the pods start, and none is created after that.
 //
 // This package is pure: the same Facts give the same Step.
 package rehearsal
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/sliceshift/sliceshift/volumes"
@@ -50,8 +55,12 @@ type Facts struct {
 	// Ask describes the rehearsal. It is empty if only the objects of an earlier process are deleted.
 	Ask    Ask
 	Record Record
-	// Namespace is the namespace of the rehearsal. The facts below are about objects in it, except for snapshots.
+	// Latest are the latest requests to the source; nil if they are not measured, or not yet.
+	Latest *Requests
+	// Namespace is the namespace of the rehearsal. The facts below are about objects in it, except for snapshots and
+	// movers. They are known only while the process is admitted.
 	Namespace Object
+	Admission Admission
 	// Control is the pod that runs without a NetworkPolicy, and Proof the pod that runs behind it.
 	Control, Proof Probe
 	Policy         Policy
@@ -60,9 +69,11 @@ type Facts struct {
 	Clones []Clone
 	Set    Object
 	Pods   []Pod
-	// Gates are the answers of health gates. They are asked when all pods are Ready.
-	Gates []Gate
-	Left  Left
+	// Gates are the answers of health gates. They are asked when all pods are Ready. Origin is read then, about
+	// the pods of the source.
+	Gates  []Gate
+	Origin Origin
+	Left   Left
 }
 
 // Ask describes the rehearsal: the StatefulSet, its clones and the time for its start.
@@ -77,6 +88,14 @@ type Ask struct {
 	Forbidden []string
 	// Within is how long the pods may take until they are Ready and the gates pass.
 	Within time.Duration
+	// LatencyLimit is the p99 of the requests to the source above which the rehearsal ends; 0 for no limit.
+	LatencyLimit time.Duration
+}
+
+// Requests are the requests to the source in a short time.
+type Requests struct {
+	All, Failed int64
+	P99         time.Duration
 }
 
 // Named identifies an object that is copied.
@@ -111,6 +130,7 @@ type Verb string
 const (
 	Create Verb = "create"
 	Delete Verb = "delete"
+	Update Verb = "update"
 	// Loosen sets the reclaim policy of a clone's volume, or the deletion policy of a snapshot's content, to Delete.
 	Loosen Verb = "loosen"
 )
@@ -132,6 +152,9 @@ const (
 	KindClaim   Kind = "claim"
 	KindVolume  Kind = "volume"
 	KindSet     Kind = "StatefulSet"
+	KindBinding Kind = "RoleBinding"
+	// KindMover is a pod that reads or writes a volume.
+	KindMover Kind = "mover"
 )
 
 // Write is one write.
@@ -151,6 +174,8 @@ type Write struct {
 	Handle string
 	// Addresses are for a probe.
 	Addresses []string
+	// Carry is the step of a copy that this write is; nil for all others.
+	Carry *volumes.Action
 }
 
 // String describes the write for the user.
@@ -163,8 +188,11 @@ func (w Write) String() string {
 	if w.Kind == KindCopy {
 		kind = "copy of " + w.Copy.Kind
 	}
-	if w.Verb == Loosen {
+	switch {
+	case w.Verb == Loosen:
 		return "set policy Delete of " + kind + " " + name
+	case w.Carry != nil && w.Carry.Verb == volumes.TellMover:
+		return "introduce mover " + name + " to its peer"
 	}
 	return verb + " " + kind + " " + name
 }
@@ -204,7 +232,7 @@ func Next(f Facts) Step {
 	case f.Stop:
 		return f.ends(End{Outcome: Interrupted, Reason: ReasonInterrupted, Message: "the rehearsal was interrupted"})
 	}
-	return first(f.namespace, f.control, f.isolate, f.prove, f.copies, f.clones, f.start, f.ready, f.gates, f.conclude)
+	return first(f.calm, f.namespace, f.admit, f.control, f.isolate, f.prove, f.copies, f.clones, f.start, f.ready, f.gates, f.conclude)
 }
 
 func (f Facts) write(verb Verb, kind Kind, on Object) Step {
@@ -260,13 +288,29 @@ func (f Facts) copies() Step {
 	return Step{}
 }
 
-// start creates the StatefulSet.
+// start creates the StatefulSet, and records its UID. Another one of its name would start on clones that pods have
+// written to.
 func (f Facts) start() Step {
+	known := f.Record.SetUID
 	switch {
-	case !f.Set.Found:
+	case !f.Set.Found && known == "":
 		return f.write(Create, KindSet, f.Set)
-	case f.Set.Terminating:
-		return f.ends(failed("SetDeleted", "StatefulSet "+f.Set.Namespace+"/"+f.Set.Name+" is being deleted during the rehearsal", "find what deletes it, and rehearse again"))
+	case !f.Set.Found, f.Set.Terminating, !f.Set.Ours, known != "" && known != f.Set.UID:
+		return f.ends(failed("SetDeleted", "StatefulSet "+f.Set.Namespace+"/"+f.Set.Name+" was deleted or replaced during the rehearsal", "find what deletes it, and rehearse again"))
+	case known == "":
+		next := f.Record
+		next.SetUID = f.Set.UID
+		return Step{Record: &next}
 	}
 	return Step{}
+}
+
+// calm ends the rehearsal if the clients of the source notice it more than the user accepts.
+func (f Facts) calm() Step {
+	limit, latest := f.Ask.LatencyLimit, f.Latest
+	if limit == 0 || latest == nil || latest.Failed == 0 && latest.P99 <= limit {
+		return Step{}
+	}
+	return f.ends(failed(ReasonSourceSlow, fmt.Sprintf("of the last %d requests to the source %d failed, and 99 %% of the others took up to %s; the limit is %s", latest.All, latest.Failed, latest.P99, limit),
+		"rehearse when the application has less to do, or accept more: --latency-limit"))
 }

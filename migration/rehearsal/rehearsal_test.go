@@ -217,7 +217,7 @@ func TestGates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClusters(1)
-			c.until(func() bool { return c.at(KindSet, "web") != nil })
+			c.until(func() bool { return c.record.SetUID != "" })
 			f := c.facts(true, false)
 			f.Gates = []Gate{tc.gate}
 			if tc.late {
@@ -233,6 +233,57 @@ func TestGates(t *testing.T) {
 			f.Record = *step.Record
 			if got := Next(f).Record.End; got.Outcome != tc.outcome {
 				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// TestSourceSuffers: the latest requests to the source end a rehearsal if they are slower than the user accepts, or fail.
+// Requests that are not measured do not.
+func TestSourceSuffers(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	for name, tc := range map[string]struct {
+		limit  time.Duration
+		latest *Requests
+		ends   bool
+	}{
+		"as fast as asked": {limit, &Requests{All: 50, P99: limit}, false},
+		"too slow":         {limit, &Requests{All: 50, P99: limit + 1}, true},
+		"failed":           {limit, &Requests{All: 50, Failed: 1, P99: 1}, true},
+		"not measured":     {limit, nil, false},
+		"without a limit":  {0, &Requests{All: 50, Failed: 50}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := isolated()
+			f.Ask.LatencyLimit, f.Latest = tc.limit, tc.latest
+			step := Next(f)
+			if ends := step.Record != nil && step.Record.End != nil && step.Record.End.Reason == ReasonSourceSlow; ends != tc.ends {
+				t.Errorf("%+v", step)
+			}
+		})
+	}
+}
+
+// TestCarryOfSnapshots: if the move restores snapshots, too, their time is part of the expected outage. A class that
+// waits for a pod restores them during the pod's start.
+func TestCarryOfSnapshots(t *testing.T) {
+	for name, tc := range map[string]struct {
+		bySnapshot, waits bool
+		want              time.Duration
+	}{
+		"the disk moves":         {false, false, 7 * time.Second},
+		"restored at once":       {true, false, 16 * time.Second},
+		"restored for the start": {true, true, 12 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := isolated()
+			f.Record.Cloned = new(microTime(f.Record.Isolation.Time.Add(5 * time.Second)))
+			f.Ask.Clones[0].BySnapshot, f.Ask.Clones[0].WaitsForPod = tc.bySnapshot, tc.waits
+			f.Clones[0].Claim.Created, f.Clones[0].Volume.Created = noon, noon.Add(4*time.Second)
+			f.Pods = []Pod{{Times: Times{Created: noon, Ready: noon.Add(time.Second)}}}
+			outage := f.result().Outage()
+			if got := outage.Lasts(); got != tc.want {
+				t.Errorf("%s: %s, want %s", outage, got, tc.want)
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -44,10 +43,19 @@ func (s *Stage) Prepare(ctx context.Context, r rehearsal.Record, ask rehearsal.A
 		Object: from.Object(), Template: s.set.Spec.Template.Spec, ClaimTemplates: world.ClaimTemplates(s.set),
 		Word: s.Word, Allow: s.Allow, Forbidden: ask.Forbidden, Image: s.Image,
 	}
-	if candidate.Addresses, err = s.addresses(ctx, r); err != nil {
+	pods, err := s.sourcePods(ctx, r)
+	if err != nil {
 		return nil, err
 	}
+	candidate.Addresses = s.remember(pods)
 	findings := rehearsal.Check(candidate)
+	lacks, err := s.rights(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if lacks != nil {
+		findings = append(findings, *lacks)
+	}
 	clones, found, err := s.planClones(ctx, r, ordinals)
 	if err != nil {
 		return nil, err
@@ -93,20 +101,4 @@ func (s *Stage) forbidden(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return []string{net.JoinHostPort(server.Spec.ClusterIP, strconv.Itoa(int(server.Spec.Ports[0].Port)))}, nil
-}
-
-// addresses returns those of the source's pods.
-func (s *Stage) addresses(ctx context.Context, r rehearsal.Record) ([]string, error) {
-	at, whole := s.Pair.Source, world.SetOf(s.migration(r), s.set, nil)
-	pods, err := endpoint.GetAll[corev1.Pod](ctx, at.Live, at.Namespace, namesOf(at.Set, whole.Start, whole.Replicas))
-	if err != nil {
-		return nil, fmt.Errorf("reading the pods of %s: %w", at.Object(), err)
-	}
-	var all []string
-	for _, pod := range pods {
-		for _, ip := range pod.Status.PodIPs {
-			all = append(all, ip.IP)
-		}
-	}
-	return all, nil
 }

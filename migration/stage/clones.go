@@ -44,10 +44,10 @@ func (s *Stage) planClones(ctx context.Context, r rehearsal.Record, ordinals []i
 	if err != nil {
 		return nil, nil, err
 	}
-	if has.lacks != "" {
+	if has.lacks != "" && !s.Copies {
 		return nil, []plan.Finding{s.finding(volumes.ReasonSnapshotsNotServed,
 			fmt.Sprintf("cluster %s has no API snapshot.storage.k8s.io/v1, and volumes are cloned by snapshots", has.lacks),
-			"install the snapshot-controller of kubernetes-csi/external-snapshotter and its CustomResourceDefinitions there; or rehearse empty volumes: --volume TEMPLATE=empty")}, nil
+			"install the snapshot-controller of kubernetes-csi/external-snapshotter and its CustomResourceDefinitions there; or copy the running volumes: --method copy; or rehearse empty volumes: --volume TEMPLATE=empty")}, nil
 	}
 	var clones []rehearsal.ClonePlan
 	var findings []plan.Finding
@@ -93,6 +93,9 @@ func (s *Stage) classOf(template string) *string {
 func (s *Stage) readStorage(ctx context.Context) (storage, error) {
 	var has storage
 	for _, at := range []endpoint.Endpoint{s.Pair.Source, s.Pair.Destination} {
+		if s.Copies {
+			break
+		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(manifest.ClassListKind)
 		err := at.Live.List(ctx, list)
@@ -135,26 +138,30 @@ func (s *Stage) planClone(ctx context.Context, r rehearsal.Record, has storage, 
 		return refuse(volumes.ReasonClaimNotBound, "claim "+clone.From.Name+" has no volume that could be cloned", "wait until it is bound")
 	}
 	clone.Driver, clone.Handle = volumes.DriverOf(volumes.Handle(volume))
+	class := volumes.FindClass(s.classOf(template), has.classes)
+	if class == nil {
+		return refuse(volumes.ReasonClassMissing, "its clone has no StorageClass in cluster "+to.Cluster, fmt.Sprintf("name one: --storage-class %s=CLASS", template))
+	}
+	clone.StorageClass = class.Name
+	clone.WaitsForPod = class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+	if s.Copies {
+		copied, finding := s.planCopy(clone, claim)
+		return copied, finding, nil
+	}
 	if clone.Driver == "" {
 		return refuse(volumes.ReasonSnapshotUnsupported, "volume "+volume.Name+" has no CSI driver, and only CSI drivers take the snapshots that clones need",
-			fmt.Sprintf("rehearse an empty volume, which tells nothing of the application's recovery: --volume %s=empty", template))
+			fmt.Sprintf("copy the running volumes: --method copy; or rehearse an empty volume, which tells nothing of the application's recovery: --volume %s=empty", template))
 	}
 	var lacks string
 	if clone.Class, lacks = volumes.ChooseClass(has.snapshots, clone.Driver, s.volumeSpec(template).Snapshot.ClassName); clone.Class == "" {
 		return refuse(volumes.ReasonSnapshotClassMissing, "no snapshot of it can be taken in cluster "+from.Cluster+": "+lacks, "create a VolumeSnapshotClass of driver "+clone.Driver+" there")
 	}
-	class := volumes.FindClass(s.classOf(template), has.classes)
-	switch {
-	case class == nil:
-		return refuse(volumes.ReasonClassMissing, "its clone has no StorageClass in cluster "+to.Cluster, fmt.Sprintf("name one of driver %s: --storage-class %s=CLASS", clone.Driver, template))
-	case class.Provisioner != clone.Driver:
+	if class.Provisioner != clone.Driver {
 		return refuse(volumes.ReasonSnapshotUnsupported, fmt.Sprintf("StorageClass %s of cluster %s is of %s, and the snapshots are of driver %s: it cannot restore them", class.Name, to.Cluster, class.Provisioner, clone.Driver),
 			fmt.Sprintf("name one of driver %s: --storage-class %s=CLASS", clone.Driver, template))
 	}
 	size := methods.Needed(claim)
-	clone.Size = size.Value()
-	clone.StorageClass = class.Name
-	clone.WaitsForPod = class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+	clone.Size, clone.BySnapshot = size.Value(), s.volumeSpec(template).Method == api.MethodSnapshot
 	return clone, nil, nil
 }
 

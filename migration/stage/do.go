@@ -35,6 +35,9 @@ func (s *Stage) Do(ctx context.Context, r rehearsal.Record, w rehearsal.Write) e
 }
 
 func (s *Stage) do(ctx context.Context, at endpoint.Endpoint, r rehearsal.Record, w rehearsal.Write) error {
+	if w.Carry != nil {
+		return s.carry(ctx, r, w)
+	}
 	switch w.Verb {
 	case rehearsal.Create:
 		object, err := s.created(ctx, r, w)
@@ -42,7 +45,13 @@ func (s *Stage) do(ctx context.Context, at endpoint.Endpoint, r rehearsal.Record
 			return err
 		}
 		mark(object, r)
-		return at.Live.Create(ctx, object)
+		if err := at.Live.Create(ctx, object); err != nil {
+			return err
+		}
+		if w.Kind == rehearsal.KindBinding {
+			s.boundAt = s.Clock.Now()
+		}
+		return nil
 	case rehearsal.Delete:
 		object, err := s.empty(w)
 		if err != nil {
@@ -76,6 +85,8 @@ func (s *Stage) empty(w rehearsal.Write) (client.Object, error) {
 		return &corev1.Namespace{ObjectMeta: named}, nil
 	case rehearsal.KindSet:
 		return s.Pair.Destination.NewSet(named), nil
+	case rehearsal.KindMover:
+		return &corev1.Pod{ObjectMeta: named}, nil
 	case rehearsal.KindClaim:
 		return &corev1.PersistentVolumeClaim{ObjectMeta: named}, nil
 	case rehearsal.KindVolume:

@@ -8,10 +8,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/rehearsal"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
@@ -25,18 +27,43 @@ func absent(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) || meta.IsNoMatchError(err)
 }
 
-// left reads what a rehearsal that ends must delete. It reads nothing before the end.
-func (s *Stage) left(ctx context.Context, r rehearsal.Record) (rehearsal.Left, error) {
+// left reads what a rehearsal that ends must delete; inside is true if this process may read the namespace. It reads
+// nothing before the end.
+func (s *Stage) left(ctx context.Context, r rehearsal.Record, inside bool) (rehearsal.Left, error) {
 	var l rehearsal.Left
 	if r.End == nil || r.Cleaned {
 		return l, nil
 	}
 	return l, endpoint.Together(
-		func() error { return s.leftPods(ctx, r, &l) },
-		func() error { return s.leftClaims(ctx, r, &l) },
-		func() error { return s.leftImports(ctx, r, &l) },
+		func() error { return s.leftMovers(ctx, r, inside, &l) },
+		func() error {
+			if !inside {
+				return nil
+			}
+			return s.leftPods(ctx, r, &l)
+		},
+		func() error { return s.leftClaims(ctx, r, inside, &l) },
+		func() error { return s.leftImports(ctx, r, inside, &l) },
 		func() (err error) { l.Taken, err = s.leftTaken(ctx, r); return err },
 	)
+}
+
+// leftMovers reads the movers of both sides.
+func (s *Stage) leftMovers(ctx context.Context, r rehearsal.Record, inside bool, l *rehearsal.Left) error {
+	sides := []endpoint.Endpoint{s.Pair.Source}
+	if inside {
+		sides = append(sides, s.Pair.Destination)
+	}
+	for _, at := range sides {
+		var pods corev1.PodList
+		if err := at.Live.List(ctx, &pods, client.InNamespace(at.Namespace), client.MatchingLabels{api.MigrationLabelKey: string(r.ID)}); err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			l.Movers = append(l.Movers, rehearsal.MoverLeft{Object: objectOf(at, &pods.Items[i], r, volumes.Ref{}), AtSource: at.Side == plan.SourceSide})
+		}
+	}
+	return nil
 }
 
 // leftPods reads the StatefulSet of the rehearsal, and its pods and those that mount claims. The namespace is that of the
@@ -68,11 +95,13 @@ func (s *Stage) leftPods(ctx context.Context, r rehearsal.Record, l *rehearsal.L
 }
 
 // leftClaims reads the claims of the namespace, and the volumes that are or were bound to such claims.
-func (s *Stage) leftClaims(ctx context.Context, r rehearsal.Record, l *rehearsal.Left) error {
+func (s *Stage) leftClaims(ctx context.Context, r rehearsal.Record, inside bool, l *rehearsal.Left) error {
 	at := s.Pair.Destination
 	var claims corev1.PersistentVolumeClaimList
-	if err := at.Live.List(ctx, &claims, client.InNamespace(at.Namespace)); err != nil {
-		return err
+	if inside {
+		if err := at.Live.List(ctx, &claims, client.InNamespace(at.Namespace)); err != nil {
+			return err
+		}
 	}
 	var refs []volumes.Ref
 	for i := range claims.Items {
@@ -90,11 +119,14 @@ func (s *Stage) leftClaims(ctx context.Context, r rehearsal.Record, l *rehearsal
 }
 
 // leftImports reads what made snapshots known at the destination.
-func (s *Stage) leftImports(ctx context.Context, r rehearsal.Record, l *rehearsal.Left) error {
+func (s *Stage) leftImports(ctx context.Context, r rehearsal.Record, inside bool, l *rehearsal.Left) error {
 	at, ours := s.Pair.Destination, client.MatchingLabels{api.RehearsalLabelKey: string(r.ID)}
-	imports, err := s.list(ctx, at, manifest.SnapshotKind, client.InNamespace(at.Namespace), ours)
-	if err != nil {
-		return err
+	var imports []unstructured.Unstructured
+	if inside {
+		var err error
+		if imports, err = s.list(ctx, at, manifest.SnapshotKind, client.InNamespace(at.Namespace), ours); err != nil {
+			return err
+		}
 	}
 	contents, err := s.list(ctx, at, manifest.ContentKind, ours)
 	for i := range imports {

@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// Look reads everything on which the next step depends, from the API servers.
+// Look reads everything on which the next step depends, from the API servers, and connects the movers that have met.
 func (s *Stage) Look(ctx context.Context, r rehearsal.Record) (rehearsal.Facts, error) {
 	f := rehearsal.Facts{Now: s.Clock.Now(), Ask: s.ask, Record: r}
 	at := s.Pair.Destination
@@ -25,7 +25,11 @@ func (s *Stage) Look(ctx context.Context, r rehearsal.Record) (rehearsal.Facts, 
 	if f.Namespace, _, err = get[corev1.Namespace](ctx, at, r, volumes.Ref{Name: at.Namespace}); err != nil {
 		return f, err
 	}
-	reads := []func() error{
+	if f.Admission, err = s.admission(ctx, f.Namespace); err != nil {
+		return f, err
+	}
+	reads := []func() error{func() (err error) { f.Left, err = s.left(ctx, r, f.Admission.Allowed); return err }}
+	inside := []func() error{
 		func() (err error) { f.Control, err = s.probe(ctx, r, controlName); return err },
 		func() (err error) { f.Proof, err = s.probe(ctx, r, proofName); return err },
 		func() (err error) { f.Policy, err = s.policies(ctx, r); return err },
@@ -33,15 +37,19 @@ func (s *Stage) Look(ctx context.Context, r rehearsal.Record) (rehearsal.Facts, 
 		func() (err error) { f.Clones, err = s.clones(ctx, r); return err },
 		func() (err error) { f.Set, err = s.rehearsed(ctx, r); return err },
 		func() (err error) { f.Pods, err = s.pods(ctx, r); return err },
-		func() (err error) { f.Left, err = s.left(ctx, r); return err },
+	}
+	if f.Admission.Allowed {
+		reads = append(reads, inside...)
 	}
 	if err := endpoint.Together(reads...); err != nil {
 		return f, err
 	}
+	s.connect(f)
 	if s.allReady(f) && r.Result == nil && r.End == nil {
 		f.Gates = s.askGates(ctx, r, f.Pods)
+		f.Origin, err = s.origin(ctx, r)
 	}
-	return f, nil
+	return f, err
 }
 
 // allReady reports whether the gates are asked.
@@ -136,10 +144,12 @@ func (s *Stage) clone(ctx context.Context, r rehearsal.Record, asked rehearsal.C
 	from, to := s.Pair.Source, s.Pair.Destination
 	c.TakenRef = volumes.Ref{Namespace: from.Namespace, Name: snapshotName("taken", r, asked.From)}
 	c.ImportRef = volumes.Ref{Namespace: to.Namespace, Name: snapshotName("import", r, asked.From)}
-	if c.Taken, err = s.snapshot(ctx, from, r, c.TakenRef, ""); err != nil {
-		return c, err
+	if asked.Copied {
+		c.Pair, err = s.pair(ctx, r, asked)
+	} else {
+		err = s.snapshots(ctx, r, &c)
 	}
-	if c.Import, err = s.snapshot(ctx, to, r, c.ImportRef, c.ImportRef.Name); err != nil {
+	if err != nil {
 		return c, err
 	}
 	var claim *corev1.PersistentVolumeClaim
@@ -159,6 +169,15 @@ func (s *Stage) clone(ctx context.Context, r rehearsal.Record, asked rehearsal.C
 		c.Source = manifest.SourceOf(claim)
 	}
 	return c, nil
+}
+
+// snapshots reads the snapshot of a clone and its import.
+func (s *Stage) snapshots(ctx context.Context, r rehearsal.Record, c *rehearsal.Clone) (err error) {
+	if c.Taken, err = s.snapshot(ctx, s.Pair.Source, r, c.TakenRef, ""); err != nil {
+		return err
+	}
+	c.Import, err = s.snapshot(ctx, s.Pair.Destination, r, c.ImportRef, c.ImportRef.Name)
+	return err
 }
 
 // snapshot reads a VolumeSnapshot and its content, which is known by its name or by the VolumeSnapshot's status.

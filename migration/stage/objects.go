@@ -34,6 +34,8 @@ func (s *Stage) created(ctx context.Context, r rehearsal.Record, w rehearsal.Wri
 		return s.executor(r).Created(ctx, to, plan.Effect{Verb: plan.CreateNamespace, Name: w.On.Name})
 	case rehearsal.KindControl, rehearsal.KindProof:
 		return s.probePod(w), nil
+	case rehearsal.KindBinding:
+		return s.binding(), nil
 	case rehearsal.KindPolicy:
 		return policyOf(to.Namespace, s.Allow)
 	case rehearsal.KindCopy:

@@ -3,6 +3,7 @@ package stage
 
 import (
 	"context"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/utils/clock"
@@ -14,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/rehearsal"
+	"github.com/sliceshift/sliceshift/migration/relay"
 	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -39,6 +41,8 @@ type Config struct {
 	// destination's API server.
 	Allow  []rehearsal.Allowed
 	Forbid []string
+	// Copies is true if movers copy the running volumes. Otherwise they are cloned by snapshots.
+	Copies bool
 }
 
 // Stage is the clusters of one rehearsal.
@@ -51,6 +55,15 @@ type Stage struct {
 	set   *appsv1.StatefulSet
 	needs world.Needs
 	gates []gate
+	// before holds the pods of the source before the rehearsal.
+	before map[string]seen
+	// relays connect the movers of copies.
+	relays *relay.Set
+	// user is this user at the destination. admitted is true once it may act in the namespace, and boundAt is when this
+	// process has created a RoleBinding for that.
+	user     string
+	admitted bool
+	boundAt  time.Time
 }
 
 // New returns the stage of a rehearsal. The namespace of its destination is that of the rehearsal.
@@ -63,8 +76,13 @@ func New(c Config, r rehearsal.Record) *Stage {
 	}
 	pair := &endpoint.Pair{Source: side(plan.SourceSide, c.Source, r.Source), Destination: side(plan.DestinationSide, c.Destination, r.Destination)}
 	pair.Destination.Namespace = r.Namespace
-	return &Stage{Config: c, Pair: pair}
+	s := &Stage{Config: c, Pair: pair}
+	s.relays = relay.NewSet(s.dial, relay.Options{Namespace: r.Source.Namespace})
+	return s
 }
+
+// Close ends all connections between movers.
+func (s *Stage) Close() { s.relays.Close() }
 
 // migration returns the move of which this is the rehearsal, to the rehearsal's namespace.
 func (s *Stage) migration(r rehearsal.Record) *api.Migration {

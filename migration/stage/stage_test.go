@@ -194,6 +194,16 @@ func TestStore(t *testing.T) {
 	if err := (&Store{Client: there, Namespace: "shop", Set: "web"}).Save(t.Context(), kept); err == nil {
 		t.Error("a second record replaces the first unread")
 	}
+	deleted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: other.ObjectName()}}
+	if err := there.Delete(t.Context(), deleted); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Held(t.Context()); err != nil {
+		t.Errorf("after its deletion: %v", err)
+	}
+	if again, err := one.Load(t.Context()); err != nil || again == nil || !cmp.Equal(*again, *r) {
+		t.Errorf("a record that was deleted is not created again: %+v, %v", again, err)
+	}
 }
 
 // TestStoreOfOthers: a ConfigMap that holds no rehearsal is neither used nor replaced, and a cluster that does not answer

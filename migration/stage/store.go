@@ -82,21 +82,34 @@ func (s *Store) Save(ctx context.Context, r rehearsal.Record) error {
 	return nil
 }
 
-// Held fails if another process has written the record since this one has.
+// Held fails if another process has written the record since this one has. A record that was deleted is created again:
+// without it, no later process would find the objects of the rehearsal.
 func (s *Store) Held(ctx context.Context) error {
 	found, err := endpoint.Get[corev1.ConfigMap](ctx, s.Client, client.ObjectKey{Namespace: s.Namespace, Name: s.ObjectName()})
 	switch {
 	case err != nil:
 		return err
-	case found == nil || s.kept == nil || found.UID != s.kept.UID || found.ResourceVersion != s.kept.ResourceVersion:
+	case found == nil && s.kept != nil:
+		return s.restore(ctx)
+	case s.kept == nil || found.UID != s.kept.UID || found.ResourceVersion != s.kept.ResourceVersion:
 		return s.taken(apierrors.NewConflict(corev1.Resource("configmaps"), s.ObjectName(), errTaken))
 	}
 	return nil
 }
 
+// restore creates the record again as this process has last read or written it.
+func (s *Store) restore(ctx context.Context) error {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.ObjectName(), Labels: s.kept.Labels}, Data: s.kept.Data}
+	if err := s.Client.Create(ctx, object); err != nil {
+		return s.taken(err)
+	}
+	s.kept = object
+	return nil
+}
+
 // errTaken is why a record is not this process's any more.
-var errTaken = errors.New("it was changed or deleted")
+var errTaken = errors.New("it was changed")
 
 func (s *Store) taken(err error) error {
-	return fmt.Errorf("another process rehearses StatefulSet %s/%s, or has deleted the record: %w", s.Namespace, s.Set, err)
+	return fmt.Errorf("another process rehearses StatefulSet %s/%s, or its record cannot be written: %w", s.Namespace, s.Set, err)
 }

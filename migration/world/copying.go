@@ -177,7 +177,7 @@ func (f *observed) readCopy(ctx context.Context, part *copyPart) (volume *corev1
 		if part.warm, err = endpoint.Get[corev1.Pod](ctx, at.Live, at.Key(part.warmName)); err != nil {
 			return nil, err
 		}
-		part.refuses = mountRefused(ctx, at, part.warm, at.Theirs(f.now))
+		part.refuses = MountRefused(ctx, at, part.warm, at.Theirs(f.now))
 	}
 	if part.role != volumes.RoleReceiver {
 		return nil, part.base.read(ctx, at)
@@ -337,8 +337,14 @@ func (f *observed) incoming(m *api.Migration, part *copyPart) volumes.Holding {
 
 // moverOf returns a mover of this side, with times by our clock.
 func (f *observed) moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
+	return MoverOf(f.endpoint, pod, owner)
+}
+
+// MoverOf returns a mover as shown by its pod, with times by our clock; the zero value if pod is nil. A pod that owner
+// did not create is foreign.
+func MoverOf(at endpoint.Endpoint, pod *corev1.Pod, owner types.UID) volumes.Mover {
 	m := moverOf(pod, owner)
-	m.Made, m.EndedAt = f.endpoint.Ours(m.Made), f.endpoint.Ours(m.EndedAt)
+	m.Made, m.EndedAt = at.Ours(m.Made), at.Ours(m.EndedAt)
 	return m
 }
 

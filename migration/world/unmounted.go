@@ -23,9 +23,9 @@ const (
 // attachdetach). Events that only report a delay are not included.
 var mountFailures = []string{"FailedAttachVolume", "FailedMount"}
 
-// mountRefused returns the message of the newest event about a volume that a scheduled pod could not mount; empty if
+// MountRefused returns the message of the newest event about a volume that a scheduled pod could not mount; empty if
 // there is none, or the pod is too new. If events may not be read, no reason is known.
-func mountRefused(ctx context.Context, at endpoint.Endpoint, pod *corev1.Pod, now time.Time) string {
+func MountRefused(ctx context.Context, at endpoint.Endpoint, pod *corev1.Pod, now time.Time) string {
 	if pod == nil || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || now.Sub(pod.CreationTimestamp.Time) < mountsBy {
 		return ""
 	}

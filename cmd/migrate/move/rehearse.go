@@ -31,7 +31,8 @@ type rehearseOptions struct {
 	allow, forbid   []string
 	isolated, image string
 	within, before  time.Duration
-	timeout         time.Duration
+	timeout, limit  time.Duration
+	method          *command.Choice
 	allowed         []rehearsal.Allowed
 }
 
@@ -46,8 +47,10 @@ policy; another pod must not reach it behind the policy. Otherwise the rehearsal
 refused, before a pod of the application starts.
 
 Volumes are cloned by snapshots of the running volumes: their CSI driver must take
-snapshots that the destination can import. At the source it writes nothing else than
-VolumeSnapshots, which it deletes, and a ConfigMap with the result.
+snapshots that the destination can import. Where it cannot, --method copy copies them while
+the pods run. Such a copy is of no single moment, so it shows whether the pods start, and
+not whether a database recovers. At the source it writes nothing else than VolumeSnapshots
+or the pods that read, which it deletes, and a ConfigMap with the result.
 
 A recipe states whether its system may be rehearsed. Without a recipe, state in --isolated
 why a second start of the application does no harm.
@@ -61,9 +64,12 @@ const rehearseExamples = `  # In another cluster
   migrate rehearse web -n shop --context east --to-context west \
     --isolated "it writes to its own volume only" --allow 10.4.0.9:443
 
-  # Measure what the source's clients notice meanwhile
+  # Measure what the source's clients notice meanwhile, and stop if it is too much
   migrate rehearse web -n shop --context east --to-context west --recipe redis \
-    --probe https://web.example.com/healthz
+    --probe https://web.example.com/healthz --latency-limit 200ms
+
+  # Where no snapshots can be taken
+  migrate rehearse web -n shop --context east --to-context west --recipe redis --method copy
 
   # Keep the pods to look at them; delete everything later
   migrate rehearse web -n shop --context east --to-context west --recipe redis --keep
@@ -78,8 +84,14 @@ const (
 	standardBefore = 10 * time.Second
 )
 
+// The ways to clone a volume.
+const (
+	bySnapshot = "snapshot"
+	byCopy     = "copy"
+)
+
 func newRehearse(c *command.Common) *cobra.Command {
-	o := &rehearseOptions{moveOptions: moveOptions{Common: c}}
+	o := &rehearseOptions{moveOptions: moveOptions{Common: c}, method: command.NewChoice(bySnapshot, bySnapshot, byCopy)}
 	cmd := c.Command(o, &cobra.Command{
 		Use: "rehearse STATEFULSET", Short: "Start clones at the destination, isolated, and measure their start; stops nothing",
 		Long: rehearseHelp, Example: rehearseExamples,
@@ -92,9 +104,11 @@ func newRehearse(c *command.Common) *cobra.Command {
 		flags.StringVar(&o.isolated, "isolated", "", "without a recipe: the `REASON` why a second start of the application, behind the NetworkPolicy, does no harm")
 		flags.StringArrayVar(&o.allow, "allow", nil, "an address that the pods may reach, as `IP:PORT` or CIDR:PORT (repeatable)")
 		flags.StringArrayVar(&o.forbid, "forbid", nil, "an address that must not be reached, as `HOST:PORT`, to try the NetworkPolicy (repeatable; default: the destination's API server)")
-		flags.StringVar(&o.image, "image", version.Image, "image of the manager, for the pods that try the NetworkPolicy")
+		flags.Var(o.method, "method", "how volumes are cloned: snapshot, or copy while the pods run")
+		flags.StringVar(&o.image, "image", version.Image, "image of the manager, for the pods that try the NetworkPolicy and those that copy")
 		flags.DurationVar(&o.within, "ready-within", standardWithin, "how long the pods may take until they are Ready and the gates pass")
 		flags.DurationVar(&o.before, "probe-before", standardBefore, "how long --probe measures the source before the rehearsal begins")
+		flags.DurationVar(&o.limit, "latency-limit", 0, "end the rehearsal if the p99 of --probe in ten seconds is above this, or a request fails (default: never)")
 		flags.BoolVar(&o.keep, "keep", false, "keep the pods, their volumes and the namespace at the end")
 		flags.BoolVar(&o.clean, "clean", false, "only delete what an earlier rehearsal has kept or left")
 	})
@@ -124,6 +138,10 @@ func (o *rehearseOptions) Validate() error {
 		return command.Usagef("--ready-within must be positive")
 	case o.before < 0:
 		return command.Usagef("--probe-before must not be negative")
+	case o.limit < 0:
+		return command.Usagef("--latency-limit must not be negative")
+	case o.limit > 0 && probe == nil:
+		return command.Usagef("--latency-limit needs --probe URL")
 	case o.isolated != "" && o.spec.Recipe() != nil && o.spec.Recipe().Rehearsal != nil:
 		return command.Usagef("--isolated is for an application without a recipe: recipe %s states whether it may be rehearsed", o.spec.Recipe().Name)
 	case probe != nil && probe.Prometheus != nil:
@@ -157,6 +175,7 @@ func (o *rehearseOptions) run(ctx context.Context) error {
 	}
 	config := stage.Config{
 		Source: t.source, Destination: t.destination, Clock: o.Clock, Spec: o.requested.Spec, Word: o.word(), Image: o.image, Allow: o.allowed, Forbid: o.forbid,
+		Copies: o.method.Value == byCopy,
 	}
 	if before != nil && before.Open() {
 		if err := o.leftovers(ctx, t, config, store, *before); err != nil {
@@ -164,7 +183,7 @@ func (o *rehearseOptions) run(ctx context.Context) error {
 		}
 	}
 	if o.clean {
-		return o.sayClean(before)
+		return o.sayClean(t, before)
 	}
 	return o.rehearse(ctx, config, store, next)
 }
@@ -213,12 +232,16 @@ func (o *rehearseOptions) leftovers(ctx context.Context, t *task, config stage.C
 	return err
 }
 
-func (o *rehearseOptions) sayClean(before *rehearsal.Record) error {
-	text := "nothing is left of a rehearsal of StatefulSet %s/%s\n"
-	if before != nil && before.Open() {
-		text = "everything of the last rehearsal of StatefulSet %s/%s is deleted\n"
+func (o *rehearseOptions) sayClean(t *task, before *rehearsal.Record) error {
+	text := fmt.Sprintf("nothing is left of a rehearsal of StatefulSet %s/%s", o.namespace, o.set)
+	switch {
+	case before == nil:
+		text = fmt.Sprintf("cluster %s has no record of a rehearsal of StatefulSet %s/%s; if it was deleted, find the namespaces of rehearsals: %s",
+			t.source.Name(), o.namespace, o.set, plan.Kubectl(t.destination.Name(), t.destination.Flags()).Do("get", "namespaces", "-l", api.RehearsalLabelKey))
+	case before.Open():
+		text = fmt.Sprintf("everything of the last rehearsal of StatefulSet %s/%s is deleted", o.namespace, o.set)
 	}
-	_, err := fmt.Fprintf(o.Out, text, o.namespace, o.set)
+	_, err := fmt.Fprintln(o.Out, text)
 	return err
 }
 
@@ -226,7 +249,8 @@ func (o *rehearseOptions) sayClean(before *rehearsal.Record) error {
 func (o *rehearseOptions) rehearse(ctx context.Context, config stage.Config, store *stage.Store, record rehearsal.Record) error {
 	record.Keep = o.keep
 	s := stage.New(config, record)
-	findings, err := s.Prepare(ctx, record, rehearsal.Ask{Within: o.within})
+	defer s.Close()
+	findings, err := s.Prepare(ctx, record, rehearsal.Ask{Within: o.within, LatencyLimit: o.limit})
 	if err != nil {
 		return command.Ended(ctx, fmt.Errorf("preparing the rehearsal: %w", err))
 	}
@@ -241,7 +265,10 @@ func (o *rehearseOptions) rehearse(ctx context.Context, config stage.Config, sto
 		return err
 	}
 	defer meter.Stop()
-	d := rehearse.Driver{Common: o.Common, Stage: s, Store: store, Record: record, Again: o.Again("rehearse", o.set, o.namespace) + " --clean, with the flags of the destination"}
+	d := rehearse.Driver{
+		Common: o.Common, Stage: s, Store: store, Record: record, Latest: meter.Latest,
+		Again: o.Again("rehearse", o.set, o.namespace) + " --clean, with the flags of the destination",
+	}
 	ended, err := d.Drive(ctx)
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ func TestRehearseUsage(t *testing.T) {
 		"reason and recipe":  {[]string{"--to-namespace", "store", "--isolated", "it is", "--recipe", "etcd"}, "recipe etcd states whether it may be rehearsed"},
 		"a Prometheus":       {[]string{"--to-namespace", "store", "--probe", "prom=https://p.example.com", "--probe-query", "requests=a", "--probe-query", "failed=b"}, "a rehearsal measures a URL"},
 		"time before a time": {[]string{"--to-namespace", "store", "--probe-before", "-1s"}, "--probe-before must not be negative"},
+		"another method":     {[]string{"--to-namespace", "store", "--method", "magic"}, "magic"},
+		"a limit of nothing": {[]string{"--to-namespace", "store", "--latency-limit", "1s"}, "--latency-limit needs --probe URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := commandtest.New(Commands, append([]string{"rehearse", "web", "-n", "shop"}, tc.args...)...)

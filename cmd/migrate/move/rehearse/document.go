@@ -105,8 +105,13 @@ func (d Document) facts() [][2]string {
 	add := func(name, value string) { facts = append(facts, [2]string{name, value}) }
 	if r := d.Result; r != nil {
 		add("isolated", "a pod reached "+strings.Join(r.Denied, ", ")+" without the NetworkPolicy, and none behind it")
-		if r.SnapshotSeconds > 0 || r.RestoreSeconds > 0 {
-			add("clones", fmt.Sprintf("snapshots ready after %s, slowest restore %s", brief(r.SnapshotSeconds), brief(r.RestoreSeconds)))
+		switch {
+		case r.Copied:
+			add("clones", "copied in "+brief(r.CloneSeconds)+" while their pods wrote. Each file, or part of a device, is of another moment: no disk ever had this content")
+			add("", "A database may refuse it, repair more than after a crash, or start with damaged data. The images, settings and nodes")
+			add("", "were rehearsed, and the start on about as much data; the recovery was not")
+		case r.CloneSeconds > 0 || r.RestoreSeconds > 0:
+			add("clones", fmt.Sprintf("snapshots ready after %s, slowest restore %s", brief(r.CloneSeconds), brief(r.RestoreSeconds)))
 		}
 		for _, p := range r.Pods {
 			add(p.Pod, "Ready after "+brief(p.Seconds)+": "+partsText(p.Parts))
@@ -118,13 +123,24 @@ func (d Document) facts() [][2]string {
 	if d.Expected != nil {
 		add("expected", "down for each ordinal "+d.Expected.Text)
 	}
+	if d.Result != nil {
+		add("source", originText(d.Result.Origin))
+	}
 	if d.Latency == nil {
-		add("source", "its latency was not measured: --probe URL")
+		add("latency", "of the source was not measured: --probe URL. A URL that writes measures its disks, too")
 	} else {
 		add("before", requestsText(d.Latency.Before))
 		add("during", requestsText(d.Latency.During))
 	}
 	return facts
+}
+
+// originText describes the events of the source's pods.
+func originText(o rehearsal.Origin) string {
+	if len(o.Disturbed) == 0 {
+		return view.Count(o.Pods, "pod") + ", Ready all the time, none was restarted"
+	}
+	return strings.Join(o.Disturbed, "; ")
 }
 
 // requestsText returns the requests to the source in a time.

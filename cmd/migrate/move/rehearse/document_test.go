@@ -17,9 +17,10 @@ import (
 // rehearsed returns the document of a rehearsal that went well.
 func rehearsed() Document {
 	r := rehearsal.Result{
-		Outcome: rehearsal.Rehearsed, Seconds: 12, Denied: []string{"10.0.0.1:443"}, SnapshotSeconds: 3, RestoreSeconds: 8,
-		Pods:  []rehearsal.Timing{{Pod: "web-0", Seconds: 12, Parts: []rehearsal.Part{{Name: "schedule", Seconds: 1}, {Name: "start", Seconds: 11}}}},
-		Gates: []rehearsal.Gate{{Name: "up", Pod: "web-0", Verdict: rehearsal.GatePassed, Message: "port 80 answers"}},
+		Outcome: rehearsal.Rehearsed, Seconds: 12, Denied: []string{"10.0.0.1:443"}, CloneSeconds: 3, RestoreSeconds: 8,
+		Origin: rehearsal.Origin{Pods: 3},
+		Pods:   []rehearsal.Timing{{Pod: "web-0", Seconds: 12, Parts: []rehearsal.Part{{Name: "schedule", Seconds: 1}, {Name: "start", Seconds: 11}}}},
+		Gates:  []rehearsal.Gate{{Name: "up", Pod: "web-0", Verdict: rehearsal.GatePassed, Message: "port 80 answers"}},
 	}
 	return Document{
 		Outcome: rehearsal.Rehearsed, Namespace: "rehearsal-web-1", Result: &r, Expected: view.OutageOf(r.Outage(), false),
@@ -34,6 +35,9 @@ func TestText(t *testing.T) {
 		Before: &api.ProbeStatus{ClientRequests: api.ClientRequests{Requests: 50, P50Milliseconds: 3, P99Milliseconds: 9, LongestMilliseconds: 9}},
 		During: &api.ProbeStatus{ClientRequests: api.ClientRequests{Requests: 400, P50Milliseconds: 4, P99Milliseconds: 12, LongestMilliseconds: 20}},
 	}
+	copied, disturbed := rehearsed(), rehearsed()
+	copied.Result.Copied, copied.Result.CloneSeconds = true, 61
+	disturbed.Result.Origin.Disturbed = []string{"a container of pod web-1 was restarted", "pod web-2 was replaced"}
 	kept := rehearsed()
 	kept.Kept = true
 	for name, tc := range map[string]struct {
@@ -43,7 +47,10 @@ func TestText(t *testing.T) {
 		"rehearsed": {rehearsed(), []string{
 			"StatefulSet shop/web was rehearsed in cluster west; nothing of it is left", "a pod reached 10.0.0.1:443 without the NetworkPolicy", "snapshots ready after 3s, slowest restore 8s",
 			"web-0     Ready after 12s: schedule 1s, start 11s", "up web-0: Passed port 80 answers", "about 18s: stop 2s, detach 2s, carry 2s, start 12s, start rehearsed with 1 pod", "--probe URL",
+			"source    3 pods, Ready all the time, none was restarted",
 		}},
+		"copied":    {copied, []string{"copied in 1m1s while their pods wrote", "the recovery was not"}},
+		"disturbed": {disturbed, []string{"source    a container of pod web-1 was restarted; pod web-2 was replaced"}},
 		"kept":      {kept, []string{"its objects are kept in namespace rehearsal-web-1"}},
 		"measured":  {measured, []string{"before    of the source's clients, 0 of 50 requests failed; p50 3 ms, p99 9 ms", "during    of the source's clients, 0 of 400 requests failed; p50 4 ms, p99 12 ms"}},
 		"no result": {Document{Outcome: rehearsal.Refused, Source: Side{"east", "shop", "web"}, Destination: Side{"west", "shop", "web"}}, []string{"The rehearsal of StatefulSet shop/web in cluster west has no result; nothing of it is left"}},

@@ -38,6 +38,8 @@ type Driver struct {
 	Record rehearsal.Record
 	// Again is the command that deletes the remaining objects.
 	Again string
+	// Latest returns the latest requests to the source; nil if they are not measured.
+	Latest func() *rehearsal.Requests
 
 	said  string
 	began time.Time
@@ -113,7 +115,9 @@ func (d *Driver) pass(ctx context.Context, stop bool) (finished, moved bool, err
 	if err != nil {
 		return false, false, err
 	}
-	facts.Stop = stop
+	if facts.Stop = stop; d.Latest != nil {
+		facts.Latest = d.Latest()
+	}
 	switch step := rehearsal.Next(facts); {
 	case step.Finished:
 		return true, false, nil

@@ -24,6 +24,8 @@ type clusters struct {
 	wrote         []string
 	// at is called before each read.
 	at func()
+	// limit is that of the latency.
+	limit time.Duration
 }
 
 func next(errs *[]error) error {
@@ -40,10 +42,12 @@ func (c *clusters) Look(ctx context.Context, r rehearsal.Record) (rehearsal.Fact
 		c.at()
 	}
 	f := rehearsal.Facts{Now: commandtest.Noon, Record: r}
+	f.Ask.LatencyLimit = c.limit
 	f.Namespace.Name, f.Namespace.Found, f.Namespace.Ours = r.Namespace, c.namespace, true
 	if c.namespace {
 		f.Namespace.UID = "uid-1"
 	}
+	f.Admission.Allowed = true
 	f.Control.Name = "control"
 	f.Control.Created = commandtest.Noon
 	return f, errors.Join(next(&c.looks), ctx.Err())
@@ -113,6 +117,25 @@ func TestRecordIsFirst(t *testing.T) {
 	d, _ := driver(t, c, s)
 	if _, err := d.Drive(t.Context()); err == nil || len(c.wrote) > 0 {
 		t.Errorf("%v, and it wrote %q", err, c.wrote)
+	}
+}
+
+// TestSourceSlow: the driver judges the latest requests to the source in each pass, and ends the rehearsal that they
+// suffer from.
+func TestSourceSlow(t *testing.T) {
+	c, s := &clusters{}, &records{}
+	c.limit = 100 * time.Millisecond
+	d, _ := driver(t, c, s)
+	asked := 0
+	d.Latest = func() *rehearsal.Requests {
+		if asked++; asked < 3 {
+			return &rehearsal.Requests{All: 50, P99: 100 * time.Millisecond}
+		}
+		return &rehearsal.Requests{All: 50, P99: 101 * time.Millisecond}
+	}
+	r, err := d.Drive(t.Context())
+	if err != nil || r.End == nil || r.End.Reason != rehearsal.ReasonSourceSlow || !r.Cleaned || len(c.wrote) != 2 {
+		t.Errorf("%+v, %v, and it wrote %q", r.End, err, c.wrote)
 	}
 }
 
