@@ -24,7 +24,7 @@ func TestOutageOfCopy(t *testing.T) {
 	a := p.alone(2 << 10)
 	a.size, a.churns = "3Gi", true
 	v := deploy(t, a)
-	v.m.Spec.Volumes = p.copied(api.CopySpec{})
+	v.m.Spec.Volumes = p.copied(api.CopySpec{DowntimeBudget: &metav1.Duration{Duration: limit}}) // no outage is too long for it
 	v.watch("data") // the replica changes its data as soon as it starts: the journal judges
 	w := v.witnessed()
 	var parts api.OutageParts
