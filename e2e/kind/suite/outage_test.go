@@ -25,7 +25,7 @@ func TestOutageOfCopy(t *testing.T) {
 	a.size, a.churns = "3Gi", true
 	v := deploy(t, a)
 	v.m.Spec.Volumes = p.copied(api.CopySpec{DowntimeBudget: &metav1.Duration{Duration: limit}}) // no outage is too long for it
-	v.watch("data") // the replica changes its data as soon as it starts: the journal judges
+	v.watch("data")                                                                              // the replica changes its data as soon as it starts: the journal judges
 	w := v.witnessed()
 	var parts api.OutageParts
 	v.drive(v.mover(), func(m *api.Migration, _ engine.Outcome) error {
