@@ -3,6 +3,7 @@ package move
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ import (
 // is in use, its sender follows the detachment. The outages are printed beside those of a restart.
 func TestStorageOutage(t *testing.T) {
 	t.Parallel()
-	start := []string{"Point", "FreeClaim", "CreateClaim"}
+	start := []string{"Point", "FreeClaim"}
 	for name, tc := range map[string]struct {
 		attach bool
 		fill   []string
@@ -67,11 +68,11 @@ func (v *storage) restarts(t *testing.T) map[string]time.Duration {
 			return err == nil && pod.UID != before.UID && serves(pod), nil
 		}))
 	}
-	return watched.longest(v.move)
+	return maps.Clone(watched.longest(v.move))
 }
 
-// downWrites collects the writes from the eviction of each ordinal to the creation of its claim, except those that make the
-// controller of the set look at it.
+// downWrites collects the writes from the eviction of each ordinal until its claim is free. The controller of the set may
+// create the next one.
 func downWrites(writes map[int32][]string) harness.Report {
 	down := false
 	return func(_ *api.Migration, outcome engine.Outcome) error {
@@ -87,7 +88,7 @@ func downWrites(writes map[int32][]string) harness.Report {
 			verb += " " + string(role)
 		}
 		writes[effect.Ordinal] = append(writes[effect.Ordinal], verb)
-		down = verb != "CreateClaim"
+		down = effect.Verb != plan.FreeClaim
 		return nil
 	}
 }

@@ -227,10 +227,14 @@ func (f flight) available(h Handed, s Slot) *Decision {
 	return &Decision{Hold: &volumes.Reason{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("waiting until volume %s is Available for claim %s", f.chosen(s).Name, s.Ref.Name)}, Wait: time.Second}
 }
 
-// release removes the finalizer. All volumes are reserved.
+// release removes the finalizer. All volumes are reserved. No other finalizer keeps the claim then, so that its name is free
+// at once, and the next claim is created before the controller of the set creates it together with the pod.
 func (f flight) release(h Handed, s Slot) *Decision {
-	if !f.former(h) || !s.Claim.Held {
+	switch {
+	case !f.former(h) || !s.Claim.Held:
 		return nil
+	case s.Claim.Terminating && s.Claim.Kept:
+		return f.awaitsEnd(s)
 	}
 	return onClaim(ReleaseClaim, s)
 }
@@ -240,6 +244,10 @@ func (f flight) ends(h Handed, s Slot) *Decision {
 	if !f.former(h) || f.untouched(h, s) {
 		return nil
 	}
+	return f.awaitsEnd(s)
+}
+
+func (f flight) awaitsEnd(s Slot) *Decision {
 	return &Decision{Hold: &volumes.Reason{Reason: api.ReasonAwaitingDeletion, Message: fmt.Sprintf("waiting until claim %s is deleted", s.Ref.Name)}, Wait: time.Second}
 }
 

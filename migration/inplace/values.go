@@ -125,6 +125,8 @@ type Claim struct {
 	Bound  bool
 	// Held is true if it has our finalizer, and Ours if this migration created it.
 	Held, Terminating, Ours bool
+	// Kept is true if another finalizer keeps it while it is Terminating, such as that of a pod that names it.
+	Kept bool
 	// Owned is true if it has an owner with which it would be deleted.
 	Owned bool
 	// Users are the pods that name it, except the ordinal's and those of the filler.

@@ -226,7 +226,7 @@ func (w *world) slot(template string, ordinal int32) Slot {
 	old, next := "", ""
 	if c := w.claims[name]; c != nil {
 		s.Claim = Claim{
-			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: w.bound(c), Held: c.held, Ours: c.ours, Terminating: c.terminating, Users: c.users,
+			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: w.bound(c), Held: c.held, Ours: c.ours, Kept: c.protected, Terminating: c.terminating, Users: c.users,
 		}
 		s.Needs, s.Returns, old = needs(w.effective(c), w.wanted), needs(w.effective(c), w.former), c.volume
 	}

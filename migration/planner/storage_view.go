@@ -169,9 +169,10 @@ func claimInPlace(old, filled volumes.Holding) inplace.Claim {
 	bound := c.Phase == corev1.ClaimBound && slices.ContainsFunc([]volumes.Volume{old.Volume, filled.Volume}, func(v volumes.Volume) bool {
 		return v.Found && v.Name == c.Volume && v.ClaimRef.Names(old.Ref) && v.ClaimRef.UID == c.UID
 	})
+	kept := slices.ContainsFunc(c.Keeps, func(name string) bool { return name != api.ClaimFinalizer })
 	users := slices.DeleteFunc(slices.Clone(c.Users), func(name string) bool { return slices.Contains(c.Own, name) })
 	return inplace.Claim{
-		Found: c.Found, UID: c.UID, ResourceVersion: c.ResourceVersion, Volume: c.Volume, Bound: bound, Held: c.Held, Ours: c.Ours, Terminating: c.Terminating, Owned: c.Owned, Users: users,
+		Found: c.Found, UID: c.UID, ResourceVersion: c.ResourceVersion, Volume: c.Volume, Bound: bound, Held: c.Held, Ours: c.Ours, Kept: kept, Terminating: c.Terminating, Owned: c.Owned, Users: users,
 	}
 }
 
