@@ -113,7 +113,7 @@ func TestRehearseRights(t *testing.T) {
 	if len(v.moversHere()) > 0 {
 		t.Error("movers are left")
 	}
-	v.expectRights(from, to, user)
+	v.expectRights(t, from, to, user)
 }
 
 // bounded applies the policy that lets the role of a rehearsal be bound in the namespaces of rehearsals only, and waits
@@ -153,8 +153,8 @@ func (a *audited) bounded() {
 }
 
 // expectRights compares the requests of a user with the roles of a rehearsal.
-func (v *move) expectRights(from, to *audited, user string) {
-	v.T.Helper()
+func (v *move) expectRights(t *testing.T, from, to *audited, user string) {
+	t.Helper()
 	used, refused := map[string]bool{}, map[string]bool{}
 	for _, each := range []*audited{from, to} {
 		u := each.used()
@@ -162,17 +162,17 @@ func (v *move) expectRights(from, to *audited, user string) {
 		maps.Copy(refused, u.refused[user])
 	}
 	if len(refused) > 0 {
-		v.T.Errorf("refused: %v", slices.Sorted(maps.Keys(refused)))
+		t.Errorf("refused: %v", slices.Sorted(maps.Keys(refused)))
 	}
-	for right := range shipped(v.T, "sliceshift-rehearser", "sliceshift-rehearser-cluster", "sliceshift-rehearser-destination", "sliceshift-rehearser-stage") {
+	for right := range shipped(t, "sliceshift-rehearser", "sliceshift-rehearser-cluster", "sliceshift-rehearser-destination", "sliceshift-rehearser-stage") {
 		spared := slices.ContainsFunc(unrehearsed, func(prefix string) bool { return strings.HasPrefix(right, prefix) })
 		if !used[right] && !spared {
-			v.T.Errorf("nobody needs %s", right)
+			t.Errorf("nobody needs %s", right)
 		}
 	}
 	for right := range used {
 		if slices.Contains(unrehearsed, right) {
-			v.T.Errorf("%s is used, and is listed as unused", right)
+			t.Errorf("%s is used, and is listed as unused", right)
 		}
 	}
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -181,6 +181,6 @@ func (v *move) expectRights(from, to *audited, user string) {
 	answer, err := v.Destination.AuthorizationV1().SubjectAccessReviews().Create(v.Ctx, review, metav1.CreateOptions{})
 	v.Must(err)
 	if answer.Status.Allowed {
-		v.T.Error("the user may create pods in other namespaces")
+		t.Error("the user may create pods in other namespaces")
 	}
 }
