@@ -106,7 +106,7 @@ func (v *storage) pods() map[string]string {
 }
 
 // expectClaims checks the class and the size of the claims of all ordinals, and that the set has such templates.
-func (v *storage) expectClaims(class string, size resource.Quantity) {
+func (v *move) expectClaims(class string, size resource.Quantity) {
 	v.T.Helper()
 	set, err := v.Source.AppsV1().StatefulSets(v.App.Namespace).Get(v.Ctx, v.App.Name, metav1.GetOptions{})
 	v.Must(err)

@@ -44,7 +44,9 @@ type worldClaim struct {
 	template                     Template
 	volume                       string
 	held, protected, terminating bool
-	users                        []string
+	// owned is true if it would be deleted with an owner.
+	owned bool
+	users []string
 }
 
 type worldVolume struct {
@@ -230,7 +232,7 @@ func (w *world) slot(template string, ordinal int32) Slot {
 	if c := w.claims[name]; c != nil {
 		v := w.volumes[c.volume]
 		s.Claim = Claim{
-			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: v != nil && v.ref.UID == c.uid, Held: c.held, Terminating: c.terminating, Users: c.users,
+			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: v != nil && v.ref.UID == c.uid, Held: c.held, Terminating: c.terminating, Owned: c.owned, Users: c.users,
 		}
 		s.Needs, s.Returns, old = needs(w.effective(c), w.wanted), needs(w.effective(c), w.former), c.volume
 	}

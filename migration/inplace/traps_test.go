@@ -1,0 +1,117 @@
+package inplace
+
+import (
+	"testing"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// TestTrapsInTheMiddle: what other writers and machines do between two steps. No pod starts without its data.
+func TestTrapsInTheMiddle(t *testing.T) {
+	playAll(t, map[string]func(w *world){
+		"whenScaled Delete: a claim is owned by a pod that was scaled down": func(w *world) {
+			w.claims["data-web-2"].owned = true
+			w.stallsWith(volumes.ReasonClaimOwned, replicas)
+			if w.set.manifest.Equals(w.wanted) {
+				w.fail("the set was recreated")
+			}
+			w.claims["data-web-2"].owned = false
+			w.finish()
+		},
+		"a claim gets an owner after the recreation of the set": func(w *world) {
+			w.until("the set has the wanted templates", func() bool { return w.record.Reached == api.ModeRun })
+			w.claims["data-web-2"].owned = true
+			w.stallsWith(volumes.ReasonClaimOwned, replicas)
+			if w.leaving(2) || w.record.Handoff != nil {
+				w.fail("its handoff has begun")
+			}
+			w.claims["data-web-2"].owned = false
+			w.finish()
+		},
+		"GitOps creates the set between its deletion and its creation": func(w *world) {
+			w.until("it is deleted", func() bool { return w.set == nil })
+			w.recreatedBy(w.former)
+			w.finish()
+		},
+		"GitOps creates the set with the wanted templates, first": func(w *world) {
+			w.until("it is deleted", func() bool { return w.set == nil })
+			w.recreatedBy(w.wanted)
+			w.finish()
+		},
+		"its node is lost after the deletion of its claim": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.lost = "node-2"
+			w.stallsWith(api.ReasonPodTerminating, replicas-1)
+			if v := w.volumes["pv-data-web-2"]; v.ref.Name != "data-web-2" || !v.retain {
+				w.fail("its volume was pointed elsewhere while its pod may run: %+v", v)
+			}
+			w.lost = ""
+			w.finish()
+		},
+		"another node is lost while an ordinal is down": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
+			w.lost, w.healthy = "node-0", replicas-2
+			w.pods[0].terminating, w.pods[0].ready = true, false
+			w.stallsWith(api.ReasonReplicaUnavailable, replicas-1)
+			if c := w.claims["data-web-2"]; c.template != smallData {
+				w.fail("ordinal 2 was not finished: %+v", c)
+			}
+			if w.leaving(1) {
+				w.fail("another ordinal is stopped (I5)")
+			}
+			w.lost = ""
+			w.finish()
+		},
+		"another writer removes the finalizer after the stop": func(w *world) {
+			w.foreign = true
+			w.until("ordinal 2 is down", w.down(2))
+			last := w.latest["data-web-2"]
+			w.claims["data-web-2"].held, w.claims["data-web-2"].protected = false, false
+			w.collect()
+			w.stallsWith(volumes.ReasonForeignVolume, replicas)
+			if v := w.volumes["pv-data-web-2"]; v == nil || !v.retain || v.data != last {
+				w.fail("its old volume is not kept: %+v", v)
+			}
+		},
+	})
+}
+
+// TestModesMustFit: the binder ignores a reserved volume that lacks an access mode of the claim.
+func TestModesMustFit(t *testing.T) {
+	is := Volume{Size: 100, Modes: "ReadOnlyMany+ReadWriteOnce"}
+	for modes, want := range map[string]bool{
+		"ReadWriteOnce": true, "ReadOnlyMany": true, "ReadOnlyMany+ReadWriteOnce": true, "ReadWriteOncePod": false, "ReadWriteMany": false, "ReadWriteMany+ReadWriteOnce": false,
+	} {
+		if got := is.fits(Template{Size: 100, Modes: modes}); got != want {
+			t.Errorf("%s: %t", modes, got)
+		}
+	}
+}
+
+// TestShrinkIsMeasured: a volume becomes smaller only after a pass has measured its data while the ordinal runs, and the
+// margin counts. The ordinal is not stopped before.
+func TestShrinkIsMeasured(t *testing.T) {
+	for name, tc := range map[string]struct {
+		used   int64
+		reason string
+	}{
+		"not measured":      {0, volumes.ReasonCopyNotWarm},
+		"within the margin": {46, volumes.ReasonCopySizeTooSmall},
+		"fits exactly":      {45, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, smaller)
+			if w.used = tc.used; tc.reason == "" {
+				w.finish()
+				return
+			}
+			w.stallsWith(tc.reason, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.used = 20
+			w.finish()
+		})
+	}
+}
