@@ -50,13 +50,7 @@ func replacedInPlace(random *rand.Rand) harness.Setting {
 		ofStandard(v)
 		harness.InPlace(size)(v)
 		if random.IntN(2) == 0 {
-			adapt := v.App.Adapt
-			v.App.Adapt = func(set *appsv1.StatefulSet) {
-				adapt(set)
-				set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-					WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType, WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
-				}
-			}
+			deletesWhenScaled(v)
 		}
 	}
 }

@@ -77,6 +77,35 @@ func TestTrapsInTheMiddle(t *testing.T) {
 	})
 }
 
+// TestNoVolumeFits: another writer's templates fit neither the new volume nor the old one. The ordinal stays stopped, because
+// an empty volume would be provisioned, until the templates are right again.
+func TestNoVolumeFits(t *testing.T) {
+	w := newWorld(t, smaller)
+	w.until("it is sealed", w.sealed)
+	w.recreatedBy(manifest("huge", Template{Name: "data", Class: "fast", Size: 500}, logs))
+	w.stallsWith(api.ReasonTemplatesReverted, replicas-1)
+	if c := w.claims["data-web-2"]; c == nil || !c.held {
+		w.fail("its claim was released: %+v", c)
+	}
+	w.recreatedBy(w.wanted)
+	w.finish()
+}
+
+// idle is a filler that has nothing to do.
+type idle struct{}
+
+// Ahead implements Filler.
+func (idle) Ahead(int32, Slot, volumes.Goal) volumes.Verdict { return volumes.Verdict{} }
+
+// TestNoSeal: a filler that is done without a seal has proven nothing. The ordinal does not go on with its volume.
+func TestNoSeal(t *testing.T) {
+	w := newWorld(t, smaller)
+	w.until("ordinal 2 is down, and its copy is not sealed", func() bool { return w.down(2)() && w.fills["data-web-2"].seal == "" })
+	if d := Plan(w.observe(), idle{}); d.Hold == nil || d.Hold.Reason != volumes.ReasonCopyNotSealed {
+		w.fail("got %+v, hold %+v", d, d.Hold)
+	}
+}
+
 // TestModesMustFit: the binder ignores a reserved volume that lacks an access mode of the claim.
 func TestModesMustFit(t *testing.T) {
 	is := Volume{Size: 100, Modes: "ReadOnlyMany+ReadWriteOnce"}

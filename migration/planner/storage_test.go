@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -217,5 +218,48 @@ func TestFilledUp(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+	}
+}
+
+// TestStorageSetIsOrphaned: the set is deleted in the judged version, and its pods and claims stay.
+func TestStorageSetIsOrphaned(t *testing.T) {
+	s := inPlaceSnapshot()
+	s.Storage.Set.Manifest = s.Storage.Former
+	record := inplace.Record{Former: s.Storage.Former, Replace: &inplace.Replace{UID: "set", Next: s.Storage.Wanted}}
+	s.Record.Storage = record.Status()
+	d := Plan(AsSlices(s))
+	if e := d.Effect; e == nil || e.Verb != plan.OrphanSet || e.Propagation != metav1.DeletePropagationOrphan || e.UID != "set" || e.ResourceVersion != "7" {
+		t.Errorf("got %+v, effect %+v, hold %+v", d, d.Effect, d.Hold)
+	}
+}
+
+// TestStoragePolicyIsRead: only a volume whose reclaim policy is Retain counts as retained.
+func TestStoragePolicyIsRead(t *testing.T) {
+	for policy, want := range map[corev1.PersistentVolumeReclaimPolicy]bool{
+		corev1.PersistentVolumeReclaimRetain: true, corev1.PersistentVolumeReclaimDelete: false, corev1.PersistentVolumeReclaimRecycle: false,
+	} {
+		s := inPlaceSnapshot()
+		s.Volumes[2].Source.Volume.Policy = policy
+		if got := (storagePlanner{viewOf(AsSlices(s))}).observed().Ordinals[2].Slots[0].Old.Retain; got != want {
+			t.Errorf("%s: %t", policy, got)
+		}
+	}
+}
+
+// TestStorageStopAsksTheGates: the first write of a stop is not made while a gate holds, and neither is the second.
+func TestStorageStopAsksTheGates(t *testing.T) {
+	s := replacing(inPlaceSnapshot(), 2, func(*inplace.Handoff, *plan.OrdinalVolume) {})
+	s.Source.Pods[0].Ready = false
+	p := storagePlanner{viewOf(AsSlices(s))}
+	for _, verb := range []inplace.Verb{inplace.HoldClaim, inplace.DeleteClaim} {
+		d := p.beforeStop(p.observed(), inplace.Action{Verb: verb, Name: "data-web-2"})
+		if d == nil || d.Hold == nil || d.Hold.Reason != api.ReasonReplicaUnavailable {
+			t.Errorf("%s: got %+v", verb, d)
+		}
+	}
+	for _, verb := range []inplace.Verb{inplace.Secure, inplace.Fill} {
+		if d := p.beforeStop(p.observed(), inplace.Action{Verb: verb, Name: "old-2"}); d != nil {
+			t.Errorf("%s: got %+v", verb, d)
+		}
 	}
 }
