@@ -19,15 +19,15 @@ import (
 
 // stagesInPlace are the staged violations of a migration in place, and correct ones.
 var stagesInPlace = map[string]func(*stage){
-	"in place, clean":                    stageReplaced,
-	"I1 in place, a mover stays":         stageMoverStays,
-	"I2 in place, reserved too early":    stageReservedEarly,
-	"I3 in place, torn copy":             stageTornInPlace,
-	"I3 in place, provisioned":           stageProvisioned,
-	"I3 in place, changed old volume":    stageChangedInPlace,
-	"I3 in place, deleted old volume":    stageDeletedInPlace,
-	"I4 in place, open budget":           stageOpenInPlace,
-	"in place, an auditor that saw none": stageUnwatchedInPlace,
+	"in place clean":                    stageReplaced,
+	"I1 in place a mover stays":         stageMoverStays,
+	"I2 in place reserved too early":    stageReservedEarly,
+	"I3 in place torn copy":             stageTornInPlace,
+	"I3 in place provisioned":           stageProvisioned,
+	"I3 in place changed old volume":    stageChangedInPlace,
+	"I3 in place deleted old volume":    stageDeletedInPlace,
+	"I4 in place open budget":           stageOpenInPlace,
+	"in place an auditor that saw none": stageUnwatchedInPlace,
 }
 
 // auditInPlace starts the auditor for a migration in place of the source's set.

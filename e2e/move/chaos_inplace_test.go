@@ -32,7 +32,7 @@ func ofStandard(v *harness.Move) {
 	}
 }
 
-// replacedInPlace draws the change of a chaos run in place. Some sets have a second claim template, which stays as it is, and
+// replacedInPlace draws the change of a chaos run in place. Some sets have a second claim template, which does not change, and
 // some would delete the claims of ordinals that are scaled down. A volume of the same size fits the former claim templates,
 // too, so that another writer may restore them at any time.
 func replacedInPlace(random *rand.Rand) harness.Setting {
@@ -58,7 +58,7 @@ func replacedInPlace(random *rand.Rand) harness.Setting {
 // inPlace reports whether the run replaces volumes in place.
 func (r *chaosRun) inPlace() bool { return r.Migration.Spec.Storage != nil }
 
-// asked returns what the claim template of the replaced volumes is to have.
+// asked returns the class and the size that the claim template of the replaced volumes gets.
 func (r *chaosRun) asked() (class string, size resource.Quantity) {
 	asked := r.Migration.Spec.Volumes[0]
 	if size = oldSize; asked.Size != nil {
@@ -110,7 +110,7 @@ func ignoreExisting(err error) error {
 	return err
 }
 
-// wants reports whether the set is to have the new claim templates, as the migration has recorded it.
+// wants reports whether the migration has recorded the new claim templates as those of the set.
 func (r *chaosRun) wants() bool {
 	m := &api.Migration{}
 	err := r.insist(func(ctx context.Context) error { return r.client.Get(ctx, client.ObjectKeyFromObject(r.Migration), m) })

@@ -42,7 +42,7 @@ func StillAlive(all []Lifetime) []Lifetime {
 	return ended
 }
 
-// Replacing has the claims of ordinals that are deleted, and not created again yet.
+// Replacing marks the claims of ordinals that were deleted, until they are created again.
 type Replacing map[VolumeKey]bool
 
 // Note records the state of an ordinal's claim; the zero state means that it does not exist.

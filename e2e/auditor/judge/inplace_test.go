@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestProvisioned: a volume that bears the uid of its claim was provisioned for it.
+// TestProvisioned: a volume that is named after the uid of its claim was provisioned for it.
 func TestProvisioned(t *testing.T) {
 	for name, tc := range map[string]struct {
 		volume VolumeState
