@@ -30,12 +30,14 @@ func TestTrapsInTheMiddle(t *testing.T) {
 			w.finish()
 		},
 		"GitOps creates the set between its deletion and its creation": func(w *world) {
-			w.until("it is deleted", func() bool { return w.set == nil })
+			w.until("it is being deleted", func() bool { return w.set.terminating })
+			w.orphan()
 			w.recreatedBy(w.former)
 			w.finish()
 		},
 		"GitOps creates the set with the wanted templates, first": func(w *world) {
-			w.until("it is deleted", func() bool { return w.set == nil })
+			w.until("it is being deleted", func() bool { return w.set.terminating })
+			w.orphan()
 			w.recreatedBy(w.wanted)
 			w.finish()
 		},
@@ -72,6 +74,44 @@ func TestTrapsInTheMiddle(t *testing.T) {
 			w.stallsWith(volumes.ReasonForeignVolume, replicas)
 			if v := w.volumes["pv-data-web-2"]; v == nil || !v.retain || v.data != last {
 				w.fail("its old volume is not kept: %+v", v)
+			}
+		},
+	})
+}
+
+// TestDeletedVolumes: a user deletes the object of a volume, which exists while it is bound. Its claimRef does not change,
+// and the binder ignores it.
+func TestDeletedVolumes(t *testing.T) {
+	playAll(t, map[string]func(w *world){
+		"the old one, before the stop": func(w *world) {
+			w.volumes["pv-data-web-2"].departing = true
+			w.stallsWith(volumes.ReasonVolumeLost, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.volumes["pv-data-web-2"].departing = false
+			w.finish()
+		},
+		"the old one, after the stop": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.volumes["pv-data-web-2"].departing = true
+			w.stallsWith(volumes.ReasonVolumeLost, replicas-1)
+			w.volumes["pv-data-web-2"].departing = false
+			w.finish()
+		},
+		"the old one, while its ordinal starts": func(w *world) {
+			w.until("the claim is released", func() bool { return w.sealed() && w.claims["data-web-2"] == nil })
+			w.volumes["pv-data-web-2"].departing = true
+			w.stallsWith(volumes.ReasonVolumeLost, replicas)
+			w.volumes["pv-data-web-2"].departing = false
+			w.finish()
+		},
+		"the new one, after the seal": func(w *world) {
+			w.until("it is sealed", w.sealed)
+			w.volumes[w.record.Handoff.Slots[0].New].departing = true
+			w.stallsWith(api.ReasonCopyTurnedBack, replicas)
+			if got := w.claims["data-web-2"]; got.volume != "pv-data-web-2" {
+				w.fail("it has not returned to its old volume: %+v", got)
 			}
 		},
 	})

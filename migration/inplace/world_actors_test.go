@@ -115,7 +115,7 @@ func (w *world) bind() {
 func (w *world) bindOne(name string, c *worldClaim) {
 	for _, key := range slices.Sorted(maps.Keys(w.binds.volumes)) {
 		cached := w.binds.volumes[key]
-		if cached.ref.Name != name || cached.ref.UID != "" || !(Volume{Size: cached.template.Size, Block: cached.template.Block, Attributes: cached.template.Attributes}).fits(c.template) {
+		if cached.departing || cached.ref.Name != name || cached.ref.UID != "" || !(Volume{Size: cached.template.Size, Block: cached.template.Block, Attributes: cached.template.Attributes}).fits(c.template) {
 			continue
 		}
 		v := w.volumes[key]
@@ -235,6 +235,8 @@ func (w *world) Ahead(_ int32, slot Slot, goal volumes.Goal) volumes.Verdict {
 		return does(fillStart)
 	case goal == volumes.Warm && !f.warm:
 		return does(fillWarm)
+	case goal == volumes.Filled && !f.released && slot.Old.Departing != nil:
+		return volumes.Held(slot.Old.Departing)
 	case goal == volumes.Filled && !f.released:
 		return does(fillRelease)
 	case goal == volumes.Filled && w.volumes[slot.Old.Name].ref.UID == "":
@@ -267,6 +269,7 @@ func (w *world) writeFill(a Action) bool {
 		if c := w.claims[name]; c != nil && !c.terminating || w.usedBy(old.name) {
 			w.fail("volume %s is released while it can be used", old.name)
 		}
+		w.keeps(old)
 		old.ref, f.released = volumes.Ref{Name: "outgoing"}, true
 		w.touch(&old.object)
 	case fillBind:

@@ -57,6 +57,8 @@ type worldVolume struct {
 	template                   Template
 	// data is the last write that it contains; 0 for an empty volume.
 	data int
+	// departing is true if its object was deleted. It exists while it is bound.
+	departing bool
 }
 
 type worldPod struct {
@@ -274,8 +276,12 @@ func (w *world) volume(name string) Volume {
 	}
 	ref := v.ref
 	ref.Namespace = "shop"
+	var departing *volumes.Reason
+	if v.departing {
+		departing = volumes.Stalled(volumes.ReasonVolumeLost, "volume "+name+" is being deleted", "create it again")
+	}
 	return Volume{
-		Found: true, Name: name, UID: v.uid, ResourceVersion: strconv.Itoa(v.rv), Retain: v.retain, Secured: v.secured, Ref: ref, Available: v.available,
+		Departing: departing, Found: true, Name: name, UID: v.uid, ResourceVersion: strconv.Itoa(v.rv), Retain: v.retain, Secured: v.secured, Ref: ref, Available: v.available,
 		Size: v.template.Size, Block: v.template.Block, Attributes: v.template.Attributes,
 	}
 }
@@ -371,12 +377,20 @@ func (w *world) writeVolume(v *worldVolume, a Action) bool {
 		if !v.retain {
 			w.fail("volume %s loses its claim with the policy Delete", v.name)
 		}
+		w.keeps(v)
 		v.ref = volumes.Ref{Name: a.Ref.Name, UID: a.Ref.UID}
 	default:
 		w.fail("%s is no write to a volume", a.Verb)
 	}
 	w.touch(&v.object)
 	return true
+}
+
+// keeps checks that a volume whose claimRef changes was not deleted. It would disappear.
+func (w *world) keeps(v *worldVolume) {
+	if v.departing {
+		w.fail("the object of volume %s disappears, and with it the record of its disk (I3)", v.name)
+	}
 }
 
 func (w *world) writeClaim(c *worldClaim, a Action) bool {

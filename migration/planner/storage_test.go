@@ -176,6 +176,7 @@ func TestStorageFindings(t *testing.T) {
 		"files into blocks":  {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Refill }, volumes.ReasonClaimDiverges},
 		"no class":           {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Undecided }, volumes.ReasonClassMissing},
 		"not bound":          {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Volume = "" }, volumes.ReasonClaimNotBound},
+		"a deleted volume":   {func(s *plan.Snapshot) { s.Volumes[1].Source.Volume.Terminating = true }, volumes.ReasonVolumeLost},
 		"owned":              {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Owned = true }, volumes.ReasonClaimOwned},
 		"of one pod":         {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.OncePod = true }, volumes.ReasonClaimNotShareable},
 		"used by another":    {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Users = []string{"backup"} }, volumes.ReasonForeignPod},
