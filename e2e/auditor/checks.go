@@ -132,6 +132,11 @@ func (a *Auditor) checkCopy(s *side, pod judge.PodState, key judge.VolumeKey) {
 		if err != nil {
 			return pending, err
 		}
+		if wrong == "" && a.options.InPlace {
+			if err := a.keepLeft(ctx, key, b, last, sealed); err != nil {
+				return pending, err
+			}
+		}
 		now, err := s.pod(ctx, pod.Ordinal)
 		if err != nil {
 			return pending, err

@@ -102,6 +102,9 @@ func (a *Auditor) summary() Report {
 		Replicas:    int32(len(a.ordinals)),
 		Budget:      a.options.Budget,
 	}
+	if a.options.InPlace {
+		r.Destination = "other volumes"
+	}
 	a.ledger.fill(&r)
 	a.state.do(func(s *state) {
 		r.Moved = len(s.served.Moved) + len(s.replacedOrdinals())

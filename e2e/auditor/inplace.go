@@ -1,6 +1,7 @@
 package auditor
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -160,6 +161,19 @@ func (a *Auditor) checkProvisioned(s *side, pv judge.VolumeState) {
 	if known && first.Handle != pv.Handle {
 		a.ledger.violated(I3, key.Ordinal, fmt.Sprintf("volume %s (%q) in %s was provisioned for claim %s", pv.Name, pv.Handle, s.Name, pv.ClaimName))
 	}
+}
+
+// keepLeft keeps the content of the volume that an ordinal has left, unless that was done when the new one was reserved.
+func (a *Auditor) keepLeft(ctx context.Context, key judge.VolumeKey, b judge.Binding, last judge.Origin, sealed sealedCopy) error {
+	now := judge.Origin{Handle: b.Volume.Handle, Folder: b.Volume.Folder, Side: judge.Source}
+	if now == last || sealed.volume == now && sealed.source == last || a.options.Keep == nil {
+		return nil
+	}
+	kept, err := a.options.Keep(ctx, last.Folder)
+	if err == nil {
+		a.state.noteSealed(key, sealedCopy{volume: now, source: last, kept: kept})
+	}
+	return err
 }
 
 // noteBound records the volumes that claims of ordinals are bound to.

@@ -228,7 +228,6 @@ func stageChangedInPlace(s *stage) {
 	s.deployWithData()
 	a := s.auditInPlace(0)
 	pv := s.replacedWith(a)
-	s.until("the copy was compared before its pod ran", func(context.Context) (bool, error) { return a.Sealed() == 1, nil })
 	s.written(pv.Spec.HostPath.Path)
 	a.Finish(s.t.Context())
 	s.untilViolated(a, I3, "which the ordinal has left, has changed since its copy was sealed")
