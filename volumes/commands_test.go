@@ -22,7 +22,7 @@ func TestK7Remedies(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}}
 	commands := []string{
 		h.Describe(), h.Delete(), h.DescribeVolume(), h.deleteVolume(name), h.listKept(), Unpark(h),
-		departing(h).Remedy, foreignClaim(h).Remedy, notEmpty(h).Remedy, inTheWay(h).Remedy, parkedHere(h).Remedy, TwinOf(name, name, h).Remedy, strayed(h).Remedy, unprepared(Pair{Taker: h}).Remedy,
+		Departing(h).Remedy, foreignClaim(h).Remedy, notEmpty(h).Remedy, inTheWay(h).Remedy, parkedHere(h).Remedy, TwinOf(name, name, h).Remedy, strayed(h).Remedy, unprepared(Pair{Taker: h}).Remedy,
 		Shareable(claim, nil, h.Kubectl).Remedy,
 	}
 	for _, remedy := range commands {

@@ -136,8 +136,8 @@ func (e Empty) Transfer(pair Pair) Verdict {
 		return Held(sameDisk(pair))
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
 		return Held(strayed(giver))
-	case departing(giver) != nil && !giver.Parked():
-		return Held(departing(giver))
+	case Departing(giver) != nil && !giver.Parked():
+		return Held(Departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
 		return ofGiver(pair).secure(giver)
 	case giver.Volume.Found && !giver.Parked():

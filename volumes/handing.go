@@ -189,7 +189,7 @@ func (h Handing) unreleasable() *Reason {
 	case !released && !have.Names(h.Giver.Ref):
 		return strayed(h.Giver)
 	case !released:
-		return departing(h.Giver)
+		return Departing(h.Giver)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ func (h Handing) Lend() Verdict {
 	switch {
 	case !volume.Found:
 		return Held(h.volumeGone())
-	case departing(h.Giver) != nil:
-		return Held(departing(h.Giver))
+	case Departing(h.Giver) != nil:
+		return Held(Departing(h.Giver))
 	case !h.Lent() && !h.Giver.Parked():
 		return Held(strayed(h.Giver))
 	case claim.Found && !claim.Ours:

@@ -160,10 +160,10 @@ func VolumeLost(h Holding) *Reason {
 	)
 }
 
-// departing returns the problem of a volume whose object was deleted. The object exists only while it is
+// Departing returns the problem of a volume whose object was deleted; nil if it was not. The object exists only while it is
 // bound to its claim (kubernetes pv_protection_controller.go, isBeingUsed). A change of the claimRef would
 // remove it, and with it the only record of the disk.
-func departing(h Holding) *Reason {
+func Departing(h Holding) *Reason {
 	if !h.Volume.Found || !h.Volume.Terminating {
 		return nil
 	}

@@ -188,8 +188,8 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
 		// This is checked before anything is written, because the volume may belong to another user.
 		return Held(strayed(giver))
-	case departing(giver) != nil && !giver.Parked():
-		return Held(departing(giver))
+	case Departing(giver) != nil && !giver.Parked():
+		return Held(Departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
 		return pair.secure(giver)
 	case giver.Volume.Found && !giver.Parked():
@@ -259,8 +259,8 @@ func rebindShared(pair Pair) Verdict {
 		return pair.awaitsMark() // the taker's side still shows the earlier state
 	case swapped(pair) != nil:
 		return Held(swapped(pair))
-	case departing(giver) != nil:
-		return Held(departing(giver))
+	case Departing(giver) != nil:
+		return Held(Departing(giver))
 	case !pair.secured(giver):
 		return pair.secure(giver)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:

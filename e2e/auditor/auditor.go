@@ -114,6 +114,9 @@ func (a *Auditor) begin(ctx context.Context) error {
 		s.templates = ranges[judge.Source].Templates
 	}
 	a.state = newState(judge.NewServed(ranges, a.ordinals))
+	if a.options.InPlace {
+		a.state.inPlace = newInPlace()
+	}
 	// Nothing is judged yet, so one read is enough. A volume and a claim that name each other belong together.
 	found, err := phase(ctx, a, func(ctx context.Context, s *side) (judge.VolumeSide, error) { return s.storage(ctx) })
 	if err != nil {
@@ -141,6 +144,7 @@ func (a *Auditor) watch(ctx context.Context) error {
 		a.checking.Wait()
 		return fmt.Errorf("first look: %w", err)
 	}
+	a.state.do(func(s *state) { s.inPlace.mountInitial(s.seen[judge.Source].claims) })
 	a.live.Store(true)
 	a.ended = watching.Err
 	for _, f := range a.all {

@@ -116,6 +116,7 @@ func (a *Auditor) checkCopy(s *side, pod judge.PodState, key judge.VolumeKey) {
 		Invariant: I3,
 		Ordinal:   pod.Ordinal,
 		What:      fmt.Sprintf("%s started with claim %s on the content that it had when it stopped", a.describePod(s.index, pod), claim),
+		Settled:   func() { a.state.do(func(st *state) { st.inPlace.judge(pod.UID, key) }) },
 	}
 	a.prove(about, func(ctx context.Context) (outcome, error) {
 		sealed, waits := a.state.sealOf(key)
@@ -131,6 +132,11 @@ func (a *Auditor) checkCopy(s *side, pod judge.PodState, key judge.VolumeKey) {
 		if err != nil {
 			return pending, err
 		}
+		if wrong == "" && a.options.InPlace {
+			if err := a.keepLeft(ctx, key, b, last, sealed); err != nil {
+				return pending, err
+			}
+		}
 		now, err := s.pod(ctx, pod.Ordinal)
 		if err != nil {
 			return pending, err
@@ -138,6 +144,7 @@ func (a *Auditor) checkCopy(s *side, pod judge.PodState, key judge.VolumeKey) {
 		switch {
 		case wrong == "":
 			a.state.noteCompared(key, judge.Origin{Handle: b.Volume.Handle, Folder: b.Volume.Folder, Side: s.index})
+			a.state.do(func(st *state) { st.inPlace.mount(pod.UID, b.Volume.Name) })
 		case now.UID != pod.UID:
 			a.ledger.notProved(I3, pod.Ordinal, fmt.Sprintf("not proved that %s: the pod does not exist any more, and now %s", about.What, wrong))
 			return abandoned, nil

@@ -35,6 +35,17 @@
 // the destination, so 1 is held. With allowances of 0 and 0 the sum is 1: kept. With allowances of 0 and 1 the sum is
 // 2: refuted, because the eviction may be granted at any moment.
 //
+// # In place
+//
+// A migration in place has one set, whose volumes are replaced under its own name (Options.InPlace). There the invariants are:
+//
+//	I1  while the pod of an ordinal has a volume mounted, no other pod may write to it
+//	I2  another volume is reserved for an ordinal's claim only when no pod of the ordinal runs
+//	I3  a pod starts on the volume that its ordinal ran on last, or on one with the same content, which the auditor
+//	    compares when that volume is reserved; no volume is provisioned for a claim of an ordinal; no volume on which an
+//	    ordinal has run is deleted, and the last one that it has left still has its content at the end
+//	I4  as above; an ordinal is held down from the deletion of its claim until its pod is available again
+//
 // A check that could not run is recorded as unproved, never as passed. Report.OK is false for a run that moved
 // ordinals while an invariant that applies was never checked.
 //

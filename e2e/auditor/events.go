@@ -20,6 +20,7 @@ func (a *Auditor) onPod(s *side, ch feed.Change[*corev1.Pod]) {
 	if latest == nil {
 		latest = ch.Old
 	}
+	a.noteWriter(s, latest, ch.New != nil)
 	ordinal, ok := judge.OrdinalOf(latest.Name, s.Set)
 	if !ok {
 		return
@@ -29,19 +30,22 @@ func (a *Auditor) onPod(s *side, ch feed.Change[*corev1.Pod]) {
 		keep(st.seen[s.index].pods, ordinal, pod, exists)
 		st.timeline.Observe(s.index, pod, exists, now)
 		st.served.SetAvailable(s.index, ordinal, exists && pod.Available())
+		st.replaced(ordinal)
 	})
 	switch {
-	case ch.Old == nil:
-		a.podAppeared(s, pod, ch.Initial)
 	case !exists:
 		a.podGone(s, pod)
+	case a.runs(pod) && (ch.Old == nil || !a.runs(view.Pod(ch.Old, ordinal))):
+		a.podAppeared(s, pod, ch.Initial)
 	}
 	a.replicas.wake()
 }
 
 func (a *Auditor) podAppeared(s *side, pod judge.PodState, initial bool) {
 	a.state.bear(pod, s.index)
-	a.checkApart(s, pod)
+	if !a.options.InPlace {
+		a.checkApart(s, pod)
+	}
 	if !initial {
 		a.checkClaims(s, pod)
 		a.checkCopies(s, pod)
@@ -50,6 +54,12 @@ func (a *Auditor) podAppeared(s *side, pod judge.PodState, initial bool) {
 		a.state.touch(judge.VolumeKey{Ordinal: pod.Ordinal, Template: template})
 	}
 	a.volumes.wake()
+}
+
+// runs reports whether a pod may write to its volumes. In place the pod of an ordinal that is stopped may exist: it is not
+// scheduled while its claims are Terminating or not bound.
+func (a *Auditor) runs(pod judge.PodState) bool {
+	return pod.Exists() && (!a.options.InPlace || pod.Node != "")
 }
 
 // podGone checks the past of a deleted pod. With one API server for both sides, revisions show whether the pod
@@ -106,10 +116,10 @@ func (a *Auditor) onClaim(s *side, ch feed.Change[*corev1.PersistentVolumeClaim]
 		latest = ch.Old
 	}
 	claim := view.Claim(latest, s.Set, s.templates)
+	a.state.do(func(st *state) { st.noteClaim(s.index, claim, ch.New != nil) })
 	if claim.Key == nil {
 		return
 	}
-	a.state.do(func(st *state) { keep(st.seen[s.index].claims, claim.Name, claim, ch.New != nil) })
 	if ch.New == nil {
 		a.checkDeletedClaim(s, claim)
 	}
@@ -146,10 +156,11 @@ func (w *volumeWatch) onVolume(ch feed.Change[*corev1.PersistentVolume]) {
 	}
 	if ch.New == nil {
 		delete(w.given, pv.UID)
-		if message := judge.DeletedVolume(pv); message != "" {
+		if message := a.deletedVolume(pv); message != "" {
 			a.ledger.violated(I3, a.ordinalOfVolume(w.side, pv), fmt.Sprintf("volume %s (%q) in %s %s", pv.Name, pv.Handle, w.side.Name, message))
 		}
 	} else {
+		a.checkProvisioned(w.side, pv)
 		a.checkFate(w.side, pv)
 		w.noteGiven(pv, ch.Initial)
 	}
@@ -190,10 +201,14 @@ func (w *volumeWatch) noteGiven(pv judge.VolumeState, initial bool) {
 	}
 	before, known := w.given[pv.UID]
 	w.given[pv.UID] = to
-	if to != judge.Nowhere && !initial && (!known || before != to) {
-		w.auditor.checkTakeover(w.auditor.sides[to], key, pv)
+	if to != judge.Nowhere && !initial && (!known || before != to) && !w.auditor.returns(key, pv) {
+		g := judge.Gift{From: to.Other(), To: to, Key: key, Volume: pv, Revision: judge.Revision(pv.RV)}
+		if w.auditor.options.InPlace {
+			g.From = to
+		} else {
+			w.auditor.checkTakeover(w.auditor.sides[to], key, pv)
+		}
 		w.auditor.checkSealed(w.auditor.sides[to], key, pv)
-		g := judge.Gift{To: to, Key: key, Volume: pv, Revision: judge.Revision(pv.RV)}
 		w.auditor.state.give(g)
 		w.auditor.judgeGift(g)
 	}

@@ -30,6 +30,7 @@ func (a *Auditor) Finish(ctx context.Context) Report {
 		stop()
 		a.stopChecking()
 		a.checkKept(ctx)
+		a.finishInPlace()
 		a.requireCoverage()
 		a.report = a.summary()
 	})
@@ -101,9 +102,12 @@ func (a *Auditor) summary() Report {
 		Replicas:    int32(len(a.ordinals)),
 		Budget:      a.options.Budget,
 	}
+	if a.options.InPlace {
+		r.Destination = "other volumes"
+	}
 	a.ledger.fill(&r)
 	a.state.do(func(s *state) {
-		r.Moved = len(s.served.Moved)
+		r.Moved = len(s.served.Moved) + len(s.replacedOrdinals())
 		r.FewestAvailable, r.FewestAt = s.fewest, s.fewestAt
 		r.Ordinals = slices.Clone(s.timeline.Moves)
 		r.ContentsCompared, r.ContentsSealed = s.comparisons(), len(s.sealed)

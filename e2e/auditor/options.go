@@ -20,6 +20,10 @@ const (
 	DefaultSampleInterval = 500 * time.Millisecond
 )
 
+// noSet is the name of the destination of a migration in place. No set has it, so that there are no pods and no claims on
+// that side.
+const noSet = "sliceshift-audit-none"
+
 // Side is one end of the move.
 type Side struct {
 	// Name is the cluster's name in messages. Default: "source" or "destination".
@@ -44,6 +48,9 @@ type Options struct {
 	// OwnVolumes are the claim templates of which each side has its own volumes. No disk is carried over. For them I3
 	// proves that none is lost, but not which volume a pod starts on.
 	OwnVolumes []string
+	// InPlace is true for a migration that replaces the volumes of Source's set under its own name. Destination is not used.
+	// Copied are then the claim templates whose volumes it replaces.
+	InPlace bool
 	// Copied are the claim templates whose content gets to a disk of the other side by a copy or a snapshot. For them
 	// I3 proves that a pod starts on the content that it had when it stopped, and I2 that no ordinal has its claim on
 	// both sides.
@@ -72,6 +79,10 @@ type Options struct {
 // complete fills in the defaults and reports the missing options.
 func (o Options) complete() (Options, error) {
 	var errs []error
+	if o.InPlace {
+		o.Destination = o.Source
+		o.Destination.Name, o.Destination.Set = "", noSet
+	}
 	for i, s := range [2]*Side{&o.Source, &o.Destination} {
 		if s.Name == "" {
 			s.Name = judge.SideIndex(i).String()

@@ -42,7 +42,7 @@ func (a *Auditor) reportTakeover(s *side, key judge.VolumeKey, t judge.Takeover)
 	other := a.sides[s.index.Other()]
 	podLeft, left := judge.LeftBehind(t)
 	if podLeft {
-		a.reportLingering(s, key, t.Given, t.OtherPod)
+		a.reportLingering(s, key, t.Given, a.describePod(other.index, t.OtherPod))
 	}
 	for _, l := range left {
 		a.ledger.violated(I2, key.Ordinal, fmt.Sprintf("volume %s (%q) in %s was given to claim %s while VolumeAttachment %s in %s held volume %s on node %s",
@@ -51,9 +51,9 @@ func (a *Auditor) reportTakeover(s *side, key judge.VolumeKey, t judge.Takeover)
 }
 
 // reportLingering records that a volume was given away while a pod still used it.
-func (a *Auditor) reportLingering(s *side, key judge.VolumeKey, given judge.VolumeState, pod judge.PodState) {
+func (a *Auditor) reportLingering(s *side, key judge.VolumeKey, given judge.VolumeState, pod string) {
 	a.ledger.violated(I2, key.Ordinal, fmt.Sprintf("volume %s (%q) in %s was given to claim %s while %s existed",
-		given.Name, given.Handle, s.Name, given.ClaimName, a.describePod(s.index.Other(), pod)))
+		given.Name, given.Handle, s.Name, given.ClaimName, pod))
 }
 
 // judgeGift checks past lifetimes of pods. This is possible only when the two sides are one cluster.
@@ -62,7 +62,7 @@ func (a *Auditor) judgeGift(g judge.Gift) {
 		return
 	}
 	for _, l := range a.state.lingering(g) {
-		a.reportLingering(a.sides[g.To], g.Key, g.Volume, l.Pod)
+		a.reportLingering(a.sides[g.To], g.Key, g.Volume, a.describePod(l.Side, l.Pod))
 	}
 }
 

@@ -68,7 +68,8 @@ type Report struct {
 	VolumesVerified int `json:"volumesVerified"`
 	// ContentsCompared counts the volumes that were found under a pod with the content of its previous volume.
 	ContentsCompared int `json:"contentsCompared,omitempty"`
-	// ContentsSealed counts the ordinals' volumes that were found with that content before a pod existed.
+	// ContentsSealed counts the ordinals' volumes that were found with that content before a pod existed, or, in place, when it
+	// started.
 	ContentsSealed int `json:"contentsSealed,omitempty"`
 	// Budget is d; 0 when I4 was skipped.
 	Budget int32 `json:"budget"`

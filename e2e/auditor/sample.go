@@ -68,6 +68,9 @@ func (a *Auditor) checkBudget(first, second [2]judge.ReplicaSide) {
 		s.served.ProveAll(first)
 		s.served.ProveAll(second)
 		in.Served, in.Blamed = maps.Clone(s.served.On), maps.Clone(s.blamed)
+		if s.inPlace != nil {
+			in.Replaced = maps.Clone(s.inPlace.replaced)
+		}
 	})
 	verdict := judge.Budget(in)
 	a.state.do(func(s *state) {
@@ -140,6 +143,7 @@ func (a *Auditor) judgeVolumes(first, second [2]judge.VolumeSide) {
 		}
 	}
 	a.record(bound[judge.Source], judge.Source)
+	a.noteBound(bound[judge.Source])
 	a.checkShared(bound)
 	a.checkTwice(bound)
 	for _, i := range judge.BothSides() {

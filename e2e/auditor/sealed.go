@@ -71,7 +71,7 @@ func (a *Auditor) seal(ctx context.Context, s *side, key judge.VolumeKey, given 
 	return settled, nil
 }
 
-// unstarted returns settled if neither side has a pod of an ordinal and the volume is still given to its claim. It
+// unstarted returns settled if neither side has a pod of an ordinal that may write, and the volume is still given to its claim. It
 // returns abandoned if one of these does not hold.
 func (a *Auditor) unstarted(ctx context.Context, s *side, key judge.VolumeKey, given judge.VolumeState) (outcome, error) {
 	for _, each := range a.sides {
@@ -79,7 +79,7 @@ func (a *Auditor) unstarted(ctx context.Context, s *side, key judge.VolumeKey, g
 		if err != nil {
 			return pending, err
 		}
-		if pod.Exists() {
+		if a.runs(pod) {
 			return abandoned, nil
 		}
 	}
@@ -164,6 +164,9 @@ func (s *state) noteSealed(key judge.VolumeKey, sealed sealedCopy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealed[key] = sealed
+	if s.inPlace != nil {
+		s.inPlace.sealed[sealed.volume.Handle] = true
+	}
 }
 
 // sealOf returns the last sealed copy of a volume. waits is true while another one is being compared.

@@ -3,6 +3,7 @@ package auditor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 
 	storagev1 "k8s.io/api/storage/v1"
@@ -40,6 +41,7 @@ func TestStaged(t *testing.T) {
 			"clean":                  stageClean,
 			"an auditor that missed": stageUnwatched,
 		}
+		maps.Copy(cases, stagesInPlace)
 		for name, run := range cases {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -33,6 +33,8 @@ type state struct {
 	// apart records on which sides an ordinal's appearance was checked in time.
 	apart  map[int32][2]bool
 	blamed map[int32]bool
+	// inPlace is nil unless the migration is one in place.
+	inPlace *inPlace
 	// word is the latest form that the author of the budgets wrote; nil before the first.
 	word     *judge.Word
 	fewest   int32
@@ -89,6 +91,18 @@ func (s *state) rememberCopied(key judge.VolumeKey, o judge.Origin) {
 	defer s.mu.Unlock()
 	if _, known := s.copied[key]; !known {
 		s.copied[key] = o
+		s.ranOn(key, o)
+	}
+}
+
+// ranOn records that an ordinal of a migration in place has run on a volume. The caller holds the lock.
+func (s *state) ranOn(key judge.VolumeKey, o judge.Origin) {
+	if s.inPlace == nil {
+		return
+	}
+	s.byHandle[o.Handle] = key
+	if _, known := s.inPlace.first[key]; !known {
+		s.inPlace.first[key] = o
 	}
 }
 
@@ -118,6 +132,7 @@ func (s *state) noteCompared(key judge.VolumeKey, now judge.Origin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.copied[key] = now
+	s.ranOn(key, now)
 	if s.compared[key] == nil {
 		s.compared[key] = map[judge.Origin]bool{}
 	}

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -97,8 +100,12 @@ func NewMove(t testing.TB, app fixture.App, settings ...Setting) *Move {
 		v.Ctx, cancel = context.WithTimeout(t.Context(), v.Limit)
 		t.Cleanup(cancel)
 	}
-	v.Migration.Spec.Destination.Namespace, v.Migration.Spec.Destination.Name = v.ToNamespace, v.ToName
-	fixture.SharePaths(v.Migration, v.App.Claims...)
+	if v.inPlace() {
+		v.Migration.Spec.Destination = api.DestinationReference{}
+	} else {
+		v.Migration.Spec.Destination.Namespace, v.Migration.Spec.Destination.Name = v.ToNamespace, v.ToName
+		fixture.SharePaths(v.Migration, v.App.Claims...)
+	}
 	v.Source = kubernetes.NewForConfigOrDie(v.From.RESTConfig())
 	v.Destination = kubernetes.NewForConfigOrDie(v.To.RESTConfig())
 	v.Must(current.deploy(v))
@@ -107,6 +114,32 @@ func NewMove(t testing.TB, app fixture.App, settings ...Setting) *Move {
 	}
 	v.startAuditor()
 	return v
+}
+
+// inPlace reports whether the volumes are replaced under the name of their StatefulSet.
+func (v *Move) inPlace() bool { return v.Migration.Spec.Storage != nil }
+
+// InPlace replaces the volumes of claim template data in east, under the name of their StatefulSet, by those of another class
+// and size. No size keeps the present one. The class has the provisioner of the cluster.
+func InPlace(size *resource.Quantity) Setting {
+	return func(v *Move) {
+		v.From, v.To, v.ToNamespace, v.ToName = east, east, v.App.Namespace, v.App.Name
+		class := "in-place-" + v.App.Namespace
+		v.Migration.Spec.Storage = &api.StorageSpec{}
+		v.Migration.Spec.Volumes = []api.VolumeSpec{{
+			ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: &class, Size: size, Copy: api.CopySpec{Image: "mover", Devices: true},
+		}}
+		v.Deployed = func() { v.createClass(class) }
+	}
+}
+
+// createClass creates a StorageClass whose volumes are folders of this machine.
+func (v *Move) createClass(name string) {
+	v.T.Helper()
+	classes := v.Source.StorageV1().StorageClasses()
+	_, err := classes.Create(v.Ctx, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "kubernetes.io/host-path"}, metav1.CreateOptions{})
+	v.Must(err)
+	v.T.Cleanup(func() { _ = classes.Delete(context.WithoutCancel(v.Ctx), name, metav1.DeleteOptions{}) })
 }
 
 func (v *Move) startAuditor() {
@@ -122,7 +155,7 @@ func (v *Move) startAuditor() {
 		Destination: auditor.Side{
 			Name: "destination", Config: v.To.RESTConfig(), Namespace: v.ToNamespace, Set: v.ToName, Resource: resourceOf(v.Migration.Spec.Destination.APIVersion),
 		},
-		Budget: budget, OwnVolumes: v.templates(func(m api.VolumeMethod) bool { return !m.FillsSecond() && methods.Of(m).Facts().Separate }),
+		InPlace: v.inPlace(), Budget: budget, OwnVolumes: v.templates(func(m api.VolumeMethod) bool { return !m.FillsSecond() && methods.Of(m).Facts().Separate }),
 		Copied: v.templates(api.VolumeMethod.FillsSecond), Content: v.Content, Keep: v.keeper(),
 	})
 	v.Must(err)

@@ -16,9 +16,20 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// chaosCopies are the ways of chaos runs to carry volumes, which take turns from seed to seed; nil is Rebind. By method
-// Copy, movers stand by before each stop.
-var chaosCopies = []*api.CopySpec{nil, {Verify: api.CopyVerifyLater, Prefetch: 1}, {}}
+// chaosWay is how a chaos run carries volumes.
+type chaosWay struct {
+	name string
+	// copies is nil for Rebind. By method Copy, movers stand by before each stop.
+	copies *api.CopySpec
+	// inPlace is true if the volumes are replaced under the name of their set.
+	inPlace bool
+}
+
+// chaosWays take turns from seed to seed.
+var chaosWays = []chaosWay{
+	{name: "rebind"}, {name: "copy, proven later", copies: &api.CopySpec{Verify: api.CopyVerifyLater, Prefetch: 1}}, {name: "copy", copies: &api.CopySpec{}},
+	{name: "in place", copies: &api.CopySpec{}, inPlace: true},
+}
 
 // copiedBy moves an application with volumes of its own by method Copy; nil changes nothing. An ordinal takes longer than by
 // Rebind, so there are fewer.
@@ -39,13 +50,18 @@ func copiedBy(asked *api.CopySpec) harness.Setting {
 func (r *chaosRun) mayCopy() {
 	r.T.Helper()
 	r.filled()
-	r.Must(r.makeNamespace())
+	if !r.inPlace() {
+		r.Must(r.makeNamespace())
+	}
 	subjects := map[harness.Endpoint]rbacv1.Subject{
 		r.Here():  {Kind: rbacv1.ServiceAccountKind, Namespace: r.App.Namespace, Name: "default"},
 		r.There(): {APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mover"},
 	}
 	if r.To == r.From {
 		subjects[r.There()] = subjects[r.Here()]
+	}
+	if r.inPlace() {
+		delete(subjects, r.There())
 	}
 	for at, subject := range subjects {
 		r.bind(at.Client, at.Namespace, "sliceshift-mover-pods", subject)

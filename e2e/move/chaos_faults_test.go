@@ -49,6 +49,9 @@ func (r *chaosRun) faults() []fault {
 	if r.copies != nil {
 		all = append(all, r.copyFaults()...)
 	}
+	if r.inPlace() {
+		all = append(all, r.inPlaceFaults()...)
+	}
 	sides := map[string]*cluster.Cluster{"source": harness.PartsOf(r.From)}
 	if r.To != r.From {
 		sides["destination"] = harness.PartsOf(r.To)

@@ -26,16 +26,16 @@ import (
 const (
 	chaosRunsVariable = "SLICESHIFT_CHAOS_RUNS"
 	chaosSeedVariable = "SLICESHIFT_CHAOS_SEED"
-	defaultChaosRuns  = 3
+	defaultChaosRuns  = 4
 )
 
-// TestChaos moves applications while everything around them fails: managers, API servers, etcd, controllers,
+// TestChaos moves applications, or replaces their volumes in place, while everything around them fails: managers, API servers, etcd, controllers,
 // the network between the clusters, pods and budgets. Each run must end, and the auditor must agree with it.
 func TestChaos(t *testing.T) {
 	runs, first := harness.FromEnvironment(t, chaosRunsVariable, defaultChaosRuns), harness.FromEnvironment(t, chaosSeedVariable, 1)
 	began, total := time.Now(), testbed.NewTally()
 	for seed := first; seed < first+runs; seed++ {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, seed %d", chaosWays[seed%len(chaosWays)].name, seed), func(t *testing.T) {
 			harness.Repeat(t, total, func(a *testbed.Attempt) { chaos(a, uint64(seed)) })
 		})
 	}
@@ -64,15 +64,25 @@ type chaosRun struct {
 // chaos executes one run. It injects faults until the migration has completed or the limit is reached, repairs
 // them, and waits for the end.
 func chaos(a *testbed.Attempt, seed uint64) {
-	copies := chaosCopies[seed%uint64(len(chaosCopies))]
-	r := newChaosRun(a, rand.New(rand.NewPCG(seed, seed)), copiedBy(copies)) //nolint:gosec // it shall be repeatable
-	if r.copies = copies; copies != nil {
+	way, random := chaosWays[seed%uint64(len(chaosWays))], rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // it shall be repeatable
+	carried := copiedBy(way.copies)
+	if way.inPlace {
+		carried = replacedInPlace(random)
+	}
+	r := newChaosRun(a, random, carried)
+	if r.copies = way.copies; r.copies != nil {
 		r.mayCopy()
 	}
 	r.managers = harness.StartManagerReplicas(a, r.App.Namespace)
 	r.Must(r.client.Create(r.Ctx, r.Migration))
+	if !way.inPlace {
+		r.rage()
+		r.end()
+		return
+	}
+	app := r.writes()
 	r.rage()
-	r.end()
+	r.endInPlace(app)
 }
 
 // newChaosRun deploys the application to move.
@@ -177,6 +187,11 @@ func (r *chaosRun) rage() {
 			r.Must(r.setMode(r.mode))
 		}
 		r.one(all)
+		if r.inPlace() {
+			if _, err := r.tend(r.Ctx); err != nil {
+				r.T.Log(err)
+			}
+		}
 	}
 }
 

@@ -144,26 +144,37 @@ func onDevices(v *harness.Move) {
 		harness.Cluster
 		name string
 	}{{v.From, "from"}, {v.To, "to"}} {
-		client := kubernetes.NewForConfigOrDie(side.RESTConfig())
-		_, err := client.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{
-			ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: new(storagev1.VolumeBindingImmediate),
-		}, metav1.CreateOptions{})
-		v.Must(err)
-		device, _ := treetest.Loop(v.T, deviceSize)
-		_, err = client.CoreV1().PersistentVolumes().Create(v.Ctx, &corev1.PersistentVolume{
-			ObjectMeta: metav1.ObjectMeta{Name: v.App.Namespace + "-" + side.name},
-			Spec: corev1.PersistentVolumeSpec{
-				Capacity: corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(deviceSize, resource.BinarySI)}, StorageClassName: class,
-				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, VolumeMode: new(corev1.PersistentVolumeBlock),
-				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-				PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: device}},
-				NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpExists}},
-				}}}},
-			},
-		}, metav1.CreateOptions{})
-		v.Must(err)
+		deviceOf(v, side.Cluster, v.App.Namespace+"-"+side.name, class)
 	}
+	useDevices(v, class)
+}
+
+// deviceOf creates a class of devices in a cluster, and the only device of that class.
+func deviceOf(v *harness.Move, at harness.Cluster, name, class string) {
+	v.T.Helper()
+	client := kubernetes.NewForConfigOrDie(at.RESTConfig())
+	_, err := client.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: new(storagev1.VolumeBindingImmediate),
+	}, metav1.CreateOptions{})
+	v.Must(err)
+	device, _ := treetest.Loop(v.T, deviceSize)
+	_, err = client.CoreV1().PersistentVolumes().Create(v.Ctx, &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(deviceSize, resource.BinarySI)}, StorageClassName: class,
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, VolumeMode: new(corev1.PersistentVolumeBlock),
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: device}},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpExists}},
+			}}}},
+		},
+	}, metav1.CreateOptions{})
+	v.Must(err)
+}
+
+// useDevices makes the application use block devices of a class.
+func useDevices(v *harness.Move, class string) {
 	v.App.Adapt = func(set *appsv1.StatefulSet) {
 		claim, container := &set.Spec.VolumeClaimTemplates[0].Spec, &set.Spec.Template.Spec.Containers[0]
 		claim.VolumeMode, claim.StorageClassName = new(corev1.PersistentVolumeBlock), &class

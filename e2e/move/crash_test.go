@@ -135,6 +135,7 @@ var crashPlays = map[string]crashPlay{
 	"turned":     {2, harness.AcrossClusters, allOf(byCopy, oneAhead, onAWord), (*move).atHome, (*move).turnsTwo},
 	"later":      {1, harness.AcrossClusters, allOf(byCopy, provenLater), (*move).provenCopied, (*move).remembers},
 	"limit":      {1, harness.AcrossClusters, allOf(byCopy, overLimit), (*move).largeCopied, (*move).givesTime},
+	"in place":   {2, by((*move).inPlaceByCopy), harness.InPlace(&newSize), (*move).replaced, nil},
 	"empty":      {1, harness.AcrossClusters, leftBehind(api.EmptySpec{FillsFromPeers: true, ReadyWhenFilled: true}), (*move).leftEmpty, nil},
 }
 
@@ -220,6 +221,25 @@ func (v *move) atHome() func() {
 			v.T.Errorf("the disks are %v, and were %v", after, disks)
 		}
 		v.expectNothingLeft()
+	}
+}
+
+// inPlaceByCopy prepares a change in place by method Copy.
+func (v *move) inPlaceByCopy() {
+	byCopy(v.Move)
+	ofStandard(v.Move)
+}
+
+// replaced fills the volumes. The returned function checks that each ordinal has its data on a new disk of the new class and
+// size, and that the old volumes are kept.
+func (v *move) replaced() func() {
+	before, handles := v.filled(), v.handles(v.Here())
+	return func() {
+		asked := v.Migration.Spec.Volumes[0]
+		v.expectClaims(*asked.StorageClassName, *asked.Size)
+		v.expectCopies(v.Here(), before)
+		v.expectLeft(handles)
+		v.expectNoMovers()
 	}
 }
 

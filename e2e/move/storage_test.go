@@ -106,7 +106,7 @@ func (v *storage) pods() map[string]string {
 }
 
 // expectClaims checks the class and the size of the claims of all ordinals, and that the set has such templates.
-func (v *storage) expectClaims(class string, size resource.Quantity) {
+func (v *move) expectClaims(class string, size resource.Quantity) {
 	v.T.Helper()
 	set, err := v.Source.AppsV1().StatefulSets(v.App.Namespace).Get(v.Ctx, v.App.Name, metav1.GetOptions{})
 	v.Must(err)
@@ -317,7 +317,7 @@ func TestStorageInPlace(t *testing.T) {
 }
 
 // recorded returns the record of the migration.
-func (v *storage) recorded() *api.Migration {
+func (v *move) recorded() *api.Migration {
 	v.T.Helper()
 	mover, err := fixture.Rejoin(v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
 	v.Must(err)
@@ -357,7 +357,7 @@ func (v *storage) killed() {
 }
 
 // orphan deletes the set as kubectl delete --cascade=orphan does, and returns it as it can be created again.
-func (v *storage) orphan() (*appsv1.StatefulSet, error) {
+func (v *move) orphan() (*appsv1.StatefulSet, error) {
 	sets := v.Source.AppsV1().StatefulSets(v.App.Namespace)
 	set, err := sets.Get(v.Ctx, v.App.Name, metav1.GetOptions{})
 	if err != nil {
@@ -377,7 +377,7 @@ func (v *storage) orphan() (*appsv1.StatefulSet, error) {
 }
 
 // create creates a set that was deleted.
-func (v *storage) create(set *appsv1.StatefulSet) error {
+func (v *move) create(set *appsv1.StatefulSet) error {
 	set = set.DeepCopy()
 	set.ObjectMeta = metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name, Labels: set.Labels}
 	_, err := v.Source.AppsV1().StatefulSets(v.App.Namespace).Create(v.Ctx, set, metav1.CreateOptions{})

@@ -79,7 +79,11 @@ func onClaim(verb Verb, slot Slot) *Decision {
 	return act(Action{Verb: verb, Name: slot.Ref.Name, UID: slot.Claim.UID, ResourceVersion: slot.Claim.ResourceVersion})
 }
 
+// onVolume returns a write of a volume. A volume that was deleted would disappear with a change of its claimRef.
 func onVolume(verb Verb, v Volume, ref volumes.Ref) *Decision {
+	if v.Departing != nil && (verb == Reserve || verb == Park) {
+		return &Decision{Hold: v.Departing}
+	}
 	return act(Action{Verb: verb, Name: v.Name, UID: v.UID, ResourceVersion: v.ResourceVersion, Ref: ref})
 }
 

@@ -73,7 +73,7 @@ func (f flight) turns() string {
 	case !f.Sealed && f.unheld():
 		return "another writer has removed the finalizer that holds a claim"
 	case !f.runs() && !f.arrived() && f.Set.Found && !f.Set.Terminating && !f.fitsNew() && f.fitsOld():
-		return "the claim templates of the set were changed, and its new volumes would not be bound"
+		return "its new volumes would not be bound: the claim templates of the set were changed, or a volume was deleted"
 	}
 	return ""
 }
@@ -217,6 +217,8 @@ func (f flight) secure(h Handed, s Slot) *Decision {
 	switch {
 	case !s.Old.Found || s.Old.Name != h.Old:
 		return stalls(volumes.ReasonVolumeLost, fmt.Sprintf("volume %s of claim %s does not exist", h.Old, s.Ref.Name), "restore the PersistentVolume object")
+	case s.Old.Departing != nil:
+		return &Decision{Hold: s.Old.Departing}
 	case !s.Old.Retain:
 		return onVolume(Secure, s.Old, s.Old.Ref)
 	}

@@ -176,13 +176,13 @@ func (f flight) before() Manifest {
 	return f.Record.Former
 }
 
-// clear takes the reservation from the other volume.
+// clear takes the reservation from the other volume. The binder ignores one that was deleted.
 func (f flight) clear(h Handed, s Slot) *Decision {
 	other := s.New
 	if !f.Turned {
 		other = s.Old
 	}
-	if !f.former(h) || !other.Found || !other.reservedFor(s.Ref) {
+	if !f.former(h) || !other.Found || !other.reservedFor(s.Ref) || other.Departing != nil {
 		return nil
 	}
 	return onVolume(Park, other, volumes.Parked(s.Ref))

@@ -145,6 +145,9 @@ type Volume struct {
 	Ref     volumes.Ref
 	// Available is true if the volume controller has seen that it is not bound.
 	Available bool
+	// Departing is why its claimRef must not change: its object was deleted, and exists only while it is bound. nil if it
+	// was not deleted.
+	Departing *volumes.Reason
 	// Attached is a node to which it is attached; empty if there is none.
 	Attached string
 	// Size is its capacity in bytes. Block, Attributes and Modes are as in Template.
@@ -155,9 +158,9 @@ type Volume struct {
 }
 
 // fits reports whether the binder accepts the reserved volume for a claim of a template (kubernetes component-helpers,
-// FindMatchingVolume). The class does not count.
+// FindMatchingVolume). The class does not count, and a volume that was deleted is ignored.
 func (v Volume) fits(t Template) bool {
-	return v.Size >= t.Size && v.Block == t.Block && v.Attributes == t.Attributes && v.allows(t.Modes)
+	return v.Departing == nil && v.Size >= t.Size && v.Block == t.Block && v.Attributes == t.Attributes && v.allows(t.Modes)
 }
 
 // allows reports whether the volume has all of these access modes.

@@ -129,7 +129,7 @@ func (w *world) bindNamed(name string, c *worldClaim) {
 func (w *world) bindOne(name string, c *worldClaim) {
 	for _, key := range slices.Sorted(maps.Keys(w.binds.volumes)) {
 		cached := w.binds.volumes[key]
-		if cached.ref.Name != name || cached.ref.UID != "" || !(Volume{Size: cached.template.Size, Block: cached.template.Block, Attributes: cached.template.Attributes}).fits(c.template) {
+		if cached.departing || cached.ref.Name != name || cached.ref.UID != "" || !(Volume{Size: cached.template.Size, Block: cached.template.Block, Attributes: cached.template.Attributes}).fits(c.template) {
 			continue
 		}
 		v := w.volumes[key]

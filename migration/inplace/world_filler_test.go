@@ -76,8 +76,11 @@ func (w *world) Ahead(_ int32, slot Slot, goal volumes.Goal) volumes.Verdict {
 		}
 	default:
 	}
-	if verb == "" {
+	switch {
+	case verb == "":
 		return volumes.Verdict{}
+	case verb == fillRelease && slot.Old.Departing != nil:
+		return volumes.Held(slot.Old.Departing)
 	}
 	return volumes.Verdict{Action: &volumes.Action{Verb: verb, Ref: slot.Ref}}
 }
@@ -179,6 +182,7 @@ func (w *world) writeFill(a Action) bool {
 		if c := w.claims[name]; c != nil && !c.terminating || w.usedBy(old.name) {
 			w.fail("volume %s is released while it can be used", old.name)
 		}
+		w.keeps(old)
 		old.ref, f.released = volumes.Ref{Name: "outgoing"}, true
 		w.touch(&old.object)
 	case fillBind:

@@ -44,9 +44,9 @@ type worldClaim struct {
 	template                     Template
 	volume                       string
 	held, protected, terminating bool
-	// ours is true if the migration created it.
-	ours  bool
-	users []string
+	// ours is true if the migration created it, and owned if it would be deleted with an owner.
+	ours, owned bool
+	users       []string
 }
 
 type worldVolume struct {
@@ -57,6 +57,8 @@ type worldVolume struct {
 	template                   Template
 	// data is the last write that it contains; 0 for an empty volume.
 	data int
+	// departing is true if its object was deleted. It exists while it is bound.
+	departing bool
 }
 
 type worldPod struct {
@@ -226,7 +228,7 @@ func (w *world) slot(template string, ordinal int32) Slot {
 	old, next := "", ""
 	if c := w.claims[name]; c != nil {
 		s.Claim = Claim{
-			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: w.bound(c), Held: c.held, Ours: c.ours, Kept: c.protected, Terminating: c.terminating, Users: c.users,
+			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: w.bound(c), Held: c.held, Ours: c.ours, Kept: c.protected, Terminating: c.terminating, Owned: c.owned, Users: c.users,
 		}
 		s.Needs, s.Returns, old = needs(w.effective(c), w.wanted), needs(w.effective(c), w.former), c.volume
 	}
@@ -277,8 +279,12 @@ func (w *world) volume(name string) Volume {
 	if w.attached && w.usedBy(name) {
 		attached = "node"
 	}
+	var departing *volumes.Reason
+	if v.departing {
+		departing = volumes.Stalled(volumes.ReasonVolumeLost, "volume "+name+" is being deleted", "create it again")
+	}
 	return Volume{
-		Found: true, Name: name, UID: v.uid, ResourceVersion: strconv.Itoa(v.rv), Retain: v.retain, Secured: v.secured, Ref: ref, Available: v.available, Attached: attached,
+		Departing: departing, Found: true, Name: name, UID: v.uid, ResourceVersion: strconv.Itoa(v.rv), Retain: v.retain, Secured: v.secured, Ref: ref, Available: v.available, Attached: attached,
 		Size: v.template.Size, Block: v.template.Block, Attributes: v.template.Attributes,
 	}
 }
@@ -379,12 +385,20 @@ func (w *world) writeVolume(v *worldVolume, a Action) bool {
 		if a.Verb == Reserve && w.written(v.name) {
 			w.fail("volume %s is reserved while a pod of the filler can write to it", v.name)
 		}
+		w.keeps(v)
 		v.ref = volumes.Ref{Name: a.Ref.Name, UID: a.Ref.UID}
 	default:
 		w.fail("%s is no write to a volume", a.Verb)
 	}
 	w.touch(&v.object)
 	return true
+}
+
+// keeps checks that a volume whose claimRef changes was not deleted. It would disappear.
+func (w *world) keeps(v *worldVolume) {
+	if v.departing {
+		w.fail("the object of volume %s disappears, and with it the record of its disk (I3)", v.name)
+	}
 }
 
 func (w *world) writeClaim(c *worldClaim, a Action) bool {

@@ -82,6 +82,9 @@ func (p storagePlanner) ofClaim(v plan.OrdinalVolume) []plan.Finding {
 		return about(volumes.ReasonClassMissing, "what claim "+ref.Name+" needs is not known: a class does not exist, or its volume", v.Source.Describe())
 	case !claim.Found || claim.Volume == "" || claim.Terminating:
 		return about(volumes.ReasonClaimNotBound, "claim "+ref.Name+" is not bound, or is being deleted", v.Source.Describe())
+	case v.Source.Volume.Terminating:
+		departing := volumes.Departing(v.Source)
+		return about(departing.Reason, departing.Message, departing.Remedy)
 	case claim.Owned:
 		return about(volumes.ReasonClaimOwned, "claim "+ref.Name+" has an owner, with which it would be deleted", v.Source.Describe())
 	case claim.OncePod:

@@ -176,6 +176,7 @@ func TestStorageFindings(t *testing.T) {
 		"files into blocks":  {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Refill }, volumes.ReasonClaimDiverges},
 		"no class":           {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Undecided }, volumes.ReasonClassMissing},
 		"not bound":          {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Volume = "" }, volumes.ReasonClaimNotBound},
+		"a deleted volume":   {func(s *plan.Snapshot) { s.Volumes[1].Source.Volume.Terminating = true }, volumes.ReasonVolumeLost},
 		"owned":              {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Owned = true }, volumes.ReasonClaimOwned},
 		"of one pod":         {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.OncePod = true }, volumes.ReasonClaimNotShareable},
 		"used by another":    {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Users = []string{"backup"} }, volumes.ReasonForeignPod},
@@ -302,5 +303,48 @@ func TestFilledUp(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+	}
+}
+
+// TestStorageSetIsOrphaned: the set is deleted in the judged version, and its pods and claims stay.
+func TestStorageSetIsOrphaned(t *testing.T) {
+	s := inPlaceSnapshot()
+	s.Storage.Set.Manifest = s.Storage.Former
+	record := inplace.Record{Former: s.Storage.Former, Replace: &inplace.Replace{UID: "set", Next: s.Storage.Wanted}}
+	s.Record.Storage = record.Status()
+	d := Plan(AsSlices(s))
+	if e := d.Effect; e == nil || e.Verb != plan.OrphanSet || e.Propagation != metav1.DeletePropagationOrphan || e.UID != "set" || e.ResourceVersion != "7" {
+		t.Errorf("got %+v, effect %+v, hold %+v", d, d.Effect, d.Hold)
+	}
+}
+
+// TestStoragePolicyIsRead: only a volume whose reclaim policy is Retain counts as retained.
+func TestStoragePolicyIsRead(t *testing.T) {
+	for policy, want := range map[corev1.PersistentVolumeReclaimPolicy]bool{
+		corev1.PersistentVolumeReclaimRetain: true, corev1.PersistentVolumeReclaimDelete: false, corev1.PersistentVolumeReclaimRecycle: false,
+	} {
+		s := inPlaceSnapshot()
+		s.Volumes[2].Source.Volume.Policy = policy
+		if got := (storagePlanner{viewOf(AsSlices(s))}).observed().Ordinals[2].Slots[0].Old.Retain; got != want {
+			t.Errorf("%s: %t", policy, got)
+		}
+	}
+}
+
+// TestStorageStopAsksTheGates: the first write of a stop is not made while a gate holds, and neither is the second.
+func TestStorageStopAsksTheGates(t *testing.T) {
+	s := replacing(inPlaceSnapshot(), 2, func(*inplace.Handoff, *plan.OrdinalVolume) {})
+	s.Source.Pods[0].Ready = false
+	p := storagePlanner{viewOf(AsSlices(s))}
+	for _, verb := range []inplace.Verb{inplace.HoldClaim, inplace.DeleteClaim} {
+		d := p.beforeStop(p.observed(), inplace.Action{Verb: verb, Name: "data-web-2"})
+		if d == nil || d.Hold == nil || d.Hold.Reason != api.ReasonReplicaUnavailable {
+			t.Errorf("%s: got %+v", verb, d)
+		}
+	}
+	for _, verb := range []inplace.Verb{inplace.Secure, inplace.Fill} {
+		if d := p.beforeStop(p.observed(), inplace.Action{Verb: verb, Name: "old-2"}); d != nil {
+			t.Errorf("%s: got %+v", verb, d)
+		}
 	}
 }

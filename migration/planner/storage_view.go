@@ -134,12 +134,12 @@ func (p storagePlanner) slot(view *View, h *inplace.Handoff, v plan.OrdinalVolum
 	old := view.oldOf(v)
 	slot := inplace.Slot{
 		Template: v.Template, Ref: volumes.Ref{Namespace: old.Ref.Namespace, Name: old.Ref.Name}, Needs: v.Needs, Returns: v.Returns,
-		Claim: claimInPlace(old, newOf(v)), Old: p.volumeInPlace(old.Volume),
+		Claim: claimInPlace(old, newOf(v)), Old: p.volumeInPlace(old),
 	}
 	if h == nil || h.Ordinal != v.Ordinal {
 		return slot
 	}
-	slot.New = p.volumeInPlace(newOf(v).Volume)
+	slot.New = p.volumeInPlace(newOf(v))
 	if v.Copy == nil {
 		return slot
 	}
@@ -176,11 +176,12 @@ func claimInPlace(old, filled volumes.Holding) inplace.Claim {
 	}
 }
 
-func (p storagePlanner) volumeInPlace(v volumes.Volume) inplace.Volume {
+func (p storagePlanner) volumeInPlace(held volumes.Holding) inplace.Volume {
+	v := held.Volume
 	seen := inplace.Volume{
 		Found: v.Found, Name: v.Name, UID: v.UID, ResourceVersion: v.ResourceVersion, Retain: v.Policy == corev1.PersistentVolumeReclaimRetain,
 		Secured: v.Note.By == p.UID && p.UID != "", Ref: v.ClaimRef, Available: v.Phase == corev1.VolumeAvailable, Size: v.Size,
-		Block: v.FileSystem == "block", Attributes: v.Attributes, Modes: inplace.Modes(v.Modes),
+		Block: v.FileSystem == "block", Attributes: v.Attributes, Modes: inplace.Modes(v.Modes), Departing: volumes.Departing(held),
 	}
 	if len(v.Attachments) > 0 {
 		seen.Attached = v.Attachments[0].Node

@@ -125,20 +125,20 @@ func LeftBehind(t Takeover) (podLeft bool, left []Attachment) {
 }
 
 // Gift is a volume that was given to a side, in revisions of the one API server
-// that both sides share.
+// that both sides share. From is the side whose pods must have ended before.
 type Gift struct {
-	To       SideIndex
+	From, To SideIndex
 	Key      VolumeKey
 	Volume   VolumeState
 	Revision uint64
 }
 
-// Lingering returns the other side's pods that lived when the volume was given. Like Overlapping, it sees pods that
-// were deleted before they could be read.
+// Lingering returns the pods of From that lived when the volume was given. Like Overlapping, it sees pods that were
+// deleted before they could be read.
 func (g Gift) Lingering(all []Lifetime) []Lifetime {
 	var left []Lifetime
 	for _, l := range all {
-		if l.Side == g.To.Other() && l.Pod.Ordinal == g.Key.Ordinal && l.Born != 0 && l.Born < g.Revision && g.Revision < l.Died {
+		if l.Side == g.From && l.Pod.Ordinal == g.Key.Ordinal && l.Born != 0 && l.Born < g.Revision && g.Revision < l.Died {
 			left = append(left, l)
 		}
 	}

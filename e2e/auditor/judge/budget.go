@@ -100,6 +100,9 @@ type BudgetInput struct {
 	Served map[int32]SideIndex
 	// Blamed ordinals were broken by hand, not by the move.
 	Blamed map[int32]bool
+	// Replaced is set for a migration in place, whose set keeps all ordinals in its range. It has the ordinals of which a
+	// claim was deleted, and that were not available since they have all claims again.
+	Replaced map[int32]bool
 	// Budget is d.
 	Budget int32
 }
@@ -118,6 +121,9 @@ type BudgetVerdict struct {
 // Budget judges I4.
 func Budget(in BudgetInput) BudgetVerdict {
 	v := BudgetVerdict{Held: held(in)}
+	if in.Replaced != nil {
+		v.Held = heldInPlace(in)
+	}
 	v.Allowed, v.Shares = allowedTogether(in.First, in.Second)
 	v.Broken = int32(len(v.Held))+v.Allowed > in.Budget
 	return v

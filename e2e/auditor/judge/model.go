@@ -47,6 +47,8 @@ type PodState struct {
 	UID                types.UID
 	RV                 string
 	Ready, Terminating bool
+	// Node is empty until the pod is scheduled. Until then it has mounted nothing.
+	Node string
 }
 
 // Exists reports whether the pod was found.
@@ -134,6 +136,8 @@ type ClaimState struct {
 	VolumeName string
 	Phase      corev1.PersistentVolumeClaimPhase
 	Key        *VolumeKey
+	// Terminating is true once the claim is deleted, until its last finalizer is removed.
+	Terminating bool
 }
 
 // VolumeState is one PersistentVolume.

@@ -27,7 +27,21 @@ func Pod(pod *corev1.Pod, ordinal int32) judge.PodState {
 		RV:          pod.ResourceVersion,
 		Ready:       ready,
 		Terminating: pod.DeletionTimestamp != nil,
+		Node:        pod.Spec.NodeName,
 	}
+}
+
+// Writer converts a pod to a user of the claims that it may write. mounted is true once it has a node, until its containers
+// have ended.
+func Writer(pod *corev1.Pod) (w judge.Writer, mounted bool) {
+	w = judge.Writer{Name: pod.Name, UID: pod.UID}
+	for i := range pod.Spec.Volumes {
+		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil && !claim.ReadOnly {
+			w.Claims = append(w.Claims, claim.ClaimName)
+		}
+	}
+	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return w, pod.Spec.NodeName != "" && !ended
 }
 
 // Slice reads the fields that all kinds of StatefulSet share.
@@ -86,11 +100,12 @@ func formOwner(pdb *policyv1.PodDisruptionBudget) string {
 // Claim converts a PersistentVolumeClaim.
 func Claim(claim *corev1.PersistentVolumeClaim, set string, templates []string) judge.ClaimState {
 	state := judge.ClaimState{
-		Name:       claim.Name,
-		UID:        claim.UID,
-		RV:         claim.ResourceVersion,
-		VolumeName: claim.Spec.VolumeName,
-		Phase:      claim.Status.Phase,
+		Name:        claim.Name,
+		UID:         claim.UID,
+		RV:          claim.ResourceVersion,
+		VolumeName:  claim.Spec.VolumeName,
+		Phase:       claim.Status.Phase,
+		Terminating: claim.DeletionTimestamp != nil,
 	}
 	if key, ok := judge.VolumeKeyOf(claim.Name, set, templates); ok {
 		state.Key = &key

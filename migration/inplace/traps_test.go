@@ -1,0 +1,186 @@
+package inplace
+
+import (
+	"testing"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// TestTrapsInTheMiddle: what other writers and machines do between two steps. No pod starts without its data.
+func TestTrapsInTheMiddle(t *testing.T) {
+	playAll(t, map[string]func(w *world){
+		"whenScaled Delete: a claim is owned by a pod that was scaled down": func(w *world) {
+			w.claims["data-web-2"].owned = true
+			w.stallsWith(volumes.ReasonClaimOwned, replicas)
+			if w.set.manifest.Equals(w.wanted) {
+				w.fail("the set was recreated")
+			}
+			w.claims["data-web-2"].owned = false
+			w.finish()
+		},
+		"a claim gets an owner after the recreation of the set": func(w *world) {
+			w.until("the set has the wanted templates", func() bool { return w.record.Reached == api.ModeRun })
+			w.claims["data-web-2"].owned = true
+			w.stallsWith(volumes.ReasonClaimOwned, replicas)
+			if w.leaving(2) || w.record.Handoff != nil {
+				w.fail("its handoff has begun")
+			}
+			w.claims["data-web-2"].owned = false
+			w.finish()
+		},
+		"GitOps creates the set between its deletion and its creation": func(w *world) {
+			w.until("it is being deleted", func() bool { return w.set.terminating })
+			w.orphan()
+			w.recreatedBy(w.former)
+			w.finish()
+		},
+		"GitOps creates the set with the wanted templates, first": func(w *world) {
+			w.until("it is being deleted", func() bool { return w.set.terminating })
+			w.orphan()
+			w.recreatedBy(w.wanted)
+			w.finish()
+		},
+		"its node is lost after the deletion of its claim": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.lost = "node-2"
+			w.stallsWith(api.ReasonPodTerminating, replicas-1)
+			if v := w.volumes["pv-data-web-2"]; v.ref.Name != "data-web-2" || !v.retain {
+				w.fail("its volume was pointed elsewhere while its pod may run: %+v", v)
+			}
+			w.lost = ""
+			w.finish()
+		},
+		"another node is lost while an ordinal is down": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
+			w.lost, w.healthy = "node-0", replicas-2
+			w.pods[0].terminating, w.pods[0].ready = true, false
+			w.stallsWith(api.ReasonReplicaUnavailable, replicas-1)
+			if c := w.claims["data-web-2"]; c.template != smallData {
+				w.fail("ordinal 2 was not finished: %+v", c)
+			}
+			if w.leaving(1) {
+				w.fail("another ordinal is stopped (I5)")
+			}
+			w.lost = ""
+			w.finish()
+		},
+		"another writer removes the finalizer after the stop": func(w *world) {
+			w.foreign = true
+			w.until("ordinal 2 is down", w.down(2))
+			last := w.latest["data-web-2"]
+			w.claims["data-web-2"].held, w.claims["data-web-2"].protected = false, false
+			w.collect()
+			w.stallsWith(volumes.ReasonForeignVolume, replicas)
+			if v := w.volumes["pv-data-web-2"]; v == nil || !v.retain || v.data != last {
+				w.fail("its old volume is not kept: %+v", v)
+			}
+		},
+	})
+}
+
+// TestDeletedVolumes: a user deletes the object of a volume, which exists while it is bound. Its claimRef does not change,
+// and the binder ignores it.
+func TestDeletedVolumes(t *testing.T) {
+	playAll(t, map[string]func(w *world){
+		"the old one, before the stop": func(w *world) {
+			w.volumes["pv-data-web-2"].departing = true
+			w.stallsWith(volumes.ReasonVolumeLost, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.volumes["pv-data-web-2"].departing = false
+			w.finish()
+		},
+		"the old one, after the stop": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.volumes["pv-data-web-2"].departing = true
+			w.stallsWith(volumes.ReasonVolumeLost, replicas-1)
+			w.volumes["pv-data-web-2"].departing = false
+			w.finish()
+		},
+		"the old one, while its ordinal starts": func(w *world) {
+			w.until("the claim is released", func() bool { return w.sealed() && w.claims["data-web-2"] == nil })
+			w.volumes["pv-data-web-2"].departing = true
+			w.stallsWith(volumes.ReasonVolumeLost, replicas)
+			w.volumes["pv-data-web-2"].departing = false
+			w.finish()
+		},
+		"the new one, after the seal": func(w *world) {
+			w.until("it is sealed", w.sealed)
+			w.volumes[w.record.Handoff.Slots[0].New].departing = true
+			w.stallsWith(api.ReasonCopyTurnedBack, replicas)
+			if got := w.claims["data-web-2"]; got.volume != "pv-data-web-2" {
+				w.fail("it has not returned to its old volume: %+v", got)
+			}
+		},
+	})
+}
+
+// TestNoVolumeFits: another writer's templates fit neither the new volume nor the old one. The ordinal stays stopped, because
+// an empty volume would be provisioned, until the templates are right again.
+func TestNoVolumeFits(t *testing.T) {
+	w := newWorld(t, smaller)
+	w.until("it is sealed", w.sealed)
+	w.recreatedBy(manifest("huge", Template{Name: "data", Class: "fast", Size: 500}, logs))
+	w.stallsWith(api.ReasonTemplatesReverted, replicas-1)
+	if c := w.claims["data-web-2"]; c == nil || !c.held {
+		w.fail("its claim was released: %+v", c)
+	}
+	w.recreatedBy(w.wanted)
+	w.finish()
+}
+
+// idle is a filler that has nothing to do.
+type idle struct{}
+
+// Ahead implements Filler.
+func (idle) Ahead(int32, Slot, volumes.Goal) volumes.Verdict { return volumes.Verdict{} }
+
+// TestNoSeal: a filler that is done without a seal has proven nothing. The ordinal does not go on with its volume.
+func TestNoSeal(t *testing.T) {
+	w := newWorld(t, smaller)
+	w.until("ordinal 2 is down, and its copy is not sealed", func() bool { return w.down(2)() && w.fills["data-web-2"].seal == "" })
+	if d := Plan(w.observe(), idle{}); d.Hold == nil || d.Hold.Reason != volumes.ReasonCopyNotSealed {
+		w.fail("got %+v, hold %+v", d, d.Hold)
+	}
+}
+
+// TestModesMustFit: the binder ignores a reserved volume that lacks an access mode of the claim.
+func TestModesMustFit(t *testing.T) {
+	is := Volume{Size: 100, Modes: "ReadOnlyMany+ReadWriteOnce"}
+	for modes, want := range map[string]bool{
+		"ReadWriteOnce": true, "ReadOnlyMany": true, "ReadOnlyMany+ReadWriteOnce": true, "ReadWriteOncePod": false, "ReadWriteMany": false, "ReadWriteMany+ReadWriteOnce": false,
+	} {
+		if got := is.fits(Template{Size: 100, Modes: modes}); got != want {
+			t.Errorf("%s: %t", modes, got)
+		}
+	}
+}
+
+// TestShrinkIsMeasured: a volume becomes smaller only after a pass has measured its data while the ordinal runs, and the
+// margin counts. The ordinal is not stopped before.
+func TestShrinkIsMeasured(t *testing.T) {
+	for name, tc := range map[string]struct {
+		used   int64
+		reason string
+	}{
+		"not measured":      {0, volumes.ReasonCopyNotWarm},
+		"within the margin": {46, volumes.ReasonCopySizeTooSmall},
+		"fits exactly":      {45, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, smaller)
+			if w.used = tc.used; tc.reason == "" {
+				w.finish()
+				return
+			}
+			w.stallsWith(tc.reason, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.used = 20
+			w.finish()
+		})
+	}
+}
