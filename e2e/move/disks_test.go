@@ -70,7 +70,7 @@ func startDisksIn(t *testing.T, names []string, more ...sidecar.Name) *disks {
 	t.Cleanup(func() { must(d.folder.Close()) })
 	for _, each := range all {
 		s, err := site.Start(context.WithoutCancel(ctx), site.Options{
-			Cluster: each, Folder: d.folder, Driver: csi.Options{Name: diskDriver, Attach: true, System: "ext4"},
+			Cluster: each, Folder: d.folder, Driver: csi.Options{Name: diskDriver, Attach: true, Modifies: true, System: "ext4"},
 			Sidecars: append([]sidecar.Name{sidecar.Attacher, sidecar.Provisioner}, more...), Logs: filepath.Join(filepath.Dir(each.LogFile(cluster.Kwok)), "csi"),
 		})
 		must(err)

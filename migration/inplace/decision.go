@@ -36,6 +36,8 @@ const (
 	// Secure sets a volume to Retain and notes its policy, and Restore sets it back to that policy.
 	Secure  Verb = "Secure"
 	Restore Verb = "Restore"
+	// ChangeClaim writes what a claim asks of its volume. The driver then changes the volume.
+	ChangeClaim Verb = "ChangeClaim"
 	// HoldClaim adds our finalizer to a claim, DeleteClaim deletes that claim, and ReleaseClaim removes the finalizer.
 	HoldClaim    Verb = "HoldClaim"
 	DeleteClaim  Verb = "DeleteClaim"
@@ -61,7 +63,8 @@ type Action struct {
 	ResourceVersion string
 	// Ref is the new claimRef of a volume.
 	Ref volumes.Ref
-	// Manifest is for CreateSet, Poke for PokeSet, and Fill for Fill.
+	// Request is for ChangeClaim, Manifest for CreateSet, Poke for PokeSet, and Fill for Fill.
+	Request  Request
 	Manifest Manifest
 	Poke     Poke
 	Fill     *volumes.Action
