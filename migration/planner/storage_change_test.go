@@ -19,6 +19,7 @@ func growingSnapshot(asked, moved []int32) plan.Snapshot {
 	s.Storage.Wanted, s.Storage.Set.Manifest = wanted, wanted
 	s.Record.Storage.Written = inplace.Record{Written: wanted.Templates}.Status().Written
 	rebound(&s)
+	s.Record.Baseline.Volumes[0].Method = api.MethodRebind
 	for i := range s.Volumes {
 		s.Volumes[i].Needs, s.Volumes[i].Asks = drift.Expand, inplace.Request{Size: 1 << 30}
 	}
@@ -58,7 +59,7 @@ func TestStorageRestarts(t *testing.T) {
 	s := waiting()
 	d := Plan(AsSlices(s))
 	if d.Record == nil || d.Record.Handoff == nil || d.Record.Handoff.Ordinal != 1 || len(d.Record.Handoff.Volumes) > 0 || len(d.Record.Storage.Handoff.Claims) > 0 {
-		t.Fatalf("got %+v", d)
+		t.Fatalf("got %+v, hold %+v", d, d.Hold)
 	}
 	s.Record = *d.Record
 	if d := Plan(AsSlices(s)); d.Effect == nil || d.Effect.Verb != plan.EvictPod || d.Effect.Name != "web-1" || d.Effect.UID != "pod-1" || d.Step != api.StepScaleDown {

@@ -9,12 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
-	"github.com/sliceshift/sliceshift/volumes/drift"
 )
 
 // readClasses reads the classes that the templates and the claims of the set name, by their names.

@@ -125,8 +125,11 @@ func TestChangeInPlace(t *testing.T) {
 	}
 	since := metav1.NewTime(Began.Add(-time.Hour).Truncate(time.Second))
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
-	claim.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: since}}
 	if err := at.Update(t.Context(), &claim); err != nil {
+		t.Fatal(err)
+	}
+	claim.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: since}}
+	if err := at.Status().Update(t.Context(), &claim); err != nil {
 		t.Fatal(err)
 	}
 	s, _ := observeInPlace(t, at, inPlaceAsked())
