@@ -23,8 +23,9 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// goldClass is a class of attributes of the driver.
-const goldClass = "gold"
+// goldClass is a class of attributes of the driver. Volumes of onlineClass have a file system that grows while it is mounted,
+// on any machine.
+const goldClass, onlineClass = "gold", "online"
 
 // largeSize is the request of claims after their growth, and tooLarge is more than the driver gives.
 var largeSize, tooLarge = resource.MustParse("1280Mi"), resource.MustParse("2Ti")
@@ -33,8 +34,15 @@ var largeSize, tooLarge = resource.MustParse("1280Mi"), resource.MustParse("2Ti"
 func growing(t *testing.T) *disks {
 	t.Helper()
 	d := disksOfOne(t, sidecar.Resizer)
-	_, err := kubernetes.NewForConfigOrDie(d.clusters[0].RESTConfig()).StorageV1().VolumeAttributesClasses().Create(t.Context(), &storagev1.VolumeAttributesClass{
+	classes := kubernetes.NewForConfigOrDie(d.clusters[0].RESTConfig()).StorageV1()
+	_, err := classes.VolumeAttributesClasses().Create(t.Context(), &storagev1.VolumeAttributesClass{
 		ObjectMeta: metav1.ObjectMeta{Name: goldClass}, DriverName: diskDriver, Parameters: map[string]string{csi.Tier: goldClass},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = classes.StorageClasses().Create(t.Context(), &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: onlineClass}, Provisioner: diskDriver, AllowVolumeExpansion: new(true), Parameters: map[string]string{"csi.storage.k8s.io/fstype": "xfs"},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +50,22 @@ func growing(t *testing.T) *disks {
 	return d
 }
 
-// kept keeps the volumes, and asks the driver for a size and for attributes.
-func kept(size *resource.Quantity, attributes *string) func(*storage) {
+// adapted changes the first claim template of the application.
+func (v *storage) adapted(change func(*corev1.PersistentVolumeClaim)) {
+	adapt := v.App.Adapt
+	v.App.Adapt = func(set *appsv1.StatefulSet) {
+		adapt(set)
+		change(&set.Spec.VolumeClaimTemplates[0])
+	}
+}
+
+// online gives volumes a file system that grows while it is mounted.
+func online(v *storage) {
+	v.adapted(func(template *corev1.PersistentVolumeClaim) { template.Spec.StorageClassName = new(onlineClass) })
+}
+
+// keeping keeps the volumes, and asks the driver for a size and for attributes.
+func keeping(size *resource.Quantity, attributes *string) func(*storage) {
 	return func(v *storage) {
 		v.Migration.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodRebind, Size: size, VolumeAttributesClassName: attributes}}
 	}
@@ -112,11 +134,9 @@ func logs(v *storage) {
 
 // atMount lets file systems grow only as they are mounted for a pod.
 func atMount(v *storage) {
-	adapt := v.App.Adapt
-	v.App.Adapt = func(set *appsv1.StatefulSet) {
-		adapt(set)
-		set.Spec.VolumeClaimTemplates[0].Annotations = map[string]string{kubelet.AtMountKey: "true"}
-	}
+	v.adapted(func(template *corev1.PersistentVolumeClaim) {
+		template.Annotations = map[string]string{kubelet.AtMountKey: "true"}
+	})
 }
 
 // TestStorageGrows: the driver changes the volumes of a running set, one ordinal after the other, and no pod is stopped unless
@@ -124,9 +144,9 @@ func atMount(v *storage) {
 func TestStorageGrows(t *testing.T) {
 	t.Parallel()
 	d := growing(t)
-	slow := d.inPlace(t, 2, kept(&largeSize, nil), atMount) // its pods are to be older than a minute
+	slow := d.inPlace(t, 2, keeping(&largeSize, nil), atMount) // its pods are to be older than a minute
 	t.Run("size and attributes", func(t *testing.T) {
-		v := d.inPlace(t, 3, kept(&largeSize, new(goldClass)))
+		v := d.inPlace(t, 3, keeping(&largeSize, new(goldClass)), online)
 		data, before := v.fill(), v.pods()
 		var order []string
 		v.Run(v.recreated(), onClaims(func(claim string) error {
@@ -143,7 +163,7 @@ func TestStorageGrows(t *testing.T) {
 		}
 	})
 	t.Run("by the command", func(t *testing.T) {
-		v := d.inPlace(t, 2)
+		v := d.inPlace(t, 2, online)
 		change := "data=size=" + largeSize.String()
 		if text := v.exits(v.inPlaceCLI("storage", "--volume", change), 0); !strings.Contains(text, "No replica is stopped") || !strings.Contains(text, "2 expand") {
 			t.Errorf("the plan:\n%s", text)
@@ -197,7 +217,7 @@ func TestStorageGrows(t *testing.T) {
 func TestStorageGrowthIsRefused(t *testing.T) {
 	t.Parallel()
 	d := growing(t)
-	v := d.inPlace(t, 2, kept(&tooLarge, nil))
+	v := d.inPlace(t, 2, keeping(&tooLarge, nil))
 	before := v.pods()
 	errRefused := errors.New("refused")
 	err := harness.Follow(v.Ctx, t, v.Mover(), harness.StalledWith(api.ReasonStorageUnfit)(func() error { return errRefused }))
