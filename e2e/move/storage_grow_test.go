@@ -132,7 +132,7 @@ func logs(v *storage) {
 	v.Migration.Spec.Volumes = append(v.Migration.Spec.Volumes, api.VolumeSpec{ClaimTemplate: "logs", Method: api.MethodRebind, Size: &largeSize})
 }
 
-// atMount lets file systems grow only as they are mounted for a pod.
+// atMount lets file systems grow only when a pod mounts them.
 func atMount(v *storage) {
 	v.adapted(func(template *corev1.PersistentVolumeClaim) {
 		template.Annotations = map[string]string{kubelet.AtMountKey: "true"}

@@ -36,7 +36,7 @@ const (
 	// Secure sets a volume to Retain and notes its policy, and Restore sets it back to that policy.
 	Secure  Verb = "Secure"
 	Restore Verb = "Restore"
-	// ChangeClaim writes what a claim asks of its volume. The driver then changes the volume.
+	// ChangeClaim writes the size and the attributes that a claim requests. The driver then changes the volume.
 	ChangeClaim Verb = "ChangeClaim"
 	// HoldClaim adds our finalizer to a claim, DeleteClaim deletes that claim, and ReleaseClaim removes the finalizer.
 	HoldClaim    Verb = "HoldClaim"

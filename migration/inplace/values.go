@@ -117,7 +117,7 @@ type Slot struct {
 	Why            string
 	// Keeps is true if the method of the template keeps the volume: the claim cannot get a new one.
 	Keeps bool
-	// Asks is what the claim asks of its volume, and Change is what the driver has left to do for it.
+	// Asks is the request of the claim to its volume, and Change the part of it that the driver has not done yet.
 	Asks   Request
 	Change drift.Change
 	// Used is the number of bytes that the data need, as the last warm pass has found; 0 if it is not known.
@@ -126,7 +126,7 @@ type Slot struct {
 	Seal string
 }
 
-// Request is what a claim asks of its volume, and may change while pods use it. Size is in bytes.
+// Request is the part of a claim that may change while pods use it. Size is in bytes.
 type Request struct {
 	Size       int64
 	Attributes string

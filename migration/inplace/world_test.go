@@ -43,7 +43,7 @@ type worldClaim struct {
 	volume                       string
 	held, protected, terminating bool
 	users                        []string
-	// capacity and attributes are what its status shows that it has, and pending is since when its file system waits.
+	// capacity and attributes are those of its status. pending is when its file system began to wait for its node.
 	capacity   int64
 	attributes string
 	pending    time.Time

@@ -72,7 +72,7 @@ const (
 	OrphanSet   Verb = "OrphanSet"
 	RecreateSet Verb = "RecreateSet"
 	PokeSet     Verb = "PokeSet"
-	// ChangeClaim writes what a claim asks of its volume: its size and its attributes.
+	// ChangeClaim writes the size and the attributes that a claim requests.
 	ChangeClaim Verb = "ChangeClaim"
 	// HoldClaim adds the migration's finalizer to the ordinal's claim, EndClaim deletes that claim, and FreeClaim removes
 	// the finalizer. EvictPod asks the eviction API to delete the ordinal's pod.

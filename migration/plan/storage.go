@@ -14,7 +14,7 @@ type Storage struct {
 	Wanted, Former, Next inplace.Manifest
 	// Margin is storage.marginPercent.
 	Margin int64
-	// Left are the volumes that ordinals have left, as far as they are to be cleaned.
+	// Left are the volumes that ordinals have left, once they are cleaned.
 	Left []Left
 	// Objections are the reasons against the change that the spec and the set show.
 	Objections []Finding

@@ -20,7 +20,7 @@ type OrdinalVolume struct {
 	// Copy is set for methods Copy and Snapshot; nil: nothing was read.
 	Copy *volumes.Copying
 	// Needs and Returns are the work that gives the claim its wanted template, and its former one, in a migration in place.
-	// Why is the reason of Needs, and Asks and Change are what the claim asks of its volume, and what of it is not done.
+	// Why is the reason of Needs, Asks the request of the claim to its volume, and Change the part that is not done yet.
 	Needs, Returns drift.Need
 	Why            string
 	Asks           inplace.Request

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/inplace"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -45,6 +47,21 @@ func TestStorageGrows(t *testing.T) {
 	}
 	if d := Plan(AsSlices(growingSnapshot(nil, []int32{0, 1, 2}))); d.Record == nil || d.Record.Completed != api.ReasonMoved {
 		t.Errorf("at the end: %+v", d)
+	}
+}
+
+// TestStorageBudgetOfZero: a budget of zero refuses a copy, and only warns about a growth, for which no pod is stopped.
+func TestStorageBudgetOfZero(t *testing.T) {
+	for name, tc := range map[string]struct {
+		s       plan.Snapshot
+		warning bool
+	}{"a copy": {inPlaceSnapshot(), false}, "growth": {growingSnapshot(nil, nil), true}} {
+		none := intstr.FromInt32(0)
+		tc.s.Spec.MaxUnavailable = &none
+		found := storageBudgets(AsSlices(tc.s))
+		if len(found) != 1 || found[0].Reason != api.ReasonBudgetZero || found[0].Warning != tc.warning {
+			t.Errorf("%s: %+v", name, found)
+		}
 	}
 }
 

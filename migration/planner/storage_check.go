@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -22,6 +23,17 @@ func storageFindings(s plan.Snapshot) []plan.Finding {
 	}
 	for _, v := range s.Volumes {
 		findings = append(findings, p.ofClaim(v)...)
+	}
+	return findings
+}
+
+// storageBudgets finds reasons in the budgets. A driver changes volumes while their pods run, so that a budget of zero is only
+// in the way of copies, and of the restart of a pod whose file system grows only then.
+func storageBudgets(s plan.Snapshot) []plan.Finding {
+	findings := Budgets(s)
+	copies := slices.ContainsFunc(s.Volumes, func(v plan.OrdinalVolume) bool { return v.Needs == drift.Copy })
+	for i := range findings {
+		findings[i].Warning = findings[i].Warning || findings[i].Reason == api.ReasonBudgetZero && !copies
 	}
 	return findings
 }
@@ -65,7 +77,7 @@ func (p storagePlanner) ofTemplate(asked api.VolumeSpec) []plan.Finding {
 	return nil
 }
 
-// ofClaim finds reasons in a claim that is to be changed, or replaced.
+// ofClaim finds reasons in a claim that is changed or replaced.
 func (p storagePlanner) ofClaim(v plan.OrdinalVolume) []plan.Finding {
 	claim, ref := v.Source.Claim, v.Source.Ref
 	if v.Needs == drift.Nothing || v.Needs == "" {

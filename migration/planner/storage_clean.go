@@ -18,7 +18,7 @@ func Cleans(s plan.Snapshot) bool {
 }
 
 // clean gives the volumes that ordinals have left their own reclaim policy back, so that the cluster deletes their storage if
-// their class says so. Those of policy Retain stay as they are. It begins when no rollback can need them any more.
+// their class says so. Those of policy Retain stay. It begins when no rollback can need them any more.
 func (p storagePlanner) clean() *plan.Decision {
 	if !Cleans(p.Snapshot) {
 		return nil

@@ -33,7 +33,7 @@ func (r *replaced) readClasses(ctx context.Context, record plan.Record) error {
 	)
 }
 
-// templatesOfBoth returns the claim templates of both directions.
+// templatesOfBoth returns the wanted and the former claim templates.
 func (r *replaced) templatesOfBoth() []*corev1.PersistentVolumeClaim {
 	return slices.AppendSeq(slices.Collect(maps.Values(r.wanted)), maps.Values(r.former))
 }

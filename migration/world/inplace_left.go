@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// left adds the volumes that ordinals have left, once they are to be cleaned. No claim names them, so they are found among all
+// left adds the volumes that ordinals have left, once they are cleaned. No claim names them, so they are found among all
 // volumes, and so are other volumes of their disks.
 func (r *replaced) left(ctx context.Context, s plan.Snapshot) error {
 	if !planner.Cleans(s) {

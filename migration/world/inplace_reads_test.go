@@ -157,3 +157,43 @@ func TestIsClaimOf(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftInPlace: volumes that the migration has parked are found once they are cleaned, with another volume of their disk.
+// Before that no volumes are listed.
+func TestLeftInPlace(t *testing.T) {
+	parked := func(name, disk, by string) *corev1.PersistentVolume {
+		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Annotations: map[string]string{api.OriginalReclaimPolicyAnnotationKey: "Delete " + by}}}
+		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "data-web-1_parked"}
+		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "disks", VolumeHandle: disk}
+		return v
+	}
+	at := inPlaceServer(1)
+	for _, volume := range []*corev1.PersistentVolume{parked("old", "a", "m"), parked("older", "b", "m"), parked("foreign", "c", "other"), parked("twin", "b", "other")} {
+		if err := at.Create(t.Context(), volume); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var set appsv1.StatefulSet
+	if err := at.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, &set); err != nil {
+		t.Fatal(err)
+	}
+	set.Annotations = map[string]string{api.FenceAnnotationKey: "m.1"}
+	if err := at.Update(t.Context(), &set); err != nil {
+		t.Fatal(err)
+	}
+	at.kinds()
+	m := inPlaceAsked()
+	m.Spec.Cleanup.Source = api.CleanupDelete
+	if s, asked := observeInPlace(t, at, m); len(s.Storage.Left) > 0 || asked["PersistentVolumeList"] > 0 {
+		t.Errorf("before the end: %+v, %v", s.Storage.Left, asked)
+	}
+	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved}}
+	s, _ := observeInPlace(t, at, m)
+	var got []string
+	for _, left := range s.Storage.Left {
+		got = append(got, left.Volume.Name+" of "+left.Claim.Name+", twin "+left.Twin)
+	}
+	if diff := cmp.Diff([]string{"old of data-web-1, twin ", "older of data-web-1, twin twin"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

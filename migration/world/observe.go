@@ -69,7 +69,7 @@ type observed struct {
 	labels labels.Set
 	// now is when it was read.
 	now time.Time
-	// inPlace is true for a migration in place. Nothing watches what it needs, so it reads the volumes of its ordinals by
+	// inPlace is true for a migration in place. The caches lack fields that it needs, so it reads the volumes of its ordinals by
 	// name from the API server, and the attachments only while an ordinal is in flight.
 	inPlace bool
 	// sibling is the other StatefulSet when it is in the same namespace.

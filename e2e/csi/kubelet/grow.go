@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
 
-// AtMountKey is the annotation of claims whose file system the driver grows only as it is mounted for a pod.
+// AtMountKey is the annotation of claims whose file system grows only when a pod mounts it.
 const AtMountKey = "e2e.sliceshift.io/grows-at-mount"
 
 // since returns when the backend had grown the volume of a claim.
