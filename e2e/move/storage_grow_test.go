@@ -1,6 +1,7 @@
 package move
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,10 +10,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/csi"
@@ -175,9 +178,11 @@ func TestStorageGrows(t *testing.T) {
 		}
 		v.exits(v.inPlaceCLI("storage", "--check"), 0)
 	})
-	t.Run("one template grows, and the other one is copied", func(t *testing.T) {
+	t.Run("one template grows, and the other one is copied and cleaned", func(t *testing.T) {
 		v := d.inPlace(t, 2, logs)
+		v.Migration.Spec.Cleanup.Source = api.CleanupDelete
 		data, w := v.fill(), v.watch()
+		left := []string{v.claim("data", 0).Spec.VolumeName, v.claim("data", 1).Spec.VolumeName}
 		disks := []string{v.claim("logs", 0).Spec.VolumeName, v.claim("logs", 1).Spec.VolumeName}
 		v.Run()
 		v.expectClaims(fastClass, newSize)
@@ -188,6 +193,12 @@ func TestStorageGrows(t *testing.T) {
 			t.Errorf("the volumes that grow are %v, and were %v", after, disks)
 		}
 		v.expectNoMovers()
+		for _, name := range left {
+			v.Eventually("the cluster deletes "+name, func(ctx context.Context) (bool, error) {
+				_, err := v.Source.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
+				return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+			})
+		}
 	})
 	t.Run("a restart where a file system grows only then", func(t *testing.T) {
 		slow.T = t
