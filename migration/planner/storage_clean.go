@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -63,9 +64,9 @@ func (p storagePlanner) superseded(left plan.Left) *plan.Hold {
 	case now.Volume.Seal == "" || now.Volume.Name == left.Volume.Name:
 		return stays("the present volume of the claim has no seal")
 	case left.Twin != "" || now.Volume.Handle == left.Volume.Handle:
-		return stays("volume " + left.Twin + " is on the same disk")
+		return stays("volume " + cmp.Or(left.Twin, now.Volume.Name) + " is on the same disk")
 	case len(left.Volume.Attachments) > 0:
-		return stays("it is attached to node " + left.Volume.Attachments[0].Node)
+		return &plan.Hold{Reason: api.ReasonVolumeAttached, Message: "waiting until volume " + left.Volume.Name + " is attached nowhere"}
 	case !p.podOf(v.Ordinal).Ready:
 		return &plan.Hold{Reason: api.ReasonPodNotReady, Message: fmt.Sprintf("waiting until the pod of ordinal %d is Ready: its former volume is kept until then", v.Ordinal)}
 	}

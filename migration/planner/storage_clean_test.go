@@ -49,7 +49,7 @@ func TestStorageIsCleaned(t *testing.T) {
 		"the claim is on it":         {func(s *plan.Snapshot) { s.Storage.Left[0].Volume.Name = "new-2" }, volumes.ReasonVolumeNotRetain},
 		"on the same disk":           {func(s *plan.Snapshot) { s.Storage.Left[0].Volume.Handle = s.Volumes[2].Source.Volume.Handle }, volumes.ReasonVolumeNotRetain},
 		"with a twin":                {func(s *plan.Snapshot) { s.Storage.Left[0].Twin = "twin" }, volumes.ReasonVolumeNotRetain},
-		"attached":                   {func(s *plan.Snapshot) { s.Storage.Left[0].Volume.Attachments = []volumes.Attachment{{Node: "n"}} }, volumes.ReasonVolumeNotRetain},
+		"attached":                   {func(s *plan.Snapshot) { s.Storage.Left[0].Volume.Attachments = []volumes.Attachment{{Node: "n"}} }, api.ReasonVolumeAttached},
 		"its ordinal is not Ready":   {func(s *plan.Snapshot) { s.Source.Pods[2].Ready = false }, api.ReasonPodNotReady},
 		"its ordinal does not exist": {func(s *plan.Snapshot) { s.Storage.Left[0].Claim.Name = "data-web-7" }, volumes.ReasonVolumeNotRetain},
 	} {
