@@ -194,7 +194,7 @@ func TestRightsOfRoles(t *testing.T) {
 			"persistentvolumes: create,delete,get,list,patch,watch",
 			"priorityclasses.scheduling.k8s.io: get",
 			"runtimeclasses.node.k8s.io: get",
-			"storageclasses.storage.k8s.io: list",
+			"storageclasses.storage.k8s.io: get,list",
 			"volumeattachments.storage.k8s.io: list,watch",
 			"volumeattributesclasses.storage.k8s.io: get",
 		},

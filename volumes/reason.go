@@ -45,6 +45,8 @@ const (
 	ReasonClassMissing      = "StorageClassMissing"
 	ReasonResizePending     = "ResizePending"
 	ReasonVolumesTooFew     = "VolumesTooFew"
+	// Reason for a change of a volume that its driver makes, or cannot make.
+	ReasonVolumeChanging = "VolumeChanging"
 	// Reason for an object that must be deleted during the move, and that another controller may keep.
 	ReasonForeignFinalizer = "ForeignFinalizer"
 	// Reasons of method Copy.

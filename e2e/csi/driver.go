@@ -55,6 +55,8 @@ type Options struct {
 	OnePod bool
 	// MostVolumes is how many volumes the node can take; 0 means any number.
 	MostVolumes int64
+	// Modifies is true if the driver modifies volumes by a VolumeAttributesClass; see Tier.
+	Modifies bool
 	// Unlisted is true if the driver cannot list snapshots, so that a caller cannot check whether a snapshot is ready.
 	Unlisted bool
 }
@@ -209,6 +211,9 @@ func (d *Driver) ControllerGetCapabilities(context.Context, *spec.ControllerGetC
 	if d.options.Attach {
 		can = append(can, spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME, spec.ControllerServiceCapability_RPC_PUBLISH_READONLY,
 			spec.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES)
+	}
+	if d.options.Modifies {
+		can = append(can, spec.ControllerServiceCapability_RPC_MODIFY_VOLUME)
 	}
 	if !d.options.Unlisted {
 		can = append(can, spec.ControllerServiceCapability_RPC_LIST_SNAPSHOTS, spec.ControllerServiceCapability_RPC_GET_SNAPSHOT)

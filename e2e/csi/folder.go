@@ -57,6 +57,8 @@ type Volume struct {
 	Name string `json:"name"`
 	// Bytes is the size of its device.
 	Bytes int64 `json:"bytes"`
+	// Tier is its parameter of that name.
+	Tier string `json:"tier,omitempty"`
 	// Origin is the volume or snapshot that it was created from.
 	Origin string `json:"origin,omitempty"`
 	// Device is true if it was created for use as a device.

@@ -180,6 +180,25 @@ func (d *Driver) ControllerExpandVolume(_ context.Context, r *spec.ControllerExp
 	return answer, err
 }
 
+// Tier is the mutable parameter of volumes. A tier without a name is refused as infeasible.
+const Tier = "tier"
+
+// ControllerModifyVolume implements the controller service.
+func (d *Driver) ControllerModifyVolume(_ context.Context, r *spec.ControllerModifyVolumeRequest) (*spec.ControllerModifyVolumeResponse, error) {
+	err := d.folder.with(func(s *state) error {
+		v, err := s.volume(r.GetVolumeId())
+		if err != nil {
+			return err
+		}
+		if v.Tier = r.GetMutableParameters()[Tier]; v.Tier == "" {
+			return missing("the parameter " + Tier)
+		}
+		s.Volumes[v.ID] = v
+		return nil
+	})
+	return &spec.ControllerModifyVolumeResponse{}, err
+}
+
 // ValidateVolumeCapabilities implements the controller service.
 func (d *Driver) ValidateVolumeCapabilities(_ context.Context, r *spec.ValidateVolumeCapabilitiesRequest) (*spec.ValidateVolumeCapabilitiesResponse, error) {
 	err := d.folder.with(func(s *state) error {

@@ -74,7 +74,7 @@ func startDisksIn(t *testing.T, names []string, attach bool, more ...sidecar.Nam
 	}
 	for _, each := range all {
 		s, err := site.Start(context.WithoutCancel(ctx), site.Options{
-			Cluster: each, Folder: d.folder, Driver: csi.Options{Name: diskDriver, Attach: attach, System: "ext4"},
+			Cluster: each, Folder: d.folder, Driver: csi.Options{Name: diskDriver, Attach: attach, Modifies: true, System: "ext4"},
 			Sidecars: append(sidecars, more...), Logs: filepath.Join(filepath.Dir(each.LogFile(cluster.Kwok)), "csi"),
 		})
 		must(err)

@@ -118,7 +118,7 @@ func TestStorageCommandRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, change, reason, set, reset string }{
 		{"no class", "data=class=none,image=mover", "StorageClassMissing", "", ""},
 		{"no template", "date=class=" + second + ",image=mover", "ClaimTemplateMissing", "", ""},
-		{"kept", "data=class=" + second + ",method=rebind", "UnknownMethod", "", ""},
+		{"kept", "data=class=" + second + ",method=rebind", "StorageUnfit", "", ""},
 		{"retention", asked, "ClaimOwnedByPod", `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}`, `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}}`},
 		{
 			"owned", asked, "OwnedByOperator", `{"metadata":{"ownerReferences":[{"apiVersion":"db.example.com/v1","kind":"Database","name":"main","uid":"u","controller":true}]}}`,

@@ -22,6 +22,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/csi/kubelet"
+	"github.com/sliceshift/sliceshift/e2e/csi/sidecar"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/treetest"
@@ -43,9 +44,9 @@ type storage struct {
 }
 
 // disksOfOne starts a cluster with disks of two classes, which are attached or only mounted, and a player for the movers.
-func disksOfOne(t *testing.T, attach bool) *disks {
+func disksOfOne(t *testing.T, attach bool, more ...sidecar.Name) *disks {
 	t.Helper()
-	d := startDisksIn(t, []string{"storage"}, attach)
+	d := startDisksIn(t, []string{"storage"}, attach, more...)
 	client := kubernetes.NewForConfigOrDie(d.clusters[0].RESTConfig())
 	_, err := client.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: fastClass}, Provisioner: diskDriver, VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),

@@ -31,6 +31,11 @@ func Get[T any, P Object[T]](ctx context.Context, reader client.Reader, key clie
 
 // GetAll reads objects by name, concurrently; missing objects are left out.
 func GetAll[T any, P Object[T]](ctx context.Context, reader client.Reader, namespace string, names []string) (map[string]*T, error) {
+	return GetSome[T, P](ctx, reader, namespace, names, len(names))
+}
+
+// GetSome is GetAll with a limit of concurrent reads.
+func GetSome[T any, P Object[T]](ctx context.Context, reader client.Reader, namespace string, names []string, most int) (map[string]*T, error) {
 	var mu sync.Mutex
 	found := make(map[string]*T, len(names))
 	reads := make([]func() error, 0, len(names))
@@ -45,5 +50,5 @@ func GetAll[T any, P Object[T]](ctx context.Context, reader client.Reader, names
 			return err
 		})
 	}
-	return found, Together(reads...)
+	return found, Within(most, reads...)
 }

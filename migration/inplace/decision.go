@@ -36,6 +36,8 @@ const (
 	// Secure sets a volume to Retain and notes its policy, and Restore sets it back to that policy.
 	Secure  Verb = "Secure"
 	Restore Verb = "Restore"
+	// ChangeClaim writes the size and the attributes that a claim requests. The driver then changes the volume.
+	ChangeClaim Verb = "ChangeClaim"
 	// HoldClaim adds our finalizer to a claim, DeleteClaim deletes that claim, and ReleaseClaim removes the finalizer.
 	HoldClaim    Verb = "HoldClaim"
 	DeleteClaim  Verb = "DeleteClaim"
@@ -67,7 +69,8 @@ type Action struct {
 	Ref volumes.Ref
 	// Template and Volume are for CreateClaim: its claim template, and the volume that it names.
 	Template, Volume string
-	// Manifest is for CreateSet, Poke for PokeSet, and Fill for Fill.
+	// Request is for ChangeClaim, Manifest for CreateSet, Poke for PokeSet, and Fill for Fill.
+	Request  Request
 	Manifest Manifest
 	Poke     Poke
 	Fill     *volumes.Action

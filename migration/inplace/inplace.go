@@ -1,7 +1,9 @@
-// Package inplace decides how the volumes of a running StatefulSet are replaced under its own name, one ordinal at a time.
+// Package inplace decides how the volumes of a running StatefulSet are changed under its own name, one ordinal at a time.
 //
 // The claims follow the claim templates. The set is recreated once with other templates, while its pods run. From then on
-// an ordinal whose claims need new volumes is behind, and is taken through these steps:
+// an ordinal whose claims are not as the templates is behind. What the driver can change, a size or a class of attributes,
+// its claims ask for, and the driver does while the pod runs; see changed. An ordinal whose claims need new volumes is then
+// taken through these steps:
 //
 //	warm      the filler copies the volumes into incoming claims, while the ordinal runs
 //	secure    the old volumes get the policy Retain, which is read back
@@ -88,9 +90,14 @@ func (p *planner) needs(slot Slot) drift.Need {
 	return slot.Needs
 }
 
-// behind reports whether an ordinal needs new volumes.
-func (p *planner) behind(o Ordinal) bool {
+// copies reports whether an ordinal needs new volumes.
+func (p *planner) copies(o Ordinal) bool {
 	return slices.ContainsFunc(o.Slots, func(slot Slot) bool { return p.needs(slot) == drift.Copy })
+}
+
+// behind reports whether a claim of an ordinal is not as its target.
+func (p *planner) behind(o Ordinal) bool {
+	return p.copies(o) || slices.ContainsFunc(o.Slots, func(slot Slot) bool { return p.asks(slot) || p.awaits(slot) })
 }
 
 // leftovers removes finalizers, and restores policies, where no ordinal is in flight. A late write can have set them after
@@ -122,25 +129,40 @@ func (p *planner) paused() *Decision {
 	return waits(api.ReasonPaused, "no ordinal begins: spec.mode is Pause")
 }
 
-// next begins the next ordinal that is behind. Without a former manifest there is nothing to return to.
+// next takes the next ordinal that is behind further. Without a former manifest there is nothing to return to.
 func (p *planner) next() *Decision {
 	if p.back() && p.Record.Former.Text == "" {
 		return nil
 	}
 	for _, o := range p.inOrder() {
 		for _, slot := range o.Slots {
-			if need := p.needs(slot); need == drift.Refill || need == drift.Undecided {
-				return stalls(volumes.ReasonClassMissing, fmt.Sprintf("claim %s cannot get a new volume by a copy (%s)", slot.Ref.Name, need), p.Kubectl.Migrate("storage", p.Set.Name, "-n", p.Set.Namespace, "-o", "wide"))
+			if held := p.impossible(slot); held != nil {
+				return held
 			}
 		}
-		if p.behind(o) {
+		if held := p.changed(o); held != nil {
+			return held
+		}
+		if p.copies(o) {
 			return p.begin(o)
 		}
 	}
 	return nil
 }
 
-// inOrder returns the ordinals in the order in which they get new volumes. They return in the opposite order.
+// impossible stalls if a claim cannot become as its target.
+func (p *planner) impossible(slot Slot) *Decision {
+	switch need := p.needs(slot); {
+	case need == drift.Refill || need == drift.Undecided:
+		return stalls(volumes.ReasonClassMissing, fmt.Sprintf("claim %s cannot get a new volume by a copy (%s)", slot.Ref.Name, need), p.Kubectl.Migrate("storage", p.Set.Name, "-n", p.Set.Namespace, "-o", "wide"))
+	case need == drift.Copy && slot.Keeps:
+		return stalls(api.ReasonStorageUnfit, slot.Unfit(), "ask for a size or a class that the driver can give; or set spec.mode to Rollback, and copy into new volumes: "+
+			p.Kubectl.Migrate("storage", p.Set.Name, "-n", p.Set.Namespace, "--volume", slot.Template+"=method=copy,image=IMAGE"))
+	}
+	return nil
+}
+
+// inOrder returns the ordinals in the order in which they are changed. They return in the opposite order.
 func (p *planner) inOrder() []Ordinal {
 	ordinals := slices.Clone(p.Ordinals)
 	if p.LowestFirst == p.back() {

@@ -28,6 +28,9 @@ func (p *planner) handoff() *Decision {
 		return stalls(api.ReasonOrdinalsUnbounded, fmt.Sprintf("ordinal %d is no ordinal of %s any more", h.Ordinal, p.title()), "scale the set so that it has the ordinal; the migration then continues")
 	}
 	f := flight{p, *h, p.Ordinals[at]}
+	if f.onlyRestarts() {
+		return f.restarting()
+	}
 	if why := f.turns(); why != "" {
 		return p.recorded(func(r *Record) { r.Handoff.Turned, r.Handoff.Why = true, why })
 	}

@@ -33,7 +33,9 @@ type Snapshot struct {
 	Overdue string
 	// Margin is the percentage of a smaller volume that is to be free with the data in it.
 	Margin int64
-	Record Record
+	// Deadline is how long a driver may take to change a volume before the migration stalls; 0 if that is not limited.
+	Deadline time.Duration
+	Record   Record
 }
 
 // Set holds the facts of a StatefulSet.
@@ -96,6 +98,8 @@ type Pod struct {
 	Terminating, Ready bool
 	// Node is empty while the pod is not scheduled. A pod without a node has mounted nothing.
 	Node string
+	// Created is when it was created.
+	Created time.Time
 }
 
 // Slot is the claim of an ordinal from one template.
@@ -107,12 +111,25 @@ type Slot struct {
 	// Old is the volume from which the new one is filled, and New that one. They are the recorded ones; before they are
 	// recorded, Old is the claim's volume, and New that of the filler.
 	Old, New Volume
-	// Needs and Returns are the work by which the claim gets the wanted template and the former one.
+	// Needs and Returns are the work by which the claim gets the wanted template and the former one. Why is the reason of
+	// Needs.
 	Needs, Returns drift.Need
+	Why            string
+	// Keeps is true if the method of the template keeps the volume: the claim cannot get a new one.
+	Keeps bool
+	// Asks is the request of the claim to its volume, and Change the part of it that the driver has not done yet.
+	Asks   Request
+	Change drift.Change
 	// Used is the number of bytes that the data need, as the last warm pass has found; 0 if it is not known.
 	Used int64
 	// Seal is the proof that New equals Old since Old was taken from the ordinal; empty if there is none.
 	Seal string
+}
+
+// Request is the part of a claim that may change while pods use it. Size is in bytes.
+type Request struct {
+	Size       int64
+	Attributes string
 }
 
 // Claim holds the facts of a claim of the ordinal's name.
@@ -201,7 +218,8 @@ type Replace struct {
 	Next Manifest
 }
 
-// Handoff is the ordinal whose volumes are being replaced.
+// Handoff is the ordinal whose volumes are being replaced. Without slots its pod is restarted, so that its node grows a file
+// system.
 type Handoff struct {
 	Ordinal int32
 	// Return is true if its new volumes have the former templates.

@@ -29,6 +29,8 @@ func (s Snapshot) Where() Place {
 	}
 	f := flight{&planner{Snapshot: s}, *h, s.Ordinals[at]}
 	switch {
+	case f.onlyRestarts():
+		return f.whereRestarting()
 	case f.runs():
 		return Before
 	case slices.ContainsFunc(h.Slots, func(handed Handed) bool {
@@ -40,7 +42,7 @@ func (s Snapshot) Where() Place {
 	return After
 }
 
-// Behind returns the ordinals that are to get new volumes, except the one in flight, ascending.
+// Behind returns the ordinals whose claims are to change, except the one in flight, ascending.
 func (s Snapshot) Behind() []int32 {
 	p := &planner{Snapshot: s}
 	var behind []int32

@@ -72,7 +72,7 @@ func (w *world) controlSet() {
 		case !w.createClaims(set, ordinal):
 			w.sets.backoff = true
 		case !known && w.pods[ordinal] == nil:
-			w.pods[ordinal] = &worldPod{object: w.fresh("pod"), on: map[string]string{}}
+			w.pods[ordinal] = &worldPod{object: w.fresh("pod"), on: map[string]string{}, created: w.now}
 			w.note("the controller creates pod %d", ordinal)
 		}
 	}
@@ -137,13 +137,14 @@ func (w *world) bindOne(name string, c *worldClaim) {
 			return // a conflict: it is tried again
 		}
 		v.ref.UID, v.available, c.volume = c.uid, false, key
+		c.capacity, c.attributes = v.template.Size, v.template.Attributes
 		w.touch(&v.object)
 		w.touch(&c.object)
 		w.note("claim %s is bound to %s", name, key)
 		return
 	}
 	v := &worldVolume{object: w.fresh("volume"), name: "pvc-" + string(c.uid), ref: volumes.Ref{Name: name, UID: c.uid}, template: c.template}
-	w.volumes[v.name], c.volume = v, v.name
+	w.volumes[v.name], c.volume, c.capacity, c.attributes = v, v.name, c.template.Size, c.template.Attributes
 	w.touch(&c.object)
 	w.provisioned = append(w.provisioned, name)
 	w.note("an empty volume is provisioned for claim %s", name)
@@ -206,6 +207,9 @@ func (w *world) start(ordinal int32, pod *worldPod) {
 		}
 		on[template.Name] = c.volume
 	}
+	for name := range on {
+		w.mount(w.claims[claimName(name, ordinal)])
+	}
 	pod.node, pod.ready, pod.on = fmt.Sprintf("node-%d", ordinal), true, on
 	w.touch(&pod.object)
 	w.note("pod %d starts on %v", ordinal, on)
@@ -239,7 +243,7 @@ func (w *world) turn() {
 
 // others are all actors except the migration.
 func (w *world) others() []func() {
-	return []func(){w.syncSet, w.syncSetClaims, w.syncSetPods, w.syncClaims, w.syncVolumes, w.controlSet, w.bind, w.protect, w.orphan, w.run, w.use}
+	return []func(){w.syncSet, w.syncSetClaims, w.syncSetPods, w.syncClaims, w.syncVolumes, w.controlSet, w.bind, w.protect, w.orphan, w.run, w.use, w.drive}
 }
 
 // settle lets all act in turn until the migration is done, or nothing changes any more. It returns the last decision.
@@ -252,6 +256,7 @@ func (w *world) settle() Decision {
 		w.turn()
 		w.now = w.now.Add(1e9)
 		last = Plan(w.observe(), w)
+		w.now = w.now.Add(last.Wait)
 		w.perform(last)
 		if last.Done {
 			return last

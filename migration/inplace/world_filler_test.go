@@ -182,7 +182,7 @@ func (w *world) writeFill(a Action) bool {
 		if c := w.claims[name]; c != nil && !c.terminating || w.usedBy(old.name) {
 			w.fail("volume %s is released while it can be used", old.name)
 		}
-		w.keeps(old)
+		w.lasts(old)
 		old.ref, f.released = volumes.Ref{Name: "outgoing"}, true
 		w.touch(&old.object)
 	case fillBind:

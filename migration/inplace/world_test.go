@@ -13,7 +13,6 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
-	"github.com/sliceshift/sliceshift/volumes/drift"
 )
 
 var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
@@ -47,6 +46,10 @@ type worldClaim struct {
 	// ours is true if the migration created it, and owned if it would be deleted with an owner.
 	ours, owned bool
 	users       []string
+	// capacity and attributes are those of its status. pending is when its file system began to wait for its node.
+	capacity   int64
+	attributes string
+	pending    time.Time
 }
 
 type worldVolume struct {
@@ -66,7 +69,8 @@ type worldPod struct {
 	node               string
 	ready, terminating bool
 	// on are the volumes that it has mounted, by template.
-	on map[string]string
+	on      map[string]string
+	created time.Time
 }
 
 // world is a namespace with a StatefulSet, its controller, the volume controller, a garbage collector, a scheduler, kubelets
@@ -92,6 +96,14 @@ type world struct {
 	// attached is true if an object shows where a volume is mounted: no sender stands by then.
 	attached bool
 	used     int64
+	// offline is true if nodes grow a file system only as a pod starts, and refuses is the largest size that the driver gives.
+	offline bool
+	refuses int64
+	// keeps is true if the method of the templates keeps their volumes.
+	keeps    bool
+	deadline time.Duration
+	// evicted counts the evictions.
+	evicted int
 	// foreign is true if another writer does what no migration can prevent: an empty volume is provisioned.
 	foreign bool
 	// lost is a node that does not answer.
@@ -138,15 +150,25 @@ var (
 	largeData = Template{Name: "data", Class: "fast", Size: 200}
 	logs      = Template{Name: "logs", Class: "slow", Size: 40}
 	fastLogs  = Template{Name: "logs", Class: "fast", Size: 40}
+	largeLogs = Template{Name: "logs", Class: "slow", Size: 80}
 )
 
 // The wanted sets of the tests.
 var (
-	smaller = manifest("smaller", smallData, logs)
-	larger  = manifest("larger", largeData, logs)
-	faster  = manifest("faster", Template{Name: "data", Class: "fast", Size: 100}, logs)
-	both    = manifest("both", smallData, fastLogs)
-	targets = []Manifest{smaller, larger, faster, both}
+	smaller   = manifest("smaller", smallData, logs)
+	larger    = manifest("larger", largeData, logs)
+	faster    = manifest("faster", Template{Name: "data", Class: "fast", Size: 100}, logs)
+	both      = manifest("both", smallData, fastLogs)
+	replacing = []Manifest{smaller, larger, faster, both}
+)
+
+// The wanted sets of the tests that the driver gives, some with a copy of another volume.
+var (
+	grown    = manifest("grown", Template{Name: "data", Class: "slow", Size: 200}, logs)
+	modified = manifest("modified", Template{Name: "data", Class: "slow", Size: 100, Attributes: "gold"}, logs)
+	given    = manifest("given", Template{Name: "data", Class: "slow", Size: 200, Attributes: "gold"}, largeLogs)
+	mixed    = manifest("mixed", smallData, largeLogs)
+	targets  = append([]Manifest{grown, modified, given, mixed}, replacing...)
 )
 
 func newWorld(t tester, to Manifest) *world {
@@ -156,10 +178,10 @@ func newWorld(t tester, to Manifest) *world {
 	}
 	w.set = &worldSet{object: w.fresh("set"), manifest: w.former}
 	for ordinal := range int32(replicas) {
-		pod := &worldPod{object: w.fresh("pod"), node: fmt.Sprintf("node-%d", ordinal), ready: true, on: map[string]string{}}
+		pod := &worldPod{object: w.fresh("pod"), node: fmt.Sprintf("node-%d", ordinal), ready: true, on: map[string]string{}, created: noon.Add(-time.Hour)}
 		for _, template := range w.former.Templates {
 			name := claimName(template.Name, ordinal)
-			c := &worldClaim{object: w.fresh("claim"), template: template, volume: "pv-" + name, protected: true}
+			c := &worldClaim{object: w.fresh("claim"), template: template, volume: "pv-" + name, protected: true, capacity: template.Size}
 			w.latest[name]++
 			w.claims[name] = c
 			w.volumes[c.volume] = &worldVolume{object: w.fresh("volume"), name: c.volume, ref: volumes.Ref{Name: name, UID: c.uid}, template: template, data: w.latest[name]}
@@ -198,7 +220,7 @@ func (w *world) fail(format string, args ...any) {
 
 // observe returns the snapshot, read from the API server.
 func (w *world) observe() Snapshot {
-	s := Snapshot{Now: w.now, Mode: w.mode, Wanted: w.wanted, Budget: w.budget, Margin: 10, Record: w.record}
+	s := Snapshot{Now: w.now, Mode: w.mode, Wanted: w.wanted, Budget: w.budget, Margin: 10, Deadline: w.deadline, Record: w.record}
 	s.Set = Set{Namespace: "shop", Name: setName}
 	if w.set != nil {
 		s.Set = Set{
@@ -212,7 +234,7 @@ func (w *world) observe() Snapshot {
 	for ordinal := range int32(replicas) {
 		o := Ordinal{Ordinal: ordinal}
 		if pod := w.pods[ordinal]; pod != nil {
-			o.Pod = Pod{Found: true, UID: pod.uid, Terminating: pod.terminating, Ready: pod.ready, Node: pod.node}
+			o.Pod = Pod{Found: true, UID: pod.uid, Terminating: pod.terminating, Ready: pod.ready, Node: pod.node, Created: pod.created}
 		}
 		for _, template := range w.former.Templates {
 			o.Slots = append(o.Slots, w.slot(template.Name, ordinal))
@@ -230,7 +252,8 @@ func (w *world) slot(template string, ordinal int32) Slot {
 		s.Claim = Claim{
 			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: w.bound(c), Held: c.held, Ours: c.ours, Kept: c.protected, Terminating: c.terminating, Owned: c.owned, Users: c.users,
 		}
-		s.Needs, s.Returns, old = needs(w.effective(c), w.wanted), needs(w.effective(c), w.former), c.volume
+		s.Needs, s.Returns, old = w.needs(c, w.wanted), w.returns(c), c.volume
+		s.Asks, s.Change, s.Keeps, s.Why = Request{c.template.Size, c.template.Attributes}, w.change(c), w.keeps, "it is another volume"
 	}
 	if h := w.record.Handoff; h != nil && h.Ordinal == ordinal {
 		for _, handed := range h.Slots {
@@ -260,13 +283,6 @@ func (w *world) effective(c *worldClaim) Template {
 		has.Class = v.template.Class
 	}
 	return has
-}
-
-func needs(has Template, to Manifest) drift.Need {
-	if slices.Contains(to.Templates, has) {
-		return drift.Nothing
-	}
-	return drift.Copy
 }
 
 func (w *world) volume(name string) Volume {
@@ -385,7 +401,7 @@ func (w *world) writeVolume(v *worldVolume, a Action) bool {
 		if a.Verb == Reserve && w.written(v.name) {
 			w.fail("volume %s is reserved while a pod of the filler can write to it", v.name)
 		}
-		w.keeps(v)
+		w.lasts(v)
 		v.ref = volumes.Ref{Name: a.Ref.Name, UID: a.Ref.UID}
 	default:
 		w.fail("%s is no write to a volume", a.Verb)
@@ -394,8 +410,8 @@ func (w *world) writeVolume(v *worldVolume, a Action) bool {
 	return true
 }
 
-// keeps checks that a volume whose claimRef changes was not deleted. It would disappear.
-func (w *world) keeps(v *worldVolume) {
+// lasts checks that a volume whose claimRef changes was not deleted. It would disappear.
+func (w *world) lasts(v *worldVolume) {
 	if v.departing {
 		w.fail("the object of volume %s disappears, and with it the record of its disk (I3)", v.name)
 	}
@@ -410,6 +426,11 @@ func (w *world) writeClaim(c *worldClaim, a Action) bool {
 		c.held = true
 	case ReleaseClaim:
 		c.held = false
+	case ChangeClaim:
+		if c.terminating || w.volumes[c.volume].ref.UID != c.uid {
+			return false
+		}
+		c.template.Size, c.template.Attributes = a.Request.Size, a.Request.Attributes
 	case DeleteClaim:
 		if !c.held {
 			w.fail("claim %s is deleted without our finalizer", a.Name)
@@ -448,7 +469,7 @@ func (w *world) evict(a Action) bool {
 		if w.healthy > 0 && pod.ready && w.ready()-1 < w.healthy {
 			return false
 		}
-		pod.terminating, pod.ready = true, false
+		pod.terminating, pod.ready, w.evicted = true, false, w.evicted+1
 		w.touch(&pod.object)
 		return true
 	}

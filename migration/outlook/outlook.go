@@ -228,8 +228,8 @@ func (s State) methodOf(template string) api.VolumeMethod {
 	return api.AskedOf(s.Volumes, template).Method
 }
 
-// workOf returns the work that a method does for a difference. Method Rebind keeps the volume. The others fill a new one for
-// every difference.
+// workOf returns the work that a method does for a difference. The driver makes the changes that it can, whatever the method.
+// For the others method Copy and method Snapshot fill a new volume.
 func workOf(result drift.Result, method api.VolumeMethod) Work {
 	need := result.Needs()
 	switch {
@@ -239,14 +239,16 @@ func workOf(result drift.Result, method api.VolumeMethod) Work {
 		return Nothing
 	case need == drift.Refill, need == drift.Undecided, need == drift.Recreate:
 		return Impossible
+	case method == api.MethodEmpty:
+		return Impossible
+	case need == drift.Expand:
+		return Expand
+	case need == drift.Modify:
+		return Modify
 	case method == api.MethodCopy:
 		return Copy
 	case method == api.MethodSnapshot:
 		return Snapshot
-	case method == api.MethodRebind && need == drift.Expand:
-		return Expand
-	case method == api.MethodRebind && need == drift.Modify:
-		return Modify
 	default:
 		return Impossible
 	}

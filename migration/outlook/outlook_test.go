@@ -105,8 +105,12 @@ func TestWork(t *testing.T) {
 		"a snapshot":           {state(api.VolumeSpec{Method: api.MethodSnapshot, StorageClassName: new("fast")}), [2]Work{Snapshot, Snapshot}, 2, 2 * gib},
 		"growth":               {state(api.VolumeSpec{Method: api.MethodRebind, Size: size("2Gi")}), [2]Work{Expand, Expand}, 0, 0},
 		"growth that was done": {state(api.VolumeSpec{Method: api.MethodRebind, Size: size("2Gi")}, grown), [2]Work{Expand, Nothing}, 0, 0},
-		"growth by a copy":     {state(api.VolumeSpec{Method: api.MethodCopy, Size: size("2Gi")}), [2]Work{Copy, Copy}, 2, 2 * gib},
-		"kept, another class":  {state(api.VolumeSpec{Method: api.MethodRebind, StorageClassName: new("fast")}), [2]Work{Impossible, Impossible}, 0, 0},
+		"growth by the driver": {state(api.VolumeSpec{Method: api.MethodCopy, Size: size("2Gi")}), [2]Work{Expand, Expand}, 0, 0},
+		"growth by a copy":     {state(api.VolumeSpec{Method: api.MethodCopy, Size: size("2Gi")}, func(s *State) { s.Classes.Storage[0].AllowVolumeExpansion = nil }), [2]Work{Copy, Copy}, 2, 2 * gib},
+		"growth, and a copy of another class": {state(api.VolumeSpec{Method: api.MethodCopy, Size: size("2Gi")}, func(s *State) {
+			s.Claims[0].Found.Spec.StorageClassName, s.Claims[0].Volume.Spec.StorageClassName = new("fast"), "fast"
+		}), [2]Work{Expand, Copy}, 1, gib},
+		"kept, another class": {state(api.VolumeSpec{Method: api.MethodRebind, StorageClassName: new("fast")}), [2]Work{Impossible, Impossible}, 0, 0},
 		"attributes": {state(api.VolumeSpec{Method: api.MethodRebind, VolumeAttributesClassName: new("gold")}, func(s *State) {
 			s.Classes.Attributes = []storagev1.VolumeAttributesClass{{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disks"}}
 		}), [2]Work{Modify, Modify}, 0, 0},

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/inplace"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -71,6 +72,8 @@ const (
 	OrphanSet   Verb = "OrphanSet"
 	RecreateSet Verb = "RecreateSet"
 	PokeSet     Verb = "PokeSet"
+	// ChangeClaim writes the size and the attributes that a claim requests.
+	ChangeClaim Verb = "ChangeClaim"
 	// HoldClaim adds the migration's finalizer to the ordinal's claim, EndClaim deletes that claim, and FreeClaim removes
 	// the finalizer. EvictPod asks the eviction API to delete the ordinal's pod.
 	HoldClaim Verb = "HoldClaim"
@@ -120,9 +123,10 @@ type Effect struct {
 	Hook *HookTurn `json:"-"`
 	// Writer is for PauseWriter, ReleaseWriter and UnmarkWriter.
 	Writer Pausing `json:"-"`
-	// Manifest is the StatefulSet of RecreateSet in JSON, and Poke the annotation of PokeSet.
-	Manifest string `json:"-"`
-	Poke     string `json:"-"`
+	// Manifest is the StatefulSet of RecreateSet in JSON, Poke the annotation of PokeSet, and Request is for ChangeClaim.
+	Manifest string          `json:"-"`
+	Poke     string          `json:"-"`
+	Request  inplace.Request `json:"-"`
 	// Propagation is the deletion propagation policy of DeleteSet.
 	Propagation metav1.DeletionPropagation `json:"-"`
 }
@@ -144,7 +148,7 @@ func (e Effect) String() string {
 	switch e.Verb {
 	case WriteFence, ReleaseFence, CreateSet, SetShare, LiftShare, ScaleDown, ScaleUp, DeleteSet:
 		return e.setString(on)
-	case OrphanSet, RecreateSet, PokeSet, HoldClaim, EndClaim, FreeClaim, EvictPod:
+	case OrphanSet, RecreateSet, PokeSet, ChangeClaim, HoldClaim, EndClaim, FreeClaim, EvictPod:
 		return e.inPlaceString()
 	case CreateNamespace:
 		return "create namespace " + e.Name + on
@@ -193,6 +197,8 @@ func (e Effect) inPlaceString() string {
 		return "create StatefulSet " + e.Name + " with the new claim templates"
 	case PokeSet:
 		return "annotate StatefulSet " + e.Name + ", so that its controller reconciles it"
+	case ChangeClaim:
+		return "let claim " + e.Name + " ask for " + e.Request.String()
 	case HoldClaim:
 		return "add the migration's finalizer to claim " + e.Name
 	case EndClaim:

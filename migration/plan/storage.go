@@ -1,6 +1,9 @@
 package plan
 
-import "github.com/sliceshift/sliceshift/migration/inplace"
+import (
+	"github.com/sliceshift/sliceshift/migration/inplace"
+	"github.com/sliceshift/sliceshift/volumes"
+)
 
 // Storage is what is observed of a migration in place, beside its set, pods, budgets and volumes.
 type Storage struct {
@@ -11,6 +14,17 @@ type Storage struct {
 	Wanted, Former, Next inplace.Manifest
 	// Margin is storage.marginPercent.
 	Margin int64
+	// Left are the volumes that ordinals have left, once they are cleaned.
+	Left []Left
 	// Objections are the reasons against the change that the spec and the set show.
 	Objections []Finding
+}
+
+// Left is a parked volume that an ordinal has left.
+type Left struct {
+	// Claim is the claim by which the ordinal used it.
+	Claim  volumes.Ref
+	Volume volumes.Volume
+	// Twin is another volume of its disk; empty if there is none.
+	Twin string
 }

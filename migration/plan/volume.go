@@ -2,6 +2,7 @@ package plan
 
 import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/inplace"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/drift"
 	"github.com/sliceshift/sliceshift/volumes/methods"
@@ -19,7 +20,11 @@ type OrdinalVolume struct {
 	// Copy is set for methods Copy and Snapshot; nil: nothing was read.
 	Copy *volumes.Copying
 	// Needs and Returns are the work that gives the claim its wanted template, and its former one, in a migration in place.
+	// Why is the reason of Needs, Asks the request of the claim to its volume, and Change the part that is not done yet.
 	Needs, Returns drift.Need
+	Why            string
+	Asks           inplace.Request
+	Change         drift.Change
 }
 
 // Way returns the method by which its data reaches the other side.

@@ -73,7 +73,7 @@ func (p storagePlanner) finished() *plan.Decision {
 	stages := []func() *plan.Decision{fencePlanner(p).release}
 	switch {
 	case begun:
-		stages = []func() *plan.Decision{wholePlanner(p).reachable, writerPlanner(p).resume, fencePlanner(p).release}
+		stages = []func() *plan.Decision{wholePlanner(p).reachable, writerPlanner(p).resume, p.clean, fencePlanner(p).release}
 	case wholePlanner(p).reachable() != nil:
 		stages = nil
 	}
@@ -242,7 +242,7 @@ func (p storagePlanner) begun(h inplace.Handoff) *api.Handoff {
 // beforeStop returns why an ordinal that still runs is not to be stopped by this write, the first of which are those on its
 // claims. The hooks before the stop run right before it.
 func (p storagePlanner) beforeStop(s inplace.Snapshot, action inplace.Action) *plan.Decision {
-	stops := action.Verb == inplace.HoldClaim || action.Verb == inplace.DeleteClaim
+	stops := slices.Contains([]inplace.Verb{inplace.HoldClaim, inplace.DeleteClaim, inplace.Evict}, action.Verb)
 	if !stops || s.Where() != inplace.Before {
 		return nil
 	}

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -22,6 +23,17 @@ func storageFindings(s plan.Snapshot) []plan.Finding {
 	}
 	for _, v := range s.Volumes {
 		findings = append(findings, p.ofClaim(v)...)
+	}
+	return findings
+}
+
+// storageBudgets finds reasons in the budgets. A driver changes volumes while their pods run, so that a budget of zero is only
+// in the way of copies, and of the restart of a pod whose file system grows only then.
+func storageBudgets(s plan.Snapshot) []plan.Finding {
+	findings := Budgets(s)
+	copies := slices.ContainsFunc(s.Volumes, func(v plan.OrdinalVolume) bool { return v.Needs == drift.Copy })
+	for i := range findings {
+		findings[i].Warning = findings[i].Warning || findings[i].Reason == api.ReasonBudgetZero && !copies
 	}
 	return findings
 }
@@ -55,9 +67,9 @@ func (p storagePlanner) ofSet() []plan.Finding {
 // ofTemplate finds reasons in an entry of spec.volumes.
 func (p storagePlanner) ofTemplate(asked api.VolumeSpec) []plan.Finding {
 	switch method := api.AskedOf(p.Spec.Volumes, asked.ClaimTemplate).Method; {
-	case !method.FillsSecond():
+	case method == api.MethodEmpty:
 		return []plan.Finding{p.finding(volumes.ReasonUnknownMethod,
-			fmt.Sprintf("method %s of claim template %s cannot change storage in place in this version", method, asked.ClaimTemplate), "use method Copy or Snapshot, which fill a new volume")}
+			fmt.Sprintf("method %s of claim template %s cannot change storage in place", method, asked.ClaimTemplate), "use method Copy or Snapshot, which fill a new volume, or Rebind, by which the driver changes the present one")}
 	case asked.Copy.Verify == api.CopyVerifyLater:
 		return []plan.Finding{p.finding(volumes.ReasonCopyProvesLater,
 			"copy.verify Later of claim template "+asked.ClaimTemplate+" is for a move: a volume that is replaced in place is compared before its ordinal starts", "set copy.verify to Full or Changed, or leave it out")}
@@ -65,7 +77,7 @@ func (p storagePlanner) ofTemplate(asked api.VolumeSpec) []plan.Finding {
 	return nil
 }
 
-// ofClaim finds reasons in a claim that is to be replaced.
+// ofClaim finds reasons in a claim that is changed or replaced.
 func (p storagePlanner) ofClaim(v plan.OrdinalVolume) []plan.Finding {
 	claim, ref := v.Source.Claim, v.Source.Ref
 	if v.Needs == drift.Nothing || v.Needs == "" {
@@ -75,7 +87,7 @@ func (p storagePlanner) ofClaim(v plan.OrdinalVolume) []plan.Finding {
 		return []plan.Finding{{Reason: reason, Object: fmt.Sprintf("claim %s/%s in cluster %s", ref.Namespace, ref.Name, p.Source.Cluster), Message: message, Remedy: remedy}}
 	}
 	users := claimInPlace(v.Source, newOf(v)).Users
-	switch {
+	switch grows := v.Needs == drift.Expand || v.Needs == drift.Modify; {
 	case v.Needs == drift.Refill:
 		return about(volumes.ReasonClaimDiverges, "the volume mode of claim "+ref.Name+" differs from its template, and no copy turns files into blocks, or blocks into files", v.Source.Describe())
 	case v.Needs == drift.Undecided:
@@ -85,6 +97,10 @@ func (p storagePlanner) ofClaim(v plan.OrdinalVolume) []plan.Finding {
 	case v.Source.Volume.Terminating:
 		departing := volumes.Departing(v.Source)
 		return about(departing.Reason, departing.Message, departing.Remedy)
+	case grows:
+		return nil // the ordinal runs, and keeps the claim
+	case !v.Method.FillsSecond():
+		return about(api.ReasonStorageUnfit, p.slot(p.View, nil, v).Unfit(), "use method Copy or Snapshot for claim template "+v.Template)
 	case claim.Owned:
 		return about(volumes.ReasonClaimOwned, "claim "+ref.Name+" has an owner, with which it would be deleted", v.Source.Describe())
 	case claim.OncePod:

@@ -16,7 +16,7 @@ import (
 // inPlaceVerbs maps the writes of package inplace to the verbs of effects. Those on volumes are actions of package volumes.
 var inPlaceVerbs = map[inplace.Verb]plan.Verb{
 	inplace.DeleteSet: plan.OrphanSet, inplace.CreateSet: plan.RecreateSet, inplace.PokeSet: plan.PokeSet,
-	inplace.HoldClaim: plan.HoldClaim, inplace.DeleteClaim: plan.EndClaim, inplace.ReleaseClaim: plan.FreeClaim, inplace.Evict: plan.EvictPod,
+	inplace.ChangeClaim: plan.ChangeClaim, inplace.HoldClaim: plan.HoldClaim, inplace.DeleteClaim: plan.EndClaim, inplace.ReleaseClaim: plan.FreeClaim, inplace.Evict: plan.EvictPod,
 }
 
 // effect returns the write of an action.
@@ -31,7 +31,7 @@ func (p storagePlanner) effect(s inplace.Snapshot, decision inplace.Decision) *p
 		return p.onClaim(s, a)
 	default:
 	}
-	e := plan.Effect{Verb: inPlaceVerbs[a.Verb], Side: plan.SourceSide, Name: a.Name, UID: a.UID, ResourceVersion: a.ResourceVersion, Fence: p.fence(), Manifest: a.Manifest.Text, Ordinal: plan.NoOrdinal}
+	e := plan.Effect{Verb: inPlaceVerbs[a.Verb], Side: plan.SourceSide, Name: a.Name, UID: a.UID, ResourceVersion: a.ResourceVersion, Fence: p.fence(), Manifest: a.Manifest.Text, Request: a.Request, Ordinal: plan.NoOrdinal}
 	switch a.Verb {
 	case inplace.DeleteSet:
 		e.Propagation = metav1.DeletePropagationOrphan

@@ -171,16 +171,24 @@ func TestStorageFindings(t *testing.T) {
 		"deletes its claims": {func(s *plan.Snapshot) { s.Storage.Set.DeletesClaims = true }, volumes.ReasonClaimOwned},
 		"a part of them":     {func(s *plan.Snapshot) { s.Spec.Count = 1 }, api.ReasonCountTooLarge},
 		"nothing changes":    {func(s *plan.Snapshot) { *s = inPlaceSnapshot(0, 1, 2) }, api.ReasonNothingToMove},
-		"by Rebind":          {func(s *plan.Snapshot) { s.Spec.Volumes[0].Method = "" }, volumes.ReasonUnknownMethod},
-		"proven later":       {func(s *plan.Snapshot) { s.Spec.Volumes[0].Copy.Verify = api.CopyVerifyLater }, volumes.ReasonCopyProvesLater},
-		"files into blocks":  {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Refill }, volumes.ReasonClaimDiverges},
-		"no class":           {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Undecided }, volumes.ReasonClassMissing},
-		"not bound":          {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Volume = "" }, volumes.ReasonClaimNotBound},
-		"a deleted volume":   {func(s *plan.Snapshot) { s.Volumes[1].Source.Volume.Terminating = true }, volumes.ReasonVolumeLost},
-		"owned":              {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Owned = true }, volumes.ReasonClaimOwned},
-		"of one pod":         {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.OncePod = true }, volumes.ReasonClaimNotShareable},
-		"used by another":    {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Users = []string{"backup"} }, volumes.ReasonForeignPod},
-		"an objection":       {func(s *plan.Snapshot) { s.Storage.Objections = []plan.Finding{{Reason: api.ReasonKindUnsupported}} }, api.ReasonKindUnsupported},
+		"by Empty":           {func(s *plan.Snapshot) { s.Spec.Volumes[0].Method = api.MethodEmpty }, volumes.ReasonUnknownMethod},
+		"by Rebind":          {rebound, api.ReasonStorageUnfit + " " + api.ReasonStorageUnfit + " " + api.ReasonStorageUnfit},
+		"grown by Rebind": {func(s *plan.Snapshot) {
+			rebound(s)
+			for i := range s.Volumes {
+				s.Volumes[i].Needs, s.Volumes[i].Source.Claim.OncePod, s.Volumes[i].Source.Claim.Owned = drift.Expand, true, true
+			}
+		}, ""},
+		"grown, and not bound": {func(s *plan.Snapshot) { s.Volumes[1].Needs, s.Volumes[1].Source.Claim.Volume = drift.Expand, "" }, volumes.ReasonClaimNotBound},
+		"proven later":         {func(s *plan.Snapshot) { s.Spec.Volumes[0].Copy.Verify = api.CopyVerifyLater }, volumes.ReasonCopyProvesLater},
+		"files into blocks":    {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Refill }, volumes.ReasonClaimDiverges},
+		"no class":             {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Undecided }, volumes.ReasonClassMissing},
+		"not bound":            {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Volume = "" }, volumes.ReasonClaimNotBound},
+		"a deleted volume":     {func(s *plan.Snapshot) { s.Volumes[1].Source.Volume.Terminating = true }, volumes.ReasonVolumeLost},
+		"owned":                {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Owned = true }, volumes.ReasonClaimOwned},
+		"of one pod":           {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.OncePod = true }, volumes.ReasonClaimNotShareable},
+		"used by another":      {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Users = []string{"backup"} }, volumes.ReasonForeignPod},
+		"an objection":         {func(s *plan.Snapshot) { s.Storage.Objections = []plan.Finding{{Reason: api.ReasonKindUnsupported}} }, api.ReasonKindUnsupported},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := inPlaceSnapshot()
@@ -278,6 +286,14 @@ func TestStorageReads(t *testing.T) {
 	}
 	if exact := (Reads{Live: true, Wide: true}); exact.Covers(Reads{Live: true, Wide: true, Recent: true}) == (Reads{Live: true, Wide: true, Recent: true}).Covers(exact) {
 		t.Error("a recent list counts as an exact one")
+	}
+}
+
+// rebound sets method Rebind for all volumes.
+func rebound(s *plan.Snapshot) {
+	s.Spec.Volumes[0].Method = ""
+	for i := range s.Volumes {
+		s.Volumes[i].Method, s.Volumes[i].Copy = api.MethodRebind, nil
 	}
 }
 

@@ -60,7 +60,7 @@ func (p storagePlanner) observed() inplace.Snapshot {
 		ordinal = &p.Record.Handoff.Ordinal
 	}
 	s := inplace.Snapshot{
-		Now: p.Now, Kubectl: p.Source.Kubectl(), Set: st.Set, Wanted: st.Wanted, Margin: st.Margin, LowestFirst: p.Spec.Order == api.LowestFirst,
+		Now: p.Now, Kubectl: p.Source.Kubectl(), Set: st.Set, Wanted: st.Wanted, Margin: st.Margin, Deadline: p.Spec.Deadline, LowestFirst: p.Spec.Order == api.LowestFirst,
 		Record: inplace.RecordOf(p.Record.Storage, ordinal),
 	}
 	if p.Record.Baseline != nil {
@@ -124,7 +124,7 @@ func (p storagePlanner) podOf(k int32) inplace.Pod {
 	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
 		if pod, found := side.Pod(k); found {
 			available := pod.Available(p.Now, max(p.Spec.MinReady, side.Set.MinReady))
-			return inplace.Pod{Found: true, UID: pod.UID, Terminating: pod.Terminating, Ready: available, Node: pod.Node}
+			return inplace.Pod{Found: true, UID: pod.UID, Terminating: pod.Terminating, Ready: available, Node: pod.Node, Created: pod.Created}
 		}
 	}
 	return inplace.Pod{}
@@ -134,7 +134,7 @@ func (p storagePlanner) slot(view *View, h *inplace.Handoff, v plan.OrdinalVolum
 	old := view.oldOf(v)
 	slot := inplace.Slot{
 		Template: v.Template, Ref: volumes.Ref{Namespace: old.Ref.Namespace, Name: old.Ref.Name}, Needs: v.Needs, Returns: v.Returns,
-		Claim: claimInPlace(old, newOf(v)), Old: p.volumeInPlace(old),
+		Why: v.Why, Keeps: !v.Method.FillsSecond(), Asks: v.Asks, Change: v.Change, Claim: claimInPlace(old, newOf(v)), Old: p.volumeInPlace(old),
 	}
 	if h == nil || h.Ordinal != v.Ordinal {
 		return slot

@@ -60,7 +60,7 @@ func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 		{Resource: "namespaces", Name: metav1.NamespaceSystem, Verbs: "get", ClusterWide: true},
 	}
 	if m.Spec.Storage != nil {
-		rules = append(rules, Rule{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: "list", ClusterWide: true})
+		rules = append(rules, Rule{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: "get list", ClusterWide: true})
 	}
 	if group, _, _ := strings.Cut(at.Kind().APIVersion(), "/"); group != "apps" {
 		rules = append(rules, Rule{Group: group, Resource: "statefulsets", Verbs: "get list watch create patch delete"})

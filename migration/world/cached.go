@@ -32,8 +32,15 @@ func (f *observed) ofSet(reader client.Reader) []client.ListOption {
 	return options
 }
 
-// readNamed reads the volumes of the slices from views; other readers have listed all volumes.
+// namesVolumes reports whether volumes are read by name from a reader, and not listed.
+func (f *observed) namesVolumes(reader client.Reader) bool { return f.inPlace || f.isView(reader) }
+
+// readNamed reads the volumes of the slices by name; other readers have listed all volumes.
 func readNamed(ctx context.Context, source, destination *observed, sc planner.Reads) {
+	if source.inPlace {
+		readOwn(ctx, source, destination)
+		return
+	}
 	names := namesOf(source, destination)
 	for _, f := range []*observed{source, destination} {
 		if f.isView(f.readerOf(sc, sc.Spared.Volumes)) {

@@ -10,14 +10,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/inplace"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
@@ -45,6 +43,9 @@ func (e *Observer) beyondInPlace(ctx context.Context, m *api.Migration, s plan.S
 	s.Source.Set.Templates = about.templates()
 	s.Volumes = about.volumes(s.Record)
 	s = planner.AsSlices(s)
+	if err := about.left(ctx, s); err != nil {
+		unreachable(&s.Source, err)
+	}
 	s.HookJobs, s.Writers = e.hookJobs(ctx, s), e.writers(ctx, m, source.set, sc)
 	return s
 }
@@ -151,7 +152,7 @@ func (r *replaced) derive(ctx context.Context, s plan.Snapshot, live inplace.Liv
 	if r.former, _, err = byName(former); err != nil {
 		return err
 	}
-	if err := r.readClasses(ctx); err != nil {
+	if err := r.readClasses(ctx, s.Record); err != nil {
 		return err
 	}
 	standard := ""
@@ -183,36 +184,6 @@ func byName(set inplace.Live) (claims map[string]*corev1.PersistentVolumeClaim, 
 
 // templates returns the names of the claim templates, ascending.
 func (r *replaced) templates() []string { return r.names }
-
-// readClasses reads the StorageClasses, and the VolumeAttributesClasses that the templates name.
-func (r *replaced) readClasses(ctx context.Context) error {
-	var list storagev1.StorageClassList
-	if err := r.source.list(ctx, r.Source.Live, &list); err != nil {
-		return fmt.Errorf("listing the StorageClasses of cluster %s: %w", r.Source.Cluster, err)
-	}
-	r.classes = drift.Classes{Storage: list.Items, Attributes: []storagev1.VolumeAttributesClass{}}
-	if r.classes.Storage == nil {
-		r.classes.Storage = []storagev1.StorageClass{}
-	}
-	read := map[string]bool{}
-	for _, templates := range []map[string]*corev1.PersistentVolumeClaim{r.wanted, r.former} {
-		for _, template := range templates {
-			name := template.Spec.VolumeAttributesClassName
-			if name == nil || *name == "" || read[*name] {
-				continue
-			}
-			read[*name] = true
-			class, err := endpoint.Get[storagev1.VolumeAttributesClass](ctx, r.Source.Live, client.ObjectKey{Name: *name})
-			if err != nil {
-				return err
-			}
-			if class != nil {
-				r.classes.Attributes = append(r.classes.Attributes, *class)
-			}
-		}
-	}
-	return nil
-}
 
 // volumes returns the claims of all ordinals, with the work that each needs.
 func (r *replaced) volumes(record plan.Record) []plan.OrdinalVolume {
@@ -258,33 +229,7 @@ func (r *replaced) volume(record plan.Record, k int32, template string) plan.Ord
 	if h := record.Storage; h != nil && h.Handoff != nil && h.Handoff.Return && record.Handoff != nil && record.Handoff.Ordinal == k {
 		v.Source, v.Destination = free, held
 	}
-	v.Needs, v.Returns = r.needs(held, template)
+	r.compare(&v, held)
 	v.Copy = copyingOf(r.m, r.source, r.destination, v)
 	return v
-}
-
-// needs returns the work that gives a claim its wanted template, and its former one. Only the templates of spec.volumes
-// count, and only claims on a volume that a migration has filled return.
-func (r *replaced) needs(held volumes.Holding, template string) (wanted, former drift.Need) {
-	claim := r.source.claims[held.Ref.Name]
-	listed := slices.ContainsFunc(r.m.VolumesAsAccepted(), func(v api.VolumeSpec) bool { return v.ClaimTemplate == template && v.Method.FillsSecond() })
-	if claim == nil || !listed {
-		return drift.Nothing, drift.Nothing
-	}
-	volume := r.source.volumes[claim.Spec.VolumeName]
-	compare := func(to *corev1.PersistentVolumeClaim) drift.Need {
-		if to == nil {
-			return drift.Undecided
-		}
-		need := drift.Compare(drift.Pair{Template: to, Claim: claim, Volume: volume}, r.classes).Needs()
-		if need == drift.Expand || need == drift.Modify {
-			return drift.Copy // the user has asked for a new volume
-		}
-		return need
-	}
-	wanted, former = compare(r.wanted[template]), drift.Nothing
-	if volume != nil && volume.Annotations[api.SealAnnotationKey] != "" {
-		former = compare(r.former[template])
-	}
-	return wanted, former
 }

@@ -26,6 +26,8 @@ func (e *Executor) writeInPlace(ctx context.Context, at endpoint.Endpoint, effec
 		return e.recreate(ctx, at, effect)
 	case plan.PokeSet:
 		return patch(ctx, at, at.NewSet(named(at, effect)), effect, annotations(api.PokeAnnotationKey, effect.Poke))
+	case plan.ChangeClaim:
+		return patch(ctx, at, &corev1.PersistentVolumeClaim{ObjectMeta: named(at, effect)}, effect, requested(effect.Request))
 	case plan.HoldClaim, plan.FreeClaim:
 		return e.holdClaim(ctx, at, effect)
 	case plan.EvictPod:
@@ -33,6 +35,15 @@ func (e *Executor) writeInPlace(ctx context.Context, at endpoint.Endpoint, effec
 	default:
 		return nil, e.remove(ctx, at, effect)
 	}
+}
+
+// requested returns the patch by which a claim asks for a size and a class of attributes.
+func requested(to inplace.Request) map[string]any {
+	spec := map[string]any{"resources": map[string]any{"requests": map[string]any{string(corev1.ResourceStorage): to.Quantity()}}}
+	if to.Attributes != "" {
+		spec["volumeAttributesClassName"] = to.Attributes
+	}
+	return map[string]any{"spec": spec}
 }
 
 func annotations(key, value string) map[string]any {

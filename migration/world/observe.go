@@ -71,6 +71,9 @@ type observed struct {
 	labels labels.Set
 	// now is when it was read.
 	now time.Time
+	// inPlace is true for a migration in place. The caches lack fields that it needs, so it reads the volumes of its ordinals by
+	// name from the API server, and the attachments only while an ordinal is in flight.
+	inPlace bool
 	// sibling is the other StatefulSet when it is in the same namespace.
 	sibling string
 	export  plan.Export
@@ -195,7 +198,7 @@ func (f *observed) readSet(ctx context.Context, reader client.Reader) (err error
 // first read, its attachments may not have existed either. Both are read from the same source, because a write for
 // one ordinal may be based on reads of all ordinals (I2).
 func (f *observed) readUse(ctx context.Context, reader client.Reader) error {
-	if err := f.listPods(ctx, reader); err != nil {
+	if err := f.listPods(ctx, reader); err != nil || f.inPlace && len(f.recorded) == 0 {
 		return err
 	}
 	return f.listAttachments(ctx, reader)
@@ -232,7 +235,7 @@ func (f *observed) readAllVolumes(ctx context.Context, sc planner.Reads) error {
 		},
 		func() error {
 			reader := f.readerOf(sc, sc.Spared.Volumes)
-			if f.isView(reader) {
+			if f.namesVolumes(reader) {
 				return nil // they are read by name, after all claims: see readNamed
 			}
 			return f.list(ctx, reader, &pvs)

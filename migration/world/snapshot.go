@@ -48,6 +48,7 @@ func (e *Observer) sidesOf(m *api.Migration) (source, destination *observed) {
 		destination.endpoint.ID = m.Status.Baseline.DestinationCluster
 		e.Destination.ID = destination.endpoint.ID
 	}
+	source.inPlace, destination.inPlace = m.Spec.Storage != nil, m.Spec.Storage != nil
 	expectCopies(m, source, destination)
 	return source, destination
 }

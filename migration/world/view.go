@@ -223,7 +223,8 @@ func podsOf(f *observed) []plan.Pod {
 		}
 		view := plan.Pod{
 			Ordinal: ordinal, UID: pod.UID, Terminating: pod.DeletionTimestamp != nil,
-			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set), Orphan: metav1.GetControllerOfNoCopy(pod) == nil, Node: pod.Spec.NodeName, Trouble: troubleOf(pod), Finalizers: strings.Join(pod.Finalizers, ", "),
+			Created: f.endpoint.Ours(pod.CreationTimestamp.Time),
+			Owned:   f.set != nil && metav1.IsControlledBy(pod, f.set), Orphan: metav1.GetControllerOfNoCopy(pod) == nil, Node: pod.Spec.NodeName, Trouble: troubleOf(pod), Finalizers: strings.Join(pod.Finalizers, ", "),
 		}
 		if pod.DeletionTimestamp != nil {
 			view.GoneBy = f.endpoint.Ours(pod.DeletionTimestamp.Time)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/inplace"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -107,6 +108,8 @@ func TestExecute(t *testing.T) {
 		"delete the set": {judged(plan.Effect{Verb: plan.DeleteSet}), "delete web uid u resourceVersion 7"},
 		"orphan":         {judged(plan.Effect{Verb: plan.OrphanSet, Propagation: metav1.DeletePropagationOrphan}), "delete web uid u resourceVersion 7 Orphan"},
 		"poke":           {judged(plan.Effect{Verb: plan.PokeSet, Poke: "c now"}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/poked-for":"c now"},` + precondition + `}}`},
+		"ask for a size": {judged(plan.Effect{Verb: plan.ChangeClaim, Request: inplace.Request{Size: 2 << 30}}), `patch web {"metadata":{` + precondition + `},"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`},
+		"ask for both":   {judged(plan.Effect{Verb: plan.ChangeClaim, Request: inplace.Request{Size: 5 << 20, Attributes: "gold"}}), `patch web {"metadata":{` + precondition + `},"spec":{"resources":{"requests":{"storage":"5Mi"}},"volumeAttributesClassName":"gold"}}`},
 		"end a claim":    {judged(plan.Effect{Verb: plan.EndClaim}), "delete web uid u resourceVersion 7"},
 		"not its claims": {judged(plan.Effect{Verb: plan.DeleteSet, Propagation: metav1.DeletePropagationOrphan}), "delete web uid u resourceVersion 7 Orphan"},
 	} {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/sliceshift/sliceshift/volumes"
@@ -70,12 +69,12 @@ func (c *comparison) attributesClass() {
 
 // modification adds a difference if the claim asks for the class of the template, and its volume does not have it yet.
 func (c *comparison) modification(asked string) {
-	state, has := c.Claim.Status.ModifyVolumeStatus, value(c.Claim.Status.CurrentVolumeAttributesClassName)
-	if state == nil || has == asked {
+	change := ChangeOf(c.Claim)
+	if !change.Modifies {
 		return
 	}
-	d := Difference{Field: AttributesClass, Claim: has, Template: asked, Needs: Nothing, Reason: "the volume is being modified"}
-	if state.Status == corev1.PersistentVolumeClaimModifyVolumeInfeasible {
+	d := Difference{Field: AttributesClass, Claim: value(c.Claim.Status.CurrentVolumeAttributesClassName), Template: asked, Needs: Nothing, Reason: "the volume is being modified"}
+	if change.ModifiesNot {
 		d.Needs, d.Reason = Copy, "the driver reports that it cannot modify the volume"
 	}
 	c.differs(d)

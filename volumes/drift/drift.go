@@ -91,6 +91,17 @@ func (r Result) Needs() Need {
 	return most
 }
 
+// Why returns the reason of the difference that needs the most; empty without differences.
+func (r Result) Why() string {
+	most := r.Needs()
+	for _, d := range r.Differences {
+		if d.Needs == most {
+			return d.Reason
+		}
+	}
+	return ""
+}
+
 // Behind reports whether work is left to do before the claim is as its template requires.
 func (r Result) Behind() bool { return r.Needs() != Nothing }
 

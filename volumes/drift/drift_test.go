@@ -65,6 +65,11 @@ func has(size string, state corev1.ClaimResourceStatus) change {
 	}
 }
 
+// modified sets the class of attributes that the volume has.
+func modified(class string) change {
+	return func(c *corev1.PersistentVolumeClaim) { c.Status.CurrentVolumeAttributesClassName = &class }
+}
+
 func modifying(status corev1.PersistentVolumeClaimModifyVolumeStatus) change {
 	return func(c *corev1.PersistentVolumeClaim) {
 		c.Status.ModifyVolumeStatus = &corev1.ModifyVolumeStatus{Status: status}
@@ -206,6 +211,8 @@ func TestSize(t *testing.T) {
 		"it grows":                        {template: template(sized("2Gi")), claim: claim(sized("2Gi")), want: is(Size, "1Gi", "2Gi", Nothing)},
 		"it grows on the node":            {template: template(sized("2Gi")), claim: claim(sized("2Gi"), has("1Gi", corev1.PersistentVolumeClaimNodeResizePending)), want: is(Size, "1Gi", "2Gi", Nothing)},
 		"its driver cannot grow it":       {template: template(sized("2Gi")), claim: claim(sized("2Gi"), has("1Gi", corev1.PersistentVolumeClaimControllerResizeInfeasible)), want: is(Size, "1Gi", "2Gi", Copy)},
+		"a failed growth is lowered":      {template: template(sized("2Gi")), claim: claim(sized("8Gi"), has("1Gi", corev1.PersistentVolumeClaimControllerResizeInfeasible)), want: is(Size, "8Gi", "2Gi", Expand)},
+		"lowered to what it has":          {template: template(), claim: claim(sized("8Gi"), has("1Gi", "")), want: is(Size, "8Gi", "1Gi", Copy)},
 		"its node cannot grow it":         {template: template(sized("2Gi")), claim: claim(sized("2Gi"), has("1Gi", corev1.PersistentVolumeClaimNodeResizeInfeasible)), want: is(Size, "1Gi", "2Gi", Copy)},
 		"pending, with the size":          {template: template(), claim: claim(unbound)},
 		"a template without a size":       {template: template(func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = nil }), claim: claim()},
@@ -221,7 +228,8 @@ func TestAttributesClass(t *testing.T) {
 	unread := Classes{Storage: known.Storage}
 	for name, tc := range map[string]row{
 		"none and none":               {template: template(), claim: claim(attributes(""))},
-		"equal":                       {template: template(attributes("gold")), claim: claim(attributes("gold"))},
+		"equal":                       {template: template(attributes("gold")), claim: claim(attributes("gold"), modified("gold"))},
+		"not seen by the driver yet":  {template: template(attributes("gold")), claim: claim(attributes("gold")), want: is(AttributesClass, "", "gold", Nothing)},
 		"asked for":                   {template: template(attributes("gold")), claim: claim(), want: is(AttributesClass, "", "gold", Modify)},
 		"by the driver of its volume": {template: template(attributes("tape")), claim: claim(), volume: volume("fast", "tapes"), want: is(AttributesClass, "", "tape", Modify)},
 		"of another driver":           {template: template(attributes("tape")), claim: claim(), want: is(AttributesClass, "", "tape", Copy)},

@@ -150,7 +150,7 @@ func supported(t *rapid.T, p Pair, classes Classes, d Difference) {
 		t.Fatalf("%+v lacks a reason or a need", d)
 	case (d.Needs == Recreate) == bound:
 		t.Fatalf("%+v: bound %t", d, bound)
-	case d.Needs == Expand && (d.Field != Size || !allowsExpansion(classes.Storage, p.Claim)):
+	case d.Needs == Expand && (d.Field != Size || !allowsExpansion(classes.Storage, p.Claim) && !ChangeOf(p.Claim).Grows):
 		t.Fatalf("%+v cannot grow", d)
 	case d.Needs == Modify && (d.Field != AttributesClass || classes.Attributes == nil):
 		t.Fatalf("%+v cannot be modified", d)

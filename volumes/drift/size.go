@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // size compares the requests. The capacity of a volume does not count, because storage rounds it up.
@@ -23,9 +24,18 @@ func (c *comparison) size() {
 	case 0:
 		c.growth(d)
 	case 1:
-		d.Needs, d.Reason = Copy, "no volume shrinks in place; if the claim was grown on purpose, raise the template instead"
+		d.Needs, d.Reason = c.shrinks(asked)
 		c.differs(d)
 	}
+}
+
+// shrinks returns the work that makes the request of a claim smaller. An API server lets a request be lowered while its
+// volume has not grown to it (kubernetes ValidatePersistentVolumeClaimUpdate).
+func (c *comparison) shrinks(asked resource.Quantity) (Need, string) {
+	if has := c.Claim.Status.Capacity[corev1.ResourceStorage]; ChangeOf(c.Claim).Grows && has.Cmp(asked) < 0 {
+		return Expand, "the volume has not grown to the request, which can be lowered"
+	}
+	return Copy, "no volume shrinks in place; if the claim was grown on purpose, raise the template instead"
 }
 
 // grows returns the work that makes the claim larger. An API server refuses the growth of a claim whose class does not
@@ -47,12 +57,12 @@ func (c *comparison) grows() (Need, string) {
 
 // growth adds a difference if the claim asks for the size of the template, and its volume does not have it yet.
 func (c *comparison) growth(d Difference) {
-	asked, has := c.Claim.Spec.Resources.Requests[corev1.ResourceStorage], c.Claim.Status.Capacity[corev1.ResourceStorage]
-	if c.Claim.Status.Phase != corev1.ClaimBound || has.Cmp(asked) >= 0 {
+	change, has := ChangeOf(c.Claim), c.Claim.Status.Capacity[corev1.ResourceStorage]
+	if !change.Grows {
 		return
 	}
 	d.Claim, d.Needs, d.Reason = has.String(), Nothing, "the volume is growing"
-	if state := c.Claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]; state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible {
+	if change.GrowsNot {
 		d.Needs, d.Reason = Copy, "the driver reports that it cannot grow the volume"
 	}
 	c.differs(d)

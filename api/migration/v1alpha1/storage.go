@@ -3,9 +3,9 @@ package v1alpha1
 import "k8s.io/apimachinery/pkg/types"
 
 // StorageSpec makes the migration one in place: the volumes of the source are replaced under its own name, one ordinal at
-// a time. spec.volumes lists the claim templates that change. Method Rebind keeps the volumes, and changes their size or
-// attributes where the driver can. Method Copy and method Snapshot fill new volumes. The StatefulSet is recreated once
-// with the new templates, while its pods run.
+// a time. spec.volumes lists the claim templates that change. The driver changes the size and the attributes of a volume
+// where it can, while the pod runs. For other changes method Copy and method Snapshot fill new volumes, and method Rebind
+// makes none. The StatefulSet is recreated once with the new templates, while its pods run.
 type StorageSpec struct {
 	// marginPercent is the minimum share of a new volume that is free after its data are in it. It counts if the volume is
 	// smaller than the old one: an ordinal whose data need more is not stopped. Default: 10.
@@ -101,12 +101,12 @@ type StorageReplacement struct {
 	Next StorageManifest `json:"next"`
 }
 
-// StorageHandoff is the replacement of the volumes of one ordinal.
+// StorageHandoff is the replacement of the volumes of one ordinal, or the restart of its pod.
 type StorageHandoff struct {
 	// return is true if the new volumes have the former claim templates.
 	// +optional
 	Return bool `json:"return,omitempty"`
-	// claims are the claims that are replaced.
+	// claims are the claims that are replaced. Without any, the pod is restarted so that its node grows a file system.
 	// +optional
 	// +listType=map
 	// +listMapKey=claimTemplate

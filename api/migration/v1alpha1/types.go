@@ -95,7 +95,8 @@ const (
 	CleanupRetain CleanupPolicy = "Retain"
 	// CleanupDelete deletes them. At the source these are the emptied StatefulSet, the claims of the moved ordinals
 	// and, if the destination is in another cluster, their PersistentVolumes. The policy of these volumes is Retain,
-	// so the storage itself is never deleted.
+	// so the storage itself is never deleted. In place, the volumes that were replaced get their own policy back
+	// instead, and the cluster deletes the storage of those with policy Delete.
 	CleanupDelete CleanupPolicy = "Delete"
 )
 
@@ -383,7 +384,8 @@ type ServicesSpec struct {
 
 // CleanupSpec selects the objects that are deleted at the end.
 type CleanupSpec struct {
-	// source selects whether the source's objects are deleted.
+	// source selects whether the source's objects are deleted. With spec.storage, Delete gives the volumes that were
+	// replaced their own reclaim policy back, and the cluster deletes the storage of those whose policy is Delete.
 	// +optional
 	// +kubebuilder:default=Retain
 	Source CleanupPolicy `json:"source,omitempty"`

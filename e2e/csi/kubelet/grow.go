@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"slices"
+	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,20 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 )
+
+// AtMountKey is the annotation of claims whose file system grows only when a pod mounts it.
+const AtMountKey = "e2e.sliceshift.io/grows-at-mount"
+
+// since returns when the backend had grown the volume of a claim.
+func since(claim *corev1.PersistentVolumeClaim) time.Time {
+	at := slices.IndexFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
+		return c.Type == corev1.PersistentVolumeClaimFileSystemResizePending
+	})
+	if at < 0 {
+		return time.Time{}
+	}
+	return claim.Status.Conditions[at].LastTransitionTime.Time
+}
 
 // pending reports whether a claim waits for its node: the backend has grown its volume.
 func pending(claim *corev1.PersistentVolumeClaim) bool {
@@ -64,6 +79,9 @@ func (k *Kubelet) grow(ctx context.Context, seen *corev1.PersistentVolumeClaim) 
 	size := volume.Spec.Capacity[corev1.ResourceStorage]
 	at := k.at(volume)
 	defer at.mu.Unlock()
+	if claim.Annotations[AtMountKey] != "" && !at.since.After(since(claim)) {
+		return false, nil
+	}
 	for pod, has := range at.pods {
 		if !has {
 			continue

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ type mounted struct {
 	mu     sync.Mutex
 	volume *corev1.PersistentVolume
 	pods   map[types.UID]bool // the pods that want it; true if mounted
+	since  time.Time          // when it was last mounted for a pod
 }
 
 // at returns the state of a volume on the node, locked.
@@ -102,7 +104,9 @@ func (k *Kubelet) Mount(ctx context.Context, pod *corev1.Pod, volume *corev1.Per
 			VolumeContext: source.VolumeAttributes, PublishContext: from, Readonly: source.ReadOnly,
 		})
 	}
-	at.pods[pod.UID] = err == nil
+	if at.pods[pod.UID] = err == nil; err == nil {
+		at.since = time.Now()
+	}
 	return target, err
 }
 

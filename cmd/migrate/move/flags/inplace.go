@@ -65,7 +65,7 @@ func marginOf(field **int32) value[*int32] {
 
 // elsewhere lists the flags that only have a meaning for a move to another place.
 var elsewhere = []string{
-	ToKind, Count, flagSplitBudget, flagShared, flagCleanup, flagCopy, flagOnConflict, flagOnChange, flagSelectsOthers, flagCleanCopies,
+	ToKind, Count, flagSplitBudget, flagShared, flagCopy, flagOnConflict, flagOnChange, flagSelectsOthers, flagCleanCopies,
 	ExportServices, ExportOrdinals, "create-namespace",
 }
 

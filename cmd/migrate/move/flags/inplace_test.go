@@ -66,7 +66,6 @@ func TestInPlaceFlags(t *testing.T) {
 func TestInPlaceCombinations(t *testing.T) {
 	for args, want := range map[string]string{
 		"--in-place --count 2":              "--count is for a move",
-		"--in-place --cleanup delete":       "--cleanup is for a move",
 		"--in-place --create-namespace":     "--create-namespace is for a move",
 		"--margin 5":                        "--margin is for --in-place",
 		"--in-place --margin 91":            "must be a percentage from 0 to 90",

@@ -108,7 +108,7 @@ func (f *Spec) addOrdinals(flags *pflag.FlagSet) {
 		flags.Var(inFlightOf(&spec.Handoff.MaxInFlight), flagMaxInFlight, "how many neighboring ordinals move at once, as `N|N%`; each counts as unavailable (default: 1)")
 		flags.Var(secondsOf(&spec.Handoff.MinReadySeconds, flagMinReady, 0, longestMinReady), flagMinReady, "how long a moved replica must be Ready before the next one moves")
 		flags.Var(secondsOf(&spec.Handoff.ProgressDeadlineSeconds, flagDeadline, 1, longestDeadline), flagDeadline, "how long one step of an ordinal may take before it counts as stalled")
-		flags.Var(command.ChoiceOf(&spec.Cleanup.Source, api.CleanupRetain, api.CleanupRetain, api.CleanupDelete), flagCleanup, "what happens to the source's objects at the end; the storage itself always stays")
+		flags.Var(command.ChoiceOf(&spec.Cleanup.Source, api.CleanupRetain, api.CleanupRetain, api.CleanupDelete), flagCleanup, "what happens to the source's objects at the end; the storage itself always stays; with --in-place, delete gives the old volumes their own reclaim policy back")
 	})
 }
 

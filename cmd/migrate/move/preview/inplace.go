@@ -100,7 +100,14 @@ func factsInPlace(d outlook.Plan) [][2]string {
 			break
 		}
 	}
-	return append(facts, [2]string{"back", "migrate rollback, at any moment until the change is completed; the old volumes are kept"})
+	back := "migrate rollback, at any moment until the change is completed"
+	if sum.Stopped > 0 {
+		back += "; the old volumes are kept"
+	}
+	if sum.ClaimsByWork[outlook.Expand] > 0 {
+		back += "; a volume that has grown keeps its size"
+	}
+	return append(facts, [2]string{"back", back})
 }
 
 // worksText counts the claims by their work.
@@ -168,7 +175,7 @@ func stepsInPlace(d outlook.Plan) []string {
 	}
 	by := d.Summary.ClaimsByWork
 	if by[outlook.Expand]+by[outlook.Modify] > 0 {
-		add("grow or modify volumes in place, while their pods run")
+		add("let the driver grow or modify volumes, one ordinal after the other, while their pods run; a pod is restarted, as its budget allows, if its node grows a file system only then")
 	}
 	if d.Summary.Stopped > 0 {
 		add("for each ordinal, the highest first: fill new volumes while it runs; then evict its pod, as its budget allows; copy the changes, and compare")

@@ -1,0 +1,62 @@
+package world
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/inplace"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/drift"
+)
+
+// compare sets the work that gives a claim its wanted template and its former one, and what its driver has left to do. Only
+// the templates of spec.volumes count.
+func (r *replaced) compare(v *plan.OrdinalVolume, held volumes.Holding) {
+	v.Needs, v.Returns = drift.Nothing, drift.Nothing
+	claim := r.source.claims[held.Ref.Name]
+	listed := slices.ContainsFunc(r.m.VolumesAsAccepted(), func(asked api.VolumeSpec) bool { return asked.ClaimTemplate == v.Template })
+	if claim == nil || !listed {
+		return
+	}
+	wanted := r.against(r.wanted[v.Template], claim)
+	v.Needs, v.Why, v.Returns = wanted.Needs(), wanted.Why(), r.returns(r.former[v.Template], claim)
+	v.Asks = inplace.Request{Size: claim.Spec.Resources.Requests.Storage().Value(), Attributes: ptr.Deref(claim.Spec.VolumeAttributesClassName, "")}
+	v.Change = r.source.changeOf(claim)
+}
+
+// against compares a claim with a template; without one the work is undecided.
+func (r *replaced) against(to, claim *corev1.PersistentVolumeClaim) drift.Result {
+	if to == nil {
+		return drift.Result{Differences: []drift.Difference{{Needs: drift.Undecided, Reason: "the claim template does not exist"}}}
+	}
+	return drift.Compare(drift.Pair{Template: to, Claim: claim, Volume: r.source.volumes[claim.Spec.VolumeName]}, r.classes)
+}
+
+// returns is the work by which a claim returns to its former template. A volume that a migration has filled returns in all
+// fields, and any other one only in its class of attributes: no volume shrinks.
+func (r *replaced) returns(to, claim *corev1.PersistentVolumeClaim) drift.Need {
+	back := r.against(to, claim)
+	if volume := r.source.volumes[claim.Spec.VolumeName]; volume != nil && volume.Annotations[api.SealAnnotationKey] != "" {
+		return back.Needs()
+	}
+	for _, d := range back.Differences {
+		if d.Needs == drift.Modify {
+			return drift.Modify
+		}
+	}
+	return drift.Nothing
+}
+
+// changeOf returns what the driver of a claim has left to do, with times by our clock.
+func (f *observed) changeOf(claim *corev1.PersistentVolumeClaim) drift.Change {
+	change := drift.ChangeOf(claim)
+	for _, at := range []*time.Time{&change.Since, &change.FileSystem} {
+		*at = f.endpoint.Ours(*at)
+	}
+	return change
+}
