@@ -219,6 +219,8 @@ var embeddedOnly = map[string]string{
 	"TestCopyOverCSI":                  loops,
 	"TestStorageInPlace":               loops,
 	"TestStorageRefused":               loops,
+	"TestStorageOfOurKind":             loops,
+	"TestStorageUnderOperators":        loops,
 	"TestKeptGoes":                     loops,
 	"TestCopyWaitsForAWord":            played,
 	"TestToyGate":                      seams,

@@ -33,6 +33,8 @@ const (
 	// DeleteSet deletes the StatefulSet and orphans its pods and claims. CreateSet creates it again.
 	DeleteSet Verb = "DeleteSet"
 	CreateSet Verb = "CreateSet"
+	// UpdateSet writes the claim templates of a set whose kind lets them change.
+	UpdateSet Verb = "UpdateSet"
 	// Secure sets a volume to Retain and notes its policy, and Restore sets it back to that policy.
 	Secure  Verb = "Secure"
 	Restore Verb = "Restore"
@@ -61,7 +63,7 @@ type Action struct {
 	ResourceVersion string
 	// Ref is the new claimRef of a volume.
 	Ref volumes.Ref
-	// Manifest is for CreateSet, Poke for PokeSet, and Fill for Fill.
+	// Manifest is for CreateSet and UpdateSet, Poke for PokeSet, and Fill for Fill.
 	Manifest Manifest
 	Poke     Poke
 	Fill     *volumes.Action

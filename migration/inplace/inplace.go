@@ -1,7 +1,8 @@
 // Package inplace decides how the volumes of a running StatefulSet are replaced under its own name, one ordinal at a time.
 //
-// The claims follow the claim templates. The set is recreated once with other templates, while its pods run. From then on
-// an ordinal whose claims need new volumes is behind, and is taken through these steps:
+// The claims follow the claim templates. The set is recreated once with other templates, while its pods run; a set of a kind
+// whose templates can change is updated instead. From then on an ordinal whose claims need new volumes is behind, and is
+// taken through these steps:
 //
 //	warm      the filler copies the volumes into incoming claims, while the ordinal runs
 //	secure    the old volumes get the policy Retain, which is read back
@@ -29,6 +30,7 @@
 package inplace
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -159,7 +161,7 @@ func (p *planner) turnedBack() *Decision {
 
 // begin records the handoff of an ordinal.
 func (p *planner) begin(o Ordinal) *Decision {
-	if held := p.gate(o.Ordinal); held != nil {
+	if held := cmp.Or(p.permitted(), p.gate(o.Ordinal)); held != nil {
 		return held
 	}
 	h := Handoff{Ordinal: o.Ordinal, Return: p.back()}

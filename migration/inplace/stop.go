@@ -158,7 +158,7 @@ func (f flight) beforeStop() *Decision {
 			return decision
 		}
 	}
-	for _, held := range []func() *Decision{f.present, f.templates, func() *Decision { return f.gate(f.Ordinal) }, f.evictions} {
+	for _, held := range []func() *Decision{f.present, f.templates, f.permitted, func() *Decision { return f.gate(f.Ordinal) }, f.evictions} {
 		if decision := held(); decision != nil {
 			return decision
 		}

@@ -106,6 +106,7 @@ func TestExecute(t *testing.T) {
 		"delete budget":  {judged(plan.Effect{Verb: plan.DeleteBudget}), "delete web uid u resourceVersion 7"},
 		"delete the set": {judged(plan.Effect{Verb: plan.DeleteSet}), "delete web uid u resourceVersion 7"},
 		"orphan":         {judged(plan.Effect{Verb: plan.OrphanSet, Propagation: metav1.DeletePropagationOrphan}), "delete web uid u resourceVersion 7 Orphan"},
+		"templates":      {judged(plan.Effect{Verb: plan.UpdateSet, Manifest: `{"spec":{"replicas":3,"volumeClaimTemplates":[{"metadata":{"name":"data"}}]}}`}), `patch web {"metadata":{` + precondition + `},"spec":{"volumeClaimTemplates":[{"metadata":{"name":"data"}}]}}`},
 		"poke":           {judged(plan.Effect{Verb: plan.PokeSet, Poke: "c now"}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/poked-for":"c now"},` + precondition + `}}`},
 		"end a claim":    {judged(plan.Effect{Verb: plan.EndClaim}), "delete web uid u resourceVersion 7"},
 		"not its claims": {judged(plan.Effect{Verb: plan.DeleteSet, Propagation: metav1.DeletePropagationOrphan}), "delete web uid u resourceVersion 7 Orphan"},
