@@ -67,10 +67,13 @@ var otherClaims = map[string]string{
 }
 
 const (
-	growsClaims   = `volumeClaimUpdateStrategy: {type: OnPodRollingUpdate},`
-	aboutNone     = "volumeClaimTemplates is immutable without a volumeClaimUpdateStrategy"
-	aboutRequests = "only resources.requests.storage may change"
-	aboutGrowth   = "resources.requests.storage may only grow"
+	growsClaims  = `volumeClaimUpdateStrategy: {type: OnPodRollingUpdate},`
+	leavesClaims = `volumeClaimUpdateStrategy: {},` // the default is OnDelete
+	aboutNone    = "volumeClaimTemplates is immutable without a volumeClaimUpdateStrategy"
+	aboutNumber  = "no template can be added or removed"
+	aboutFields  = "only resources.requests.storage, storageClassName, volumeAttributesClassName and accessModes may change"
+	aboutVolumes = "may only change with volumeClaimUpdateStrategy.type OnDelete"
+	aboutGrowth  = "resources.requests.storage may only grow"
 )
 
 // tester is the common part of *testing.T and *rapid.T.
@@ -117,11 +120,15 @@ func (a admission) updateClaims(t tester, strategy, before, after string) []stri
 	return a.update(t, spec(before), spec(after))
 }
 
+// ofVolumes are the otherClaims that differ in what a new volume can have.
+var ofVolumes = []string{"an access mode", "another access mode", "a class", "no class at all", "an attributes class"}
+
 // TestY1ClaimTemplatesCompareByMeaning: an update that writes the claim templates in another way is accepted, and one
-// that changes their meaning is not. With a strategy a larger request is accepted.
+// that changes their meaning is not. With a strategy a larger request is accepted, and with OnDelete what a new volume can
+// have.
 func TestY1ClaimTemplatesCompareByMeaning(t *testing.T) {
 	rules := newAdmission(t, sliceapi.GroupVersion.Group)
-	for _, strategy := range []string{"", growsClaims} {
+	for _, strategy := range []string{"", growsClaims, leavesClaims} {
 		check := func(name, before, after, want string) {
 			t.Helper()
 			got := rules.updateClaims(t, strategy, before, after)
@@ -136,30 +143,35 @@ func TestY1ClaimTemplatesCompareByMeaning(t *testing.T) {
 				}
 			}
 		}
-		changed, grown := aboutNone, aboutNone
-		if strategy != "" {
-			changed, grown = aboutRequests, ""
+		number, grown, shrunk, order := aboutNone, aboutNone, aboutNone, aboutNone
+		switch strategy {
+		case growsClaims:
+			number, grown, shrunk, order = aboutNumber, "", aboutGrowth, ""
+		case leavesClaims:
+			number, grown, shrunk, order = aboutNumber, "", "", ""
 		}
 		for name, other := range otherClaims {
-			check(name, "["+plainClaim+"]", "["+other+"]", aboutRequests)
-			check(name+" is taken away", "["+other+"]", "["+plainClaim+"]", aboutRequests)
+			want := aboutFields
+			switch {
+			case slices.Contains(ofVolumes, name) && strategy == leavesClaims:
+				want = ""
+			case slices.Contains(ofVolumes, name):
+				want = aboutVolumes
+			}
+			check(name, "["+plainClaim+"]", "["+other+"]", want)
+			check(name+" is taken away", "["+other+"]", "["+plainClaim+"]", want)
 		}
 		logs := otherClaims["another name"]
-		check("one is added", "["+plainClaim+"]", "["+plainClaim+","+logs+"]", changed)
-		check("one is removed", "["+plainClaim+","+logs+"]", "["+plainClaim+"]", changed)
-		check("the first one is added", "", "["+plainClaim+"]", changed)
-		check("the last one is removed", "["+plainClaim+"]", "", changed)
+		check("one is added", "["+plainClaim+"]", "["+plainClaim+","+logs+"]", number)
+		check("one is removed", "["+plainClaim+","+logs+"]", "["+plainClaim+"]", number)
+		check("the first one is added", "", "["+plainClaim+"]", number)
+		check("the last one is removed", "["+plainClaim+"]", "", number)
 		check("none, and an empty list", "", "[]", "")
 		check("an empty list, and none", "[]", "", "")
 		larger := strings.Replace(plainClaim, "1Gi", "1100M", 1)
 		check("the request grows", "["+plainClaim+"]", "["+larger+"]", grown)
-		if strategy != "" {
-			check("the order changes", "["+plainClaim+","+logs+"]", "["+logs+","+plainClaim+"]", "")
-			check("the request shrinks", "["+larger+"]", "["+plainClaim+"]", aboutGrowth)
-		} else {
-			check("the order changes", "["+plainClaim+","+logs+"]", "["+logs+","+plainClaim+"]", aboutNone)
-			check("the request shrinks", "["+larger+"]", "["+plainClaim+"]", aboutNone)
-		}
+		check("the order changes", "["+plainClaim+","+logs+"]", "["+logs+","+plainClaim+"]", order)
+		check("the request shrinks", "["+larger+"]", "["+plainClaim+"]", shrunk)
 	}
 }
 
@@ -236,8 +248,10 @@ func TestY1ClaimTemplatesWithinBudget(t *testing.T) {
 	reversed := slices.Clone(claims)
 	slices.Reverse(reversed)
 	for _, after := range [][]string{claims, reversed} {
-		if got := rules.updateClaims(t, growsClaims, "["+strings.Join(claims, ",")+"]", "["+strings.Join(after, ",")+"]"); len(got) > 0 {
-			t.Errorf("%.300q", got)
+		for _, strategy := range []string{growsClaims, leavesClaims} {
+			if got := rules.updateClaims(t, strategy, "["+strings.Join(claims, ",")+"]", "["+strings.Join(after, ",")+"]"); len(got) > 0 {
+				t.Errorf("%.300q", got)
+			}
 		}
 	}
 }

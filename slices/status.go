@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/slices/decide"
 	"github.com/sliceshift/sliceshift/slices/execute"
 	"github.com/sliceshift/sliceshift/slices/observe"
@@ -36,6 +37,7 @@ func statusOf(s observe.Seen, in decide.Input, decision decide.Decision, failed 
 	status.LastProgressTime = lastProgress(decision.Progress)
 	renderProgressing(set, &status, in, decision)
 	renderSplit(set, &status)
+	renderBehind(s, &status)
 	renderHeld(set, &status, decision)
 	renderFailure(set, &status, failed)
 	renderReady(set, &status, decision)
@@ -128,6 +130,26 @@ func renderSplit(set *api.StatefulSet, status *api.StatefulSetStatus) {
 	case meta.FindStatusCondition(status.Conditions, api.ConditionSplit) != nil:
 		meta.RemoveStatusCondition(&status.Conditions, api.ConditionSplit)
 	}
+}
+
+// renderBehind sets the condition ClaimsBehind, or removes it from a set whose claims do not follow on deletion.
+func renderBehind(s observe.Seen, status *api.StatefulSetStatus) {
+	if !observe.FollowsOnDelete(s.Set) {
+		meta.RemoveStatusCondition(&status.Conditions, api.ConditionClaimsBehind)
+		return
+	}
+	behind := s.Behind(s.Owned)
+	if len(behind.Ordinals) == 0 {
+		condition(s.Set, status, api.ConditionClaimsBehind, false, "AsTemplates", "")
+		return
+	}
+	words := []string{s.Set.Name, "-n", s.Set.Namespace, "--api-version", api.GroupVersion.String()}
+	for _, template := range behind.Templates {
+		words = append(words, "--volume", template+"=method=copy,image=IMAGE")
+	}
+	condition(s.Set, status, api.ConditionClaimsBehind, true, "TemplatesChanged",
+		fmt.Sprintf("claims of %d of %d ordinals differ from their templates, first those of %s: plan their replacement with %s",
+			len(behind.Ordinals), len(s.Owned), observe.PodName(s.Set.Name, behind.Ordinals[0]), shell.Kubectl{}.Migrate("storage", words...)))
 }
 
 // told is the maximum number of held ordinals in the condition's message.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,6 +128,52 @@ func TestConditionsOfOthersStay(t *testing.T) {
 			t.Errorf("conditions %+v", status.Conditions)
 		}
 	})
+}
+
+// TestClaimsBehind: under OnDelete the condition counts the ordinals whose claims differ from their templates, and has the
+// command that plans their replacement. Under another strategy there is no condition.
+func TestClaimsBehind(t *testing.T) {
+	seen := func(strategy *api.VolumeClaimUpdateStrategy, sizes ...string) observe.Seen {
+		s := observe.Seen{Set: slicetest.WithClaims(), Claims: map[string]*corev1.PersistentVolumeClaim{}}
+		s.Set.Spec.VolumeClaimUpdateStrategy = strategy
+		for ordinal, size := range sizes {
+			for i := range s.Set.Spec.VolumeClaimTemplates {
+				claim := observe.NewClaim(s.Set, &s.Set.Spec.VolumeClaimTemplates[i], int32(ordinal))
+				if claim.Spec.Resources.Requests = slicetest.Storage(size); i == 1 {
+					claim.Spec.Resources.Requests = slicetest.Storage("1Gi")
+				}
+				s.Claims[claim.Name] = claim
+			}
+			s.Owned = append(s.Owned, int32(ordinal))
+		}
+		return s
+	}
+	onDelete := &api.VolumeClaimUpdateStrategy{Type: api.OnClaimDelete}
+	const command = "kubectl migrate storage web -n shop --api-version apps.sliceshift.io/v1alpha1 --volume data=method=copy,image=IMAGE"
+	for name, tc := range map[string]struct {
+		seen observe.Seen
+		want *metav1.Condition
+	}{
+		"no strategy":      {seen(nil, "2Gi"), nil},
+		"claims that grow": {seen(&api.VolumeClaimUpdateStrategy{Type: api.OnPodRollingUpdate}, "2Gi"), nil},
+		"all as templates": {seen(onDelete, "1Gi", "1024Mi"), &metav1.Condition{Status: metav1.ConditionFalse, Reason: "AsTemplates"}},
+		"two of three do not": {seen(onDelete, "1Gi", "2Gi", "512Mi"), &metav1.Condition{
+			Status: metav1.ConditionTrue, Reason: "TemplatesChanged",
+			Message: "claims of 2 of 3 ordinals differ from their templates, first those of web-1: plan their replacement with " + command,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			meta.SetStatusCondition(&tc.seen.Set.Status.Conditions, metav1.Condition{Type: api.ConditionClaimsBehind, Status: metav1.ConditionTrue, Reason: "TemplatesChanged"})
+			status := statusOf(tc.seen, decide.Input{}, decide.Decision{}, nil)
+			got := meta.FindStatusCondition(status.Conditions, api.ConditionClaimsBehind)
+			if tc.want != nil {
+				tc.want.Type = api.ConditionClaimsBehind
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // TestProgressIsTold: the progress of a roll-out is written so that another controller can continue with it. A complete or

@@ -31,6 +31,9 @@ type Kind interface {
 	Unsupported(set *slicesapi.StatefulSet) []string
 	// KeepsStart reports whether every API server that serves the kind keeps spec.ordinals.
 	KeepsStart() bool
+	// UpdatesTemplates reports whether the claim templates of a set change by an update of the set. Otherwise the set is
+	// recreated for it. Claims that exist stay as they are in both.
+	UpdatesTemplates() bool
 	// OpensGate reports whether the kind's controller opens the readiness gate of in-place updates.
 	OpensGate() bool
 	// Fenced returns the annotations that inform the kind's controller that a migration drives the set.
@@ -67,6 +70,9 @@ type Facts struct {
 	KeepsBelow int32
 	// Unmarked is true when the set lacks the annotations of Fenced.
 	Unmarked bool
+	// TemplatesLocked is why the claim templates of the set cannot change now; empty if they can. TemplatesUnlock is the
+	// merge patch of the set after which they can.
+	TemplatesLocked, TemplatesUnlock string
 	// MinReadySeconds applies to rollouts, in kinds that set it separately.
 	MinReadySeconds int32
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,6 +35,14 @@ func TestStays(t *testing.T) {
 		ours.Status.FailedRevision, ours.Status.UpdateRevision = failed, "web-2"
 		if got := (Slice{}).Observe(ours, nil); got.Failed != want {
 			t.Errorf("Y4 ours, revision %q has failed: %t", failed, got.Failed)
+		}
+	}
+	for strategy, locked := range map[*slicesapi.VolumeClaimUpdateStrategy]string{
+		nil: "is not set", {Type: slicesapi.OnPodRollingUpdate}: "OnPodRollingUpdate", {Type: slicesapi.OnClaimDelete}: "",
+	} {
+		ours.Spec.VolumeClaimUpdateStrategy = strategy
+		if got := (Slice{}).Observe(ours, nil); !strings.Contains(got.TemplatesLocked, locked) || (got.TemplatesLocked == "") != (locked == "") || (got.TemplatesUnlock == "") != (locked == "") {
+			t.Errorf("ours, %+v: %q, %q", strategy, got.TemplatesLocked, got.TemplatesUnlock)
 		}
 	}
 	ours.Spec.UpdateStrategy.Type = slicesapi.OnDelete

@@ -61,6 +61,9 @@ func (Native) Unsupported(set *slicesapi.StatefulSet) []string {
 // KeepsStart implements Kind. API servers before Kubernetes 1.27 drop the field.
 func (Native) KeepsStart() bool { return false }
 
+// UpdatesTemplates implements Kind. The API server refuses every change of them.
+func (Native) UpdatesTemplates() bool { return false }
+
 // OpensGate implements Kind.
 func (Native) OpensGate() bool { return false }
 

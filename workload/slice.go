@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,9 @@ func (Slice) Unsupported(*slicesapi.StatefulSet) []string { return nil }
 // KeepsStart implements Kind.
 func (Slice) KeepsStart() bool { return true }
 
+// UpdatesTemplates implements Kind.
+func (Slice) UpdatesTemplates() bool { return true }
+
 // OpensGate implements Kind.
 func (Slice) OpensGate() bool { return true }
 
@@ -67,6 +71,9 @@ func (Slice) Observe(object client.Object, pods []corev1.Pod) Facts {
 		Failed: set.Status.FailedRevision != "" && set.Status.FailedRevision == set.Status.UpdateRevision,
 		Cap:    slicesapi.ShareOf(set.Annotations), SkipsOrdinals: len(set.Spec.ReserveOrdinals) > 0,
 	}
+	if facts.TemplatesLocked = templatesLocked(set.Spec.VolumeClaimUpdateStrategy); facts.TemplatesLocked != "" {
+		facts.TemplatesUnlock = fmt.Sprintf(`{"spec":{"volumeClaimUpdateStrategy":{"type":%q}}}`, slicesapi.OnClaimDelete)
+	}
 	facts.CapObserved = equality.Semantic.DeepEqual(facts.Cap, set.Status.ObservedMaxUnavailable)
 	rolling := set.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil {
@@ -82,6 +89,18 @@ func (Slice) Observe(object client.Object, pods []corev1.Pod) Facts {
 		}
 	}
 	return facts
+}
+
+// templatesLocked returns why a strategy does not permit any change of the claim templates; empty if it does. A controller
+// that grows claims would resize those that a migration replaces.
+func templatesLocked(strategy *slicesapi.VolumeClaimUpdateStrategy) string {
+	switch {
+	case strategy == nil:
+		return "spec.volumeClaimUpdateStrategy is not set, and without it no claim template can change"
+	case strategy.Type != slicesapi.OnClaimDelete:
+		return fmt.Sprintf("spec.volumeClaimUpdateStrategy.type is %s, under which its controller resizes claims, and templates only grow", strategy.Type)
+	}
+	return ""
 }
 
 // deleteRequested reports whether the deletion of a pod of the set has been requested.

@@ -232,6 +232,8 @@ var embeddedOnly = map[string]string{
 	"TestStorageGrows":                 loops,
 	"TestStorageGrowthIsRefused":       loops,
 	"TestStorageBySnapshot":            loops,
+	"TestStorageOfOurKind":             loops,
+	"TestStorageUnderOperators":        loops,
 	"TestKeptGoes":                     loops,
 	"TestCopyWaitsForAWord":            played,
 	"TestToyGate":                      seams,

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/e2e/csi/kubelet"
@@ -109,8 +112,7 @@ func (v *storage) pods() map[string]string {
 // expectClaims checks the class and the size of the claims of all ordinals, and that the set has such templates.
 func (v *move) expectClaims(class string, size resource.Quantity) {
 	v.T.Helper()
-	set, err := v.Source.AppsV1().StatefulSets(v.App.Namespace).Get(v.Ctx, v.App.Name, metav1.GetOptions{})
-	v.Must(err)
+	set := v.set()
 	specs := []corev1.PersistentVolumeClaimSpec{set.Spec.VolumeClaimTemplates[0].Spec}
 	for ordinal := range v.App.Replicas {
 		claim, err := v.Source.CoreV1().PersistentVolumeClaims(v.App.Namespace).Get(v.Ctx, fmt.Sprintf("data-%s-%d", v.App.Name, ordinal), metav1.GetOptions{})
@@ -127,9 +129,21 @@ func (v *move) expectClaims(class string, size resource.Quantity) {
 			v.T.Errorf("class %s and size %s, want %s and %s", *spec.StorageClassName, has.String(), class, size.String())
 		}
 	}
-	if fence := set.Annotations[api.FenceAnnotationKey]; fence != "" {
-		v.T.Errorf("the set still has the fence %q", fence)
+	for _, key := range []string{api.FenceAnnotationKey, api.PokeAnnotationKey} {
+		if left := set.Annotations[key]; left != "" {
+			v.T.Errorf("the set still has %s: %s", key, left)
+		}
 	}
+}
+
+// set returns the set as apps/v1, whichever kind it is of.
+func (v *storage) set() *appsv1.StatefulSet {
+	v.T.Helper()
+	c, object := v.kindClient(v.Here(), cmp.Or(v.Migration.Spec.Source.APIVersion, native))
+	v.Must(c.Get(v.Ctx, client.ObjectKeyFromObject(object), object))
+	set := &appsv1.StatefulSet{}
+	v.Must(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, set))
+	return set
 }
 
 // witness follows the pods, claims and volumes of a test.

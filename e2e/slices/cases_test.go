@@ -35,6 +35,7 @@ var embeddedOnly = map[string]string{
 	"TestScaleStrategy":       slowStarts,
 	"TestGrowth":              noGrowth,
 	"TestGrowthOnDelete":      noGrowth,
+	"TestClaimsBehind":        "its classes are of the provisioner of the embedded clusters",
 	"TestGrowthRefused":       noGrowth,
 	"TestGrowthPartition":     noGrowth,
 	"TestGrowthOfSome":        noGrowth,

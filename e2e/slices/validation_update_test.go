@@ -31,6 +31,12 @@ var (
 	onlyInPlace = all(put("spec.replicas", "1"), put(rollingPath+".podUpdatePolicy", "InPlaceOnly"), put("spec.template.spec.readinessGates", gate))
 )
 
+// The messages for changes of claim templates that no strategy permits, or only OnDelete.
+const (
+	onlyVolumes  = "only resources.requests.storage, storageClassName, volumeAttributesClassName and accessModes may change"
+	onlyOnDelete = "may only change with volumeClaimUpdateStrategy.type OnDelete"
+)
+
 // notInPlace is the message for a template change that needs new pods.
 const notInPlace = "template cannot be changed in place, and the podUpdatePolicy is InPlaceOnly"
 
@@ -61,14 +67,19 @@ func TestImmutable(t *testing.T) {
 		{"claim grown for those who delete it", all(claimed, onDelete), grown, ""},
 		{"claim grown while the strategy is removed", all(claimed, onRolling), all(grown, drop("spec.volumeClaimUpdateStrategy")), "volumeClaimTemplates is immutable"},
 		{"R-097 claim shrunk", all(claimed, onRolling), shrunk, "may only grow"},
-		{"claim shrunk for those who delete it", all(claimed, onDelete), shrunk, "may only grow"},
-		{"claim renamed", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.metadata.name", "other"), "only resources.requests.storage may change"},
-		{"claim with another class", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.spec.storageClassName", "fast"), "only resources.requests.storage may change"},
-		{"claim with another access mode", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.spec.accessModes", "[ReadWriteMany]"), "only resources.requests.storage may change"},
-		{"claim with a limit", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.spec.resources.limits.storage", "5Gi"), "only resources.requests.storage may change"},
-		{"claim with a label", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.metadata.labels.a", "b"), "only resources.requests.storage may change"},
-		{"claim template added under a strategy", onRolling, claimed, "only resources.requests.storage may change"},
-		{"claim template removed under a strategy", all(claimed, onRolling), drop("spec.volumeClaimTemplates"), "only resources.requests.storage may change"},
+		{"claim shrunk for those who delete it", all(claimed, onDelete), shrunk, ""},
+		{"claim shrunk while OnDelete is set", claimed, all(shrunk, onDelete), ""},
+		{"claim renamed", all(claimed, onDelete), put("spec.volumeClaimTemplates.0.metadata.name", "other"), onlyVolumes},
+		{"claim with another class", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.spec.storageClassName", "fast"), onlyOnDelete},
+		{"claim with another class without a strategy", claimed, put("spec.volumeClaimTemplates.0.spec.storageClassName", "fast"), onlyOnDelete},
+		{"claim with another class for those who delete it", all(claimed, onDelete), put("spec.volumeClaimTemplates.0.spec.storageClassName", "fast"), ""},
+		{"claim with other attributes for those who delete it", all(claimed, onDelete), put("spec.volumeClaimTemplates.0.spec.volumeAttributesClassName", "gold"), ""},
+		{"claim with another access mode", all(claimed, onRolling), put("spec.volumeClaimTemplates.0.spec.accessModes", "[ReadWriteMany]"), onlyOnDelete},
+		{"claim with another access mode for those who delete it", all(claimed, onDelete), put("spec.volumeClaimTemplates.0.spec.accessModes", "[ReadWriteMany]"), ""},
+		{"claim with a limit", all(claimed, onDelete), put("spec.volumeClaimTemplates.0.spec.resources.limits.storage", "5Gi"), onlyVolumes},
+		{"claim with a label", all(claimed, onDelete), put("spec.volumeClaimTemplates.0.metadata.labels.a", "b"), onlyVolumes},
+		{"claim template added under a strategy", onRolling, claimed, "no template can be added or removed"},
+		{"claim template removed under a strategy", all(claimed, onDelete), drop("spec.volumeClaimTemplates"), "no template can be added or removed"},
 
 		{"replicas", all(), put("spec.replicas", "3"), ""},
 		{"template", all(), put("spec.template.spec.containers.0.image", "web:2"), ""},

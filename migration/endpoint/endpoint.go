@@ -4,12 +4,15 @@ package endpoint
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/shell"
+	"github.com/sliceshift/sliceshift/migration/pause"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -72,6 +75,11 @@ func (p Endpoint) Resource() string { return p.Kind().Resource() }
 
 // Kubectl returns the prefix of commands for the cluster of the side.
 func (p Endpoint) Kubectl() shell.Kubectl { return plan.Kubectl(p.Cluster, p.Flags) }
+
+// PauseCommand returns the command that pauses the controller of a resource in the namespace by its setting.
+func (p Endpoint) PauseCommand(setting pause.Setting, kind schema.GroupKind, name string) string {
+	return p.Kubectl().Do("patch", strings.ToLower(kind.Kind)+"."+kind.Group, "-n", p.Namespace, name, "--type=merge", "-p", setting.Pausing())
+}
 
 // Key returns the key of an object in the side's namespace.
 func (p Endpoint) Key(name string) client.ObjectKey {

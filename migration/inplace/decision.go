@@ -33,6 +33,8 @@ const (
 	// DeleteSet deletes the StatefulSet and orphans its pods and claims. CreateSet creates it again.
 	DeleteSet Verb = "DeleteSet"
 	CreateSet Verb = "CreateSet"
+	// UpdateSet writes the claim templates of a set whose kind lets them change.
+	UpdateSet Verb = "UpdateSet"
 	// Secure sets a volume to Retain and notes its policy, and Restore sets it back to that policy.
 	Secure  Verb = "Secure"
 	Restore Verb = "Restore"
@@ -69,7 +71,7 @@ type Action struct {
 	Ref volumes.Ref
 	// Template and Volume are for CreateClaim: its claim template, and the volume that it names.
 	Template, Volume string
-	// Request is for ChangeClaim, Manifest for CreateSet, Poke for PokeSet, and Fill for Fill.
+	// Request is for ChangeClaim, Manifest for CreateSet and UpdateSet, Poke for PokeSet, and Fill for Fill.
 	Request  Request
 	Manifest Manifest
 	Poke     Poke

@@ -1,8 +1,9 @@
 // Package inplace decides how the volumes of a running StatefulSet are changed under its own name, one ordinal at a time.
 //
-// The claims follow the claim templates. The set is recreated once with other templates, while its pods run. From then on
-// an ordinal whose claims are not as the templates is behind. What the driver can change, a size or a class of attributes,
-// its claims ask for, and the driver does while the pod runs; see changed. An ordinal whose claims need new volumes is then
+// The claims follow the claim templates. The set is recreated once with other templates, while its pods run; a set of a kind
+// whose templates can change is updated instead. From then on an ordinal whose claims are not as the templates is behind.
+// What the driver can change, a size or a class of attributes, its claims ask for, and the driver does while the pod runs;
+// see changed. An ordinal whose claims need new volumes is then
 // taken through these steps:
 //
 //	warm      the filler copies the volumes into incoming claims, while the ordinal runs
@@ -34,6 +35,7 @@
 package inplace
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -185,7 +187,7 @@ func (p *planner) turnedBack() *Decision {
 
 // begin records the handoff of an ordinal.
 func (p *planner) begin(o Ordinal) *Decision {
-	if held := p.gate(o.Ordinal); held != nil {
+	if held := cmp.Or(p.permitted(), p.gate(o.Ordinal)); held != nil {
 		return held
 	}
 	h := Handoff{Ordinal: o.Ordinal, Return: p.back()}

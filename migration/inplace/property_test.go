@@ -62,7 +62,7 @@ func TestAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, rapid.SampledFrom(targets).Draw(t, "target"))
 		w.cold, w.attached = rapid.Bool().Draw(t, "cold"), rapid.Bool().Draw(t, "attached")
-		w.offline = rapid.Bool().Draw(t, "file systems grow as pods start")
+		w.updates, w.offline = rapid.Bool().Draw(t, "templates change by an update"), rapid.Bool().Draw(t, "file systems grow as pods start")
 		if rapid.Bool().Draw(t, "no PodDisruptionBudget") {
 			w.healthy = 0
 		}
@@ -99,11 +99,11 @@ func TestAnyOrder(t *testing.T) {
 // TestEveryStepTurnsBack: after each step a rollback ends with the former templates, and each ordinal has its last write (I8).
 func TestEveryStepTurnsBack(t *testing.T) {
 	for _, target := range targets {
-		for _, slow := range []int{1, 4} { // the claims of the StatefulSet controller, and the volumes
+		for _, slow := range []int{1, 4, caches + 1} { // the claims of the StatefulSet controller, the volumes; none, and the set is updated
 			t.Run(fmt.Sprintf("%s, cache %d is late", target.Text, slow), func(t *testing.T) {
 				for steps := 0; ; steps++ {
 					w := newWorld(t, target)
-					w.slow, w.period = slow, 7
+					w.slow, w.period, w.updates = slow, 7, slow > caches
 					if done := w.steps(steps); done {
 						if least := map[bool]int{true: 30, false: 8}[slices.ContainsFunc(replacing, target.Equals)]; steps < least {
 							t.Fatalf("it has ended after %d steps", steps)
@@ -202,29 +202,35 @@ func (w *world) releasing() bool {
 // and no pod starts without its data. When the templates are right again, the migration ends.
 func TestRevertedAfterEveryStep(t *testing.T) {
 	for _, target := range targets {
-		t.Run(target.Text, func(t *testing.T) {
-			for steps := 0; ; steps++ {
-				w := newWorld(t, target)
-				if done := w.steps(steps); done {
-					return
-				}
-				if w.releasing() {
-					continue
-				}
-				w.note("the templates are reverted after %d steps", steps)
-				w.recreatedBy(w.former)
-				last := w.settle()
-				if stalled := last.Hold != nil && last.Hold.Stalled && slices.Contains([]string{api.ReasonTemplatesReverted, api.ReasonCopyTurnedBack}, last.Hold.Reason); !last.Done && !stalled || w.ready() != replicas {
-					w.fail("%d pods are ready: %+v, hold %+v", w.ready(), last, last.Hold)
-				}
-				if w.set.manifest.Equals(w.former) {
-					w.recreatedBy(w.wanted)
-				}
-				w.mode = api.ModePause
-				w.settle()
-				w.mode = api.ModeRun
-				w.finish()
-			}
-		})
+		for _, updates := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, by an update: %t", target.Text, updates), func(t *testing.T) { revertedAfterEveryStep(t, target, updates) })
+		}
+	}
+}
+
+func revertedAfterEveryStep(t *testing.T, target Manifest, updates bool) {
+	t.Helper()
+	for steps := 0; ; steps++ {
+		w := newWorld(t, target)
+		w.updates = updates
+		if done := w.steps(steps); done {
+			return
+		}
+		if w.releasing() {
+			continue
+		}
+		w.note("the templates are reverted after %d steps", steps)
+		w.recreatedBy(w.former)
+		last := w.settle()
+		if stalled := last.Hold != nil && last.Hold.Stalled && slices.Contains([]string{api.ReasonTemplatesReverted, api.ReasonCopyTurnedBack}, last.Hold.Reason); !last.Done && !stalled || w.ready() != replicas {
+			w.fail("%d pods are ready: %+v, hold %+v", w.ready(), last, last.Hold)
+		}
+		if w.set.manifest.Equals(w.former) {
+			w.recreatedBy(w.wanted)
+		}
+		w.mode = api.ModePause
+		w.settle()
+		w.mode = api.ModeRun
+		w.finish()
 	}
 }

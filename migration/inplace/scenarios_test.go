@@ -51,10 +51,15 @@ func (w *world) down(ordinal int32) func() bool {
 // sealed reports whether the seal of the ordinal in flight is recorded.
 func (w *world) sealed() bool { return w.record.Handoff != nil && w.record.Handoff.Sealed }
 
-// recreatedBy lets another writer recreate the set, and leave its pods.
+// recreatedBy lets another writer recreate the set, and leave its pods, or update it if its templates change.
 func (w *world) recreatedBy(to Manifest) {
+	w.note("another writer gives the set other templates: %s", to.Text)
+	if w.updates && w.set != nil {
+		w.set.manifest = to
+		w.touch(&w.set.object)
+		return
+	}
 	w.set = &worldSet{object: w.fresh("set"), manifest: to}
-	w.note("another writer recreates the set: %s", to.Text)
 }
 
 // TestTraps: what other writers do, and what the cluster refuses, stops the migration with a reason. No pod starts without
@@ -68,7 +73,7 @@ func TestTraps(t *testing.T) {
 			w.finish()
 		},
 		"an operator owns the set": func(w *world) {
-			w.set.owner = "Database main"
+			w.set.owner, w.set.operator.Way = "Database main", "change the storage there"
 			w.stallsWith(api.ReasonOwnedByOperator, replicas)
 		},
 		"GitOps writes the old templates back before the stop": func(w *world) {
@@ -423,6 +428,101 @@ func playAll(t *testing.T, scenarios map[string]func(w *world)) {
 	for name, play := range scenarios {
 		t.Run(name, func(t *testing.T) { play(newWorld(t, smaller)) })
 	}
+}
+
+// TestUpdatedSets: a set whose claim templates change by an update is never deleted, keeps its UID, and is not written while
+// its strategy does not permit it.
+func TestUpdatedSets(t *testing.T) {
+	scenarios := map[string]func(w *world){
+		"by the migration": func(w *world) {
+			w.finish()
+		},
+		"by their author": func(w *world) {
+			w.set.manifest = w.wanted
+			w.finish()
+			if w.record.Former.Text != "" {
+				w.fail("the set was written: %+v", w.record.Former)
+			}
+		},
+		"not before they may": func(w *world) {
+			w.set.locked = "it has no strategy"
+			w.stallsWith(api.ReasonKindUnsupported, replicas)
+			if !w.set.manifest.Equals(w.former) || len(w.fills) > 0 {
+				w.fail("it has begun: %+v", w.set)
+			}
+			w.set.locked = ""
+			w.finish()
+		},
+		"the strategy changes before a stop": func(w *world) {
+			w.until("an ordinal is warm", func() bool { return len(w.fills) > 0 })
+			w.set.locked = "its controller resizes claims"
+			w.stallsWith(api.ReasonKindUnsupported, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.set.locked = ""
+			w.finish()
+		},
+		"the strategy changes after a stop": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
+			w.set.locked = "its controller resizes claims"
+			w.stallsWith(api.ReasonKindUnsupported, replicas)
+			w.set.locked = ""
+			w.finish()
+		},
+		"the set is deleted by another writer": func(w *world) {
+			w.until("it is sealed", w.sealed)
+			former := *w.set
+			w.set = nil
+			w.stallsWith(api.ReasonSourceMissing, replicas-1)
+			w.set = &former
+			w.finish()
+		},
+		"a rollback after the last ordinal": func(w *world) {
+			w.finish()
+			w.mode = api.ModeRollback
+			w.finish()
+		},
+	}
+	for name, play := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, smaller)
+			w.updates = true
+			uid := w.set.uid
+			play(w)
+			if w.set.uid != uid {
+				t.Errorf("the set is %s, and was %s", w.set.uid, uid)
+			}
+		})
+	}
+}
+
+// TestOperators: the claim templates of an operator's set change only while the operator is paused, if it accepts them later.
+func TestOperators(t *testing.T) {
+	playAll(t, map[string]func(w *world){
+		"it would write its own": func(w *world) {
+			w.set.owner, w.set.operator = "Kafka east", Operator{Paused: true, Way: "create a node pool"}
+			w.stallsWith(api.ReasonOwnedByOperator, replicas)
+		},
+		"it is paused later": func(w *world) {
+			w.set.owner, w.set.operator = "RabbitmqCluster east", Operator{Field: "spec.persistence", Way: "pause it"}
+			w.stallsWith(api.ReasonOwnedByOperator, replicas)
+			w.set.operator.Paused = true
+			w.finish()
+		},
+		"it is resumed too early": func(w *world) {
+			w.updates = true // so that the set stays the same
+			w.set.owner, w.set.operator = "RabbitmqCluster east", Operator{Field: "spec.persistence", Way: "pause it", Paused: true}
+			w.until("an ordinal is warm", func() bool { return len(w.fills) > 0 })
+			w.set.operator.Paused = false
+			w.stallsWith(api.ReasonOwnedByOperator, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.set.operator.Paused = true
+			w.finish()
+		},
+	})
 }
 
 // TestLargerVolumesDoNotReturn: an ordinal whose old volume is smaller than its present template gets the former template

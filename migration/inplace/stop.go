@@ -189,7 +189,7 @@ func (f flight) beforeStop() *Decision {
 
 // letThrough waits while the ordinal may not be stopped. None of the filler's pods stands by for that time.
 func (f flight) letThrough() *Decision {
-	held := first(f.present, f.templates, func() *Decision { return f.gate(f.Ordinal) }, f.evictions, f.each(f.unused))
+	held := first(f.present, f.templates, f.permitted, func() *Decision { return f.gate(f.Ordinal) }, f.evictions, f.each(f.unused))
 	if held == nil || held.Hold == nil {
 		return held
 	}

@@ -156,10 +156,12 @@ func (f flight) fitting() *Decision {
 	}
 }
 
-// takeBack begins to recreate the set with the templates of the old volumes.
+// takeBack begins to give the set the templates of the old volumes.
 func (f flight) takeBack(fits bool) *Decision {
 	held := f.recreatable()
 	switch {
+	case held == nil && f.Set.Updates:
+		return f.rewrite(f.before())
 	case held == nil:
 		return f.recorded(func(r *Record) { r.Replace, r.Reached = &Replace{UID: f.Set.UID, Next: f.before()}, "" })
 	case fits:

@@ -19,7 +19,7 @@ func (p *planner) present() *Decision {
 
 func (p *planner) title() string { return "StatefulSet " + p.Set.Namespace + "/" + p.Set.Name }
 
-// templates recreates the set if its claim templates are not the target. No ordinal is in flight.
+// templates gives the set the target templates, by an update or by a recreation. No ordinal is stopped.
 func (p *planner) templates() *Decision {
 	to := p.target()
 	switch {
@@ -32,7 +32,7 @@ func (p *planner) templates() *Decision {
 		if held := p.recreatable(); held != nil {
 			return held
 		}
-		return p.recreate(to)
+		return p.rewrite(to)
 	case !p.reached(to):
 		return p.recorded(func(r *Record) { r.Reached, r.Written = p.Mode, to.Templates })
 	}
@@ -44,13 +44,21 @@ func (p *planner) reached(to Manifest) bool {
 	return p.Record.Reached == p.Mode && slices.Equal(p.Record.Written, to.Templates)
 }
 
-// recreatable holds if the set cannot be recreated now.
+// permitted stalls while the controller of the set or its owner may change claims or templates, too.
+func (p *planner) permitted() *Decision {
+	if refusal := p.Set.Refusal(p.title()); refusal != nil {
+		return &Decision{Hold: refusal}
+	}
+	return nil
+}
+
+// recreatable holds if the templates of the set cannot change now.
 func (p *planner) recreatable() *Decision {
 	switch {
 	case p.Set.Terminating:
 		return stalls(api.ReasonSourceBeingDeleted, p.title()+" is being deleted", "create it again when it is deleted; the migration then continues")
-	case p.Set.Owner != "":
-		return stalls(api.ReasonOwnedByOperator, p.title()+" is controlled by "+p.Set.Owner+", which writes its claim templates", "change the storage in "+p.Set.Owner)
+	case p.permitted() != nil:
+		return p.permitted()
 	case p.Set.DeletesClaims:
 		return stalls(volumes.ReasonClaimOwned, p.title()+" deletes its claims when it is deleted", "set persistentVolumeClaimRetentionPolicy.whenDeleted to Retain until the migration is completed")
 	case !p.Set.RolledOut:
@@ -64,6 +72,23 @@ func (p *planner) recreatable() *Decision {
 		}
 	}
 	return nil
+}
+
+// rewrite takes the next step by which the set gets other templates.
+func (p *planner) rewrite(to Manifest) *Decision {
+	if !p.Set.Updates {
+		return p.recreate(to)
+	}
+	if p.Record.Former.Text == "" || p.Record.Reached != "" {
+		return p.recorded(func(r *Record) {
+			if r.Reached = ""; r.Former.Text == "" {
+				r.Former = p.Set.Manifest
+			}
+		})
+	}
+	decision := p.onSet(UpdateSet)
+	decision.Action.Manifest = to
+	return decision
 }
 
 // recreate takes the next step of a recreation. Both manifests are recorded before the set is deleted, so that a crash

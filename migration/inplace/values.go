@@ -49,13 +49,44 @@ type Set struct {
 	Terminating     bool
 	// RolledOut is true if its controller has observed it, and no rollout is in progress.
 	RolledOut bool
-	// Owner is its controller, such as an operator; empty if it has none.
-	Owner string
+	// Owner is its controller, such as an operator; empty if it has none. Operator holds what is known about that.
+	Owner    string
+	Operator Operator
+	// Updates is true if its templates change by an update of the set. Otherwise it is recreated.
+	Updates bool
+	// Locked is why its templates cannot change now, and Unlock the command after which they can; empty if they can.
+	Locked, Unlock string
 	// DeletesClaims is true if its retention policy deletes claims together with the set.
 	DeletesClaims bool
 	Manifest      Manifest
 	// Poked is the value of the annotation by which it was poked last.
 	Poked Poke
+}
+
+// Operator holds what is known about the owner of a set.
+type Operator struct {
+	// Field is the field of its resource in which it reads the storage. It is empty if no way is known in which it accepts
+	// claim templates that another writer has changed.
+	Field string
+	// Paused is true if its documented setting pauses it.
+	Paused bool
+	// Way is the command that pauses it, or its own way to change the storage.
+	Way string
+}
+
+// Refusal returns why the kind or the owner of a set forbids the change of its claim templates; nil if they do not. title
+// names the set.
+func (s Set) Refusal(title string) *volumes.Reason {
+	switch {
+	case s.Locked != "":
+		return volumes.Stalled(api.ReasonKindUnsupported, title+" keeps its claim templates: "+s.Locked, s.Unlock)
+	case s.Owner == "" || s.Operator.Field != "" && s.Operator.Paused:
+		return nil
+	case s.Operator.Field != "":
+		return volumes.Stalled(api.ReasonOwnedByOperator, title+" is controlled by "+s.Owner+", which is not paused, and writes its claim templates", s.Operator.Way)
+	default:
+		return volumes.Stalled(api.ReasonOwnedByOperator, title+" is controlled by "+s.Owner+", which writes its claim templates", s.Operator.Way)
+	}
 }
 
 // Poke is a write on the set that makes its controller reconcile it. For is the claim whose end was waited for.

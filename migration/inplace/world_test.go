@@ -35,6 +35,8 @@ type worldSet struct {
 	terminating bool
 	poked       Poke
 	owner       string
+	operator    Operator
+	locked      string
 	deletes     bool
 }
 
@@ -104,6 +106,8 @@ type world struct {
 	deadline time.Duration
 	// evicted counts the evictions.
 	evicted int
+	// updates is true if the claim templates of the set change by an update.
+	updates bool
 	// foreign is true if another writer does what no migration can prevent: an empty volume is provisioned.
 	foreign bool
 	// lost is a node that does not answer.
@@ -225,7 +229,7 @@ func (w *world) observe() Snapshot {
 	if w.set != nil {
 		s.Set = Set{
 			Found: true, Namespace: "shop", Name: setName, UID: w.set.uid, ResourceVersion: strconv.Itoa(w.set.rv), Terminating: w.set.terminating, RolledOut: true,
-			Owner: w.set.owner, DeletesClaims: w.set.deletes, Manifest: w.set.manifest, Poked: w.set.poked,
+			Owner: w.set.owner, Operator: w.set.operator, Updates: w.updates, Locked: w.set.locked, Unlock: "unlock", DeletesClaims: w.set.deletes, Manifest: w.set.manifest, Poked: w.set.poked,
 		}
 	}
 	if w.healthy > 0 {
@@ -347,19 +351,12 @@ func (w *world) write(a Action) bool {
 		return a.matches(c.object) && w.writeClaim(c, a)
 	}
 	switch a.Verb {
-	case DeleteSet, PokeSet:
-		if w.set == nil || !a.matches(w.set.object) {
-			return false
-		}
-		w.touch(&w.set.object)
-		if a.Verb == PokeSet {
-			w.poked()
-			w.set.poked = a.Poke
-			return true
-		}
-		w.set.terminating = true
-		return true
+	case DeleteSet, PokeSet, UpdateSet:
+		return w.set != nil && a.matches(w.set.object) && w.writeSet(a)
 	case CreateSet:
+		if w.updates {
+			w.fail("a set whose templates change is created")
+		}
 		if w.set != nil {
 			return false
 		}
@@ -372,6 +369,25 @@ func (w *world) write(a Action) bool {
 	default:
 		return false
 	}
+}
+
+// writeSet updates the set, or deletes it.
+func (w *world) writeSet(a Action) bool {
+	w.touch(&w.set.object)
+	switch {
+	case a.Verb == PokeSet:
+		w.poked()
+		w.set.poked = a.Poke
+	case (a.Verb == UpdateSet) != w.updates:
+		w.fail("%s, and the templates change by an update: %t", a.Verb, w.updates)
+	case a.Verb == UpdateSet && w.set.locked != "":
+		return false
+	case a.Verb == UpdateSet:
+		w.set.manifest = a.Manifest
+	default:
+		w.set.terminating = true
+	}
+	return true
 }
 
 // poked checks that the set is poked only when its controller can create what is missing.

@@ -200,7 +200,7 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 	case plan.WriteFence, plan.ReleaseFence, plan.SetShare, plan.LiftShare, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.SetBudget, plan.RestoreBudget,
 		plan.CreateExport, plan.RestorePolicy, plan.DeleteExport, plan.MarkPodService, plan.MarkPodExport,
 		plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.RunHook, plan.StartHook, plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter,
-		plan.OrphanSet, plan.RecreateSet, plan.PokeSet, plan.ChangeClaim, plan.HoldClaim, plan.EndClaim, plan.FreeClaim, plan.EvictPod:
+		plan.OrphanSet, plan.RecreateSet, plan.UpdateSet, plan.PokeSet, plan.ChangeClaim, plan.HoldClaim, plan.EndClaim, plan.FreeClaim, plan.EvictPod:
 	case plan.CreatePodService, plan.CreatePodExport:
 		m.strewn = m.strewn || late
 	case plan.DeletePodExport, plan.DeletePodService:
@@ -360,7 +360,7 @@ func (m *machine) mannerly(e plan.Effect, side plan.Side) {
 	case plan.RunHook, plan.StartHook, plan.CreateNamespace, plan.CreateService, plan.CreateCopy, plan.UpdateCopy, plan.DeleteCopy, plan.CreateBudget, plan.CreateExport, plan.DeleteExport, plan.CarryVolume, plan.RestorePolicy, plan.CreatePodService, plan.CreatePodExport,
 		plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
 		ours, known = true, true
-	case plan.OrphanSet, plan.RecreateSet, plan.PokeSet, plan.ChangeClaim, plan.HoldClaim, plan.EndClaim, plan.FreeClaim, plan.EvictPod:
+	case plan.OrphanSet, plan.RecreateSet, plan.UpdateSet, plan.PokeSet, plan.ChangeClaim, plan.HoldClaim, plan.EndClaim, plan.FreeClaim, plan.EvictPod:
 		// they are for a migration in place, which this is not
 	}
 	if e.Side == plan.SourceSide && m.State.Spec.DeleteSource && m.State.Record.Completed == api.ReasonMoved {

@@ -23,9 +23,11 @@ type State struct {
 	// Cluster names the cluster in messages, and Kubectl builds commands for it.
 	Cluster string
 	Kubectl shell.Kubectl
-	// Set is the StatefulSet, and Resource the name of its kind for kubectl.
+	// Set is the StatefulSet, and Resource the name of its kind for kubectl. Updates is true if claim templates of that kind
+	// change by an update of the set.
 	Set      *appsv1.StatefulSet
 	Resource string
+	Updates  bool
 	// Volumes are those of the spec, and MarginPercent is that of spec.storage.
 	Volumes       []api.VolumeSpec
 	MarginPercent int32
@@ -56,9 +58,11 @@ type Plan struct {
 	Cluster     string `json:"cluster"`
 	Namespace   string `json:"namespace"`
 	StatefulSet string `json:"statefulSet"`
-	// Templates are the changes of the claim templates. Recreated is true if there is one: the set is then recreated once.
+	// Templates are the changes of the claim templates. If there is one, either Recreated is true, and the set is recreated
+	// once, or Updated, and the set is updated once.
 	Templates []Template `json:"claimTemplates"`
 	Recreated bool       `json:"recreated"`
+	Updated   bool       `json:"updated,omitempty"`
 	// Ordinals are those of the set, in the order in which they are changed.
 	Ordinals []Ordinal `json:"ordinals"`
 	// Findings are those of the checks. Refused is true if one of them is more than a warning.
@@ -143,7 +147,8 @@ func New(s State, budget int32, more []plan.Finding) Plan {
 		Cluster: s.Cluster, Namespace: s.Set.Namespace, StatefulSet: s.Set.Name,
 		Templates: s.templates(), Ordinals: s.ordinals(), Findings: append([]plan.Finding{}, more...),
 	}
-	p.Recreated = slices.ContainsFunc(p.Templates, func(t Template) bool { return len(t.Changes) > 0 })
+	changes := slices.ContainsFunc(p.Templates, func(t Template) bool { return len(t.Changes) > 0 })
+	p.Recreated, p.Updated = changes && !s.Updates, changes && s.Updates
 	p.Refused = refuses(p.Findings)
 	p.Summary = Summary{Replicas: len(p.Ordinals), Budget: budget, ClaimsByWork: map[Work]int{}}
 	for _, o := range p.Ordinals {
@@ -174,7 +179,7 @@ func (p Plan) Without(reasons ...string) Plan {
 }
 
 // Pending reports whether anything is left to do.
-func (p Plan) Pending() bool { return p.Recreated || p.Summary.Behind > 0 }
+func (p Plan) Pending() bool { return p.Recreated || p.Updated || p.Summary.Behind > 0 }
 
 // ordinals returns the ordinals, the highest first.
 func (s State) ordinals() []Ordinal {

@@ -323,8 +323,11 @@ func TestNew(t *testing.T) {
 	if diff := cmp.Diff(want, p.Templates); diff != "" || !p.Recreated || p.Refused || !p.Pending() || p.Summary.Budget != 1 {
 		t.Errorf("%+v\n%s", p, diff)
 	}
+	if p = New(state(copied, func(s *State) { s.Updates = true }), 1, nil); p.Recreated || !p.Updated || !p.Pending() {
+		t.Errorf("a kind whose templates change: %+v", p)
+	}
 	p = New(state(api.VolumeSpec{}), 1, []plan.Finding{{Reason: api.ReasonKindUnsupported}})
-	if p.Recreated || !p.Refused || p.Pending() {
+	if p.Recreated || p.Updated || !p.Refused || p.Pending() {
 		t.Errorf("%+v", p)
 	}
 }

@@ -105,6 +105,16 @@ func (s Setting) Patch(value *string) (map[string]any, error) {
 	return patch, nil
 }
 
+// Pausing returns the merge patch, in JSON, that pauses the controller.
+func (s Setting) Pausing() string {
+	value := s.Text()
+	patch, err := s.Patch(&value)
+	if err != nil {
+		panic(err) // the value is JSON
+	}
+	return text(patch)
+}
+
 // Target names a resource whose controller writes a StatefulSet.
 type Target struct {
 	schema.GroupKind

@@ -68,9 +68,11 @@ const (
 	DeleteExport Verb = "DeleteExport"
 	DeleteSet    Verb = "DeleteSet"
 	// OrphanSet deletes the StatefulSet and leaves its pods and claims, RecreateSet creates it again with other claim
-	// templates, and PokeSet makes its controller reconcile it.
+	// templates, and PokeSet makes its controller reconcile it. UpdateSet writes the claim templates of a set whose kind lets
+	// them change.
 	OrphanSet   Verb = "OrphanSet"
 	RecreateSet Verb = "RecreateSet"
+	UpdateSet   Verb = "UpdateSet"
 	PokeSet     Verb = "PokeSet"
 	// ChangeClaim writes the size and the attributes that a claim requests.
 	ChangeClaim Verb = "ChangeClaim"
@@ -123,7 +125,7 @@ type Effect struct {
 	Hook *HookTurn `json:"-"`
 	// Writer is for PauseWriter, ReleaseWriter and UnmarkWriter.
 	Writer Pausing `json:"-"`
-	// Manifest is the StatefulSet of RecreateSet in JSON, Poke the annotation of PokeSet, and Request is for ChangeClaim.
+	// Manifest is the StatefulSet of RecreateSet and UpdateSet in JSON, Poke the annotation of PokeSet, and Request is for ChangeClaim.
 	Manifest string          `json:"-"`
 	Poke     string          `json:"-"`
 	Request  inplace.Request `json:"-"`
@@ -148,7 +150,7 @@ func (e Effect) String() string {
 	switch e.Verb {
 	case WriteFence, ReleaseFence, CreateSet, SetShare, LiftShare, ScaleDown, ScaleUp, DeleteSet:
 		return e.setString(on)
-	case OrphanSet, RecreateSet, PokeSet, ChangeClaim, HoldClaim, EndClaim, FreeClaim, EvictPod:
+	case OrphanSet, RecreateSet, UpdateSet, PokeSet, ChangeClaim, HoldClaim, EndClaim, FreeClaim, EvictPod:
 		return e.inPlaceString()
 	case CreateNamespace:
 		return "create namespace " + e.Name + on
@@ -195,6 +197,8 @@ func (e Effect) inPlaceString() string {
 		return "delete StatefulSet " + e.Name + ", and keep its pods and claims"
 	case RecreateSet:
 		return "create StatefulSet " + e.Name + " with the new claim templates"
+	case UpdateSet:
+		return "write the new claim templates into StatefulSet " + e.Name
 	case PokeSet:
 		return "annotate StatefulSet " + e.Name + ", so that its controller reconciles it"
 	case ChangeClaim:

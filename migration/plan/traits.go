@@ -37,6 +37,7 @@ var rows = map[Verb]row{
 
 	OrphanSet:   {KindSet, volumes.Deletes, false},
 	RecreateSet: {KindSet, volumes.Creates, false},
+	UpdateSet:   {KindSet, volumes.Updates, false},
 	PokeSet:     {KindSet, volumes.Updates, true},
 	ChangeClaim: {volumes.KindClaim, volumes.Updates, true},
 	HoldClaim:   {volumes.KindClaim, volumes.Updates, true},
@@ -115,7 +116,7 @@ func (e Effect) Hands() bool { return e.Carries() || e.Stops() || e.Starts() }
 // InPlace reports whether the effect is a write that only a migration in place makes.
 func (e Effect) InPlace() bool {
 	switch e.Verb {
-	case OrphanSet, RecreateSet, PokeSet, ChangeClaim, HoldClaim, EndClaim, FreeClaim, EvictPod:
+	case OrphanSet, RecreateSet, UpdateSet, PokeSet, ChangeClaim, HoldClaim, EndClaim, FreeClaim, EvictPod:
 		return true
 	default:
 		return false

@@ -148,7 +148,7 @@ func (p fencePlanner) releaseOf(name plan.SideName) *plan.Decision {
 	}
 	return writeSet(set, plan.Effect{Verb: plan.ReleaseFence, Side: name}, func(s *plan.SetState) {
 		s.Fence, s.Shared, s.Share = "", false, 0
-		s.Split, s.HandOver = mayRun(p.Source.Set) && mayRun(p.Destination.Set), set.Replicas > 0 || p.Storage != nil
+		s.Split, s.HandOver = p.Storage == nil && mayRun(p.Source.Set) && mayRun(p.Destination.Set), set.Replicas > 0 || p.Storage != nil
 	})
 }
 

@@ -111,6 +111,9 @@ func (p storagePlanner) recreated() *plan.Decision {
 // scaled stalls if another writer has changed the ordinals of the set. An ordinal that is down is started first.
 func (p storagePlanner) scaled() *plan.Decision {
 	base, whole := p.Record.Baseline, p.Storage.Set
+	if reserves := p.reserves(); reserves != nil && !p.Deleting && p.observed().Where() != inplace.Between {
+		return &plan.Decision{Hold: reserves.Hold()}
+	}
 	if !whole.Found || p.Deleting || p.observed().Where() == inplace.Between || whole.Start == base.Start && whole.Replicas == base.Replicas {
 		return nil
 	}

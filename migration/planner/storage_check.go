@@ -48,11 +48,17 @@ func (p storagePlanner) ofSet() []plan.Finding {
 	var findings []plan.Finding
 	set, object := p.Storage.Set, p.Source.Object()
 	add := func(reason, message, remedy string) { findings = append(findings, p.finding(reason, message, remedy)) }
-	if set.Owner != "" {
-		add(api.ReasonOwnedByOperator, object+" is controlled by "+set.Owner+", which writes its claim templates", "change the storage in "+set.Owner)
+	if refusal := set.Refusal(object); refusal != nil && !p.pausesOwner() {
+		add(refusal.Reason, refusal.Message, refusal.Remedy)
+	}
+	if set.Owner != "" && set.Operator.Field != "" {
+		findings = append(findings, p.resumes())
+	}
+	if reserves := p.reserves(); reserves != nil {
+		findings = append(findings, *reserves)
 	}
 	if set.DeletesClaims {
-		add(volumes.ReasonClaimOwned, object+" has persistentVolumeClaimRetentionPolicy.whenDeleted: Delete: its claims would be deleted when it is recreated",
+		add(volumes.ReasonClaimOwned, object+" has persistentVolumeClaimRetentionPolicy.whenDeleted: Delete: its claims would be deleted with it",
 			p.Source.Kubectl().Do("patch", p.Source.Set.ResourceName(), "-n", p.Source.Namespace, p.Source.Set.Name, "--type=merge", "-p", `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}}`))
 	}
 	if p.Spec.Count > 0 {
@@ -62,6 +68,30 @@ func (p storagePlanner) ofSet() []plan.Finding {
 		add(api.ReasonNothingToMove, "the claims of "+object+" have what spec.volumes asks for", "name the change in spec.volumes: storageClassName, size, volumeAttributesClassName or accessModes")
 	}
 	return findings
+}
+
+// pausesOwner reports whether the migration pauses the owner of the set before it writes anything else.
+func (p storagePlanner) pausesOwner() bool {
+	set := p.Storage.Set
+	return p.Spec.PauseWriters && set.Locked == "" && set.Operator.Field != ""
+}
+
+// resumes warns that the owner of the set writes its own claim templates after its pause.
+func (p storagePlanner) resumes() plan.Finding {
+	set := p.Storage.Set
+	warning := p.finding(api.ReasonOwnedByOperator, p.Source.Object()+" is controlled by "+set.Owner+": when that is resumed, it writes the storage of its "+set.Operator.Field,
+		"leave it paused until the end, and write the new class and size into its "+set.Operator.Field+" before it is resumed")
+	warning.Warning = true
+	return warning
+}
+
+// reserves returns a finding for a set that skips ordinals: the ordinals of its range are then not those of its claims.
+func (p storagePlanner) reserves() *plan.Finding {
+	if !p.Source.Set.Reserves {
+		return nil
+	}
+	return new(p.finding(api.ReasonKindUnsupported, p.Source.Object()+" has reserveOrdinals: its range has gaps, and the ordinals of the change would not be those of the set",
+		p.Source.Kubectl().Do("patch", p.Source.Set.ResourceName(), "-n", p.Source.Namespace, p.Source.Set.Name, "--type=merge", "-p", `{"spec":{"reserveOrdinals":null}}`)))
 }
 
 // ofTemplate finds reasons in an entry of spec.volumes.

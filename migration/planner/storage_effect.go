@@ -15,7 +15,7 @@ import (
 
 // inPlaceVerbs maps the writes of package inplace to the verbs of effects. Those on volumes are actions of package volumes.
 var inPlaceVerbs = map[inplace.Verb]plan.Verb{
-	inplace.DeleteSet: plan.OrphanSet, inplace.CreateSet: plan.RecreateSet, inplace.PokeSet: plan.PokeSet,
+	inplace.DeleteSet: plan.OrphanSet, inplace.CreateSet: plan.RecreateSet, inplace.UpdateSet: plan.UpdateSet, inplace.PokeSet: plan.PokeSet,
 	inplace.ChangeClaim: plan.ChangeClaim, inplace.HoldClaim: plan.HoldClaim, inplace.DeleteClaim: plan.EndClaim, inplace.ReleaseClaim: plan.FreeClaim, inplace.Evict: plan.EvictPod,
 }
 

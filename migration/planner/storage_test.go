@@ -168,6 +168,8 @@ func TestStorageFindings(t *testing.T) {
 	}{
 		"all is well":        {func(*plan.Snapshot) {}, ""},
 		"an operator's":      {func(s *plan.Snapshot) { s.Storage.Set.Owner = "Kafka east" }, api.ReasonOwnedByOperator},
+		"locked by its kind": {func(s *plan.Snapshot) { s.Storage.Set.Locked = "no strategy" }, api.ReasonKindUnsupported},
+		"gaps":               {func(s *plan.Snapshot) { s.Source.Set.Reserves = true }, api.ReasonKindUnsupported},
 		"deletes its claims": {func(s *plan.Snapshot) { s.Storage.Set.DeletesClaims = true }, volumes.ReasonClaimOwned},
 		"a part of them":     {func(s *plan.Snapshot) { s.Spec.Count = 1 }, api.ReasonCountTooLarge},
 		"nothing changes":    {func(s *plan.Snapshot) { *s = inPlaceSnapshot(0, 1, 2) }, api.ReasonNothingToMove},
@@ -294,6 +296,78 @@ func rebound(s *plan.Snapshot) {
 	s.Spec.Volumes[0].Method = ""
 	for i := range s.Volumes {
 		s.Volumes[i].Method, s.Volumes[i].Copy = api.MethodRebind, nil
+	}
+}
+
+// operated returns a snapshot of a set under an operator that accepts changed claim templates after its pause.
+func operated(paused, pauses bool, moved ...int32) plan.Snapshot {
+	s := inPlaceSnapshot(moved...)
+	s.Spec.PauseWriters = pauses
+	s.Storage.Set.Owner = "RabbitmqCluster main"
+	s.Storage.Set.Operator = inplace.Operator{Field: "spec.persistence", Paused: paused, Way: "pause it"}
+	return s
+}
+
+// TestStorageUnderOperators: an operator that accepts changed claim templates is paused first, or refuses the change. The
+// plan warns that its own field must be changed before it is resumed.
+func TestStorageUnderOperators(t *testing.T) {
+	for name, tc := range map[string]struct {
+		paused, pauses bool
+		refused        bool
+	}{
+		"it runs":                       {refused: true},
+		"it is paused":                  {paused: true},
+		"the migration pauses it":       {pauses: true},
+		"it is paused, and so it would": {paused: true, pauses: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := operated(tc.paused, tc.pauses)
+			s.Record = plan.Record{}
+			findings := storageFindings(AsSlices(s))
+			refused, warned := false, false
+			for _, finding := range findings {
+				refused = refused || !finding.Warning
+				warned = warned || finding.Warning && strings.Contains(finding.Remedy, "spec.persistence")
+			}
+			if refused != tc.refused || !warned {
+				t.Errorf("%+v", findings)
+			}
+		})
+	}
+}
+
+// TestOperatorStaysPaused: an operator whose set got other claim templates stays paused until its user confirms that it has
+// them, too. After a return it writes what the set has.
+func TestOperatorStaysPaused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		waits  bool
+	}{
+		"at the end":          {func(*plan.Snapshot) {}, true},
+		"it is confirmed":     {func(s *plan.Snapshot) { s.Spec.PauseWriters = false }, false},
+		"nothing was changed": {func(s *plan.Snapshot) { s.Record.Storage.Former = nil }, false},
+		"no operator":         {func(s *plan.Snapshot) { s.Storage.Set.Owner, s.Storage.Set.Operator = "", inplace.Operator{} }, false},
+		"after a return":      {func(s *plan.Snapshot) { s.Spec.Mode = api.ModeRollback }, false},
+		"the set is deleted":  {func(s *plan.Snapshot) { s.Storage.Set.Found = false }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := operated(true, true, 0, 1, 2)
+			tc.change(&s)
+			got := writerPlanner{viewOf(AsSlices(s))}.refills()
+			if waits := got != nil && got.Hold.Reason == api.ReasonWriterWouldRefill && got.Hold.Stalled && strings.Contains(got.Hold.Remedy, "spec.writers.pause"); waits != tc.waits || got != nil && !waits {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// TestStorageIsNeverSplit: a set that is released while some of its ordinals have their new volumes is still one slice.
+func TestStorageIsNeverSplit(t *testing.T) {
+	s := inPlaceSnapshot(2)
+	s.Record.Completed = api.ReasonRolledBack
+	d := Plan(AsSlices(s))
+	if d.Effect == nil || d.Effect.Verb != plan.ReleaseFence || d.Effect.After.Split {
+		t.Errorf("%+v", d.Effect)
 	}
 }
 

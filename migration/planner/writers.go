@@ -230,11 +230,14 @@ func (p writerPlanner) resume() *plan.Decision {
 // refills keeps writers paused while the destination has ordinals that they would start at the source again (I1).
 // Only a user knows that they will not, and confirms it with spec.writers.pause.
 func (p writerPlanner) refills() *plan.Decision {
+	if p.Storage != nil {
+		return p.rewrites()
+	}
 	there := DestinationSlice(p.Snapshot).Replicas
 	if p.direction() == api.Back { // after a complete rollback the destination has only the ordinals with which it began
 		there -= p.Record.Baseline.DestinationReplicas
 	}
-	if !p.Spec.PauseWriters || p.Storage != nil || p.Source.Set.Presence != plan.Seen || there <= 0 {
+	if !p.Spec.PauseWriters || p.Source.Set.Presence != plan.Seen || there <= 0 {
 		return nil
 	}
 	for _, w := range p.Writers.List {
@@ -246,6 +249,18 @@ func (p writerPlanner) refills() *plan.Decision {
 			"delete it, or adapt it to the present state of the source; then set spec.writers.pause to false (of a run: --pause-writers=false) to resume it")
 	}
 	return nil
+}
+
+// rewrites keeps the owner of a set paused whose claim templates have changed, while it would write its own. Only a user
+// knows that it would not, and confirms it with spec.writers.pause.
+func (p writerPlanner) rewrites() *plan.Decision {
+	operator, changed := p.Storage.Set.Operator, p.Record.Storage != nil && p.Record.Storage.Former != nil
+	if !p.Spec.PauseWriters || p.direction() == api.Back || operator.Field == "" || !changed || !p.Storage.Set.Found {
+		return nil
+	}
+	return plan.Stalled(api.ReasonWriterWouldRefill,
+		fmt.Sprintf("%s in cluster %s is still paused: resumed, it would write the storage of its %s into %s", p.Storage.Set.Owner, p.Source.Cluster, operator.Field, p.Source.Object()),
+		"write the new class and size into that field; then set spec.writers.pause to false (of a run: --pause-writers=false) to resume it")
 }
 
 func (p writerPlanner) drop(i int) *plan.Decision {

@@ -87,7 +87,7 @@ func (e *Inspector) stateInPlace(ctx context.Context, m *api.Migration, set *app
 
 func (e *Inspector) readInPlace(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet) (outlook.State, error) {
 	state := outlook.State{
-		Cluster: e.Source.Cluster, Kubectl: e.Source.Kubectl(), Set: set, Resource: e.Source.Resource(), Volumes: m.Spec.Volumes,
+		Cluster: e.Source.Cluster, Kubectl: e.Source.Kubectl(), Set: set, Resource: e.Source.Resource(), Updates: e.Source.Kind().UpdatesTemplates(), Volumes: m.Spec.Volumes,
 		Outage: volumes.OutageOf(m.Status.History, m.Status.Fence.Heading()),
 	}
 	if m.Spec.Storage != nil {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +22,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/drift"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // beyondInPlace adds to a snapshot what only a migration in place needs. Both of its sides are one StatefulSet, which the
@@ -71,14 +71,6 @@ type replaced struct {
 // read reads the set in full, and the classes that its templates name. A set that is being recreated is the recorded one.
 func (r *replaced) read(ctx context.Context, s plan.Snapshot) error {
 	r.storage = &plan.Storage{Margin: int64(r.m.Spec.Storage.Margin()), Set: inplace.Set{Namespace: r.Source.Namespace, Name: r.Source.Set}}
-	if kind := r.Source.Kind(); kind.APIVersion() != workload.NativeVersion {
-		r.storage.Objections = []plan.Finding{{
-			Reason: api.ReasonKindUnsupported, Object: r.Source.Object(),
-			Message: r.Source.Object() + " is of " + kind.APIVersion() + ", whose controller does not create claims of changed templates: its storage cannot be changed in place yet",
-			Remedy:  "move the set to apps/v1 first, or to a new StatefulSet with other claim templates",
-		}}
-		return nil
-	}
 	live, err := r.readSet(ctx, s)
 	if err != nil || live == nil {
 		return err
@@ -100,7 +92,7 @@ func (r *replaced) readSet(ctx context.Context, s plan.Snapshot) (inplace.Live, 
 		return nil, nil
 	}
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(r.Source.Kind().APIVersion(), "StatefulSet"))
 	if err := r.Source.Live.Get(ctx, r.Source.Key(r.Source.Set), object); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			return nil, fmt.Errorf("%s: %w", r.Source.Object(), errRecreated)
@@ -111,7 +103,19 @@ func (r *replaced) readSet(ctx context.Context, s plan.Snapshot) (inplace.Live, 
 		return nil, fmt.Errorf("%s: %w", r.Source.Object(), errRecreated)
 	}
 	r.storage.Set = setInPlace(r.storage.Set, r.source.set, s.Source.Set)
-	return object.Object, nil
+	r.unlock()
+	var err error
+	r.storage.Set.Operator, err = operatorOf(ctx, r.Source, r.source.set)
+	return object.Object, err
+}
+
+// unlock adds how the kind of the set lets its claim templates change.
+func (r *replaced) unlock() {
+	kind, set := r.Source.Kind(), &r.storage.Set
+	facts := kind.Observe(r.source.object, r.source.pods)
+	if set.Updates, set.Locked = kind.UpdatesTemplates(), facts.TemplatesLocked; set.Locked != "" {
+		set.Unlock = r.Source.Kubectl().Do("patch", r.Source.Resource(), "-n", set.Namespace, set.Name, "--type=merge", "-p", facts.TemplatesUnlock)
+	}
 }
 
 // setInPlace returns the facts of a set that exists.

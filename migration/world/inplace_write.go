@@ -24,6 +24,8 @@ func (e *Executor) writeInPlace(ctx context.Context, at endpoint.Endpoint, effec
 	switch effect.Verb {
 	case plan.RecreateSet:
 		return e.recreate(ctx, at, effect)
+	case plan.UpdateSet:
+		return e.updateTemplates(ctx, at, effect)
 	case plan.PokeSet:
 		return patch(ctx, at, at.NewSet(named(at, effect)), effect, annotations(api.PokeAnnotationKey, effect.Poke))
 	case plan.ChangeClaim:
@@ -48,6 +50,16 @@ func requested(to inplace.Request) map[string]any {
 
 func annotations(key, value string) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}}
+}
+
+// updateTemplates writes the claim templates of the StatefulSet. A merge patch replaces the whole list.
+func (e *Executor) updateTemplates(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
+	live, err := inplace.ReadManifest(inplace.Manifest{Text: effect.Manifest})
+	if err != nil {
+		return nil, err
+	}
+	spec, _ := live["spec"].(map[string]any)
+	return patch(ctx, at, at.NewSet(named(at, effect)), effect, map[string]any{"spec": map[string]any{"volumeClaimTemplates": spec["volumeClaimTemplates"]}})
 }
 
 // recreate creates the StatefulSet again, with the fence, so that no process of an older epoch writes it.

@@ -36,8 +36,10 @@ type Executor struct {
 	// there is none.
 	Parked   *corev1.PersistentVolume
 	ParkedAt plan.SideName
-	// Former is the StatefulSet in JSON before a migration in place has recreated it; empty if it has not.
-	Former string
+	// InPlace is true for a migration in place. Former is its StatefulSet in JSON before its claim templates were changed;
+	// empty if they were not.
+	InPlace bool
+	Former  string
 }
 
 // New returns the executor of a migration.
@@ -47,7 +49,7 @@ func New(m *api.Migration, sides *endpoint.Pair, policy volumes.Policy) *Executo
 		asked[v.ClaimTemplate] = v
 	}
 	own := m.OwnSecrets(sides.Destination.Namespace, m.Target().KubeConfigSecretRef)
-	e := &Executor{Pair: sides, Owner: m.UID, Policy: policy, Volumes: asked, OwnSecrets: own}
+	e := &Executor{Pair: sides, Owner: m.UID, Policy: policy, Volumes: asked, OwnSecrets: own, InPlace: m.Spec.Storage != nil}
 	if record := m.Status.Storage; record != nil && record.Former != nil {
 		e.Former = record.Former.Set
 	}
@@ -88,7 +90,7 @@ func (e *Executor) update(ctx context.Context, at endpoint.Endpoint, effect plan
 	switch effect.On() {
 	case plan.KindSet:
 		change := encodeSet(at, effect.Before, effect.After)
-		if e.Former != "" && effect.Verb == plan.ReleaseFence {
+		if e.InPlace && effect.Verb == plan.ReleaseFence {
 			unpoke(change)
 		}
 		if metadata, released := change["metadata"].(map[string]any); released && effect.After.HandOver {

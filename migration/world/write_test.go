@@ -107,6 +107,7 @@ func TestExecute(t *testing.T) {
 		"delete budget":  {judged(plan.Effect{Verb: plan.DeleteBudget}), "delete web uid u resourceVersion 7"},
 		"delete the set": {judged(plan.Effect{Verb: plan.DeleteSet}), "delete web uid u resourceVersion 7"},
 		"orphan":         {judged(plan.Effect{Verb: plan.OrphanSet, Propagation: metav1.DeletePropagationOrphan}), "delete web uid u resourceVersion 7 Orphan"},
+		"templates":      {judged(plan.Effect{Verb: plan.UpdateSet, Manifest: `{"spec":{"replicas":3,"volumeClaimTemplates":[{"metadata":{"name":"data"}}]}}`}), `patch web {"metadata":{` + precondition + `},"spec":{"volumeClaimTemplates":[{"metadata":{"name":"data"}}]}}`},
 		"poke":           {judged(plan.Effect{Verb: plan.PokeSet, Poke: "c now"}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/poked-for":"c now"},` + precondition + `}}`},
 		"ask for a size": {judged(plan.Effect{Verb: plan.ChangeClaim, Request: inplace.Request{Size: 2 << 30}}), `patch web {"metadata":{` + precondition + `},"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`},
 		"ask for both":   {judged(plan.Effect{Verb: plan.ChangeClaim, Request: inplace.Request{Size: 5 << 20, Attributes: "gold"}}), `patch web {"metadata":{` + precondition + `},"spec":{"resources":{"requests":{"storage":"5Mi"}},"volumeAttributesClassName":"gold"}}`},

@@ -120,7 +120,7 @@ func (c claimControl) growClaims(ctx context.Context, ordinal int32) error {
 	for i := range c.Set.Spec.VolumeClaimTemplates {
 		template := &c.Set.Spec.VolumeClaimTemplates[i]
 		claim := c.Claims[observe.ClaimName(template.Name, c.Set.Name, ordinal)]
-		if claim == nil {
+		if claim == nil || claim.DeletionTimestamp != nil {
 			continue
 		}
 		if observe.GrowthState(template, claim) != decide.ToGrow {

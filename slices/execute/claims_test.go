@@ -132,9 +132,11 @@ func TestGrowClaims(t *testing.T) {
 		have    map[string]string
 		refused string
 		unbound string
+		deleted string
 		want    map[string]string
 		fails   bool
 	}{
+		"X-02 one is being deleted":             {have: map[string]string{"data": "1Gi", "logs": "1Gi"}, deleted: "data", want: map[string]string{"data": "1Gi", "logs": "2Gi"}},
 		"X-02 one is not bound":                 {have: map[string]string{"data": "1Gi", "logs": "1Gi"}, unbound: "data", want: map[string]string{"data": "1Gi", "logs": "2Gi"}},
 		"R-099 R-101 one":                       {have: map[string]string{"data": "1Gi", "logs": "2Gi"}, want: map[string]string{"data": "2Gi", "logs": "2Gi"}},
 		"R-099 R-101 both":                      {have: map[string]string{"data": "1Gi", "logs": "1Gi"}, want: map[string]string{"data": "2Gi", "logs": "2Gi"}},
@@ -161,6 +163,9 @@ func TestGrowClaims(t *testing.T) {
 					}
 					if err := h.Client.Create(t.Context(), claim); err != nil {
 						t.Fatal(err)
+					}
+					if template == tc.deleted {
+						claim.DeletionTimestamp = new(metav1.NewTime(slicetest.Noon))
 					}
 					h.Claims[claim.Name] = claim
 				}

@@ -39,7 +39,7 @@ func (s Seen) growthOf(ordinal int32) (most decide.Growth) {
 	for i := range s.Set.Spec.VolumeClaimTemplates {
 		template := &s.Set.Spec.VolumeClaimTemplates[i]
 		claim := s.Claims[ClaimName(template.Name, s.Set.Name, ordinal)]
-		if claim == nil {
+		if claim == nil || claim.DeletionTimestamp != nil { // the next one is created with the size of the template
 			continue
 		}
 		grows = grows || inProgress(claim)

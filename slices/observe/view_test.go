@@ -267,13 +267,17 @@ func TestGrowthOf(t *testing.T) {
 		change []func(*corev1.PersistentVolumeClaim)
 		want   decide.Growth
 	}{
-		"X-06 all have grown":               {nil, decide.Growth{}},
-		"X-06 one is on its way":            {both(state(corev1.PersistentVolumeClaimControllerResizeInProgress)), decide.Growth{State: decide.Growing, Claim: "data-web-3"}},
-		"X-06 nobody has begun":             {both(grows), decide.Growth{State: decide.Growing, Claim: "data-web-3"}},
-		"X-10 the driver cannot":            {both(state(corev1.PersistentVolumeClaimControllerResizeInfeasible)), decide.Growth{State: decide.Infeasible, Claim: "data-web-3"}},
-		"X-10 the node cannot":              {both(state(corev1.PersistentVolumeClaimNodeResizeInfeasible)), decide.Growth{State: decide.Infeasible, Claim: "data-web-3"}},
-		"X-06 one is not asked yet":         {both(small), decide.Growth{State: decide.ToGrow, Claim: "data-web-3"}},
-		"X-06 one is missing":               {both(func(c *corev1.PersistentVolumeClaim) { c.Name = "" }), decide.Growth{}},
+		"X-06 all have grown":       {nil, decide.Growth{}},
+		"X-06 one is on its way":    {both(state(corev1.PersistentVolumeClaimControllerResizeInProgress)), decide.Growth{State: decide.Growing, Claim: "data-web-3"}},
+		"X-06 nobody has begun":     {both(grows), decide.Growth{State: decide.Growing, Claim: "data-web-3"}},
+		"X-10 the driver cannot":    {both(state(corev1.PersistentVolumeClaimControllerResizeInfeasible)), decide.Growth{State: decide.Infeasible, Claim: "data-web-3"}},
+		"X-10 the node cannot":      {both(state(corev1.PersistentVolumeClaimNodeResizeInfeasible)), decide.Growth{State: decide.Infeasible, Claim: "data-web-3"}},
+		"X-06 one is not asked yet": {both(small), decide.Growth{State: decide.ToGrow, Claim: "data-web-3"}},
+		"X-06 one is missing":       {both(func(c *corev1.PersistentVolumeClaim) { c.Name = "" }), decide.Growth{}},
+		"X-06 a deleted one is replaced": {both(func(c *corev1.PersistentVolumeClaim) {
+			small(c)
+			c.DeletionTimestamp = new(metav1.NewTime(slicetest.Noon))
+		}), decide.Growth{}},
 		"X-02 one is not bound, and small":  {both(func(c *corev1.PersistentVolumeClaim) { small(c); unbound(c) }), decide.Growth{State: decide.Unbound, Claim: "data-web-3"}},
 		"X-02 one is not bound":             {both(unbound), decide.Growth{}},
 		"X-02 a file system is left":        {both(pending(slicetest.Noon, corev1.ConditionTrue)), awaits},

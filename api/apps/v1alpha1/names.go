@@ -129,6 +129,9 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionHeld is True while the controller delays an action on a pod. Its message names the pod and the reason.
 	ConditionHeld = "Held"
+	// ConditionClaimsBehind is True while claims differ from their templates under volumeClaimUpdateStrategy.type OnDelete. Its
+	// message has the command that replaces them.
+	ConditionClaimsBehind = "ClaimsBehind"
 	// ConditionSplit is True while another slice may own ordinals of the application. See SplitAnnotationKey.
 	ConditionSplit = "Split"
 	// ConditionFailedCreatePod and ConditionFailedUpdatePod are True while the API server refuses to create a pod, or

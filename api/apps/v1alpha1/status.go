@@ -75,7 +75,7 @@ type StatefulSetStatus struct {
 	// +listType=map
 	// +listMapKey=volumeClaimName
 	VolumeClaims []VolumeClaimStatus `json:"volumeClaims,omitempty"`
-	// conditions are Ready, Reconciling, Stalled, Progressing, Held, Split, FailedCreatePod and FailedUpdatePod.
+	// conditions are Ready, Reconciling, Stalled, Progressing, Held, ClaimsBehind, Split, FailedCreatePod and FailedUpdatePod.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -51,6 +51,12 @@ func GitOps(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
 func Templates(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
 	tool, mark := tracked(set)
 	switch release := set.Annotations[releaseName]; {
+	case tool != nil && at.Kind().UpdatesTemplates():
+		return []plan.Finding{{
+			Reason: api.ReasonTrackedByGitOps, Object: at.Object(), Warning: true,
+			Message: fmt.Sprintf("%s is tracked by %s=%s, which has the former claim templates: its next sync writes them back", at.Object(), tool.mark, mark),
+			Remedy:  "write the new claim templates into its repository first, and let the migration only replace the claims, by method=copy without a class or a size; or until then " + tool.together(at, set, mark, "/spec/volumeClaimTemplates"),
+		}}
 	case tool != nil:
 		return []plan.Finding{{
 			Reason: api.ReasonTrackedByGitOps, Object: at.Object(), Warning: true,

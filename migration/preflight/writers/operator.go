@@ -2,9 +2,7 @@ package writers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,20 +16,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/pause"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
-
-// patchOf returns the merge patch that applies a setting.
-func patchOf(setting pause.Setting) string {
-	value := setting.Text()
-	patch, err := setting.Patch(&value)
-	if err != nil {
-		panic(err) // it is JSON
-	}
-	text, err := json.Marshal(patch)
-	if err != nil {
-		panic(err) // strings and booleans only
-	}
-	return string(text)
-}
 
 // Operator finds a controller that owns the StatefulSet and would revert its replicas. An owner that is paused is a
 // warning, because it must remain paused, and so is an owner that the migration pauses.
@@ -60,7 +44,7 @@ func Operator(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet
 	case err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
 		return nil, fmt.Errorf("cluster %s: reading %s %s: %w", at.Cluster, owner.Kind, at.Key(owner.Name), err)
 	}
-	remedy := "pause it: " + at.Kubectl().Do("patch", fmt.Sprintf("%s.%s", strings.ToLower(owner.Kind), kinds.Group), "-n", at.Namespace, owner.Name, "--type=merge", "-p", patchOf(*setting))
+	remedy := "pause it: " + at.PauseCommand(*setting, kinds.GroupKind(), owner.Name)
 	if apierrors.IsForbidden(err) {
 		remedy += "; and grant the identity used in cluster " + at.Cluster + " the right to get it, so that the pause is seen; or " + orphan(at)
 	}

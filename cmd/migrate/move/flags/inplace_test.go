@@ -83,6 +83,14 @@ func TestInPlaceCombinations(t *testing.T) {
 	}
 }
 
+// TestRecipeInPlace: a recipe gives a change in place its gates, and no names for pods elsewhere.
+func TestRecipeInPlace(t *testing.T) {
+	got, err := parseSpec("--in-place", "--recipe", "etcd")
+	if err != nil || got.Services.PerOrdinal != "" || len(got.Gates) == 0 {
+		t.Errorf("%+v, %d gates, %v", got.Services, len(got.Gates), err)
+	}
+}
+
 // TestFromManifest: the claim templates of the StatefulSet of this name are found in a file with several documents.
 func TestFromManifest(t *testing.T) {
 	const set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: NAME}\nspec:\n  volumeClaimTemplates:\n  - metadata: {name: data}\n    spec: {storageClassName: fast}\n"

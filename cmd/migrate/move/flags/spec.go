@@ -196,7 +196,7 @@ func (f *Spec) Spec(source string, to Destination) (spec api.MigrationSpec, err 
 // cook applies the chosen recipe to a spec. Explicit flags have precedence.
 func (f *Spec) cook(spec *api.MigrationSpec) (err error) {
 	f.cooked, err = f.recipe.Apply(spec, spec.Source.Name, recipes.Given{
-		Order: f.Given(flagOrder), MaxUnavailable: f.Given(flagMaxUnavailable), MinReadySeconds: f.Given(flagMinReady), ExportOrdinals: f.Given(ExportOrdinals),
+		Order: f.Given(flagOrder), MaxUnavailable: f.Given(flagMaxUnavailable), MinReadySeconds: f.Given(flagMinReady), ExportOrdinals: f.Given(ExportOrdinals) || spec.Storage != nil, // in place, no name leads elsewhere
 	})
 	if err != nil {
 		return err

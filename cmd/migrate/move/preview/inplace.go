@@ -173,6 +173,9 @@ func stepsInPlace(d outlook.Plan) []string {
 	if d.Recreated {
 		add("recreate StatefulSet " + d.StatefulSet + " once with the new claim templates: its pods keep running, and keep their revision")
 	}
+	if d.Updated {
+		add("write the new claim templates into StatefulSet " + d.StatefulSet + ": its pods and claims stay as they are")
+	}
 	by := d.Summary.ClaimsByWork
 	if by[outlook.Expand]+by[outlook.Modify] > 0 {
 		add("let the driver grow or modify volumes, one ordinal after the other, while their pods run; a pod is restarted, as its budget allows, if its node grows a file system only then")

@@ -48,6 +48,8 @@ func TestInPlace(t *testing.T) {
 	done.Recreated, done.Ordinals = false, done.Ordinals[1:]
 	done.Summary = outlook.Summary{Replicas: 1, ClaimsByWork: map[outlook.Work]int{outlook.Nothing: 1}, Budget: 1}
 	warning := plan.Finding{Reason: volumes.ReasonCopySizeTooSmall, Message: "the bytes in use are not known yet", Remedy: "request a larger size", Warning: true}
+	updated := inPlacePlan(warning)
+	updated.Recreated, updated.Updated = false, true
 	refusal := plan.Finding{Reason: api.ReasonKindUnsupported, Message: "it is of our own kind", Remedy: "raise the template"}
 	for name, tc := range map[string]struct {
 		plan outlook.Plan
@@ -58,6 +60,7 @@ func TestInPlace(t *testing.T) {
 		"inplace_refused.txt": {inPlacePlan(warning, refusal), false},
 		"inplace_grows.txt":   {grows, false},
 		"inplace_done.txt":    {done, false},
+		"inplace_updated.txt": {updated, false},
 	} {
 		var out bytes.Buffer
 		if err := (Printer{&out, terminal.Painter{}, tc.wide}).InPlace(tc.plan, "migrate run web --in-place", "migrate create web --in-place"); err != nil {
