@@ -105,7 +105,7 @@ func TestEveryStepTurnsBack(t *testing.T) {
 					w := newWorld(t, target)
 					w.slow, w.period, w.updates = slow, 7, slow > caches
 					if done := w.steps(steps); done {
-						if least := map[bool]int{true: 30, false: 8}[slices.ContainsFunc(replacing, target.Equals)]; steps < least {
+						if least := map[bool]int{true: 30, false: 7}[slices.ContainsFunc(replacing, target.Equals)]; steps < least {
 							t.Fatalf("it has ended after %d steps", steps)
 						}
 						return
