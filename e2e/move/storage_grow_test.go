@@ -22,6 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/csi/kubelet"
 	"github.com/sliceshift/sliceshift/e2e/csi/sidecar"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
@@ -150,7 +151,11 @@ func TestStorageGrows(t *testing.T) {
 	slow := d.inPlace(t, 2, keeping(&largeSize, nil), atMount) // its pods are to be older than a minute
 	t.Run("size and attributes", func(t *testing.T) {
 		v := d.inPlace(t, 3, keeping(&largeSize, new(goldClass)), online)
-		data, before := v.fill(), v.pods()
+		folders, before := v.mounted(v.Here(), d.sites[0]), v.pods()
+		for ordinal, folder := range folders { // xfs has other attributes of ACLs than the copy
+			treetest.In(t, folder).File("data", treetest.Bytes(uint64(ordinal), 1<<20))
+		}
+		data := v.keep(folders)
 		var order []string
 		v.Run(v.recreated(), onClaims(func(claim string) error {
 			order = append(order, claim)
