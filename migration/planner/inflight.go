@@ -56,7 +56,7 @@ var severalMove = []api.VolumeMethod{api.MethodRebind, api.MethodCopy, api.Metho
 // onlyOne returns why ordinals must move one at a time; empty: they need not.
 func onlyOne(s plan.Snapshot) string {
 	if s.Storage != nil {
-		return "storage is changed in place one ordinal at a time, because the record of what is replaced holds one"
+		return "storage is changed in place one ordinal at a time, because its record holds one"
 	}
 	if s.Source.Set.Presence == plan.Seen && len(s.Source.Set.Templates) == 0 {
 		return "without claims, another writer's start of one ordinal could leave the others of a block without a place"
