@@ -256,6 +256,7 @@ func TestRightsOfRoles(t *testing.T) {
 		},
 		"sliceshift-rehearser": {
 			"configmaps: create,get,update",
+			"events: list",
 			"networkpolicies.networking.k8s.io: list",
 			"persistentvolumeclaims: get",
 			"pods: get,list",

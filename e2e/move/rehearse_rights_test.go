@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,18 +37,19 @@ import (
 // in the namespace of a rehearsal as in that of a move. The other objects are copied if pods need them.
 var unrehearsed = []string{
 	"volumesnapshots.snapshot.storage.k8s.io", "volumesnapshotcontents.snapshot.storage.k8s.io", "volumesnapshotclasses.snapshot.storage.k8s.io",
-	"clusterroles.rbac.authorization.k8s.io bind", "services get", "jobs.batch", "pods/proxy", "pods/eviction", "secretproviderclasses", "resourceclaimtemplates",
-	"statefulsets.apps.sliceshift.io", "roles.rbac.authorization.k8s.io get", "persistentvolumes patch",
+	"clusterroles.rbac.authorization.k8s.io bind", "jobs.batch", "pods/proxy", "secretproviderclasses", "resourceclaimtemplates",
+	"statefulsets.apps.sliceshift.io", "roles.rbac.authorization.k8s.io get", "serviceaccounts create", "persistentvolumes patch",
 }
 
-// rehearser binds the roles of a rehearsal to a user, and returns the user's kubeconfigs of both clusters.
-func (v *move) rehearser(user string, roles ...string) (from, to string) {
+// rehearser binds the roles of a rehearsal to a user, with one at the destination and further ones in the source's
+// namespace. It returns the user's kubeconfigs of the two clusters.
+func (v *move) rehearser(user, destination string, roles ...string) (from, to string) {
 	v.T.Helper()
 	v.allow(v.Source, "", "sliceshift-rehearser-cluster", user)
 	for _, role := range append(roles, "sliceshift-rehearser") {
 		v.allow(v.Source, v.App.Namespace, role, user)
 	}
-	v.allow(v.Destination, "", "sliceshift-rehearser-destination", user)
+	v.allow(v.Destination, "", destination, user)
 	subject := rbacv1.Subject{Kind: rbacv1.UserKind, Name: user}
 	v.Must(fixture.AwaitRight(v.Ctx, v.Source, subject, authorizationv1.ResourceAttributes{Namespace: v.App.Namespace, Verb: "get", Group: "apps", Resource: "statefulsets"}))
 	v.Must(fixture.AwaitRight(v.Ctx, v.Destination, subject, authorizationv1.ResourceAttributes{Verb: "create", Resource: "namespaces"}))
@@ -70,6 +73,14 @@ func as(cmd *exec.Cmd, from, to string) *exec.Cmd {
 	return cmd
 }
 
+// needsSettings lets the pods of a set need a ConfigMap and a Secret.
+func needsSettings(set *appsv1.StatefulSet) {
+	spec := &set.Spec.Template.Spec
+	spec.Volumes = append(spec.Volumes,
+		corev1.Volume{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}},
+		corev1.Volume{Name: "keys", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "settings"}}})
+}
+
 // TestRehearseRights: a user with the roles of a rehearsal, and no others, rehearses with copies, and deletes what a
 // killed process has left. No request is refused, and each right is used. In other namespaces the user has no rights.
 // A user who may not bind the role is refused before anything is created.
@@ -87,12 +98,16 @@ func TestRehearseRights(t *testing.T) {
 		}
 		t.Cleanup(p.Stop)
 	}
-	v := newMove(t, harness.Usual(1), func(v *harness.Move) { v.From, v.To, v.Limit = from.Cluster, to.Cluster, 5*time.Minute })
+	v := newMove(t, harness.Usual(1), func(v *harness.Move) {
+		v.From, v.To, v.Limit, v.App.Adapt = from.Cluster, to.Cluster, 5*time.Minute, needsSettings
+	})
+	meta := metav1.ObjectMeta{Namespace: v.App.Namespace, Name: "settings"}
+	v.Must(from.client.Create(v.Ctx, &corev1.ConfigMap{ObjectMeta: meta}))
+	v.Must(from.client.Create(v.Ctx, &corev1.Secret{ObjectMeta: meta}))
 	v.large()
 	before := v.sourceState()
 
-	here, there := v.rehearser("stranger")
-	v.Must(v.Destination.RbacV1().ClusterRoleBindings().Delete(v.Ctx, "sliceshift-rehearser-destination-stranger", metav1.DeleteOptions{}))
+	here, there := v.rehearser("stranger", "sliceshift-mover-cluster")
 	if text := v.exits(as(v.rehearseCopy(""), here, there), 3); !strings.Contains(text, "create clusterrolebinding sliceshift-rehearser-destination") {
 		t.Errorf("the role that is missing is not named:\n%s", text)
 	}
@@ -100,7 +115,7 @@ func TestRehearseRights(t *testing.T) {
 
 	const user = "rehearser"
 	to.bounded()
-	here, there = v.rehearser(user, "sliceshift-mover-pods")
+	here, there = v.rehearser(user, "sliceshift-rehearser-destination", "sliceshift-mover-pods")
 	v.exits(as(v.rehearseCopy(""), here, there), 0)
 	v.expectUntouched(before)
 	cmd := as(v.rehearseCopy(slowCopy), here, there)

@@ -142,7 +142,7 @@ func TestRehearse(t *testing.T) {
 	for _, each := range d.clusters {
 		v.Must(harness.InstallRoles(each))
 	}
-	here, there := v.rehearser("rehearser")
+	here, there := v.rehearser("rehearser", "sliceshift-rehearser-destination")
 	run := as(v.rehearse("-o", "json"), here, there)
 	out, err := run.Output()
 	if code := codeOf(err); code != 0 {

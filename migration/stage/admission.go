@@ -22,11 +22,11 @@ const (
 	bindingName = "rehearsal"
 )
 
-// admission reads whether this process may act in the namespace. Once it may, it is not asked again, unless the
-// namespace is being deleted with its RoleBinding.
+// admission reads whether this process may act in the namespace. Once it may, it is not asked again. A namespace that is
+// being deleted loses its RoleBinding at any moment, and with it everything that would have to be read.
 func (s *Stage) admission(ctx context.Context, namespace rehearsal.Object) (a rehearsal.Admission, err error) {
 	at := s.Pair.Destination
-	if !namespace.Found {
+	if !namespace.Found || namespace.Terminating {
 		return a, nil
 	}
 	if s.user == "" { // a process that only deletes has not read it
@@ -34,7 +34,7 @@ func (s *Stage) admission(ctx context.Context, namespace rehearsal.Object) (a re
 			return a, err
 		}
 	}
-	if !s.admitted || namespace.Terminating {
+	if !s.admitted {
 		if s.admitted, err = s.mayAct(ctx); err != nil {
 			return a, err
 		}
